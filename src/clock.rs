@@ -1,0 +1,25 @@
+//! The only reader of the time of day.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Where the time of day comes from.
+#[derive(Debug, Clone, Copy)]
+pub enum Clock {
+    /// The operating system's clock.
+    System,
+    /// A clock that stands still at this time since the Unix epoch: for tests and
+    /// reproducible runs.
+    Fixed(Duration),
+}
+
+impl Clock {
+    /// Time since the Unix epoch; zero if the machine's clock stands before it.
+    #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
+    pub fn now(self) -> Duration {
+        match self {
+            Self::System => SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
+            Self::Fixed(time) => time,
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! Names and identifiers: parsed once at the edge, trusted everywhere else.
+
+use std::fmt;
+use std::str::FromStr;
+
+use data_encoding::{BASE32_NOPAD, HEXLOWER};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// Longest skill name, in bytes: long enough for any sensible hierarchy, short enough to be a
+/// folder name on every file system.
+pub const MAX_SKILL_NAME: usize = 128;
+
+/// Longest version text, in bytes.
+pub const MAX_VERSION: usize = 64;
+
+/// Why a text is not the identifier it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} {problem}")]
+pub struct InvalidId {
+    what: &'static str,
+    problem: String,
+}
+
+impl InvalidId {
+    fn new(what: &'static str, problem: impl Into<String>) -> Self {
+        Self { what, problem: problem.into() }
+    }
+}
+
+/// Implements the conversions that all checked texts share.
+macro_rules! checked_text {
+    ($name:ident) => {
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+        impl FromStr for $name {
+            type Err = InvalidId;
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
+                Self::parse(text)
+            }
+        }
+        impl TryFrom<String> for $name {
+            type Error = InvalidId;
+            fn try_from(text: String) -> Result<Self, InvalidId> {
+                Self::parse(&text)
+            }
+        }
+        impl From<$name> for String {
+            fn from(value: $name) -> String {
+                value.to_string()
+            }
+        }
+    };
+}
+
+/// Name of a skill, such as `salesforce.leads.sync`.
+///
+/// INVARIANT(safe-name): dot-separated, non-empty segments of `a-z0-9`, where a segment may
+/// have dashes between its letters. So it never contains a path separator or `..`, and is safe
+/// as a folder name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SkillName(String);
+
+impl SkillName {
+    /// Checks `text`.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong and what would be right.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        let problem = if text.is_empty() {
+            Some("must not be empty".to_owned())
+        } else if text.len() > MAX_SKILL_NAME {
+            Some(format!("must not be longer than {MAX_SKILL_NAME} bytes"))
+        } else if !text.split('.').all(is_name_segment) {
+            Some("must be segments of a-z and 0-9 joined by dots, such as `acme.sales.report`".into())
+        } else {
+            None
+        };
+        problem.map_or_else(|| Ok(Self(text.to_owned())), |p| Err(InvalidId::new("skill name", p)))
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// True if a segment has a dash: accepted, but the protocol's documents advise against it.
+    #[must_use]
+    pub fn has_dash(&self) -> bool {
+        self.0.contains('-')
+    }
+
+    /// The name as a Python module path below `skills`: dashes become underscores.
+    #[must_use]
+    pub fn module_path(&self) -> String {
+        self.0.replace('-', "_")
+    }
+}
+
+fn is_name_segment(segment: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    segment.bytes().all(|byte| plain(byte) || byte == b'-')
+        && segment.bytes().next().is_some_and(plain)
+        && segment.bytes().next_back().is_some_and(plain)
+}
+
+checked_text!(SkillName);
+
+/// Version of a skill: `major.minor.patch`, ordered as Semantic Versioning 2.0.0 says.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SkillVersion {
+    parsed: semver::Version,
+    text: String,
+}
+
+impl SkillVersion {
+    /// Checks `text`. Build metadata (`+x`) is refused: two versions that differ only in it
+    /// would have no order.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong and what would be right.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        let problem = "must be `major.minor.patch`, such as `0.1.0`";
+        if text.len() > MAX_VERSION {
+            return Err(InvalidId::new("version", problem));
+        }
+        match semver::Version::parse(text) {
+            Ok(parsed) if parsed.build.is_empty() => Ok(Self { parsed, text: text.to_owned() }),
+            Ok(_) => Err(InvalidId::new("version", "must not have build metadata (`+...`)")),
+            Err(_) => Err(InvalidId::new("version", problem)),
+        }
+    }
+
+    /// The version as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// True for versions such as `1.0.0-beta.1`.
+    #[must_use]
+    pub fn is_prerelease(&self) -> bool {
+        !self.parsed.pre.is_empty()
+    }
+}
+
+checked_text!(SkillVersion);
+
+/// SHA-256 of some bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of `bytes`.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// A digest computed elsewhere.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 32 bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Parses 64 lowercase hexadecimal digits, as [`Display`](fmt::Display) prints them.
+    ///
+    /// # Errors
+    ///
+    /// Anything else.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        let invalid = || InvalidId::new("digest", "must be 64 lowercase hexadecimal digits");
+        let bytes = HEXLOWER.decode(text.as_bytes()).ok().ok_or_else(invalid)?;
+        <[u8; 32]>::try_from(bytes).map(Self).ok().ok_or_else(invalid)
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&HEXLOWER.encode(&self.0))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Digest({self})")
+    }
+}
+
+impl TryFrom<String> for Digest {
+    type Error = InvalidId;
+    fn try_from(text: String) -> Result<Self, InvalidId> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Digest> for String {
+    fn from(digest: Digest) -> Self {
+        digest.to_string()
+    }
+}
+
+/// Identifier of a blob: `blob:` and the lowercase base32 of a SHA-256 (52 letters).
+///
+/// INVARIANT(safe-blob-id): only `a-z2-7` after the prefix, so it is safe in a path.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct BlobId(String);
+
+impl BlobId {
+    const PREFIX: &str = "blob:";
+
+    /// The id of the content with this digest.
+    #[must_use]
+    pub fn of_digest(digest: &Digest) -> Self {
+        let letters = BASE32_NOPAD.encode(digest.as_bytes()).to_ascii_lowercase();
+        Self(format!("{}{letters}", Self::PREFIX))
+    }
+
+    /// Checks `text`.
+    ///
+    /// # Errors
+    ///
+    /// Anything but `blob:` and 52 letters that decode to 32 bytes.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        let invalid = || {
+            let problem = "must be `blob:` and the 52 letters that `create_blob` returned";
+            InvalidId::new("blob id", problem)
+        };
+        let letters = text.strip_prefix(Self::PREFIX).ok_or_else(invalid)?;
+        if letters.len() != 52 || letters.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            return Err(invalid());
+        }
+        let upper = letters.to_ascii_uppercase();
+        BASE32_NOPAD.decode(upper.as_bytes()).ok().ok_or_else(invalid)?;
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The id as it appears on the wire, `blob:` included.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The 52 letters after `blob:`: a safe file name.
+    #[must_use]
+    pub fn letters(&self) -> &str {
+        self.0.strip_prefix(Self::PREFIX).unwrap_or_default()
+    }
+}
+
+checked_text!(BlobId);
+
+/// Identifier of one run: `run_` and the 32 hexadecimal digits of a version 7 UUID, so that ids
+/// sort by time.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RunId(String);
+
+impl RunId {
+    const PREFIX: &str = "run_";
+
+    /// A new id that no other run has.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self(format!("{}{}", Self::PREFIX, uuid::Uuid::now_v7().simple()))
+    }
+
+    /// Checks `text`.
+    ///
+    /// # Errors
+    ///
+    /// Anything but `run_` and 32 lowercase hexadecimal digits.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        match text.strip_prefix(Self::PREFIX) {
+            Some(rest) if rest.len() == 32 && rest.bytes().all(digit) => Ok(Self(text.to_owned())),
+            _ => Err(InvalidId::new("run id", "must be `run_` and 32 hexadecimal digits")),
+        }
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+checked_text!(RunId);
+
+/// One customer of the server. Blobs, secrets and budgets never cross tenants.
+///
+/// INVARIANT(safe-tenant): `a-z0-9` and inner dashes, at most 64, so it is safe in a path.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TenantId(String);
+
+impl TenantId {
+    /// The tenant of a server that has no others.
+    #[must_use]
+    pub fn local() -> Self {
+        Self("local".to_owned())
+    }
+
+    /// Checks `text`.
+    ///
+    /// # Errors
+    ///
+    /// Says what would be right.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        if !text.is_empty() && text.len() <= 64 && is_name_segment(text) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(InvalidId::new("tenant", "must be 1 to 64 of a-z, 0-9 and inner dashes"))
+        }
+    }
+
+    /// The tenant as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+checked_text!(TenantId);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skill_names_accept_dotted_lowercase() {
+        for name in ["guide", "salesforce.leads.sync", "a1.b2", "best-practices.salesforce"] {
+            assert_eq!(SkillName::parse(name).unwrap().as_str(), name);
+        }
+        assert_eq!(SkillName::parse("best-practices.x").unwrap().module_path(), "best_practices.x");
+    }
+
+    #[test]
+    fn safe_name_refuses_anything_that_could_be_a_path() {
+        let long = "a".repeat(300);
+        for name in [
+            "", ".", "..", "a..b", "a/b", "a\\b", "A.b", "a.b\0", "c:", "été", " a", "-a", "a-", "a.-b",
+            "gdrive_sheets", "ＡＢＣ", "раypal", "a\u{202e}b", "a.", ".a", "../x", &long,
+        ] {
+            assert!(SkillName::parse(name).is_err(), "accepted {name:?}");
+        }
+    }
+
+    #[test]
+    fn versions_are_exact_semver() {
+        let long = format!("99999999999999999999.0.0-{}", "a".repeat(100));
+        for text in [
+            "latest", "", "1", "1.0", "v1.0.0", "1.0.0+x", ">=1", "*", "../1.0.0", "1.0.0/../../other",
+            "99999999999999999999.0.0", "１.０.０", "1.0.0\n", "01.0.0", " 1.0.0", "1.0.0-../../", &long,
+        ] {
+            assert!(SkillVersion::parse(text).is_err(), "accepted {text:?}");
+        }
+        let beta = SkillVersion::parse("1.0.0-beta.1").unwrap();
+        assert!(beta.is_prerelease() && beta < SkillVersion::parse("1.0.0").unwrap());
+        assert!(SkillVersion::parse("0.9.0").unwrap() < SkillVersion::parse("0.10.0").unwrap());
+    }
+
+    #[test]
+    fn safe_blob_id_is_exactly_what_was_issued() {
+        let id = BlobId::of_digest(&Digest::of(b"x"));
+        assert_eq!(BlobId::parse(id.as_str()), Ok(id.clone()));
+        let shouted = id.as_str().to_uppercase();
+        let twice = format!("blob:{id}");
+        for text in ["", "blob:", "blob:../x", &shouted, &twice, &format!("{id}/"), &format!("{id}\0")] {
+            assert!(BlobId::parse(text).is_err(), "accepted {text:?}");
+        }
+        assert!(BlobId::parse(&id.as_str().replace(|c: char| c.is_ascii_digit(), "1")).is_err());
+    }
+
+    #[test]
+    fn run_ids_are_unique_and_checked() {
+        let (first, second) = (RunId::generate(), RunId::generate());
+        assert_ne!(first, second);
+        assert_eq!(RunId::parse(first.as_str()), Ok(first));
+        assert!(RunId::parse("run_9f2a").is_err());
+    }
+
+    #[test]
+    fn safe_tenant_is_one_segment() {
+        assert!(TenantId::parse("acme-1").is_ok());
+        for text in ["", "a.b", "../x", "A", &"a".repeat(65)] {
+            assert!(TenantId::parse(text).is_err(), "accepted {text:?}");
+        }
+    }
+
+    #[test]
+    fn digests_read_back_what_they_print() {
+        let digest = Digest::of(b"wardian");
+        assert_eq!(Digest::parse(&digest.to_string()), Ok(digest));
+        assert!(Digest::parse("abc").is_err());
+    }
+}

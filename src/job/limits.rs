@@ -1,0 +1,98 @@
+//! Ceilings on one run.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{ByteCount, Fuel};
+
+/// The most that one run may use. Every field is enforced; only fuel may be unlimited, because
+/// counting it costs time and the wall clock bounds a run anyway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunLimits {
+    /// Wall-clock time from the first instruction to the result. Default 30 s.
+    pub wall_time: Duration,
+    /// Instructions executed; `None` runs the unmetered code. Default none.
+    pub fuel: Option<Fuel>,
+    /// Linear memory of the guest, image included. Growth beyond it is refused, so that Python
+    /// raises `MemoryError`. Default 512 MiB.
+    pub memory: ByteCount,
+    /// Bytes of all files in `/workspace`. Beyond it writes fail with `ENOSPC`. Default 256 MiB.
+    pub workspace: ByteCount,
+    /// Files, folders and links in `/workspace`. Beyond it creation fails with `ENOSPC`.
+    /// Default 10,000.
+    pub workspace_entries: u32,
+    /// Open files at one time. Beyond it `EMFILE`. Default 256.
+    pub open_files: u32,
+    /// Bytes of stdout, stderr and log lines that are kept; the rest is counted and dropped.
+    /// Default 1 MiB.
+    pub logs: ByteCount,
+    /// Calls through the host door. Beyond it calls are refused. Default 10,000.
+    pub host_calls: u32,
+    /// Bytes through the host door, both ways. Beyond it calls are refused. Default 256 MiB.
+    pub host_bytes: ByteCount,
+}
+
+impl RunLimits {
+    /// What a run gets when nobody says otherwise.
+    pub const DEFAULT: Self = Self {
+        wall_time: Duration::from_secs(30),
+        fuel: None,
+        memory: ByteCount::mebibytes(512),
+        workspace: ByteCount::mebibytes(256),
+        workspace_entries: 10_000,
+        open_files: 256,
+        logs: ByteCount::mebibytes(1),
+        host_calls: 10_000,
+        host_bytes: ByteCount::mebibytes(256),
+    };
+
+    /// What an operator's configuration allows a request to ask for, unless it says otherwise.
+    pub const DEFAULT_CAP: Self = Self { wall_time: Duration::from_secs(300), ..Self::DEFAULT };
+
+    /// The stricter of the two, field by field: a request can lower an operator's limits, never
+    /// raise them.
+    #[must_use]
+    pub fn tightened_by(self, other: Self) -> Self {
+        Self {
+            wall_time: self.wall_time.min(other.wall_time),
+            fuel: match (self.fuel, other.fuel) {
+                (Some(one), Some(two)) => Some(one.min(two)),
+                (one, two) => one.or(two),
+            },
+            memory: self.memory.min(other.memory),
+            workspace: self.workspace.min(other.workspace),
+            workspace_entries: self.workspace_entries.min(other.workspace_entries),
+            open_files: self.open_files.min(other.open_files),
+            logs: self.logs.min(other.logs),
+            host_calls: self.host_calls.min(other.host_calls),
+            host_bytes: self.host_bytes.min(other.host_bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_can_lower_a_limit() {
+        let asked = RunLimits { wall_time: Duration::from_secs(5), ..RunLimits::DEFAULT };
+        assert_eq!(RunLimits::DEFAULT_CAP.tightened_by(asked), asked);
+        let metered = RunLimits { fuel: Some(Fuel(5)), ..RunLimits::DEFAULT };
+        assert_eq!(RunLimits::DEFAULT.tightened_by(metered), metered);
+    }
+
+    #[test]
+    fn a_request_cannot_raise_a_limit() {
+        let cap = RunLimits { fuel: Some(Fuel(1_000)), ..RunLimits::DEFAULT };
+        let asked = RunLimits {
+            fuel: Some(Fuel(u64::MAX)),
+            wall_time: Duration::MAX,
+            memory: ByteCount::bytes(u64::MAX),
+            ..cap
+        };
+        assert_eq!(cap.tightened_by(asked), cap);
+        assert_eq!(cap.tightened_by(RunLimits { fuel: None, ..cap }), cap);
+    }
+}

@@ -1,0 +1,104 @@
+//! What a worker is told and what it answers: plain messages, so that a worker can stand on
+//! another machine without anybody else noticing.
+//!
+//! Knows nothing of JSON-RPC, processes or wasm: values, their checks and their bytes.
+
+pub mod frame;
+pub mod limits;
+pub mod message;
+pub mod outcome;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::ids::{BlobId, Digest, RunId, SkillName, SkillVersion, TenantId};
+use crate::job::limits::RunLimits;
+use crate::units::ByteCount;
+
+/// A complete order to run one program; nothing is looked up later.
+#[derive(Serialize, Deserialize)]
+pub struct RunSpec {
+    /// Identifies the run in logs, results and `runtime.run.id`.
+    pub run_id: RunId,
+    /// For whom the program runs.
+    pub tenant: TenantId,
+    /// What to run.
+    pub program: Program,
+    /// Function to call with `args`. Without it, `main` is called if the program defines it.
+    pub entrypoint: Option<String>,
+    /// The arguments, as the text of a JSON object.
+    pub args: Box<RawValue>,
+    /// Skills to be seen under `/skills`, each attached to the worker before.
+    pub skills: Vec<SkillMount>,
+    /// Blobs to be seen under `/blobs`, each attached to the worker before.
+    pub blobs: Vec<BlobMount>,
+    /// Environment variables beyond the fixed ones: declared secrets and nothing else.
+    pub environment: BTreeMap<String, String>,
+    /// Ceilings on this run.
+    pub limits: RunLimits,
+}
+
+/// Prints identifiers only: source, arguments and environment never reach a log.
+impl fmt::Debug for RunSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunSpec")
+            .field("run_id", &self.run_id)
+            .field("tenant", &self.tenant)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The Python to run.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Program {
+    /// Source text that came with the request.
+    Code {
+        /// The text of the module.
+        source: String,
+        /// File name for tracebacks, such as `main.py`.
+        file_name: String,
+    },
+    /// The entrypoint of a mounted skill.
+    Skill {
+        /// Which of [`RunSpec::skills`].
+        name: SkillName,
+    },
+}
+
+/// A skill to be seen by a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkillMount {
+    /// Folder below `/skills`, and dotted module path below `skills`.
+    pub name: SkillName,
+    /// The version that is mounted.
+    pub version: SkillVersion,
+    /// Digest of the snapshot: names the attached content.
+    pub digest: Digest,
+    /// Code to import or call; none for instruction skills.
+    pub entrypoint: Option<Entrypoint>,
+}
+
+/// Where a skill's code starts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entrypoint {
+    /// Path of the module below the skill's root, such as `code/main.py`.
+    pub path: String,
+    /// Function in it.
+    pub export: String,
+}
+
+/// A blob to be seen by a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlobMount {
+    /// File name below `/blobs`.
+    pub id: BlobId,
+    /// MIME type.
+    pub kind: String,
+    /// Length of the content.
+    pub size: ByteCount,
+}

@@ -1,0 +1,166 @@
+//! How a run ended. A guest that misbehaves is an outcome, never an `Err`.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{ByteCount, Fuel};
+
+/// The end of one run. The returned value itself travels beside it, as [`Output`].
+///
+/// [`Output`]: crate::job::message::Payload
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunOutcome {
+    /// `Ok` if the entrypoint returned, or why it did not.
+    pub end: Result<(), RunFailure>,
+    /// What the guest wrote, in order.
+    pub logs: Logs,
+    /// What the run cost.
+    pub usage: RunUsage,
+}
+
+/// Why a guest did not finish.
+///
+/// [`RunFailure::error_type`] is sent to callers as `error.type`, so the names are stable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RunFailure {
+    /// Python code raised and nobody caught it: the sandbox worked, the code did not.
+    Exception {
+        /// Class name, such as `ValueError`.
+        class: String,
+        /// `str()` of the exception.
+        message: String,
+        /// Frames of user code as Python prints them; none for errors before any frame ran.
+        traceback: Option<String>,
+    },
+    /// The wall clock ran out.
+    Timeout {
+        /// The deadline that was passed.
+        limit: Duration,
+    },
+    /// The instruction budget ran out.
+    FuelExhausted {
+        /// The budget.
+        limit: Fuel,
+    },
+    /// The guest asked for more memory than it may have and did not survive the refusal.
+    MemoryLimit {
+        /// The ceiling.
+        limit: ByteCount,
+    },
+    /// The guest's call stack overflowed below Python's own recursion check.
+    StackOverflow,
+    /// The interpreter or the sandbox broke; nothing outside the run is affected.
+    SandboxCrash {
+        /// What is known, in words for the caller.
+        reason: String,
+    },
+    /// The caller or an operator stopped the run.
+    Cancelled,
+}
+
+impl RunFailure {
+    /// The stable name that callers branch on: Python's class for exceptions, ours otherwise.
+    #[must_use]
+    pub fn error_type(&self) -> &str {
+        match self {
+            Self::Exception { class, .. } => class,
+            Self::Timeout { .. } => "Timeout",
+            Self::FuelExhausted { .. } => "FuelExhausted",
+            Self::MemoryLimit { .. } => "MemoryLimit",
+            Self::StackOverflow => "StackOverflow",
+            Self::SandboxCrash { .. } => "SandboxCrash",
+            Self::Cancelled => "Cancelled",
+        }
+    }
+
+    /// The frames of user code, if Python had any to show.
+    #[must_use]
+    pub fn traceback(&self) -> Option<&str> {
+        match self {
+            Self::Exception { traceback, .. } => traceback.as_deref(),
+            _ => None,
+        }
+    }
+}
+
+/// Prints the sentence that callers see as `error.message`.
+impl fmt::Display for RunFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exception { message, .. } => f.write_str(message),
+            Self::Timeout { limit } => {
+                write!(f, "the run was stopped after its limit of {} ms", limit.as_millis())
+            }
+            Self::FuelExhausted { limit } => {
+                write!(f, "the run used up its budget of {} units of fuel", limit.0)
+            }
+            Self::MemoryLimit { limit } => {
+                write!(f, "the run needed more than its limit of {limit} of memory")
+            }
+            Self::StackOverflow => f.write_str("the call stack overflowed"),
+            Self::SandboxCrash { reason } => f.write_str(reason),
+            Self::Cancelled => f.write_str("the run was cancelled"),
+        }
+    }
+}
+
+/// Where a piece of output came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    /// File descriptor 1.
+    Stdout,
+    /// File descriptor 2.
+    Stderr,
+    /// `runtime.log`: one line each.
+    Log,
+}
+
+/// Consecutive output of one stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogChunk {
+    /// Where it came from.
+    pub stream: Stream,
+    /// The text; bytes that are no UTF-8 were replaced.
+    pub text: String,
+}
+
+/// Everything a guest wrote, in order, up to its limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Logs {
+    /// The pieces that were kept.
+    pub chunks: Vec<LogChunk>,
+    /// Bytes that were written beyond the limit and dropped.
+    pub dropped: u64,
+}
+
+/// What a run cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunUsage {
+    /// From the first instruction to the end.
+    pub wall_time: Duration,
+    /// Instructions executed, if they were counted; inexact after a timeout.
+    pub fuel: Option<Fuel>,
+    /// Largest size of the linear memory.
+    pub memory_peak: ByteCount,
+    /// Calls through the host door.
+    pub host_calls: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_read_well() {
+        let timeout = RunFailure::Timeout { limit: Duration::from_secs(2) };
+        assert_eq!(timeout.to_string(), "the run was stopped after its limit of 2000 ms");
+        assert_eq!(timeout.error_type(), "Timeout");
+        let memory = RunFailure::MemoryLimit { limit: ByteCount::mebibytes(512) };
+        assert_eq!(memory.to_string(), "the run needed more than its limit of 512 MiB of memory");
+    }
+}
