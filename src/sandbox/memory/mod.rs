@@ -1,0 +1,62 @@
+//! Linear memories that begin as a copy-on-write view of an image, and return to it.
+//!
+//! A fresh mapping for every run would be simplest, but page faults decide the cost of a short
+//! run: 2.5 to 4 microseconds each in a virtual machine, and copy-on-write faults interrupt
+//! every core that shares the address space. So a [`Slot`](slot::Slot) keeps the pages that a
+//! run made private and copies the image's bytes back over them.
+//!
+//! INVARIANT(reset-complete): after a reset every byte that the next guest can read equals the
+//! image, or zero past its end, whatever the guest before did: random writes, growth, a trap in
+//! the middle. The kernel's page table decides which pages those are, not the guest.
+//!
+//! This folder holds the sandbox's own `unsafe` code; every block says why it is sound.
+
+mod creator;
+mod dirty;
+mod image;
+mod mapping;
+mod slot;
+
+use std::io;
+
+pub use crate::sandbox::memory::creator::{SlotConfig, SlotMemories, SlotPool, Verify};
+pub use crate::sandbox::memory::dirty::DirtyPages;
+pub use crate::sandbox::memory::image::{MemoryImage, WASM_PAGE};
+
+/// Size of a page of the host: the unit of protection, of private copies and of images.
+///
+/// Linux on x86-64 and on most aarch64 machines; [`MemoryImage::open`] refuses others.
+pub const PAGE: usize = 4096;
+
+/// Why memory could not be had or restored.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MemoryError {
+    /// The operating system refused a request.
+    #[error("the operating system refused to {what}")]
+    System {
+        /// What was asked for, as the end of a sentence.
+        what: &'static str,
+        /// Its answer.
+        #[source]
+        cause: io::Error,
+    },
+    /// A file that should be an image is none.
+    #[error("a memory image {problem}")]
+    Image {
+        /// What is wrong with it, as the end of a sentence.
+        problem: &'static str,
+    },
+    /// A reset left something behind. The process must not run another guest.
+    #[error("memory differs from its image at byte {offset} after a reset")]
+    Residue {
+        /// First byte that differs.
+        offset: usize,
+    },
+}
+
+impl MemoryError {
+    fn system(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> Self {
+        move |errno| Self::System { what, cause: errno.into() }
+    }
+}

@@ -1,0 +1,160 @@
+//! The alarm that stops a spinning guest.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use parking_lot::{Condvar, Mutex};
+use wasmtime::Engine;
+
+/// A thread that moves an engine's epoch when a run's deadline strikes.
+///
+/// There is no regular tick: the thread sleeps until the deadline, so an idle worker costs no
+/// processor time, and a run that ends early costs at most one needless wake-up later. The
+/// epoch belongs to an engine, not to a run, so it may move for a deadline that is already
+/// past; the run's own callback compares the clock before it stops anything.
+///
+/// INVARIANT(watchdog-ends): the thread ends before the drop returns.
+pub(super) struct Watchdog {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The run to stop, if one is in progress.
+    alarm: Option<(Instant, Engine)>,
+    /// When the thread will look again by itself.
+    wakes_at: Option<Instant>,
+    ends: bool,
+}
+
+impl Watchdog {
+    /// Starts the thread. Must happen before the process locks itself down.
+    pub(super) fn spawn() -> io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let watched = Arc::clone(&shared);
+        let thread =
+            thread::Builder::new().name("watchdog".into()).spawn(move || watch(&watched))?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Moves the epoch of `engine` at `deadline`, unless the guard is dropped before.
+    pub(super) fn arm(&self, engine: &Engine, deadline: Instant) -> Armed<'_> {
+        let mut state = self.shared.state.lock();
+        state.alarm = Some((deadline, engine.clone()));
+        if state.wakes_at.is_none_or(|wakes_at| deadline < wakes_at) {
+            self.shared.changed.notify_one();
+        }
+        Armed(self)
+    }
+}
+
+/// Keeps the alarm set.
+pub(super) struct Armed<'a>(&'a Watchdog);
+
+impl Drop for Armed<'_> {
+    fn drop(&mut self) {
+        self.0.shared.state.lock().alarm = None;
+    }
+}
+
+fn watch(shared: &Shared) {
+    let mut state = shared.state.lock();
+    while !state.ends {
+        match &state.alarm {
+            Some((deadline, engine)) if *deadline <= Instant::now() => {
+                engine.increment_epoch();
+                state.alarm = None;
+            }
+            Some((deadline, _)) => {
+                let deadline = *deadline;
+                state.wakes_at = Some(deadline);
+                shared.changed.wait_until(&mut state, deadline);
+            }
+            None => {
+                state.wakes_at = None;
+                shared.changed.wait(&mut state);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Watchdog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watchdog").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.shared.state.lock().ends = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been reported by the thread itself.
+            thread.join().ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use wasmtime::{Config, Instance, Module, Store, Trap};
+
+    use super::*;
+
+    fn spinning() -> (Engine, Module) {
+        let mut config = Config::new();
+        config.epoch_interruption(true);
+        let engine = Engine::new(&config).unwrap();
+        let wat = r#"(module (func (export "spin") (loop br 0)))"#;
+        let module = Module::new(&engine, wat::parse_str(wat).unwrap()).unwrap();
+        (engine, module)
+    }
+
+    fn spin(watchdog: &Watchdog, engine: &Engine, module: &Module) -> Trap {
+        let mut store = Store::new(engine, ());
+        store.set_epoch_deadline(1);
+        let instance = Instance::new(&mut store, module, &[]).unwrap();
+        let spin = instance.get_typed_func::<(), ()>(&mut store, "spin").unwrap();
+        let _armed = watchdog.arm(engine, Instant::now() + Duration::from_millis(5));
+        *spin.call(&mut store, ()).unwrap_err().downcast_ref::<Trap>().unwrap()
+    }
+
+    #[test]
+    fn a_spinning_guest_is_stopped_again_and_again() {
+        let (engine, module) = spinning();
+        let watchdog = Watchdog::spawn().unwrap();
+        for _ in 0..5 {
+            assert_eq!(spin(&watchdog, &engine, &module), Trap::Interrupt);
+        }
+    }
+
+    #[test]
+    fn an_earlier_deadline_is_noticed_while_the_watchdog_sleeps() {
+        let (engine, module) = spinning();
+        let watchdog = Watchdog::spawn().unwrap();
+        drop(watchdog.arm(&engine, Instant::now() + Duration::from_secs(3600)));
+        assert_eq!(spin(&watchdog, &engine, &module), Trap::Interrupt);
+    }
+
+    #[test]
+    fn watchdog_ends_with_its_value() {
+        let (engine, _) = spinning();
+        let watchdog = Watchdog::spawn().unwrap();
+        drop(watchdog.arm(&engine, Instant::now() + Duration::from_secs(3600)));
+        let shared = Arc::downgrade(&watchdog.shared);
+        drop(watchdog);
+        assert!(shared.upgrade().is_none(), "the thread still holds its state");
+    }
+}
