@@ -1,0 +1,31 @@
+"""The part of Wardian that lives inside the sandbox: runs one program and reports its end.
+
+The host builds an image once (see `bootstrap.py`) and starts every run from a copy of it with the
+source text
+
+    import _wardian; _wardian.run()
+
+That text is a promise to the host, but in a finished image it is never compiled: the bootstrap
+puts `run` where the interpreter would parse it.
+
+`run` asks the host for the job, prepares the process (random seeds, environment, arguments), runs
+the program and answers with exactly one of RETURNED and RAISED:
+
+- `runner`: the order of these steps, and how a program is loaded and its function called;
+- `door`: requests to the host, as bytes; `refusals`: its refusals as exceptions;
+- `importer`: mounted skills as modules below `skills`;
+- `event_loop`: asyncio without sockets and threads;
+- `result`, `failure`: the two ways to end, as frames;
+- `places`: paths.
+
+Everything here is imported when the image is built. At run time nothing is imported, and nothing
+that runs after the user's code relies on names that this code can rebind in shared modules: the
+modules keep references of their own, and have builtins of their own. That is politeness, not a
+wall: a program can always lie about itself, but only about itself.
+"""
+
+from __future__ import annotations
+
+from _wardian.runner import run
+
+__all__ = ["run"]

@@ -1,0 +1,101 @@
+"""An asyncio event loop for a world without sockets, threads and signals.
+
+The loop of the standard library wakes itself through a pair of sockets and runs blocking calls
+in threads; WASI has neither. Here a loop with nothing to do sleeps until its next timer, and
+`asyncio.to_thread` runs its function in place, so that correct programs stay correct and only
+lose parallelism that the sandbox does not have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from types import CoroutineType
+from typing import Any
+
+_sleep = time.sleep
+_run = asyncio.run
+
+
+class _Clock:
+    """Stands where the loop expects a selector: with no files to watch, it only waits."""
+
+    def select(self, timeout: float | None) -> tuple[()]:
+        """Sleeps for `timeout` seconds.
+
+        Raises:
+            RuntimeError: There is no timer either, so nothing could ever wake the loop.
+        """
+        if timeout is None:
+            raise RuntimeError(
+                "this program waits for ever: no task can go on and no timer is set "
+                "(there are no sockets, threads or signals in the sandbox)"
+            )
+        if timeout > 0:
+            _sleep(timeout)
+        return ()
+
+
+class SandboxEventLoop(asyncio.BaseEventLoop):
+    """Runs tasks, timers, queues and locks; refuses sockets, pipes and processes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._selector = _Clock()
+
+    def _process_events(self, event_list: object) -> None:
+        """There are no events but timers."""
+
+    def _write_to_self(self) -> None:
+        """Nobody else could wake the loop: there is one thread."""
+
+    def run_in_executor(
+        self, executor: object, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        """Runs `func` in place at the loop's next step, as there are no threads."""
+        future = self.create_future()
+
+        def step() -> None:
+            if future.cancelled():
+                return
+            try:
+                value = func(*args)
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(value)
+
+        self.call_soon(step)
+        return future
+
+
+def is_awaitable(value: object) -> bool:
+    """True for what an `async def` entrypoint returns, and for other awaitables."""
+    return type(value) is CoroutineType or hasattr(type(value), "__await__")
+
+
+def run(awaitable: Awaitable[Any]) -> Any:
+    """Awaits `awaitable` in a new loop and returns its value."""
+    if type(awaitable) is CoroutineType:
+        return _run(awaitable)
+    return _run(_await(awaitable))
+
+
+async def _await(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
+
+
+def install() -> None:
+    """Makes this the loop of `asyncio.run`, `asyncio.new_event_loop` and `asyncio.Runner`."""
+    events = asyncio.events
+    find_policy = getattr(events, "_get_event_loop_policy", events.get_event_loop_policy)
+    policy = find_policy()
+    type(policy)._loop_factory = SandboxEventLoop
+    for module in (asyncio, asyncio.unix_events):
+        for name in ("SelectorEventLoop", "EventLoop"):
+            if hasattr(module, name):
+                setattr(module, name, SandboxEventLoop)
+    policy.set_event_loop(SandboxEventLoop())  # for the old `get_event_loop().run_until_complete`

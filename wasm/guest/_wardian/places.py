@@ -1,0 +1,24 @@
+"""Where things are in the sandbox: the only file that knows the paths the host mounts."""
+
+from __future__ import annotations
+
+import json
+import os
+
+SKILLS = "/skills"
+"""One folder for each mounted skill, read-only."""
+
+BLOBS = "/blobs"
+"""One file for each mounted blob, named by its whole id, read-only."""
+
+WORKSPACE = "/workspace"
+"""The writable folder of the run: where it starts, and its HOME."""
+
+TEMPORARY = "/tmp"
+"""Another name for the workspace."""
+
+LIBRARY = os.path.dirname(os.path.dirname(json.__file__))
+"""Where the standard library and the packages are; frames above the user's are cut there."""
+
+OWN_CODE = "<wardian>/"
+"""Start of the file names of everything that the image adds to Python."""

@@ -1,0 +1,132 @@
+"""Runs a few programs while the image is built, so that the first real run is a practised one.
+
+CPython specialises code while it runs, and many caches fill on first use. What a rehearsal warms
+is part of the image; what it leaves behind must not be, so each is run against a door of its own
+and the traces are removed.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import linecache
+import os
+import random
+import shutil
+import sys
+from typing import Any
+
+from _wardian import door, importer, places, runner
+
+_ROUNDS = 12  # more than CPython's specialiser waits for
+
+_PROGRAMS = (
+    'def main(args):\n    return {"summary": "ok", "rows": [1, 2.5, None, True, args]}\n',
+    "import asyncio\nasync def main(args):\n    await asyncio.sleep(0)\n    return 1\n",
+    "def main():\n    print('x')\n    return {'values': (i for i in range(3))}\n",
+    "def main(args):\n    return args['missing']\n",
+    "from runtime import blobs, log, run\nlog.info('run %s', run.id)\nprint(blobs.list())\n",
+    "def main(args)\n    return 1\n",
+)
+_SKILL = "wardian.rehearsal"
+_SKILL_FILES = {
+    "main.py": "import helper\ndef main(args):\n    return helper.double(args)\n",
+    "helper.py": "def double(args):\n    return {'twice': [args, args]}\n",
+}
+
+
+class UnexpectedEnd(RuntimeError):
+    """A rehearsed program did not end as it should: the image must not be used."""
+
+
+def rehearse() -> None:
+    """Runs the programs and removes their traces.
+
+    Raises:
+        UnexpectedEnd: One of them did not report exactly once, as it should.
+    """
+    ends = [0x02, 0x02, 0x03, 0x03, 0x02, 0x03]
+    for _ in range(_ROUNDS):
+        for source, end in zip(_PROGRAMS, ends, strict=True):
+            program = {"code": {"source": source, "file_name": "main.py"}}
+            _perform(_job(program, []), end)
+    skill_root = f"{places.WORKSPACE}/.rehearsal"
+    try:
+        _write_skill(f"{skill_root}/{_SKILL}/code")
+        entrypoint = {"path": "code/main.py", "export": "main"}
+        mounted = {"name": _SKILL, "version": "1.0.0", "entrypoint": entrypoint}
+        real_root, places.SKILLS = places.SKILLS, skill_root
+        for _ in range(_ROUNDS):
+            _perform(_job({"skill": {"name": _SKILL}}, [mounted]), 0x02)
+            _forget_skills()
+        places.SKILLS = real_root
+    finally:
+        shutil.rmtree(skill_root, ignore_errors=True)
+    gc.collect()
+
+
+def _job(program: dict[str, Any], skills: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "run_id": "run_rehearsal",
+        "program": program,
+        "entrypoint": None,
+        "args": {"n": 1},
+        "skills": skills,
+        "blobs": [],
+        "environment": {},
+        "seed": 0x5EED_5EED_5EED_5EED,
+    }
+
+
+def _perform(job: dict[str, Any], end: int) -> None:
+    answer = b"\0" + json.dumps(job).encode()
+    reports = []
+
+    def call(request: bytes) -> bytes:
+        if request[0] in (0x02, 0x03):
+            reports.append(request)
+        return answer if request == door.JOB else b"\0"
+
+    modules, argv, path = dict(sys.modules), sys.argv, list(sys.path)
+    streams = sys.stdout, sys.stderr
+    real_call, door.call = door.call, call
+    sys.stdout = sys.stderr = _Nowhere()  # type: ignore[assignment]
+    try:
+        runner.run()
+    finally:
+        door.call, door.job = real_call, {}
+        importer.mount(())
+        sys.stdout, sys.stderr = streams
+        sys.argv, sys.path[:] = argv, path
+        for name in [name for name in ("main", "__main__") if name in sys.modules]:
+            del sys.modules[name]
+        if "__main__" in modules:
+            sys.modules["__main__"] = modules["__main__"]
+        linecache.cache.pop("main.py", None)
+        random._inst.gauss_next = None  # type: ignore[attr-defined]
+    if [report[0] for report in reports] != [end]:
+        raise UnexpectedEnd(f"a rehearsed program ended otherwise than with {end}: {reports!r}")
+
+
+class _Nowhere:
+    """A stream that forgets what is written to it."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+    def flush(self) -> None:
+        """There is nothing to flush."""
+
+
+def _write_skill(folder: str) -> None:
+    os.makedirs(folder)
+    for name, source in _SKILL_FILES.items():
+        with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
+            file.write(source)
+
+
+def _forget_skills() -> None:
+    for name in [name for name in sys.modules if name.startswith("skills.")]:
+        del sys.modules[name]
+    package = sys.modules["skills"].__dict__
+    package.pop(_SKILL.partition(".")[0], None)

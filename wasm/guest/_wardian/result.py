@@ -1,0 +1,318 @@
+"""What the program returns, as JSON text; or an error that says which part cannot be JSON.
+
+The common value goes through the C encoder in one pass. Only when that fails is the value walked
+in Python: to convert what has an exact counterpart (numpy's scalars, also as keys), and to name
+the place and a remedy for what has none.
+
+The walk calls no method of the user's classes: subclasses of `dict`, `list` and the other plain
+types are read through the methods of these types.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from _wardian.door import RETURNED
+
+MAX_DEPTH = 200
+"""Deepest nesting of a value that the walk accepts; the C encoder stops at the stack's end."""
+
+_PLACE_MAX = 200  # characters of a place's name in a message
+
+_SCALARS = (str, int, float, bool, type(None))
+
+
+def returned(value: object) -> bytes:
+    """Returns the frame that reports `value` as the program's result.
+
+    Raises:
+        TypeError: A part of the value has no JSON counterpart.
+    """
+    return _to_bytes([RETURNED, *_chunks(value, "output")])
+
+
+def to_json(value: object, name: str) -> bytes:
+    """Returns `value` as JSON text in UTF-8; `name` is what errors call it.
+
+    Raises:
+        TypeError: A part of the value has no JSON counterpart.
+    """
+    return _to_bytes(_chunks(value, name))
+
+
+def _chunks(value: object, name: str) -> tuple[str, ...]:
+    try:
+        return _encode(value, 0)
+    except (TypeError, ValueError, RecursionError, OverflowError, AttributeError):
+        pass
+    finally:
+        _markers.clear()
+    return _encode_exactly(_plain(value, _Place(name, None)), 0)
+
+
+def _to_bytes(chunks: list[str] | tuple[str, ...]) -> bytes:
+    text = "".join(chunks)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        # Pairs of surrogates are one character written in two; single ones are none at all.
+        whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return whole.encode()
+
+
+def _scalar_of_numpy(value: object) -> object:
+    """The C encoder's way out: numpy's scalars as Python's, which it then encodes."""
+    if hasattr(type(value), "dtype") and (generic := _numpy_generic()) is not None:
+        if isinstance(value, generic):
+            scalar = value.item()  # type: ignore[attr-defined]
+            if type(scalar) in _SCALARS:
+                return scalar
+    raise TypeError
+
+
+_numpy_scalar: type | None = None
+
+
+def _numpy_generic() -> type | None:
+    """`numpy.generic` if the program uses numpy; it is never imported for its own sake."""
+    global _numpy_scalar
+    if _numpy_scalar is None:
+        numpy = _modules.get("numpy")
+        found = getattr(numpy, "generic", None)
+        _numpy_scalar = found if isinstance(found, type) else None
+    return _numpy_scalar
+
+
+class _Place:
+    """Where in the value a part sits, such as `output["rows"][3]`; named only when needed."""
+
+    __slots__ = ("parent", "step")
+
+    def __init__(self, step: object, parent: _Place | None) -> None:
+        self.step = step
+        self.parent = parent
+
+    def __str__(self) -> str:
+        steps = []
+        place: _Place | None = self
+        while place is not None and place.parent is not None:
+            steps.append(f"[{_key_text(place.step)}]")
+            place = place.parent
+        steps.append(str(place.step) if place is not None else "")
+        text = "".join(reversed(steps))
+        if len(text) > _PLACE_MAX:
+            half = _PLACE_MAX // 2
+            text = f"{text[:half]}…{text[-half:]}"
+        return text
+
+
+def _key_text(key: object) -> str:
+    if isinstance(key, str):
+        return _quote(str.__str__(key))
+    if isinstance(key, int) and type(key) is not bool:
+        return int.__str__(key)
+    return str(key) if type(key) in _SCALARS else _described(key)
+
+
+def _plain(value: Any, place: _Place, above: tuple[int, ...] = ()) -> Any:
+    """Returns a copy of `value` of exact plain types, or raises naming the part that has none."""
+    kind = type(value)
+    if kind is str or value is None or kind is bool:
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return _whole(value, place)
+    if isinstance(value, float):
+        return _finite(value, place)
+    if isinstance(value, (dict, list, tuple)):
+        if id(value) in above:
+            raise TypeError(f"{place} contains itself, which JSON cannot express")
+        if len(above) >= MAX_DEPTH:
+            raise TypeError(f"{place} is nested more than {MAX_DEPTH} levels deep")
+        above = (*above, id(value))
+        if isinstance(value, dict):
+            return _plain_object(value, place, above)
+        return [_plain(item, _Place(i, place), above) for i, item in enumerate(_items(value))]
+    try:
+        scalar = _scalar_of_numpy(value)
+    except TypeError:
+        raise TypeError(_explain(value, place)) from None
+    return _plain(scalar, place)
+
+
+def _plain_object(value: dict[Any, Any], place: _Place, above: tuple[int, ...]) -> dict[Any, Any]:
+    plain = {}
+    for key, item in dict.items(value):
+        plain_key = _plain_key(key, place)
+        plain[plain_key] = _plain(item, _Place(plain_key, place), above)
+    return plain
+
+
+def _plain_key(key: Any, place: _Place) -> Any:
+    """Keys that are whole numbers, floats, booleans or None become strings, as in `json`."""
+    if isinstance(key, _SCALARS):
+        return _plain(key, place)
+    try:
+        return _plain(_scalar_of_numpy(key), place)
+    except TypeError:
+        pass
+    raise TypeError(
+        f"{place} has a key that is {_described(key)}; keys must be strings, use str(key)"
+    )
+
+
+def _items(value: list[Any] | tuple[Any, ...]) -> Iterator[Any]:
+    return list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value)
+
+
+def _whole(value: int, place: _Place) -> int:
+    exact = int.__int__(value)
+    try:
+        int.__repr__(exact)
+    except ValueError:
+        raise TypeError(f"{place} is an int with too many digits; use str or a float") from None
+    return exact
+
+
+def _finite(value: float, place: _Place) -> float:
+    exact = float.__float__(value)
+    if math.isfinite(exact):
+        return exact
+    name = "NaN" if exact != exact else "Infinity" if exact > 0 else "-Infinity"
+    raise TypeError(f"{place} is {name}, which JSON cannot express; use None instead")
+
+
+_HINTS = {
+    "builtins.generator": "use list(...)",
+    "builtins.map": "use list(...)",
+    "builtins.filter": "use list(...)",
+    "builtins.zip": "use list(...)",
+    "builtins.range": "use list(...)",
+    "builtins.enumerate": "use list(...)",
+    "builtins.reversed": "use list(...)",
+    "builtins.dict_keys": "use list(...)",
+    "builtins.dict_values": "use list(...)",
+    "builtins.dict_items": "use dict(...) or list(...)",
+    "builtins.set": "use sorted(...) or list(...)",
+    "builtins.frozenset": "use sorted(...) or list(...)",
+    "builtins.bytes": "use .decode(), or runtime.blobs.write_bytes(...) and return the blob's id",
+    "builtins.bytearray": "use .decode(), or runtime.blobs.write_bytes(...) and return the id",
+    "builtins.memoryview": "use bytes(...), then .decode() or runtime.blobs.write_bytes(...)",
+    "builtins.complex": "return its .real and .imag",
+    "builtins.function": "call it and return what it gives",
+    "builtins.method": "call it and return what it gives",
+    "builtins.builtin_function_or_method": "call it and return what it gives",
+    "builtins.coroutine": "await it",
+    "builtins.async_generator": "use [item async for item in ...]",
+    "builtins.mappingproxy": "use dict(...)",
+    "collections.deque": "use list(...)",
+    "datetime.datetime": "use .isoformat()",
+    "datetime.date": "use .isoformat()",
+    "datetime.time": "use .isoformat()",
+    "datetime.timedelta": "use .total_seconds()",
+    "decimal.Decimal": "use str(...) or float(...)",
+    "fractions.Fraction": "use str(...) or float(...)",
+    "uuid.UUID": "use str(...)",
+    "re.Match": "use .group()",
+    "numpy.ndarray": "use .tolist()",
+    "numpy.datetime64": "use str(...)",
+    "numpy.timedelta64": "use str(...)",
+    "pandas.DataFrame": 'use .to_dict("records"), or write it to a blob and return the id',
+    "pandas.Series": "use .tolist() or .to_dict()",
+    "pandas.Index": "use .tolist()",
+    "pandas.Timestamp": "use .isoformat()",
+    "pandas.Timedelta": "use .total_seconds()",
+    "pandas.Period": "use str(...)",
+    "pandas.Interval": "use str(...)",
+    "pandas.NaT": "use None",
+    "pandas.NA": "use None",
+}
+"""What to do with a value of a type that JSON lacks, by the type's full name."""
+
+_PANDAS_NAMES = {
+    "NAType": "pandas.NA",
+    "NaTType": "pandas.NaT",
+    "Timestamp": "pandas.Timestamp",
+    "Timedelta": "pandas.Timedelta",
+    "Period": "pandas.Period",
+    "Interval": "pandas.Interval",
+    "DataFrame": "pandas.DataFrame",
+    "Series": "pandas.Series",
+    "Index": "pandas.Index",
+}
+"""Public names of classes that pandas defines in inner modules."""
+
+
+def _explain(value: object, place: _Place) -> str:
+    hint = _hint(value)
+    advice = f"; {hint}" if hint else ""
+    return f"{place} is {_described(value)}, which JSON cannot hold{advice}"
+
+
+def _hint(value: object) -> str | None:
+    for kind in _ancestors(type(value)):
+        hint = _HINTS.get(_full_name(kind))
+        if hint is not None:
+            return hint
+        if "__dataclass_fields__" in _own_names(kind):
+            return "use dataclasses.asdict(...)"
+        if _full_name(kind) == "enum.Enum":
+            return "use its .value"
+        if _full_name(kind) == "pathlib.PurePath" or kind is BaseException:
+            return "use str(...)"
+    if isinstance(value, type):
+        return "return an instance or its name"
+    if isinstance(value, types.ModuleType):
+        return None
+    return "return a dict, list, str, int, float, bool or None"
+
+
+def _described(value: object) -> str:
+    """Such as `a generator` or `an instance of acme.Customer`, without asking the value."""
+    if isinstance(value, type):
+        return f"the class {_class_name(value)}"
+    kind = type(value)
+    name = _full_name(kind)
+    module, _, short = name.rpartition(".")
+    if module in ("builtins", "__main__", "main"):
+        return f"{'an' if short[:1].lower() in 'aeiou' else 'a'} {short}"
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+def _full_name(kind: type) -> str:
+    name = _class_name(kind)
+    module = _module_of(kind)
+    if not isinstance(module, str):
+        return name
+    if module.startswith("pandas") and name in _PANDAS_NAMES:
+        return _PANDAS_NAMES[name]
+    if module.startswith("pathlib"):
+        module = "pathlib"
+    return f"{module}.{name}"
+
+
+# Read through `type` itself, so that a hostile metaclass has no say.
+_class_name = type.__dict__["__name__"].__get__
+_module_of = type.__dict__["__module__"].__get__
+_ancestors = type.__dict__["__mro__"].__get__
+_own_names = type.__dict__["__dict__"].__get__
+
+_quote = json.encoder.encode_basestring
+_modules = __import__("sys").modules
+_markers: dict[int, object] = {}  # containers that the C encoder is inside of
+
+
+def _c_encoder(default: Any, markers: dict[int, object] | None) -> Any:
+    """The C encoder itself: `json.dumps` builds one per call, and users can replace it."""
+    return json.encoder.c_make_encoder(  # type: ignore[misc]
+        markers, default, _quote, None, ":", ",", False, False, False
+    )
+
+
+_encode = _c_encoder(_scalar_of_numpy, _markers)
+_encode_exactly = _c_encoder(_scalar_of_numpy, None)

@@ -1,0 +1,134 @@
+"""Runs one program from its job to its report."""
+
+from __future__ import annotations
+
+import _random
+import atexit
+import builtins
+import logging
+import os
+import random
+import sys
+import time
+from types import ModuleType
+from typing import Any
+
+from _wardian import door, entrypoint, failure, importer, places, result
+from _wardian.failure import EntrypointNotFound
+
+_modules = sys.modules
+_environment = os.environ
+_library_path = tuple(sys.path)
+
+_random_seed = _random.Random.seed
+_random_generator = random._inst  # type: ignore[attr-defined]
+_now = time.time if isinstance(logging._startTime, float) else time.time_ns  # type: ignore[attr-defined]
+
+_exit_handlers, _run_exit_handlers = atexit._ncallbacks, atexit._run_exitfuncs
+_streams = (sys.stdout, sys.stderr)
+
+
+def run() -> None:
+    """Runs the job that the host has for this image, and reports how it ended."""
+    try:
+        job = door.read_job()
+        _prepare(job)
+        report = result.returned(_execute(job))
+    except BaseException as exception:
+        report = failure.raised(exception)
+    _finish()
+    _send(report)
+
+
+def _prepare(job: dict[str, Any]) -> None:
+    """Gives the process what must differ between two runs of one image."""
+    seed = job["seed"]
+    _random_seed(_random_generator, seed)
+    numpy_random = _modules.get("numpy.random.mtrand")
+    if numpy_random is not None:
+        numpy_random._rand.seed(seed >> 32 & 0xFFFFFFFF)
+    logging._startTime = _now()  # type: ignore[attr-defined]
+    environment = job["environment"]
+    if environment:
+        _environment.update(environment)
+    importer.mount(job["skills"])
+
+
+def _execute(job: dict[str, Any]) -> Any:
+    """Loads the program and calls its function; returns what that returns."""
+    program = job["program"]
+    code = program.get("code")
+    if code is None:
+        return _execute_skill(job, program["skill"]["name"])
+    return _execute_code(job, code["source"], code["file_name"])
+
+
+def _execute_code(job: dict[str, Any], source: str, file_name: str) -> Any:
+    """Runs source text as a module and calls its entrypoint.
+
+    The module is called `main`, so that code guarded by `__name__ == "__main__"` does not call
+    what is going to be called anyway. Only a program that is a plain script (nobody named an
+    entrypoint, and it does not define `main`) is `__main__`, runs its guarded code, and may end
+    itself with `sys.exit(0)`.
+    """
+    failure.remember_source(file_name, source)
+    code = compile(source, file_name, "exec", 0, True)
+    name = job["entrypoint"]
+    is_script = name is None and "main" not in code.co_names
+    module = ModuleType("__main__" if is_script else "main")
+    namespace = module.__dict__
+    namespace["__builtins__"] = builtins
+    namespace["__file__"] = f"{places.WORKSPACE}/{file_name}"
+    _modules["__main__"] = _modules[module.__name__] = module
+    sys.argv = [file_name]
+    try:
+        exec(code, namespace)
+    except SystemExit as stop:
+        if is_script and stop.code in (None, 0):
+            return None
+        raise
+    if name is None:
+        if not callable(namespace.get("main")):
+            return None
+        name = "main"
+    function = entrypoint.find(namespace, name, file_name)
+    return entrypoint.call(function, job["args"])
+
+
+def _execute_skill(job: dict[str, Any], name: str) -> Any:
+    """Imports a skill's entrypoint file and calls its export."""
+    mounted = next((skill for skill in job["skills"] if skill["name"] == name), None)
+    if mounted is None or mounted["entrypoint"] is None:
+        raise EntrypointNotFound(f"the skill `{name}` has no code to run")
+    path = mounted["entrypoint"]["path"]
+    file = f"{places.SKILLS}/{name}/{path}"
+    sys.argv = [file]
+    # For `importlib.import_module("utils")`; plain imports do not need it. Last, so that it
+    # shadows nothing.
+    sys.path.append(file.rpartition("/")[0])
+    module = importer.import_skill(name)
+    _modules["__main__"] = module
+    export = job["entrypoint"] or mounted["entrypoint"]["export"]
+    function = entrypoint.find(module.__dict__, export, path)
+    return entrypoint.call(function, job["args"])
+
+
+def _finish() -> None:
+    """Lets exit handlers speak and empties the streams, whatever the program made of them."""
+    try:
+        if _exit_handlers():
+            _run_exit_handlers()
+    except BaseException:
+        pass
+    for stream in (sys.stdout, sys.stderr, *_streams):
+        try:
+            stream.flush()
+        except BaseException:
+            pass
+
+
+def _send(report: bytes) -> None:
+    try:
+        door.ask(report)
+    except Exception as refused:
+        door.ask(failure.raised(refused))

@@ -1,0 +1,150 @@
+"""Turns a freshly started interpreter into an image that runs programs.
+
+The host executes this text once, in one turn, with two globals defined above it:
+
+    MODULES   {module name: (is a package, source text)}: `_wardian`, `runtime` and what is in them
+    WARM_UPS  [(file name, source text)]: files of `images/`, `base.py` first
+
+and needs the folders that every run has: a writable `/workspace`, also seen as `/tmp`, and the
+library. Afterwards it copies the memory. An exception means that there is no image.
+
+The image has imported and used what the warm-ups say, knows the modules, and replaces the step in
+which the interpreter would parse a turn's text by the call of `_wardian.run`.
+"""
+
+import atexit
+import builtins
+import gc
+import linecache
+import os
+import sys
+from importlib.machinery import ModuleSpec
+
+OWN_CODE = "<wardian>/"
+
+ENVIRONMENT = {
+    "HOME": "/workspace",
+    "LANG": "C.UTF-8",
+    "PATH": "/usr/bin:/bin",
+    "TMPDIR": "/tmp",
+}
+
+
+class SourceFinder:
+    """Finds modules in `MODULES`; also their loader."""
+
+    def __init__(self, modules):
+        self.modules = modules
+        # Own builtins: a program that rebinds `builtins.len` changes its own world only.
+        self.builtins = dict(vars(builtins))
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in self.modules:
+            return None
+        is_package, _ = self.modules[name]
+        spec = ModuleSpec(name, self, origin=self.file_name(name), is_package=is_package)
+        spec.has_location = True
+        return spec
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        name = module.__name__
+        module.__dict__["__builtins__"] = self.builtins
+        exec(compile(self.get_source(name), self.file_name(name), "exec", 0, True), vars(module))
+
+    def get_source(self, name):
+        return self.modules[name][1]
+
+    def file_name(self, name):
+        is_package, _ = self.modules[name]
+        return OWN_CODE + name.replace(".", "/") + ("/__init__.py" if is_package else ".py")
+
+
+def prepare_process():
+    """Sets what is the same in every run; tells the library what it would find out by trying."""
+    import tempfile
+    import zoneinfo
+
+    sys.dont_write_bytecode = True
+    os.environ.clear()
+    os.environ.update(ENVIRONMENT)
+    os.chdir("/workspace")
+    sys.path.append("/workspace")  # behind the library: a file there shadows nothing
+    sys.argv = ["main.py"]
+    zoneinfo.reset_tzpath(to=())  # time zones come from the package tzdata
+    tempfile.tempdir = "/tmp"
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+
+
+def install_modules(modules):
+    """Imports every module of `modules`; nothing of them is loaded later."""
+    finder = SourceFinder(modules)
+    sys.meta_path.insert(0, finder)
+    for name in modules:
+        __import__(name)
+    sys.meta_path.remove(finder)
+
+    from _wardian import event_loop, importer
+
+    event_loop.install()
+    importer.install()
+
+
+def warm_up(warm_ups):
+    """Runs the files that import and use what users will use."""
+    for file_name, source in warm_ups:
+        namespace = {"__name__": "warm_up", "__builtins__": builtins}
+        exec(compile(source, OWN_CODE + file_name, "exec", 0, True), namespace)
+
+
+def forget_the_build():
+    """Removes what belongs to this process and not to the runs."""
+    import tempfile
+    import warnings
+
+    atexit._clear()
+    linecache.clearcache()
+    warnings.resetwarnings()
+    warnings.filters[:] = FILTERS
+    tempfile._name_sequence = None
+    sys.path_importer_cache.pop("/workspace", None)
+    for name in ("last_exc", "last_type", "last_value", "last_traceback"):
+        if hasattr(sys, name):
+            delattr(sys, name)
+
+
+def start_runs_directly():
+    """Lets a turn call `run` instead of parsing the text that asks for it."""
+    import _reactor
+
+    import _wardian
+
+    if not callable(getattr(_reactor, "_run_turn", None)):
+        raise RuntimeError("this interpreter runs its turns otherwise: `_run_turn` is not there")
+    run = _wardian.run
+    _reactor._run_turn = lambda text, name: run()
+
+
+if __name__ == "__main__":
+    import warnings
+
+    FILTERS = list(warnings.filters)
+    prepare_process()
+    install_modules(MODULES)  # noqa: F821
+    warm_up(WARM_UPS)  # noqa: F821
+
+    from _wardian import rehearsal
+
+    rehearsal.rehearse()
+    forget_the_build()
+    start_runs_directly()
+    for name in [name for name in globals() if not name.startswith("__")]:
+        del globals()[name]
+    import gc
+
+    del name
+    gc.collect()
+    gc.freeze()

@@ -1,0 +1,258 @@
+"""Read the blobs that are mounted in this run, and write new ones.
+
+    text = blobs.read_text(args["sheet_blob"])
+    blob_id = blobs.write_text("a,b\\n1,2\\n", kind="text/csv")
+
+A blob has an id such as `blob:…` and a kind, its MIME type. Every `write_…` returns the id of the
+new blob, which is listed in the run's result and can be read at once.
+"""
+
+from __future__ import annotations
+
+import builtins
+import io
+import json
+import os
+from typing import IO, Any
+
+from _wardian import door, places
+from _wardian.refusals import BlobNotFound
+from _wardian.result import to_json
+
+__all__ = [
+    "Blob",
+    "BlobNotFound",
+    "list",
+    "open",
+    "path",
+    "read_bytes",
+    "read_json",
+    "read_text",
+    "write_bytes",
+    "write_file",
+    "write_json",
+    "write_text",
+]
+
+_PREFIX = "blob:"
+_open_file = io.open
+_load_json = json.loads
+
+
+class Blob(dict[str, Any]):
+    """A mounted blob: its `id`, `kind` and `size_bytes`, as keys and as attributes."""
+
+    __slots__ = ()
+
+    @property
+    def id(self) -> str:
+        """Identifies the blob: `blob:` and what follows."""
+        return self["id"]
+
+    @property
+    def kind(self) -> str:
+        """The MIME type, such as `text/csv`."""
+        return self["kind"]
+
+    @property
+    def size_bytes(self) -> int:
+        """The length of the content."""
+        return self["size_bytes"]
+
+
+def list() -> builtins.list[Blob]:
+    """Returns the blobs that the run was started with."""
+    return [Blob(blob) for blob in door.job.get("blobs", ())]
+
+
+def path(blob_id: str | Blob) -> str:
+    """Returns the path of a blob as a read-only file, for libraries that want one.
+
+    Raises:
+        BlobNotFound: It is not mounted; the message says what is.
+    """
+    found = _path(blob_id)
+    if not os.path.exists(found):
+        raise _not_found(blob_id)
+    return found
+
+
+def open(blob_id: str | Blob, mode: str = "rb", encoding: str | None = None) -> IO[Any]:
+    """Opens a blob for reading: as bytes (`"rb"`) or as text (`"r"`, UTF-8 unless said otherwise).
+
+    Raises:
+        BlobNotFound: It is not mounted; the message says what is.
+        ValueError: The mode is for writing.
+    """
+    if mode not in ("r", "rt", "rb", "br", "tr"):
+        raise ValueError(
+            f'blobs are opened with mode "rb" or "r", not {mode!r}; '
+            "new ones are made with blobs.write_text and its like"
+        )
+    if "b" not in mode and encoding is None:
+        encoding = "utf-8"
+    try:
+        return _open_file(_path(blob_id), mode, encoding=encoding)
+    except FileNotFoundError:
+        raise _not_found(blob_id) from None
+
+
+def read_bytes(blob_id: str | Blob) -> bytes:
+    """Returns the content of a blob.
+
+    Raises:
+        BlobNotFound: It is not mounted; the message says what is.
+    """
+    with open(blob_id) as file:
+        content: bytes = file.read()
+    return content
+
+
+def read_text(blob_id: str | Blob, encoding: str = "utf-8", errors: str = "strict") -> str:
+    """Returns the content of a blob as text, line ends unchanged.
+
+    Raises:
+        BlobNotFound: It is not mounted; the message says what is.
+        UnicodeDecodeError: It is no text in this encoding.
+    """
+    return read_bytes(blob_id).decode(encoding, errors)
+
+
+def read_json(blob_id: str | Blob) -> Any:
+    """Returns the value that a blob holds as JSON.
+
+    Raises:
+        BlobNotFound: It is not mounted; the message says what is.
+        ValueError: It is no JSON.
+    """
+    return _load_json(read_bytes(blob_id))
+
+
+def write_text(text: str, kind: str = "text/plain") -> str:
+    """Stores a text as a new blob and returns its id.
+
+    Raises:
+        Refused: The host does not take it.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"write_text takes a str, not {type(text).__name__}")
+    return _write(text.encode(), kind)
+
+
+def write_bytes(
+    data: bytes | bytearray | memoryview, kind: str = "application/octet-stream"
+) -> str:
+    """Stores bytes as a new blob and returns its id.
+
+    Raises:
+        Refused: The host does not take it.
+    """
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError(f"write_bytes takes bytes, not {type(data).__name__}")
+    return _write(data, kind)
+
+
+def write_json(value: Any, kind: str = "application/json") -> str:
+    """Stores a value as JSON in a new blob and returns its id.
+
+    Raises:
+        TypeError: A part of the value cannot be JSON; the message says which.
+        Refused: The host does not take it.
+    """
+    return _write(to_json(value, "value"), kind)
+
+
+def write_file(path: str | os.PathLike[str], kind: str | None = None) -> str:
+    """Stores a file of the workspace as a new blob and returns its id.
+
+    The file must be complete: close it first. Without a `kind`, it is told by the name's ending.
+
+    Raises:
+        OSError: There is no such file.
+        Refused: The host does not take it.
+    """
+    name = os.path.abspath(os.fspath(path))
+    if os.path.isdir(name):
+        raise IsADirectoryError(21, "Is a directory", name)
+    os.stat(name)
+    chosen = kind if kind is not None else _kind_of(name)
+    return _stored(door.WRITE_BLOB_FILE, chosen, name.encode("utf-8", "surrogateescape"))
+
+
+def _write(data: bytes | bytearray | memoryview, kind: str) -> str:
+    return _stored(door.WRITE_BLOB, kind, data)
+
+
+def _stored(operation: bytes, kind: str, payload: bytes | bytearray | memoryview) -> str:
+    if not isinstance(kind, str):
+        raise TypeError(f"kind is a MIME type such as text/csv, not {type(kind).__name__}")
+    name = kind.encode()
+    if not 0 < len(name) < 1 << 16:
+        raise ValueError("kind must be a MIME type such as text/csv")
+    answer = door.ask_json(b"".join((operation, len(name).to_bytes(2, "little"), name, payload)))
+    blob_id: str = answer["id"]
+    return blob_id
+
+
+def _path(blob_id: str | Blob) -> str:
+    name = blob_id["id"] if isinstance(blob_id, Blob) else blob_id
+    if not isinstance(name, str):
+        raise TypeError(f"a blob's id is a str such as blob:…, not {type(name).__name__}")
+    if not name.startswith(_PREFIX) or "/" in name or "\0" in name:
+        raise _not_found(name)
+    return f"{places.BLOBS}/{name}"
+
+
+def _not_found(blob_id: str | Blob) -> BlobNotFound:
+    mounted = ", ".join(f"`{blob.id}`" for blob in list()) or "none"
+    text = str(blob_id["id"] if isinstance(blob_id, Blob) else blob_id)[:200]
+    if not text.startswith(_PREFIX):
+        problem = f"`{text}` is no blob id: ids start with `{_PREFIX}`"
+    else:
+        problem = f"the blob `{text}` is not mounted in this run; add it to `input_blobs`"
+    return BlobNotFound(f"{problem} (mounted: {mounted})")
+
+
+_KINDS = {
+    "csv": "text/csv",
+    "css": "text/css",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "gif": "image/gif",
+    "gz": "application/gzip",
+    "htm": "text/html",
+    "html": "text/html",
+    "ics": "text/calendar",
+    "jpeg": "image/jpeg",
+    "jpg": "image/jpeg",
+    "js": "text/javascript",
+    "json": "application/json",
+    "jsonl": "application/jsonl",
+    "log": "text/plain",
+    "md": "text/markdown",
+    "mp3": "audio/mpeg",
+    "parquet": "application/vnd.apache.parquet",
+    "pdf": "application/pdf",
+    "png": "image/png",
+    "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "py": "text/x-python",
+    "sqlite": "application/vnd.sqlite3",
+    "svg": "image/svg+xml",
+    "tar": "application/x-tar",
+    "toml": "application/toml",
+    "tsv": "text/tab-separated-values",
+    "txt": "text/plain",
+    "wav": "audio/wav",
+    "webp": "image/webp",
+    "xls": "application/vnd.ms-excel",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "xml": "application/xml",
+    "yaml": "application/yaml",
+    "yml": "application/yaml",
+    "zip": "application/zip",
+}
+"""MIME types by the endings of names: those that programs write most."""
+
+
+def _kind_of(name: str) -> str:
+    ending = name.rpartition("/")[2].rpartition(".")[2].lower()
+    return _KINDS.get(ending, "application/octet-stream")

@@ -1,0 +1,214 @@
+"""A host made of Python: what the sandbox mounts is a temporary folder, the door a function."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import linecache
+import os
+import sys
+import tempfile
+import types
+import unittest
+from pathlib import Path
+from typing import Any
+
+import bootstrap
+
+
+class Door(types.ModuleType):
+    """The built-in module `_host`, as long as there is no sandbox."""
+
+    def __init__(self) -> None:
+        super().__init__("_host")
+        self.sandbox: Sandbox | None = None
+
+    def call(self, frame: bytes) -> bytes:
+        if self.sandbox is None:
+            raise ConnectionRefusedError("there is no host")
+        return self.sandbox.answer(frame)
+
+
+door_module = Door()
+sys.modules.setdefault("_host", door_module)
+
+
+def read_modules() -> dict[str, tuple[bool, str]]:
+    """Returns the guest's modules as the host gives them to the bootstrap."""
+    root = Path(__file__).parent.parent
+    modules = {}
+    for file in sorted(
+        path for name in ("_wardian", "runtime") for path in root.glob(f"{name}/*.py")
+    ):
+        is_package = file.name == "__init__.py"
+        name = file.parent.name if is_package else f"{file.parent.name}.{file.stem}"
+        modules[name] = (is_package, file.read_text(encoding="utf-8"))
+    return modules
+
+
+if "_wardian" not in sys.modules:
+    bootstrap.install_modules(read_modules())
+
+import _wardian  # noqa: E402
+from _wardian import importer, places, runner  # noqa: E402
+
+LEVELS = ("debug", "info", "warning", "error")
+
+
+class Refusal(Exception):
+    """What the fake host answers with instead of doing what was asked."""
+
+    def __init__(self, kind: str, message: str = "no") -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class Sandbox(unittest.TestCase):
+    """A test case with a folder of its own behind `/skills`, `/blobs` and `/workspace`."""
+
+    maxDiff = None
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="sandbox-")
+        self.addCleanup(folder.cleanup)
+        self.root = os.path.realpath(folder.name)
+        for place in ("SKILLS", "BLOBS", "WORKSPACE"):
+            self.addCleanup(setattr, places, place, getattr(places, place))
+            setattr(places, place, f"{self.root}/{place.lower()}")
+            os.mkdir(getattr(places, place))
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(places.WORKSPACE)
+
+        self.ends: list[tuple[str, Any]] = []
+        self.logs: list[tuple[str, str]] = []
+        self.written: dict[str, tuple[str, bytes]] = {}
+        self.refusals: dict[int, Refusal] = {}
+        self.job: dict[str, Any] = {}
+        self.printed = self.complained = ""
+        door_module.sandbox = self
+        self.addCleanup(setattr, door_module, "sandbox", None)
+        self._restore_process_afterwards()
+
+    def _restore_process_afterwards(self) -> None:
+        modules, path, argv = dict(sys.modules), list(sys.path), sys.argv
+        environment = dict(os.environ)
+
+        def restore() -> None:
+            for name in set(sys.modules) - set(modules):
+                if name in ("main", "__main__") or name.startswith("skills."):
+                    del sys.modules[name]
+            sys.modules.update(modules)
+            for name in list(vars(sys.modules["skills"])):
+                if not name.startswith("__"):
+                    delattr(sys.modules["skills"], name)
+            sys.path[:], sys.argv = path, argv
+            os.environ.clear()
+            os.environ.update(environment)
+            linecache.clearcache()
+            importer.mount(())
+
+        self.addCleanup(restore)
+
+    # What the host does.
+
+    def answer(self, frame: bytes) -> bytes:
+        operation, payload = frame[0], frame[1:]
+        refusal = self.refusals.pop(operation, None)
+        if refusal is not None:
+            reason = {"type": refusal.kind, "message": str(refusal)}
+            return b"\1" + json.dumps(reason).encode()
+        if operation == 1:
+            return b"\0" + json.dumps(self.job).encode()
+        if operation in (2, 3):
+            # The host's own parser knows neither NaN nor bytes that are no UTF-8.
+            value = json.loads(payload.decode(), parse_constant=self._refuse_constant)
+            self.ends.append(({2: "returned", 3: "raised"}[operation], value))
+            return b"\0"
+        if operation == 4:
+            self.logs.append((LEVELS[payload[0]], payload[1:].decode()))
+            return b"\0"
+        if operation in (5, 6):
+            return b"\0" + json.dumps(self._store(operation, payload)).encode()
+        raise OSError(f"unknown operation {operation}")
+
+    def _refuse_constant(self, name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    def _store(self, operation: int, payload: bytes) -> dict[str, Any]:
+        length = int.from_bytes(payload[:2], "little")
+        kind, content = payload[2 : 2 + length].decode(), payload[2 + length :]
+        if operation == 6:
+            with open(content, "rb") as file:
+                content = file.read()
+        blob_id = f"blob:new{len(self.written) + 1}"
+        self.written[blob_id] = (kind, content)
+        with open(f"{places.BLOBS}/{blob_id}", "wb") as file:
+            file.write(content)
+        return {"id": blob_id, "size_bytes": len(content)}
+
+    # What tests do.
+
+    def mount_blob(self, blob_id: str, content: bytes, kind: str = "text/plain") -> dict[str, Any]:
+        with open(f"{places.BLOBS}/{blob_id}", "wb") as file:
+            file.write(content)
+        return {"id": blob_id, "kind": kind, "size_bytes": len(content)}
+
+    def mount_skill(
+        self,
+        name: str,
+        files: dict[str, str],
+        entrypoint: str | None = "code/main.py",
+        export: str = "main",
+    ) -> dict[str, Any]:
+        for path, text in files.items():
+            target = f"{places.SKILLS}/{name}/{path}"
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            with open(target, "w", encoding="utf-8") as file:
+                file.write(text)
+        entry = None if entrypoint is None else {"path": entrypoint, "export": export}
+        return {"name": name, "version": "1.0.0", "entrypoint": entry}
+
+    def run_job(self, program: dict[str, Any], **fields: Any) -> tuple[str, Any]:
+        """Runs a program as the host would and returns its end."""
+        self.job = {
+            "run_id": "run_test",
+            "program": program,
+            "entrypoint": None,
+            "args": {},
+            "skills": [],
+            "blobs": [],
+            "environment": {},
+            "seed": 1,
+            **fields,
+        }
+        self.ends = []
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            _wardian.run()
+        self.printed, self.complained = out.getvalue(), err.getvalue()
+        self.assertEqual(len(self.ends), 1, f"exactly one end is reported, not {self.ends}")
+        return self.ends[0]
+
+    def run_code(self, source: str, **fields: Any) -> tuple[str, Any]:
+        return self.run_job({"code": {"source": source, "file_name": "main.py"}}, **fields)
+
+    def run_skill(self, skill: dict[str, Any], *others: dict[str, Any], **fields: Any) -> Any:
+        program = {"skill": {"name": skill["name"]}}
+        return self.run_job(program, skills=[skill, *others], **fields)
+
+    def returns(self, source: str, **fields: Any) -> Any:
+        """Runs code that must return, and returns what it returns."""
+        end, value = self.run_code(source, **fields)
+        self.assertEqual(end, "returned", value)
+        return value
+
+    def fails(self, source: str, **fields: Any) -> dict[str, Any]:
+        """Runs code that must fail, and returns the report."""
+        end, value = self.run_code(source, **fields)
+        self.assertEqual(end, "raised", value)
+        self.assertEqual(sorted(value), ["message", "traceback", "type"])
+        return value
+
+
+__all__ = ["Refusal", "Sandbox", "places", "runner"]
