@@ -1,0 +1,643 @@
+//! Checks the parameters of a call against the tool table.
+//!
+//! INVARIANT(schema-is-behaviour): a value passes exactly if the published schema allows it, but
+//! that `null` leaves an optional parameter out, because clients send what they hold
+//! (`"cursor": null` for the first page), and that no integer may need more than 64 bits.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde::Deserialize;
+use serde::de::value::MapDeserializer;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::error::ErrorKind;
+use crate::protocol::members::{Elements, Members, Sort, string};
+use crate::protocol::schema::{Fallback, Integer, Parameter, Presence, Shape, Text, Tool};
+use crate::protocol::wording::{listed, shortened};
+
+/// Largest integer that a number written as a fraction (`50.0`) can stand for without doubt.
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// Why parameters were refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParamsError {
+    /// A name that the tool does not know.
+    #[error("unknown parameter `{parameter}`: `{owner}` takes {known}")]
+    Unknown {
+        /// As sent, shortened.
+        parameter: String,
+        /// The tool, or the parameter that is an object.
+        owner: String,
+        /// What it takes, for the sentence.
+        known: String,
+    },
+    /// A required parameter is not there.
+    #[error("parameter `{parameter}` is missing: it must be {expected}")]
+    Missing {
+        /// Which.
+        parameter: String,
+        /// What it has to be.
+        expected: String,
+    },
+    /// A value that the schema does not allow.
+    #[error("parameter `{parameter}` must be {expected}, got {found}")]
+    Wrong {
+        /// Which.
+        parameter: String,
+        /// What it has to be.
+        expected: String,
+        /// What it is, shortened.
+        found: String,
+    },
+    /// The same string twice where each may appear once.
+    #[error("parameter `{parameter}` repeats \"{item}\"")]
+    Repeated {
+        /// The second appearance.
+        parameter: String,
+        /// The string, shortened.
+        item: String,
+    },
+    /// Two parameters that mean the same say different things.
+    #[error("parameters `{one}` and `{other}` differ: give one of them")]
+    Contradiction {
+        /// One of them.
+        one: &'static str,
+        /// The other.
+        other: &'static str,
+    },
+}
+
+impl ParamsError {
+    /// How a caller should understand this error.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        ErrorKind::InvalidParams
+    }
+
+    /// The parameter that is to blame, such as `limits.timeout_ms` or `input_blobs[2]`.
+    #[must_use]
+    pub fn parameter(&self) -> &str {
+        match self {
+            Self::Unknown { parameter, .. }
+            | Self::Missing { parameter, .. }
+            | Self::Wrong { parameter, .. }
+            | Self::Repeated { parameter, .. } => parameter,
+            Self::Contradiction { one, .. } => one,
+        }
+    }
+
+    /// A value that is wrong in a way that the schema does not show.
+    #[must_use]
+    pub fn wrong(parameter: &str, expected: impl Into<String>, found: impl Into<String>) -> Self {
+        let parameter = parameter.to_owned();
+        Self::Wrong { parameter, expected: expected.into(), found: found.into() }
+    }
+}
+
+/// Parameters that the table allows, defaults filled in.
+#[derive(Debug)]
+pub(crate) struct Checked<'a>(Vec<(&'static str, Cow<'a, RawValue>)>);
+
+impl Checked<'_> {
+    /// The parameters as the method's own type.
+    ///
+    /// # Errors
+    ///
+    /// Only if the table allows what the type does not; a test compares the two.
+    pub(crate) fn read<T: for<'de> Deserialize<'de>>(&self, tool: &Tool) -> Result<T, ParamsError> {
+        let members = self.0.iter().map(|(name, value)| (*name, value.as_ref()));
+        T::deserialize(MapDeserializer::new(members)).map_err(|error: serde_json::Error| {
+            ParamsError::wrong(
+                tool.name,
+                "called as its schema says",
+                shortened(&error.to_string()),
+            )
+        })
+    }
+}
+
+/// Checks the parameters of a call to `tool`.
+///
+/// # Errors
+///
+/// The first parameter that is wrong: unknown ones before all others.
+pub(crate) fn check<'a>(
+    tool: &'static Tool,
+    params: Option<&'a RawValue>,
+) -> Result<Checked<'a>, ParamsError> {
+    let members = match params {
+        None => Members::default(),
+        Some(params) => Members::split(params.get())
+            .ok_or_else(|| ParamsError::wrong("params", "an object", described(params)))?,
+    };
+    check_members(tool.name, "", tool.parameters, &members)
+}
+
+/// Checks the members of an object. Their names in errors start with `prefix`.
+fn check_members<'a>(
+    owner: &str,
+    prefix: &str,
+    known: &'static [Parameter],
+    members: &Members<'a>,
+) -> Result<Checked<'a>, ParamsError> {
+    let is_known = |name: &str| known.iter().any(|parameter| parameter.name == name);
+    if let Some((name, _)) = members.0.iter().find(|member| !is_known(&member.0)) {
+        let names = listed(known.iter().map(|parameter| parameter.name), "and");
+        return Err(ParamsError::Unknown {
+            parameter: format!("{prefix}{}", shortened(name)),
+            owner: owner.to_owned(),
+            known: if names.is_empty() { "no parameters".to_owned() } else { names },
+        });
+    }
+    let mut checked = Vec::new();
+    for parameter in known {
+        let path = format!("{prefix}{}", parameter.name);
+        let sent = members.find(parameter.name);
+        let is_left_out = |value: &RawValue| {
+            parameter.presence == Presence::Optional && Sort::of(value) == Sort::Null
+        };
+        match sent.filter(|value| !is_left_out(value)) {
+            Some(value) => checked.push((parameter.name, check_value(parameter, &path, value)?)),
+            None if parameter.presence == Presence::Required => {
+                let expected = parameter.expectation();
+                return Err(ParamsError::Missing { parameter: path, expected });
+            }
+            None => {
+                let default = default_of(parameter);
+                checked.extend(default.map(|value| (parameter.name, Cow::Owned(value))));
+            }
+        }
+    }
+    Ok(Checked(checked))
+}
+
+fn default_of(parameter: &Parameter) -> Option<Box<RawValue>> {
+    match parameter.shape {
+        Shape::Text(Text { default, .. }) | Shape::Choice { default, .. } => {
+            default.and_then(|text| to_raw_value(text).ok())
+        }
+        Shape::Integer(Integer { fallback: Fallback::Filled(default), .. }) => {
+            to_raw_value(&default).ok()
+        }
+        Shape::Integer(_) | Shape::TextList { .. } | Shape::AnyObject | Shape::Object(_) => None,
+    }
+}
+
+fn check_value<'a>(
+    parameter: &Parameter,
+    path: &str,
+    value: &'a RawValue,
+) -> Result<Cow<'a, RawValue>, ParamsError> {
+    let wrong = || ParamsError::wrong(path, parameter.expectation(), described(value));
+    let keep = |is_right: bool| if is_right { Ok(Cow::Borrowed(value)) } else { Err(wrong()) };
+    match parameter.shape {
+        Shape::Text(text) => keep(fits_text(text, value)),
+        Shape::Choice { values, .. } => {
+            keep(string(value).is_some_and(|text| values.contains(&text.as_ref())))
+        }
+        Shape::Integer(integer) => fit_integer(integer, value).ok_or_else(wrong),
+        Shape::TextList { item, max_items } => {
+            check_list(item, max_items, path, value).and_then(keep)
+        }
+        Shape::AnyObject => keep(Sort::of(value) == Sort::Object),
+        Shape::Object(known) => {
+            let members = Members::split(value.get()).ok_or_else(wrong)?;
+            let checked = check_members(path, &format!("{path}."), known, &members)?;
+            to_raw_value(&checked).map(Cow::Owned).or(Err(wrong()))
+        }
+    }
+}
+
+/// Prints the object again that was checked.
+impl serde::Serialize for Checked<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (*name, value.as_ref())))
+    }
+}
+
+fn fits_text(text: Text, value: &RawValue) -> bool {
+    if Sort::of(value) != Sort::Text {
+        return false;
+    }
+    // No text has more characters than its JSON has bytes: most need not be decoded here.
+    let fits_undecoded = text.max_length.is_none_or(|most| value.get().len() <= most);
+    if fits_undecoded && text.pattern.is_none() {
+        return true;
+    }
+    string(value).is_some_and(|decoded| {
+        text.max_length
+            .is_none_or(|most| decoded.chars().take(most.saturating_add(1)).count() <= most)
+            && text.pattern.is_none_or(|pattern| pattern.fits(&decoded))
+    })
+}
+
+/// The value if it is an integer within the limits, written as one.
+fn fit_integer<'a>(integer: Integer, value: &'a RawValue) -> Option<Cow<'a, RawValue>> {
+    let most = integer.maximum.unwrap_or(u64::MAX);
+    let is_within = |number: &u64| (integer.minimum..=most).contains(number);
+    if Sort::of(value) != Sort::Number {
+        return None;
+    }
+    if let Ok(number) = value.get().parse::<u64>() {
+        return is_within(&number).then_some(Cow::Borrowed(value));
+    }
+    // JSON Schema counts 50.0 as an integer, and some clients write integers so.
+    let number = value
+        .get()
+        .parse::<f64>()
+        .ok()
+        .filter(|number| (0.0..=MAX_EXACT).contains(number) && number.fract() == 0.0)?;
+    let number = format!("{number:.0}").parse::<u64>().ok().filter(is_within)?;
+    to_raw_value(&number).ok().map(Cow::Owned)
+}
+
+/// False if the value is no list or too long a one; an error names the item that is wrong.
+fn check_list(
+    item: Text,
+    max_items: usize,
+    path: &str,
+    value: &RawValue,
+) -> Result<bool, ParamsError> {
+    let Some(items) = Elements::split(value, max_items).filter(|items| items.count <= max_items)
+    else {
+        return Ok(false);
+    };
+    let mut seen = HashSet::new();
+    for (index, found) in items.first.into_iter().enumerate() {
+        let place = || format!("{path}[{index}]");
+        let Some(text) = string(found).filter(|_| fits_text(item, found)) else {
+            return Err(ParamsError::wrong(&place(), item.expectation(), described(found)));
+        };
+        let shown = shortened(&text);
+        if !seen.insert(text) {
+            return Err(ParamsError::Repeated { parameter: place(), item: shown });
+        }
+    }
+    Ok(true)
+}
+
+/// What a value is, as the end of a sentence: short ones as they are, large ones by their sort.
+fn described(value: &RawValue) -> String {
+    const SHORT: usize = 64;
+    match Sort::of(value) {
+        Sort::Null | Sort::Boolean | Sort::Number => shortened(value.get()),
+        Sort::Text if value.get().len() <= SHORT => {
+            format!("\"{}\"", shortened(&string(value).unwrap_or_default()))
+        }
+        Sort::Text => format!("a string of {} characters", characters(value)),
+        Sort::Array => {
+            let count = Elements::split(value, 0).map_or(0, |elements| elements.count);
+            format!("an array of {count}")
+        }
+        Sort::Object => "an object".to_owned(),
+    }
+}
+
+fn characters(value: &RawValue) -> usize {
+    string(value).unwrap_or_default().chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::protocol::MethodCall;
+    use crate::protocol::tools::{TOOLS, find_tool};
+
+    fn checked(tool: &str, params: &Value) -> Result<Value, ParamsError> {
+        let params = to_raw_value(params).unwrap();
+        let checked = check(find_tool(tool).unwrap(), Some(&params))?;
+        Ok(serde_json::to_value(&checked).unwrap())
+    }
+
+    fn complaint(tool: &str, params: &Value) -> String {
+        checked(tool, params).expect_err(&params.to_string()).to_string()
+    }
+
+    #[test]
+    fn defaults_are_filled_in() {
+        assert_eq!(
+            checked("list_skills", &json!({})).unwrap(),
+            json!({"detail": "names", "limit": 50})
+        );
+        assert_eq!(
+            checked("read_blob", &json!({"blob_id": "b"})).unwrap(),
+            json!({"blob_id": "b", "mode": "sample_head"})
+        );
+        assert!(check(find_tool("list_skills").unwrap(), None).is_ok());
+    }
+
+    #[test]
+    fn null_leaves_an_optional_parameter_out() {
+        let params = json!({"cursor": null, "namespace": null, "limit": null});
+        let left_out = checked("list_skills", &json!({})).unwrap();
+        assert_eq!(checked("list_skills", &params).unwrap(), left_out);
+        let limits = json!({"language": "python", "code": "", "limits": {"fuel": null}});
+        assert_eq!(checked("run_code", &limits).unwrap()["limits"], json!({}));
+        assert_eq!(
+            complaint("describe_skill", &json!({"name": null})),
+            "parameter `name` must be a string of at most 128 characters, got null"
+        );
+    }
+
+    #[test]
+    fn refusals_say_what_would_be_right() {
+        for (tool, params, message) in [
+            (
+                "list_skills",
+                json!({"limit": "x"}),
+                "parameter `limit` must be an integer between 1 and 500, got \"x\"",
+            ),
+            (
+                "list_skills",
+                json!({"detail": "all"}),
+                "parameter `detail` must be one of `names` or `summary`, got \"all\"",
+            ),
+            (
+                "list_skills",
+                json!({"offset": 3, "limit": 0}),
+                "unknown parameter `offset`: `list_skills` takes `namespace`, `detail`, `limit` and `cursor`",
+            ),
+            (
+                "load_skills_protocol_guide",
+                json!({"x": 1}),
+                "unknown parameter `x`: `load_skills_protocol_guide` takes no parameters",
+            ),
+            (
+                "read_skill_file",
+                json!({"name": "a"}),
+                "parameter `path` is missing: it must be a string of at most 1024 characters",
+            ),
+            (
+                "run_code",
+                json!({"language": "rust", "code": ""}),
+                "parameter `language` must be \"python\", got \"rust\"",
+            ),
+            (
+                "run_code",
+                json!({"language": "python", "code": "", "entrypoint": "a.b"}),
+                "parameter `entrypoint` must be an identifier of a-z, A-Z, 0-9 and `_`, \
+                 at most 128 characters long, got \"a.b\"",
+            ),
+            (
+                "run_code",
+                json!({"language": "python", "code": "", "args": [1]}),
+                "parameter `args` must be an object, got an array of 1",
+            ),
+        ] {
+            assert_eq!(complaint(tool, &params), message);
+        }
+    }
+
+    #[test]
+    fn refusals_name_the_place_inside_a_parameter() {
+        for (tool, params, message) in [
+            (
+                "run_code",
+                json!({"language": "python", "code": "", "limits": {"timeout_ms": -1}}),
+                "parameter `limits.timeout_ms` must be an integer of at least 1, got -1",
+            ),
+            (
+                "run_code",
+                json!({"language": "python", "code": "", "limits": {"cpu": 1}}),
+                "unknown parameter `limits.cpu`: `limits` takes `timeout_ms`, `fuel`, `memory_bytes`, \
+                 `workspace_bytes` and `host_calls`",
+            ),
+            (
+                "run_code",
+                json!({"language": "python", "code": "", "mount_skills": ["a", "b", "a"]}),
+                "parameter `mount_skills[2]` repeats \"a\"",
+            ),
+            (
+                "run_code",
+                json!({"language": "python", "code": "", "mount_skills": ["a", 7]}),
+                "parameter `mount_skills[1]` must be a string of at most 128 characters, got 7",
+            ),
+            (
+                "execute_skill",
+                json!({"name": "a", "input_blobs": vec!["b"; 257]}),
+                "parameter `input_blobs` must be an array of at most 256 different strings, got an array of 257",
+            ),
+            (
+                "describe_skill",
+                json!({"name": "n".repeat(129)}),
+                "parameter `name` must be a string of at most 128 characters, got a string of 129 characters",
+            ),
+        ] {
+            assert_eq!(complaint(tool, &params), message);
+        }
+    }
+
+    #[test]
+    fn numbers_at_the_edges_are_judged_exactly() {
+        for (number, is_right) in [
+            ("1", true),
+            ("500", true),
+            ("50.0", true),
+            ("5e1", true),
+            ("0", false),
+            ("-0", false),
+            ("-1", false),
+            ("501", false),
+            ("1.5", false),
+            ("1e18", false),
+            ("500.00000001", false),
+            ("18446744073709551615", false),
+            ("9223372036854775808", false),
+            ("\"50\"", false),
+            ("true", false),
+            ("[50]", false),
+        ] {
+            let text = RawValue::from_string(format!("{{\"limit\":{number}}}")).unwrap();
+            let result = check(&TOOLS[0], Some(&text));
+            assert_eq!(result.is_ok(), is_right, "{number}");
+        }
+        let text =
+            RawValue::from_string(r#"{"name":"a","timeout_ms":18446744073709551615}"#.into());
+        assert!(check(find_tool("execute_skill").unwrap(), Some(&text.unwrap())).is_ok());
+    }
+
+    #[test]
+    fn lengths_count_characters_not_bytes() {
+        let name = |text: String| checked("describe_skill", &json!({"name": text})).is_ok();
+        assert!(name("é".repeat(128)));
+        assert!(!name("é".repeat(129)));
+        let escaped = format!("{{\"name\":\"{}\"}}", "\\u00e9".repeat(128));
+        let escaped = RawValue::from_string(escaped).unwrap();
+        assert!(check(find_tool("describe_skill").unwrap(), Some(&escaped)).is_ok());
+    }
+
+    #[test]
+    fn arguments_keep_their_text() {
+        let args = r#"{"z": 1.0, "a": [1e2, 18446744073709551615],  "é": "\u00e9"}"#;
+        let params = RawValue::from_string(format!("{{\"name\":\"a\",\"args\":{args}}}")).unwrap();
+        match MethodCall::parse("execute_skill", Some(&params)).unwrap() {
+            MethodCall::ExecuteSkill(params) => assert_eq!(params.args.unwrap().get(), args),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Decides as JSON Schema says, reading nothing but the published schema.
+    fn schema_allows(schema: &Value, value: &Value) -> bool {
+        let keyword = |name: &str| schema.get(name);
+        let number = value.as_f64();
+        let has_type = match keyword("type").and_then(Value::as_str) {
+            Some("string") => value.is_string(),
+            Some("integer") => number.is_some_and(|number| number.fract() == 0.0),
+            Some("array") => value.is_array(),
+            Some("object") => value.is_object(),
+            other => panic!("unknown type {other:?}"),
+        };
+        let length = value.as_str().map(|text| text.chars().count() as u64);
+        let items = value.as_array().cloned().unwrap_or_default();
+        has_type
+            && keyword("enum").is_none_or(|values| values.as_array().unwrap().contains(value))
+            && keyword("minimum").is_none_or(|least| number >= least.as_f64())
+            && keyword("maximum").is_none_or(|most| number <= most.as_f64())
+            && keyword("maxLength").is_none_or(|most| length <= most.as_u64())
+            && keyword("pattern").is_none_or(|pattern| {
+                assert_eq!(pattern, "^[A-Za-z_][A-Za-z0-9_]*$");
+                let text = value.as_str().unwrap();
+                text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+                    && text.chars().next().is_some_and(|c| !c.is_ascii_digit())
+            })
+            && keyword("maxItems").is_none_or(|most| items.len() as u64 <= most.as_u64().unwrap())
+            && keyword("uniqueItems").is_none_or(|_| {
+                items.iter().enumerate().all(|(at, item)| !items[..at].contains(item))
+            })
+            && keyword("items")
+                .is_none_or(|schema| items.iter().all(|item| schema_allows(schema, item)))
+            && keyword("properties").is_none_or(|properties| {
+                let required =
+                    keyword("required").and_then(Value::as_array).cloned().unwrap_or_default();
+                required.iter().all(|name| value.get(name.as_str().unwrap()).is_some())
+                    && value.as_object().unwrap().iter().all(|(name, member)| {
+                        properties.get(name).is_some_and(|schema| schema_allows(schema, member))
+                    })
+            })
+    }
+
+    /// A value that is often right for some parameter.
+    fn any_value() -> impl Strategy<Value = Value> {
+        let texts = vec![
+            "names",
+            "summary",
+            "full",
+            "manifest",
+            "python",
+            "utf-8",
+            "base64",
+            "main",
+            "a.b",
+            "1x",
+            "_x1",
+            "sample_head",
+            "",
+            "é",
+        ];
+        let text = prop_oneof![
+            3 => proptest::sample::select(texts).prop_map(str::to_owned),
+            1 => (0usize..2).prop_flat_map(|by| proptest::sample::select(vec![63, 127, 128, 1_023, 1_024])
+                .prop_map(move |length: usize| "é".repeat(length + by))),
+        ];
+        let leaf = prop_oneof![
+            4 => text.clone().prop_map(Value::from),
+            2 => proptest::sample::select(vec![0u64, 1, 2, 500, 501, 1 << 20, (1 << 20) + 1]).prop_map(Value::from),
+            1 => proptest::sample::select(vec![1.0, 1.5, -1.0, 500.0, 501.0]).prop_map(Value::from),
+            1 => any::<i64>().prop_map(Value::from),
+            1 => any::<bool>().prop_map(Value::from),
+        ];
+        let limits =
+            proptest::sample::select(vec!["timeout_ms", "fuel", "memory_bytes", "cpu", "a"]);
+        prop_oneof![
+            4 => leaf.clone(),
+            1 => proptest::collection::vec(text.prop_map(Value::from), 0..4).prop_map(Value::from),
+            1 => proptest::sample::select(vec![64, 65, 256, 257]).prop_map(|count| {
+                (0..count).map(|item: usize| Value::from(item.to_string())).collect()
+            }),
+            2 => proptest::collection::btree_map(limits.prop_map(str::to_owned), leaf, 0..3)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    }
+
+    /// A value that is right for the parameter.
+    fn right_value(parameter: &Parameter) -> BoxedStrategy<Value> {
+        match parameter.shape {
+            Shape::Text(Text { pattern: Some(_), .. }) => {
+                "[A-Z_a-z][0-9A-Z_a-z]{0,9}".prop_map(Value::from).boxed()
+            }
+            Shape::Text(_) => "[a-zé]{0,9}".prop_map(Value::from).boxed(),
+            Shape::Choice { values, .. } => {
+                proptest::sample::select(values).prop_map(Value::from).boxed()
+            }
+            Shape::Integer(Integer { minimum, maximum, .. }) => {
+                (minimum..=maximum.unwrap_or(1 << 53)).prop_map(Value::from).boxed()
+            }
+            Shape::TextList { max_items, .. } => (0..=max_items)
+                .prop_map(|count| (0..count).map(|item| Value::from(item.to_string())).collect())
+                .boxed(),
+            Shape::AnyObject => any_value().prop_map(|value| json!({ "x": value })).boxed(),
+            Shape::Object(members) => right_object(members, &Just(false).boxed()),
+        }
+    }
+
+    /// An object with some of the known members; each of them is wrong if `is_wrong` says so.
+    fn right_object(
+        known: &'static [Parameter],
+        is_wrong: &BoxedStrategy<bool>,
+    ) -> BoxedStrategy<Value> {
+        known
+            .iter()
+            .map(|parameter| {
+                let value = is_wrong.clone().prop_flat_map(move |is_wrong| {
+                    if is_wrong { any_value().boxed() } else { right_value(parameter) }
+                });
+                (Just(parameter.name), proptest::option::weighted(0.9, value))
+            })
+            .collect::<Vec<_>>()
+            .prop_map(|members| {
+                let sent = |(name, value): (&str, Option<Value>)| {
+                    value.map(|value| (name.to_owned(), value))
+                };
+                Value::Object(members.into_iter().filter_map(sent).collect())
+            })
+            .boxed()
+    }
+
+    fn any_params() -> impl Strategy<Value = (&'static Tool, Value)> {
+        let is_unknown = proptest::bool::weighted(0.1);
+        (proptest::sample::select(TOOLS.iter().collect::<Vec<_>>()), is_unknown).prop_flat_map(
+            |(tool, is_unknown)| {
+                right_object(tool.parameters, &proptest::bool::weighted(0.2).boxed()).prop_map(
+                    move |mut params| {
+                        if is_unknown {
+                            params["unknown"] = json!(1);
+                        }
+                        (tool, params)
+                    },
+                )
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+        #[test]
+        fn schema_is_behaviour((tool, params) in any_params()) {
+            let published = serde_json::to_value(tool).unwrap();
+            let is_allowed = schema_allows(&published["parameters"], &params);
+            let raw = to_raw_value(&params).unwrap();
+            prop_assert_eq!(check(tool, Some(&raw)).is_ok(), is_allowed);
+            match MethodCall::parse(tool.name, Some(&raw)) {
+                Ok(call) => prop_assert!(is_allowed && call.method() == tool.name),
+                Err(crate::protocol::CallError::Params(ParamsError::Contradiction { .. })) => {}
+                Err(_) => prop_assert!(!is_allowed),
+            }
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Wire types of `execute_skill` and `run_code`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::ids::{BlobId, RunId};
+use crate::protocol::check::ParamsError;
+use crate::units::ByteCount;
+
+/// Largest output that stands in a result, in bytes of JSON; a larger one becomes a blob.
+pub const MAX_OUTPUT: usize = 4_096;
+
+/// Longest `logs_preview`, in bytes.
+pub const MAX_LOGS_PREVIEW: usize = 2_048;
+
+/// What a caller sends to `execute_skill`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExecuteSkillParams {
+    /// Name of the skill, as sent.
+    pub name: String,
+    /// Its version, as sent; the latest without it.
+    pub version: Option<String>,
+    /// The arguments, as the text of a JSON object.
+    pub args: Option<Box<RawValue>>,
+    /// Blobs to mount, as sent.
+    #[serde(default)]
+    pub input_blobs: Vec<String>,
+    timeout_ms: Option<u64>,
+    #[serde(default)]
+    limits: RequestedLimits,
+}
+
+impl ExecuteSkillParams {
+    /// The limits that the call asks for.
+    #[must_use]
+    pub const fn limits(&self) -> RequestedLimits {
+        self.limits
+    }
+
+    /// Joins the two places where a timeout may stand.
+    pub(crate) fn settled(mut self) -> Result<Self, ParamsError> {
+        self.limits = self.limits.with_timeout(self.timeout_ms)?;
+        Ok(self)
+    }
+}
+
+/// Prints no arguments: they may hold anything and must not reach a log.
+impl fmt::Debug for ExecuteSkillParams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExecuteSkillParams")
+            .field("name", &self.name)
+            .field("version", &self.version)
+            .field("input_blobs", &self.input_blobs)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a caller sends to `run_code`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunCodeParams {
+    /// The language of the code.
+    pub language: Language,
+    /// The code.
+    pub code: String,
+    /// Function to call: an identifier.
+    pub entrypoint: String,
+    /// Its arguments, as the text of a JSON object.
+    pub args: Option<Box<RawValue>>,
+    /// Skills to mount, as sent.
+    #[serde(default)]
+    pub mount_skills: Vec<String>,
+    /// Blobs to mount, as sent.
+    #[serde(default)]
+    pub input_blobs: Vec<String>,
+    timeout_ms: Option<u64>,
+    #[serde(default)]
+    limits: RequestedLimits,
+}
+
+impl RunCodeParams {
+    /// The limits that the call asks for.
+    #[must_use]
+    pub const fn limits(&self) -> RequestedLimits {
+        self.limits
+    }
+
+    /// Joins the two places where a timeout may stand.
+    pub(crate) fn settled(mut self) -> Result<Self, ParamsError> {
+        self.limits = self.limits.with_timeout(self.timeout_ms)?;
+        Ok(self)
+    }
+}
+
+/// Prints neither code nor arguments: they may hold anything and must not reach a log.
+impl fmt::Debug for RunCodeParams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunCodeParams")
+            .field("code", &ByteCount::from(self.code.len()))
+            .field("entrypoint", &self.entrypoint)
+            .field("mount_skills", &self.mount_skills)
+            .field("input_blobs", &self.input_blobs)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A language that code may be written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Language {
+    /// Python.
+    Python,
+}
+
+/// Limits that a call asks for. Each is at least 1; what is above the operator's limit is for the
+/// service to refuse.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestedLimits {
+    /// Wall-clock time in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// WebAssembly instructions.
+    pub fuel: Option<u64>,
+    /// Linear memory.
+    pub memory_bytes: Option<u64>,
+    /// All files in the workspace.
+    pub workspace_bytes: Option<u64>,
+    /// Calls through the host door.
+    pub host_calls: Option<u64>,
+}
+
+impl RequestedLimits {
+    fn with_timeout(self, beside: Option<u64>) -> Result<Self, ParamsError> {
+        match (self.timeout_ms, beside) {
+            (Some(inside), Some(beside)) if inside != beside => {
+                let (one, other) = ("timeout_ms", "limits.timeout_ms");
+                Err(ParamsError::Contradiction { one, other })
+            }
+            (inside, beside) => Ok(Self { timeout_ms: inside.or(beside), ..self }),
+        }
+    }
+}
+
+/// What `execute_skill` and `run_code` answer.
+#[derive(Serialize)]
+pub struct RunResult {
+    /// How the run ended.
+    pub status: RunStatus,
+    /// Names the run.
+    pub run_id: RunId,
+    /// One sentence for people and models.
+    pub summary: String,
+    /// What the program returned: an object, or `null`.
+    pub output: Option<Box<RawValue>>,
+    /// Blobs that the run made, in order.
+    pub output_blobs: Vec<BlobId>,
+    /// The beginning of what the program wrote, at most [`MAX_LOGS_PREVIEW`].
+    pub logs_preview: String,
+    /// Why the run failed; only if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunError>,
+    /// True if the program wrote more than the preview shows.
+    pub logs_truncated: bool,
+    /// Wall-clock time from the first instruction to the end.
+    pub duration_ms: u64,
+    /// Largest memory, the interpreter's included.
+    pub memory_peak_bytes: u64,
+    /// WebAssembly instructions, if they were counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fuel: Option<u64>,
+}
+
+/// Prints neither output nor logs: they may hold anything and must not reach a log of ours.
+impl fmt::Debug for RunResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunResult")
+            .field("status", &self.status)
+            .field("run_id", &self.run_id)
+            .field("output_blobs", &self.output_blobs)
+            .field("duration_ms", &self.duration_ms)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunStatus {
+    /// The program returned.
+    Completed,
+    /// It did not.
+    Failed,
+}
+
+/// Why a run failed.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+pub struct RunError {
+    /// Stable name that callers branch on: Python's class, or ours such as `Timeout`.
+    #[serde(rename = "type")]
+    pub error_type: String,
+    /// One sentence.
+    pub message: String,
+    /// Frames of the program's own code, as Python prints them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traceback: Option<String>,
+}
+
+/// Prints the type alone: the message is the program's and may hold anything.
+impl fmt::Debug for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunError").field("error_type", &self.error_type).finish_non_exhaustive()
+    }
+}
+
+/// Stands in for an output that was too large for a result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TruncatedOutput {
+    /// Always true.
+    pub truncated: bool,
+    /// Where the whole output is.
+    pub blob_id: BlobId,
+    /// Its length.
+    pub size_bytes: u64,
+    /// Its beginning.
+    pub preview: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn completed() -> RunResult {
+        RunResult {
+            status: RunStatus::Completed,
+            run_id: RunId::parse(&format!("run_{}", "0".repeat(32))).unwrap(),
+            summary: "Completed in 12 ms.".into(),
+            output: None,
+            output_blobs: Vec::new(),
+            logs_preview: String::new(),
+            error: None,
+            logs_truncated: false,
+            duration_ms: 12,
+            memory_peak_bytes: 1 << 20,
+            fuel: None,
+        }
+    }
+
+    #[test]
+    fn a_completed_run_looks_as_the_protocol_shows_it() {
+        assert_eq!(
+            serde_json::to_string(&completed()).unwrap(),
+            concat!(
+                r#"{"status":"completed","run_id":"run_00000000000000000000000000000000","#,
+                r#""summary":"Completed in 12 ms.","output":null,"output_blobs":[],"#,
+                r#""logs_preview":"","logs_truncated":false,"duration_ms":12,"#,
+                r#""memory_peak_bytes":1048576}"#
+            )
+        );
+    }
+
+    #[test]
+    fn a_failed_run_says_why() {
+        let error = RunError {
+            error_type: "ValueError".into(),
+            message: "no".into(),
+            traceback: Some("Traceback".into()),
+        };
+        let failed = RunResult {
+            status: RunStatus::Failed,
+            error: Some(error),
+            output: Some(RawValue::from_string("{\"z\":1}".into()).unwrap()),
+            ..completed()
+        };
+        let text = serde_json::to_string(&failed).unwrap();
+        assert!(text.starts_with(r#"{"status":"failed""#), "{text}");
+        let error = r#""error":{"type":"ValueError","message":"no","traceback":"Traceback"}"#;
+        assert!(text.contains(error), "{text}");
+        assert!(text.contains(r#""output":{"z":1}"#), "{text}");
+    }
+
+    #[test]
+    fn results_print_no_content_for_logs() {
+        let error = RunError { error_type: "E".into(), message: "SECRET".into(), traceback: None };
+        let run = RunResult { logs_preview: "SECRET".into(), error: Some(error), ..completed() };
+        assert!(!format!("{run:?} {:?}", run.error).contains("SECRET"));
+    }
+}

@@ -1,0 +1,255 @@
+//! What travels on the wire: JSON-RPC envelopes, the eight methods, error codes.
+//!
+//! Pure values and serde. Nothing here reads a clock, a file or a socket, and nothing here knows
+//! how a method does its work.
+//!
+//! A body becomes typed calls in three steps, each of which looks at what the one before it let
+//! through: [`strict`] proves that the bytes are JSON with one meaning, [`envelope`] finds the
+//! calls in it, and [`MethodCall::parse`] checks a call's parameters against the table in
+//! [`tools`]. No step builds a tree: parts of the body are handed on as the text they are, so a
+//! hostile body costs little more memory than its own size.
+
+pub mod blobs;
+pub mod bootstrap;
+pub mod check;
+pub mod codes;
+pub mod discovery;
+pub mod envelope;
+pub mod execution;
+mod members;
+pub mod response;
+pub mod schema;
+pub mod strict;
+pub mod tools;
+mod wording;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::error::ErrorKind;
+use crate::protocol::blobs::{CreateBlobParams, CreateBlobResult, ReadBlobParams, ReadBlobResult};
+use crate::protocol::bootstrap::{GuideParams, GuideResult};
+use crate::protocol::check::{ParamsError, check};
+use crate::protocol::codes::WireError;
+use crate::protocol::discovery::{
+    DescribeSkillParams, DescribeSkillResult, ListSkillsParams, ListSkillsResult,
+    ReadSkillFileParams, ReadSkillFileResult,
+};
+use crate::protocol::execution::{ExecuteSkillParams, RunCodeParams, RunResult};
+use crate::protocol::response::ErrorBody;
+use crate::protocol::tools::{TOOLS, find_tool};
+use crate::protocol::wording::{listed, shortened};
+
+/// A call of one of the eight methods, its parameters checked.
+#[derive(Debug)]
+pub enum MethodCall {
+    /// `list_skills`
+    ListSkills(ListSkillsParams),
+    /// `describe_skill`
+    DescribeSkill(DescribeSkillParams),
+    /// `read_skill_file`
+    ReadSkillFile(ReadSkillFileParams),
+    /// `execute_skill`
+    ExecuteSkill(ExecuteSkillParams),
+    /// `run_code`
+    RunCode(RunCodeParams),
+    /// `create_blob`
+    CreateBlob(CreateBlobParams),
+    /// `read_blob`
+    ReadBlob(ReadBlobParams),
+    /// `load_skills_protocol_guide`
+    LoadSkillsProtocolGuide(GuideParams),
+}
+
+impl MethodCall {
+    /// Checks the parameters of a call. `params` is text that passed [`strict::read`].
+    ///
+    /// # Errors
+    ///
+    /// A method that there is not, or the first parameter that is wrong.
+    pub fn parse(method: &str, params: Option<&RawValue>) -> Result<Self, CallError> {
+        let unknown = || CallError::UnknownMethod { method: shortened(method) };
+        let tool = find_tool(method).ok_or_else(unknown)?;
+        let checked = check(tool, params)?;
+        Ok(match tool.name {
+            "list_skills" => Self::ListSkills(checked.read(tool)?),
+            "describe_skill" => Self::DescribeSkill(checked.read(tool)?),
+            "read_skill_file" => Self::ReadSkillFile(checked.read(tool)?),
+            "execute_skill" => {
+                Self::ExecuteSkill(checked.read::<ExecuteSkillParams>(tool)?.settled()?)
+            }
+            "run_code" => Self::RunCode(checked.read::<RunCodeParams>(tool)?.settled()?),
+            "create_blob" => Self::CreateBlob(checked.read(tool)?),
+            "read_blob" => Self::ReadBlob(checked.read(tool)?),
+            "load_skills_protocol_guide" => Self::LoadSkillsProtocolGuide(checked.read(tool)?),
+            _ => return Err(unknown()),
+        })
+    }
+
+    /// Name of the method: for logs and metrics.
+    #[must_use]
+    pub const fn method(&self) -> &'static str {
+        match self {
+            Self::ListSkills(_) => "list_skills",
+            Self::DescribeSkill(_) => "describe_skill",
+            Self::ReadSkillFile(_) => "read_skill_file",
+            Self::ExecuteSkill(_) => "execute_skill",
+            Self::RunCode(_) => "run_code",
+            Self::CreateBlob(_) => "create_blob",
+            Self::ReadBlob(_) => "read_blob",
+            Self::LoadSkillsProtocolGuide(_) => "load_skills_protocol_guide",
+        }
+    }
+}
+
+/// What one of the eight methods answers.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum MethodResult {
+    /// `list_skills`
+    ListSkills(ListSkillsResult),
+    /// `describe_skill`
+    DescribeSkill(DescribeSkillResult),
+    /// `read_skill_file`
+    ReadSkillFile(ReadSkillFileResult),
+    /// `execute_skill` and `run_code`
+    Run(RunResult),
+    /// `create_blob`
+    CreateBlob(CreateBlobResult),
+    /// `read_blob`
+    ReadBlob(ReadBlobResult),
+    /// `load_skills_protocol_guide`
+    LoadSkillsProtocolGuide(GuideResult),
+}
+
+/// Why a call is none of the eight methods' calls.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// There is no such method.
+    #[error("there is no method `{method}`: call {}", listed(TOOLS.iter().map(|tool| tool.name), "or"))]
+    UnknownMethod {
+        /// As sent, shortened.
+        method: String,
+    },
+    /// A parameter is wrong.
+    #[error(transparent)]
+    Params(#[from] ParamsError),
+}
+
+impl CallError {
+    /// The `error` member of the response.
+    #[must_use]
+    pub fn body(&self) -> ErrorBody {
+        match self {
+            Self::UnknownMethod { .. } => {
+                ErrorBody::new(WireError::METHOD_NOT_FOUND, self.to_string())
+            }
+            Self::Params(error) => {
+                ErrorBody::new(WireError::of(ErrorKind::InvalidParams), self.to_string())
+                    .with_parameter(error.parameter())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parse(method: &str, params: &serde_json::Value) -> Result<MethodCall, CallError> {
+        MethodCall::parse(method, Some(&serde_json::value::to_raw_value(params).unwrap()))
+    }
+
+    #[test]
+    fn every_tool_is_a_method_with_all_its_parameters() {
+        let (limits, blobs) = (json!({"timeout_ms": 5, "fuel": 1}), json!(["blob:a"]));
+        for (method, params) in [
+            (
+                "list_skills",
+                json!({"namespace": "a", "detail": "summary", "limit": 1, "cursor": "c"}),
+            ),
+            ("describe_skill", json!({"name": "a", "version": "1.0.0", "detail": "full"})),
+            ("read_skill_file", json!({"name": "a", "version": "1.0.0", "path": "p"})),
+            (
+                "execute_skill",
+                json!({"name": "a", "version": "1.0.0", "args": {"x": 1}, "input_blobs": blobs,
+                    "timeout_ms": 5, "limits": limits}),
+            ),
+            (
+                "run_code",
+                json!({"language": "python", "code": "pass", "entrypoint": "f", "args": {},
+                    "mount_skills": ["a"], "input_blobs": blobs, "limits": limits, "timeout_ms": 5}),
+            ),
+            ("create_blob", json!({"content": "c", "kind": "text/plain", "encoding": "utf-8"})),
+            ("read_blob", json!({"blob_id": "b", "mode": "full", "max_bytes": 9})),
+            ("load_skills_protocol_guide", json!({})),
+        ] {
+            assert_eq!(parse(method, &params).unwrap().method(), method);
+        }
+        for tool in &TOOLS {
+            let known =
+                !matches!(MethodCall::parse(tool.name, None), Err(CallError::UnknownMethod { .. }));
+            assert!(known, "{} has no method", tool.name);
+        }
+    }
+
+    #[test]
+    fn an_unknown_method_is_told_the_known_ones() {
+        for method in ["", "rpc.x", "__class__", "LIST_SKILLS", "list_skills "] {
+            let body = parse(method, &json!({})).unwrap_err().body();
+            assert_eq!((body.code, body.data.kind), (-32601, "method_not_found"));
+            assert!(body.message.contains("`list_skills`, `describe_skill`"), "{}", body.message);
+        }
+        let long = parse(&"m".repeat(1_000_000), &json!({})).unwrap_err().to_string();
+        assert!(long.len() < 300, "{long}");
+    }
+
+    #[test]
+    fn a_wrong_parameter_is_named_for_programs_too() {
+        let body = parse("list_skills", &json!({"limit": 0})).unwrap_err().body();
+        assert_eq!(
+            serde_json::to_value(body).unwrap(),
+            json!({
+                "code": -32602,
+                "message": "parameter `limit` must be an integer between 1 and 500, got 0",
+                "data": {"kind": "invalid_params", "parameter": "limit"},
+            })
+        );
+    }
+
+    #[test]
+    fn a_timeout_may_stand_in_either_place_but_not_differ() {
+        let code = |more: serde_json::Value| {
+            let mut params = json!({"language": "python", "code": ""});
+            params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            match parse("run_code", &params) {
+                Ok(MethodCall::RunCode(params)) => Ok(params.limits().timeout_ms),
+                Ok(other) => panic!("{other:?}"),
+                Err(error) => Err(error.to_string()),
+            }
+        };
+        assert_eq!(code(json!({})), Ok(None));
+        assert_eq!(code(json!({"timeout_ms": 5})), Ok(Some(5)));
+        assert_eq!(code(json!({"limits": {"timeout_ms": 5}})), Ok(Some(5)));
+        assert_eq!(code(json!({"timeout_ms": 5, "limits": {"timeout_ms": 5}})), Ok(Some(5)));
+        assert_eq!(
+            code(json!({"timeout_ms": 5, "limits": {"timeout_ms": 6}})),
+            Err("parameters `timeout_ms` and `limits.timeout_ms` differ: give one of them".into())
+        );
+    }
+
+    #[test]
+    fn requests_print_no_content_for_logs() {
+        for (method, params) in [
+            ("run_code", json!({"language": "python", "code": "SECRET", "args": {"a": "SECRET"}})),
+            ("execute_skill", json!({"name": "a", "args": {"a": "SECRET"}})),
+            ("create_blob", json!({"content": "SECRET", "kind": "text/plain"})),
+        ] {
+            let printed = format!("{:?}", parse(method, &params).unwrap());
+            assert!(!printed.contains("SECRET"), "{printed}");
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The small part of JSON Schema that the tool table is written in, and how it prints.
+//!
+//! What a [`Parameter`] prints is what [`check`](crate::protocol::check) enforces: both read the
+//! same fields, so a published schema cannot promise what the server does not do.
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+use crate::protocol::wording::listed;
+
+/// One tool: a method of the protocol as a model sees it.
+#[derive(Debug, Serialize)]
+pub struct Tool {
+    /// Name of the tool and of the method.
+    pub name: &'static str,
+    /// What it does, for the model.
+    pub description: &'static str,
+    /// Its parameters, in the order in which they are shown.
+    #[serde(serialize_with = "serialize_parameters")]
+    pub parameters: &'static [Parameter],
+}
+
+/// One parameter of a tool, or one member of a parameter that is an object.
+#[derive(Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it has to be there.
+    pub presence: Presence,
+    /// What it has to be.
+    pub shape: Shape,
+    /// What it means, for the model.
+    pub description: Option<&'static str>,
+}
+
+/// Whether a parameter has to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// A call without it is refused.
+    Required,
+    /// A call may leave it out; `null` means the same.
+    Optional,
+}
+
+/// What a parameter has to be.
+#[derive(Debug, Clone, Copy)]
+pub enum Shape {
+    /// A string.
+    Text(Text),
+    /// One of a few strings.
+    Choice {
+        /// The strings.
+        values: &'static [&'static str],
+        /// Filled in if the parameter is left out.
+        default: Option<&'static str>,
+    },
+    /// An integer.
+    Integer(Integer),
+    /// An array of different strings.
+    TextList {
+        /// What each string has to be.
+        item: Text,
+        /// Most strings.
+        max_items: usize,
+    },
+    /// An object with any members.
+    AnyObject,
+    /// An object with these members and no others.
+    Object(&'static [Parameter]),
+}
+
+/// A string's limits.
+#[derive(Debug, Clone, Copy)]
+pub struct Text {
+    /// Most characters; `None` leaves it to the limit on the whole body.
+    pub max_length: Option<usize>,
+    /// How it has to be formed.
+    pub pattern: Option<Pattern>,
+    /// Filled in if the parameter is left out.
+    pub default: Option<&'static str>,
+}
+
+/// How a string has to be formed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pattern {
+    /// An ASCII identifier of Python.
+    Identifier,
+}
+
+impl Pattern {
+    /// The pattern as a regular expression, for schemas.
+    #[must_use]
+    pub const fn regex(self) -> &'static str {
+        match self {
+            Self::Identifier => "^[A-Za-z_][A-Za-z0-9_]*$",
+        }
+    }
+
+    /// The pattern in words, for messages.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Identifier => "an identifier of a-z, A-Z, 0-9 and `_`",
+        }
+    }
+
+    /// True if `text` is formed as the pattern says.
+    #[must_use]
+    pub fn fits(self, text: &str) -> bool {
+        match self {
+            Self::Identifier => {
+                let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
+                text.bytes().next().is_some_and(|first| is_letter(&first))
+                    && text.bytes().all(|byte| is_letter(&byte) || byte.is_ascii_digit())
+            }
+        }
+    }
+}
+
+/// An integer's limits.
+#[derive(Debug, Clone, Copy)]
+pub struct Integer {
+    /// Smallest value.
+    pub minimum: u64,
+    /// Largest value; `None` leaves it to the operator's limits.
+    pub maximum: Option<u64>,
+    /// What holds if the parameter is left out.
+    pub fallback: Fallback,
+}
+
+/// What holds if an integer is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fallback {
+    /// No default is published.
+    None,
+    /// This default is published and filled in.
+    Filled(u64),
+    /// This default is published; the method applies it, because another parameter may change it.
+    Shown(u64),
+}
+
+impl Text {
+    /// A string of any length.
+    pub const ANY: Self = Self { max_length: None, pattern: None, default: None };
+
+    /// A string of at most `characters`.
+    #[must_use]
+    pub const fn up_to(characters: usize) -> Self {
+        Self { max_length: Some(characters), ..Self::ANY }
+    }
+}
+
+impl Parameter {
+    /// A parameter that has to be there.
+    #[must_use]
+    pub const fn required(name: &'static str, shape: Shape, description: &'static str) -> Self {
+        let description = Some(description);
+        Self { name, presence: Presence::Required, shape, description }
+    }
+
+    /// A parameter that may be left out.
+    #[must_use]
+    pub const fn optional(name: &'static str, shape: Shape, description: &'static str) -> Self {
+        let description = Some(description);
+        Self { name, presence: Presence::Optional, shape, description }
+    }
+
+    /// What the parameter has to be, as the end of a sentence that begins with "must be".
+    #[must_use]
+    pub fn expectation(&self) -> String {
+        match self.shape {
+            Shape::Text(text) => text.expectation(),
+            Shape::Choice { values: [only], .. } => format!("\"{only}\""),
+            Shape::Choice { values, .. } => {
+                format!("one of {}", listed(values.iter().copied(), "or"))
+            }
+            Shape::Integer(Integer { minimum, maximum: Some(maximum), .. }) => {
+                format!("an integer between {minimum} and {maximum}")
+            }
+            Shape::Integer(Integer { minimum, .. }) => format!("an integer of at least {minimum}"),
+            Shape::TextList { max_items, .. } => {
+                format!("an array of at most {max_items} different strings")
+            }
+            Shape::AnyObject | Shape::Object(_) => "an object".to_owned(),
+        }
+    }
+}
+
+impl Text {
+    /// What the string has to be, as the end of a sentence that begins with "must be".
+    #[must_use]
+    pub fn expectation(&self) -> String {
+        match (self.pattern, self.max_length) {
+            (Some(pattern), Some(most)) => {
+                format!("{}, at most {most} characters long", pattern.words())
+            }
+            (Some(pattern), None) => pattern.words().to_owned(),
+            (None, Some(most)) => format!("a string of at most {most} characters"),
+            (None, None) => "a string".to_owned(),
+        }
+    }
+
+    fn serialize_limits<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        map.serialize_entry("type", "string")?;
+        if let Some(default) = self.default {
+            map.serialize_entry("default", default)?;
+        }
+        if let Some(most) = self.max_length {
+            map.serialize_entry("maxLength", &most)?;
+        }
+        if let Some(pattern) = self.pattern {
+            map.serialize_entry("pattern", pattern.regex())?;
+        }
+        Ok(())
+    }
+}
+
+/// Prints the schema of a string that stands in an array.
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.serialize_limits(&mut map)?;
+        map.end()
+    }
+}
+
+/// Prints the parameter's schema, its name left out.
+impl Serialize for Parameter {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match &self.shape {
+            Shape::Text(text) => text.serialize_limits(&mut map)?,
+            Shape::Choice { values, default } => {
+                map.serialize_entry("type", "string")?;
+                map.serialize_entry("enum", values)?;
+                if let Some(default) = default {
+                    map.serialize_entry("default", default)?;
+                }
+            }
+            Shape::Integer(integer) => {
+                map.serialize_entry("type", "integer")?;
+                if let Fallback::Filled(default) | Fallback::Shown(default) = integer.fallback {
+                    map.serialize_entry("default", &default)?;
+                }
+                map.serialize_entry("minimum", &integer.minimum)?;
+                if let Some(maximum) = integer.maximum {
+                    map.serialize_entry("maximum", &maximum)?;
+                }
+            }
+            Shape::TextList { item, max_items } => {
+                map.serialize_entry("type", "array")?;
+                map.serialize_entry("items", item)?;
+                map.serialize_entry("maxItems", max_items)?;
+                map.serialize_entry("uniqueItems", &true)?;
+            }
+            Shape::AnyObject => map.serialize_entry("type", "object")?,
+            Shape::Object(members) => {
+                map.serialize_entry("type", "object")?;
+                map.serialize_entry("properties", &Properties(members))?;
+            }
+        }
+        if let Some(description) = self.description {
+            map.serialize_entry("description", description)?;
+        }
+        map.end()
+    }
+}
+
+/// Prints parameters as the `properties` of an object, in their order.
+struct Properties(&'static [Parameter]);
+
+impl Serialize for Properties {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|parameter| (parameter.name, parameter)))
+    }
+}
+
+impl Tool {
+    /// The schema of the object that holds the tool's parameters.
+    #[must_use]
+    pub const fn schema(&self) -> ParametersSchema {
+        ParametersSchema(self.parameters)
+    }
+}
+
+/// Prints parameters as the JSON Schema of the object that holds them.
+#[derive(Debug, Clone, Copy)]
+pub struct ParametersSchema(&'static [Parameter]);
+
+impl Serialize for ParametersSchema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let is_required = |parameter: &&Parameter| parameter.presence == Presence::Required;
+        let required: Vec<&str> =
+            self.0.iter().filter(is_required).map(|parameter| parameter.name).collect();
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("type", "object")?;
+        map.serialize_entry("properties", &Properties(self.0))?;
+        if !required.is_empty() {
+            map.serialize_entry("required", &required)?;
+        }
+        map.end()
+    }
+}
+
+fn serialize_parameters<S: Serializer>(
+    parameters: &&'static [Parameter],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    ParametersSchema(parameters).serialize(serializer)
+}

@@ -1,0 +1,405 @@
+//! The eight tools: the one table that is published, and that parameters are checked against.
+//!
+//! Names, descriptions and order are the protocol's, to the letter: models were taught with them.
+//! Wardian's own additions are the limits on sizes, `encoding` of `create_blob`, `timeout_ms` of
+//! `run_code` (published clients send it there) and the limits beyond time.
+
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+
+use crate::ids::{MAX_SKILL_NAME, MAX_VERSION};
+use crate::protocol::schema::{Fallback, Integer, Parameter, Pattern, Presence, Shape, Text, Tool};
+
+/// Most skills on one page of `list_skills`.
+pub const MAX_PAGE: u64 = 500;
+
+/// Most bytes that `read_blob` returns: more would flood a model's memory.
+pub const MAX_READ: u64 = 1 << 20;
+
+/// What `read_blob` returns of a sample if it is not told, in bytes.
+pub const DEFAULT_READ: u64 = 2_000;
+
+/// Longest source text of `run_code`, in characters. Larger programs belong into a skill.
+pub const MAX_CODE: usize = 1 << 20;
+
+/// Most skills that one run may mount.
+pub const MAX_MOUNTS: usize = 64;
+
+/// Most blobs that one run may mount by `input_blobs`.
+pub const MAX_INPUT_BLOBS: usize = 256;
+
+/// Longest path, cursor or blob id, in characters: generous, but nothing that could fill a log.
+const MAX_REFERENCE: usize = 1_024;
+
+/// Longest name of a skill, with or without a version behind it.
+const SKILL_NAME: Shape = Shape::Text(Text::up_to(MAX_SKILL_NAME));
+const VERSION: Shape = Shape::Text(Text::up_to(MAX_VERSION));
+const REFERENCE: Shape = Shape::Text(Text::up_to(MAX_REFERENCE));
+const LATEST: &str = "Skill version (omit for latest)";
+
+/// A limit that only has a lower bound here: the upper one is the operator's.
+const POSITIVE: Shape =
+    Shape::Integer(Integer { minimum: 1, maximum: None, fallback: Fallback::None });
+
+const INPUT_BLOBS: Shape =
+    Shape::TextList { item: Text::up_to(MAX_REFERENCE), max_items: MAX_INPUT_BLOBS };
+
+/// All tools, in the protocol's order.
+pub static TOOLS: [Tool; 8] = [
+    LIST_SKILLS,
+    DESCRIBE_SKILL,
+    READ_SKILL_FILE,
+    EXECUTE_SKILL,
+    RUN_CODE,
+    CREATE_BLOB,
+    READ_BLOB,
+    LOAD_SKILLS_PROTOCOL_GUIDE,
+];
+
+const LIST_SKILLS: Tool = Tool {
+    name: "list_skills",
+    description: "Enumerate available skills, optionally filtering by namespace. Results are deterministically sorted.",
+    parameters: &[
+        Parameter::optional(
+            "namespace",
+            SKILL_NAME,
+            "Optional namespace to filter skills (e.g., 'salesforce')",
+        ),
+        Parameter::optional(
+            "detail",
+            Shape::Choice { values: &["names", "summary"], default: Some("names") },
+            "Level of detail to return",
+        ),
+        Parameter::optional(
+            "limit",
+            Shape::Integer(Integer {
+                minimum: 1,
+                maximum: Some(MAX_PAGE),
+                fallback: Fallback::Filled(50),
+            }),
+            "Maximum number of results",
+        ),
+        Parameter::optional("cursor", REFERENCE, "Pagination cursor from previous response"),
+    ],
+};
+
+const DESCRIBE_SKILL: Tool = Tool {
+    name: "describe_skill",
+    description: "Retrieve a skill's manifest and documentation frontmatter.",
+    parameters: &[
+        Parameter::required("name", SKILL_NAME, "Skill name (e.g., 'salesforce.leads.sync')"),
+        Parameter::optional("version", VERSION, LATEST),
+        Parameter::optional(
+            "detail",
+            Shape::Choice { values: &["manifest", "summary", "full"], default: Some("summary") },
+            "Level of detail to return",
+        ),
+    ],
+};
+
+const READ_SKILL_FILE: Tool = Tool {
+    name: "read_skill_file",
+    description: "Read any file in a skill's directory (e.g., SKILL.md, extra docs, schemas).",
+    parameters: &[
+        Parameter::required("name", SKILL_NAME, "Skill name"),
+        Parameter::optional("version", VERSION, LATEST),
+        Parameter::required(
+            "path",
+            REFERENCE,
+            "Path to file within skill directory (e.g., 'SKILL.md')",
+        ),
+    ],
+};
+
+const EXECUTE_SKILL: Tool = Tool {
+    name: "execute_skill",
+    description: "Execute a skill's entrypoint in an ephemeral sandbox.",
+    parameters: &[
+        Parameter::required("name", SKILL_NAME, "Skill name"),
+        Parameter::optional("version", VERSION, LATEST),
+        Parameter::optional(
+            "args",
+            Shape::AnyObject,
+            "JSON-serializable arguments to pass to the skill",
+        ),
+        Parameter::optional("input_blobs", INPUT_BLOBS, "Blob IDs to mount in the sandbox"),
+        Parameter::optional("timeout_ms", POSITIVE, "Execution timeout in milliseconds"),
+        Parameter::optional("limits", Shape::Object(LIMITS), "Execution limits"),
+    ],
+};
+
+const RUN_CODE: Tool = Tool {
+    name: "run_code",
+    description: "Execute LLM-written code in a sandbox with specified skills and blobs mounted.",
+    parameters: &[
+        Parameter::required(
+            "language",
+            Shape::Choice { values: &["python"], default: None },
+            "Programming language (MVP: python only)",
+        ),
+        Parameter::required("code", Shape::Text(Text::up_to(MAX_CODE)), "Source code to execute"),
+        Parameter::optional(
+            "entrypoint",
+            Shape::Text(Text {
+                max_length: Some(128),
+                pattern: Some(Pattern::Identifier),
+                default: Some("main"),
+            }),
+            "Function name to call",
+        ),
+        Parameter::optional("args", Shape::AnyObject, "Arguments to pass to entrypoint function"),
+        Parameter::optional(
+            "mount_skills",
+            Shape::TextList { item: Text::up_to(MAX_SKILL_NAME), max_items: MAX_MOUNTS },
+            "Skill names to mount in sandbox",
+        ),
+        Parameter::optional("input_blobs", INPUT_BLOBS, "Blob IDs to mount in sandbox"),
+        Parameter::optional("limits", Shape::Object(LIMITS), "Execution limits"),
+        Parameter::optional("timeout_ms", POSITIVE, "Same as limits.timeout_ms"),
+    ],
+};
+
+/// Members of `limits`. They tighten the operator's limits and cannot loosen them.
+const LIMITS: &[Parameter] = &[
+    Parameter {
+        name: "timeout_ms",
+        presence: Presence::Optional,
+        shape: POSITIVE,
+        description: None,
+    },
+    Parameter::optional("fuel", POSITIVE, "Maximum number of WebAssembly instructions"),
+    Parameter::optional("memory_bytes", POSITIVE, "Maximum memory, the interpreter's included"),
+    Parameter::optional("workspace_bytes", POSITIVE, "Maximum size of all files in /workspace"),
+    Parameter::optional("host_calls", POSITIVE, "Maximum number of blob and log calls"),
+];
+
+const CREATE_BLOB: Tool = Tool {
+    name: "create_blob",
+    description: "Store large content as a blob and return its ID.",
+    parameters: &[
+        Parameter::required("content", Shape::Text(Text::ANY), "Content to store"),
+        Parameter::required(
+            "kind",
+            Shape::Text(Text::up_to(127)),
+            "MIME type (e.g., 'text/plain', 'application/json')",
+        ),
+        Parameter::optional(
+            "encoding",
+            Shape::Choice { values: &["utf-8", "base64"], default: None },
+            "How content is encoded (omit for utf-8 if kind is text, else base64)",
+        ),
+    ],
+};
+
+const READ_BLOB: Tool = Tool {
+    name: "read_blob",
+    description: "Retrieve a preview of blob content. Full reads discouraged for large blobs.",
+    parameters: &[
+        Parameter::required("blob_id", REFERENCE, "Blob identifier"),
+        Parameter::optional(
+            "mode",
+            Shape::Choice {
+                values: &["sample_head", "sample_tail", "full"],
+                default: Some("sample_head"),
+            },
+            "How to sample the blob",
+        ),
+        Parameter::optional(
+            "max_bytes",
+            Shape::Integer(Integer {
+                minimum: 1,
+                maximum: Some(MAX_READ),
+                fallback: Fallback::Shown(DEFAULT_READ),
+            }),
+            "Maximum bytes to return",
+        ),
+    ],
+};
+
+const LOAD_SKILLS_PROTOCOL_GUIDE: Tool = Tool {
+    name: "load_skills_protocol_guide",
+    description: "Load the Skills Protocol Guide to learn how to use these tools. Call this first if you haven't read the guide yet.",
+    parameters: &[],
+};
+
+/// The tool of this name.
+#[must_use]
+pub fn find_tool(name: &str) -> Option<&'static Tool> {
+    TOOLS.iter().find(|tool| tool.name == name)
+}
+
+/// In whose words the tools are described.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolFormat {
+    /// The protocol's own: `name`, `description`, `parameters`.
+    #[default]
+    Plain,
+    /// As `OpenAI` wants functions described.
+    OpenAi,
+    /// As Anthropic wants tools described.
+    Anthropic,
+}
+
+/// A tool in the words of a [`ToolFormat`]; prints as an object.
+#[derive(Debug, Clone, Copy)]
+pub struct DescribedTool {
+    tool: &'static Tool,
+    format: ToolFormat,
+}
+
+/// All tools in the words of `format`, ready to be sent or handed to a vendor's interface.
+#[must_use]
+pub fn described(format: ToolFormat) -> Vec<DescribedTool> {
+    TOOLS.iter().map(|tool| DescribedTool { tool, format }).collect()
+}
+
+impl Serialize for DescribedTool {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.format {
+            ToolFormat::Plain => self.tool.serialize(serializer),
+            ToolFormat::OpenAi => {
+                let mut map = serializer.serialize_map(Some(2))?;
+                map.serialize_entry("type", "function")?;
+                map.serialize_entry("function", self.tool)?;
+                map.end()
+            }
+            ToolFormat::Anthropic => {
+                let mut map = serializer.serialize_map(Some(3))?;
+                map.serialize_entry("name", self.tool.name)?;
+                map.serialize_entry("description", self.tool.description)?;
+                map.serialize_entry("input_schema", &self.tool.schema())?;
+                map.end()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The protocol's own schemas.
+    const PROTOCOL: &str = include_str!("../../tests/fixtures/protocol/tool-schemas.json");
+
+    /// Keywords that we add to the protocol's schemas.
+    const ADDED_KEYWORDS: [&str; 6] =
+        ["minimum", "maximum", "maxLength", "maxItems", "uniqueItems", "pattern"];
+
+    /// Parameters that we add to the protocol's tools.
+    const ADDED_PARAMETERS: [(&str, &str); 7] = [
+        ("execute_skill", "limits"),
+        ("run_code", "timeout_ms"),
+        ("run_code.limits", "fuel"),
+        ("run_code.limits", "memory_bytes"),
+        ("run_code.limits", "workspace_bytes"),
+        ("run_code.limits", "host_calls"),
+        ("create_blob", "encoding"),
+    ];
+
+    /// JSON whose objects keep their order.
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    #[serde(untagged)]
+    enum Ordered {
+        Object(#[serde(deserialize_with = "pairs")] Vec<(String, Ordered)>),
+        Array(Vec<Ordered>),
+        Leaf(Value),
+    }
+
+    fn pairs<'de, D: serde::Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<(String, Ordered)>, D::Error> {
+        struct Pairs;
+        impl<'de> serde::de::Visitor<'de> for Pairs {
+            type Value = Vec<(String, Ordered)>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<Self::Value, A::Error> {
+                std::iter::from_fn(|| map.next_entry().transpose()).collect()
+            }
+        }
+        from.deserialize_map(Pairs)
+    }
+
+    /// Takes our additions out of the properties of `owner`.
+    fn strip(owner: &str, schema: &mut Ordered) {
+        let Ordered::Object(members) = schema else { return };
+        members.retain(|(keyword, _)| !ADDED_KEYWORDS.contains(&keyword.as_str()));
+        for (keyword, value) in members {
+            if keyword == "items" {
+                strip(owner, value);
+            }
+            let Ordered::Object(properties) = value else { continue };
+            if keyword == "properties" {
+                properties.retain(|(name, _)| !ADDED_PARAMETERS.contains(&(owner, name.as_str())));
+                for (name, property) in properties {
+                    strip(&format!("{owner}.{name}"), property);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_table_is_the_protocols_but_for_our_additions() {
+        let ours = serde_json::to_string(&described(ToolFormat::Plain)).unwrap();
+        let mut ours: Vec<Ordered> = serde_json::from_str(&ours).unwrap();
+        for (tool, described) in TOOLS.iter().zip(&mut ours) {
+            let Ordered::Object(members) = described else { panic!("{described:?}") };
+            strip(tool.name, &mut members[2].1);
+        }
+        let protocol: Vec<Ordered> = serde_json::from_str(PROTOCOL).unwrap();
+        for (ours, theirs) in ours.iter().zip(&protocol) {
+            assert_eq!(ours, theirs);
+        }
+        assert_eq!(ours.len(), protocol.len());
+    }
+
+    #[test]
+    fn the_published_table_does_not_change_unnoticed() {
+        insta::assert_json_snapshot!("tools", described(ToolFormat::Plain));
+    }
+
+    #[test]
+    fn vendors_get_the_same_tools_in_their_own_words() {
+        let plain = serde_json::to_value(described(ToolFormat::Plain)).unwrap();
+        let openai = serde_json::to_value(described(ToolFormat::OpenAi)).unwrap();
+        let anthropic = serde_json::to_value(described(ToolFormat::Anthropic)).unwrap();
+        for at in 0..TOOLS.len() {
+            let tool = &plain[at];
+            assert_eq!(openai[at], json!({"type": "function", "function": tool}));
+            let wanted = json!({
+                "name": tool["name"], "description": tool["description"], "input_schema": tool["parameters"],
+            });
+            assert_eq!(anthropic[at], wanted);
+        }
+    }
+
+    #[test]
+    fn formats_are_asked_for_by_name() {
+        for (name, format) in [
+            ("\"plain\"", ToolFormat::Plain),
+            ("\"openai\"", ToolFormat::OpenAi),
+            ("\"anthropic\"", ToolFormat::Anthropic),
+        ] {
+            assert_eq!(serde_json::from_str::<ToolFormat>(name).unwrap(), format);
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_found() {
+        let names: BTreeSet<_> = TOOLS.iter().map(|tool| tool.name).collect();
+        assert_eq!(names.len(), 8);
+        for tool in &TOOLS {
+            assert!(std::ptr::eq(find_tool(tool.name).unwrap(), tool));
+            let parameters: BTreeSet<_> = tool.parameters.iter().map(|p| p.name).collect();
+            assert_eq!(parameters.len(), tool.parameters.len());
+        }
+        assert!(find_tool("__class__").is_none() && find_tool("").is_none());
+    }
+}
