@@ -1,0 +1,308 @@
+//! The one place where time and randomness enter a guest.
+
+use std::fmt;
+use std::io;
+use std::time::{Duration, Instant};
+
+use rustix::rand::{GetRandomFlags, getrandom};
+use sha2::{Digest as _, Sha256};
+
+use crate::clock::Clock;
+
+/// Step of the clocks that guests see, 1 ms. With a finer clock a guest could time the caches that
+/// it shares with its neighbours and read their secrets from the differences.
+pub const DEFAULT_RESOLUTION: Duration = Duration::from_millis(1);
+
+/// Where the monotonic clock stands when a run starts. Images are made with a clock that starts
+/// at zero, so nothing that an image remembers ever lies in a run's future.
+pub const RUN_START: Duration = Duration::from_secs(3600);
+
+/// Whether a run sees the world or a recipe.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum AmbientMode {
+    /// Time passes, randomness comes from the operating system.
+    Live,
+    /// The same in each run: randomness follows from the seed, each look at a clock moves it by
+    /// one step, and sleeping moves it by the time slept.
+    Seeded {
+        /// Decides all randomness.
+        seed: [u8; 32],
+        /// Where the clock of the day starts, since the Unix epoch.
+        realtime: Duration,
+    },
+}
+
+/// Never prints the seed.
+impl fmt::Debug for AmbientMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Live => f.write_str("Live"),
+            Self::Seeded { realtime, .. } => {
+                f.debug_struct("Seeded").field("realtime", realtime).finish_non_exhaustive()
+            }
+        }
+    }
+}
+
+/// The clocks and the randomness of one run.
+#[derive(Debug)]
+pub struct Ambient {
+    source: Source,
+    resolution: Duration,
+    monotonic_start: Duration,
+}
+
+#[derive(Debug)]
+enum Source {
+    Live { clock: Clock, started: Instant },
+    Seeded { realtime: Duration, passed: Duration, random: SeededRandom },
+}
+
+impl Ambient {
+    /// What a run sees that starts now. `clock` is the time of day of a live run.
+    #[must_use]
+    pub fn new(mode: AmbientMode, clock: Clock) -> Self {
+        let source = match mode {
+            AmbientMode::Live => Source::Live { clock, started: Instant::now() },
+            AmbientMode::Seeded { seed, realtime } => Source::Seeded {
+                realtime,
+                passed: Duration::ZERO,
+                random: SeededRandom { seed, block: 0, unused: [0; 32], left: 0 },
+            },
+        };
+        Self { source, resolution: DEFAULT_RESOLUTION, monotonic_start: RUN_START }
+    }
+
+    /// Sets the step of the clocks; at least 1 ns.
+    #[must_use]
+    pub fn with_resolution(self, resolution: Duration) -> Self {
+        Self { resolution: resolution.max(Duration::from_nanos(1)), ..self }
+    }
+
+    /// Sets where the monotonic clock starts: [`RUN_START`] for runs, zero for images.
+    #[must_use]
+    pub fn with_monotonic_start(self, monotonic_start: Duration) -> Self {
+        Self { monotonic_start, ..self }
+    }
+
+    /// The step of both clocks.
+    #[must_use]
+    pub const fn resolution(&self) -> Duration {
+        self.resolution
+    }
+
+    /// Time since the Unix epoch, in whole steps.
+    pub fn realtime(&mut self) -> Duration {
+        let exact = match &mut self.source {
+            Source::Live { clock, .. } => clock.now(),
+            Source::Seeded { realtime, passed, .. } => {
+                *passed = passed.saturating_add(self.resolution);
+                realtime.saturating_add(*passed)
+            }
+        };
+        self.coarse(exact)
+    }
+
+    /// Time on a clock that never goes back, in whole steps.
+    pub fn monotonic(&mut self) -> Duration {
+        if let Source::Seeded { passed, .. } = &mut self.source {
+            *passed = passed.saturating_add(self.resolution);
+        }
+        self.coarse(self.exact_monotonic())
+    }
+
+    /// Time since the run started, in whole steps.
+    pub fn elapsed(&mut self) -> Duration {
+        self.monotonic().saturating_sub(self.coarse(self.monotonic_start))
+    }
+
+    /// Time until the monotonic clock shows at least `target`.
+    #[must_use]
+    pub fn until_monotonic(&self, target: Duration) -> Duration {
+        self.next_step(target).saturating_sub(self.exact_monotonic())
+    }
+
+    /// Time until the clock of the day shows at least `target`.
+    #[must_use]
+    pub fn until_realtime(&self, target: Duration) -> Duration {
+        let now = match &self.source {
+            Source::Live { clock, .. } => clock.now(),
+            Source::Seeded { realtime, passed, .. } => realtime.saturating_add(*passed),
+        };
+        self.next_step(target).saturating_sub(now)
+    }
+
+    /// Lets `time` pass if clocks only move when they are looked at; true if it did. Otherwise
+    /// the caller has to wait.
+    pub const fn skip(&mut self, time: Duration) -> bool {
+        match &mut self.source {
+            Source::Live { .. } => false,
+            Source::Seeded { passed, .. } => {
+                *passed = passed.saturating_add(time);
+                true
+            }
+        }
+    }
+
+    /// Fills `bytes` with randomness, in place.
+    ///
+    /// # Errors
+    ///
+    /// When the operating system has none to give.
+    pub fn fill(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        match &mut self.source {
+            Source::Live { .. } => fill_from_system(bytes),
+            Source::Seeded { random, .. } => {
+                random.fill(bytes);
+                Ok(())
+            }
+        }
+    }
+
+    fn exact_monotonic(&self) -> Duration {
+        let passed = match &self.source {
+            Source::Live { started, .. } => started.elapsed(),
+            Source::Seeded { passed, .. } => *passed,
+        };
+        self.monotonic_start.saturating_add(passed)
+    }
+
+    fn coarse(&self, time: Duration) -> Duration {
+        time.saturating_sub(self.past_step(time))
+    }
+
+    fn next_step(&self, time: Duration) -> Duration {
+        let past = self.past_step(time);
+        if past.is_zero() {
+            time
+        } else {
+            time.saturating_add(self.resolution.saturating_sub(past))
+        }
+    }
+
+    /// How far `time` is beyond a whole step.
+    fn past_step(&self, time: Duration) -> Duration {
+        let past = time.as_nanos().checked_rem(self.resolution.as_nanos()).unwrap_or(0);
+        u64::try_from(past).map_or(Duration::ZERO, Duration::from_nanos)
+    }
+}
+
+fn fill_from_system(bytes: &mut [u8]) -> io::Result<()> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        match getrandom(&mut *rest, GetRandomFlags::empty()) {
+            Ok(count) => rest = rest.get_mut(count..).unwrap_or_default(),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// SHA-256 of the seed and a counter, block after block: the same stream however it is asked for.
+struct SeededRandom {
+    seed: [u8; 32],
+    block: u64,
+    unused: [u8; 32],
+    /// How many bytes at the end of `unused` were not handed out yet.
+    left: usize,
+}
+
+impl SeededRandom {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        for byte in bytes {
+            if self.left == 0 {
+                let hash = Sha256::new().chain_update(b"wardian random\0").chain_update(self.seed);
+                self.unused = hash.chain_update(self.block.to_le_bytes()).finalize().into();
+                self.block = self.block.wrapping_add(1);
+                self.left = self.unused.len();
+            }
+            let next = self.unused.len().saturating_sub(self.left);
+            *byte = self.unused.get(next).copied().unwrap_or_default();
+            self.left = self.left.saturating_sub(1);
+        }
+    }
+}
+
+/// Never prints the seed.
+impl fmt::Debug for SeededRandom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SeededRandom").field("block", &self.block).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEEDED: AmbientMode =
+        AmbientMode::Seeded { seed: [7; 32], realtime: Duration::from_secs(1_000_000_000) };
+
+    fn seeded() -> Ambient {
+        Ambient::new(SEEDED, Clock::System)
+    }
+
+    fn take(ambient: &mut Ambient, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        ambient.fill(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn clocks_show_whole_steps_only() {
+        let odd = Duration::new(1_700_000_000, 123_456_789);
+        let mut ambient = Ambient::new(AmbientMode::Live, Clock::Fixed(odd));
+        assert_eq!(ambient.realtime(), Duration::new(1_700_000_000, 123_000_000));
+        for _ in 0..1000 {
+            assert_eq!(ambient.monotonic().as_nanos() % 1_000_000, 0);
+        }
+        let mut fine = ambient.with_resolution(Duration::ZERO);
+        assert_eq!(fine.realtime(), odd);
+    }
+
+    #[test]
+    fn a_run_starts_after_everything_an_image_remembers() {
+        let mut image =
+            Ambient::new(AmbientMode::Live, Clock::System).with_monotonic_start(Duration::ZERO);
+        let mut run = Ambient::new(AmbientMode::Live, Clock::System);
+        assert!(image.monotonic() < Duration::from_secs(60));
+        assert!(run.monotonic() >= RUN_START && run.elapsed() < Duration::from_secs(60));
+    }
+
+    #[test]
+    fn waiting_as_long_as_told_is_long_enough() {
+        let mut ambient = seeded();
+        for target in [Duration::from_nanos(3_600_001_500_001), Duration::from_secs(3601)] {
+            assert!(ambient.skip(ambient.until_monotonic(target)));
+            assert!(ambient.coarse(ambient.exact_monotonic()) >= target);
+        }
+        let target = Duration::from_nanos(1_000_000_009_000_000_001);
+        assert!(ambient.skip(ambient.until_realtime(target)));
+        assert_eq!(ambient.until_realtime(target), Duration::ZERO);
+        assert!(!Ambient::new(AmbientMode::Live, Clock::System).skip(Duration::ZERO));
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_run_again() {
+        let (mut one, mut two) = (seeded(), seeded());
+        assert_eq!(one.realtime(), two.realtime());
+        assert_eq!(one.monotonic(), two.monotonic());
+        assert!(one.monotonic() > two.monotonic() || one.monotonic() > one.elapsed());
+        let whole = take(&mut one, 100);
+        let pieces: Vec<u8> =
+            [1, 31, 32, 36].iter().flat_map(|&count| take(&mut two, count)).collect();
+        assert_eq!(whole, pieces);
+        let mut other = Ambient::new(
+            AmbientMode::Seeded { seed: [8; 32], realtime: Duration::ZERO },
+            Clock::System,
+        );
+        assert_ne!(take(&mut other, 100), whole);
+    }
+
+    #[test]
+    fn live_randomness_differs() {
+        let mut ambient = Ambient::new(AmbientMode::Live, Clock::System);
+        assert_ne!(take(&mut ambient, 64), take(&mut ambient, 64));
+        assert_eq!(take(&mut ambient, 1 << 20).len(), 1 << 20);
+    }
+}

@@ -1,0 +1,356 @@
+//! Keeps what a guest prints, up to a limit, and never refuses.
+//!
+//! INVARIANT(bounded-logs): what is kept takes no more memory than a small multiple of the limit,
+//! whatever the guest writes and however it alternates.
+
+use std::fmt;
+
+use crate::job::outcome::{LogChunk, Logs, Stream};
+use crate::units::ByteCount;
+
+/// What every change of stream costs of the limit, in bytes, because a piece of output of its own
+/// takes memory beside its text: without it a guest that writes single bytes to stdout and stderr
+/// in turns would make a mebibyte of output into fifty of bookkeeping.
+const SWITCH_COST: usize = 64;
+
+/// How much a line of the guest's log matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogLevel {
+    /// For whoever wrote the code.
+    Debug,
+    /// Progress.
+    Info,
+    /// Something unexpected that the run survived.
+    Warning,
+    /// Something failed.
+    Error,
+}
+
+impl LogLevel {
+    /// The level that the guest's byte stands for; anything unknown counts as an error.
+    #[must_use]
+    pub const fn from_byte(byte: u8) -> Self {
+        match byte {
+            0 => Self::Debug,
+            1 => Self::Info,
+            2 => Self::Warning,
+            _ => Self::Error,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// Consecutive bytes of one stream.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    stream: Stream,
+    len: usize,
+}
+
+/// What a guest has printed so far.
+pub struct Capture {
+    /// The bytes of all pieces, one after the other.
+    bytes: Vec<u8>,
+    pieces: Vec<Piece>,
+    /// What of the limit is left.
+    left: usize,
+    dropped: u64,
+}
+
+impl Capture {
+    /// Nothing printed yet; keeps `limit` bytes.
+    #[must_use]
+    pub fn new(limit: ByteCount) -> Self {
+        Self { bytes: Vec::new(), pieces: Vec::new(), left: limit.as_usize(), dropped: 0 }
+    }
+
+    /// Takes output of one stream: keeps what fits and counts the rest.
+    pub fn write(&mut self, stream: Stream, output: &[u8]) {
+        if output.is_empty() {
+            return;
+        }
+        let continues = self.pieces.last().is_some_and(|piece| piece.stream == stream);
+        let room = if continues { self.left } else { self.left.saturating_sub(SWITCH_COST) };
+        let kept = output.get(..room.min(output.len())).unwrap_or_default();
+        let dropped = output.len().saturating_sub(kept.len());
+        self.dropped = self.dropped.saturating_add(u64::try_from(dropped).unwrap_or(u64::MAX));
+        if dropped > 0 {
+            // What comes later must not look as if it followed what was kept.
+            self.left = 0;
+        } else {
+            self.left = room.saturating_sub(kept.len());
+        }
+        if kept.is_empty() {
+            return;
+        }
+        self.bytes.extend_from_slice(kept);
+        match self.pieces.last_mut() {
+            Some(piece) if continues => piece.len = piece.len.saturating_add(kept.len()),
+            _ => self.pieces.push(Piece { stream, len: kept.len() }),
+        }
+    }
+
+    /// Takes one line of the guest's log. Line breaks within it are indented, so that a line that
+    /// starts with a level is always the start of a message.
+    pub fn log(&mut self, level: LogLevel, message: &str) {
+        self.write(Stream::Log, b"[");
+        self.write(Stream::Log, level.name().as_bytes());
+        self.write(Stream::Log, b"] ");
+        for (number, line) in message.lines().enumerate() {
+            if number > 0 {
+                self.write(Stream::Log, b"\n    ");
+            }
+            self.write(Stream::Log, line.as_bytes());
+        }
+        self.write(Stream::Log, b"\n");
+    }
+
+    /// Everything that was kept, as text, in the order in which it was written.
+    ///
+    /// Bytes that are no UTF-8 become U+FFFD; a character that was written in parts, even with
+    /// output of the other stream in between, does not, and stands where its last part was.
+    #[must_use]
+    pub fn into_logs(self) -> Logs {
+        let mut chunks: Vec<LogChunk> = Vec::with_capacity(self.pieces.len());
+        let mut begun = [Begun::default(); 3];
+        let mut dropped = self.dropped;
+        let mut rest = self.bytes.as_slice();
+        for piece in &self.pieces {
+            let (bytes, later) = rest.split_at_checked(piece.len).unwrap_or((rest, &[]));
+            rest = later;
+            let mut text = String::with_capacity(bytes.len().saturating_add(4));
+            if let Some(begun) = begun.get_mut(slot(piece.stream)) {
+                begun.decode(bytes, &mut text);
+            }
+            push(&mut chunks, piece.stream, &text);
+        }
+        for stream in [Stream::Stdout, Stream::Stderr, Stream::Log] {
+            let Some(begun) = begun.get(slot(stream)) else { continue };
+            if dropped > 0 {
+                // The limit cut the character, not the guest.
+                dropped = dropped.saturating_add(u64::try_from(begun.len).unwrap_or(u64::MAX));
+            } else if begun.len > 0 {
+                push(&mut chunks, stream, "\u{fffd}");
+            }
+        }
+        Logs { chunks, dropped }
+    }
+}
+
+/// Prints sizes only: the output is a tenant's.
+impl fmt::Debug for Capture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Capture")
+            .field("kept", &self.bytes.len())
+            .field("dropped", &self.dropped)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Adds text, to the last chunk if that is of the same stream.
+fn push(chunks: &mut Vec<LogChunk>, stream: Stream, text: &str) {
+    match chunks.last_mut() {
+        _ if text.is_empty() => {}
+        Some(last) if last.stream == stream => last.text.push_str(text),
+        _ => chunks.push(LogChunk { stream, text: text.to_owned() }),
+    }
+}
+
+const fn slot(stream: Stream) -> usize {
+    match stream {
+        Stream::Stdout => 0,
+        Stream::Stderr => 1,
+        Stream::Log => 2,
+    }
+}
+
+/// The first bytes of a character whose other bytes have not been written yet.
+#[derive(Debug, Clone, Copy, Default)]
+struct Begun {
+    bytes: [u8; 4],
+    len: usize,
+}
+
+impl Begun {
+    /// Decodes what was begun together with `bytes`, and keeps what is begun at their end.
+    fn decode(&mut self, bytes: &[u8], text: &mut String) {
+        let mut rest = bytes;
+        // Complete the character byte by byte, until it is whole or cannot become whole.
+        while self.len > 0 {
+            let Some((&next, later)) = rest.split_first() else { return };
+            let mut longer = *self;
+            longer.push(next);
+            match std::str::from_utf8(longer.as_slice()) {
+                Ok(character) => {
+                    text.push_str(character);
+                    self.len = 0;
+                    rest = later;
+                }
+                Err(error) if error.error_len().is_none() => {
+                    *self = longer;
+                    rest = later;
+                }
+                Err(_) => {
+                    text.push(char::REPLACEMENT_CHARACTER);
+                    self.len = 0;
+                }
+            }
+        }
+        let mut chunks = rest.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            text.push_str(chunk.valid());
+            let invalid = chunk.invalid();
+            let is_begun = chunks.peek().is_none()
+                && std::str::from_utf8(invalid).is_err_and(|error| error.error_len().is_none());
+            if is_begun {
+                invalid.iter().for_each(|&byte| self.push(byte));
+            } else if !invalid.is_empty() {
+                text.push(char::REPLACEMENT_CHARACTER);
+            }
+        }
+    }
+
+    fn push(&mut self, byte: u8) {
+        if let Some(slot) = self.bytes.get_mut(self.len) {
+            *slot = byte;
+            self.len = self.len.saturating_add(1);
+        }
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn chunk(stream: Stream, text: &str) -> LogChunk {
+        LogChunk { stream, text: text.to_owned() }
+    }
+
+    fn captured(limit: u64, writes: &[(Stream, &[u8])]) -> Logs {
+        let mut capture = Capture::new(ByteCount::bytes(limit));
+        for (stream, output) in writes {
+            capture.write(*stream, output);
+        }
+        capture.into_logs()
+    }
+
+    #[test]
+    fn output_is_kept_in_order_and_joined_by_stream() {
+        let logs = captured(
+            1000,
+            &[
+                (Stream::Stdout, b"a"),
+                (Stream::Stdout, b"b\n"),
+                (Stream::Stderr, b"c"),
+                (Stream::Stdout, b""),
+                (Stream::Stderr, b"d"),
+                (Stream::Stdout, b"e"),
+            ],
+        );
+        let expected = [
+            chunk(Stream::Stdout, "ab\n"),
+            chunk(Stream::Stderr, "cd"),
+            chunk(Stream::Stdout, "e"),
+        ];
+        assert_eq!(logs, Logs { chunks: expected.to_vec(), dropped: 0 });
+    }
+
+    #[test]
+    fn what_is_beyond_the_limit_is_counted_and_dropped() {
+        let logs = captured(64 + 4, &[(Stream::Stdout, b"abcdef"), (Stream::Stderr, b"xyz")]);
+        assert_eq!(logs, Logs { chunks: vec![chunk(Stream::Stdout, "abcd")], dropped: 5 });
+        let nothing = captured(0, &[(Stream::Stdout, b"abc")]);
+        assert_eq!(nothing, Logs { chunks: vec![], dropped: 3 });
+    }
+
+    #[test]
+    fn nothing_follows_a_gap() {
+        let writes: [(Stream, &[u8]); 2] = [(Stream::Stdout, &[b'x'; 100]), (Stream::Stdout, b"y")];
+        assert_eq!(captured(64 + 99, &writes).chunks, [chunk(Stream::Stdout, &"x".repeat(99))]);
+    }
+
+    #[test]
+    fn characters_written_in_parts_are_whole() {
+        let snowman = "☃".as_bytes();
+        let logs = captured(
+            1000,
+            &[
+                (Stream::Stdout, &snowman[..1]),
+                (Stream::Stderr, "é".as_bytes()),
+                (Stream::Stdout, &snowman[1..2]),
+                (Stream::Stdout, &snowman[2..]),
+                (Stream::Stdout, b"\xff\xe2\x98!\xf0\x9f"),
+            ],
+        );
+        let expected =
+            [chunk(Stream::Stderr, "é"), chunk(Stream::Stdout, "☃\u{fffd}\u{fffd}!\u{fffd}")];
+        assert_eq!(logs.chunks, expected);
+    }
+
+    #[test]
+    fn a_character_cut_by_the_limit_is_dropped() {
+        let logs = captured(64 + 3, &[(Stream::Stdout, "ab☃".as_bytes())]);
+        assert_eq!(logs, Logs { chunks: vec![chunk(Stream::Stdout, "ab")], dropped: 3 });
+    }
+
+    #[test]
+    fn log_lines_cannot_be_forged() {
+        let mut capture = Capture::new(ByteCount::kibibytes(1));
+        capture.log(LogLevel::from_byte(1), "hello\n[error] not me");
+        capture.log(LogLevel::from_byte(99), "");
+        let expected = "[info] hello\n    [error] not me\n[error] \n";
+        assert_eq!(capture.into_logs().chunks, [chunk(Stream::Log, expected)]);
+    }
+
+    #[test]
+    fn bounded_logs_whatever_the_pattern() {
+        let mut capture = Capture::new(ByteCount::mebibytes(1));
+        for _ in 0..1_000_000 {
+            capture.write(Stream::Stdout, b"a");
+            capture.write(Stream::Stderr, b"b");
+        }
+        assert!(capture.bytes.capacity() <= 2 << 20);
+        assert!(capture.pieces.len() <= (1 << 20) / SWITCH_COST);
+        let logs = capture.into_logs();
+        let kept: u64 = logs.chunks.iter().map(|chunk| chunk.text.len() as u64).sum();
+        assert_eq!(kept + logs.dropped, 2_000_000);
+    }
+
+    proptest! {
+        #[test]
+        fn parts_decode_as_the_whole_does(
+            bytes in prop::collection::vec(
+                prop_oneof![any::<u8>(), prop::sample::select("aé☃𝄞".as_bytes().to_vec())], 0..60),
+            cuts in prop::collection::vec(0_usize..60, 0..20),
+        ) {
+            let mut capture = Capture::new(ByteCount::kibibytes(64));
+            let (mut cuts, mut start) = (cuts, 0);
+            cuts.sort_unstable();
+            for cut in cuts.into_iter().chain([bytes.len()]) {
+                let cut = cut.min(bytes.len());
+                capture.write(Stream::Stdout, &bytes[start..cut]);
+                capture.write(Stream::Stderr, b"!");
+                start = cut;
+            }
+            let logs = capture.into_logs();
+            let text: String = logs.chunks.iter()
+                .filter(|chunk| chunk.stream == Stream::Stdout)
+                .map(|chunk| chunk.text.as_str())
+                .collect();
+            prop_assert_eq!(text, String::from_utf8_lossy(&bytes));
+        }
+    }
+}

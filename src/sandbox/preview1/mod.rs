@@ -1,0 +1,111 @@
+//! The host's side of WASI preview 1, over Wardian's own file system.
+//!
+//! Knows nothing of Python, jobs or the host door. Each function answers with an error number for
+//! any argument a guest can think of; only `proc_exit` and a sleep past the deadline end the
+//! guest, by the typed errors [`Exited`] and [`Stopped`].
+//!
+//! INVARIANT(guest-memory-only): a pointer or length that leaves the guest's memory is `EFAULT`;
+//! nothing outside is read or written.
+//!
+//! INVARIANT(bounded-call): no call holds the thread for long: transfers, random bytes, vectors
+//! and subscriptions are capped, and every other cost is bounded by a quota.
+
+mod files;
+mod layout;
+mod link;
+mod memory;
+mod paths;
+mod poll;
+mod process;
+
+#[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use wasmtime::Memory;
+
+use crate::sandbox::ambient::Ambient;
+use crate::sandbox::capture::Capture;
+use crate::sandbox::deadline::Deadline;
+use crate::sandbox::preview1::memory::GuestMemory;
+use crate::sandbox::vfs::{FileSystem, Timestamp, timestamp};
+
+pub use crate::sandbox::deadline::Stopped;
+pub use crate::sandbox::preview1::link::link;
+pub use crate::sandbox::preview1::process::{NulInText, StringTable};
+
+/// The state of a store that runs guests.
+pub trait Preview1: 'static {
+    /// The run's WASI state.
+    fn wasi(&mut self) -> &mut Wasi;
+
+    /// The guest's memory, looked up once when the guest was instantiated; without it every call
+    /// answers `EFAULT`.
+    fn memory(&self) -> Option<Memory>;
+}
+
+/// The guest ended itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the guest exited with code {code}")]
+pub struct Exited {
+    /// What it gave as its exit code.
+    pub code: u32,
+}
+
+/// Everything that WASI functions of one run can reach.
+pub struct Wasi {
+    /// The guest's files.
+    pub files: FileSystem,
+    /// What it prints.
+    pub capture: Capture,
+    /// Its clocks and its randomness.
+    pub ambient: Ambient,
+    /// When its time is over.
+    pub deadline: Deadline,
+    /// `argv`, the program's name first.
+    pub arguments: StringTable,
+    /// Environment variables, as `NAME=value`.
+    pub environment: StringTable,
+    calls: u64,
+}
+
+impl Wasi {
+    /// The state of a run without arguments and environment.
+    #[must_use]
+    pub fn new(files: FileSystem, capture: Capture, ambient: Ambient, deadline: Deadline) -> Self {
+        let (arguments, environment) = (StringTable::default(), StringTable::default());
+        Self { files, capture, ambient, deadline, arguments, environment, calls: 0 }
+    }
+
+    /// How many functions the guest has called.
+    #[must_use]
+    pub const fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// The time of the run's clock, for the file system.
+    pub fn now(&mut self) -> Timestamp {
+        timestamp(self.ambient.realtime())
+    }
+}
+
+/// Prints sizes only: arguments, environment, output and files are a tenant's.
+impl fmt::Debug for Wasi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wasi")
+            .field("files", &self.files)
+            .field("capture", &self.capture)
+            .field("deadline", &self.deadline)
+            .field("calls", &self.calls)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One call of the guest: its memory and the run's state.
+pub(crate) struct Call<'a> {
+    pub(crate) memory: GuestMemory<'a>,
+    pub(crate) wasi: &'a mut Wasi,
+}

@@ -1,0 +1,114 @@
+//! Waiting: for clocks, which takes time, and for files, which never does.
+
+use std::time::Duration;
+
+use crate::sandbox::deadline::Stopped;
+use crate::sandbox::preview1::Call;
+use crate::sandbox::preview1::layout::{
+    self, Awaited, EVENT_SIZE, SUBSCRIPTION_SIZE, Subscription, clockid,
+};
+use crate::sandbox::vfs::Errno;
+
+/// Most subscriptions of one call: beyond it `EINVAL`. More than there can be open files.
+const MAX_SUBSCRIPTIONS: u32 = 4096;
+
+/// Why a wait gave no events.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NoEvents {
+    /// The guest's fault.
+    Failed(Errno),
+    /// The run is over.
+    Stopped(Stopped),
+}
+
+impl From<Errno> for NoEvents {
+    fn from(errno: Errno) -> Self {
+        Self::Failed(errno)
+    }
+}
+
+/// How long until something that is awaited has come.
+enum Wait {
+    /// It is here, or can never come.
+    None(Option<Errno>),
+    For(Duration),
+}
+
+impl Call<'_> {
+    /// Waits until the first of the awaited things has come and reports all that have. Goes twice
+    /// through the subscriptions instead of remembering them: a hot loop around `poll` allocates
+    /// nothing.
+    pub(crate) fn poll_oneoff(
+        &mut self,
+        subscriptions: u32,
+        events: u32,
+        count: u32,
+        out: u32,
+    ) -> Result<(), NoEvents> {
+        if count == 0 || count > MAX_SUBSCRIPTIONS {
+            return Err(Errno::Invalid.into());
+        }
+        self.memory.ensure(subscriptions, count.saturating_mul(SUBSCRIPTION_SIZE))?;
+        self.memory.ensure(events, count.saturating_mul(EVENT_SIZE))?;
+        self.memory.ensure(out, 4)?;
+        let mut shortest = Duration::MAX;
+        for index in 0..count {
+            let subscription = self.subscription(subscriptions, index)?;
+            shortest = shortest.min(match self.wait_of(&subscription.awaited) {
+                Wait::None(_) => Duration::ZERO,
+                Wait::For(time) => time,
+            });
+        }
+        if !shortest.is_zero() && !self.wasi.ambient.skip(shortest) {
+            self.wasi.deadline.sleep(shortest).map_err(NoEvents::Stopped)?;
+        }
+        let mut reported = 0_u32;
+        for index in 0..count {
+            let subscription = self.subscription(subscriptions, index)?;
+            let error = match self.wait_of(&subscription.awaited) {
+                Wait::None(error) => error,
+                Wait::For(time) if is_relative(&subscription.awaited) && time <= shortest => None,
+                Wait::For(_) => continue,
+            };
+            let readable = match subscription.awaited {
+                Awaited::Readable(fd) => self.wasi.files.readable_bytes(fd).unwrap_or(0),
+                Awaited::Clock { .. } | Awaited::Writable(_) => 0,
+            };
+            let at = events.saturating_add(reported.saturating_mul(EVENT_SIZE));
+            self.memory.put(at, layout::event(&subscription, error, readable))?;
+            reported = reported.saturating_add(1);
+        }
+        Ok(self.memory.put_u32(out, reported)?)
+    }
+
+    fn subscription(&self, start: u32, index: u32) -> Result<Subscription, Errno> {
+        let offset = index.checked_mul(SUBSCRIPTION_SIZE).ok_or(Errno::Fault)?;
+        let at = start.checked_add(offset).ok_or(Errno::Fault)?;
+        Subscription::parse(&self.memory.array(at)?)
+    }
+
+    fn wait_of(&self, awaited: &Awaited) -> Wait {
+        let time = match *awaited {
+            Awaited::Clock {
+                id: clockid::REALTIME | clockid::MONOTONIC,
+                timeout,
+                absolute: false,
+            } => Duration::from_nanos(timeout),
+            Awaited::Clock { id: clockid::REALTIME, timeout, .. } => {
+                self.wasi.ambient.until_realtime(Duration::from_nanos(timeout))
+            }
+            Awaited::Clock { id: clockid::MONOTONIC, timeout, .. } => {
+                self.wasi.ambient.until_monotonic(Duration::from_nanos(timeout))
+            }
+            Awaited::Clock { .. } => return Wait::None(Some(Errno::Invalid)),
+            Awaited::Readable(fd) | Awaited::Writable(fd) => {
+                return Wait::None(self.wasi.files.descriptor_stat(fd).err());
+            }
+        };
+        if time.is_zero() { Wait::None(None) } else { Wait::For(time) }
+    }
+}
+
+const fn is_relative(awaited: &Awaited) -> bool {
+    matches!(awaited, Awaited::Clock { absolute: false, .. })
+}

@@ -1,0 +1,118 @@
+//! Arguments, environment, clocks and randomness.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::sandbox::preview1::Call;
+use crate::sandbox::preview1::layout::clockid;
+use crate::sandbox::preview1::memory::Span;
+use crate::sandbox::vfs::{Errno, timestamp};
+
+/// Most random bytes that one call gives, 1 MiB: beyond it `EINVAL`. The C library asks for 256 at
+/// a time.
+const MAX_RANDOM: u32 = 1 << 20;
+
+/// A text that cannot be handed to C, because a zero byte would end it early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an argument or environment variable contains a zero byte")]
+pub struct NulInText;
+
+/// Texts as C expects them in `argv` and `environ`: one after the other, each ended by a zero.
+#[derive(Clone, Default)]
+pub struct StringTable {
+    bytes: Vec<u8>,
+    starts: Vec<u32>,
+}
+
+impl StringTable {
+    /// A table of these texts.
+    ///
+    /// # Errors
+    ///
+    /// When one contains a zero byte.
+    pub fn new<T: AsRef<[u8]>>(texts: impl IntoIterator<Item = T>) -> Result<Self, NulInText> {
+        let mut table = Self::default();
+        for text in texts {
+            let text = text.as_ref();
+            if text.contains(&0) {
+                return Err(NulInText);
+            }
+            table.starts.push(u32::try_from(table.bytes.len()).unwrap_or(u32::MAX));
+            table.bytes.extend_from_slice(text);
+            table.bytes.push(0);
+        }
+        Ok(table)
+    }
+}
+
+/// Prints how many there are: they may be secrets.
+impl fmt::Debug for StringTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StringTable").field("texts", &self.starts.len()).finish_non_exhaustive()
+    }
+}
+
+/// Which of the two tables a call is about.
+#[derive(Clone, Copy)]
+pub(crate) enum Texts {
+    Arguments,
+    Environment,
+}
+
+impl Call<'_> {
+    pub(crate) fn text_sizes(
+        &mut self,
+        texts: Texts,
+        count_out: u32,
+        size_out: u32,
+    ) -> Result<(), Errno> {
+        let table = match texts {
+            Texts::Arguments => &self.wasi.arguments,
+            Texts::Environment => &self.wasi.environment,
+        };
+        let (count, size) = (table.starts.len(), table.bytes.len());
+        self.memory.put_count(count_out, count)?;
+        self.memory.put_count(size_out, size)
+    }
+
+    pub(crate) fn texts(&mut self, texts: Texts, pointers: u32, buffer: u32) -> Result<(), Errno> {
+        let table = match texts {
+            Texts::Arguments => &self.wasi.arguments,
+            Texts::Environment => &self.wasi.environment,
+        };
+        let size = u32::try_from(table.bytes.len()).ok().ok_or(Errno::Overflow)?;
+        self.memory.bytes_mut(Span::new(buffer, size))?.copy_from_slice(&table.bytes);
+        for (index, start) in (0_u32..).zip(&table.starts) {
+            let slot = index.checked_mul(4).and_then(|offset| pointers.checked_add(offset));
+            let text = buffer.checked_add(*start).ok_or(Errno::Fault)?;
+            self.memory.put_u32(slot.ok_or(Errno::Fault)?, text)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn clock_res_get(&mut self, clock: u32, out: u32) -> Result<(), Errno> {
+        if clock > clockid::THREAD_CPUTIME {
+            return Err(Errno::Invalid);
+        }
+        self.memory.put_u64(out, timestamp(self.wasi.ambient.resolution()))
+    }
+
+    /// A guest is alone on its thread, so its processor time is the time since its start.
+    pub(crate) fn clock_time_get(&mut self, clock: u32, out: u32) -> Result<(), Errno> {
+        let time: Duration = match clock {
+            clockid::REALTIME => self.wasi.ambient.realtime(),
+            clockid::MONOTONIC => self.wasi.ambient.monotonic(),
+            clockid::PROCESS_CPUTIME | clockid::THREAD_CPUTIME => self.wasi.ambient.elapsed(),
+            _ => return Err(Errno::Invalid),
+        };
+        self.memory.put_u64(out, timestamp(time))
+    }
+
+    pub(crate) fn random_get(&mut self, into: Span) -> Result<(), Errno> {
+        let bytes = self.memory.bytes_mut(into)?;
+        if into.len > MAX_RANDOM {
+            return Err(Errno::Invalid);
+        }
+        self.wasi.ambient.fill(bytes).ok().ok_or(Errno::InputOutput)
+    }
+}

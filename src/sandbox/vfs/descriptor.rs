@@ -1,0 +1,149 @@
+//! The numbers under which a guest has files open.
+
+use std::sync::Arc;
+
+use crate::job::outcome::Stream;
+use crate::sandbox::vfs::content::Content;
+use crate::sandbox::vfs::errno::Errno;
+use crate::sandbox::vfs::node::{NodeIndex, Place};
+
+/// The number of an open file, as the guest knows it.
+pub type Fd = u32;
+
+/// What a descriptor was opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    /// Its content can be read.
+    pub read: bool,
+    /// Its content can be written.
+    pub write: bool,
+}
+
+/// An open folder.
+pub(crate) struct OpenFolder {
+    pub(crate) place: Place,
+    /// The path under which the guest was given it, if it did not open it itself.
+    pub(crate) preopened: Option<Arc<str>>,
+    /// The last entry that was listed: its cookie and its name, so that a listing goes on at once
+    /// even if that entry is gone.
+    pub(crate) listed: Option<(u64, Arc<str>)>,
+}
+
+/// Where an open file's bytes are.
+pub(crate) enum Source {
+    /// In the workspace.
+    Workspace(NodeIndex),
+    /// In a mount, together with the place it was opened at.
+    Mounted(Arc<dyn Content>, Place),
+}
+
+/// An open file.
+pub(crate) struct OpenFile {
+    pub(crate) source: Source,
+    pub(crate) offset: u64,
+    pub(crate) access: Access,
+    /// Every write goes to the end.
+    pub(crate) appends: bool,
+}
+
+/// What a descriptor leads to.
+pub(crate) enum Descriptor {
+    /// Standard input, which is empty.
+    Input,
+    /// Standard output or error.
+    Output(Stream),
+    Folder(OpenFolder),
+    File(OpenFile),
+}
+
+/// All descriptors of a run.
+#[derive(Default)]
+pub(crate) struct Descriptors {
+    slots: Vec<Option<Descriptor>>,
+    open: usize,
+    max_open: usize,
+}
+
+impl Descriptors {
+    /// Sets how many descriptors can be open at once, beyond those that are open now.
+    pub(crate) fn allow_more(&mut self, more: u32) {
+        self.max_open = self.open.saturating_add(usize::try_from(more).unwrap_or(usize::MAX));
+    }
+
+    /// Lets one more descriptor be open than the limit says, for one that the host opens.
+    pub(crate) const fn allow_one_more(&mut self) {
+        self.max_open = self.max_open.saturating_add(1);
+    }
+
+    /// Opens the lowest free number.
+    pub(crate) fn add(&mut self, descriptor: Descriptor) -> Result<Fd, Errno> {
+        let free = match self.slots.iter().position(Option::is_none) {
+            Some(free) if self.open < self.slots.len() => free,
+            _ => self.slots.len(),
+        };
+        let fd = Fd::try_from(free).ok().ok_or(Errno::TooManyOpenFiles)?;
+        self.set(fd, descriptor)?;
+        Ok(fd)
+    }
+
+    /// Opens a number that is closed.
+    pub(crate) fn set(&mut self, fd: Fd, descriptor: Descriptor) -> Result<(), Errno> {
+        self.ensure_room()?;
+        let index = usize::try_from(fd).ok().ok_or(Errno::BadDescriptor)?;
+        if index >= self.slots.len() {
+            self.slots.resize_with(index.saturating_add(1), || None);
+        }
+        let slot = self.slots.get_mut(index).ok_or(Errno::BadDescriptor)?;
+        if slot.is_some() {
+            return Err(Errno::Exists);
+        }
+        *slot = Some(descriptor);
+        self.open = self.open.saturating_add(1);
+        Ok(())
+    }
+
+    /// Refuses when the limit is reached.
+    pub(crate) const fn ensure_room(&self) -> Result<(), Errno> {
+        if self.open < self.max_open { Ok(()) } else { Err(Errno::TooManyOpenFiles) }
+    }
+
+    /// Closes a number; returns what it led to.
+    pub(crate) fn remove(&mut self, fd: Fd) -> Result<Descriptor, Errno> {
+        let index = usize::try_from(fd).ok().ok_or(Errno::BadDescriptor)?;
+        let slot = self.slots.get_mut(index).and_then(Option::take).ok_or(Errno::BadDescriptor)?;
+        self.open = self.open.saturating_sub(1);
+        Ok(slot)
+    }
+
+    pub(crate) fn find(&self, fd: Fd) -> Result<&Descriptor, Errno> {
+        let index = usize::try_from(fd).ok().ok_or(Errno::BadDescriptor)?;
+        self.slots.get(index).and_then(Option::as_ref).ok_or(Errno::BadDescriptor)
+    }
+
+    pub(crate) fn find_mut(&mut self, fd: Fd) -> Result<&mut Descriptor, Errno> {
+        let index = usize::try_from(fd).ok().ok_or(Errno::BadDescriptor)?;
+        self.slots.get_mut(index).and_then(Option::as_mut).ok_or(Errno::BadDescriptor)
+    }
+
+    /// The open folder of that number.
+    pub(crate) fn folder(&self, fd: Fd) -> Result<&OpenFolder, Errno> {
+        match self.find(fd)? {
+            Descriptor::Folder(folder) => Ok(folder),
+            _ => Err(Errno::NotFolder),
+        }
+    }
+
+    /// The open file of that number; a folder is `EISDIR`, a stream `ESPIPE`.
+    pub(crate) fn file_mut(&mut self, fd: Fd) -> Result<&mut OpenFile, Errno> {
+        match self.find_mut(fd)? {
+            Descriptor::File(file) => Ok(file),
+            Descriptor::Folder(_) => Err(Errno::IsFolder),
+            Descriptor::Input | Descriptor::Output(_) => Err(Errno::NotSeekable),
+        }
+    }
+
+    /// All open numbers with what they lead to.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Fd, &Descriptor)> {
+        (0..).zip(&self.slots).filter_map(|(fd, slot)| Some((fd, slot.as_ref()?)))
+    }
+}

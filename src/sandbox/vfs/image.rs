@@ -1,0 +1,111 @@
+//! Open files as part of a memory image: what was open when it was taken is open again in each
+//! run that starts from it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::sandbox::vfs::FileSystem;
+use crate::sandbox::vfs::descriptor::{Access, Descriptor, Fd, OpenFile, OpenFolder, Source};
+use crate::sandbox::vfs::errno::Errno;
+use crate::sandbox::vfs::node::{FileKind, NodeKind, Place};
+use crate::sandbox::vfs::path::{LastLink, ROOT};
+
+/// A descriptor that belongs to a memory image.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenDescriptor {
+    /// Its number.
+    pub fd: Fd,
+    /// Absolute path of what it leads to.
+    pub path: String,
+    /// Its position.
+    pub offset: u64,
+}
+
+/// All descriptors that belong to a memory image.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImageDescriptors {
+    /// In the order of their numbers.
+    pub open: Vec<OpenDescriptor>,
+}
+
+/// Something is open that cannot be part of an image.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("descriptor {fd} is open on {what}, which is not the same in every run")]
+pub struct NotCarried {
+    /// Its number.
+    pub fd: Fd,
+    /// What it is open on.
+    pub what: &'static str,
+}
+
+impl FileSystem {
+    /// What is open beyond the descriptors that every run starts with.
+    ///
+    /// # Errors
+    ///
+    /// When something is open that is not part of a mount.
+    pub fn image_descriptors(&self) -> Result<ImageDescriptors, NotCarried> {
+        let mut open = Vec::new();
+        for (fd, descriptor) in self.descriptors.iter() {
+            let (place, offset) = match descriptor {
+                Descriptor::Input | Descriptor::Output(_) => continue,
+                Descriptor::Folder(folder) if folder.preopened.is_some() => continue,
+                Descriptor::Folder(folder) => (folder.place, 0),
+                Descriptor::File(OpenFile {
+                    source: Source::Mounted(_, place), offset, ..
+                }) => (*place, *offset),
+                Descriptor::File(_) => {
+                    return Err(NotCarried { fd, what: "a file in the workspace" });
+                }
+            };
+            let path = self.mounted_path(place);
+            let path = path.ok_or(NotCarried { fd, what: "a folder outside of the mounts" })?;
+            open.push(OpenDescriptor { fd, path, offset });
+        }
+        Ok(ImageDescriptors { open })
+    }
+
+    /// Opens what belongs to an image, each thing under its number. These descriptors do not count
+    /// towards the limit of open files.
+    ///
+    /// # Errors
+    ///
+    /// When a path is missing or a number taken: then the image does not belong to these mounts.
+    pub fn restore_descriptors(&mut self, image: &ImageDescriptors) -> Result<(), Errno> {
+        for OpenDescriptor { fd, path, offset } in &image.open {
+            let place = self.names.resolve(ROOT, path, LastLink::Keep)?;
+            let descriptor = match self.names.kind(place)? {
+                FileKind::Folder => {
+                    Descriptor::Folder(OpenFolder { place, preopened: None, listed: None })
+                }
+                _ => Descriptor::File(OpenFile {
+                    source: self.source(place)?,
+                    offset: *offset,
+                    access: Access { read: true, write: false },
+                    appends: false,
+                }),
+            };
+            self.descriptors.allow_one_more();
+            self.descriptors.set(*fd, descriptor)?;
+            if let Place::Own(index) = place {
+                self.names.nodes.add_open(index)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Absolute path of something that was mounted.
+    fn mounted_path(&self, place: Place) -> Option<String> {
+        match place {
+            Place::Own(index) => match &self.names.nodes.find(index).ok()?.kind {
+                NodeKind::Mounted { path, .. } => Some(path.to_string()),
+                _ => None,
+            },
+            Place::Mounted { tree, node } => {
+                let mounted = self.names.tree(tree).ok()?;
+                let below = mounted.tree.path_of(node);
+                let slash = if below.is_empty() { "" } else { "/" };
+                Some(format!("{}{slash}{below}", mounted.path))
+            }
+        }
+    }
+}

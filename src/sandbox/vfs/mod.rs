@@ -1,0 +1,234 @@
+//! The guest's only file system: read-only mounts, a workspace in memory, three streams.
+//!
+//! Knows nothing of wasm or of WASI's memory layouts: it takes paths and slices and answers with
+//! values or an [`Errno`]. It behaves as Linux does, as far as a guest without users, permissions
+//! and other processes can tell.
+//!
+//! ```text
+//! /                   read-only, made of folders that lead to mounts
+//! ├── blobs/<id>      one file each; more can appear during a run
+//! ├── skills/<name>/  one tree each
+//! ├── usr/local/lib/  the interpreter's library
+//! ├── workspace/      writable, in memory, gone with the run
+//! └── tmp/            the same folder as /workspace
+//! ```
+//!
+//! # Why
+//!
+//! No path of the host is ever opened on behalf of a guest, so no trick with links, slashes or
+//! `..` can reach one. Quotas are exact, a descriptor is a number and not a resource of the host,
+//! and two runs cannot meet.
+//!
+//! INVARIANT(read-only-mounts): nothing outside of the workspace ever changes at a guest's wish.
+//!
+//! INVARIANT(flat-drop): dropping a file system takes no stack, however deep its folders are.
+
+pub mod content;
+pub mod errno;
+pub mod immutable;
+pub mod mount;
+
+mod change;
+mod descriptor;
+mod image;
+mod listing;
+mod node;
+mod open;
+mod path;
+mod quota;
+mod rename;
+mod stat;
+mod storage;
+mod transfer;
+
+#[cfg(test)]
+mod reference_tests;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::job::limits::RunLimits;
+use crate::job::outcome::Stream;
+use crate::sandbox::vfs::content::SharedBytes;
+use crate::sandbox::vfs::descriptor::{Descriptor, Descriptors, OpenFolder};
+use crate::sandbox::vfs::node::{NodeKind, Nodes};
+use crate::sandbox::vfs::path::{Names, ROOT};
+use crate::sandbox::vfs::quota::Quota;
+
+pub use crate::sandbox::vfs::descriptor::{Access, Fd};
+pub use crate::sandbox::vfs::errno::Errno;
+pub use crate::sandbox::vfs::image::{ImageDescriptors, NotCarried, OpenDescriptor};
+pub use crate::sandbox::vfs::listing::ListedEntry;
+pub use crate::sandbox::vfs::mount::{Mount, MountError};
+pub use crate::sandbox::vfs::node::{FileKind, MOUNT_TIME, Times, Timestamp};
+pub use crate::sandbox::vfs::open::OpenHow;
+pub use crate::sandbox::vfs::path::{LastLink, MAX_DEPTH, MAX_LINKS, MAX_NAME, MAX_PATH};
+pub use crate::sandbox::vfs::stat::{DescriptorStat, FileStat, SetTimes};
+pub use crate::sandbox::vfs::transfer::Whence;
+
+use crate::sandbox::vfs::node::Place;
+
+/// A path and the open folder that it starts from.
+#[derive(Debug, Clone, Copy)]
+pub struct At<'a> {
+    /// An open folder.
+    pub folder: Fd,
+    /// The path; if absolute, the folder does not matter.
+    pub path: &'a str,
+}
+
+/// The files of one run.
+///
+/// Every method that changes something takes the time of the run's clock, because only the caller
+/// knows which clock that is.
+pub struct FileSystem {
+    names: Names,
+    descriptors: Descriptors,
+    quota: Quota,
+    workspace: Place,
+}
+
+impl FileSystem {
+    /// Makes the files of a run: the mounts, an empty workspace and the descriptors that a guest
+    /// starts with (stdin, stdout, stderr and the folders to look paths up in).
+    ///
+    /// Costs some microseconds, whatever the size of the mounts.
+    ///
+    /// # Errors
+    ///
+    /// When two mounts are in each other's way or a path is no path.
+    pub fn for_run(
+        limits: &RunLimits,
+        mounts: &[Mount],
+        now: Timestamp,
+    ) -> Result<Self, MountError> {
+        let quota = Quota::new(limits.workspace.as_u64(), limits.workspace_entries);
+        let (mut names, workspace) =
+            Names::with_workspace(now).ok().ok_or(MountError::Taken("/workspace".to_owned()))?;
+        let mut descriptors = Descriptors::default();
+        descriptors.allow_more(u32::MAX);
+        let preopened = |place, path: &str| {
+            let preopened = Some(Arc::from(path));
+            Descriptor::Folder(OpenFolder { place, preopened, listed: None })
+        };
+        let mut starting = vec![
+            Descriptor::Input,
+            Descriptor::Output(Stream::Stdout),
+            Descriptor::Output(Stream::Stderr),
+            preopened(ROOT, "/"),
+            preopened(workspace, "/workspace"),
+            preopened(workspace, "/tmp"),
+        ];
+        for mount in mounts {
+            if let Some(tree) = names.mount(mount)? {
+                starting.push(preopened(Place::Mounted { tree, node: 0 }, mount.path()));
+            }
+        }
+        for descriptor in starting {
+            let place = match &descriptor {
+                Descriptor::Folder(folder) => Some(folder.place),
+                _ => None,
+            };
+            descriptors.add(descriptor).ok().ok_or(MountError::TooMany)?;
+            if let Some(Place::Own(index)) = place {
+                names.nodes.add_open(index).ok().ok_or(MountError::TooMany)?;
+            }
+        }
+        descriptors.allow_more(limits.open_files);
+        Ok(Self { names, descriptors, quota, workspace })
+    }
+
+    /// Mounts a file while the run is going on, such as a blob that it has just written.
+    ///
+    /// # Errors
+    ///
+    /// When the path is taken or no path.
+    pub fn mount(&mut self, mount: &Mount) -> Result<(), MountError> {
+        match self.names.mount(mount)? {
+            None => Ok(()),
+            // Guests look for preopened folders only once, so nobody would ever find it.
+            Some(_) => Err(MountError::Taken(mount.path().to_owned())),
+        }
+    }
+
+    /// The content of a regular file, found as the guest would find it; relative paths start in
+    /// the workspace. Nothing is copied if the file is a mount that lies in memory.
+    ///
+    /// # Errors
+    ///
+    /// `EISDIR` for folders, `EFBIG` for files of more than `max` bytes, and whatever a guest
+    /// would see.
+    pub fn read_file(&self, path: &str, max: u64) -> Result<SharedBytes, Errno> {
+        let place = self.names.resolve(self.workspace, path, LastLink::Follow)?;
+        if self.names.kind(place)? == FileKind::Folder {
+            return Err(Errno::IsFolder);
+        }
+        if let Place::Own(index) = place
+            && let NodeKind::File(storage) = &self.names.nodes.find(index)?.kind
+        {
+            return storage.to_vec(max).map(SharedBytes::new);
+        }
+        let content = self.mounted_content(place)?.ok_or(Errno::Invalid)?;
+        if content.size() > max {
+            return Err(Errno::FileTooBig);
+        }
+        if let Some(shared) = content.shared() {
+            return Ok(shared);
+        }
+        let size = usize::try_from(content.size()).ok().ok_or(Errno::FileTooBig)?;
+        let mut bytes = vec![0; size];
+        let read = content.read_at(0, &mut bytes).ok().ok_or(Errno::InputOutput)?;
+        bytes.truncate(read);
+        Ok(SharedBytes::new(bytes))
+    }
+
+    /// Bytes that the workspace takes up, bookkeeping included, and its entries.
+    #[must_use]
+    pub const fn workspace_usage(&self) -> (u64, u32) {
+        (self.quota.used_bytes(), self.quota.used_entries())
+    }
+
+    /// The path under which a folder was given to the guest at the start.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF` for all other descriptors.
+    pub fn preopened_path(&self, fd: Fd) -> Result<&str, Errno> {
+        match self.descriptors.find(fd)? {
+            Descriptor::Folder(folder) => folder.preopened.as_deref().ok_or(Errno::BadDescriptor),
+            _ => Err(Errno::BadDescriptor),
+        }
+    }
+
+    /// The stream that a descriptor writes to, if it is one.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF` if nothing is open under that number.
+    pub fn output_stream(&self, fd: Fd) -> Result<Option<Stream>, Errno> {
+        match self.descriptors.find(fd)? {
+            Descriptor::Output(stream) => Ok(Some(*stream)),
+            _ => Ok(None),
+        }
+    }
+
+    fn nodes_and_quota(&mut self) -> (&mut Nodes, &mut Quota) {
+        (&mut self.names.nodes, &mut self.quota)
+    }
+}
+
+/// Prints sizes only: names and contents are a tenant's.
+impl fmt::Debug for FileSystem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileSystem").field("quota", &self.quota).finish_non_exhaustive()
+    }
+}
+
+/// The time of a run's clock as the file system counts it.
+#[must_use]
+pub fn timestamp(since_epoch: Duration) -> Timestamp {
+    Timestamp::try_from(since_epoch.as_nanos()).unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,197 @@
+//! Opening and closing.
+
+use std::sync::Arc;
+
+use crate::sandbox::vfs::content::Content;
+use crate::sandbox::vfs::descriptor::{Access, Descriptor, Fd, OpenFile, OpenFolder, Source};
+use crate::sandbox::vfs::errno::Errno;
+use crate::sandbox::vfs::node::{FileKind, NodeKind, Place, Timestamp};
+use crate::sandbox::vfs::path::{Last, LastLink};
+use crate::sandbox::vfs::storage::Storage;
+use crate::sandbox::vfs::{At, FileSystem};
+
+/// How to open a file or folder.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenHow {
+    /// What to do with a symbolic link at the end of the path.
+    pub last_link: LastLink,
+    /// What to open it for.
+    pub access: Access,
+    /// Make an empty file if there is none.
+    pub create: bool,
+    /// With `create`: fail if there is one.
+    pub exclusive: bool,
+    /// Drop what an existing file holds.
+    pub truncate: bool,
+    /// Fail unless it is a folder.
+    pub folder: bool,
+    /// Every write goes to the end.
+    pub appends: bool,
+}
+
+impl OpenHow {
+    /// Opens what exists, to read it.
+    pub const READ: Self = Self {
+        last_link: LastLink::Follow,
+        access: Access { read: true, write: false },
+        create: false,
+        exclusive: false,
+        truncate: false,
+        folder: false,
+        appends: false,
+    };
+
+    /// Opens to write from the start, making the file if there is none.
+    pub const REPLACE: Self = Self {
+        access: Access { read: false, write: true },
+        create: true,
+        truncate: true,
+        ..Self::READ
+    };
+}
+
+impl FileSystem {
+    /// Opens a file or folder under the lowest free number.
+    ///
+    /// # Errors
+    ///
+    /// As `openat` on Linux: among others `EMFILE` at the limit of open files, `EROFS` for any
+    /// wish to change something outside of the workspace, `ENOSPC` when a new entry does not fit.
+    pub fn open(&mut self, at: At<'_>, how: OpenHow, now: Timestamp) -> Result<Fd, Errno> {
+        self.descriptors.ensure_room()?;
+        let place = if how.create {
+            self.create_or_find(at, how, now)?
+        } else {
+            let start = self.descriptors.folder(at.folder)?.place;
+            self.names.resolve(start, at.path, how.last_link)?
+        };
+        self.ensure_fits(place, how)?;
+        if how.truncate {
+            let index = self.names.writable(place)?;
+            let (nodes, quota) = self.nodes_and_quota();
+            nodes.storage_mut(index)?.set_size(0, quota)?;
+            nodes.touch(index, now)?;
+        }
+        let descriptor = match place {
+            _ if self.names.kind(place)? == FileKind::Folder => {
+                Descriptor::Folder(OpenFolder { place, preopened: None, listed: None })
+            }
+            _ => Descriptor::File(OpenFile {
+                source: self.source(place)?,
+                offset: 0,
+                access: how.access,
+                appends: how.appends,
+            }),
+        };
+        if let Place::Own(index) = place {
+            self.names.nodes.add_open(index)?;
+        }
+        self.descriptors.add(descriptor)
+    }
+
+    /// Closes a descriptor; what nobody else uses and no name leads to is gone.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF`.
+    pub fn close(&mut self, fd: Fd) -> Result<(), Errno> {
+        let used = match self.descriptors.remove(fd)? {
+            Descriptor::Folder(OpenFolder { place: Place::Own(index), .. })
+            | Descriptor::File(OpenFile {
+                source: Source::Workspace(index) | Source::Mounted(_, Place::Own(index)),
+                ..
+            }) => index,
+            _ => return Ok(()),
+        };
+        let (nodes, quota) = self.nodes_and_quota();
+        nodes.drop_open(used, quota);
+        Ok(())
+    }
+
+    /// Closes `to` and gives its number to what `from` leads to.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF` unless both are open, `ENOTSUP` for folders that the guest was given at the start:
+    /// its C library remembers their numbers.
+    pub fn renumber(&mut self, from: Fd, to: Fd) -> Result<(), Errno> {
+        for fd in [from, to] {
+            if let Descriptor::Folder(folder) = self.descriptors.find(fd)?
+                && folder.preopened.is_some()
+            {
+                return Err(Errno::NotSupported);
+            }
+        }
+        if from != to {
+            self.close(to)?;
+            let descriptor = self.descriptors.remove(from)?;
+            self.descriptors.set(to, descriptor)?;
+        }
+        Ok(())
+    }
+
+    /// Finds the file to open, or makes an empty one.
+    fn create_or_find(&mut self, at: At<'_>, how: OpenHow, now: Timestamp) -> Result<Place, Errno> {
+        if how.folder {
+            return Err(Errno::Invalid);
+        }
+        let start = self.descriptors.folder(at.folder)?.place;
+        let mut walked = self.names.walk(start, at.path, LastLink::KeepName)?;
+        let is_name = matches!(walked.last, Last::Name(_));
+        if is_name && walked.wants_folder {
+            return Err(Errno::IsFolder);
+        }
+        match walked.found {
+            Some(_) if how.exclusive => return Err(Errno::Exists),
+            Some(place) if self.names.kind(place)? == FileKind::Link => {
+                walked = self.names.walk(start, at.path, how.last_link)?;
+            }
+            _ => {}
+        }
+        if let Some(place) = walked.found {
+            return match self.names.kind(place)? {
+                FileKind::Folder => Err(Errno::IsFolder),
+                _ => Ok(place),
+            };
+        }
+        if walked.wants_folder {
+            return Err(Errno::IsFolder);
+        }
+        let Last::Name(name) = &walked.last else { return Err(Errno::NotFound) };
+        let file = NodeKind::File(Storage::default());
+        self.add_node(walked.folder, name, file, now).map(Place::Own)
+    }
+
+    /// Refuses what cannot be opened like that.
+    fn ensure_fits(&self, place: Place, how: OpenHow) -> Result<(), Errno> {
+        let changes = how.access.write || how.truncate;
+        match self.names.kind(place)? {
+            FileKind::Folder if changes => Err(Errno::IsFolder),
+            FileKind::Folder => Ok(()),
+            _ if how.folder => Err(Errno::NotFolder),
+            FileKind::Link => Err(Errno::LinkLoop),
+            FileKind::File | FileKind::Device if changes => self.names.writable(place).map(|_| ()),
+            FileKind::File | FileKind::Device => Ok(()),
+        }
+    }
+
+    /// Where the bytes of the file at a place are.
+    pub(crate) fn source(&self, place: Place) -> Result<Source, Errno> {
+        match (self.mounted_content(place)?, place) {
+            (Some(content), _) => Ok(Source::Mounted(Arc::clone(content), place)),
+            (None, Place::Own(index)) => Ok(Source::Workspace(index)),
+            (None, Place::Mounted { .. }) => Err(Errno::InputOutput),
+        }
+    }
+
+    /// The content at a place, if it is a mounted file.
+    pub(crate) fn mounted_content(&self, place: Place) -> Result<Option<&Arc<dyn Content>>, Errno> {
+        match place {
+            Place::Mounted { tree, node } => Ok(self.names.tree(tree)?.tree.file(node)),
+            Place::Own(index) => match &self.names.nodes.find(index)?.kind {
+                NodeKind::Mounted { content, .. } => Ok(Some(content)),
+                _ => Ok(None),
+            },
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Finds what a path stands for, step by step as Linux does, in the virtual tree only.
+//!
+//! INVARIANT(no-outside): a step goes from a folder to one of its entries or to its parent, and
+//! the parent of a root is that root; so no path, link or `..` leads out of the tree.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::sandbox::vfs::errno::Errno;
+use crate::sandbox::vfs::immutable::ImmutableTree;
+use crate::sandbox::vfs::node::{FileKind, NodeIndex, NodeKind, Nodes, Place, Region, TreeIndex};
+
+/// Longest name, in bytes, as on Linux: beyond it `ENAMETOOLONG`.
+pub const MAX_NAME: usize = 255;
+
+/// Length at which a path or the target of a link is too long, in bytes, as on Linux, where the
+/// 4,096 include the terminating zero.
+pub const MAX_PATH: usize = 4096;
+
+/// Symbolic links followed in one path, as on Linux: beyond it `ELOOP`.
+pub const MAX_LINKS: usize = 40;
+
+/// Folders within one another: keeps walks up the tree short and paths within [`MAX_PATH`].
+/// Beyond it `ENAMETOOLONG`.
+pub const MAX_DEPTH: usize = 256;
+
+/// A tree that the host mounted.
+pub(crate) struct MountedTree {
+    pub(crate) tree: Arc<ImmutableTree>,
+    /// The folder it is mounted in; its own root if it is reachable by its full path only.
+    pub(crate) parent: Place,
+    /// Path of its root.
+    pub(crate) path: Box<str>,
+}
+
+/// All names that a run can see.
+#[derive(Default)]
+pub(crate) struct Names {
+    pub(crate) nodes: Nodes,
+    pub(crate) trees: Vec<MountedTree>,
+    /// Trees whose path leads through a file, which only their full path reaches.
+    pub(crate) detached: Vec<TreeIndex>,
+}
+
+/// The root folder: the first node that is made.
+pub(crate) const ROOT: Place = Place::Own(0);
+
+/// What to do when the last name of a path is a symbolic link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastLink {
+    /// Go on to its target.
+    Follow,
+    /// Stop at the link, unless a slash comes after it.
+    Keep,
+    /// Stop at the link in any case: for calls that make or remove the name itself.
+    KeepName,
+}
+
+/// The last segment of a path.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Last<'p> {
+    /// A name.
+    Name(Cow<'p, str>),
+    /// `.`
+    Dot,
+    /// `..`
+    DotDot,
+    /// Nothing but slashes.
+    Root,
+}
+
+/// Where a path led.
+#[derive(Debug)]
+pub(crate) struct Walked<'p> {
+    /// The folder that has, or could have, the last name.
+    pub(crate) folder: Place,
+    pub(crate) last: Last<'p>,
+    /// What the last segment stands for, if it exists.
+    pub(crate) found: Option<Place>,
+    /// A slash came after the last name: it has to be a folder.
+    pub(crate) wants_folder: bool,
+}
+
+impl Walked<'_> {
+    fn into_owned(self) -> Walked<'static> {
+        let last = match self.last {
+            Last::Name(name) => Last::Name(Cow::Owned(name.into_owned())),
+            Last::Dot => Last::Dot,
+            Last::DotDot => Last::DotDot,
+            Last::Root => Last::Root,
+        };
+        let Self { folder, found, wants_folder, .. } = self;
+        Walked { folder, last, found, wants_folder }
+    }
+}
+
+/// How far a walk came without following a link.
+enum Step<'p> {
+    Done(Walked<'p>),
+    /// `link` was found in `folder`; `rest` is what comes after it and its slash.
+    Link {
+        folder: Place,
+        link: NodeIndex,
+        rest: Option<&'p str>,
+    },
+}
+
+impl Names {
+    /// Finds where `path` leads from the folder `start`.
+    pub(crate) fn walk<'p>(
+        &self,
+        start: Place,
+        path: &'p str,
+        last_link: LastLink,
+    ) -> Result<Walked<'p>, Errno> {
+        check_path(path)?;
+        let mut step = match self.walk_to_link(start, path, last_link)? {
+            Step::Done(walked) => return Ok(walked),
+            Step::Link { folder, link, rest } => (folder, self.expand(link, rest)?),
+        };
+        for _ in 1..MAX_LINKS {
+            step = match self.walk_to_link(step.0, &step.1, last_link)? {
+                Step::Done(walked) => return Ok(walked.into_owned()),
+                Step::Link { folder, link, rest } => (folder, self.expand(link, rest)?),
+            };
+        }
+        match self.walk_to_link(step.0, &step.1, last_link)? {
+            Step::Done(walked) => Ok(walked.into_owned()),
+            Step::Link { .. } => Err(Errno::LinkLoop),
+        }
+    }
+
+    /// Finds what exists at `path`.
+    pub(crate) fn resolve(
+        &self,
+        start: Place,
+        path: &str,
+        last_link: LastLink,
+    ) -> Result<Place, Errno> {
+        self.walk(start, path, last_link)?.found.ok_or(Errno::NotFound)
+    }
+
+    fn walk_to_link<'p>(
+        &self,
+        start: Place,
+        path: &'p str,
+        last_link: LastLink,
+    ) -> Result<Step<'p>, Errno> {
+        let (mut folder, mut rest) = self.beginning(start, path);
+        let done = |folder, last, found, wants_folder| {
+            Ok(Step::Done(Walked { folder, last, found, wants_folder }))
+        };
+        loop {
+            let (name, later) = rest.split_once('/').map_or((rest, None), |(n, l)| (n, Some(l)));
+            let later = later.map(|later| later.trim_start_matches('/'));
+            let is_last = later.is_none_or(str::is_empty);
+            match name {
+                "" => return done(folder, Last::Root, Some(folder), true),
+                "." if is_last => return done(folder, Last::Dot, Some(folder), true),
+                "." => {}
+                ".." => {
+                    folder = self.parent(folder)?;
+                    if is_last {
+                        return done(folder, Last::DotDot, Some(folder), true);
+                    }
+                }
+                _ => {
+                    let found = self.child(folder, name)?;
+                    let has_slash = later.is_some();
+                    if let Some(link) = self.link_to_follow(found, is_last, has_slash, last_link) {
+                        return Ok(Step::Link { folder, link, rest: later });
+                    }
+                    if is_last {
+                        if has_slash && last_link != LastLink::KeepName {
+                            self.ensure_folder(found)?;
+                        }
+                        return done(folder, Last::Name(name.into()), found, has_slash);
+                    }
+                    self.ensure_folder(Some(found.ok_or(Errno::NotFound)?))?;
+                    folder = found.unwrap_or(folder);
+                }
+            }
+            rest = later.unwrap_or_default();
+        }
+    }
+
+    /// Where a path starts, and what of it is left to walk.
+    pub(crate) fn beginning<'p>(&self, start: Place, path: &'p str) -> (Place, &'p str) {
+        if !path.starts_with('/') {
+            return (start, path);
+        }
+        let detached = self.detached.iter().filter_map(|&tree| {
+            let mounted = usize::try_from(tree).ok().and_then(|tree| self.trees.get(tree))?;
+            let rest = path.strip_prefix(&*mounted.path)?;
+            let whole_name = rest.is_empty() || rest.starts_with('/');
+            whole_name.then_some((Place::Mounted { tree, node: 0 }, rest))
+        });
+        let (place, rest) = detached.min_by_key(|(_, rest)| rest.len()).unwrap_or((ROOT, path));
+        (place, rest.trim_start_matches('/'))
+    }
+
+    /// The link at `found`, if the walk has to go on to its target.
+    fn link_to_follow(
+        &self,
+        found: Option<Place>,
+        is_last: bool,
+        has_slash: bool,
+        last_link: LastLink,
+    ) -> Option<NodeIndex> {
+        let Some(Place::Own(index)) = found else { return None };
+        let goes_on = !is_last
+            || match last_link {
+                LastLink::Follow => true,
+                LastLink::Keep => has_slash,
+                LastLink::KeepName => false,
+            };
+        let is_link = goes_on && self.kind(Place::Own(index)) == Ok(FileKind::Link);
+        is_link.then_some(index)
+    }
+
+    /// The path that a link and what comes after it stand for.
+    fn expand(&self, link: NodeIndex, rest: Option<&str>) -> Result<String, Errno> {
+        let NodeKind::Link(target) = &self.nodes.find(link)?.kind else {
+            return Err(Errno::InputOutput);
+        };
+        Ok(rest.map_or_else(|| target.to_string(), |rest| format!("{target}/{rest}")))
+    }
+
+    fn ensure_folder(&self, found: Option<Place>) -> Result<(), Errno> {
+        match found {
+            Some(place) if self.kind(place)? != FileKind::Folder => Err(Errno::NotFolder),
+            _ => Ok(()),
+        }
+    }
+
+    /// The entry of that name in a folder.
+    pub(crate) fn child(&self, folder: Place, name: &str) -> Result<Option<Place>, Errno> {
+        if name.len() > MAX_NAME {
+            return Err(Errno::NameTooLong);
+        }
+        match folder {
+            Place::Own(index) => {
+                Ok(self.nodes.folder(index)?.entries.get(name).map(|entry| entry.place))
+            }
+            Place::Mounted { tree, node } => {
+                let child = self.tree(tree)?.tree.child(node, name);
+                Ok(child.map(|node| Place::Mounted { tree, node }))
+            }
+        }
+    }
+
+    /// What `..` stands for in a folder.
+    pub(crate) fn parent(&self, folder: Place) -> Result<Place, Errno> {
+        match folder {
+            Place::Own(index) => Ok(self.nodes.folder(index)?.parent),
+            Place::Mounted { tree, node: 0 } => Ok(self.tree(tree)?.parent),
+            Place::Mounted { tree, node } => {
+                Ok(Place::Mounted { tree, node: self.tree(tree)?.tree.parent(node) })
+            }
+        }
+    }
+
+    /// What is at a place.
+    pub(crate) fn kind(&self, place: Place) -> Result<FileKind, Errno> {
+        match place {
+            Place::Own(index) => Ok(self.nodes.find(index)?.file_kind()),
+            Place::Mounted { tree, node } => match self.tree(tree)?.tree.file(node) {
+                Some(_) => Ok(FileKind::File),
+                None => Ok(FileKind::Folder),
+            },
+        }
+    }
+
+    /// The node of the workspace at a place, or `EROFS`.
+    pub(crate) fn writable(&self, place: Place) -> Result<NodeIndex, Errno> {
+        match place {
+            Place::Own(index) if self.nodes.find(index)?.region == Region::Workspace => Ok(index),
+            _ => Err(Errno::ReadOnly),
+        }
+    }
+
+    pub(crate) fn tree(&self, tree: TreeIndex) -> Result<&MountedTree, Errno> {
+        usize::try_from(tree).ok().and_then(|tree| self.trees.get(tree)).ok_or(Errno::InputOutput)
+    }
+}
+
+/// Refuses what can be no path.
+pub(crate) fn check_path(path: &str) -> Result<(), Errno> {
+    if path.is_empty() {
+        return Err(Errno::NotFound);
+    }
+    if path.len() >= MAX_PATH {
+        return Err(Errno::NameTooLong);
+    }
+    if path.contains('\0') {
+        return Err(Errno::Invalid);
+    }
+    Ok(())
+}

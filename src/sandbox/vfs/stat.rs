@@ -1,0 +1,240 @@
+//! What a guest can learn about a file: nothing of the host shows.
+
+use crate::sandbox::vfs::descriptor::{Access, Descriptor, Fd, Source};
+use crate::sandbox::vfs::errno::Errno;
+use crate::sandbox::vfs::node::{
+    FileKind, MOUNT_TIME, NodeKind, Place, Region, Times, Timestamp, TreeIndex,
+};
+use crate::sandbox::vfs::path::LastLink;
+use crate::sandbox::vfs::{At, FileSystem};
+
+/// Device number of everything read-only.
+const MOUNT_DEVICE: u64 = 1;
+
+/// Device number of the workspace.
+const WORKSPACE_DEVICE: u64 = 2;
+
+/// Device number of the three streams.
+const STREAM_DEVICE: u64 = 3;
+
+/// A file's metadata.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileStat {
+    /// Number of the virtual device.
+    pub device: u64,
+    /// Number of the file; unique on its device, and never zero.
+    pub inode: u64,
+    /// What it is.
+    pub kind: FileKind,
+    /// Names of a file; 1 for folders, whose subfolders nobody counts.
+    pub links: u64,
+    /// Length in bytes; of a link, that of its target.
+    pub size: u64,
+    /// When it was changed.
+    pub times: Times,
+}
+
+/// Times to set; `None` leaves one as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SetTimes {
+    /// Last access.
+    pub accessed: Option<Timestamp>,
+    /// Last change of the content.
+    pub modified: Option<Timestamp>,
+}
+
+/// A descriptor's metadata.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DescriptorStat {
+    /// What it leads to.
+    pub kind: FileKind,
+    /// What it was opened for; folders can be read only.
+    pub access: Access,
+    /// Every write goes to the end.
+    pub appends: bool,
+    /// What it leads to lies in the workspace.
+    pub in_workspace: bool,
+}
+
+impl FileSystem {
+    /// Metadata of what a path stands for.
+    ///
+    /// # Errors
+    ///
+    /// As `fstatat` on Linux.
+    pub fn stat(&self, at: At<'_>, last_link: LastLink) -> Result<FileStat, Errno> {
+        let start = self.descriptors.folder(at.folder)?.place;
+        self.stat_place(self.names.resolve(start, at.path, last_link)?)
+    }
+
+    /// Metadata of what is open.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF`.
+    pub fn stat_open(&self, fd: Fd) -> Result<FileStat, Errno> {
+        match self.descriptors.find(fd)? {
+            Descriptor::Folder(folder) => self.stat_place(folder.place),
+            Descriptor::File(file) => match &file.source {
+                Source::Workspace(index) => self.stat_place(Place::Own(*index)),
+                Source::Mounted(_, place) => self.stat_place(*place),
+            },
+            Descriptor::Input | Descriptor::Output(_) => Ok(FileStat {
+                device: STREAM_DEVICE,
+                inode: u64::from(fd).saturating_add(1),
+                kind: FileKind::Device,
+                links: 1,
+                size: 0,
+                times: Times::all(MOUNT_TIME),
+            }),
+        }
+    }
+
+    /// Sets times of what a path stands for.
+    ///
+    /// # Errors
+    ///
+    /// `EROFS` outside of the workspace, and as `utimensat` on Linux.
+    pub fn set_times(
+        &mut self,
+        at: At<'_>,
+        last_link: LastLink,
+        times: SetTimes,
+        now: Timestamp,
+    ) -> Result<(), Errno> {
+        let start = self.descriptors.folder(at.folder)?.place;
+        let place = self.names.resolve(start, at.path, last_link)?;
+        self.set_times_at(place, times, now)
+    }
+
+    /// Sets times of what is open.
+    ///
+    /// # Errors
+    ///
+    /// `EROFS` outside of the workspace, `EBADF`.
+    pub fn set_times_open(&mut self, fd: Fd, times: SetTimes, now: Timestamp) -> Result<(), Errno> {
+        let place = match self.descriptors.find(fd)? {
+            Descriptor::Folder(folder) => folder.place,
+            Descriptor::File(file) => match &file.source {
+                Source::Workspace(index) => Place::Own(*index),
+                Source::Mounted(_, place) => *place,
+            },
+            Descriptor::Input | Descriptor::Output(_) => return Err(Errno::ReadOnly),
+        };
+        self.set_times_at(place, times, now)
+    }
+
+    /// Metadata of the descriptor itself.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF`.
+    pub fn descriptor_stat(&self, fd: Fd) -> Result<DescriptorStat, Errno> {
+        let stream = |read| DescriptorStat {
+            kind: FileKind::Device,
+            access: Access { read, write: !read },
+            appends: false,
+            in_workspace: false,
+        };
+        match self.descriptors.find(fd)? {
+            Descriptor::Input => Ok(stream(true)),
+            Descriptor::Output(_) => Ok(stream(false)),
+            Descriptor::Folder(folder) => Ok(DescriptorStat {
+                kind: FileKind::Folder,
+                access: Access { read: true, write: false },
+                appends: false,
+                in_workspace: self.names.writable(folder.place).is_ok(),
+            }),
+            Descriptor::File(file) => Ok(DescriptorStat {
+                kind: FileKind::File,
+                access: file.access,
+                appends: file.appends,
+                in_workspace: matches!(file.source, Source::Workspace(_)),
+            }),
+        }
+    }
+
+    /// Makes every write of a descriptor go to the end of its file.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF`. Streams and folders take no notice.
+    pub fn append_always(&mut self, fd: Fd) -> Result<(), Errno> {
+        if let Descriptor::File(file) = self.descriptors.find_mut(fd)? {
+            file.appends = true;
+        }
+        Ok(())
+    }
+
+    /// Makes every write of a descriptor go to its position.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF`. Streams and folders take no notice.
+    pub fn append_no_more(&mut self, fd: Fd) -> Result<(), Errno> {
+        if let Descriptor::File(file) = self.descriptors.find_mut(fd)? {
+            file.appends = false;
+        }
+        Ok(())
+    }
+
+    fn set_times_at(&mut self, place: Place, times: SetTimes, now: Timestamp) -> Result<(), Errno> {
+        let index = self.names.writable(place)?;
+        let node = self.names.nodes.find_mut(index)?;
+        node.times.accessed = times.accessed.unwrap_or(node.times.accessed);
+        node.times.modified = times.modified.unwrap_or(node.times.modified);
+        node.times.changed = now;
+        Ok(())
+    }
+
+    fn stat_place(&self, place: Place) -> Result<FileStat, Errno> {
+        match place {
+            Place::Own(index) => {
+                let node = self.names.nodes.find(index)?;
+                let device = match node.region {
+                    Region::ReadOnly => MOUNT_DEVICE,
+                    Region::Workspace => WORKSPACE_DEVICE,
+                };
+                let size = match &node.kind {
+                    NodeKind::File(storage) => storage.size(),
+                    NodeKind::Mounted { content, .. } => content.size(),
+                    NodeKind::Link(target) => u64::try_from(target.len()).unwrap_or(u64::MAX),
+                    NodeKind::Folder(_) => 0,
+                };
+                let kind = node.file_kind();
+                let links = if kind == FileKind::Folder { node.links.min(1) } else { node.links };
+                let (inode, times) = (node.inode, node.times);
+                Ok(FileStat { device, inode, kind, links: links.into(), size, times })
+            }
+            Place::Mounted { tree, node } => {
+                let content = self.names.tree(tree)?.tree.file(node);
+                Ok(FileStat {
+                    device: MOUNT_DEVICE,
+                    inode: mounted_inode(tree, node),
+                    kind: content.map_or(FileKind::Folder, |_| FileKind::File),
+                    links: 1,
+                    size: content.map_or(0, |content| content.size()),
+                    times: Times::all(MOUNT_TIME),
+                })
+            }
+        }
+    }
+
+    /// Number and kind of what is at a place, for listings.
+    pub(crate) fn inode_and_kind(&self, place: Place) -> Result<(u64, FileKind), Errno> {
+        match place {
+            Place::Own(index) => {
+                let node = self.names.nodes.find(index)?;
+                Ok((node.inode, node.file_kind()))
+            }
+            Place::Mounted { tree, node } => {
+                Ok((mounted_inode(tree, node), self.names.kind(place)?))
+            }
+        }
+    }
+}
+
+/// The run's own nodes are numbered from one; those of trees from 2^32.
+fn mounted_inode(tree: TreeIndex, node: u32) -> u64 {
+    (u64::from(tree).saturating_add(1) << 32) | u64::from(node)
+}

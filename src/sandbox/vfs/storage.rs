@@ -1,0 +1,221 @@
+//! The bytes of a file in the workspace, kept in chunks so that holes and growth cost little.
+
+use crate::sandbox::vfs::content::copy_from;
+use crate::sandbox::vfs::errno::Errno;
+use crate::sandbox::vfs::quota::Quota;
+
+/// Bytes of a full chunk. Large enough that a file of 256 MiB needs only 4,096 of them, small
+/// enough that clearing one takes no time worth speaking of.
+const CHUNK: usize = 64 << 10;
+
+/// [`CHUNK`] for arithmetic on offsets.
+const CHUNK_SIZE: u64 = 64 << 10;
+
+/// First capacity of a chunk: most small files are texts of some lines.
+const FIRST_CAPACITY: usize = 64;
+
+/// A file's bytes.
+///
+/// INVARIANT(charged-memory): what the chunks and their table have allocated is what the quota was
+/// charged for. Holes allocate nothing: what lies past the end of a chunk, or of the table, reads
+/// as zero.
+#[derive(Debug, Default)]
+pub(crate) struct Storage {
+    chunks: Vec<Vec<u8>>,
+    size: u64,
+}
+
+impl Storage {
+    /// Length of the file.
+    pub(crate) const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Bytes of memory that this holds, as charged.
+    pub(crate) fn allocated(&self) -> u64 {
+        let chunks = self.chunks.iter().map(|chunk| count(chunk.capacity())).sum::<u64>();
+        chunks.saturating_add(self.table_size())
+    }
+
+    /// Reads from `offset`; returns how many bytes were read, zero at the end.
+    pub(crate) fn read_at(&self, offset: u64, into: &mut [u8]) -> usize {
+        let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let wanted = into.len().min(left);
+        let mut rest = into.get_mut(..wanted).unwrap_or_default();
+        let mut position = offset;
+        while !rest.is_empty() {
+            let (index, inside) = place(position);
+            let length = rest.len().min(CHUNK.saturating_sub(inside));
+            let Some((part, later)) = rest.split_at_mut_checked(length) else { break };
+            let chunk = self.chunks.get(index).map(Vec::as_slice).unwrap_or_default();
+            let copied = copy_from(chunk, count(inside), part);
+            part.get_mut(copied..).unwrap_or_default().fill(0);
+            position = position.saturating_add(count(length));
+            rest = later;
+        }
+        wanted
+    }
+
+    /// Writes at `offset`, past the end too; returns how many bytes were written, which are fewer
+    /// when the quota ends in the middle.
+    ///
+    /// # Errors
+    ///
+    /// `EFBIG` beyond the largest size, `ENOSPC` if not one byte could be written.
+    pub(crate) fn write_at(
+        &mut self,
+        offset: u64,
+        from: &[u8],
+        quota: &mut Quota,
+    ) -> Result<usize, Errno> {
+        if from.is_empty() {
+            return Ok(0);
+        }
+        let room = quota.max_bytes().saturating_sub(offset);
+        if room == 0 {
+            return Err(Errno::FileTooBig);
+        }
+        let wanted = from.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+        let mut rest = from.get(..wanted).unwrap_or_default();
+        let mut position = offset;
+        while !rest.is_empty() {
+            let (index, inside) = place(position);
+            let length = rest.len().min(CHUNK.saturating_sub(inside));
+            let Some((part, later)) = rest.split_at_checked(length) else { break };
+            let written = self.write_chunk(index, inside, part, quota);
+            position = position.saturating_add(count(written));
+            self.size = self.size.max(position).min(quota.max_bytes());
+            if written < length {
+                break;
+            }
+            rest = later;
+        }
+        match usize::try_from(position.saturating_sub(offset)).unwrap_or(usize::MAX) {
+            0 => Err(Errno::NoSpace),
+            written => Ok(written),
+        }
+    }
+
+    /// Cuts the file, or lengthens it by a hole.
+    ///
+    /// # Errors
+    ///
+    /// `EFBIG` beyond the largest size.
+    pub(crate) fn set_size(&mut self, size: u64, quota: &mut Quota) -> Result<(), Errno> {
+        if size > quota.max_bytes() {
+            return Err(Errno::FileTooBig);
+        }
+        if size < self.size {
+            let before = self.allocated();
+            let (index, inside) = place(size);
+            self.chunks.truncate(if inside == 0 { index } else { index.saturating_add(1) });
+            if let Some(last) = self.chunks.get_mut(index) {
+                last.truncate(inside);
+                last.shrink_to_fit();
+            }
+            self.chunks.shrink_to_fit();
+            quota.release(before.saturating_sub(self.allocated()));
+        }
+        self.size = size;
+        Ok(())
+    }
+
+    /// Copies the whole file, if it has at most `max` bytes and memory can be had.
+    pub(crate) fn to_vec(&self, max: u64) -> Result<Vec<u8>, Errno> {
+        if self.size > max {
+            return Err(Errno::FileTooBig);
+        }
+        let size = usize::try_from(self.size).ok().ok_or(Errno::FileTooBig)?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(size).ok().ok_or(Errno::NoSpace)?;
+        for index in 0..size.div_ceil(CHUNK) {
+            let chunk = self.chunks.get(index).map(Vec::as_slice).unwrap_or_default();
+            bytes.extend_from_slice(chunk);
+            bytes.resize(size.min(index.saturating_add(1).saturating_mul(CHUNK)), 0);
+        }
+        Ok(bytes)
+    }
+
+    /// Writes within one chunk as much as the quota allows; returns how much.
+    fn write_chunk(&mut self, index: usize, at: usize, from: &[u8], quota: &mut Quota) -> usize {
+        if self.ensure_table(index, quota).is_err() {
+            return 0;
+        }
+        let Some(chunk) = self.chunks.get_mut(index) else { return 0 };
+        ensure_capacity(chunk, at.saturating_add(from.len()), quota);
+        let room = chunk.capacity().saturating_sub(at).min(from.len());
+        if room == 0 {
+            return 0;
+        }
+        if chunk.len() < at {
+            chunk.resize(at, 0);
+        }
+        // Overwrite what is there, then append: nothing is cleared only to be overwritten.
+        let (over, beyond) =
+            from.get(..room).unwrap_or_default().split_at(room.min(chunk.len().saturating_sub(at)));
+        if let Some(to) = chunk.get_mut(at..at.saturating_add(over.len())) {
+            to.copy_from_slice(over);
+        }
+        chunk.extend_from_slice(beyond);
+        room
+    }
+
+    /// Makes sure that there is a chunk of that index.
+    fn ensure_table(&mut self, index: usize, quota: &mut Quota) -> Result<(), Errno> {
+        let needed = index.saturating_add(1);
+        if needed > self.chunks.capacity() {
+            let before = self.table_size();
+            let doubled = self.chunks.capacity().saturating_mul(2);
+            for capacity in [needed.max(doubled), needed] {
+                let cost = count(capacity.saturating_mul(size_of::<Vec<u8>>()));
+                if cost.saturating_sub(before) <= quota.free_bytes() {
+                    let more = capacity.saturating_sub(self.chunks.len());
+                    self.chunks.try_reserve_exact(more).ok().ok_or(Errno::NoSpace)?;
+                    break;
+                }
+            }
+            quota.charge(self.table_size().saturating_sub(before))?;
+        }
+        if needed > self.chunks.capacity() {
+            return Err(Errno::NoSpace);
+        }
+        if needed > self.chunks.len() {
+            self.chunks.resize_with(needed, Vec::new);
+        }
+        Ok(())
+    }
+
+    fn table_size(&self) -> u64 {
+        count(self.chunks.capacity().saturating_mul(size_of::<Vec<u8>>()))
+    }
+}
+
+/// Grows a chunk towards `needed` bytes, as far as the quota allows.
+fn ensure_capacity(chunk: &mut Vec<u8>, needed: usize, quota: &mut Quota) {
+    let before = chunk.capacity();
+    if needed <= before {
+        return;
+    }
+    let roomy = needed.next_power_of_two().clamp(FIRST_CAPACITY, CHUNK);
+    let affordable =
+        before.saturating_add(usize::try_from(quota.free_bytes()).unwrap_or(usize::MAX));
+    let capacity = if roomy <= affordable { roomy } else { needed.min(affordable) };
+    if chunk.try_reserve_exact(capacity.saturating_sub(chunk.len())).is_ok() {
+        let more = count(chunk.capacity().saturating_sub(before));
+        if quota.charge(more).is_err() {
+            // The allocator gave more than was asked for, and more than is left.
+            chunk.shrink_to(before);
+        }
+    }
+}
+
+/// Index of the chunk that holds `offset`, and where in it.
+fn place(offset: u64) -> (usize, usize) {
+    let index = usize::try_from(offset / CHUNK_SIZE).unwrap_or(usize::MAX);
+    let inside = usize::try_from(offset % CHUNK_SIZE).unwrap_or(usize::MAX);
+    (index, inside)
+}
+
+fn count(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
