@@ -1,0 +1,379 @@
+//! Native code from the hollow module: the one configuration of wasmtime, compiling, loading.
+//!
+//! Knows nothing of files and folders: a module goes in as bytes, native code comes out as bytes
+//! and goes in again as an open file that somebody has checked.
+//!
+//! INVARIANT(one-configuration): code is compiled and loaded with what [`config`] returns and
+//! nothing else, so the [`CompileKey`] says all that decides whether code fits this process.
+
+use std::fmt;
+use std::fs::File;
+use std::hash::{Hash as _, Hasher};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use wasmtime::{Collector, Config, Engine, Module, OptLevel};
+
+use crate::engine::EngineError;
+use crate::engine::hollow::TRANSFORM_VERSION;
+use crate::ids::Digest;
+
+/// The version of wasmtime that compiles; part of the key of what it compiled.
+pub const WASMTIME_VERSION: &str = "48.0.8";
+
+/// Address space of a linear memory in bytes: all that 32 bits can name, so that code needs no
+/// bounds checks. A memory creator is told this number for linear memories.
+pub const LINEAR_MEMORY_RESERVATION: u64 = 4 << 30;
+
+/// Address space of the heap for exception objects in bytes. A memory creator is told this
+/// number for such heaps, which is how it can tell them from linear memories. A heap that grows
+/// beyond it moves.
+pub const EXCEPTION_HEAP_RESERVATION: u64 = 1 << 20;
+
+/// Native stack that one run of guest code may use, in bytes. CPython recurses deeply in its
+/// compiler and parser, and checks its own depth well before this.
+pub const MAX_WASM_STACK: usize = 8 << 20;
+
+/// Which checks are compiled into the code. Both carry the deadline (epochs), at loop heads and
+/// function entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Variant {
+    /// The deadline alone: the fast one, the default.
+    Timed,
+    /// Counts instructions as well, and gives every NaN the same bits: for fuel limits and
+    /// reproducible runs. About a fifth slower.
+    Metered,
+}
+
+impl Variant {
+    /// Both, the default first.
+    pub const ALL: [Self; 2] = [Self::Timed, Self::Metered];
+
+    /// The name in messages and file names.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Timed => "timed",
+            Self::Metered => "metered",
+        }
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Returns the configuration of wasmtime for `variant`.
+///
+/// A caller may add `with_host_memory`: where memory comes from is not part of the code. Anything
+/// else that it changed would make loading fail or, worse, succeed with other code than intended.
+#[must_use]
+pub fn config(variant: Variant) -> Config {
+    let mut config = Config::new();
+    config
+        .epoch_interruption(true)
+        .consume_fuel(variant == Variant::Metered)
+        .cranelift_nan_canonicalization(variant == Variant::Metered)
+        .cranelift_opt_level(OptLevel::Speed)
+        .parallel_compilation(true);
+
+    // What the engine does not use stays off: it would only be more to attack.
+    config
+        .wasm_exceptions(true)
+        .wasm_simd(true)
+        .wasm_relaxed_simd(false)
+        .wasm_threads(false)
+        .wasm_tail_call(false)
+        .wasm_gc(false)
+        .wasm_function_references(false)
+        .wasm_multi_memory(false)
+        .wasm_memory64(false)
+        .wasm_extended_const(false)
+        .shared_memory(false);
+
+    config
+        .max_wasm_stack(MAX_WASM_STACK)
+        // There is no asynchronous execution, but this may not be the smaller one.
+        .async_stack_size(MAX_WASM_STACK)
+        .memory_reservation(LINEAR_MEMORY_RESERVATION)
+        .memory_may_move(false)
+        .collector(Collector::DeferredReferenceCounting)
+        .gc_heap_reservation(EXCEPTION_HEAP_RESERVATION)
+        .gc_heap_reservation_for_growth(EXCEPTION_HEAP_RESERVATION)
+        .gc_heap_guard_size(64 << 10)
+        .gc_heap_may_move(true);
+
+    // Nobody reads wasm backtraces: the guest's own traceback tells more. Without the address
+    // map the code is 70 MB smaller.
+    config.generate_address_map(false).wasm_backtrace_max_frames(None).native_unwind_info(false);
+    config
+}
+
+/// Starts wasmtime with [`config`].
+///
+/// # Errors
+///
+/// The processor or the operating system lacks something that the configuration needs.
+pub fn start(variant: Variant) -> Result<Engine, EngineError> {
+    Engine::new(&config(variant)).map_err(|cause| EngineError::Native {
+        problem: "wasmtime cannot run on this machine",
+        cause: cause.into(),
+    })
+}
+
+/// Everything that decides what native code looks like and where it can run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CompileKey {
+    /// Digest of the module before it was hollowed.
+    pub module: Digest,
+    /// Version of the transform.
+    pub transform: u32,
+    /// Version of wasmtime.
+    pub wasmtime: &'static str,
+    /// Checks in the code.
+    pub variant: Variant,
+    /// What wasmtime itself says: target, processor features, compiler settings, layout.
+    pub compatibility: Digest,
+}
+
+impl CompileKey {
+    /// The key of `module` compiled by `engine`, which was started for `variant`.
+    #[must_use]
+    pub fn new(engine: &Engine, module: Digest, variant: Variant) -> Self {
+        let mut hasher = Sha256Hasher(Sha256::new());
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        Self {
+            module,
+            transform: TRANSFORM_VERSION,
+            wasmtime: WASMTIME_VERSION,
+            variant,
+            compatibility: Digest::from_bytes(hasher.0.finalize().into()),
+        }
+    }
+
+    /// One digest of all parts, for naming a folder.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let Self { module, transform, wasmtime, variant, compatibility } = self;
+        let parts = format!("{module} {transform} {wasmtime} {variant} {compatibility}");
+        Digest::of(parts.as_bytes())
+    }
+}
+
+/// Feeds a cryptographic hash with what `Hash` implementations write: 64 bits would be enough to
+/// tell two configurations apart by luck only.
+struct Sha256Hasher(Sha256);
+
+impl Hasher for Sha256Hasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Never called: the digest is taken from the inside.
+    fn finish(&self) -> u64 {
+        0
+    }
+}
+
+/// Compiles `module`. The engine takes a minute on two cores and 2 GB of memory.
+///
+/// # Errors
+///
+/// The module is invalid, or uses a wasm feature that [`config`] leaves off.
+pub fn compile(engine: &Engine, module: &[u8]) -> Result<Vec<u8>, EngineError> {
+    engine.precompile_module(module).map_err(|cause| EngineError::Native {
+        problem: "the engine's module cannot be compiled",
+        cause: cause.into(),
+    })
+}
+
+/// Loads native code that [`compile`] made. Maps the file: milliseconds, and all processes that
+/// load the same file share its pages.
+///
+/// `file` has to come from [`EngineStore`](crate::engine::EngineStore): native code is trusted
+/// as this program itself is.
+///
+/// # Errors
+///
+/// The code was made by another wasmtime, for another configuration or another processor.
+pub fn load(engine: &Engine, file: File) -> Result<Module, EngineError> {
+    #[expect(unsafe_code, reason = "the only way to load native code without copying 150 MB")]
+    // SAFETY: the file was opened and checked against its recorded digest by the cache, which is
+    // a folder that only this user can write to, and it is the output of `compile`. It stays
+    // unchanged while it is mapped because files in the cache are never written to once they
+    // have their name: new content is a new file.
+    let module = unsafe { Module::deserialize_open_file(engine, file) };
+    module.map_err(|cause| EngineError::Native {
+        problem: "the engine's native code cannot be loaded",
+        cause: cause.into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
+    use wasmtime::{Instance, LinearMemory, MemoryCreator, MemoryType, Store, Val};
+
+    use super::*;
+
+    /// Throws, catches what it has thrown, and calculates with it.
+    const THROWS: &str = r#"(module
+        (memory (export "memory") 1)
+        (tag $oops (param i32))
+        (func $fails (throw $oops (i32.const 41)))
+        (func (export "go") (result i32)
+            (block $caught (result i32)
+                (try_table (catch $oops $caught) (call $fails))
+                (i32.const 0))
+            (i32.add (i32.const 1))))"#;
+
+    fn compiled(variant: Variant, text: &str) -> Result<Vec<u8>, EngineError> {
+        compile(&start(variant)?, &wat::parse_str(text).unwrap())
+    }
+
+    fn loaded(engine: &Engine, code: &[u8]) -> Result<Module, EngineError> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(code).unwrap();
+        load(engine, file)
+    }
+
+    #[test]
+    fn code_is_compiled_once_and_runs_after_loading() {
+        for variant in Variant::ALL {
+            let code = compiled(variant, THROWS).unwrap();
+            let engine = start(variant).unwrap();
+            let module = loaded(&engine, &code).unwrap();
+            let mut store = Store::new(&engine, ());
+            store.set_epoch_deadline(1);
+            if variant == Variant::Metered {
+                store.set_fuel(1_000).unwrap();
+            }
+            let instance = Instance::new(&mut store, &module, &[]).unwrap();
+            let mut result = [Val::I32(0)];
+            instance
+                .get_func(&mut store, "go")
+                .unwrap()
+                .call(&mut store, &[], &mut result)
+                .unwrap();
+            assert_eq!(result[0].unwrap_i32(), 42, "{variant}");
+        }
+    }
+
+    #[test]
+    fn both_variants_stop_at_the_deadline_and_only_one_counts() {
+        let endless = r#"(module (memory (export "memory") 1) (func (export "go") (loop (br 0))))"#;
+        for (variant, fuel, expected) in [
+            (Variant::Timed, None, "interrupt"),
+            (Variant::Metered, Some(u64::MAX), "interrupt"),
+            (Variant::Metered, Some(10_000), "all fuel consumed"),
+        ] {
+            let engine = start(variant).unwrap();
+            let module = loaded(&engine, &compiled(variant, endless).unwrap()).unwrap();
+            let mut store = Store::new(&engine, ());
+            store.set_epoch_deadline(1);
+            assert_eq!(store.set_fuel(fuel.unwrap_or(1)).is_ok(), fuel.is_some());
+            let instance = Instance::new(&mut store, &module, &[]).unwrap();
+            let go = instance.get_func(&mut store, "go").unwrap();
+            if expected == "interrupt" {
+                engine.increment_epoch();
+            }
+            let error = go.call(&mut store, &[], &mut []).unwrap_err();
+            assert!(format!("{error:?}").contains(expected), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn one_configuration_is_part_of_the_key_and_of_the_code() {
+        let (timed, metered) = (start(Variant::Timed).unwrap(), start(Variant::Metered).unwrap());
+        let (one, other) = (Digest::of(b"one"), Digest::of(b"other"));
+        let key = CompileKey::new(&timed, one, Variant::Timed);
+        assert_eq!(key.digest(), CompileKey::new(&timed, one, Variant::Timed).digest());
+        let again = start(Variant::Timed).unwrap();
+        assert_eq!(key, CompileKey::new(&again, one, Variant::Timed));
+        assert_ne!(key.digest(), CompileKey::new(&timed, other, Variant::Timed).digest());
+        let metered_key = CompileKey::new(&metered, one, Variant::Metered);
+        assert_ne!(key.compatibility, metered_key.compatibility);
+
+        let code = compiled(Variant::Timed, THROWS).unwrap();
+        let error = loaded(&metered, &code).unwrap_err();
+        assert_eq!(error.to_string(), "the engine's native code cannot be loaded");
+        assert!(loaded(&timed, &code).is_ok());
+    }
+
+    #[test]
+    fn a_memory_creator_can_be_added_to_one_configuration() {
+        let plain = r#"(module (memory (export "memory") 2))"#;
+        // An instance that throws gets its exception heap first; then the creator refuses.
+        for (text, expected) in [
+            (plain, (2 * 65_536, LINEAR_MEMORY_RESERVATION)),
+            (THROWS, (0, EXCEPTION_HEAP_RESERVATION)),
+        ] {
+            let asked = Arc::new(Mutex::new(Vec::new()));
+            let mut config = config(Variant::Timed);
+            config.with_host_memory(Arc::new(Recorder(Arc::clone(&asked))));
+            let engine = Engine::new(&config).unwrap();
+            let key = |engine| CompileKey::new(engine, Digest::of(b""), Variant::Timed);
+            assert_eq!(key(&engine), key(&start(Variant::Timed).unwrap()));
+
+            let module = loaded(&engine, &compiled(Variant::Timed, text).unwrap()).unwrap();
+            assert!(Instance::new(Store::new(&engine, ()), &module, &[]).is_err());
+            assert_eq!(*asked.lock(), [expected], "{text}");
+        }
+    }
+
+    #[test]
+    fn features_that_the_engine_does_not_use_are_refused() {
+        for text in [
+            r#"(memory 1 1 shared)"#,
+            r#"(memory i64 1)"#,
+            r#"(memory 1) (memory 1)"#,
+            r#"(func $f (return_call $f))"#,
+            r#"(type $t (struct (field i32)))"#,
+            r#"(type $f (func)) (func (param (ref $f)) (call_ref $f (local.get 0)))"#,
+            r#"(func (result v128) (i32x4.relaxed_trunc_f32x4_s (v128.const i32x4 0 0 0 0)))"#,
+        ] {
+            let module = format!("(module {text})");
+            assert!(compiled(Variant::Timed, &module).is_err(), "accepted {text}");
+        }
+    }
+
+    #[test]
+    fn damaged_code_that_is_no_longer_an_object_is_refused() {
+        let engine = start(Variant::Timed).unwrap();
+        let code = compiled(Variant::Timed, THROWS).unwrap();
+        assert!(loaded(&engine, &code[..code.len() / 2]).is_err());
+        assert!(loaded(&engine, b"").is_err());
+    }
+
+    #[test]
+    fn the_version_in_the_key_is_the_one_that_is_built_in() {
+        let pinned = format!("wasmtime = {{ version = \"={WASMTIME_VERSION}\"");
+        assert!(include_str!("../../Cargo.toml").contains(&pinned), "Cargo.toml has another");
+    }
+
+    /// Notes for how much it is asked, and has none.
+    struct Recorder(Arc<Mutex<Vec<(usize, u64)>>>);
+
+    #[expect(unsafe_code, reason = "the trait is unsafe to implement")]
+    // SAFETY: no memory is ever returned.
+    unsafe impl MemoryCreator for Recorder {
+        fn new_memory(
+            &self,
+            _of: MemoryType,
+            minimum: usize,
+            _maximum: Option<usize>,
+            reservation: Option<usize>,
+            _guard: usize,
+        ) -> Result<Box<dyn LinearMemory>, String> {
+            let reservation = u64::try_from(reservation.unwrap_or_default()).unwrap();
+            self.0.lock().push((minimum, reservation));
+            Err("no memory".to_owned())
+        }
+    }
+}
