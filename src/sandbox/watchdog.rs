@@ -4,17 +4,18 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use wasmtime::Engine;
 
 /// A thread that moves an engine's epoch when a run's deadline strikes.
 ///
-/// There is no regular tick: the thread sleeps until the deadline, so an idle worker costs no
-/// processor time, and a run that ends early costs at most one needless wake-up later. The
-/// epoch belongs to an engine, not to a run, so it may move for a deadline that is already
-/// past; the run's own callback compares the clock before it stops anything.
+/// There is no tick while nothing runs, so an idle worker costs no processor time, and a short
+/// run costs at most one needless wake-up later. A longer run is interrupted every [`BEAT`], so
+/// that it can ask whether anybody still waits for it. The epoch belongs to an engine, not to a
+/// run, so it may move for a run that is already over; the run's own callback compares the clock
+/// before it stops anything.
 ///
 /// INVARIANT(watchdog-ends): the thread ends before the drop returns.
 pub(super) struct Watchdog {
@@ -30,12 +31,21 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// The run to stop, if one is in progress.
-    alarm: Option<(Instant, Engine)>,
+    /// When to interrupt next, when at the latest, and whom, if a run is in progress.
+    alarm: Option<Alarm>,
     /// When the thread will look again by itself.
     wakes_at: Option<Instant>,
     ends: bool,
 }
+
+struct Alarm {
+    next: Instant,
+    deadline: Instant,
+    engine: Engine,
+}
+
+/// How often a run is interrupted that takes its time.
+const BEAT: Duration = Duration::from_millis(50);
 
 impl Watchdog {
     /// Starts the thread. Must happen before the process locks itself down.
@@ -47,11 +57,12 @@ impl Watchdog {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Moves the epoch of `engine` at `deadline`, unless the guard is dropped before.
+    /// Moves the epoch of `engine` every [`BEAT`] and at `deadline`, until the guard is dropped.
     pub(super) fn arm(&self, engine: &Engine, deadline: Instant) -> Armed<'_> {
         let mut state = self.shared.state.lock();
-        state.alarm = Some((deadline, engine.clone()));
-        if state.wakes_at.is_none_or(|wakes_at| deadline < wakes_at) {
+        let next = deadline.min(Instant::now() + BEAT);
+        state.alarm = Some(Alarm { next, deadline, engine: engine.clone() });
+        if state.wakes_at.is_none_or(|wakes_at| next < wakes_at) {
             self.shared.changed.notify_one();
         }
         Armed(self)
@@ -70,20 +81,21 @@ impl Drop for Armed<'_> {
 fn watch(shared: &Shared) {
     let mut state = shared.state.lock();
     while !state.ends {
-        match &state.alarm {
-            Some((deadline, engine)) if *deadline <= Instant::now() => {
-                engine.increment_epoch();
-                state.alarm = None;
+        let now = Instant::now();
+        state.wakes_at = match &mut state.alarm {
+            Some(alarm) if alarm.next <= now => {
+                alarm.engine.increment_epoch();
+                let beat = now + BEAT;
+                // Past the deadline the beat goes on: the guest may be in a call of the host.
+                alarm.next = if now < alarm.deadline { beat.min(alarm.deadline) } else { beat };
+                Some(alarm.next)
             }
-            Some((deadline, _)) => {
-                let deadline = *deadline;
-                state.wakes_at = Some(deadline);
-                shared.changed.wait_until(&mut state, deadline);
-            }
-            None => {
-                state.wakes_at = None;
-                shared.changed.wait(&mut state);
-            }
+            Some(alarm) => Some(alarm.next),
+            None => None,
+        };
+        match state.wakes_at {
+            Some(at) => drop(shared.changed.wait_until(&mut state, at)),
+            None => shared.changed.wait(&mut state),
         }
     }
 }
@@ -107,8 +119,6 @@ impl Drop for Watchdog {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use wasmtime::{Config, Instance, Module, Store, Trap};
 
     use super::*;

@@ -48,6 +48,15 @@ impl DirtyPages {
         File::open("/proc/self/pagemap").map_or(Self::Unknown, Self::Read)
     }
 
+    /// The file that must stay open.
+    #[must_use]
+    pub const fn file(&self) -> Option<&File> {
+        match self {
+            Self::Scan(pagemap) | Self::Read(pagemap) => Some(pagemap),
+            Self::Unknown => None,
+        }
+    }
+
     /// Name for reports.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -139,8 +148,7 @@ fn scan(
         };
         // SAFETY: `arguments` has the layout and size that the kernel expects, and points at
         // `regions`, which holds as many entries as it says and outlives the call.
-        let found =
-            unsafe { libc::ioctl(pagemap.as_raw_fd(), PAGEMAP_SCAN, &raw mut arguments) };
+        let found = unsafe { libc::ioctl(pagemap.as_raw_fd(), PAGEMAP_SCAN, &raw mut arguments) };
         let Ok(found) = usize::try_from(found) else {
             let cause = std::io::Error::last_os_error();
             return Err(MemoryError::System { what: "scan the page table", cause });

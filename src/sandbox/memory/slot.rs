@@ -84,11 +84,7 @@ impl Slot {
     ///
     /// Keeps at most `keep` bytes of private pages, because they are what makes the next run
     /// fast; beyond that all are dropped, so that one greedy run does not cost memory for ever.
-    pub(super) fn reset(
-        &mut self,
-        dirty: &DirtyPages,
-        keep: usize,
-    ) -> Result<Reset, MemoryError> {
+    pub(super) fn reset(&mut self, dirty: &DirtyPages, keep: usize) -> Result<Reset, MemoryError> {
         let first = self.base().addr();
         let mut runs = Vec::new();
         let mut pages = 0_usize;
@@ -158,9 +154,9 @@ impl Slot {
             return Ok(());
         };
         self.mapping.open(self.at(image), grown)?;
-        let stain = self.mapping.with_bytes(self.at(image), grown, |bytes| {
-            bytes.iter().position(|byte| *byte != 0)
-        })?;
+        let stain = self
+            .mapping
+            .with_bytes(self.at(image), grown, |bytes| bytes.iter().position(|byte| *byte != 0))?;
         self.mapping.close(self.at(image), grown)?;
         stain.map_or(Ok(()), |at| Err(MemoryError::Residue { offset: image.saturating_add(at) }))
     }

@@ -1,0 +1,303 @@
+//! The host door: the one way in which a guest asks for something outside of its memory.
+//!
+//! A frame is an operation byte and a payload; an answer is a status byte and a body. The frames
+//! come from a possibly hostile guest: everything in them is bounded and checked.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::ids::BlobId;
+use crate::job::limits::RunLimits;
+use crate::job::message::Refusal;
+use crate::sandbox::capture::LogLevel;
+use crate::sandbox::ending::Raised;
+
+/// What a guest may ask of the world outside its worker.
+pub trait Host {
+    /// Stores a blob.
+    ///
+    /// # Errors
+    ///
+    /// A refusal, which the guest sees as an exception.
+    fn write_blob(&mut self, kind: &str, content: &[u8]) -> Result<BlobId, Refusal>;
+
+    /// True once nobody waits for the run any more. Asked now and then while a guest runs.
+    fn is_cancelled(&mut self) -> bool;
+}
+
+/// A frame, taken apart.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Request<'a> {
+    /// What is to be run.
+    Job,
+    /// The program's value, as JSON text.
+    Returned(&'a [u8]),
+    /// The program raised; JSON text.
+    Raised(&'a [u8]),
+    /// A line for the log.
+    Log { level: LogLevel, message: &'a [u8] },
+    /// Store this content.
+    WriteBlob { kind: &'a str, content: &'a [u8] },
+    /// Store the content of a file that the guest can read.
+    WriteBlobFile { kind: &'a str, path: &'a str },
+}
+
+impl<'a> Request<'a> {
+    /// Takes a frame apart.
+    pub(super) fn parse(frame: &'a [u8]) -> Option<Self> {
+        let (operation, payload) = frame.split_first()?;
+        match operation {
+            0x01 if payload.is_empty() => Some(Self::Job),
+            0x02 => Some(Self::Returned(payload)),
+            0x03 => Some(Self::Raised(payload)),
+            0x04 => {
+                let (level, message) = payload.split_first()?;
+                Some(Self::Log { level: LogLevel::from_byte(*level), message })
+            }
+            0x05 => kind_and_rest(payload).map(|(kind, content)| Self::WriteBlob { kind, content }),
+            0x06 => {
+                let (kind, path) = kind_and_rest(payload)?;
+                Some(Self::WriteBlobFile { kind, path: std::str::from_utf8(path).ok()? })
+            }
+            _ => None,
+        }
+    }
+}
+
+fn kind_and_rest(payload: &[u8]) -> Option<(&str, &[u8])> {
+    let (length, rest) = payload.split_first_chunk::<2>()?;
+    let (kind, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+    Some((std::str::from_utf8(kind).ok()?, rest))
+}
+
+/// How the program says that it ended. The last word counts.
+#[derive(Debug)]
+pub(super) enum Ending {
+    /// JSON text of the value.
+    Returned(Vec<u8>),
+    /// An exception that nobody caught.
+    Raised(Raised),
+    /// A report that cannot be read: only a guest that calls the door itself sends one.
+    Unreadable,
+}
+
+/// The door of one run: what was said through it, and what it may still cost.
+pub(super) struct Door {
+    host: Box<dyn Host>,
+    job: Arc<[u8]>,
+    ending: Option<Ending>,
+    calls: u32,
+    bytes: u64,
+    max_calls: u32,
+    max_bytes: u64,
+}
+
+impl Door {
+    /// A door that hands out `job`, the text that the guest's runner reads.
+    pub(super) fn new(host: Box<dyn Host>, job: &[u8], limits: &RunLimits) -> Self {
+        Self {
+            host,
+            job: done(job).into(),
+            ending: None,
+            calls: 0,
+            bytes: 0,
+            max_calls: limits.host_calls,
+            max_bytes: limits.host_bytes.as_u64(),
+        }
+    }
+
+    /// What the program said last about its end, and how many calls it made.
+    pub(super) fn take_ending(&mut self) -> (Option<Ending>, u32) {
+        (self.ending.take(), self.calls)
+    }
+
+    /// The answer that hands out the job.
+    pub(super) fn job(&self) -> Arc<[u8]> {
+        Arc::clone(&self.job)
+    }
+
+    /// True once nobody waits for the run any more.
+    pub(super) fn is_cancelled(&mut self) -> bool {
+        self.host.is_cancelled()
+    }
+
+    /// Takes the program's value.
+    pub(super) fn returned(&mut self, value: &[u8]) -> Vec<u8> {
+        if u64::try_from(value.len()).unwrap_or(u64::MAX) > self.max_bytes {
+            return refused(&self.too_many_bytes());
+        }
+        self.ending = Some(Ending::Returned(value.to_vec()));
+        done(&[])
+    }
+
+    /// Takes the program's failure.
+    pub(super) fn raised(&mut self, report: &[u8]) -> Vec<u8> {
+        let raised = serde_json::from_slice::<Raised>(report).ok();
+        self.ending = Some(raised.map_or(Ending::Unreadable, Ending::Raised));
+        done(&[])
+    }
+
+    /// Counts a call with so many bytes; a refusal if the run has used up its share.
+    pub(super) fn charge(&mut self, bytes: usize) -> Result<(), Refusal> {
+        self.calls = self.calls.saturating_add(1);
+        if self.calls > self.max_calls {
+            let message = format!("the run made more than {} host calls", self.max_calls);
+            return Err(Refusal { error_type: "HostCallLimit".to_owned(), message });
+        }
+        self.charge_bytes(bytes)
+    }
+
+    /// Counts bytes; a refusal if the run has used up its share.
+    pub(super) fn charge_bytes(&mut self, bytes: usize) -> Result<(), Refusal> {
+        let total = self.bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+        if total > self.max_bytes {
+            return Err(self.too_many_bytes());
+        }
+        self.bytes = total;
+        Ok(())
+    }
+
+    /// Bytes that the run may still send.
+    pub(super) const fn bytes_left(&self) -> u64 {
+        self.max_bytes.saturating_sub(self.bytes)
+    }
+
+    fn too_many_bytes(&self) -> Refusal {
+        let message = format!("the run sent more than {} bytes to its host", self.max_bytes);
+        Refusal { error_type: "HostCallLimit".to_owned(), message }
+    }
+
+    /// Stores a blob.
+    pub(super) fn write_blob(&mut self, kind: &str, content: &[u8]) -> Result<BlobId, Refusal> {
+        self.host.write_blob(kind, content)
+    }
+}
+
+impl fmt::Debug for Door {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Door").field("calls", &self.calls).finish_non_exhaustive()
+    }
+}
+
+/// An answer to a request that was granted.
+pub(super) fn done(body: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(body.len().saturating_add(1));
+    bytes.push(0);
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+/// The answer to a stored blob.
+pub(super) fn stored(id: &BlobId, size: u64) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Stored<'a> {
+        id: &'a BlobId,
+        size_bytes: u64,
+    }
+    // Two plain fields cannot fail to be written.
+    done(&serde_json::to_vec(&Stored { id, size_bytes: size }).unwrap_or_default())
+}
+
+/// An answer to a request that was not granted.
+pub(super) fn refused(refusal: &Refusal) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Refused<'a> {
+        r#type: &'a str,
+        message: &'a str,
+    }
+    let body = Refused { r#type: &refusal.error_type, message: &refusal.message };
+    let mut bytes = vec![1];
+    bytes.extend(serde_json::to_vec(&body).unwrap_or_default());
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::units::ByteCount;
+
+    struct Nobody;
+
+    impl Host for Nobody {
+        fn write_blob(&mut self, _: &str, _: &[u8]) -> Result<BlobId, Refusal> {
+            Err(Refusal { error_type: "PolicyDenied".to_owned(), message: "no".to_owned() })
+        }
+
+        fn is_cancelled(&mut self) -> bool {
+            false
+        }
+    }
+
+    fn door(calls: u32, bytes: u64) -> Door {
+        let host_bytes = ByteCount::bytes(bytes);
+        let limits = RunLimits { host_calls: calls, host_bytes, ..RunLimits::DEFAULT };
+        Door::new(Box::new(Nobody), b"{}", &limits)
+    }
+
+    #[test]
+    fn frames_are_taken_apart() {
+        let blob = b"\x05\x0a\x00text/plainhello";
+        let expected = Request::WriteBlob { kind: "text/plain", content: b"hello" };
+        assert_eq!(Request::parse(blob), Some(expected));
+        let log = Request::Log { level: LogLevel::Warning, message: b"x" };
+        assert_eq!(Request::parse(b"\x04\x02x"), Some(log));
+        let file = b"\x06\x01\x00a/workspace/x";
+        assert_eq!(
+            Request::parse(file),
+            Some(Request::WriteBlobFile { kind: "a", path: "/workspace/x" })
+        );
+    }
+
+    #[test]
+    fn malformed_frames_are_refused() {
+        for frame in [
+            &b""[..],
+            b"\x00",
+            b"\x01extra",
+            b"\x04",
+            b"\x05\x05",
+            b"\x05\xff\xffabc",
+            b"\x05\x01\x00\xff",
+            b"\x06\x01\x00a\xff",
+            b"\x7f",
+        ] {
+            assert_eq!(Request::parse(frame), None, "{frame:?}");
+        }
+    }
+
+    #[test]
+    fn the_share_of_calls_is_obeyed() {
+        let mut door = door(2, 100);
+        assert!(door.charge(1).is_ok() && door.charge(1).is_ok());
+        assert_eq!(door.charge(1).unwrap_err().error_type, "HostCallLimit");
+    }
+
+    #[test]
+    fn the_share_of_bytes_is_obeyed() {
+        let mut door = door(100, 10);
+        assert!(door.charge(10).is_ok());
+        assert_eq!(door.charge(1).unwrap_err().error_type, "HostCallLimit");
+        assert_eq!(door.returned(&[0; 11]).first(), Some(&1));
+        assert_eq!(door.returned(&[0; 10]), [0]);
+    }
+
+    #[test]
+    fn the_last_word_counts() {
+        let mut door = door(9, 99);
+        door.returned(b"1");
+        door.raised(br#"{"type": "ValueError", "message": "m", "traceback": null}"#);
+        assert!(matches!(door.take_ending(), (Some(Ending::Raised(_)), 0)));
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_frames_never_panic(frame in prop::collection::vec(any::<u8>(), 0..64)) {
+            drop(Request::parse(&frame));
+            drop(door(1, 10).raised(&frame));
+        }
+    }
+}

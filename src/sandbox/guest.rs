@@ -1,0 +1,310 @@
+//! A guest in its store: what it may call, and the few calls into it.
+
+use std::sync::Arc;
+
+use wasmtime::{Caller, Engine, Instance, Linker, Memory, ResourceLimiter, Store, TypedFunc};
+
+use crate::job::limits::RunLimits;
+use crate::job::message::Refusal;
+use crate::sandbox::attachments::blob_path;
+use crate::sandbox::deadline::Stopped;
+use crate::sandbox::door::{self, Door, Request};
+use crate::sandbox::preview1::{self, Preview1, Wasi};
+use crate::sandbox::vfs::content::SharedBytes;
+use crate::sandbox::vfs::{Errno, Mount};
+
+/// Everything that belongs to one run and dies with its store.
+pub(super) struct Guest {
+    pub(super) wasi: Wasi,
+    pub(super) door: Door,
+    pub(super) ceiling: Ceiling,
+    exports: Option<Exports>,
+}
+
+/// What the host calls in a guest.
+#[derive(Clone)]
+struct Exports {
+    memory: Memory,
+    host_alloc: TypedFunc<i32, i32>,
+    turn: TypedFunc<(i32, i32), i32>,
+}
+
+impl Guest {
+    /// A guest whose memory is `length` bytes long from the start.
+    pub(super) fn new(wasi: Wasi, door: Door, limits: &RunLimits, length: usize) -> Self {
+        Self { wasi, door, ceiling: Ceiling::new(limits, length), exports: None }
+    }
+
+    /// Called whenever the guest is interrupted.
+    pub(super) fn ensure_may_go_on(&mut self) -> Result<(), Stopped> {
+        if self.door.is_cancelled() {
+            return Err(Stopped::Cancelled);
+        }
+        if self.wasi.deadline.remaining().is_zero() {
+            return Err(Stopped::Deadline);
+        }
+        Ok(())
+    }
+
+    /// Answers a frame that came through the door.
+    fn answer(&mut self, frame: &[u8]) -> Answer {
+        let Some(request) = Request::parse(frame) else {
+            return Answer::Fault;
+        };
+        let charged = match request {
+            Request::Job => return Answer::Shared(self.door.job()),
+            Request::Returned(value) => return Answer::Bytes(self.door.returned(value)),
+            Request::Raised(report) => return Answer::Bytes(self.door.raised(report)),
+            Request::Log { .. } | Request::WriteBlob { .. } | Request::WriteBlobFile { .. } => {
+                self.door.charge(frame.len())
+            }
+        };
+        if let Err(refusal) = charged {
+            return Answer::Bytes(door::refused(&refusal));
+        }
+        Answer::Bytes(match request {
+            Request::Log { level, message } => {
+                self.wasi.capture.log(level, &String::from_utf8_lossy(message));
+                door::done(&[])
+            }
+            Request::WriteBlob { kind, content } => {
+                self.store(kind, &SharedBytes::new(content.to_vec()))
+            }
+            Request::WriteBlobFile { kind, path } => self.store_file(kind, path),
+            Request::Job | Request::Returned(_) | Request::Raised(_) => door::done(&[]),
+        })
+    }
+
+    /// Stores a blob, and lets the rest of the run see it under its id.
+    fn store(&mut self, kind: &str, content: &SharedBytes) -> Vec<u8> {
+        let bytes = content.as_slice();
+        match self.door.write_blob(kind, bytes) {
+            Ok(id) => {
+                let mount = Mount::file(blob_path(&id), Arc::new(content.clone()));
+                // The same content may be mounted already: an input, or a blob written before.
+                drop(self.wasi.files.mount(&mount));
+                door::stored(&id, u64::try_from(bytes.len()).unwrap_or(u64::MAX))
+            }
+            Err(refusal) => door::refused(&refusal),
+        }
+    }
+
+    fn store_file(&mut self, kind: &str, path: &str) -> Vec<u8> {
+        let content = match self.wasi.files.read_file(path, self.door.bytes_left()) {
+            Ok(content) => content,
+            Err(errno) => return door::refused(&unreadable(errno)),
+        };
+        match self.door.charge_bytes(content.as_slice().len()) {
+            Ok(()) => self.store(kind, &content),
+            Err(refusal) => door::refused(&refusal),
+        }
+    }
+}
+
+/// Why a file of the guest's cannot become a blob.
+fn unreadable(errno: Errno) -> Refusal {
+    let (error_type, message) = match errno {
+        Errno::NotFound => ("FileNotFoundError", "there is no such file"),
+        Errno::IsFolder => ("IsADirectoryError", "a folder cannot become a blob"),
+        Errno::FileTooBig => ("HostCallLimit", "the file is larger than the run may send"),
+        _ => ("OSError", "the file cannot be read"),
+    };
+    Refusal { error_type: error_type.to_owned(), message: message.to_owned() }
+}
+
+impl Preview1 for Guest {
+    fn wasi(&mut self) -> &mut Wasi {
+        &mut self.wasi
+    }
+
+    fn memory(&self) -> Option<Memory> {
+        self.exports.as_ref().map(|exports| exports.memory)
+    }
+}
+
+/// Refuses growth past the limit and remembers that it did.
+#[derive(Debug)]
+pub(super) struct Ceiling {
+    limit: usize,
+    /// Largest size that was granted.
+    pub(super) peak: usize,
+    /// True if the guest asked for more than it may have.
+    pub(super) refused: bool,
+}
+
+/// A table of functions of this length at most: the engine's has 47,157 and never grows.
+const MAX_TABLE: usize = 100_000;
+
+impl Ceiling {
+    fn new(limits: &RunLimits, length: usize) -> Self {
+        Self { limit: limits.memory.as_usize(), peak: length, refused: false }
+    }
+}
+
+impl ResourceLimiter for Ceiling {
+    fn memory_growing(
+        &mut self,
+        _current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let granted = desired <= self.limit;
+        if granted {
+            self.peak = self.peak.max(desired);
+        } else {
+            self.refused = true;
+        }
+        Ok(granted)
+    }
+
+    fn table_growing(
+        &mut self,
+        _current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        Ok(desired <= MAX_TABLE)
+    }
+
+    fn instances(&self) -> usize {
+        1
+    }
+
+    fn tables(&self) -> usize {
+        1
+    }
+
+    fn memories(&self) -> usize {
+        // The guest's own, and the collector's heap that exceptions need.
+        2
+    }
+}
+
+enum Answer {
+    Bytes(Vec<u8>),
+    Shared(Arc<[u8]>),
+    Fault,
+}
+
+/// The functions that the engine's module imports.
+pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<Guest>> {
+    let mut linker = Linker::new(engine);
+    preview1::link(&mut linker)?;
+    linker.func_wrap("host", "call", call_host)?;
+    Ok(linker)
+}
+
+/// The guest is answered.
+const ANSWERED: i32 = 0;
+/// The frame or a pointer is malformed.
+const FAULT: i32 = -2;
+
+/// `host.call`: reads a frame, has it answered, and puts the answer into memory that the guest
+/// allocates for it.
+fn call_host(
+    mut caller: Caller<'_, Guest>,
+    frame: i32,
+    frame_length: i32,
+    answer_pointer: i32,
+    answer_length: i32,
+) -> wasmtime::Result<i32> {
+    let Some(exports) = caller.data().exports.clone() else {
+        return Ok(FAULT);
+    };
+    let (memory, guest) = exports.memory.data_and_store_mut(&mut caller);
+    let answer = match slice(memory, frame, frame_length) {
+        Some(frame) => guest.answer(frame),
+        None => Answer::Fault,
+    };
+    let answer = match &answer {
+        Answer::Bytes(bytes) => bytes.as_slice(),
+        Answer::Shared(bytes) => bytes,
+        Answer::Fault => return Ok(FAULT),
+    };
+    let Ok(length) = i32::try_from(answer.len()) else {
+        return Ok(FAULT);
+    };
+    let at = exports.host_alloc.call(&mut caller, length)?;
+    let memory = exports.memory.data_mut(&mut caller);
+    let placed = at != 0
+        && put(memory, at, answer)
+        && put(memory, answer_pointer, &at.to_le_bytes())
+        && put(memory, answer_length, &length.to_le_bytes());
+    Ok(if placed { ANSWERED } else { FAULT })
+}
+
+/// The bytes of guest memory at an address that the guest gave.
+fn slice(memory: &[u8], at: i32, length: i32) -> Option<&[u8]> {
+    let start = usize::try_from(at.cast_unsigned()).ok()?;
+    let length = usize::try_from(length.cast_unsigned()).ok()?;
+    memory.get(start..start.checked_add(length)?)
+}
+
+/// Writes `bytes` at an address that the guest gave; false if they do not fit there.
+fn put(memory: &mut [u8], at: i32, bytes: &[u8]) -> bool {
+    let target = usize::try_from(at.cast_unsigned())
+        .ok()
+        .and_then(|start| memory.get_mut(start..start.checked_add(bytes.len())?));
+    match target {
+        Some(target) => {
+            target.copy_from_slice(bytes);
+            true
+        }
+        None => false,
+    }
+}
+
+/// Finds the exports that the host needs.
+pub(super) fn attach(store: &mut Store<Guest>, instance: &Instance) -> wasmtime::Result<()> {
+    let missing = || wasmtime::Error::msg("the engine's module has no memory");
+    let exports = Exports {
+        memory: instance.get_memory(&mut *store, "memory").ok_or_else(missing)?,
+        host_alloc: instance.get_typed_func(&mut *store, "host_alloc")?,
+        turn: instance.get_typed_func(&mut *store, "turn")?,
+    };
+    store.data_mut().exports = Some(exports);
+    Ok(())
+}
+
+/// Runs source text in the guest's interpreter. Zero means that nothing was raised.
+pub(super) fn turn(store: &mut Store<Guest>, source: &[u8]) -> wasmtime::Result<i32> {
+    let detached = || wasmtime::Error::msg("the guest is not attached");
+    let exports = store.data().exports.clone().ok_or_else(detached)?;
+    let length = i32::try_from(source.len())?;
+    let at = exports.host_alloc.call(&mut *store, length)?;
+    if at == 0 || !put(exports.memory.data_mut(&mut *store), at, source) {
+        return Err(wasmtime::Error::msg("the guest has no memory for its source"));
+    }
+    exports.turn.call(&mut *store, (at, length))
+}
+
+/// The guest's whole memory.
+pub(super) fn memory_of(store: &Store<Guest>) -> &[u8] {
+    store.data().exports.as_ref().map_or(&[], |exports| exports.memory.data(store))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_outside_of_memory_are_refused() {
+        let mut memory = vec![0; 16];
+        assert_eq!(slice(&memory, 4, 4).map(<[u8]>::len), Some(4));
+        for (at, length) in [(16, 1), (-1, 1), (0, 17), (i32::MAX, i32::MAX), (8, -1), (-1, -1)] {
+            assert_eq!(slice(&memory, at, length), None, "{at} {length}");
+        }
+        assert!(put(&mut memory, 12, &[1; 4]));
+        assert!(!put(&mut memory, 13, &[1; 4]));
+        assert!(!put(&mut memory, -4, &[1; 4]));
+    }
+
+    #[test]
+    fn growth_past_the_ceiling_is_refused_and_remembered() {
+        let mut ceiling = Ceiling::new(&RunLimits::DEFAULT, 65_536);
+        assert!(ceiling.memory_growing(0, 512 << 20, None).unwrap());
+        assert!(!ceiling.refused);
+        assert!(!ceiling.memory_growing(0, (512 << 20) + 1, None).unwrap());
+        assert!(ceiling.refused && ceiling.peak == 512 << 20);
+    }
+}

@@ -1,0 +1,68 @@
+//! The text of the job that the guest's runner reads through the door.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::ids::{BlobId, RunId, SkillName, SkillVersion};
+use crate::job::{BlobMount, Entrypoint, Program, RunSpec, SkillMount};
+use crate::units::ByteCount;
+
+/// The job as the guest sees it: no tenant, no digests, no limits.
+#[derive(Serialize)]
+struct Job<'a> {
+    run_id: &'a RunId,
+    program: &'a Program,
+    entrypoint: Option<&'a str>,
+    args: &'a RawValue,
+    skills: Vec<Skill<'a>>,
+    blobs: Vec<Blob<'a>>,
+    environment: &'a BTreeMap<String, String>,
+    seed: u64,
+}
+
+#[derive(Serialize)]
+struct Skill<'a> {
+    name: &'a SkillName,
+    version: &'a SkillVersion,
+    entrypoint: Option<&'a Entrypoint>,
+}
+
+#[derive(Serialize)]
+struct Blob<'a> {
+    id: &'a BlobId,
+    kind: &'a str,
+    size_bytes: ByteCount,
+}
+
+impl<'a> From<&'a SkillMount> for Skill<'a> {
+    fn from(mount: &'a SkillMount) -> Self {
+        let SkillMount { name, version, entrypoint, .. } = mount;
+        Self { name, version, entrypoint: entrypoint.as_ref() }
+    }
+}
+
+impl<'a> From<&'a BlobMount> for Blob<'a> {
+    fn from(mount: &'a BlobMount) -> Self {
+        Self { id: &mount.id, kind: &mount.kind, size_bytes: mount.size }
+    }
+}
+
+/// The job of `spec`; `seed` is what Python's non-cryptographic generators start from.
+///
+/// # Errors
+///
+/// None that a checked spec can cause: the signature is that of the serialiser.
+pub(super) fn job_text(spec: &RunSpec, seed: u64) -> serde_json::Result<Vec<u8>> {
+    serde_json::to_vec(&Job {
+        run_id: &spec.run_id,
+        program: &spec.program,
+        entrypoint: spec.entrypoint.as_deref(),
+        args: &spec.args,
+        skills: spec.skills.iter().map(Skill::from).collect(),
+        blobs: spec.blobs.iter().map(Blob::from).collect(),
+        environment: &spec.environment,
+        seed,
+    })
+}

@@ -1,0 +1,158 @@
+//! One run, from the order to the outcome.
+
+use std::fmt;
+use std::time::Instant;
+
+use wasmtime::{Store, UpdateDeadline};
+
+use crate::engine::compile::Variant;
+use crate::job::RunSpec;
+use crate::job::limits::RunLimits;
+use crate::job::outcome::{RunFailure, RunOutcome, RunUsage};
+use crate::sandbox::ambient::Ambient;
+use crate::sandbox::capture::Capture;
+use crate::sandbox::deadline::Deadline;
+use crate::sandbox::door::{Door, Ending, Host};
+use crate::sandbox::ending::{crash, failure_of};
+use crate::sandbox::guest::{self, Guest};
+use crate::sandbox::image::LoadedImage;
+use crate::sandbox::job_text::job_text;
+use crate::sandbox::preview1::Wasi;
+use crate::sandbox::vfs::{FileSystem, Mount, timestamp};
+use crate::sandbox::{Sandbox, SandboxError};
+use crate::units::{ByteCount, Fuel};
+
+/// What a run executes: the runner in the image does the rest. Short, since it is compiled by
+/// the guest every time.
+const START: &[u8] = b"import _wardian; _wardian.run()";
+
+/// The end of a run. Dropping it returns the guest's memory to its image.
+pub struct Finished {
+    /// How it ended.
+    pub outcome: RunOutcome,
+    /// JSON text of the returned value, as the guest sent it, if the run completed.
+    pub output: Vec<u8>,
+    /// Kept so that the reset happens after the answer.
+    _store: Store<Guest>,
+}
+
+impl fmt::Debug for Finished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Finished").field("outcome", &self.outcome.end).finish_non_exhaustive()
+    }
+}
+
+pub(super) fn run(
+    sandbox: &Sandbox,
+    spec: &RunSpec,
+    host: Box<dyn Host>,
+) -> Result<Finished, SandboxError> {
+    let started = Instant::now();
+    let variant = if spec.limits.fuel.is_some() { Variant::Metered } else { Variant::Timed };
+    let image = sandbox.image(variant).ok_or(SandboxError::NotAttached)?;
+    if let Some(fault) = image.pool().fault() {
+        return Err(fault.into());
+    }
+    let mut store = prepare(sandbox, image, spec, (host, started))?;
+    let watchdog = sandbox.watchdog.as_ref().ok_or(SandboxError::NotAttached)?;
+    let end = {
+        let _armed = watchdog.arm(image.engine(), started + spec.limits.wall_time);
+        execute(&mut store, image)
+    };
+    Ok(finish(store, image, spec, (end, started)))
+}
+
+/// A store with everything that the run needs.
+fn prepare(
+    sandbox: &Sandbox,
+    image: &LoadedImage,
+    spec: &RunSpec,
+    (host, started): (Box<dyn Host>, Instant),
+) -> Result<Store<Guest>, SandboxError> {
+    let mut mounts = sandbox.library.mounts().to_vec();
+    mounts.extend(sandbox.attachments.mounts(spec)?);
+    let ambient = Ambient::new(sandbox.config.ambient, sandbox.config.clock);
+    let deadline = Deadline::at(started + spec.limits.wall_time);
+    let mut wasi = wasi_for(&spec.limits, &mounts, ambient, deadline)?;
+    wasi.files.restore_descriptors(image.descriptors()).map_err(SandboxError::Descriptors)?;
+    let mut seed = [0; 8];
+    let refused = |cause| SandboxError::System { what: "give random bytes", cause };
+    wasi.ambient.fill(&mut seed).map_err(refused)?;
+    let seed = u64::from_le_bytes(seed);
+    let job = job_text(spec, seed).map_err(|_| SandboxError::NotAttached)?;
+    let door = Door::new(host, &job, &spec.limits);
+    let guest = Guest::new(wasi, door, &spec.limits, image.length());
+
+    let mut store = Store::new(image.engine(), guest);
+    store.limiter(|guest| &mut guest.ceiling);
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(|mut context| {
+        context.data_mut().ensure_may_go_on()?;
+        Ok(UpdateDeadline::Continue(1))
+    });
+    if let Some(Fuel(fuel)) = spec.limits.fuel {
+        store.set_fuel(fuel).map_err(SandboxError::Engine)?;
+    }
+    Ok(store)
+}
+
+/// The files, output, clocks and limits of one run.
+pub(super) fn wasi_for(
+    limits: &RunLimits,
+    mounts: &[Mount],
+    mut ambient: Ambient,
+    deadline: Deadline,
+) -> Result<Wasi, SandboxError> {
+    let now = timestamp(ambient.realtime());
+    let files = FileSystem::for_run(limits, mounts, now)?;
+    Ok(Wasi::new(files, Capture::new(limits.logs), ambient, deadline))
+}
+
+fn execute(store: &mut Store<Guest>, image: &LoadedImage) -> wasmtime::Result<i32> {
+    let instance = image.template().instantiate(&mut *store)?;
+    guest::attach(store, &instance)?;
+    guest::turn(store, START)
+}
+
+fn finish(
+    mut store: Store<Guest>,
+    image: &LoadedImage,
+    spec: &RunSpec,
+    (end, started): (wasmtime::Result<i32>, Instant),
+) -> Finished {
+    let wall_time = started.elapsed();
+    let fuel = spec
+        .limits
+        .fuel
+        .map(|Fuel(budget)| Fuel(budget.saturating_sub(store.get_fuel().unwrap_or(0))));
+    let guest = store.data_mut();
+    let refused = guest.ceiling.refused;
+    let (ending, host_calls) = guest.door.take_ending();
+    let (end, output) = match (end, ending) {
+        (Ok(0), Some(Ending::Returned(output))) => (Ok(()), output),
+        (Ok(0), Some(Ending::Raised(raised))) => {
+            (Err(raised.into_failure(&spec.limits, refused)), Vec::new())
+        }
+        (Ok(_), _) => (Err(silent_end(refused, spec)), Vec::new()),
+        (Err(error), _) => (Err(failure_of(&error, &spec.limits, refused)), Vec::new()),
+    };
+    let peak = guest.ceiling.peak.max(image.length());
+    let usage = RunUsage { wall_time, fuel, memory_peak: ByteCount::from(peak), host_calls };
+    let outcome = RunOutcome {
+        end,
+        logs: std::mem::replace(&mut guest.wasi.capture, Capture::new(ByteCount::default()))
+            .into_logs(),
+        usage,
+    };
+    Finished { outcome, output, _store: store }
+}
+
+/// The runner came to an end without a word: the program took it apart, or memory ran out where
+/// nobody could say so.
+fn silent_end(refused_memory: bool, spec: &RunSpec) -> RunFailure {
+    if refused_memory {
+        RunFailure::MemoryLimit { limit: spec.limits.memory }
+    } else {
+        crash("the program ended without a result")
+    }
+}

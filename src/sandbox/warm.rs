@@ -1,0 +1,143 @@
+//! Brings an interpreter to the state that an image keeps.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use wasmtime::Store;
+
+use crate::clock::Clock;
+use crate::ids::BlobId;
+use crate::job::limits::RunLimits;
+use crate::job::message::Refusal;
+use crate::sandbox::ambient::{Ambient, AmbientMode};
+use crate::sandbox::capture::Capture;
+use crate::sandbox::deadline::Deadline;
+use crate::sandbox::door::{Door, Host};
+use crate::sandbox::guest::{self, Guest};
+use crate::sandbox::image::{ImageSpec, LoadedImage};
+use crate::sandbox::library::Library;
+use crate::sandbox::memory::DirtyPages;
+use crate::sandbox::preview1::StringTable;
+use crate::sandbox::run::wasi_for;
+use crate::sandbox::vfs::ImageDescriptors;
+use crate::sandbox::{SandboxConfig, SandboxError};
+use crate::units::ByteCount;
+
+/// Everything that decides an image.
+#[derive(Debug)]
+pub struct WarmUp<'a> {
+    /// The code, and the memory to start from.
+    pub start: ImageSpec,
+    /// The interpreter's files.
+    pub library: Library,
+    /// Environment variables of the interpreter's start, such as `PYTHONHASHSEED`.
+    pub environment: &'a [(&'a str, &'a str)],
+    /// Python to execute, one after another.
+    pub sources: &'a [String],
+    /// Ceilings on the warm-up.
+    pub limits: RunLimits,
+    /// Where time and randomness come from.
+    pub ambient: AmbientMode,
+}
+
+/// An interpreter that stands still, ready to be written down.
+pub struct Warmed {
+    store: Store<Guest>,
+    descriptors: ImageDescriptors,
+}
+
+impl Warmed {
+    /// The memory, a multiple of a wasm page.
+    #[must_use]
+    pub fn memory(&self) -> &[u8] {
+        guest::memory_of(&self.store)
+    }
+
+    /// The files that are open.
+    #[must_use]
+    pub const fn descriptors(&self) -> &ImageDescriptors {
+        &self.descriptors
+    }
+}
+
+impl fmt::Debug for Warmed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Warmed").finish_non_exhaustive()
+    }
+}
+
+/// Starts the interpreter on a cold image and executes the sources.
+///
+/// # Errors
+///
+/// The interpreter does not start, a source raises, or a file stays open that no run could have.
+pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
+    let WarmUp { start, library, environment, sources, limits, ambient } = order;
+    let nul = |_| SandboxError::WarmUp { reason: "a variable has a zero byte".to_owned() };
+    let dirty = Arc::new(DirtyPages::Unknown);
+    let image = LoadedImage::load(start, &SandboxConfig::default(), &dirty)?;
+    // The interpreter must not remember a time that lies in a run's future.
+    let ambient = Ambient::new(ambient, Clock::System).with_monotonic_start(Duration::ZERO);
+    let mut wasi = wasi_for(&limits, library.mounts(), ambient, Deadline::after(limits.wall_time))?;
+    let variables = environment.iter().map(|(name, value)| format!("{name}={value}"));
+    wasi.environment = StringTable::new(variables).map_err(nul)?;
+    wasi.arguments = StringTable::new(["python"]).map_err(nul)?;
+    let door = Door::new(Box::new(Nobody), b"{}", &limits);
+
+    let mut store = Store::new(image.engine(), Guest::new(wasi, door, &limits, image.length()));
+    store.limiter(|guest| &mut guest.ceiling);
+    store.set_epoch_deadline(u64::MAX / 2);
+    let instance = image.template().instantiate(&mut store).map_err(SandboxError::Engine)?;
+    guest::attach(&mut store, &instance).map_err(SandboxError::Engine)?;
+    for export in ["_initialize", "wizer.initialize"] {
+        call(&mut store, &instance, export)?;
+    }
+    for source in sources {
+        let end = guest::turn(&mut store, source.as_bytes());
+        ensure_quiet(&mut store, end)?;
+    }
+    for export in ["reset_preopens", "clear_unused_stack"] {
+        call(&mut store, &instance, export)?;
+    }
+    let carried = store.data_mut().wasi.files.image_descriptors();
+    let descriptors = carried.map_err(|open| SandboxError::WarmUp { reason: open.to_string() })?;
+    Ok(Warmed { store, descriptors })
+}
+
+fn call(
+    store: &mut Store<Guest>,
+    instance: &wasmtime::Instance,
+    export: &str,
+) -> Result<(), SandboxError> {
+    let end = instance
+        .get_typed_func::<(), ()>(&mut *store, export)
+        .and_then(|function| function.call(&mut *store, ()));
+    ensure_quiet(store, end.map(|()| 0))
+}
+
+/// An image is only made of an interpreter that had nothing to complain about.
+fn ensure_quiet(store: &mut Store<Guest>, end: wasmtime::Result<i32>) -> Result<(), SandboxError> {
+    let capture = &mut store.data_mut().wasi.capture;
+    let said = std::mem::replace(capture, Capture::new(ByteCount::mebibytes(1))).into_logs();
+    let said: String = said.chunks.into_iter().map(|chunk| chunk.text).collect();
+    match end {
+        Ok(0) => Ok(()),
+        Ok(_) => Err(SandboxError::WarmUp { reason: said }),
+        Err(error) => Err(SandboxError::WarmUp { reason: format!("{said}{error}") }),
+    }
+}
+
+/// There is nobody behind the door while an image is made.
+struct Nobody;
+
+impl Host for Nobody {
+    fn write_blob(&mut self, _kind: &str, _content: &[u8]) -> Result<BlobId, Refusal> {
+        let message = "an image cannot write blobs".to_owned();
+        Err(Refusal { error_type: "PolicyDenied".to_owned(), message })
+    }
+
+    fn is_cancelled(&mut self) -> bool {
+        false
+    }
+}
