@@ -161,8 +161,7 @@ _lines_of: dict[str, Any] = linecache.cache
 
 def _cut(text: str, limit: int) -> str:
     """Returns at most `limit` bytes of `text`."""
-    text = text[:limit]
-    encoded = text.encode("utf-8", "replace")
+    encoded = text[: limit + 1].encode("utf-8", "replace")
     if len(encoded) <= limit:
         return text
     return encoded[: limit - 3].decode("utf-8", "ignore") + "…"

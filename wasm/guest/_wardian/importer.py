@@ -54,12 +54,15 @@ def mount(skills: Sequence[dict[str, Any]]) -> None:
 
 
 def install() -> None:
-    """Makes the package `skills`, and puts the finder behind Python's own."""
+    """Makes the package `skills`, and puts the finder before Python's own.
+
+    Python's would find the files of skills, too, but load them as modules like any other.
+    """
     package = ModuleType(ROOT, "The skills that are mounted in this run.")
     package.__path__ = []
     package.__spec__ = ModuleSpec(ROOT, None, is_package=True)
     _modules[ROOT] = package
-    sys.meta_path.append(SkillFinder())
+    sys.meta_path.insert(0, SkillFinder())
 
 
 def import_skill(name: str) -> ModuleType:
@@ -208,10 +211,29 @@ def _not_mounted(full_name: str) -> ModuleNotFoundError:
     )
 
 
+class _SkillModule(ModuleType):
+    """A module whose own names survive the import of what lies below it.
+
+    Python makes every submodule an attribute of its package, and with it a global name there: a
+    function `report` of the skill `acme.sales` would be lost to the file `report.py` beside it,
+    or to the skill `acme.sales.report`.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in self.__dict__ and isinstance(value, ModuleType):
+            if getattr(value, "__name__", None) == f"{self.__name__}.{name}":
+                return
+        super().__setattr__(name, value)
+
+
 class SkillLoader(SourceFileLoader):
     """Loads one file of a skill. What it inherits serves `inspect` and `importlib.resources`."""
 
     skill: _Skill
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Makes the empty module."""
+        return _SkillModule(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
         """Runs the file's code as `module`, with the skill's own `__import__`."""
@@ -278,14 +300,6 @@ class _SiblingImport:
     def _import_sibling(
         self, sibling: str, below: str, fromlist: Sequence[str] | None
     ) -> ModuleType:
-        entry = _modules.get(self.skill.full_name)
-        attributes = {} if entry is None else entry.__dict__
-        short = sibling.rpartition(".")[2]
-        was_there, before = short in attributes, attributes.get(short)
         wanted = f"{sibling}.{below}" if below else sibling
         module = _import(wanted, None, None, fromlist or ("__name__",), 0)
-        if was_there:
-            # Python makes a submodule an attribute of its package. A function of the entrypoint
-            # that is called like a file beside it must not be lost to that.
-            attributes[short] = before
         return module if fromlist else _modules[sibling]

@@ -120,11 +120,12 @@ def _finish() -> None:
             _run_exit_handlers()
     except BaseException:
         pass
-    for stream in (sys.stdout, sys.stderr, *_streams):
+    for stream in (getattr(sys, "stdout", None), getattr(sys, "stderr", None), *_streams):
         try:
-            stream.flush()
+            stream.flush()  # type: ignore[union-attr]
         except BaseException:
             pass
+    sys.stdout, sys.stderr = _streams  # the interpreter flushes these once more
 
 
 def _send(report: bytes) -> None:

@@ -41,7 +41,10 @@ def error(message: object, /, *args: Any, **fields: Any) -> None:
 
 
 def _log(level: int, message: object, args: tuple[Any, ...], fields: dict[str, Any]) -> None:
-    text = _text(message, args, fields)
+    try:
+        text = _text(message, args, fields)
+    except Exception as problem:
+        text = f"(this message cannot be printed: {type(problem).__name__})"
     try:
         _stdout.flush()  # what was printed before comes before
     except (OSError, ValueError):
@@ -55,8 +58,9 @@ def _log(level: int, message: object, args: tuple[Any, ...], fields: dict[str, A
 def _text(message: object, args: tuple[Any, ...], fields: dict[str, Any]) -> str:
     text = str(message)
     if args:
+        named = len(args) == 1 and isinstance(args[0], dict) and args[0]
         try:
-            text %= args
+            text %= named or args
         except (TypeError, ValueError, KeyError):
             text = f"{text} {args!r}"
     for name, value in fields.items():

@@ -53,6 +53,17 @@ if "_wardian" not in sys.modules:
 import _wardian  # noqa: E402
 from _wardian import importer, places, runner  # noqa: E402
 
+
+class Stream(io.StringIO):
+    """A stream whose text can be read after the program has closed it."""
+
+    text = ""
+
+    def write(self, text: str) -> int:
+        self.text += text
+        return super().write(text)
+
+
 LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -183,10 +194,10 @@ class Sandbox(unittest.TestCase):
             **fields,
         }
         self.ends = []
-        out, err = io.StringIO(), io.StringIO()
+        out, err = Stream(), Stream()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             _wardian.run()
-        self.printed, self.complained = out.getvalue(), err.getvalue()
+        self.printed, self.complained = out.text, err.text
         self.assertEqual(len(self.ends), 1, f"exactly one end is reported, not {self.ends}")
         return self.ends[0]
 

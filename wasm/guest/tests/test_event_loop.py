@@ -1,0 +1,102 @@
+"""asyncio in the sandbox: no sockets, no threads, no signals."""
+
+from __future__ import annotations
+
+from tests.support import Sandbox
+
+
+class Loop(Sandbox):
+    def test_tasks_timers_queues_and_locks_work(self):
+        source = (
+            "import asyncio\n"
+            "async def produce(queue):\n"
+            "    for i in range(3):\n"
+            "        await asyncio.sleep(0.001)\n"
+            "        await queue.put(i)\n"
+            "    await queue.put(None)\n"
+            "async def consume(queue):\n"
+            "    got = []\n"
+            "    while (item := await queue.get()) is not None: got.append(item)\n"
+            "    return got\n"
+            "async def main(args):\n"
+            "    queue, lock = asyncio.Queue(1), asyncio.Lock()\n"
+            "    async with lock, asyncio.timeout(5):\n"
+            "        _, got = await asyncio.gather(produce(queue), consume(queue))\n"
+            "    try:\n"
+            "        await asyncio.wait_for(asyncio.Event().wait(), 0.001)\n"
+            "    except TimeoutError:\n"
+            "        got.append('timeout')\n"
+            "    async with asyncio.TaskGroup() as group:\n"
+            "        task = group.create_task(asyncio.sleep(0, 'grouped'))\n"
+            "    return [*got, task.result()]\n"
+        )
+        self.assertEqual(self.returns(source), [0, 1, 2, "timeout", "grouped"])
+
+    def test_every_way_to_get_a_loop_gets_this_one(self):
+        for start in [
+            "asyncio.run(work())",
+            "asyncio.Runner().run(work())",
+            "asyncio.new_event_loop().run_until_complete(work())",
+            "asyncio.SelectorEventLoop().run_until_complete(work())",
+            "asyncio.get_event_loop().run_until_complete(work())",
+        ]:
+            source = (
+                "import asyncio\n"
+                "async def work():\n"
+                "    await asyncio.sleep(0)\n"
+                "    return type(asyncio.get_running_loop()).__name__\n"
+                f"def main(): return {start}\n"
+            )
+            with self.subTest(start):
+                from _wardian import event_loop
+
+                event_loop.install()
+                self.assertEqual(self.returns(source), "SandboxEventLoop")
+
+    def test_blocking_calls_run_in_place(self):
+        source = (
+            "import asyncio, concurrent.futures\n"
+            "def fail(): raise KeyError('x')\n"
+            "async def main(args):\n"
+            "    pool = concurrent.futures.ThreadPoolExecutor()\n"
+            "    loop = asyncio.get_running_loop()\n"
+            "    got = [await asyncio.to_thread(max, 1, 2),\n"
+            "           await loop.run_in_executor(None, len, 'abc'),\n"
+            "           await loop.run_in_executor(pool, len, 'abcd')]\n"
+            "    try:\n"
+            "        await asyncio.to_thread(fail)\n"
+            "    except KeyError:\n"
+            "        got.append('failed')\n"
+            "    task = asyncio.create_task(asyncio.to_thread(fail))\n"
+            "    await asyncio.sleep(0)\n"
+            "    task.cancel()\n"
+            "    return got\n"
+        )
+        self.assertEqual(self.returns(source), [2, 3, 4, "failed"])
+
+    def test_waiting_for_nothing_is_told_at_once(self):
+        report = self.fails("import asyncio\nasync def main(args): await asyncio.Event().wait()")
+        self.assertEqual(report["type"], "RuntimeError")
+        self.assertIn("this program waits for ever", report["message"])
+
+    def test_what_needs_sockets_says_so(self):
+        report = self.fails(
+            "import asyncio\nasync def main(args): await asyncio.create_subprocess_exec('true')\n"
+        )
+        self.assertEqual(report["type"], "NotImplementedError")
+
+    def test_an_exception_of_a_task_is_the_program_s(self):
+        report = self.fails(
+            "import asyncio\n"
+            "async def fail(): raise ValueError('task')\n"
+            "async def main(args): await asyncio.gather(fail(), asyncio.sleep(10))\n"
+        )
+        self.assertEqual((report["type"], report["message"]), ("ValueError", "task"))
+
+    def test_sys_exit_in_a_task_is_reported(self):
+        report = self.fails(
+            "import asyncio, sys\n"
+            "async def leave(): sys.exit(3)\n"
+            "async def main(args): await asyncio.create_task(leave())\n"
+        )
+        self.assertEqual(report["type"], "SystemExit")
