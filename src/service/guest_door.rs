@@ -1,0 +1,71 @@
+//! What a guest gets when it asks for something: blobs of its own tenant, and nothing else.
+
+use std::sync::Arc;
+
+use tokio::task::spawn_blocking;
+use tracing::error;
+
+use crate::blobs::{BlobError, BlobKind, BlobStore};
+use crate::dispatch::{Door, Received};
+use crate::error::{CauseChain, ErrorKind};
+use crate::ids::{BlobId, TenantId};
+use crate::job::message::Refusal;
+
+/// The gateway's end of the door of one run.
+#[derive(Debug)]
+pub(super) struct GuestDoor {
+    blobs: Arc<BlobStore>,
+    tenant: TenantId,
+    written: Vec<BlobId>,
+}
+
+impl GuestDoor {
+    pub(super) fn new(blobs: Arc<BlobStore>, tenant: TenantId) -> Self {
+        Self { blobs, tenant, written: Vec::new() }
+    }
+
+    /// The blobs that were written, in order, each once.
+    pub(super) fn into_written(self) -> Vec<BlobId> {
+        self.written
+    }
+}
+
+impl Door for GuestDoor {
+    async fn write_blob(&mut self, kind: &str, content: Received) -> Result<BlobId, Refusal> {
+        let kind = BlobKind::parse(kind).map_err(|error| refusal("ValueError", &error))?;
+        let (blobs, tenant) = (Arc::clone(&self.blobs), self.tenant.clone());
+        let mut content = content;
+        let stored = spawn_blocking(move || {
+            let size = content.size();
+            blobs.put_from(&tenant, &kind, size, &mut content)
+        });
+        let blob = match stored.await {
+            Ok(Ok(blob)) => blob,
+            Ok(Err(error)) => return Err(not_stored(&error)),
+            Err(_) => return Err(unavailable()),
+        };
+        if !self.written.contains(&blob.id) {
+            self.written.push(blob.id.clone());
+        }
+        Ok(blob.id)
+    }
+}
+
+fn not_stored(error: &BlobError) -> Refusal {
+    match error.kind() {
+        ErrorKind::QuotaExceeded | ErrorKind::TooLarge => refusal("QuotaExceeded", error),
+        ErrorKind::InvalidParams => refusal("ValueError", error),
+        _ => {
+            error!("a guest's blob was not stored: {}", CauseChain(error));
+            unavailable()
+        }
+    }
+}
+
+fn refusal(error_type: &str, error: &impl ToString) -> Refusal {
+    Refusal { error_type: error_type.to_owned(), message: error.to_string() }
+}
+
+fn unavailable() -> Refusal {
+    refusal("OSError", &"the blob could not be stored")
+}

@@ -1,0 +1,117 @@
+//! From the limits that a call asks for to the limits that a run gets.
+
+use std::time::Duration;
+
+use crate::job::limits::RunLimits;
+use crate::protocol::check::ParamsError;
+use crate::protocol::execution::RequestedLimits;
+use crate::units::{ByteCount, Fuel};
+
+/// What an operator allows.
+#[derive(Debug, Clone, Copy)]
+pub struct LimitPolicy {
+    /// What a run gets that asks for nothing.
+    pub default: RunLimits,
+    /// The most that a run can ask for.
+    pub cap: RunLimits,
+    /// The least memory that a guest can live in: the size of the base image.
+    pub least_memory: ByteCount,
+}
+
+/// Fuel that the interpreter needs before the program's first line: with less there is no run.
+pub const LEAST_FUEL: u64 = 1_000_000;
+
+/// A workspace that holds less than one small file helps nobody.
+const LEAST_WORKSPACE: u64 = 4_096;
+
+impl LimitPolicy {
+    /// The limits of a run that asks for `requested`.
+    ///
+    /// # Errors
+    ///
+    /// A limit above the operator's, or too small to start with.
+    pub(super) fn resolve(&self, requested: &RequestedLimits) -> Result<RunLimits, ParamsError> {
+        let RequestedLimits { timeout_ms, fuel, memory_bytes, workspace_bytes, host_calls } =
+            *requested;
+        let mut limits = self.default.tightened_by(self.cap);
+        let cap = &self.cap;
+        let longest = u64::try_from(cap.wall_time.as_millis()).unwrap_or(u64::MAX);
+        if let Some(asked) = within("limits.timeout_ms", timeout_ms, 1, longest)? {
+            limits.wall_time = Duration::from_millis(asked);
+        }
+        let most = cap.fuel.map_or(u64::MAX, |Fuel(most)| most);
+        if let Some(asked) = within("limits.fuel", fuel, LEAST_FUEL, most)? {
+            limits.fuel = Some(Fuel(asked));
+        }
+        let least = self.least_memory.as_u64();
+        if let Some(asked) = within("limits.memory_bytes", memory_bytes, least, cap.memory.as_u64())? {
+            limits.memory = ByteCount::bytes(asked);
+        }
+        let most = cap.workspace.as_u64();
+        if let Some(asked) =
+            within("limits.workspace_bytes", workspace_bytes, LEAST_WORKSPACE, most)?
+        {
+            limits.workspace = ByteCount::bytes(asked);
+        }
+        if let Some(asked) = within("limits.host_calls", host_calls, 1, cap.host_calls.into())? {
+            limits.host_calls = u32::try_from(asked).unwrap_or(u32::MAX);
+        }
+        Ok(limits)
+    }
+}
+
+fn within(
+    parameter: &str,
+    asked: Option<u64>,
+    least: u64,
+    most: u64,
+) -> Result<Option<u64>, ParamsError> {
+    match asked {
+        Some(value) if value < least || value > most => {
+            let expected = format!("an integer between {least} and {most}");
+            Err(ParamsError::wrong(parameter, expected, value.to_string()))
+        }
+        other => Ok(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLICY: LimitPolicy = LimitPolicy {
+        default: RunLimits::DEFAULT,
+        cap: RunLimits::DEFAULT_CAP,
+        least_memory: ByteCount::mebibytes(128),
+    };
+
+    fn asked(change: impl FnOnce(&mut RequestedLimits)) -> Result<RunLimits, String> {
+        let mut requested = RequestedLimits::default();
+        change(&mut requested);
+        POLICY.resolve(&requested).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_run_that_asks_for_nothing_gets_the_defaults() {
+        assert_eq!(asked(|_| ()), Ok(RunLimits::DEFAULT));
+    }
+
+    #[test]
+    fn a_request_can_ask_for_more_than_the_default_up_to_the_cap() {
+        let limits = asked(|limits| limits.timeout_ms = Some(300_000)).unwrap();
+        assert_eq!(limits.wall_time, Duration::from_secs(300));
+    }
+
+    #[test]
+    fn a_limit_above_the_cap_or_too_small_to_start_is_refused() {
+        assert_eq!(
+            asked(|limits| limits.timeout_ms = Some(300_001)).unwrap_err(),
+            "parameter `limits.timeout_ms` must be an integer between 1 and 300000, got 300001"
+        );
+        assert!(asked(|limits| limits.fuel = Some(1)).is_err());
+        assert!(asked(|limits| limits.memory_bytes = Some(1 << 20)).is_err());
+        assert!(asked(|limits| limits.memory_bytes = Some(u64::MAX)).is_err());
+        assert!(asked(|limits| limits.workspace_bytes = Some(10)).is_err());
+        assert!(asked(|limits| limits.host_calls = Some(10_001)).is_err());
+    }
+}
