@@ -2,7 +2,9 @@
 
 use crate::sandbox::vfs::errno::Errno;
 use crate::sandbox::vfs::node::{FileKind, Folder, NodeIndex, NodeKind, Place, Region, Timestamp};
-use crate::sandbox::vfs::path::{Last, LastLink, MAX_DEPTH, Names, ROOT, Walked, check_path};
+use crate::sandbox::vfs::path::{
+    Last, LastLink, MAX_DEPTH, Names, Purpose, ROOT, Walked, check_path,
+};
 use crate::sandbox::vfs::{At, FileSystem};
 
 impl FileSystem {
@@ -136,7 +138,7 @@ impl FileSystem {
     /// Finds where a name is or could be, without following it.
     pub(crate) fn walk_name<'p>(&self, at: At<'p>) -> Result<Walked<'p>, Errno> {
         let start = self.descriptors.folder(at.folder)?.place;
-        self.names.walk(start, at.path, LastLink::KeepName)
+        self.names.walk(start, at.path, Purpose::Name)
     }
 
     /// Adds a node under a new name, charging the quota for the entry.

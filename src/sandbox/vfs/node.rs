@@ -12,9 +12,10 @@ use crate::sandbox::vfs::storage::Storage;
 /// Nanoseconds since the Unix epoch, as the guest's clock counts them.
 pub type Timestamp = u64;
 
-/// When anything outside of the workspace was last changed, as far as guests can see: the start
-/// of 1980, the earliest time that zip files know. One constant, so that no run can learn when a
-/// skill was installed or a blob written.
+/// When anything outside of the workspace was last changed, as far as guests can see.
+///
+/// The start of 1980, the earliest time that zip files know. One constant, so that no run can
+/// learn when a skill was installed or a blob written.
 pub const MOUNT_TIME: Timestamp = 315_532_800 * 1_000_000_000;
 
 /// Index of one of the run's own nodes.

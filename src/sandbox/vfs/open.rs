@@ -6,7 +6,7 @@ use crate::sandbox::vfs::content::Content;
 use crate::sandbox::vfs::descriptor::{Access, Descriptor, Fd, OpenFile, OpenFolder, Source};
 use crate::sandbox::vfs::errno::Errno;
 use crate::sandbox::vfs::node::{FileKind, NodeKind, Place, Timestamp};
-use crate::sandbox::vfs::path::{Last, LastLink};
+use crate::sandbox::vfs::path::{Last, LastLink, Purpose};
 use crate::sandbox::vfs::storage::Storage;
 use crate::sandbox::vfs::{At, FileSystem};
 
@@ -95,13 +95,13 @@ impl FileSystem {
     ///
     /// `EBADF`.
     pub fn close(&mut self, fd: Fd) -> Result<(), Errno> {
-        let used = match self.descriptors.remove(fd)? {
-            Descriptor::Folder(OpenFolder { place: Place::Own(index), .. })
-            | Descriptor::File(OpenFile {
-                source: Source::Workspace(index) | Source::Mounted(_, Place::Own(index)),
-                ..
-            }) => index,
-            _ => return Ok(()),
+        let (Descriptor::Folder(OpenFolder { place: Place::Own(used), .. })
+        | Descriptor::File(OpenFile {
+            source: Source::Workspace(used) | Source::Mounted(_, Place::Own(used)),
+            ..
+        })) = self.descriptors.remove(fd)?
+        else {
+            return Ok(());
         };
         let (nodes, quota) = self.nodes_and_quota();
         nodes.drop_open(used, quota);
@@ -136,26 +136,22 @@ impl FileSystem {
             return Err(Errno::Invalid);
         }
         let start = self.descriptors.folder(at.folder)?.place;
-        let mut walked = self.names.walk(start, at.path, LastLink::KeepName)?;
-        let is_name = matches!(walked.last, Last::Name(_));
-        if is_name && walked.wants_folder {
+        let purpose = match how.last_link {
+            LastLink::Follow if !how.exclusive => Purpose::Create,
+            _ => Purpose::Name,
+        };
+        let walked = self.names.walk(start, at.path, purpose)?;
+        if walked.wants_folder && matches!(walked.last, Last::Name(_)) {
             return Err(Errno::IsFolder);
         }
-        match walked.found {
-            Some(_) if how.exclusive => return Err(Errno::Exists),
-            Some(place) if self.names.kind(place)? == FileKind::Link => {
-                walked = self.names.walk(start, at.path, how.last_link)?;
-            }
-            _ => {}
+        if walked.found.is_some() && how.exclusive {
+            return Err(Errno::Exists);
         }
         if let Some(place) = walked.found {
             return match self.names.kind(place)? {
                 FileKind::Folder => Err(Errno::IsFolder),
                 _ => Ok(place),
             };
-        }
-        if walked.wants_folder {
-            return Err(Errno::IsFolder);
         }
         let Last::Name(name) = &walked.last else { return Err(Errno::NotFound) };
         let file = NodeKind::File(Storage::default());

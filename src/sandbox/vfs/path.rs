@@ -52,8 +52,28 @@ pub enum LastLink {
     Follow,
     /// Stop at the link, unless a slash comes after it.
     Keep,
-    /// Stop at the link in any case: for calls that make or remove the name itself.
-    KeepName,
+}
+
+/// What a path is walked for, which decides how its last name is treated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To find what exists; what a slash comes after must be a folder.
+    Find(LastLink),
+    /// To make or remove the name itself: a link is never followed.
+    Name,
+    /// To make a file where the path leads: a link is followed unless a slash comes after it.
+    Create,
+}
+
+impl Purpose {
+    const fn follows(self, has_slash: bool) -> bool {
+        match self {
+            Self::Find(LastLink::Follow) => true,
+            Self::Find(LastLink::Keep) => has_slash,
+            Self::Name => false,
+            Self::Create => !has_slash,
+        }
+    }
 }
 
 /// The last segment of a path.
@@ -105,26 +125,56 @@ enum Step<'p> {
     },
 }
 
+/// What the first name of a path asks for.
+#[derive(Clone, Copy)]
+struct Segment<'p> {
+    name: &'p str,
+    /// What comes after the slash behind it, if there is one.
+    later: Option<&'p str>,
+}
+
+impl<'p> Segment<'p> {
+    /// The first segment of a path that does not start with a slash.
+    fn first_of(path: &'p str) -> Self {
+        match path.split_once('/') {
+            None => Self { name: path, later: None },
+            Some((name, later)) => Self { name, later: Some(later.trim_start_matches('/')) },
+        }
+    }
+
+    fn is_last(self) -> bool {
+        self.later.is_none_or(str::is_empty)
+    }
+}
+
+/// Where one name led.
+enum Entered {
+    Folder(Place),
+    Link(NodeIndex),
+    /// It was the last name.
+    Last(Option<Place>),
+}
+
 impl Names {
     /// Finds where `path` leads from the folder `start`.
     pub(crate) fn walk<'p>(
         &self,
         start: Place,
         path: &'p str,
-        last_link: LastLink,
+        purpose: Purpose,
     ) -> Result<Walked<'p>, Errno> {
         check_path(path)?;
-        let mut step = match self.walk_to_link(start, path, last_link)? {
+        let mut step = match self.walk_to_link(start, path, purpose)? {
             Step::Done(walked) => return Ok(walked),
             Step::Link { folder, link, rest } => (folder, self.expand(link, rest)?),
         };
         for _ in 1..MAX_LINKS {
-            step = match self.walk_to_link(step.0, &step.1, last_link)? {
+            step = match self.walk_to_link(step.0, &step.1, purpose)? {
                 Step::Done(walked) => return Ok(walked.into_owned()),
                 Step::Link { folder, link, rest } => (folder, self.expand(link, rest)?),
             };
         }
-        match self.walk_to_link(step.0, &step.1, last_link)? {
+        match self.walk_to_link(step.0, &step.1, purpose)? {
             Step::Done(walked) => Ok(walked.into_owned()),
             Step::Link { .. } => Err(Errno::LinkLoop),
         }
@@ -137,51 +187,73 @@ impl Names {
         path: &str,
         last_link: LastLink,
     ) -> Result<Place, Errno> {
-        self.walk(start, path, last_link)?.found.ok_or(Errno::NotFound)
+        self.walk(start, path, Purpose::Find(last_link))?.found.ok_or(Errno::NotFound)
     }
 
     fn walk_to_link<'p>(
         &self,
         start: Place,
         path: &'p str,
-        last_link: LastLink,
+        purpose: Purpose,
     ) -> Result<Step<'p>, Errno> {
         let (mut folder, mut rest) = self.beginning(start, path);
         let done = |folder, last, found, wants_folder| {
             Ok(Step::Done(Walked { folder, last, found, wants_folder }))
         };
         loop {
-            let (name, later) = rest.split_once('/').map_or((rest, None), |(n, l)| (n, Some(l)));
-            let later = later.map(|later| later.trim_start_matches('/'));
-            let is_last = later.is_none_or(str::is_empty);
-            match name {
+            let segment = Segment::first_of(rest);
+            match segment.name {
                 "" => return done(folder, Last::Root, Some(folder), true),
-                "." if is_last => return done(folder, Last::Dot, Some(folder), true),
+                "." if segment.is_last() => return done(folder, Last::Dot, Some(folder), true),
                 "." => {}
                 ".." => {
                     folder = self.parent(folder)?;
-                    if is_last {
+                    if segment.is_last() {
                         return done(folder, Last::DotDot, Some(folder), true);
                     }
                 }
-                _ => {
-                    let found = self.child(folder, name)?;
-                    let has_slash = later.is_some();
-                    if let Some(link) = self.link_to_follow(found, is_last, has_slash, last_link) {
-                        return Ok(Step::Link { folder, link, rest: later });
+                name => match self.enter(folder, segment, purpose)? {
+                    Entered::Folder(next) => folder = next,
+                    Entered::Link(link) => {
+                        return Ok(Step::Link { folder, link, rest: segment.later });
                     }
-                    if is_last {
-                        if has_slash && last_link != LastLink::KeepName {
-                            self.ensure_folder(found)?;
-                        }
-                        return done(folder, Last::Name(name.into()), found, has_slash);
+                    Entered::Last(found) => {
+                        let last = Last::Name(name.into());
+                        return done(folder, last, found, segment.later.is_some());
                     }
-                    self.ensure_folder(Some(found.ok_or(Errno::NotFound)?))?;
-                    folder = found.unwrap_or(folder);
-                }
+                },
             }
-            rest = later.unwrap_or_default();
+            rest = segment.later.unwrap_or_default();
         }
+    }
+
+    /// Takes the step that a name asks for.
+    fn enter(
+        &self,
+        folder: Place,
+        segment: Segment<'_>,
+        purpose: Purpose,
+    ) -> Result<Entered, Errno> {
+        let found = self.child(folder, segment.name)?;
+        let has_slash = segment.later.is_some();
+        let follows = !segment.is_last() || purpose.follows(has_slash);
+        if let Some(Place::Own(link)) = found
+            && follows
+            && self.kind(Place::Own(link))? == FileKind::Link
+        {
+            return Ok(Entered::Link(link));
+        }
+        let wants_folder = has_slash && matches!(purpose, Purpose::Find(_));
+        if let Some(place) = found
+            && (wants_folder || !segment.is_last())
+            && self.kind(place)? != FileKind::Folder
+        {
+            return Err(Errno::NotFolder);
+        }
+        if segment.is_last() {
+            return Ok(Entered::Last(found));
+        }
+        found.map(Entered::Folder).ok_or(Errno::NotFound)
     }
 
     /// Where a path starts, and what of it is left to walk.
@@ -199,38 +271,12 @@ impl Names {
         (place, rest.trim_start_matches('/'))
     }
 
-    /// The link at `found`, if the walk has to go on to its target.
-    fn link_to_follow(
-        &self,
-        found: Option<Place>,
-        is_last: bool,
-        has_slash: bool,
-        last_link: LastLink,
-    ) -> Option<NodeIndex> {
-        let Some(Place::Own(index)) = found else { return None };
-        let goes_on = !is_last
-            || match last_link {
-                LastLink::Follow => true,
-                LastLink::Keep => has_slash,
-                LastLink::KeepName => false,
-            };
-        let is_link = goes_on && self.kind(Place::Own(index)) == Ok(FileKind::Link);
-        is_link.then_some(index)
-    }
-
     /// The path that a link and what comes after it stand for.
     fn expand(&self, link: NodeIndex, rest: Option<&str>) -> Result<String, Errno> {
         let NodeKind::Link(target) = &self.nodes.find(link)?.kind else {
             return Err(Errno::InputOutput);
         };
         Ok(rest.map_or_else(|| target.to_string(), |rest| format!("{target}/{rest}")))
-    }
-
-    fn ensure_folder(&self, found: Option<Place>) -> Result<(), Errno> {
-        match found {
-            Some(place) if self.kind(place)? != FileKind::Folder => Err(Errno::NotFolder),
-            _ => Ok(()),
-        }
     }
 
     /// The entry of that name in a folder.

@@ -109,7 +109,7 @@ impl Names {
         }
         if is_folder && moving.old_folder != moving.new_folder {
             let above = self.depth(Place::Own(moving.new_folder))?;
-            if above.saturating_add(self.height(moving.node)?) > MAX_DEPTH {
+            if above.saturating_add(self.height(moving.node)) > MAX_DEPTH {
                 return Err(Errno::NameTooLong);
             }
         }
@@ -132,24 +132,19 @@ impl Names {
     }
 
     /// Folders within one another from `folder` downwards, itself included.
-    fn height(&self, folder: NodeIndex) -> Result<usize, Errno> {
+    fn height(&self, folder: NodeIndex) -> usize {
         let mut level = vec![folder];
         let mut height = 0_usize;
         while !level.is_empty() {
             height = height.saturating_add(1);
-            let mut below = Vec::new();
-            for folder in level {
-                let entries = self.nodes.folder(folder)?.entries.values();
-                for entry in entries {
-                    if let Place::Own(child) = entry.place
-                        && self.kind(entry.place)? == FileKind::Folder
-                    {
-                        below.push(child);
-                    }
-                }
-            }
-            level = below;
+            let folders = level.iter().filter_map(|&folder| self.nodes.folder(folder).ok());
+            let entries = folders.flat_map(|folder| folder.entries.values());
+            let below = entries.filter_map(|entry| match entry.place {
+                Place::Own(child) if self.nodes.folder(child).is_ok() => Some(child),
+                _ => None,
+            });
+            level = below.collect();
         }
-        Ok(height)
+        height
     }
 }

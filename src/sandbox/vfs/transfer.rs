@@ -144,7 +144,6 @@ impl FileSystem {
                 Source::Workspace(index) => index,
                 Source::Mounted(..) => return Err(Errno::Invalid),
             },
-            Descriptor::Folder(_) => return Err(Errno::IsFolder),
             _ => return Err(Errno::Invalid),
         };
         let (nodes, quota) = self.nodes_and_quota();
