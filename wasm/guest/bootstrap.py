@@ -64,6 +64,7 @@ class SourceFinder:
 
 def prepare_process():
     """Sets what is the same in every run; tells the library what it would find out by trying."""
+    import _sitebuiltins
     import tempfile
     import zoneinfo
 
@@ -75,6 +76,8 @@ def prepare_process():
     sys.argv = ["main.py"]
     zoneinfo.reset_tzpath(to=())  # time zones come from the package tzdata
     tempfile.tempdir = "/tmp"
+    for name in ("exit", "quit"):  # the interpreter's own mean the end of more than a program
+        setattr(builtins, name, _sitebuiltins.Quitter(name, "end of input"))
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
 

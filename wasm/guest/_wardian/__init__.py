@@ -11,11 +11,13 @@ puts `run` where the interpreter would parse it.
 `run` asks the host for the job, prepares the process (random seeds, environment, arguments), runs
 the program and answers with exactly one of RETURNED and RAISED:
 
-- `runner`: the order of these steps, and how a program is loaded and its function called;
+- `runner`: the order of these steps, and how a program is loaded;
 - `door`: requests to the host, as bytes; `refusals`: its refusals as exceptions;
 - `importer`: mounted skills as modules below `skills`;
 - `event_loop`: asyncio without sockets and threads;
-- `result`, `failure`: the two ways to end, as frames;
+- `entrypoint`: which function is called, and with what;
+- `result`, `failure`: the two ways to end, as frames; `trace`: tracebacks as text;
+- `rehearsal`: runs while the image is built;
 - `places`: paths.
 
 Everything here is imported when the image is built. At run time nothing is imported, and nothing

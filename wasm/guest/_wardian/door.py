@@ -22,7 +22,8 @@ WRITE_BLOB_FILE = b"\x06"
 
 _DONE = 0
 
-_parse = json.JSONDecoder().scan_once  # the bare C scanner: no detection of encodings, no regexes
+_decoder: Any = json.JSONDecoder()
+_parse = _decoder.scan_once  # the bare C scanner: no detection of encodings, no regexes
 
 job: dict[str, Any] = {}
 """The job of this run, once `read_job` has been called."""
@@ -35,7 +36,7 @@ def ask(request: bytes) -> bytes:
         Exception: The host refused; the class carries the name that the host gave.
         OSError: The door is broken.
     """
-    answer = call(request)
+    answer: bytes = call(request)
     if answer[0] != _DONE:
         _raise_refusal(answer)
     return answer[1:]

@@ -51,7 +51,7 @@ class SandboxEventLoop(asyncio.BaseEventLoop):
         """Nobody else could wake the loop: there is one thread."""
 
     def run_in_executor(
-        self, executor: object, func: Callable[..., Any], *args: Any
+        self, executor: Any, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
         """Runs `func` in place at the loop's next step, as there are no threads."""
         future = self.create_future()
@@ -90,7 +90,7 @@ async def _await(awaitable: Awaitable[Any]) -> Any:
 
 def install() -> None:
     """Makes this the loop of `asyncio.run`, `asyncio.new_event_loop` and `asyncio.Runner`."""
-    events = asyncio.events
+    events: Any = asyncio.events
     find_policy = getattr(events, "_get_event_loop_policy", events.get_event_loop_policy)
     policy = find_policy()
     type(policy)._loop_factory = SandboxEventLoop

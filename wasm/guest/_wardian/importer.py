@@ -161,13 +161,13 @@ def _spec_in_folder(full_name: str, skill: _Skill, path: Sequence[str] | None) -
         if found is None:
             continue
         file, package_folder = found
-        if file is None:
-            return _folder_spec(full_name, [package_folder])
-        return _spec(full_name, file, skill, package_folder)
+        if file is not None:
+            return _spec(full_name, file, skill, package_folder)
+        return _folder_spec(full_name, [f"{folder}/{tail}"])
     return None
 
 
-def _find_file(folder: str, tail: str) -> tuple[str, str | None] | tuple[None, str] | None:
+def _find_file(folder: str, tail: str) -> tuple[str | None, str | None] | None:
     """Finds the module `tail`: its file, and its folder if it is a package."""
     inner = f"{folder}/{tail}"
     is_folder = _is(S_ISDIR, inner)

@@ -8,10 +8,10 @@ and the traces are removed.
 from __future__ import annotations
 
 import gc
+import io
 import json
 import linecache
 import os
-import random
 import shutil
 import sys
 from typing import Any
@@ -90,7 +90,7 @@ def _perform(job: dict[str, Any], end: int) -> None:
     modules, argv, path = dict(sys.modules), sys.argv, list(sys.path)
     streams = sys.stdout, sys.stderr
     real_call, door.call = door.call, call
-    sys.stdout = sys.stderr = _Nowhere()  # type: ignore[assignment]
+    sys.stdout = sys.stderr = _Nowhere()
     try:
         runner.run()
     finally:
@@ -103,19 +103,16 @@ def _perform(job: dict[str, Any], end: int) -> None:
         if "__main__" in modules:
             sys.modules["__main__"] = modules["__main__"]
         linecache.cache.pop("main.py", None)
-        random._inst.gauss_next = None  # type: ignore[attr-defined]
+        runner.forget_run()
     if [report[0] for report in reports] != [end]:
         raise UnexpectedEnd(f"a rehearsed program ended otherwise than with {end}: {reports!r}")
 
 
-class _Nowhere:
+class _Nowhere(io.TextIOBase):
     """A stream that forgets what is written to it."""
 
     def write(self, text: str) -> int:
         return len(text)
-
-    def flush(self) -> None:
-        """There is nothing to flush."""
 
 
 def _write_skill(folder: str) -> None:

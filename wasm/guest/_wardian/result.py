@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -64,20 +65,20 @@ def _to_bytes(chunks: list[str] | tuple[str, ...]) -> bytes:
         return whole.encode()
 
 
-def _scalar_of_numpy(value: object) -> object:
+def _scalar_of_numpy(value: Any) -> Any:
     """The C encoder's way out: numpy's scalars as Python's, which it then encodes."""
     if hasattr(type(value), "dtype") and (generic := _numpy_generic()) is not None:
         if isinstance(value, generic):
-            scalar = value.item()  # type: ignore[attr-defined]
+            scalar = generic.item(value)
             if type(scalar) in _SCALARS:
                 return scalar
     raise TypeError
 
 
-_numpy_scalar: type | None = None
+_numpy_scalar: Any = None
 
 
-def _numpy_generic() -> type | None:
+def _numpy_generic() -> Any:
     """`numpy.generic` if the program uses numpy; it is never imported for its own sake."""
     global _numpy_scalar
     if _numpy_scalar is None:
@@ -303,15 +304,14 @@ _ancestors = type.__dict__["__mro__"].__get__
 _own_names = type.__dict__["__dict__"].__get__
 
 _quote = json.encoder.encode_basestring
-_modules = __import__("sys").modules
+_modules = sys.modules
 _markers: dict[int, object] = {}  # containers that the C encoder is inside of
 
 
 def _c_encoder(default: Any, markers: dict[int, object] | None) -> Any:
     """The C encoder itself: `json.dumps` builds one per call, and users can replace it."""
-    return json.encoder.c_make_encoder(  # type: ignore[misc]
-        markers, default, _quote, None, ":", ",", False, False, False
-    )
+    encoder: Any = json.encoder
+    return encoder.c_make_encoder(markers, default, _quote, None, ":", ",", False, False, False)
 
 
 _encode = _c_encoder(_scalar_of_numpy, _markers)

@@ -13,7 +13,7 @@ import time
 from types import ModuleType
 from typing import Any
 
-from _wardian import door, entrypoint, failure, importer, places, result
+from _wardian import door, entrypoint, failure, importer, places, result, trace
 from _wardian.failure import EntrypointNotFound
 
 _modules = sys.modules
@@ -21,11 +21,17 @@ _environment = os.environ
 _library_path = tuple(sys.path)
 
 _random_seed = _random.Random.seed
-_random_generator = random._inst  # type: ignore[attr-defined]
-_now = time.time if isinstance(logging._startTime, float) else time.time_ns  # type: ignore[attr-defined]
+_random_generator: Any = random._inst
+_logging: Any = logging
+_now = time.time if isinstance(_logging._startTime, float) else time.time_ns
 
 _exit_handlers, _run_exit_handlers = atexit._ncallbacks, atexit._run_exitfuncs
 _streams = (sys.stdout, sys.stderr)
+
+_kept: list[object] = []
+"""What the program leaves behind. The whole memory is thrown away after the run: to free objects
+one by one before costs time, runs `__del__` methods, and overflows the stack if they are nested
+deeply enough."""
 
 
 def run() -> None:
@@ -33,8 +39,11 @@ def run() -> None:
     try:
         job = door.read_job()
         _prepare(job)
-        report = result.returned(_execute(job))
+        value = _execute(job)
+        _kept.append(value)
+        report = result.returned(value)
     except BaseException as exception:
+        _kept.append(exception)
         report = failure.raised(exception)
     _finish()
     _send(report)
@@ -47,11 +56,17 @@ def _prepare(job: dict[str, Any]) -> None:
     numpy_random = _modules.get("numpy.random.mtrand")
     if numpy_random is not None:
         numpy_random._rand.seed(seed >> 32 & 0xFFFFFFFF)
-    logging._startTime = _now()  # type: ignore[attr-defined]
+    _logging._startTime = _now()
     environment = job["environment"]
     if environment:
         _environment.update(environment)
     importer.mount(job["skills"])
+
+
+def forget_run() -> None:
+    """Forgets what is left of a run; for rehearsals only, as each real run has a new memory."""
+    _kept.clear()
+    _random_generator.gauss_next = None  # half of a pair of normal numbers
 
 
 def _execute(job: dict[str, Any]) -> Any:
@@ -71,7 +86,7 @@ def _execute_code(job: dict[str, Any], source: str, file_name: str) -> Any:
     entrypoint, and it does not define `main`) is `__main__`, runs its guarded code, and may end
     itself with `sys.exit(0)`.
     """
-    failure.remember_source(file_name, source)
+    trace.remember_source(file_name, source)
     code = compile(source, file_name, "exec", 0, True)
     name = job["entrypoint"]
     is_script = name is None and "main" not in code.co_names
@@ -122,7 +137,8 @@ def _finish() -> None:
         pass
     for stream in (getattr(sys, "stdout", None), getattr(sys, "stderr", None), *_streams):
         try:
-            stream.flush()  # type: ignore[union-attr]
+            if stream is not None:
+                stream.flush()
         except BaseException:
             pass
     sys.stdout, sys.stderr = _streams  # the interpreter flushes these once more

@@ -119,6 +119,7 @@ class Sandbox(unittest.TestCase):
             linecache.clearcache()
             importer.mount(())
 
+        self.addCleanup(runner.forget_run)
         self.addCleanup(restore)
 
     # What the host does.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import unittest
 
-from _wardian import failure
+from _wardian import failure, trace
 from tests.support import Sandbox
 
 
@@ -128,7 +128,7 @@ class Bounds(Sandbox):
             self.assertLessEqual(len(report["message"].encode()), failure.MESSAGE_MAX)
             self.assertGreater(len(report["message"].encode()), failure.MESSAGE_MAX - 8)
             self.assertTrue(report["message"].endswith("…"))
-            self.assertLessEqual(len(report["traceback"].encode()), failure.TRACEBACK_MAX)
+            self.assertLessEqual(len(report["traceback"].encode()), trace.TEXT_MAX)
 
     def test_a_deep_traceback_keeps_both_ends(self):
         source = (
@@ -139,7 +139,7 @@ class Bounds(Sandbox):
         report = self.fails(source)
         lines = report["traceback"].split("\n")
         frames = [line for line in lines if line.startswith("  File")]
-        self.assertEqual(len(frames), failure.FRAMES_MAX)
+        self.assertEqual(len(frames), trace.FRAMES_MAX)
         self.assertIn("  [162 frames left out]", lines)
         self.assertEqual(frames[0], '  File "main.py", line 6, in main')
         self.assertEqual(frames[-1], '  File "main.py", line 2, in a')
@@ -147,11 +147,38 @@ class Bounds(Sandbox):
     def test_endless_recursion_is_told_in_a_few_lines(self):
         report = self.fails("def f(n): return f(n + 1)\ndef main(): return f(0)")
         self.assertEqual(report["type"], "RecursionError")
+        self.assertRegex(report["traceback"], r"  \[\d+ frames left out\]")
         self.assertIn("more times]", report["traceback"])
-        self.assertLess(report["traceback"].count("\n"), 20)
+        self.assertLess(report["traceback"].count("\n"), 30)
+
+    def test_a_chain_of_any_length_is_cut(self):
+        source = (
+            "def main():\n"
+            "    error = None\n"
+            "    for i in range(20_000):\n"
+            "        last, error = error, ValueError(i)\n"
+            "        error.__cause__ = last\n"
+            "    raise error\n"
+        )
+        report = self.fails(source)
+        self.assertEqual(report["message"], "19999")
+        self.assertEqual(report["traceback"].count("ValueError"), trace.CHAIN_MAX)
+
+    def test_a_group_of_any_size_is_cut(self):
+        source = (
+            "def fail(i):\n"
+            "    try:\n"
+            "        raise ValueError(f'#{i}')\n"
+            "    except ValueError as error:\n"
+            "        return error\n"
+            "def main(): raise ExceptionGroup('many', [fail(i) for i in range(5000)])\n"
+        )
+        report = self.fails(source)
+        self.assertEqual(report["message"], "many (5000 sub-exceptions)")
+        self.assertEqual(report["traceback"].count("ValueError: #"), trace.GROUP_MAX)
 
     def test_a_long_text_loses_its_middle(self):
-        text = failure._cut_middle("a" * 5000 + "é" * 20000 + "z" * 5000, 1000)
+        text = trace._cut_middle("a" * 5000 + "é" * 20000 + "z" * 5000, 1000)
         self.assertLessEqual(len(text.encode()), 1000)
         self.assertTrue(text.startswith("aaa") and text.endswith("zzz"))
 

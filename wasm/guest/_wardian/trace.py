@@ -1,0 +1,166 @@
+"""The traceback of a failed program as text: its own frames, and not too many.
+
+Python's own `traceback` does the writing. Before, every trace is cut down to what will be shown,
+because each frame costs a tenth of a millisecond, and a program can raise from a depth of a
+million, or carry a chain of as many exceptions.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Iterator
+from traceback import StackSummary, TracebackException
+from types import TracebackType
+from typing import Any
+
+from _wardian import places
+
+TEXT_MAX = 16 << 10
+"""Most bytes of a traceback's text; the middle is left out."""
+
+FRAMES_MAX = 40
+"""Most frames that are shown of one exception: the outer half and the inner half."""
+
+CHAIN_MAX = 16
+"""Most exceptions that are shown: causes, contexts and members of groups."""
+
+GROUP_MAX = 8
+"""Most members that are shown of one group."""
+
+_HIDDEN = (places.OWN_CODE, "<frozen importlib", "<reactor>")
+_LIBRARY = (places.LIBRARY, "<frozen")
+
+_lines_of: dict[str, Any] = linecache.cache
+_without_site_advice = re.compile(r"\. Site initialization is disabled[^\n]*").sub
+
+
+def remember_source(file_name: str, source: str) -> None:
+    """Lets tracebacks show the lines of a program that is no file."""
+    _lines_of[file_name] = (lambda: source,)
+
+
+def text_of(exception: BaseException) -> str | None:
+    """Returns what Python would print, or None if there is nothing but the message.
+
+    May raise anything: the exception is the program's, and its class may be hostile.
+    """
+    left_out: dict[int, int] = {}
+    exception = _first_of_group(exception)
+    for error in _cut_chain(exception):
+        _cut_trace(error, left_out)
+    report = TracebackException(
+        type(exception),
+        exception,
+        exception.__traceback__,
+        compact=True,
+        max_group_width=GROUP_MAX,
+    )
+    _mark_cuts(report, exception, left_out)
+    if report.stack is None and not isinstance(exception, SyntaxError):
+        return None
+    text = "".join(report.format()).rstrip("\n")
+    return _cut_middle(_without_site_advice("", text), TEXT_MAX)
+
+
+def _first_of_group(exception: BaseException) -> BaseException:
+    """A group of thousands as one of few, for which `traceback` does not need seconds."""
+    if not isinstance(exception, BaseExceptionGroup) or len(exception.exceptions) <= GROUP_MAX + 1:
+        return exception
+    shown = exception.exceptions[: GROUP_MAX + 1]  # one more, so that Python says "and 1 more"
+    smaller = BaseExceptionGroup(exception.message, shown)
+    return smaller.with_traceback(exception.__traceback__)
+
+
+def _cut_chain(exception: BaseException) -> list[BaseException]:
+    """Lists the exceptions that will be shown, and cuts the chain behind them."""
+    shown, known = [exception], {id(exception)}
+    for error in shown:
+        for name in ("__cause__", "__context__"):
+            other = getattr(error, name)
+            if other is None or id(other) in known:
+                continue
+            if len(shown) < CHAIN_MAX:
+                known.add(id(other))
+                shown.append(other)
+            else:
+                setattr(error, name, None)
+        for member in getattr(error, "exceptions", ()):
+            if isinstance(member, BaseException) and len(shown) < CHAIN_MAX:
+                known.add(id(member))
+                shown.append(member)
+    return shown
+
+
+def _cut_trace(error: BaseException, left_out: dict[int, int]) -> None:
+    """Reduces the trace to the frames to be shown, and notes how many of them are left out."""
+    nodes = _user_nodes(error.__traceback__)
+    if len(nodes) > FRAMES_MAX:
+        half = FRAMES_MAX // 2
+        left_out[id(error)] = len(nodes) - 2 * half
+        nodes = nodes[:half] + nodes[-half:]
+    trace = None
+    for node in reversed(nodes):
+        trace = TracebackType(trace, node.tb_frame, node.tb_lasti, node.tb_lineno)
+    error.__traceback__ = trace
+
+
+def _user_nodes(trace: TracebackType | None) -> list[TracebackType]:
+    """Leaves out the image's own frames, and what of the library lies above the user's."""
+    nodes = [node for node in _nodes(trace) if not _file_name(node).startswith(_HIDDEN)]
+    for index, node in enumerate(nodes):
+        if not _file_name(node).startswith(_LIBRARY):
+            return nodes[index:]
+    return nodes
+
+
+def _nodes(trace: TracebackType | None) -> Iterator[TracebackType]:
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next
+
+
+def _file_name(node: TracebackType) -> str:
+    return node.tb_frame.f_code.co_filename
+
+
+def _mark_cuts(report: Any, error: BaseException, left_out: dict[int, int]) -> None:
+    """Walks the report and the exceptions it was made from side by side."""
+    pending, known = [(report, error)], set()
+    while pending:
+        report, error = pending.pop()
+        if report is None or id(report) in known:
+            continue
+        known.add(id(report))
+        if not report.stack:
+            report.stack = None
+        elif id(error) in left_out:
+            report.stack = _CutStack(report.stack)
+            report.stack.left_out = left_out[id(error)]
+        pending.append((report.__cause__, error.__cause__))
+        pending.append((report.__context__, error.__context__))
+        if report.exceptions:
+            pending.extend(zip(report.exceptions, error.exceptions, strict=False))
+
+
+class _CutStack(StackSummary):
+    """Frames of which those in the middle are left out."""
+
+    left_out = 0
+
+    def format(self, **options: Any) -> list[str]:
+        half = len(self) // 2
+        outer, inner = StackSummary(self[:half]), StackSummary(self[half:])
+        mark = f"  [{self.left_out} frames left out]\n"
+        return [*outer.format(**options), mark, *inner.format(**options)]
+
+
+def _cut_middle(text: str, limit: int) -> str:
+    encoded = text.encode("utf-8", "replace")
+    if len(encoded) <= limit:
+        return text
+    marker = "\n  [...]\n"
+    end = (limit - len(marker)) * 3 // 4
+    start = limit - len(marker) - end
+    head = encoded[:start].decode("utf-8", "ignore")
+    return f"{head}{marker}{encoded[-end:].decode('utf-8', 'ignore')}"
