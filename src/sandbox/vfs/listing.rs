@@ -111,8 +111,8 @@ impl FileSystem {
         let entries = mounted.entries(node).ok_or(Errno::NotFolder)?;
         let first = cookie.saturating_sub(DOT_DOT_COOKIE);
         let rest = usize::try_from(first).ok().and_then(|first| entries.get(first..));
-        let cookies = FIRST_COOKIE.saturating_add(first)..;
-        for (next_cookie, (name, node)) in cookies.zip(rest.unwrap_or_default()) {
+        let Some(rest) = rest else { return Ok(()) };
+        for (next_cookie, (name, node)) in (FIRST_COOKIE.saturating_add(first)..).zip(rest) {
             let (inode, kind) = self.inode_and_kind(Place::Mounted { tree, node: *node })?;
             if visit(ListedEntry { name, inode, kind, next_cookie }).is_break() {
                 break;
