@@ -90,16 +90,26 @@ pub struct ColdImage<'a> {
     segments: Vec<(u64, &'a [u8])>,
 }
 
-impl<'a> ColdImage<'a> {
+impl ColdImage<'_> {
     /// Size of the memory in bytes: a multiple of [`WASM_PAGE`].
     #[must_use]
     pub const fn size(&self) -> ByteCount {
         self.size
     }
 
-    /// Offset and bytes of each segment. Where two overlap, the later one wins.
-    pub fn segments(&self) -> impl Iterator<Item = (u64, &'a [u8])> + '_ {
-        self.segments.iter().copied()
+    /// The whole memory.
+    #[must_use]
+    pub fn to_memory(&self) -> Vec<u8> {
+        let mut memory = vec![0; self.size.as_usize()];
+        for (offset, bytes) in &self.segments {
+            let start = ByteCount::bytes(*offset).as_usize();
+            let place = memory.get_mut(start..).and_then(|rest| rest.get_mut(..bytes.len()));
+            // Every segment was checked to lie inside.
+            if let Some(place) = place {
+                place.copy_from_slice(bytes);
+            }
+        }
+        memory
     }
 }
 
@@ -398,15 +408,6 @@ mod tests {
         hollow(module, &Parsed::read(module)?.abi, added)
     }
 
-    fn memory_of(cold: &ColdImage<'_>) -> Vec<u8> {
-        let mut memory = vec![0; cold.size().as_usize()];
-        for (offset, bytes) in cold.segments() {
-            let start = usize::try_from(offset).unwrap();
-            memory[start..start + bytes.len()].copy_from_slice(bytes);
-        }
-        memory
-    }
-
     /// Instantiates `module` (on `image`), calls `exports`, and returns the results and the
     /// memory at the end.
     fn run(module: &[u8], image: Option<&[u8]>, exports: &[&str]) -> (Vec<i32>, Vec<u8>) {
@@ -435,7 +436,7 @@ mod tests {
     fn same_memory_and_same_results_with_code_and_data_apart() {
         let original = bytes(MODULE);
         let hollow = hollow_any(&original, &ADDED).unwrap();
-        let image = memory_of(&hollow.cold);
+        let image = hollow.cold.to_memory();
         assert_eq!(run(&original, None, &[]).1, image);
         let (results, memory) = run(&original, None, &["go"]);
         assert_eq!(results, [0x0403_0201 + 12]);
@@ -545,7 +546,7 @@ mod tests {
             text.push(')');
             let original = bytes(&text);
             let hollow = hollow_any(&original, &[]).unwrap();
-            prop_assert_eq!(run(&original, None, &[]).1, memory_of(&hollow.cold));
+            prop_assert_eq!(run(&original, None, &[]).1, hollow.cold.to_memory());
             prop_assert!(run(&hollow.module, Some(&[]), &[]).1.iter().all(|byte| *byte == 0));
         }
 

