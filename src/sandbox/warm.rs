@@ -34,7 +34,7 @@ pub struct WarmUp<'a> {
     /// Environment variables of the interpreter's start, such as `PYTHONHASHSEED`.
     pub environment: &'a [(&'a str, &'a str)],
     /// Python to execute, one after another.
-    pub sources: &'a [String],
+    pub sources: Vec<String>,
     /// Ceilings on the warm-up.
     pub limits: RunLimits,
     /// Where time and randomness come from.
@@ -93,7 +93,7 @@ pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
     for export in ["_initialize", "wizer.initialize"] {
         call(&mut store, &instance, export)?;
     }
-    for source in sources {
+    for source in &sources {
         let end = guest::turn(&mut store, source.as_bytes());
         ensure_quiet(&mut store, end)?;
     }

@@ -1,0 +1,133 @@
+//! The Python that an image is made of: the guest package and what it imports in advance.
+
+use std::fmt::Write as _;
+
+/// Embeds files of `wasm/guest` with their path below it.
+macro_rules! guest_files {
+    ($($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!("../../wasm/guest/", $path)))),*]
+    };
+}
+
+/// Modules that the image knows from the start. A test holds this list against the folder.
+const MODULES: &[(&str, &str)] = guest_files![
+    "_wardian/__init__.py",
+    "_wardian/door.py",
+    "_wardian/entrypoint.py",
+    "_wardian/event_loop.py",
+    "_wardian/failure.py",
+    "_wardian/importer.py",
+    "_wardian/places.py",
+    "_wardian/refusals.py",
+    "_wardian/rehearsal.py",
+    "_wardian/result.py",
+    "_wardian/runner.py",
+    "_wardian/trace.py",
+    "runtime/__init__.py",
+    "runtime/blobs.py",
+    "runtime/log.py",
+    "runtime/run.py",
+];
+
+/// Files that import and use what an image keeps ready, by the name of the profile.
+const WARM_UPS: &[(&str, &str)] = guest_files!["images/base.py"];
+
+/// What turns a fresh interpreter into an image.
+const BOOTSTRAP: &str = include_str!("../../wasm/guest/bootstrap.py");
+
+/// A set of modules that an image keeps ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    name: String,
+    warm_ups: Vec<&'static str>,
+}
+
+impl Profile {
+    /// The image that every run can use: the common standard library, NumPy and pandas.
+    #[must_use]
+    pub fn base() -> Self {
+        Self { name: "base".to_owned(), warm_ups: vec!["base"] }
+    }
+
+    /// The name that runs and reports use.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The Python text that makes the image, in one turn of the interpreter.
+    #[must_use]
+    pub fn source(&self) -> String {
+        let mut text = String::from("MODULES = {\n");
+        for (path, source) in MODULES {
+            let (module, is_package) = module_of(path);
+            let (module, source) = (literal(&module), literal(source));
+            let is_package = if is_package { "True" } else { "False" };
+            // Writing to a string cannot fail.
+            writeln!(text, "    {module}: ({is_package}, {source}),").ok();
+        }
+        text.push_str("}\nWARM_UPS = [\n");
+        for name in &self.warm_ups {
+            let path = format!("images/{name}.py");
+            if let Some((path, source)) = WARM_UPS.iter().find(|(known, _)| *known == path) {
+                writeln!(text, "    ({}, {}),", literal(path), literal(source)).ok();
+            }
+        }
+        text.push_str("]\n");
+        text.push_str(BOOTSTRAP);
+        text
+    }
+}
+
+/// `runtime/blobs.py` is the module `runtime.blobs`; a package is named like its folder.
+fn module_of(path: &str) -> (String, bool) {
+    let path = path.strip_suffix(".py").unwrap_or(path);
+    match path.strip_suffix("/__init__") {
+        Some(package) => (package.replace('/', "."), true),
+        None => (path.replace('/', "."), false),
+    }
+}
+
+/// A Python literal: JSON strings are also Python strings.
+fn literal(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    fn files_of(folder: &str) -> BTreeSet<String> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("wasm/guest").join(folder);
+        let names = std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().file_name());
+        let names = names.map(|name| format!("{folder}/{}", name.to_str().unwrap()));
+        names.filter(|name| name.ends_with(".py")).collect()
+    }
+
+    #[test]
+    fn every_file_of_the_guest_is_embedded() {
+        let embedded = |list: &[(&str, &str)]| -> BTreeSet<String> {
+            list.iter().map(|(path, _)| (*path).to_owned()).collect()
+        };
+        let modules = files_of("_wardian").union(&files_of("runtime")).cloned().collect();
+        assert_eq!(embedded(MODULES), modules);
+        assert_eq!(embedded(WARM_UPS), files_of("images"));
+    }
+
+    #[test]
+    fn modules_are_named_as_python_names_them() {
+        assert_eq!(module_of("runtime/__init__.py"), ("runtime".to_owned(), true));
+        assert_eq!(module_of("runtime/blobs.py"), ("runtime.blobs".to_owned(), false));
+    }
+
+    #[test]
+    fn the_source_holds_every_module_and_ends_with_the_bootstrap() {
+        let source = Profile::base().source();
+        assert!(source.contains("\"_wardian.runner\": (False, "));
+        assert!(source.contains("(\"images/base.py\", "));
+        assert!(source.ends_with(BOOTSTRAP));
+    }
+}
