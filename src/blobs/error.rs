@@ -1,0 +1,90 @@
+//! Why the store could not do what was asked.
+
+use std::io;
+
+use crate::error::ErrorKind;
+use crate::ids::BlobId;
+use crate::units::ByteCount;
+
+/// Why the store could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BlobError {
+    /// No such blob for this tenant.
+    #[error("there is no blob `{id}`; it may have expired")]
+    NotFound {
+        /// The id that was asked for.
+        id: BlobId,
+    },
+    /// The content is larger than one blob may be.
+    #[error("a blob may hold {limit}, this content has {size}")]
+    TooLarge {
+        /// The content.
+        size: ByteCount,
+        /// The limit.
+        limit: ByteCount,
+    },
+    /// The tenant has stored as much as it may.
+    #[error(
+        "the blobs of this tenant may hold {bytes} in {blobs} blobs, and there is no room left"
+    )]
+    QuotaExceeded {
+        /// Most bytes.
+        bytes: ByteCount,
+        /// Most blobs.
+        blobs: u64,
+    },
+    /// The disk is full. Nothing was changed.
+    #[error("the blob store has no room left")]
+    DiskFull(#[source] io::Error),
+    /// A blob's file was found damaged and set aside.
+    #[error("blob `{id}` is damaged")]
+    Damaged {
+        /// The id that was asked for.
+        id: BlobId,
+    },
+    /// The content to store could not be read to its end.
+    #[error("could not read the content to store")]
+    Content(#[source] io::Error),
+    /// A folder could not be synced earlier, so nothing can be promised any more.
+    #[error("the blob store takes no more writes until the server is started again")]
+    Sealed,
+    /// Another server has locked the store.
+    #[error("the blob store is in use by another server")]
+    InUse,
+    /// The disk failed us. `what` is safe to show; the cause is for the log.
+    #[error("could not {what} the blob store")]
+    Storage {
+        /// Verb, such as "read" or "write to".
+        what: &'static str,
+        /// What the operating system said.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+impl BlobError {
+    /// How a caller should understand this error.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotFound { .. } => ErrorKind::BlobNotFound,
+            Self::TooLarge { .. } => ErrorKind::TooLarge,
+            Self::QuotaExceeded { .. } => ErrorKind::QuotaExceeded,
+            Self::DiskFull(_) => ErrorKind::Overloaded,
+            Self::Damaged { .. }
+            | Self::Content(_)
+            | Self::Sealed
+            | Self::InUse
+            | Self::Storage { .. } => ErrorKind::Internal,
+        }
+    }
+
+    /// Turns what the operating system said into an error about doing `what`.
+    pub(crate) fn from_disk(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |cause| match cause.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull(cause),
+            _ => Self::Storage { what, cause },
+        }
+    }
+}

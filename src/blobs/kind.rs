@@ -1,0 +1,181 @@
+//! Kinds of blobs: MIME types in one normal form.
+
+use std::fmt;
+
+use crate::error::ErrorKind;
+
+/// Longest kind, in bytes: what a blob's trailer has room for. Registered types stay below 80.
+pub const MAX_KIND: usize = 127;
+
+/// Text that is no MIME type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`kind` must be a MIME type of at most {MAX_KIND} bytes, such as `text/csv` or \
+     `text/plain; charset=utf-8`"
+)]
+pub struct InvalidKind;
+
+impl InvalidKind {
+    /// How a caller should understand this error.
+    #[must_use]
+    pub const fn kind(self) -> ErrorKind {
+        ErrorKind::InvalidParams
+    }
+}
+
+/// MIME type of a blob, such as `text/csv` or `text/plain; charset=utf-8`.
+///
+/// INVARIANT(one-kind): type, subtype and parameter names are lowercase, and parameters are
+/// written `; name=value`, so that the same type is the same text and content is stored once.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct BlobKind(String);
+
+impl BlobKind {
+    /// Checks `text` and brings it into the normal form. Parameters are tokens, never quoted.
+    ///
+    /// # Errors
+    ///
+    /// Anything but `type/subtype` and parameters, or too long a text.
+    pub fn parse(text: &str) -> Result<Self, InvalidKind> {
+        // The normal form is at most as many bytes longer as there are parameters.
+        if text.len() > MAX_KIND {
+            return Err(InvalidKind);
+        }
+        let mut parts = text.split(';');
+        let essence = parts.next().unwrap_or_default().trim_matches(' ');
+        let (top, sub) = essence.split_once('/').ok_or(InvalidKind)?;
+        if !is_token(top) || !is_token(sub) {
+            return Err(InvalidKind);
+        }
+        let mut normal = essence.to_ascii_lowercase();
+        for part in parts {
+            let (name, value) = part.trim_matches(' ').split_once('=').ok_or(InvalidKind)?;
+            if !is_token(name) || !is_token(value) {
+                return Err(InvalidKind);
+            }
+            let name = name.to_ascii_lowercase();
+            let value =
+                if name == "charset" { value.to_ascii_lowercase() } else { value.to_owned() };
+            normal.push_str("; ");
+            normal.push_str(&name);
+            normal.push('=');
+            normal.push_str(&value);
+        }
+        if normal.len() > MAX_KIND {
+            return Err(InvalidKind);
+        }
+        Ok(Self(normal))
+    }
+
+    /// The kind as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// True for content that is text by its kind: `text/*`, JSON, XML, YAML and CSV, and whatever
+    /// is built on JSON or XML.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        let essence = self.0.split(';').next().unwrap_or_default();
+        let (top, sub) = essence.split_once('/').unwrap_or_default();
+        let is_named = matches!(
+            sub,
+            "json" | "x-ndjson" | "ndjson" | "jsonl" | "xml" | "yaml" | "x-yaml" | "csv"
+        );
+        top == "text" || is_named || sub.ends_with("+json") || sub.ends_with("+xml")
+    }
+}
+
+impl fmt::Display for BlobKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A token of RFC 9110, section 5.6.2.
+fn is_token(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn kinds_are_brought_into_one_form() {
+        for (text, normal) in [
+            ("text/plain", "text/plain"),
+            ("Text/CSV", "text/csv"),
+            (" application/JSON ", "application/json"),
+            ("text/plain;charset=UTF-8", "text/plain; charset=utf-8"),
+            ("text/csv ;  Header=Present ; charset=x", "text/csv; header=Present; charset=x"),
+            ("application/vnd.api+json", "application/vnd.api+json"),
+        ] {
+            assert_eq!(BlobKind::parse(text).unwrap().as_str(), normal);
+        }
+    }
+
+    #[test]
+    fn what_is_no_mime_type_is_refused() {
+        let long = format!("text/{}", "x".repeat(MAX_KIND));
+        let grows = format!("a/b{}", ";c=d".repeat(31));
+        assert_eq!(grows.len(), MAX_KIND);
+        for text in [
+            "",
+            "text",
+            "/",
+            "text/",
+            "/plain",
+            "text/plain/x",
+            "text plain",
+            "text/pl ain",
+            "text/plain;",
+            "text/plain; charset",
+            "text/plain; charset=\"utf-8\"",
+            "text/plain\n",
+            "text/pläin",
+            "text/*\0",
+            "text/a;b=c,d",
+            "\ttext/plain",
+            &long,
+            &grows,
+        ] {
+            assert_eq!(BlobKind::parse(text), Err(InvalidKind), "accepted {text:?}");
+        }
+    }
+
+    #[test]
+    fn text_is_recognised_by_its_kind() {
+        for (kind, is_text) in [
+            ("text/anything", true),
+            ("text/plain; charset=latin1", true),
+            ("application/json", true),
+            ("application/x-ndjson", true),
+            ("application/yaml", true),
+            ("application/csv", true),
+            ("image/svg+xml", true),
+            ("application/ld+json", true),
+            ("application/octet-stream", false),
+            ("application/pdf", false),
+            ("image/png; x=+json", false),
+            ("application/jsonp", false),
+        ] {
+            assert_eq!(BlobKind::parse(kind).unwrap().is_text(), is_text, "{kind}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn one_kind_has_one_form(text in "[ -~]{0,20}|[A-Za-z]{1,4}/[a-zA-Z+]{1,6}( ?; ?[A-Za-z]{1,3}=[A-Za-z0-9]{1,3}){0,3}") {
+            if let Ok(kind) = BlobKind::parse(&text) {
+                prop_assert_eq!(BlobKind::parse(kind.as_str()), Ok(kind.clone()));
+                prop_assert_eq!(BlobKind::parse(&format!(" {text} ")), Ok(kind.clone()));
+                prop_assert!(kind.as_str().len() <= MAX_KIND);
+            }
+        }
+    }
+}

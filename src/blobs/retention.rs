@@ -1,0 +1,255 @@
+//! How long blobs stay: until they have not been used for the store's time to live.
+
+use std::io;
+use std::time::Duration;
+
+use tracing::{debug, warn};
+
+use crate::blobs::disk::{Disk, FolderEntry};
+use crate::blobs::shelf::{Shelf, blob_of, usage_of};
+use crate::blobs::{BlobError, BlobStore};
+use crate::ids::{BlobId, TenantId};
+use crate::units::ByteCount;
+
+/// A use is noted at most this often: a blob that is read a thousand times a second costs one
+/// write to the disk an hour.
+const NOTED_EVERY: Duration = Duration::from_secs(60 * 60);
+
+/// What a sweep did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SweepReport {
+    /// Blobs that were removed.
+    pub expired: u64,
+    /// Bytes of their content.
+    pub freed: ByteCount,
+    /// Blobs that should have been removed but could not be.
+    pub failed: u64,
+}
+
+impl<D: Disk> BlobStore<D> {
+    /// Removes all blobs that were not used for the time to live before `now` (time since the
+    /// Unix epoch). Files that are open stay readable, other files in the folders are left alone.
+    ///
+    /// # Errors
+    ///
+    /// [`BlobError::Storage`] if the list of tenants cannot be read. Trouble with a tenant or a
+    /// blob is logged and counted, and does not keep the others.
+    pub fn sweep(&self, now: Duration) -> Result<SweepReport, BlobError> {
+        let mut report = SweepReport::default();
+        let Some(ttl) = self.config.ttl else {
+            return Ok(report);
+        };
+        let folder = self.config.root.join("tenants");
+        let entries = self.disk.list(&folder).map_err(BlobError::from_disk("read"))?;
+        for entry in entries.iter().filter(|entry| !entry.is_file) {
+            let Ok(tenant) = TenantId::parse(&entry.name) else { continue };
+            let shelf = self.shelf(&tenant);
+            match self.disk.list(&shelf.folder) {
+                Ok(entries) => self.sweep_shelf(&shelf, &entries, now, &mut report),
+                Err(cause) => warn!(tenant.id = %tenant, error = %cause, "could not be swept"),
+            }
+        }
+        debug!(expired = report.expired, failed = report.failed, "swept the blob store of {ttl:?}");
+        Ok(report)
+    }
+
+    fn sweep_shelf(
+        &self,
+        shelf: &Shelf,
+        entries: &[FolderEntry],
+        now: Duration,
+        report: &mut SweepReport,
+    ) {
+        for entry in entries.iter().filter(|entry| self.has_expired(entry.used, now)) {
+            let Some(id) = blob_of(entry) else { continue };
+            match self.remove_expired(shelf, &id, now) {
+                Ok(Some(size)) => {
+                    report.expired = report.expired.saturating_add(1);
+                    let freed = report.freed.as_u64().saturating_add(size);
+                    report.freed = ByteCount::bytes(freed);
+                }
+                Ok(None) => {}
+                Err(cause) => {
+                    report.failed = report.failed.saturating_add(1);
+                    warn!(tenant.id = %shelf.tenant, blob.id = %id, error = %cause, "could not be removed");
+                }
+            }
+        }
+    }
+
+    fn has_expired(&self, used: Duration, now: Duration) -> bool {
+        self.config.ttl.is_some_and(|ttl| used.saturating_add(ttl) <= now)
+    }
+
+    /// Removes a blob unless it was used since it was listed; its size if it is gone now.
+    fn remove_expired(&self, shelf: &Shelf, id: &BlobId, now: Duration) -> io::Result<Option<u64>> {
+        let mut names = shelf.lock();
+        let path = shelf.path(id);
+        let file = match self.disk.open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let stamp = self.disk.stamp(&file)?;
+        if !self.has_expired(stamp.used, now) {
+            return Ok(None);
+        }
+        self.disk.remove(&path).inspect_err(|_| names.forget())?;
+        let usage = usage_of(stamp.size);
+        names.subtract(usage);
+        self.verified.lock().forget(&shelf.tenant, id);
+        Ok(Some(usage.bytes))
+    }
+
+    /// Notes that a blob is used now. Called under the shelf's lock. That it cannot be noted is no
+    /// reason not to read the blob.
+    pub(crate) fn mark_used(&self, shelf: &Shelf, id: &BlobId, file: &D::File) {
+        let now = self.clock.now();
+        let often = self.config.ttl.map_or(NOTED_EVERY, |ttl| NOTED_EVERY.min(ttl / 8));
+        let noted = self.disk.stamp(file).and_then(|before| {
+            // A time in the future is of a clock that was wrong; it would keep the blob too long.
+            if before.used.abs_diff(now) <= often {
+                return Ok(());
+            }
+            self.disk.set_used(file, now)?;
+            let after = self.disk.stamp(file)?;
+            self.verified.lock().restamp(&shelf.tenant, id, &before, after);
+            Ok(())
+        });
+        if let Err(cause) = noted {
+            warn!(tenant.id = %shelf.tenant, blob.id = %id, error = %cause, "a use could not be noted");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::blobs::testing::{HOUR, START, TestStore, plain, tenant};
+    use crate::blobs::{BlobError, Usage};
+    use crate::clock::Clock;
+
+    const WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+    #[test]
+    fn a_blob_goes_when_it_was_not_used_for_its_time() {
+        let test = TestStore::new();
+        let local = TenantId::local();
+        let blob = test.store.put(&local, &plain(), b"abc").unwrap();
+        let early = test.store.sweep(START + WEEK - Duration::from_nanos(1)).unwrap();
+        assert_eq!(early, SweepReport::default());
+        let report = test.store.sweep(START + WEEK).unwrap();
+        assert_eq!(report, SweepReport { expired: 1, freed: ByteCount::bytes(3), failed: 0 });
+        assert!(matches!(test.content(&local, &blob.id), Err(BlobError::NotFound { .. })));
+        assert_eq!(test.store.usage(&local).unwrap(), Usage::default());
+        assert_eq!(test.store.put(&local, &plain(), b"abc").unwrap().id, blob.id);
+    }
+
+    #[test]
+    fn every_use_counts() {
+        let uses: [fn(&TestStore, &BlobId); 5] = [
+            |test, id| assert!(test.store.stat(&TenantId::local(), id).is_ok()),
+            |test, id| assert!(test.content(&TenantId::local(), id).is_ok()),
+            |test, id| assert!(test.store.open_content(&TenantId::local(), id).is_ok()),
+            |test, _| assert!(test.store.put(&TenantId::local(), &plain(), b"abc").is_ok()),
+            |test, _| {
+                let size = ByteCount::bytes(3);
+                let put = test.store.put_from(&TenantId::local(), &plain(), size, &mut &b"abc"[..]);
+                assert!(put.is_ok());
+            },
+        ];
+        for used in uses {
+            let test = TestStore::new();
+            let id = test.store.put(&TenantId::local(), &plain(), b"abc").unwrap().id;
+            let test = test.reopened_at(START + WEEK - HOUR);
+            used(&test, &id);
+            assert_eq!(test.store.sweep(START + WEEK).unwrap().expired, 0);
+            assert_eq!(test.store.sweep(START + WEEK * 2 - HOUR).unwrap().expired, 1);
+        }
+    }
+
+    #[test]
+    fn a_use_after_the_list_was_made_counts() {
+        let test = TestStore::new();
+        let local = TenantId::local();
+        let id = test.store.put(&local, &plain(), b"abc").unwrap().id;
+        let shelf = test.store.shelf(&local);
+        let removed = test.store.remove_expired(&shelf, &id, START + HOUR).unwrap();
+        assert_eq!(removed, None);
+        assert!(test.content(&local, &id).is_ok());
+    }
+
+    #[test]
+    fn a_use_by_another_tenant_does_not_count() {
+        let test = TestStore::new();
+        let (one, two) = (tenant("one"), tenant("two"));
+        let id = test.store.put(&one, &plain(), b"abc").unwrap().id;
+        let test = test.reopened_at(START + WEEK - HOUR);
+        test.store.put(&two, &plain(), b"abc").unwrap();
+        assert_eq!(test.store.sweep(START + WEEK).unwrap().expired, 1);
+        assert!(test.content(&one, &id).is_err());
+        assert!(test.content(&two, &id).is_ok());
+    }
+
+    #[test]
+    fn without_a_time_to_live_nothing_goes() {
+        let test = TestStore::with(|config| config.ttl = None);
+        test.store.put(&TenantId::local(), &plain(), b"abc").unwrap();
+        assert_eq!(test.store.sweep(Duration::MAX).unwrap(), SweepReport::default());
+    }
+
+    #[test]
+    fn an_open_blob_stays_readable_when_it_expires() {
+        let test = TestStore::new();
+        let local = TenantId::local();
+        let id = test.store.put(&local, &plain(), b"abc").unwrap().id;
+        let open = test.store.open_content(&local, &id).unwrap();
+        assert_eq!(test.store.sweep(START + WEEK).unwrap().expired, 1);
+        let mut content = [0; 3];
+        std::os::unix::fs::FileExt::read_exact_at(&open.file, &mut content, 0).unwrap();
+        assert_eq!(&content, b"abc");
+    }
+
+    #[test]
+    fn a_clock_that_was_wrong_neither_removes_early_nor_keeps_for_ever() {
+        let year = WEEK * 52;
+        let test = TestStore::new().reopened_at(START + year);
+        let local = TenantId::local();
+        let id = test.store.put(&local, &plain(), b"abc").unwrap().id;
+        let test = test.reopened_at(START);
+        assert_eq!(test.store.sweep(START).unwrap().expired, 0);
+        assert!(test.content(&local, &id).is_ok());
+        assert_eq!(test.store.sweep(START + WEEK).unwrap().expired, 1);
+    }
+
+    #[test]
+    fn other_files_are_left_alone() {
+        let test = TestStore::new();
+        test.store.put(&TenantId::local(), &plain(), b"abc").unwrap();
+        let root = &test.config.root;
+        let letters = "a".repeat(52);
+        fs::write(root.join("tenants/local/README"), "x").unwrap();
+        fs::write(root.join("tenants/README"), "x").unwrap();
+        fs::create_dir_all(root.join("tenants/Not A Tenant").join(&letters)).unwrap();
+        fs::create_dir(root.join("tenants/local").join(&letters)).unwrap();
+        assert_eq!(test.store.sweep(START * 2).unwrap().expired, 1);
+        assert_eq!(test.files("tenants"), ["Not A Tenant", "README", "local"]);
+        assert_eq!(test.files("tenants/local"), ["README", &letters]);
+    }
+
+    #[test]
+    fn noting_a_use_does_not_cost_another_hashing() {
+        let mut test = TestStore::new();
+        let local = TenantId::local();
+        let id = test.store.put(&local, &plain(), b"abc").unwrap().id;
+        test.store.clock = Clock::Fixed(START + HOUR * 3);
+        let shelf = test.store.shelf(&local);
+        let file = test.store.open_used(&shelf, &id).unwrap().unwrap();
+        let stamp = test.store.disk.stamp(&file).unwrap();
+        assert_eq!(stamp.used, START + HOUR * 3, "the use was not noted");
+        assert!(test.store.verified.lock().find(&local, &id, &stamp).is_some());
+    }
+}

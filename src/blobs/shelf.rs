@@ -1,0 +1,279 @@
+//! One tenant's folder: what is in it, and what is being added to it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::blobs::disk::{Disk, FolderEntry};
+use crate::blobs::trailer::TRAILER;
+use crate::blobs::{BlobError, BlobsConfig};
+use crate::ids::{BlobId, TenantId};
+use crate::units::ByteCount;
+
+/// How much is stored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Number of blobs.
+    pub blobs: u64,
+    /// Bytes of their content.
+    pub bytes: u64,
+}
+
+impl Usage {
+    pub(crate) const fn of_blob(size: ByteCount) -> Self {
+        Self { blobs: 1, bytes: size.as_u64() }
+    }
+
+    const fn plus(self, other: Self) -> Self {
+        Self {
+            blobs: self.blobs.saturating_add(other.blobs),
+            bytes: self.bytes.saturating_add(other.bytes),
+        }
+    }
+
+    const fn minus(self, other: Self) -> Self {
+        Self {
+            blobs: self.blobs.saturating_sub(other.blobs),
+            bytes: self.bytes.saturating_sub(other.bytes),
+        }
+    }
+}
+
+/// One tenant's folder.
+///
+/// Names in it are given and taken away only under its lock, so that a blob that is found there
+/// and marked as used is not swept away before the lock is free again.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    pub(crate) tenant: TenantId,
+    pub(crate) folder: PathBuf,
+    state: Mutex<ShelfState>,
+}
+
+/// What is known of a folder without looking.
+#[derive(Debug, Default)]
+pub(crate) struct ShelfState {
+    /// What is stored; unknown until the folder was read once.
+    stored: Option<Usage>,
+    /// What is being written at this moment.
+    reserved: Usage,
+}
+
+impl ShelfState {
+    /// Notes that a blob is gone.
+    pub(crate) fn subtract(&mut self, blob: Usage) {
+        self.stored = self.stored.map(|stored| stored.minus(blob));
+    }
+
+    /// Notes that a change failed, and may have been made all the same.
+    pub(crate) const fn forget(&mut self) {
+        self.stored = None;
+    }
+}
+
+impl Shelf {
+    pub(crate) fn new(tenant: TenantId, folder: PathBuf) -> Self {
+        Self { tenant, folder, state: Mutex::default() }
+    }
+
+    /// Where a blob's file is.
+    pub(crate) fn path(&self, id: &BlobId) -> PathBuf {
+        self.folder.join(id.letters())
+    }
+
+    /// Locks the names of the folder.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, ShelfState> {
+        self.state.lock()
+    }
+
+    /// Makes the folder and reads what is in it, once.
+    pub(crate) fn prepare<D: Disk>(&self, disk: &D) -> io::Result<()> {
+        self.count(disk, &mut self.lock()).map(|_| ())
+    }
+
+    fn count<D: Disk>(&self, disk: &D, state: &mut ShelfState) -> io::Result<Usage> {
+        if let Some(stored) = state.stored {
+            return Ok(stored);
+        }
+        ensure_private_folder(disk, &self.folder)?;
+        let stored = count(&disk.list(&self.folder)?);
+        state.stored = Some(stored);
+        Ok(stored)
+    }
+
+    /// What is stored, read from the disk if it is not known yet.
+    pub(crate) fn usage<D: Disk>(&self, disk: &D) -> io::Result<Usage> {
+        let state = self.lock();
+        match state.stored {
+            Some(stored) => Ok(stored),
+            None => match disk.list(&self.folder) {
+                Ok(entries) => Ok(count(&entries)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Usage::default()),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    /// Takes room for one blob, before anything of it is written.
+    pub(crate) fn reserve<D: Disk>(
+        &self,
+        disk: &D,
+        size: ByteCount,
+        config: &BlobsConfig,
+    ) -> Result<Reservation<'_>, BlobError> {
+        let blob = Usage::of_blob(size);
+        let mut state = self.lock();
+        let stored = self.count(disk, &mut state).map_err(BlobError::from_disk("write to"))?;
+        let total = stored.plus(state.reserved).plus(blob);
+        if total.bytes > config.tenant_bytes.as_u64() || total.blobs > config.tenant_blobs {
+            return Err(BlobError::QuotaExceeded {
+                bytes: config.tenant_bytes,
+                blobs: config.tenant_blobs,
+            });
+        }
+        state.reserved = state.reserved.plus(blob);
+        Ok(Reservation { shelf: self, blob, is_open: true })
+    }
+}
+
+/// Room for one blob; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Reservation<'a> {
+    shelf: &'a Shelf,
+    blob: Usage,
+    is_open: bool,
+}
+
+impl Reservation<'_> {
+    /// Notes that the blob is stored now.
+    pub(crate) fn settle(&mut self, state: &mut ShelfState) {
+        if self.is_open {
+            self.is_open = false;
+            state.reserved = state.reserved.minus(self.blob);
+            state.stored = state.stored.map(|stored| stored.plus(self.blob));
+        }
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        if self.is_open {
+            let mut state = self.shelf.lock();
+            state.reserved = state.reserved.minus(self.blob);
+        }
+    }
+}
+
+/// The blob that a file is named after, if it is one of ours.
+pub(crate) fn blob_of(entry: &FolderEntry) -> Option<BlobId> {
+    entry.is_file.then(|| BlobId::parse(&format!("blob:{}", entry.name)).ok()).flatten()
+}
+
+/// What a file takes of the tenant's quota.
+pub(crate) fn usage_of(file_size: u64) -> Usage {
+    let trailer = u64::try_from(TRAILER).unwrap_or(u64::MAX);
+    Usage::of_blob(ByteCount::bytes(file_size.saturating_sub(trailer)))
+}
+
+fn count(entries: &[FolderEntry]) -> Usage {
+    entries
+        .iter()
+        .filter(|entry| blob_of(entry).is_some())
+        .fold(Usage::default(), |sum, entry| sum.plus(usage_of(entry.size)))
+}
+
+/// Makes a folder of our own, or takes back the rights on it that others were given.
+pub(crate) fn ensure_private_folder<D: Disk>(disk: &D, path: &Path) -> io::Result<()> {
+    ensure_folder(disk, path)?;
+    disk.restrict_folder(path)
+}
+
+/// Makes a folder and those above it, and makes them durable.
+pub(crate) fn ensure_folder<D: Disk>(disk: &D, path: &Path) -> io::Result<()> {
+    let is_new = match (disk.create_folder(path), path.parent()) {
+        (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
+            ensure_folder(disk, parent)?;
+            disk.create_folder(path)?
+        }
+        (made, _) => made?,
+    };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    match disk.sync_folder(parent.unwrap_or(Path::new("."))) {
+        // Somebody else made it in a folder that we may not read: it is theirs to keep.
+        Err(error) if !is_new && error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        synced => synced,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blobs::faulty_disk::FaultyDisk;
+
+    fn config(bytes: u64, blobs: u64) -> BlobsConfig {
+        BlobsConfig {
+            tenant_bytes: ByteCount::bytes(bytes),
+            tenant_blobs: blobs,
+            ..BlobsConfig::at(PathBuf::new())
+        }
+    }
+
+    #[test]
+    fn room_is_taken_before_it_is_used() {
+        let disk = FaultyDisk::default();
+        let shelf = Shelf::new(TenantId::local(), PathBuf::from("/local"));
+        let config = config(10, 2);
+        let reserve = |size| shelf.reserve(&disk, ByteCount::bytes(size), &config);
+        let first = reserve(6).unwrap();
+        assert!(reserve(5).is_err(), "two writers had one room");
+        let second = reserve(4).unwrap();
+        assert!(reserve(0).is_err(), "a third blob of two");
+        drop((first, second));
+        assert!(reserve(10).is_ok());
+        assert!(reserve(u64::MAX).is_err());
+    }
+
+    #[test]
+    fn stored_blobs_keep_their_room() {
+        let disk = FaultyDisk::default();
+        let shelf = Shelf::new(TenantId::local(), PathBuf::from("/local"));
+        let config = config(10, 9);
+        let reserve = |size| shelf.reserve(&disk, ByteCount::bytes(size), &config);
+        let mut room = reserve(6).unwrap();
+        room.settle(&mut shelf.lock());
+        drop(room);
+        assert_eq!(shelf.usage(&disk).unwrap(), Usage { blobs: 1, bytes: 6 });
+        assert!(reserve(5).is_err());
+        shelf.lock().subtract(Usage::of_blob(ByteCount::bytes(6)));
+        assert!(reserve(10).is_ok());
+    }
+
+    #[test]
+    fn what_is_uncertain_is_counted_again() {
+        let disk = FaultyDisk::default();
+        let shelf = Shelf::new(TenantId::local(), PathBuf::from("/local"));
+        shelf.prepare(&disk).unwrap();
+        disk.create(&Path::new("/local").join("a".repeat(52))).unwrap();
+        assert_eq!(shelf.usage(&disk).unwrap().blobs, 0);
+        shelf.lock().forget();
+        assert_eq!(shelf.usage(&disk).unwrap().blobs, 1);
+        assert!(shelf.reserve(&disk, ByteCount::bytes(0), &config(10, 1)).is_err());
+    }
+
+    #[test]
+    fn only_files_that_we_name_are_blobs() {
+        let letters = "a".repeat(52);
+        let entry = |name: &str, is_file| FolderEntry {
+            name: name.into(),
+            is_file,
+            size: 0,
+            used: std::time::Duration::ZERO,
+        };
+        assert!(blob_of(&entry(&letters, true)).is_some());
+        assert!(blob_of(&entry(&letters, false)).is_none());
+        for name in ["README", "lost+found", &format!("{letters}.bak"), &letters.to_uppercase()] {
+            assert!(blob_of(&entry(name, true)).is_none(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What the tests of this folder share.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::blobs::disk::LocalDisk;
+use crate::blobs::kind::BlobKind;
+use crate::blobs::read::BlobPart;
+use crate::blobs::{BlobError, BlobStore, BlobsConfig};
+use crate::clock::Clock;
+use crate::ids::{BlobId, TenantId};
+use crate::units::ByteCount;
+
+/// The time at which tests begin, since the Unix epoch.
+pub(crate) const START: Duration = Duration::from_secs(1_790_000_000);
+
+pub(crate) const HOUR: Duration = Duration::from_secs(60 * 60);
+
+/// A store on a real disk, gone with the test.
+pub(crate) struct TestStore {
+    pub(crate) store: BlobStore<LocalDisk>,
+    pub(crate) config: BlobsConfig,
+    _folder: TempDir,
+}
+
+impl TestStore {
+    pub(crate) fn new() -> Self {
+        Self::with(|_| ())
+    }
+
+    pub(crate) fn with(change: impl FnOnce(&mut BlobsConfig)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut config = BlobsConfig::at(folder.path().join("blobs"));
+        change(&mut config);
+        let store = BlobStore::open(config.clone(), Clock::Fixed(START)).unwrap();
+        Self { store, config, _folder: folder }
+    }
+
+    /// The same store, opened again by a server whose clock shows `time`.
+    pub(crate) fn reopened_at(self, time: Duration) -> Self {
+        let Self { store, config, _folder } = self;
+        drop(store);
+        let store = BlobStore::open(config.clone(), Clock::Fixed(time)).unwrap();
+        Self { store, config, _folder }
+    }
+
+    /// The blob's file.
+    pub(crate) fn path(&self, tenant: &TenantId, id: &BlobId) -> PathBuf {
+        self.config.root.join("tenants").join(tenant.as_str()).join(id.letters())
+    }
+
+    /// Names of the files in a folder of the store.
+    pub(crate) fn files(&self, folder: &str) -> Vec<String> {
+        names(&self.config.root.join(folder))
+    }
+
+    /// The whole content of a blob.
+    pub(crate) fn content(&self, tenant: &TenantId, id: &BlobId) -> Result<Vec<u8>, BlobError> {
+        let all = ByteCount::bytes(u64::MAX);
+        self.store.read(tenant, id, BlobPart::Head, all).map(|window| window.bytes)
+    }
+}
+
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+pub(crate) fn plain() -> BlobKind {
+    BlobKind::parse("text/plain").unwrap()
+}
+
+pub(crate) fn tenant(name: &str) -> TenantId {
+    TenantId::parse(name).unwrap()
+}

@@ -1,0 +1,449 @@
+//! Storing content: draft, sync, rename, sync.
+
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tracing::{error, warn};
+
+use crate::blobs::digest::{BlobHasher, id_of};
+use crate::blobs::disk::Disk;
+use crate::blobs::kind::BlobKind;
+use crate::blobs::shelf::{Reservation, Shelf};
+use crate::blobs::trailer::StoredBlob;
+use crate::blobs::{BlobError, BlobStore};
+use crate::ids::{BlobId, TenantId};
+use crate::units::ByteCount;
+
+/// How much is read and written at a time: large enough that calls do not count, small enough to
+/// stay in the processor's cache between hashing and writing.
+const CHUNK: usize = 128 << 10;
+
+/// Names of files that are being written begin so.
+const DRAFT: &str = "draft-";
+
+impl<D: Disk> BlobStore<D> {
+    /// Stores content that is at hand. Content that the tenant has already is not written again.
+    ///
+    /// When this returns, the blob is durable.
+    ///
+    /// # Errors
+    ///
+    /// [`BlobError::TooLarge`] and [`BlobError::QuotaExceeded`] before anything is written;
+    /// [`BlobError::DiskFull`], [`BlobError::Sealed`] or [`BlobError::Storage`] with nothing changed.
+    pub fn put(
+        &self,
+        tenant: &TenantId,
+        kind: &BlobKind,
+        content: &[u8],
+    ) -> Result<StoredBlob, BlobError> {
+        let size = ByteCount::from(content.len());
+        let shelf = self.shelf_for_writing(tenant, size)?;
+        let id = id_of(kind, content);
+        if let Some(blob) = self.reuse(&shelf, &id)? {
+            return Ok(blob);
+        }
+        let room = shelf.reserve(&self.disk, size, &self.config)?;
+        let draft = self.draft(kind, size, &mut &*content, Some(id))?;
+        self.commit(&shelf, room, draft)
+    }
+
+    /// Stores exactly `size` bytes that `content` yields, without holding them in memory.
+    ///
+    /// When this returns, the blob is durable. Its room is taken from the quota also if it turns
+    /// out that the tenant has it already, but only until then.
+    ///
+    /// # Errors
+    ///
+    /// As [`BlobStore::put`], and [`BlobError::Content`] if `content` ends early or fails.
+    pub fn put_from(
+        &self,
+        tenant: &TenantId,
+        kind: &BlobKind,
+        size: ByteCount,
+        content: &mut dyn Read,
+    ) -> Result<StoredBlob, BlobError> {
+        let shelf = self.shelf_for_writing(tenant, size)?;
+        let room = shelf.reserve(&self.disk, size, &self.config)?;
+        let draft = self.draft(kind, size, content, None)?;
+        self.commit(&shelf, room, draft)
+    }
+
+    /// The tenant's folder, if the store can take a blob of this size.
+    fn shelf_for_writing(
+        &self,
+        tenant: &TenantId,
+        size: ByteCount,
+    ) -> Result<Arc<Shelf>, BlobError> {
+        let limit = self.config.blob_max;
+        if size > limit {
+            return Err(BlobError::TooLarge { size, limit });
+        }
+        if self.is_sealed() {
+            return Err(BlobError::Sealed);
+        }
+        let shelf = self.shelf(tenant);
+        shelf.prepare(&self.disk).map_err(BlobError::from_disk("write to"))?;
+        Ok(shelf)
+    }
+
+    /// The blob, if it is stored already, is intact and is durable.
+    fn reuse(&self, shelf: &Shelf, id: &BlobId) -> Result<Option<StoredBlob>, BlobError> {
+        let Some(file) = self.open_used(shelf, id)? else {
+            return Ok(None);
+        };
+        match self.ensure_intact(shelf, id, &file) {
+            // Whoever wrote it may not have synced the folder yet.
+            Ok(blob) => self.sync_shelf(shelf).map(|()| Some(blob)),
+            Err(BlobError::Damaged { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes content and trailer to a file that nobody knows yet, and makes them durable.
+    fn draft(
+        &self,
+        kind: &BlobKind,
+        size: ByteCount,
+        content: &mut dyn Read,
+        id: Option<BlobId>,
+    ) -> Result<(Draft<'_, D>, StoredBlob), BlobError> {
+        let written = BlobError::from_disk;
+        let path = self.config.root.join("drafts").join(format!("{DRAFT}{}", self.number()));
+        let file = self.disk.create(&path).map_err(written("write to"))?;
+        let mut draft = Draft { store: self, path, file, is_kept: false };
+
+        let mut hasher = BlobHasher::new(kind);
+        let mut chunk = vec![0; CHUNK.min(size.as_usize())];
+        let mut left = size.as_usize();
+        while left > 0 {
+            let wanted = chunk.len().min(left);
+            let room = chunk.get_mut(..wanted).unwrap_or_default();
+            content.read_exact(room).map_err(BlobError::Content)?;
+            if id.is_none() {
+                hasher.update(room);
+            }
+            draft.write(room).map_err(written("write to"))?;
+            left = left.saturating_sub(wanted);
+        }
+        let id = id.unwrap_or_else(|| hasher.finish());
+        let blob = StoredBlob { id, kind: kind.clone(), size, created: self.clock.now() };
+        draft.write(&blob.encode()).map_err(written("write to"))?;
+        self.disk.set_used(&draft.file, blob.created).map_err(written("write to"))?;
+        self.disk.sync_file(&draft.file).map_err(written("write to"))?;
+        Ok((draft, blob))
+    }
+
+    /// Gives a draft its name, unless the blob is there already.
+    fn commit(
+        &self,
+        shelf: &Shelf,
+        mut room: Reservation<'_>,
+        draft: (Draft<'_, D>, StoredBlob),
+    ) -> Result<StoredBlob, BlobError> {
+        let (mut draft, blob) = draft;
+        let path = shelf.path(&blob.id);
+        loop {
+            {
+                let mut state = shelf.lock();
+                match self.disk.open(&path) {
+                    Err(missing) if missing.kind() == io::ErrorKind::NotFound => {
+                        self.disk
+                            .rename(&draft.path, &path)
+                            .inspect_err(|_| state.forget())
+                            .map_err(BlobError::from_disk("write to"))?;
+                        draft.is_kept = true;
+                        room.settle(&mut state);
+                    }
+                    Err(cause) => return Err(BlobError::from_disk("read")(cause)),
+                    Ok(_) => {}
+                }
+            }
+            if draft.is_kept {
+                self.sync_shelf(shelf)?;
+                let stamp = self.disk.stamp(&draft.file);
+                if let Ok(stamp) = stamp {
+                    self.verified.lock().remember(&shelf.tenant, stamp, blob.clone());
+                }
+                return Ok(blob);
+            }
+            // Somebody else stored it in the meantime. If that one is damaged it is set aside now,
+            // and the next turn puts ours in its place.
+            if let Some(blob) = self.reuse(shelf, &blob.id)? {
+                return Ok(blob);
+            }
+        }
+    }
+
+    /// Makes the names in a tenant's folder durable, or seals the store.
+    fn sync_shelf(&self, shelf: &Shelf) -> Result<(), BlobError> {
+        if self.is_sealed() {
+            return Err(BlobError::Sealed);
+        }
+        self.disk.sync_folder(&shelf.folder).map_err(|cause| {
+            self.is_sealed.store(true, Ordering::Release);
+            error!(
+                tenant.id = %shelf.tenant, error = %cause,
+                "the blob store takes no more writes: its folder could not be synced"
+            );
+            BlobError::Storage { what: "write to", cause }
+        })
+    }
+
+    /// Removes what an earlier server left half written. It is nobody else's: we hold the lock.
+    pub(crate) fn remove_stale_drafts(&self) -> Result<(), BlobError> {
+        let folder = self.config.root.join("drafts");
+        let entries = self.disk.list(&folder).map_err(BlobError::from_disk("open"))?;
+        for entry in entries {
+            if entry.is_file && entry.name.starts_with(DRAFT) {
+                let path = folder.join(&entry.name);
+                self.disk.remove(&path).map_err(BlobError::from_disk("open"))?;
+            } else {
+                warn!(file.name = entry.name, "left alone: not a draft of the blob store");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A file that is being written; removed when dropped, unless it was given a blob's name.
+#[derive(Debug)]
+struct Draft<'a, D: Disk> {
+    store: &'a BlobStore<D>,
+    path: PathBuf,
+    file: D::File,
+    is_kept: bool,
+}
+
+impl<D: Disk> Draft<'_, D> {
+    /// Appends all of `bytes`, in as many writes as it takes.
+    fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.store.disk.write(&mut self.file, bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<D: Disk> Drop for Draft<'_, D> {
+    fn drop(&mut self) {
+        if self.is_kept {
+            return;
+        }
+        if let Err(cause) = self.store.disk.remove(&self.path) {
+            // The next start will remove it.
+            warn!(error = %cause, "a draft of the blob store could not be removed");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::sync::Barrier;
+    use std::thread;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::blobs::BlobsConfig;
+    use crate::blobs::Usage;
+    use crate::blobs::testing::{START, TestStore, plain, tenant};
+    use crate::clock::Clock;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn what_is_stored_reads_back() {
+        let test = TestStore::new();
+        let local = TenantId::local();
+        let large: Vec<u8> = (0..=250).cycle().take(CHUNK * 2 + 17).collect();
+        for content in [&b""[..], b"x", &large] {
+            let blob = test.store.put(&local, &plain(), content).unwrap();
+            assert_eq!((blob.size, blob.created), (ByteCount::from(content.len()), START));
+            assert_eq!(test.content(&local, &blob.id).unwrap(), content);
+            assert_eq!(test.store.stat(&local, &blob.id).unwrap(), blob);
+        }
+        assert_eq!(test.files("drafts"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn acknowledged_is_durable_for_the_next_server() {
+        let test = TestStore::new();
+        let local = TenantId::local();
+        let blob = test.store.put(&local, &plain(), b"abc").unwrap();
+        let test = test.reopened_at(START);
+        assert_eq!(test.content(&local, &blob.id).unwrap(), b"abc");
+        assert_eq!(test.store.usage(&local).unwrap(), Usage { blobs: 1, bytes: 3 });
+    }
+
+    #[test]
+    fn the_same_content_is_stored_once() {
+        let test = TestStore::new();
+        let local = TenantId::local();
+        let first = test.store.put(&local, &plain(), b"abc").unwrap();
+        let second = test.store.put(&local, &plain(), b"abc").unwrap();
+        let size = ByteCount::bytes(3);
+        let third = test.store.put_from(&local, &plain(), size, &mut &b"abc"[..]).unwrap();
+        assert_eq!((&first, &first), (&second, &third));
+        assert_eq!(test.store.usage(&local).unwrap(), Usage { blobs: 1, bytes: 3 });
+        let csv = BlobKind::parse("text/csv").unwrap();
+        assert_ne!(test.store.put(&local, &csv, b"abc").unwrap().id, first.id);
+    }
+
+    #[test]
+    fn content_from_a_reader_must_be_as_long_as_announced() {
+        let test = TestStore::new();
+        let local = TenantId::local();
+        let put = |size, content: &[u8]| {
+            test.store.put_from(&local, &plain(), ByteCount::bytes(size), &mut &*content)
+        };
+        assert!(matches!(put(4, b"abc"), Err(BlobError::Content(_))));
+        let blob = put(2, b"abc").unwrap();
+        assert_eq!(test.content(&local, &blob.id).unwrap(), b"ab");
+        assert_eq!(test.store.usage(&local).unwrap(), Usage { blobs: 1, bytes: 2 });
+        assert_eq!(test.files("drafts"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_blob_beyond_its_limit_is_refused_before_anything_is_written() {
+        let test = TestStore::with(|config| config.blob_max = ByteCount::bytes(3));
+        let local = TenantId::local();
+        assert!(test.store.put(&local, &plain(), b"abc").is_ok());
+        let error = test.store.put(&local, &plain(), b"abcd").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TooLarge);
+        assert_eq!(error.to_string(), "a blob may hold 3 bytes, this content has 4 bytes");
+        let huge = ByteCount::bytes(u64::MAX);
+        let error = test.store.put_from(&local, &plain(), huge, &mut io::empty()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TooLarge);
+    }
+
+    #[test]
+    fn a_full_quota_refuses_new_blobs_and_keeps_the_old() {
+        let test = TestStore::with(|config| {
+            config.tenant_bytes = ByteCount::bytes(10);
+            config.tenant_blobs = 3;
+        });
+        let local = TenantId::local();
+        let first = test.store.put(&local, &plain(), b"12345678").unwrap();
+        let error = test.store.put(&local, &plain(), b"abc").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::QuotaExceeded);
+        assert_eq!(test.store.put(&local, &plain(), b"12345678").unwrap(), first);
+        test.store.put(&local, &plain(), b"ab").unwrap();
+        test.store.put(&local, &plain(), b"").unwrap();
+        let csv = BlobKind::parse("text/csv").unwrap();
+        assert!(test.store.put(&local, &csv, b"").is_err(), "a fourth blob of three");
+        assert!(test.store.put(&tenant("other"), &plain(), b"abc").is_ok());
+        let test = test.reopened_at(START);
+        assert!(test.store.put(&local, &plain(), b"abc").is_err(), "a restart made room");
+        assert_eq!(test.content(&local, &first.id).unwrap(), b"12345678");
+    }
+
+    #[test]
+    fn many_writers_of_one_content_store_it_once() {
+        let test = TestStore::new();
+        let (local, start) = (TenantId::local(), Barrier::new(8));
+        let write = |turn: usize| {
+            start.wait();
+            for round in 0..20 {
+                let content = [round; 5_000];
+                if turn.is_multiple_of(2) {
+                    test.store.put(&local, &plain(), &content).unwrap();
+                } else {
+                    let (size, mut reader) = (ByteCount::bytes(5_000), &content[..]);
+                    test.store.put_from(&local, &plain(), size, &mut reader).unwrap();
+                }
+            }
+        };
+        thread::scope(|scope| {
+            let write = &write;
+            for turn in 0..8 {
+                scope.spawn(move || write(turn));
+            }
+        });
+        let usage = Usage { blobs: 20, bytes: 100_000 };
+        assert_eq!(test.store.usage(&local).unwrap(), usage);
+        assert_eq!(test.files("tenants/local").len(), 20);
+        assert_eq!(test.reopened_at(START).store.usage(&local).unwrap(), usage);
+    }
+
+    #[test]
+    fn a_second_server_is_refused() {
+        let test = TestStore::new();
+        let second = BlobStore::open(test.config.clone(), Clock::System);
+        assert!(matches!(second, Err(BlobError::InUse)));
+        test.reopened_at(START);
+    }
+
+    #[test]
+    fn a_start_removes_drafts_and_nothing_that_is_not_ours() {
+        let test = TestStore::new();
+        let local = TenantId::local();
+        let blob = test.store.put(&local, &plain(), b"abc").unwrap();
+        let root = test.config.root.clone();
+        for path in ["drafts/draft-7", "drafts/notes.txt", "tenants/local/README", "own.txt"] {
+            fs::write(root.join(path), "x").unwrap();
+        }
+        fs::create_dir(root.join("drafts/draft-folder")).unwrap();
+        let test = test.reopened_at(START);
+        assert_eq!(test.files("drafts"), ["draft-folder", "notes.txt"]);
+        assert_eq!(test.files("tenants/local").len(), 2);
+        assert!(root.join("own.txt").is_file());
+        assert_eq!(test.store.usage(&local).unwrap(), Usage { blobs: 1, bytes: 3 });
+        assert_eq!(test.content(&local, &blob.id).unwrap(), b"abc");
+    }
+
+    #[test]
+    fn rights_that_others_were_given_are_taken_back() {
+        let test = TestStore::new();
+        test.store.put(&TenantId::local(), &plain(), b"abc").unwrap();
+        let root = test.config.root.clone();
+        let folders = ["drafts", "tenants", "quarantine", "tenants/local"];
+        for folder in folders {
+            fs::set_permissions(root.join(folder), fs::Permissions::from_mode(0o777)).unwrap();
+        }
+        let test = test.reopened_at(START);
+        test.store.put(&TenantId::local(), &plain(), b"abc").unwrap();
+        for folder in folders {
+            let mode = fs::metadata(root.join(folder)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o700, "{folder}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_an_error_without_its_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "x").unwrap();
+        let error =
+            BlobStore::open(BlobsConfig::at(file.join("blobs")), Clock::System).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Internal);
+        assert_eq!(error.to_string(), "could not open the blob store");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn any_content_reads_back(contents in proptest::collection::vec(
+            proptest::collection::vec(any::<u8>(), 0..3_000), 1..8,
+        )) {
+            let test = TestStore::new();
+            let local = TenantId::local();
+            let ids: Vec<_> = contents
+                .iter()
+                .map(|content| test.store.put(&local, &plain(), content).unwrap().id)
+                .collect();
+            let test = test.reopened_at(START);
+            for (id, content) in ids.iter().zip(&contents) {
+                prop_assert_eq!(&test.content(&local, id).unwrap(), content);
+            }
+        }
+    }
+}
