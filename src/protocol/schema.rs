@@ -1,6 +1,6 @@
 //! The small part of JSON Schema that the tool table is written in, and how it prints.
 //!
-//! What a [`Parameter`] prints is what [`check`](crate::protocol::check) enforces: both read the
+//! What a [`Parameter`] prints is what [`check`](mod@crate::protocol::check) enforces: both read the
 //! same fields, so a published schema cannot promise what the server does not do.
 
 use serde::Serialize;
