@@ -330,6 +330,11 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig {
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
+
         #[test]
         fn parts_decode_as_the_whole_does(
             bytes in prop::collection::vec(

@@ -84,7 +84,9 @@ impl Storage {
             let Some((part, later)) = rest.split_at_checked(length) else { break };
             let written = self.write_chunk(index, inside, part, quota);
             position = position.saturating_add(count(written));
-            self.size = self.size.max(position).min(quota.max_bytes());
+            if written > 0 {
+                self.size = self.size.max(position);
+            }
             if written < length {
                 break;
             }

@@ -73,6 +73,9 @@ impl FileSystem {
     /// `EBADF` if not open for writing, `ENOSPC`, `EFBIG` beyond the quota as a whole.
     pub fn write(&mut self, fd: Fd, from: &[u8], now: Timestamp) -> Result<usize, Errno> {
         let (index, appends, offset) = self.writable_file(fd)?;
+        if from.is_empty() {
+            return Ok(0);
+        }
         let offset = if appends { self.size_of(index)? } else { offset };
         let written = self.write_to(index, from, offset, now)?;
         self.descriptors.file_mut(fd)?.offset = offset.saturating_add(count(written));
