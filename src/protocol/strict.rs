@@ -415,6 +415,9 @@ impl Scanner<'_> {
 
     /// Where the scanner is, such as `params.args.rows[3].name`.
     fn path(&self) -> String {
+        if self.open.is_empty() {
+            return "body".to_owned();
+        }
         let mut path = String::new();
         for open in &self.open {
             if open.is_object {
@@ -611,6 +614,11 @@ mod tests {
             let path = "params.n[0]".to_owned();
             assert_eq!(fault(&text), StrictError::NumberTooLarge { path });
         }
+    }
+
+    #[test]
+    fn a_number_on_its_own_is_the_body() {
+        assert_eq!(fault("1e999"), StrictError::NumberTooLarge { path: "body".to_owned() });
     }
 
     #[test]
