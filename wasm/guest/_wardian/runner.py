@@ -28,8 +28,8 @@ _now = time.time if isinstance(_logging._startTime, float) else time.time_ns
 _exit_handlers, _run_exit_handlers = atexit._ncallbacks, atexit._run_exitfuncs
 _streams = (sys.stdout, sys.stderr)
 
-_kept: list[object] = []
-"""What the program leaves behind. The whole memory is thrown away after the run: to free objects
+_kept: list[object] = [_modules.get("__main__")]
+"""What a run replaces and leaves behind. The whole memory is thrown away after it: to free objects
 one by one before costs time, runs `__del__` methods, and overflows the stack if they are nested
 deeply enough."""
 
@@ -65,7 +65,7 @@ def _prepare(job: dict[str, Any]) -> None:
 
 def forget_run() -> None:
     """Forgets what is left of a run; for rehearsals only, as each real run has a new memory."""
-    _kept.clear()
+    del _kept[1:]
     _random_generator.gauss_next = None  # half of a pair of normal numbers
 
 

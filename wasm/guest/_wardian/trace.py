@@ -32,6 +32,7 @@ _HIDDEN = (places.OWN_CODE, "<frozen importlib", "<reactor>")
 _LIBRARY = (places.LIBRARY, "<frozen")
 
 _lines_of: dict[str, Any] = linecache.cache
+_never_freed: list[object] = []  # to free a chain of a million frames would overflow the stack
 _without_site_advice = re.compile(r"\. Site initialization is disabled[^\n]*").sub
 
 
@@ -96,6 +97,7 @@ def _cut_trace(error: BaseException, left_out: dict[int, int]) -> None:
     """Reduces the trace to the frames to be shown, and notes how many of them are left out."""
     nodes = _user_nodes(error.__traceback__)
     if len(nodes) > FRAMES_MAX:
+        _never_freed.append(error.__traceback__)
         half = FRAMES_MAX // 2
         left_out[id(error)] = len(nodes) - 2 * half
         nodes = nodes[:half] + nodes[-half:]
