@@ -107,6 +107,9 @@ def forget_the_build():
     """Removes what belongs to this process and not to the runs."""
     import tempfile
 
+    from _wardian import event_loop
+
+    event_loop.provide_loop()
     atexit._clear()  # what packages have registered concerns the end of this process
     linecache.clearcache()
     tempfile._name_sequence = None

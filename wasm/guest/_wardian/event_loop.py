@@ -50,7 +50,7 @@ class SandboxEventLoop(asyncio.BaseEventLoop):
     def _write_to_self(self) -> None:
         """Nobody else could wake the loop: there is one thread."""
 
-    def run_in_executor(
+    def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
         """Runs `func` in place at the loop's next step, as there are no threads."""
@@ -90,12 +90,23 @@ async def _await(awaitable: Awaitable[Any]) -> Any:
 
 def install() -> None:
     """Makes this the loop of `asyncio.run`, `asyncio.new_event_loop` and `asyncio.Runner`."""
-    events: Any = asyncio.events
-    find_policy = getattr(events, "_get_event_loop_policy", events.get_event_loop_policy)
-    policy = find_policy()
-    type(policy)._loop_factory = SandboxEventLoop
+    type(_policy())._loop_factory = SandboxEventLoop
     for module in (asyncio, asyncio.unix_events):
         for name in ("SelectorEventLoop", "EventLoop"):
             if hasattr(module, name):
                 setattr(module, name, SandboxEventLoop)
-    policy.set_event_loop(SandboxEventLoop())  # for the old `get_event_loop().run_until_complete`
+    provide_loop()
+
+
+def provide_loop() -> None:
+    """Makes a loop the current one, for the old `get_event_loop().run_until_complete(...)`.
+
+    Python has it no more, but programs still do it; every `asyncio.run` ends it.
+    """
+    _policy().set_event_loop(SandboxEventLoop())
+
+
+def _policy() -> Any:
+    events: Any = asyncio.events
+    find = getattr(events, "_get_event_loop_policy", None) or events.get_event_loop_policy
+    return find()

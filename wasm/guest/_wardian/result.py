@@ -222,6 +222,7 @@ _HINTS = {
     "re.Match": "use .group()",
     "numpy.ndarray": "use .tolist()",
     "numpy.datetime64": "use str(...)",
+    "numpy.dtype": "use str(...)",
     "numpy.timedelta64": "use str(...)",
     "pandas.DataFrame": 'use .to_dict("records"), or write it to a blob and return the id',
     "pandas.Series": "use .tolist() or .to_dict()",

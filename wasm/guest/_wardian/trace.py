@@ -128,7 +128,8 @@ def _file_name(node: TracebackType) -> str:
 
 def _mark_cuts(report: Any, error: BaseException, left_out: dict[int, int]) -> None:
     """Walks the report and the exceptions it was made from side by side."""
-    pending, known = [(report, error)], set()
+    pending: list[tuple[Any, Any]] = [(report, error)]
+    known = set()
     while pending:
         report, error = pending.pop()
         if report is None or id(report) in known:
@@ -142,7 +143,7 @@ def _mark_cuts(report: Any, error: BaseException, left_out: dict[int, int]) -> N
         pending.append((report.__cause__, error.__cause__))
         pending.append((report.__context__, error.__context__))
         if report.exceptions:
-            pending.extend(zip(report.exceptions, error.exceptions, strict=False))
+            pending.extend(zip(report.exceptions, getattr(error, "exceptions", ()), strict=False))
 
 
 class _CutStack(StackSummary):

@@ -4,3 +4,7 @@
 
 The modules are loaded as in an image, from source text; `support.py` plays the host.
 """
+
+from tests import support
+
+__all__ = ["support"]  # imported first: without its `_host`, nothing of the guest can be

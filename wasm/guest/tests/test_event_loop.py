@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from _wardian import event_loop
 from tests.support import Sandbox
 
 
@@ -48,9 +49,7 @@ class Loop(Sandbox):
                 f"def main(): return {start}\n"
             )
             with self.subTest(start):
-                from _wardian import event_loop
-
-                event_loop.install()
+                event_loop.provide_loop()
                 self.assertEqual(self.returns(source), "SandboxEventLoop")
 
     def test_blocking_calls_run_in_place(self):
