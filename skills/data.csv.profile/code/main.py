@@ -1,0 +1,118 @@
+"""Profiles a CSV blob: types, missing values, statistics, and a histogram as a picture."""
+
+import json
+
+from runtime import blobs, log
+
+from column_profile import describe_column, plain
+from csv_frame import CsvFrame
+from histogram import draw_column, draw_overview, is_numeric
+
+# What is returned has to stay below the 4 KB that a caller sees inline.
+INLINE_BYTES = 3_000
+
+BRIEF_KEYS = ("name", "type", "missing", "distinct", "mean", "min", "max")
+
+
+def main(args):
+    """Returns the profile of `args["csv_blob"]`."""
+    try:
+        return profile(args)
+    except MemoryError:
+        raise MemoryError(
+            "the file needs more memory than a run may have: pass a smaller `max_columns`, or "
+            "split the file"
+        ) from None
+
+
+def profile(args):
+    """Reads, describes and draws; see SKILL.md for what is returned."""
+    source = CsvFrame(args["csv_blob"], args)
+    frame = source.frame
+    log.info(f"read {len(frame)} rows and {len(frame.columns)} columns")
+    names = list(frame.columns)
+    columns = [describe_column(name, frame.iloc[:, n]) for n, name in enumerate(names)]
+    output = {
+        "summary": summarise(len(frame), source.column_count, columns),
+        "rows": len(frame),
+        "column_count": source.column_count,
+        "skipped_rows": source.skipped_rows,
+        "duplicate_rows": count_duplicates(frame, columns),
+        "encoding": source.text.encoding,
+        "delimiter": source.text.delimiter,
+        "histogram_blob": write_histogram(frame, args.get("histogram_column")),
+        "profile_blob": None,
+        "warnings": [plain(text) if len(text) > 300 else text for text in source.warnings[:8]],
+    }
+    return with_columns(output, columns)
+
+
+def count_duplicates(frame, columns):
+    """Returns how many rows repeat an earlier row, without looking if one column rules it out."""
+    if frame.empty or any(c["distinct"] == c["count"] == len(frame) for c in columns):
+        return 0
+    return int(frame.duplicated().sum())
+
+
+def write_histogram(frame, chosen):
+    """Stores the picture that was asked for and returns its blob id, or None without numbers."""
+    if chosen in (None, ""):
+        numeric = [(name, frame.iloc[:, n]) for n, name in enumerate(frame.columns)]
+        numeric = [(name, values) for name, values in numeric if is_numeric(values)]
+        return blobs.write_bytes(draw_overview(numeric), kind="image/png") if numeric else None
+    if chosen not in frame.columns:
+        known = ", ".join(f"`{name}`" for name in frame.columns[:50]) or "none"
+        raise ValueError(f"there is no column `{chosen}` for `histogram_column`; columns: {known}")
+    values = frame.iloc[:, list(frame.columns).index(chosen)]
+    if values.dropna().empty:
+        return None
+    return blobs.write_bytes(draw_column(chosen, values), kind="image/png")
+
+
+def summarise(rows, column_count, columns):
+    """Returns the one sentence that a caller reads first."""
+    if not column_count:
+        return "The file is empty: no rows, no columns."
+    kinds = [column["type"] for column in columns]
+    parts = [f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)]
+    text = f"{count(rows, 'row')}, {count(column_count, 'column')} ({', '.join(parts)})"
+    gaps = [column for column in columns if column["missing"]]
+    if not rows:
+        return f"{text}: a header without rows."
+    if not gaps:
+        return f"{text}; no missing values."
+    missing = sum(column["missing"] for column in gaps)
+    worst = max(gaps, key=lambda column: column["missing"])
+    return (
+        f"{text}; {count(missing, 'missing value')} in {count(len(gaps), 'column')}, most in "
+        f"`{plain(worst['name'])}` ({worst['missing']})."
+    )
+
+
+def count(number, noun):
+    """Returns `3 rows`, `1 row`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def with_columns(output, columns):
+    """Adds the columns' profiles: inline if they fit, else shortened, with all of it in a blob."""
+    full = {**output, "columns": columns}
+    if size_of(full) <= INLINE_BYTES:
+        return full
+    output["profile_blob"] = blobs.write_json(
+        {"rows": output["rows"], "column_count": output["column_count"], "columns": columns}
+    )
+    output["columns"] = []
+    room = INLINE_BYTES - size_of(output)
+    for column in columns:
+        brief = {key: plain(column[key]) for key in BRIEF_KEYS if key in column}
+        room -= size_of(brief) + 2
+        if room < 0:
+            break
+        output["columns"].append(brief)
+    return output
+
+
+def size_of(value):
+    """Returns the bytes of `value` as JSON."""
+    return len(json.dumps(value, ensure_ascii=False).encode())
