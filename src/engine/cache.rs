@@ -18,7 +18,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{FileType, OFlags};
 use tracing::{debug, warn};
 
 use crate::clock::Clock;
@@ -387,17 +387,28 @@ fn make_private(path: &Path) -> io::Result<bool> {
 
 fn ensure_own(root: &Path) -> Result<(), EngineError> {
     let metadata = fs::metadata(root).map_err(storage("read", root))?;
-    let problem = if !metadata.is_dir() {
-        "is not a folder"
-    } else if ![0, rustix::process::geteuid().as_raw()].contains(&metadata.uid()) {
-        "belongs to another user"
-    } else if metadata.mode() & 0o022 != 0 {
-        "can be written to by other users; take that right away with `chmod go-w`"
+    let me = rustix::process::geteuid().as_raw();
+    match problem_with(metadata.mode(), metadata.uid(), me) {
+        None => Ok(()),
+        Some(problem) => {
+            let cause = PathFault::new(root, io::ErrorKind::PermissionDenied.into());
+            Err(EngineError::CacheFolder { problem, cause })
+        }
+    }
+}
+
+/// Says why `me` should not trust a folder of this mode and owner. Root's are fine: an
+/// installation for the whole machine, and root could do anything anyway.
+fn problem_with(mode: u32, owner: u32, me: u32) -> Option<&'static str> {
+    if !FileType::from_raw_mode(mode).is_dir() {
+        Some("is not a folder")
+    } else if owner != me && owner != 0 {
+        Some("belongs to another user")
+    } else if mode & 0o022 != 0 {
+        Some("can be written to by other users; take that right away with `chmod go-w`")
     } else {
-        return Ok(());
-    };
-    let cause = PathFault::new(root, io::ErrorKind::PermissionDenied.into());
-    Err(EngineError::CacheFolder { problem, cause })
+        None
+    }
 }
 
 /// Opens a file for reading unless it is a link; `None` if there is none.
@@ -435,4 +446,244 @@ fn names_in(folder: &Path) -> io::Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io::Write as _;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::sync::mpsc;
+    use std::thread;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::engine::tiny::TinyEngine;
+
+    fn cache() -> (TempDir, CacheFolder, Shelf) {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = CacheFolder::open(&folder.path().join("deep/cache"), Clock::System).unwrap();
+        let shelf = cache.shelf(Area::Native, &Digest::of(b"key"));
+        (folder, cache, shelf)
+    }
+
+    fn put(shelf: &Shelf, name: &str, content: &[u8]) -> CheckedFile {
+        let lock = shelf.lock(|| {}).unwrap();
+        let mut draft = lock.draft(name).unwrap();
+        draft.write_all(content).unwrap();
+        draft.commit("a file", BTreeMap::new()).unwrap()
+    }
+
+    fn mode_of(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn own_folder_and_everything_in_it_is_private() {
+        let (folder, cache, shelf) = cache();
+        let file = put(&shelf, "file", b"content");
+        assert_eq!(mode_of(&folder.path().join("deep")), 0o700);
+        assert_eq!((mode_of(cache.path()), mode_of(shelf.path())), (0o700, 0o700));
+        assert_eq!(mode_of(&file.path), 0o600);
+        assert!(CacheFolder::open(cache.path(), Clock::System).is_ok());
+    }
+
+    #[test]
+    fn own_folder_means_that_nobody_else_can_write() {
+        let (_folder, cache, _) = cache();
+        for (mode, expected) in [(0o755, true), (0o500, true), (0o770, false), (0o702, false)] {
+            fs::set_permissions(cache.path(), fs::Permissions::from_mode(mode)).unwrap();
+            let opened = CacheFolder::open(cache.path(), Clock::System);
+            assert_eq!(opened.is_ok(), expected, "{mode:o}");
+            if let Err(error) = opened {
+                assert!(error.to_string().contains("can be written to by other users"), "{error}");
+            }
+        }
+        for (me, owner, mode, expected) in [
+            (1_000, 1_000, 0o40700, None),
+            (1_000, 0, 0o40755, None),
+            (1_000, 1_001, 0o40700, Some("belongs to another user")),
+            (0, 1_000, 0o40700, Some("belongs to another user")),
+            (1_000, 1_000, 0o100_600, Some("is not a folder")),
+        ] {
+            assert_eq!(problem_with(mode, owner, me), expected);
+        }
+    }
+
+    #[test]
+    fn a_cache_must_be_an_absolute_folder() {
+        let (folder, ..) = cache();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        for path in [Path::new("relative"), Path::new(""), &file, &file.join("below")] {
+            assert!(CacheFolder::open(path, Clock::System).is_err(), "accepted {path:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_put_comes_back() {
+        let (_folder, _, shelf) = cache();
+        assert!(shelf.open_checked("file", None).unwrap().is_none());
+        let made = put(&shelf, "file", b"content");
+        let found = shelf.open_checked("file", Some(&Digest::of(b"content"))).unwrap().unwrap();
+        assert_eq!((found.digest(), found.size()), (made.digest(), ByteCount::bytes(7)));
+        assert_eq!(io::read_to_string(&found.file).unwrap(), "content");
+        assert!((&found.file).write_all(b"x").is_err(), "it could be changed");
+        assert_eq!(shelf.names().unwrap(), ["file"]);
+    }
+
+    #[test]
+    fn complete_or_absent_when_the_writer_gives_up() {
+        let (_folder, _, shelf) = cache();
+        let lock = shelf.lock(|| {}).unwrap();
+        let mut draft = lock.draft("file").unwrap();
+        draft.write_all(b"half").unwrap();
+        assert!(shelf.open_checked("file", None).unwrap().is_none());
+        drop(draft);
+        assert_eq!(names_in(shelf.path()).unwrap(), [LOCK]);
+    }
+
+    #[test]
+    fn complete_or_absent_when_the_writer_dies() {
+        let (_folder, _, shelf) = cache();
+        drop(put(&shelf, "file", b"old"));
+        // Killed while writing: a partial file is left, and goes with the next writer.
+        fs::write(shelf.path().join(format!(".file.abc{PARTIAL}")), "half").unwrap();
+        fs::create_dir(shelf.path().join(format!(".download.abc{PARTIAL}"))).unwrap();
+        assert!(shelf.open_checked("file", None).unwrap().is_some());
+        drop(shelf.lock(|| {}).unwrap());
+        assert_eq!(names_in(shelf.path()).unwrap(), [LOCK, "file", "file.json"]);
+
+        // Killed between the file and its record, which is another one's.
+        let other = shelf.path().join("other");
+        fs::write(&other, "new").unwrap();
+        fs::rename(&other, shelf.path().join("file")).unwrap();
+        assert!(shelf.open_checked("file", None).unwrap().is_none());
+        fs::remove_file(shelf.path().join("file.json")).unwrap();
+        assert!(shelf.open_checked("file", None).unwrap().is_none());
+    }
+
+    #[test]
+    fn checked_means_that_no_change_goes_unseen() {
+        let change: [(&str, fn(&Path)); 4] = [
+            ("a byte", TinyEngine::flip_a_byte),
+            ("an end", |path| {
+                OpenOptions::new().append(true).open(path).unwrap().write_all(b"x").unwrap();
+            }),
+            ("a cut", |path| {
+                OpenOptions::new().write(true).open(path).unwrap().set_len(3).unwrap();
+            }),
+            ("a byte, with the old time", |path| {
+                let before = fs::metadata(path).unwrap().modified().unwrap();
+                TinyEngine::flip_a_byte(path);
+                let file = OpenOptions::new().write(true).open(path).unwrap();
+                file.set_modified(before).unwrap();
+            }),
+        ];
+        for (what, change) in change {
+            let (_folder, _, shelf) = cache();
+            let file = put(&shelf, "file", b"content");
+            assert!(shelf.open_checked("file", None).unwrap().is_some(), "{what}");
+            change(&file.path);
+            assert!(shelf.open_checked("file", None).unwrap().is_none(), "{what}");
+            assert_eq!(shelf.verify("file", None, |_| {}).unwrap(), Finding::Damaged, "{what}");
+        }
+    }
+
+    #[test]
+    fn checked_means_that_a_damaged_file_is_not_handed_out() {
+        let (_folder, _, shelf) = cache();
+        let file = put(&shelf, "file", b"content");
+        fs::write(&file.path, "CONTENT").unwrap();
+        forget(&shelf, "file");
+        assert!(shelf.open_checked("file", None).unwrap().is_none());
+        fs::write(&file.path, "content").unwrap();
+        assert!(shelf.open_checked("file", None).unwrap().is_some());
+        assert!(shelf.open_checked("file", Some(&Digest::of(b"CONTENT"))).unwrap().is_none());
+
+        fs::remove_file(&file.path).unwrap();
+        symlink("/etc/hostname", &file.path).unwrap();
+        assert!(shelf.open_checked("file", None).is_err(), "a link was followed");
+    }
+
+    /// As after a restart of the machine.
+    fn forget(shelf: &Shelf, name: &str) {
+        let mut record = shelf.find_record(name).unwrap().unwrap();
+        record.seen = None;
+        write_record(shelf.path(), name, &record).unwrap();
+    }
+
+    #[test]
+    fn a_file_is_read_again_only_when_it_may_have_changed() {
+        let (_folder, _, shelf) = cache();
+        drop(put(&shelf, "file", b"content"));
+        // A record that does not fit shows whether the file was read.
+        let mut record = shelf.find_record("file").unwrap().unwrap();
+        let right = record.sha256;
+        record.sha256 = Digest::of(b"something else");
+        write_record(shelf.path(), "file", &record).unwrap();
+        assert!(shelf.open_checked("file", None).unwrap().is_some(), "was read again");
+        assert_eq!(shelf.verify("file", None, |_| {}).unwrap(), Finding::Damaged);
+        forget(&shelf, "file");
+        assert!(shelf.open_checked("file", None).unwrap().is_none(), "was not read again");
+
+        record.sha256 = right;
+        record.seen = None;
+        write_record(shelf.path(), "file", &record).unwrap();
+        assert!(shelf.open_checked("file", None).unwrap().is_some());
+        assert!(shelf.find_record("file").unwrap().unwrap().seen.is_some(), "not remembered");
+    }
+
+    #[test]
+    fn who_waits_says_so_and_finds_the_file_afterwards() {
+        let (_folder, _, shelf) = cache();
+        let lock = shelf.lock(|| panic!("nobody has the lock")).unwrap();
+        let (sender, receiver) = mpsc::channel();
+        let waiting = thread::spawn({
+            let shelf = shelf.clone();
+            move || {
+                let lock = shelf.lock(|| sender.send(()).unwrap()).unwrap();
+                let found = shelf.open_checked("file", None).unwrap();
+                drop(lock);
+                found.is_some()
+            }
+        });
+        receiver.recv().unwrap();
+        let mut draft = lock.draft("file").unwrap();
+        draft.write_all(b"content").unwrap();
+        drop(draft.commit("a file", BTreeMap::new()).unwrap());
+        drop(lock);
+        assert!(waiting.join().unwrap());
+    }
+
+    #[test]
+    fn nothing_is_removed_under_the_hands_of_a_writer() {
+        let (_folder, cache, shelf) = cache();
+        let kept = put(&shelf, "file", &[7; 5_000]);
+        let other = cache.shelf(Area::Images, &Digest::of(b"other"));
+        let lock = other.lock(|| {}).unwrap();
+        let error = cache.remove(std::slice::from_ref(&shelf)).unwrap_err();
+        assert!(error.to_string().contains("in use by another process"), "{error}");
+        assert!(kept.path.try_exists().unwrap());
+        drop(lock);
+        assert!(cache.remove(&[shelf]).unwrap() >= ByteCount::bytes(5_000));
+        assert!(!kept.path.try_exists().unwrap());
+        let left = cache.shelves(Area::Images).unwrap();
+        assert_eq!(left.iter().map(Shelf::path).collect::<Vec<_>>(), [other.path()]);
+    }
+
+    #[test]
+    fn zeros_take_no_space() {
+        let (_folder, _, shelf) = cache();
+        let mut content = vec![0; 1 << 20];
+        content[500_000] = 1;
+        let lock = shelf.lock(|| {}).unwrap();
+        let mut draft = lock.draft("file").unwrap();
+        draft.write_sparse(&content).unwrap();
+        let file = draft.commit("a file", BTreeMap::new()).unwrap();
+        assert_eq!(file.digest(), Digest::of(&content));
+        assert_eq!(fs::read(&file.path).unwrap(), content);
+        assert!(fs::metadata(&file.path).unwrap().blocks() * 512 < 64 << 10);
+    }
 }

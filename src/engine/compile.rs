@@ -107,8 +107,12 @@ pub fn config(variant: Variant) -> Config {
         .gc_heap_may_move(true);
 
     // Nobody reads wasm backtraces: the guest's own traceback tells more. Without the address
-    // map the code is 70 MB smaller.
-    config.generate_address_map(false).wasm_backtrace_max_frames(None).native_unwind_info(false);
+    // map the code is 70 MB smaller, without symbols another 7 MB.
+    config
+        .generate_address_map(false)
+        .debug_symbols(false)
+        .wasm_backtrace_max_frames(None)
+        .native_unwind_info(false);
     config
 }
 

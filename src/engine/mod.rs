@@ -28,6 +28,8 @@ pub mod report;
 mod draft;
 mod record;
 mod store;
+#[cfg(test)]
+mod tiny;
 
 use std::error::Error;
 use std::fmt;

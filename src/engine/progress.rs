@@ -68,11 +68,11 @@ impl Step {
     }
 
     /// How long it will take, where that cannot be seen from bytes. Compiling was measured on
-    /// two cores (59 and 104 s) and divides well among more.
+    /// two cores (59 and 87 s) and divides well among more.
     fn estimate(self) -> Option<Duration> {
         let work = match self {
             Self::Compile(Variant::Timed) => Duration::from_secs(118),
-            Self::Compile(Variant::Metered) => Duration::from_secs(208),
+            Self::Compile(Variant::Metered) => Duration::from_secs(175),
             Self::WarmUp => return Some(Duration::from_secs(6)),
             _ => return None,
         };

@@ -15,7 +15,9 @@
 //! - What decays on the disk behind the kernel's back is found once after each start of the
 //!   machine, because the machine's boot is part of the identity; `verify` looks at any time.
 //!
-//! Where a boot cannot be told from another, every check reads the whole file.
+//! A change in the very milliseconds in which the file was written would escape; nothing else
+//! knows of the file then. Where a boot cannot be told from another, every check reads the whole
+//! file.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};

@@ -1,5 +1,6 @@
 //! What is in the cache: for people who look, check or clean up.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -10,7 +11,6 @@ use crate::engine::compile::{Variant, WASMTIME_VERSION};
 use crate::engine::hollow::TRANSFORM_VERSION;
 use crate::engine::manifest::EngineManifest;
 use crate::engine::progress::{Progress, Running, Step};
-use crate::engine::record::Record;
 use crate::engine::store::{EngineStore, ModuleFacts, open_pinned};
 use crate::ids::Digest;
 use crate::units::ByteCount;
@@ -56,8 +56,16 @@ pub struct VariantReport {
 pub struct FileReport {
     /// Where it lies.
     pub path: PathBuf,
-    /// Its record; `None` if that cannot be read, and then the file is made again when needed.
-    pub record: Option<Record>,
+    /// What it is.
+    pub what: String,
+    /// Digest that its content should have.
+    pub sha256: Digest,
+    /// Length that its content should have.
+    pub size_bytes: ByteCount,
+    /// What it was made from: names and digests or versions.
+    pub made_from: BTreeMap<String, String>,
+    /// When it was made, in seconds since the Unix epoch.
+    pub created_unix_seconds: u64,
     /// True if this program, as it is configured now, would use it. Images are for others to
     /// judge and always count as used.
     pub is_used: bool,
@@ -115,8 +123,17 @@ impl EngineStore {
         let mut files = Vec::new();
         for (shelf, is_used) in self.shelves()? {
             for name in shelf.names()? {
-                let (path, record) = (shelf.path().join(&name), shelf.find_record(&name)?);
-                files.push(FileReport { path, record, is_used });
+                // Without a readable record it counts as damaged: `verify` says so.
+                let Some(record) = shelf.find_record(&name)? else { continue };
+                files.push(FileReport {
+                    path: shelf.path().join(&name),
+                    what: record.what,
+                    sha256: record.sha256,
+                    size_bytes: record.size_bytes,
+                    made_from: record.made_from,
+                    created_unix_seconds: record.created_unix_seconds,
+                    is_used,
+                });
             }
         }
         Ok(EngineReport {
@@ -147,7 +164,8 @@ impl EngineStore {
                 let record = shelf.find_record(&name)?;
                 let total = record.as_ref().map(|record| record.size_bytes);
                 let pinned = self.pin.files.all().into_iter().find(|file| file.name() == name);
-                let pinned = pinned.filter(|_| shelf.path() == pinned_shelf.path()).map(|file| file.sha256);
+                let pinned =
+                    pinned.filter(|_| shelf.path() == pinned_shelf.path()).map(|file| file.sha256);
                 let running = Running::begin(progress, Step::Verify, total);
                 let finding = shelf.verify(&name, pinned.as_ref(), |done| running.advance(done))?;
                 running.finish();
@@ -187,5 +205,86 @@ impl EngineStore {
             }
         }
         Ok(shelves)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::engine::progress::Silent;
+    use crate::engine::tiny::TinyEngine;
+
+    #[test]
+    fn a_report_tells_what_is_there_and_what_is_missing() {
+        let tiny = TinyEngine::new();
+        let store = tiny.store();
+        let empty = store.report().unwrap();
+        assert!(empty.contents.is_none() && empty.files.is_empty());
+        assert!(empty.variants.iter().all(|variant| !variant.is_ready));
+
+        store.ensure(Variant::Metered, &Silent).unwrap();
+        let full = store.report().unwrap();
+        assert_eq!(full.contents.as_ref().unwrap().packages[0].name, "numpy");
+        let ready = full.variants.iter().filter(|variant| variant.is_ready);
+        assert_eq!(ready.map(|variant| variant.variant).collect::<Vec<_>>(), [Variant::Metered]);
+        assert_eq!(full.files.len(), 7);
+        assert!(full.files.iter().all(|file| file.is_used));
+        let native = full.files.iter().find(|file| file.path.ends_with("metered.cwasm")).unwrap();
+        assert_eq!(native.made_from["wasmtime"], WASMTIME_VERSION);
+        assert_eq!(native.created_unix_seconds, TinyEngine::NOW.as_secs());
+        assert!(serde_json::to_string(&full).is_ok());
+    }
+
+    #[test]
+    fn verify_reads_everything_and_believes_no_memory() {
+        let tiny = TinyEngine::new();
+        let store = tiny.store();
+        store.ensure(Variant::Timed, &Silent).unwrap();
+        let good = store.verify(&Silent).unwrap();
+        assert_eq!(good.len(), 7);
+        assert!(good.iter().all(|file| file.finding == Finding::Good));
+
+        let library = store.engine_shelf().path().join("python-stdlib.zip");
+        let cold = store.apart_shelf().path().join("cold.img");
+        let hollow = store.apart_shelf().path().join("hollow.wasm");
+        TinyEngine::flip_a_byte(&library);
+        fs::remove_file(&cold).unwrap();
+        fs::write(hollow.with_extension("wasm.json"), "{}").unwrap();
+        let bad = store.verify(&Silent).unwrap().into_iter();
+        let bad = bad.filter(|file| file.finding != Finding::Good);
+        let mut bad = bad.map(|file| (file.path, file.finding)).collect::<Vec<_>>();
+        bad.sort_by(|one, other| one.0.cmp(&other.0));
+        let mut expected =
+            vec![(cold, Finding::Missing), (hollow, Finding::Damaged), (library, Finding::Damaged)];
+        expected.sort_by(|one, other| one.0.cmp(&other.0));
+        assert_eq!(bad, expected);
+    }
+
+    #[test]
+    fn cleaning_keeps_what_is_used_unless_told_otherwise() {
+        let tiny = TinyEngine::new();
+        let store = tiny.store();
+        store.ensure(Variant::Timed, &Silent).unwrap();
+        let old = store.cache().shelf(Area::Native, &Digest::of(b"an older version"));
+        let image = store.cache().shelf(Area::Images, &Digest::of(b"an image"));
+        for shelf in [&old, &image] {
+            let lock = shelf.lock(|| {}).unwrap();
+            let mut draft = lock.draft("file").unwrap();
+            draft.write_sparse(&[7; 10_000]).unwrap();
+            drop(draft.commit("a file", BTreeMap::new()).unwrap());
+        }
+
+        let removed = store.clean(CleanUp::Unused).unwrap();
+        assert_eq!(removed.folders, [old.path()]);
+        assert!(removed.freed_bytes >= ByteCount::bytes(10_000));
+        assert!(store.is_ready(Variant::Timed).unwrap() && image.path().try_exists().unwrap());
+
+        let open = store.ensure(Variant::Timed, &Silent).unwrap();
+        assert_eq!(store.clean(CleanUp::Everything).unwrap().folders.len(), 4);
+        assert!(store.report().unwrap().files.is_empty());
+        assert!(!open.mpl_data().unwrap().is_empty(), "an open file was lost");
+        store.ensure(Variant::Timed, &Silent).unwrap();
     }
 }

