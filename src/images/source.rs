@@ -30,7 +30,18 @@ const MODULES: &[(&str, &str)] = guest_files![
 ];
 
 /// Files that import and use what an image keeps ready, by the name of the profile.
-const WARM_UPS: &[(&str, &str)] = guest_files!["images/base.py"];
+const WARM_UPS: &[(&str, &str)] = guest_files![
+    "images/base.py",
+    "images/documents.py",
+    "images/lxml.py",
+    "images/matplotlib.py",
+    "images/networkx.py",
+    "images/pillow.py",
+    "images/scipy.py",
+    "images/sklearn.py",
+    "images/statsmodels.py",
+    "images/sympy.py",
+];
 
 /// What turns a fresh interpreter into an image.
 const BOOTSTRAP: &str = include_str!("../../wasm/guest/bootstrap.py");

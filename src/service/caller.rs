@@ -1,18 +1,12 @@
-//! Who calls.
+//! On whose behalf a method is called.
 
 use crate::ids::TenantId;
 
-/// Who calls, decided by an edge before a method sees it.
+/// Who calls, and under which name the call is found in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// Whose blobs and budgets are meant.
+    /// For whom: decides which blobs are visible and whose limits apply.
     pub tenant: TenantId,
-}
-
-impl Caller {
-    /// The caller on a server without tenants.
-    #[must_use]
-    pub fn local() -> Self {
-        Self { tenant: TenantId::local() }
-    }
+    /// Names the request in the server's log.
+    pub request_id: String,
 }

@@ -1,0 +1,30 @@
+//! `create_blob`: keeps content and names it.
+
+use std::sync::Arc;
+
+use tokio::task::spawn_blocking;
+
+use crate::blobs::BlobKind;
+use crate::protocol::blobs::{CreateBlobParams, CreateBlobResult, Encoding};
+use crate::service::{Caller, Service, ServiceError};
+
+impl Service {
+    /// Keeps content for this tenant and returns its name.
+    ///
+    /// # Errors
+    ///
+    /// A malformed kind or base64, a size or quota that is passed, or a disk that fails.
+    pub async fn create_blob(
+        &self,
+        caller: &Caller,
+        params: CreateBlobParams,
+    ) -> Result<CreateBlobResult, ServiceError> {
+        let kind = BlobKind::parse(&params.kind)?;
+        let usual = if kind.is_text() { Encoding::Utf8 } else { Encoding::Base64 };
+        let content = params.into_bytes(usual)?;
+        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
+        let stored = spawn_blocking(move || blobs.put(&tenant, &kind, &content)).await;
+        let blob = stored.map_err(|_| ServiceError::Interrupted)??;
+        Ok(CreateBlobResult { blob_id: blob.id, size_bytes: blob.size.as_u64() })
+    }
+}

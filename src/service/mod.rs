@@ -1,0 +1,211 @@
+//! The eight methods, one file each, and the only place where the engines meet.
+//!
+//! Every method has the same steps, in this order: check what the protocol's types could not,
+//! find what is named, act, answer. No method knows HTTP or the command line.
+
+mod caller;
+mod create_blob;
+mod describe_skill;
+mod execute_skill;
+mod guest_door;
+mod guide;
+mod limits;
+mod list_skills;
+mod logs;
+mod output;
+mod read_blob;
+mod read_skill_file;
+mod run;
+mod run_code;
+mod skills;
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::blobs::{BlobError, BlobStore, InvalidKind};
+use crate::dispatch::{DispatchError, Pool, PoolReport};
+use crate::error::ErrorKind;
+use crate::ids::InvalidId;
+use crate::protocol::check::ParamsError;
+use crate::protocol::{MethodCall, MethodResult};
+use crate::registry::{Registry, RegistryError};
+
+pub use crate::service::caller::Caller;
+pub use crate::service::limits::{LEAST_FUEL, LimitPolicy};
+
+/// The methods as an edge sees them.
+pub trait Methods: Send + Sync + 'static {
+    /// Executes one call. Dropping the future before it is done cancels what the call does.
+    fn call(
+        &self,
+        caller: &Caller,
+        call: MethodCall,
+    ) -> impl Future<Output = Result<MethodResult, ServiceError>> + Send;
+
+    /// Why calls cannot be executed at the moment: nothing if they can.
+    fn obstacles(&self) -> Vec<String>;
+}
+
+/// The Skills Protocol, ready to be called from any edge.
+pub struct Service {
+    registry: Arc<Registry>,
+    blobs: Arc<BlobStore>,
+    pool: Arc<Pool>,
+    limits: LimitPolicy,
+    contents: skills::Contents,
+}
+
+impl Service {
+    /// The methods over these stores and workers.
+    #[must_use]
+    pub fn new(
+        registry: Arc<Registry>,
+        blobs: Arc<BlobStore>,
+        pool: Arc<Pool>,
+        limits: LimitPolicy,
+    ) -> Self {
+        Self { registry, blobs, pool, limits, contents: skills::Contents::default() }
+    }
+
+    /// How the workers are.
+    #[must_use]
+    pub fn workers(&self) -> PoolReport {
+        self.pool.report()
+    }
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+impl Methods for Service {
+    async fn call(
+        &self,
+        caller: &Caller,
+        call: MethodCall,
+    ) -> Result<MethodResult, ServiceError> {
+        Ok(match call {
+            MethodCall::ListSkills(params) => {
+                MethodResult::ListSkills(self.list_skills(params).await?)
+            }
+            MethodCall::DescribeSkill(params) => {
+                MethodResult::DescribeSkill(self.describe_skill(params).await?)
+            }
+            MethodCall::ReadSkillFile(params) => {
+                MethodResult::ReadSkillFile(self.read_skill_file(params).await?)
+            }
+            MethodCall::ExecuteSkill(params) => {
+                MethodResult::Run(self.execute_skill(caller, params).await?)
+            }
+            MethodCall::RunCode(params) => MethodResult::Run(self.run_code(caller, params).await?),
+            MethodCall::CreateBlob(params) => {
+                MethodResult::CreateBlob(self.create_blob(caller, params).await?)
+            }
+            MethodCall::ReadBlob(params) => {
+                MethodResult::ReadBlob(self.read_blob(caller, params).await?)
+            }
+            MethodCall::LoadSkillsProtocolGuide(_) => {
+                MethodResult::LoadSkillsProtocolGuide(self.guide().await?)
+            }
+        })
+    }
+
+    fn obstacles(&self) -> Vec<String> {
+        let report = self.pool.report();
+        if report.alive() > 0 { Vec::new() } else { vec!["no worker is ready".to_owned()] }
+    }
+}
+
+/// Why a method call failed.
+///
+/// `Display` is written for the caller and never shows a cause; `source()` is for the log.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServiceError {
+    /// A parameter has a wrong value.
+    #[error(transparent)]
+    Params(#[from] ParamsError),
+    /// A name or version is malformed.
+    #[error(transparent)]
+    Id(#[from] InvalidId),
+    /// A MIME type is malformed.
+    #[error(transparent)]
+    Kind(#[from] InvalidKind),
+    /// A text that can be no blob's id: there is no such blob.
+    #[error("there is no blob `{}`", .id.chars().take(80).collect::<String>().escape_debug())]
+    NoSuchBlob {
+        /// As sent.
+        id: String,
+    },
+    /// The skill has no code.
+    #[error("skill `{name}` is an instruction skill: read its SKILL.md, there is nothing to execute")]
+    NotExecutable {
+        /// Which skill.
+        name: String,
+    },
+    /// Arguments do not fit the skill's inputs.
+    #[error("the arguments do not fit the inputs of skill `{name}`: {problems}")]
+    Arguments {
+        /// Which skill.
+        name: String,
+        /// What is wrong, one after another.
+        problems: String,
+    },
+    /// A skill or a file of it cannot be had.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// A blob cannot be had or kept.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    /// There is no worker for the run.
+    #[error(transparent)]
+    Dispatch(#[from] DispatchError),
+    /// A result cannot be written.
+    #[error("a result cannot be written")]
+    Unserialisable(#[source] serde_json::Error),
+    /// A thread of ours did not come back.
+    #[error("the call was interrupted")]
+    Interrupted,
+}
+
+impl ServiceError {
+    /// How a caller should understand this error.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Params(_) | Self::Id(_) | Self::Kind(_) | Self::Arguments { .. } => {
+                ErrorKind::InvalidParams
+            }
+            Self::NoSuchBlob { .. } => ErrorKind::BlobNotFound,
+            Self::NotExecutable { .. } => ErrorKind::NotExecutable,
+            Self::Registry(error) => error.kind(),
+            Self::Blob(error) => error.kind(),
+            Self::Dispatch(error) => error.kind(),
+            Self::Unserialisable(_) | Self::Interrupted => ErrorKind::Internal,
+        }
+    }
+
+    /// The parameter that is to blame, if it is one.
+    #[must_use]
+    pub fn parameter(&self) -> Option<&str> {
+        match self {
+            Self::Params(error) => Some(error.parameter()),
+            Self::Arguments { .. } => Some("args"),
+            Self::Kind(_) => Some("kind"),
+            _ => None,
+        }
+    }
+
+    /// When repeating the call can help, if it can.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self.kind() {
+            ErrorKind::Overloaded | ErrorKind::RateLimited => Some(Duration::from_secs(1)),
+            _ => None,
+        }
+    }
+}

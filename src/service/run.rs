@@ -1,0 +1,197 @@
+//! One run: plan, order, outcome, result. What `execute_skill` and `run_code` share.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::task::spawn_blocking;
+use tracing::info;
+
+use crate::blobs::{BlobKind, BlobStore};
+use crate::dispatch::{BlobSource, Finished, Job, SkillContent};
+use crate::ids::{BlobId, RunId, TenantId};
+use crate::job::limits::RunLimits;
+use crate::job::outcome::{RunFailure, RunOutcome};
+use crate::job::{BlobMount, Program, RunSpec, SkillMount};
+use crate::protocol::execution::{
+    MAX_OUTPUT, RunError, RunResult, RunStatus, TruncatedOutput,
+};
+use crate::service::guest_door::GuestDoor;
+use crate::service::output::{Output, head, one_line};
+use crate::service::{Caller, Service, ServiceError, logs};
+
+/// Bytes of a large output that stand in its place.
+const OUTPUT_PREVIEW: usize = 512;
+
+/// A run with everything looked up and nothing started.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) program: Program,
+    pub(super) entrypoint: Option<String>,
+    /// Text of a JSON object.
+    pub(super) args: Box<RawValue>,
+    pub(super) skills: Vec<MountedSkill>,
+    pub(super) blobs: Vec<BlobId>,
+    pub(super) limits: RunLimits,
+}
+
+/// A skill that a run sees.
+#[derive(Debug, Clone)]
+pub(super) struct MountedSkill {
+    pub(super) mount: SkillMount,
+    pub(super) content: Arc<SkillContent>,
+}
+
+impl Service {
+    /// Runs `plan` and says how it ended. A program that fails is a result.
+    ///
+    /// Cancellation: the run is stopped and its worker freed.
+    pub(super) async fn perform(
+        &self,
+        caller: &Caller,
+        plan: Plan,
+    ) -> Result<RunResult, ServiceError> {
+        let run_id = RunId::generate();
+        let blobs = self.open_blobs(&caller.tenant, plan.blobs).await?;
+        let (mounts, sources) = blobs.into_iter().unzip();
+        let (skills, contents) =
+            plan.skills.into_iter().map(|skill| (skill.mount, skill.content)).unzip();
+        let spec = RunSpec {
+            run_id: run_id.clone(),
+            tenant: caller.tenant.clone(),
+            program: plan.program,
+            entrypoint: plan.entrypoint,
+            args: plan.args,
+            skills,
+            blobs: mounts,
+            environment: BTreeMap::new(),
+            limits: plan.limits,
+        };
+        let job = Job { spec: Box::new(spec), skills: contents, blobs: sources };
+        let mut door = GuestDoor::new(Arc::clone(&self.blobs), caller.tenant.clone());
+        let finished = self.pool.run(&job, &mut door).await?;
+        log_end(&run_id, &caller.tenant, &finished);
+        self.harvest(caller, run_id, finished, door.into_written()).await
+    }
+
+    /// Opens the blobs that a run reads; the run keeps what it opened even if a blob expires.
+    async fn open_blobs(
+        &self,
+        tenant: &TenantId,
+        ids: Vec<BlobId>,
+    ) -> Result<Vec<(BlobMount, BlobSource)>, ServiceError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (blobs, tenant) = (Arc::clone(&self.blobs), tenant.clone());
+        let opened = spawn_blocking(move || {
+            ids.into_iter().map(|id| open_blob(&blobs, &tenant, id)).collect()
+        });
+        opened.await.map_err(|_| ServiceError::Interrupted)?
+    }
+
+    /// The result of a finished run.
+    async fn harvest(
+        &self,
+        caller: &Caller,
+        run_id: RunId,
+        finished: Finished,
+        output_blobs: Vec<BlobId>,
+    ) -> Result<RunResult, ServiceError> {
+        let RunOutcome { end, logs, usage } = finished.outcome;
+        let output = end.and_then(|()| Output::parse(&finished.output.unwrap_or_default()));
+        let (logs_preview, logs_truncated) = logs::preview(&logs);
+        let duration_ms = whole_milliseconds(usage.wall_time);
+        let mut result = RunResult {
+            status: RunStatus::Completed,
+            run_id,
+            summary: String::new(),
+            output: None,
+            output_blobs,
+            logs_preview,
+            error: None,
+            logs_truncated,
+            duration_ms,
+            memory_peak_bytes: usage.memory_peak.as_u64(),
+            fuel: usage.fuel.map(|fuel| fuel.0),
+        };
+        match output {
+            Ok(Output { value, summary }) => {
+                result.summary = summary.unwrap_or_else(|| format!("Completed in {duration_ms} ms."));
+                result.output = match value {
+                    Some(value) => Some(self.fitting(caller, value, &mut result.output_blobs).await?),
+                    None => None,
+                };
+            }
+            Err(failure) => {
+                result.status = RunStatus::Failed;
+                result.summary = one_line(&failure.to_string());
+                result.error = Some(error_of(&failure));
+            }
+        }
+        Ok(result)
+    }
+
+    /// An output as it is, or what stands for one that is too large for a result.
+    async fn fitting(
+        &self,
+        caller: &Caller,
+        value: Box<RawValue>,
+        output_blobs: &mut Vec<BlobId>,
+    ) -> Result<Box<RawValue>, ServiceError> {
+        if value.get().len() <= MAX_OUTPUT {
+            return Ok(value);
+        }
+        let preview = head(value.get(), OUTPUT_PREVIEW).to_owned();
+        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
+        let kind = BlobKind::parse("application/json")?;
+        let stored =
+            spawn_blocking(move || blobs.put(&tenant, &kind, value.get().as_bytes())).await;
+        let blob = stored.map_err(|_| ServiceError::Interrupted)??;
+        if !output_blobs.contains(&blob.id) {
+            output_blobs.push(blob.id.clone());
+        }
+        let size_bytes = blob.size.as_u64();
+        let stand_in = TruncatedOutput { truncated: true, blob_id: blob.id, size_bytes, preview };
+        serde_json::value::to_raw_value(&stand_in).map_err(ServiceError::Unserialisable)
+    }
+}
+
+fn open_blob(
+    blobs: &BlobStore,
+    tenant: &TenantId,
+    id: BlobId,
+) -> Result<(BlobMount, BlobSource), ServiceError> {
+    let opened = blobs.open_content(tenant, &id)?;
+    let size = opened.blob.size;
+    let file: File = opened.file;
+    let kind = opened.blob.kind.as_str().to_owned();
+    let source = BlobSource { id: id.clone(), file: Arc::new(file), size };
+    Ok((BlobMount { id, kind, size }, source))
+}
+
+fn error_of(failure: &RunFailure) -> RunError {
+    RunError {
+        error_type: failure.error_type().to_owned(),
+        message: failure.to_string(),
+        traceback: failure.traceback().map(str::to_owned),
+    }
+}
+
+/// Rounds up: a run that took time never took none.
+fn whole_milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
+}
+
+fn log_end(run_id: &RunId, tenant: &TenantId, finished: &Finished) {
+    let milliseconds = whole_milliseconds(finished.outcome.usage.wall_time);
+    let queued = whole_milliseconds(finished.queued);
+    let end = match &finished.outcome.end {
+        Ok(()) => "completed",
+        Err(failure) => failure.error_type(),
+    };
+    info!(run.id = %run_id, tenant.id = %tenant, duration_ms = milliseconds, queued_ms = queued,
+        "run `{run_id}` ended: {}", end.escape_debug());
+}
