@@ -566,7 +566,8 @@ mod tests {
 
     #[test]
     fn checked_means_that_no_change_goes_unseen() {
-        let change: [(&str, fn(&Path)); 4] = [
+        type Change = fn(&Path);
+        let changes: [(&str, Change); 4] = [
             ("a byte", TinyEngine::flip_a_byte),
             ("an end", |path| {
                 OpenOptions::new().append(true).open(path).unwrap().write_all(b"x").unwrap();
@@ -581,7 +582,7 @@ mod tests {
                 file.set_modified(before).unwrap();
             }),
         ];
-        for (what, change) in change {
+        for (what, change) in changes {
             let (_folder, _, shelf) = cache();
             let file = put(&shelf, "file", b"content");
             assert!(shelf.open_checked("file", None).unwrap().is_some(), "{what}");
