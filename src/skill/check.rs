@@ -1,0 +1,314 @@
+//! Checks a skill as a whole: each file, and what the files say of each other and of the folder.
+
+use std::ops::Range;
+
+use crate::skill::diagnostic::{Diagnostic, Findings, Problem, Severity};
+use crate::skill::document::{self, MAX_DOCUMENT};
+use crate::skill::manifest::{self, MAX_MANIFEST, Manifest};
+use crate::skill::similar::did_you_mean;
+use crate::skill::text::{byte_order_mark, is_invisible, quoted};
+use crate::skill::{
+    Checked, DOCUMENT_FILE, Files, GUIDE_NAME, MANIFEST_FILE, Origin, Skill, agent_form, python,
+};
+
+/// Reads the skill in the folder called `folder`, and checks it as a whole.
+#[must_use]
+pub fn check(folder: &str, files: &Files<'_>, origin: Origin) -> Checked {
+    let mut diagnostics = Vec::new();
+    let folder = FolderName::split(folder);
+    let text = read_text(DOCUMENT_FILE, MAX_DOCUMENT, files, &mut diagnostics);
+    let mut in_document = Findings::new(DOCUMENT_FILE, text.unwrap_or_default());
+    let document = text.and_then(|_| document::parse(&mut in_document));
+    warn_invisible(&mut in_document);
+
+    let text = read_text(MANIFEST_FILE, MAX_MANIFEST, files, &mut diagnostics);
+    let mut in_manifest = Findings::new(MANIFEST_FILE, text.unwrap_or_default());
+    let parsed = text.and_then(|_| manifest::parse(&mut in_manifest));
+    warn_invisible(&mut in_manifest);
+
+    let manifest = match (parsed, &document) {
+        (Some(parsed), _) => {
+            check_names(
+                &parsed.manifest,
+                &folder,
+                [&parsed.name, &parsed.version],
+                &mut in_manifest,
+            );
+            check_entrypoint(&parsed, files, &mut in_manifest);
+            Some(parsed.manifest)
+        }
+        (None, Some(document)) if !files.contains_key(MANIFEST_FILE) => {
+            let manifest = agent_form::manifest(document, &folder, &mut in_document);
+            if let Some(manifest) = &manifest {
+                check_names(manifest, &folder, [&document.name, &document.name], &mut in_document);
+            }
+            manifest
+        }
+        _ => None,
+    };
+    diagnostics.extend(reserved_name(manifest.as_ref(), origin));
+    diagnostics.extend(in_document.into_diagnostics());
+    diagnostics.extend(in_manifest.into_diagnostics());
+
+    let is_good = !diagnostics.iter().any(Diagnostic::is_error);
+    let both = manifest.zip(document).filter(|_| is_good);
+    let skill = both.map(|(manifest, parsed)| Skill { manifest, document: parsed.document });
+    Checked { skill, diagnostics }
+}
+
+/// A folder's name, taken apart at its `@`.
+#[derive(Debug)]
+pub(crate) struct FolderName<'f> {
+    whole: &'f str,
+    name: &'f str,
+    pub(crate) version: Option<&'f str>,
+}
+
+impl<'f> FolderName<'f> {
+    fn split(whole: &'f str) -> Self {
+        match whole.split_once('@') {
+            Some((name, version)) => Self { whole, name, version: Some(version) },
+            None => Self { whole, name: whole, version: None },
+        }
+    }
+}
+
+/// The text of a file; without one, `diagnostics` say why, unless the file may be absent.
+fn read_text<'f>(
+    file: &'static str,
+    max: usize,
+    files: &Files<'f>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<&'f str> {
+    let mut refuse = |problem| {
+        diagnostics.push(Diagnostic::about(Severity::Error, file, problem));
+    };
+    let Some(bytes) = files.get(file) else {
+        let may_be_absent = file == MANIFEST_FILE && files.contains_key(DOCUMENT_FILE);
+        if !may_be_absent {
+            let near = files.keys().copied().filter(|path| path.eq_ignore_ascii_case(file));
+            let help = did_you_mean(file, near);
+            let problem = Problem::new("file-missing", "every skill must have this file");
+            refuse(problem.maybe_help(help));
+        }
+        return None;
+    };
+    if bytes.len() > max {
+        let message = format!("has {} bytes, more than {max}", bytes.len());
+        refuse(Problem::new("file-too-large", message));
+        return None;
+    }
+    std::str::from_utf8(bytes)
+        .inspect_err(|error| {
+            let good = bytes.get(..error.valid_up_to()).unwrap_or_default();
+            let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
+            refuse(Problem::new("not-utf-8", format!("line {line} is not UTF-8")));
+        })
+        .ok()
+}
+
+/// `places` are those of the name and of the version.
+fn check_names(
+    manifest: &Manifest,
+    folder: &FolderName<'_>,
+    places: [&Range<usize>; 2],
+    findings: &mut Findings<'_>,
+) {
+    let (name, version) = (&manifest.name, &manifest.version);
+    let [name_place, version_place] = places;
+    let shown = quoted(folder.whole);
+    if folder.name != name.as_str() {
+        let message = format!("the skill is called `{name}`, but its folder {shown}");
+        let help =
+            format!("call both the same; beside other versions, the folder is `{name}@{version}`");
+        findings.error(name_place, Problem::new("folder-name", message).help(help));
+    } else if folder.version.is_some_and(|in_name| in_name != version.as_str()) {
+        let message = format!("the version is {version}, but the folder is called {shown}");
+        findings.error(version_place, Problem::new("folder-version", message));
+    }
+}
+
+fn reserved_name(manifest: Option<&Manifest>, origin: Origin) -> Option<Diagnostic> {
+    let is_reserved = manifest.is_some_and(|manifest| manifest.name.as_str() == GUIDE_NAME);
+    (is_reserved && origin == Origin::Folder).then(|| {
+        let message = format!("`{GUIDE_NAME}` is part of the server, so its name cannot be used");
+        Diagnostic::about(Severity::Error, MANIFEST_FILE, Problem::new("reserved-name", message))
+    })
+}
+
+fn check_entrypoint(parsed: &manifest::Parsed, files: &Files<'_>, findings: &mut Findings<'_>) {
+    let Some(runtime) = &parsed.manifest.runtime else { return };
+    let (path, export) = (runtime.entrypoint.as_str(), runtime.export.as_str());
+    let Some(source) = files.get(path) else {
+        let message = format!("the skill has no file `{path}`");
+        let python = files.keys().copied().filter(|file| file.ends_with(".py"));
+        let help = did_you_mean(path, python.clone())
+            .or_else(|| python.clone().next().map(|file| format!("it has `{file}`")));
+        let problem = Problem::new("entrypoint-missing", message).maybe_help(help);
+        findings.error(&parsed.entrypoint, problem);
+        return;
+    };
+    let Ok(source) = std::str::from_utf8(source) else {
+        let message = format!("the file `{path}` is not UTF-8");
+        findings.error(&parsed.entrypoint, Problem::new("not-utf-8", message));
+        return;
+    };
+    if !python::mentions(source, export) && !source.contains("import *") {
+        let message = format!("the file `{path}` does not seem to define `{export}`");
+        let problem = Problem::new("export-missing", message);
+        findings
+            .warning(&parsed.export, problem.help(format!("define it as `def {export}(args):`")));
+    }
+}
+
+/// Warns of text that a model reads and a person does not see.
+fn warn_invisible(findings: &mut Findings<'_>) {
+    let text = findings.text();
+    let start = byte_order_mark(text);
+    let body = text.get(start..).unwrap_or_default();
+    let mut found = body.char_indices().filter(|(_, letter)| is_invisible(*letter));
+    if let Some((at, letter)) = found.next() {
+        let count = found.count() + 1;
+        let message = format!(
+            "has {count} characters that people cannot see, the first is U+{:04X}",
+            u32::from(letter)
+        );
+        let problem = Problem::new("invisible-characters", message);
+        let span = start + at..start + at + letter.len_utf8();
+        findings.warning(&span, problem.help("a language model reads them all the same"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCUMENT: &str = "---\nname: Hello\nshort_description: Greets.\n---\n# Hello\n";
+    const ACTION: &str = "name = \"hello.world\"\nversion = \"0.1.0\"\ndescription = \"Greets.\"\nkind = \"action\"\n[runtime]\nlanguage = \"python\"\nentrypoint = \"code/main.py\"\nexport = \"main\"\n";
+    const CODE: &str = "def main(args):\n    return {}\n";
+    const AGENT: &str = "---\nname: pdf-forms\ndescription: Fills forms.\n---\n# Forms\n";
+
+    type Given<'g> = &'g [(&'g str, &'g str)];
+
+    fn checked(folder: &str, files: Given<'_>) -> Checked {
+        let files = files.iter().map(|(path, text)| (*path, text.as_bytes())).collect();
+        check(folder, &files, Origin::Folder)
+    }
+
+    /// What is found, or the name and version of a skill without findings.
+    fn outcome(folder: &str, files: Given<'_>) -> String {
+        let checked = checked(folder, files);
+        let lines: Vec<_> = checked.diagnostics.iter().map(ToString::to_string).collect();
+        match (checked.skill, lines.as_slice()) {
+            (Some(skill), []) => format!("{} {}", skill.manifest.name, skill.manifest.version),
+            (skill, lines) => {
+                assert_eq!(skill.is_none(), checked.diagnostics.iter().any(Diagnostic::is_error));
+                lines.join("\n")
+            }
+        }
+    }
+
+    #[test]
+    fn documented_layouts_are_skills() {
+        let action: Given<'_> =
+            &[("skill.toml", ACTION), ("SKILL.md", DOCUMENT), ("code/main.py", CODE)];
+        assert_eq!(outcome("hello.world", action), "hello.world 0.1.0");
+        assert_eq!(outcome("hello.world@0.1.0", action), "hello.world 0.1.0");
+        assert_eq!(outcome("pdf-forms", &[("SKILL.md", AGENT)]), "pdf-forms 0.1.0");
+        assert_eq!(outcome("pdf-forms@2.0.0", &[("SKILL.md", AGENT)]), "pdf-forms 2.0.0");
+    }
+
+    #[test]
+    fn checked_skill_keeps_the_rules_between_files() {
+        let code = ("code/main.py", CODE);
+        let document = ("SKILL.md", DOCUMENT);
+        let manifest = ("skill.toml", ACTION);
+        let guide = ACTION.replace("hello.world", GUIDE_NAME);
+        #[rustfmt::skip]
+        let cases: &[(&str, Given<'_>, &str)] = &[
+            ("hello.world", &[], "SKILL.md: error: every skill must have this file\nskill.toml: error: every skill must have this file"),
+            ("hello.world", &[manifest, code], "SKILL.md: error: every skill must have this file"),
+            ("hello.world", &[manifest, code, ("Skill.md", DOCUMENT)], "SKILL.md: error: every skill must have this file; did you mean `Skill.md`?"),
+            ("hello.world", &[document, code], "SKILL.md: error: the folder has a SKILL.md, but no skill.toml; add a skill.toml with `name`, `version`, `description` and `kind`"),
+            ("hello.word", &[manifest, document, code], "skill.toml:1:8: error: the skill is called `hello.world`, but its folder \"hello.word\"; call both the same; beside other versions, the folder is `hello.world@0.1.0`"),
+            ("hello.world@0.2.0", &[manifest, document, code], "skill.toml:2:11: error: the version is 0.1.0, but the folder is called \"hello.world@0.2.0\""),
+            ("hello.world", &[manifest, document], "skill.toml:7:14: error: the skill has no file `code/main.py`"),
+            ("hello.world", &[manifest, document, ("code/mian.py", CODE)], "skill.toml:7:14: error: the skill has no file `code/main.py`; did you mean `code/mian.py`?"),
+            ("hello.world", &[manifest, document, ("src/hello.py", CODE)], "skill.toml:7:14: error: the skill has no file `code/main.py`; it has `src/hello.py`"),
+            ("hello.world", &[manifest, document, ("code/main.py", "def run(args): ...")], "skill.toml:8:10: warning: the file `code/main.py` does not seem to define `main`; define it as `def main(args):`"),
+            (GUIDE_NAME, &[("skill.toml", &guide), document, code], "skill.toml: error: `skills.protocol.guide` is part of the server, so its name cannot be used"),
+            ("pdf", &[("SKILL.md", AGENT)], "SKILL.md:2:7: error: the skill is called `pdf-forms`, but its folder \"pdf\"; call both the same; beside other versions, the folder is `pdf-forms@0.1.0`"),
+        ];
+        for (folder, files, expected) in cases {
+            assert_eq!(outcome(folder, files), *expected);
+        }
+    }
+
+    #[test]
+    fn the_guide_may_use_its_own_name() {
+        let manifest = ACTION.replace("hello.world", GUIDE_NAME);
+        let files = [
+            ("skill.toml", manifest.as_bytes()),
+            ("SKILL.md", DOCUMENT.as_bytes()),
+            ("code/main.py", CODE.as_bytes()),
+        ];
+        assert!(check(GUIDE_NAME, &files.into(), Origin::BuiltIn).skill.is_some());
+    }
+
+    #[test]
+    fn agent_skills_state_their_version_in_metadata() {
+        let with = |metadata: &str| {
+            AGENT.replace("# Forms", "").replacen("\n---\n", &format!("\n{metadata}\n---\nText"), 1)
+        };
+        for (metadata, expected) in [
+            ("metadata: {version: \"1.2.3\"}", "pdf-forms 1.2.3"),
+            ("metadata: {version: 1.10}", "pdf-forms 1.10.0"),
+            ("metadata:\n  version: 2", "pdf-forms 2.0.0"),
+            ("metadata: {author: x}", "pdf-forms 0.1.0"),
+            (
+                "metadata: {version: latest}",
+                "SKILL.md:4:21: error: `metadata.version` must be `major.minor.patch`, not \"latest\"",
+            ),
+            ("metadata: 1", "SKILL.md:4:11: error: `metadata` must be a table, not an integer"),
+        ] {
+            assert_eq!(outcome("pdf-forms", &[("SKILL.md", &with(metadata))]), expected);
+        }
+        let skill = checked("pdf-forms", &[("SKILL.md", AGENT)]).skill.unwrap();
+        let json = r#"{"name":"pdf-forms","version":"0.1.0","description":"Fills forms.","kind":"instruction"}"#;
+        assert_eq!(skill.manifest.json().get(), json);
+        let titled = AGENT.replace("pdf-forms", "PDF Forms");
+        assert_eq!(
+            outcome("pdf-forms", &[("SKILL.md", &titled)]),
+            "SKILL.md:2:7: error: skill name must be segments of a-z and 0-9 joined by dots, such as `acme.sales.report` (it is \"PDF Forms\"); or add a skill.toml, and this may be a title"
+        );
+    }
+
+    #[test]
+    fn text_that_only_a_model_would_see_is_pointed_out() {
+        let smuggled = DOCUMENT.replace("# Hello", "# Hello\u{e0041}\u{202e}");
+        let files: Given<'_> =
+            &[("skill.toml", ACTION), ("SKILL.md", &smuggled), ("code/main.py", CODE)];
+        assert_eq!(
+            outcome("hello.world", files),
+            "SKILL.md:5:8: warning: has 2 characters that people cannot see, the first is U+E0041; a language model reads them all the same"
+        );
+    }
+
+    #[test]
+    fn files_that_are_no_text_or_too_large_are_refused() {
+        let large = vec![b' '; MAX_MANIFEST + 1];
+        let files = [("skill.toml", large.as_slice()), ("SKILL.md", b"---\nname: \xff\n---\n")];
+        let lines: Vec<_> = check("x", &files.into(), Origin::Folder)
+            .diagnostics
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "SKILL.md: error: line 2 is not UTF-8",
+                "skill.toml: error: has 65537 bytes, more than 65536"
+            ]
+        );
+    }
+}

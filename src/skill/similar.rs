@@ -1,0 +1,156 @@
+//! Finds what somebody may have meant: names a few keystrokes away.
+
+/// Longest text that is compared; longer ones are no typing mistakes of short names.
+const MAX_COMPARED: usize = 128;
+
+/// Most suggestions that are worth reading.
+const MAX_SUGGESTIONS: usize = 3;
+
+/// Returns the candidates that `text` may stand for, nearest first, at most three.
+///
+/// A candidate counts as near if few keystrokes lie between the two, case ignored; or if `text`
+/// is its beginning (`lang` for `language`) or its last part (`sync` for `acme.leads.sync`).
+#[must_use]
+pub fn closest<'c>(text: &str, candidates: impl IntoIterator<Item = &'c str>) -> Vec<&'c str> {
+    let wanted = text.to_lowercase();
+    if wanted.is_empty() || wanted.len() > MAX_COMPARED {
+        return Vec::new();
+    }
+    let allowed = (wanted.chars().count() / 3).clamp(1, 4);
+    let mut near: Vec<(usize, &str)> = candidates
+        .into_iter()
+        .filter(|candidate| candidate.len() <= MAX_COMPARED)
+        .filter_map(|candidate| Some((nearness(&wanted, candidate, allowed)?, candidate)))
+        .collect();
+    near.sort_unstable();
+    near.into_iter().take(MAX_SUGGESTIONS).map(|(_, candidate)| candidate).collect()
+}
+
+/// Returns `did you mean …?` for the nearest candidates, if there are any.
+#[must_use]
+pub(crate) fn did_you_mean<'c, C>(text: &str, candidates: C) -> Option<String>
+where
+    C: IntoIterator<Item = &'c str>,
+{
+    let near = closest(text, candidates);
+    (!near.is_empty()).then(|| format!("did you mean {}?", listed(&near, "or")))
+}
+
+/// Returns the items in backticks, joined by commas and `conjunction`.
+#[must_use]
+pub(crate) fn listed<T: AsRef<str>>(items: &[T], conjunction: &str) -> String {
+    match items {
+        [] => "nothing".to_owned(),
+        [only] => format!("`{}`", only.as_ref()),
+        [first @ .., last] => {
+            let first: Vec<_> = first.iter().map(|item| format!("`{}`", item.as_ref())).collect();
+            format!("{} {conjunction} `{}`", first.join(", "), last.as_ref())
+        }
+    }
+}
+
+/// True if the two are so alike that one must be a slip of the other: the same but for case and
+/// for `_` and `-`, or one keystroke apart if they are not short.
+#[must_use]
+pub(crate) fn is_slip(text: &str, other: &str) -> bool {
+    let letters = |text: &str| text.to_lowercase().replace(['_', '-'], "");
+    if text.len().max(other.len()) > MAX_COMPARED {
+        return false;
+    }
+    let (text, other) = (letters(text), letters(other));
+    text == other || (other.chars().count() >= 4 && keystrokes(&text, &other) == 1)
+}
+
+fn nearness(wanted: &str, candidate: &str, allowed: usize) -> Option<usize> {
+    let candidate = candidate.to_lowercase();
+    let is_part = wanted.len() > 2
+        && (candidate.starts_with(wanted)
+            || candidate.strip_suffix(wanted).is_some_and(|before| before.ends_with(['.', '/'])));
+    if is_part {
+        return Some(1);
+    }
+    let distance = keystrokes(wanted, &candidate);
+    (distance <= allowed).then_some(distance)
+}
+
+/// Keystrokes between two texts: letters inserted, dropped, replaced, or swapped with their
+/// neighbour.
+fn keystrokes(from: &str, to: &str) -> usize {
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    let mut before: Vec<usize> = Vec::new();
+    let mut above: Vec<usize> = (0..=to.len()).collect();
+    let mut left_of_from = None;
+    for (row, letter) in from.iter().enumerate() {
+        let mut line = vec![row + 1];
+        let mut left_of_to = None;
+        for (column, other) in to.iter().enumerate() {
+            let at =
+                |line: &[usize], column: usize| line.get(column).copied().unwrap_or(usize::MAX);
+            let replaced = at(&above, column).saturating_add(usize::from(letter != other));
+            let dropped = at(&above, column + 1).saturating_add(1);
+            let inserted = at(&line, column).saturating_add(1);
+            let is_swap = left_of_from == Some(other) && left_of_to == Some(letter);
+            let swapped = match (is_swap, column.checked_sub(1)) {
+                (true, Some(column)) => at(&before, column).saturating_add(1),
+                _ => usize::MAX,
+            };
+            line.push(replaced.min(dropped).min(inserted).min(swapped));
+            left_of_to = Some(other);
+        }
+        before = std::mem::replace(&mut above, line);
+        left_of_from = Some(letter);
+    }
+    above.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn keystrokes_are_counted() {
+        for (from, to, distance) in [
+            ("kind", "kind", 0),
+            ("knid", "kind", 1),
+            ("verson", "version", 1),
+            ("", "abc", 3),
+            ("abc", "", 3),
+        ] {
+            assert_eq!(keystrokes(from, to), distance, "{from} -> {to}");
+        }
+    }
+
+    #[test]
+    fn suggestions_are_near_and_few() {
+        let keys = ["name", "version", "description", "kind", "namespace", "tags"];
+        assert_eq!(closest("Version", keys), ["version"]);
+        assert_eq!(closest("descripton", keys), ["description"]);
+        assert_eq!(closest("vers", keys), ["version"]);
+        assert_eq!(closest("colour", keys), Vec::<&str>::new());
+        assert_eq!(
+            closest("leads.sync", ["salesforce.leads.sync", "x.y"]),
+            ["salesforce.leads.sync"]
+        );
+        assert_eq!(closest("aaaa", ["aaab", "aaac", "aaad", "aaae"]).len(), 3);
+        assert_eq!(closest(&"a".repeat(200), [&*"a".repeat(200)]), Vec::<&str>::new());
+        assert_eq!(did_you_mean("tag", keys).unwrap(), "did you mean `tags`?");
+    }
+
+    #[test]
+    fn a_slip_is_stricter_than_a_suggestion() {
+        assert!(is_slip("batchSize", "batch_size") && is_slip("bacth_size", "batch_size"));
+        assert!(!is_slip("input_file", "output_file") && !is_slip("max", "max_rows"));
+        assert!(!is_slip("x1", "x2"));
+    }
+
+    proptest! {
+        #[test]
+        fn one_keystroke_is_always_near(name in "[a-z]{3,20}", at in 0_usize..20, letter in "[a-z]") {
+            let mut typed = name.clone();
+            typed.insert_str(at.min(name.len()), &letter);
+            prop_assert_eq!(closest(&typed, [&*name]), [&*name]);
+        }
+    }
+}
