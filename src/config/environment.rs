@@ -1,0 +1,41 @@
+//! The only reader of the process's environment and of the user's folders.
+
+use std::path::PathBuf;
+
+use crate::config::reader::PREFIX;
+
+/// What the process was started with, read once.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// Our own variables, those that start with `WARDIAN_`, in the order of their names.
+    pub variables: Vec<(String, String)>,
+    /// Folder for configuration of this user.
+    pub config_dir: Option<PathBuf>,
+    /// Folder for data of this user.
+    pub data_dir: Option<PathBuf>,
+    /// Folder for caches of this user.
+    pub cache_dir: Option<PathBuf>,
+}
+
+impl Surroundings {
+    /// Reads the environment of this process. A variable that is no Unicode is left out: no
+    /// setting could have such a value.
+    #[must_use]
+    pub fn of_this_process() -> Self {
+        let all = std::env::vars_os()
+            .filter_map(|(name, text)| Some((name.into_string().ok()?, text.into_string().ok()?)));
+        let mut variables: Vec<_> = all.filter(|(name, _)| name.starts_with(PREFIX)).collect();
+        variables.sort();
+        Self {
+            variables,
+            config_dir: dirs::config_dir(),
+            data_dir: dirs::data_dir(),
+            cache_dir: dirs::cache_dir(),
+        }
+    }
+
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        let found = self.variables.iter().find(|(known, _)| known == name);
+        found.map(|(_, text)| text.as_str()).filter(|text| !text.is_empty())
+    }
+}

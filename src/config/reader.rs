@@ -1,0 +1,330 @@
+//! Reads settings from several layers, remembers what was asked for, and collects every problem
+//! instead of stopping at the first.
+//!
+//! INVARIANT(unknown-keys): a key of the file that nobody asks for is a problem, never ignored:
+//! a misspelt limit would otherwise not be there when it is needed.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use toml::{Table, Value as Toml};
+
+use crate::config::value::Value;
+
+/// Where a setting came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// Nobody set it.
+    Default,
+    /// The file.
+    File,
+    /// An environment variable.
+    Environment,
+    /// The command line.
+    Flag,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Default => "default",
+            Self::File => "file",
+            Self::Environment => "environment",
+            Self::Flag => "command line",
+        })
+    }
+}
+
+/// One setting as it applies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EffectiveSetting {
+    /// Its key, such as `http.max_body`.
+    pub key: &'static str,
+    /// Its value as a file would have it; none if there is no value.
+    pub value: Option<String>,
+    /// Who set it.
+    pub origin: Origin,
+}
+
+/// The layers of settings, the later overruling the earlier.
+#[derive(Debug, Default)]
+pub(crate) struct Layers {
+    /// The file.
+    pub(crate) file: Table,
+    /// Variables with the prefix `WARDIAN_`.
+    pub(crate) environment: Vec<(String, String)>,
+    /// Key and text of each flag, in order.
+    pub(crate) flags: Vec<(String, String)>,
+}
+
+/// Answers questions for settings.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    layers: Layers,
+    asked: Vec<EffectiveSetting>,
+    problems: Vec<String>,
+}
+
+/// A value and where it was found.
+enum Found<T> {
+    Nowhere,
+    Value(T, Origin),
+    Wrong,
+}
+
+impl Reader {
+    pub(crate) const fn new(layers: Layers) -> Self {
+        Self { layers, asked: Vec::new(), problems: Vec::new() }
+    }
+
+    /// The setting `key`, or `default`.
+    pub(crate) fn read<T: Value>(&mut self, key: &'static str, default: T) -> T {
+        self.read_checked(key, default, |_| None)
+    }
+
+    /// The setting `key` within `range`, or `default`.
+    pub(crate) fn read_within<T: Value + PartialOrd>(
+        &mut self,
+        key: &'static str,
+        default: T,
+        range: RangeInclusive<T>,
+    ) -> T {
+        self.read_checked(key, default, |value| {
+            let shown = |bound: &T| bound.to_toml().to_string();
+            (!range.contains(value)).then(|| {
+                format!("must be between {} and {}", shown(range.start()), shown(range.end()))
+            })
+        })
+    }
+
+    /// The setting `key`, or `default`; `fault` says what is wrong with a value.
+    pub(crate) fn read_checked<T: Value>(
+        &mut self,
+        key: &'static str,
+        default: T,
+        fault: impl FnOnce(&T) -> Option<String>,
+    ) -> T {
+        match self.find::<T>(key) {
+            Found::Value(value, origin) => {
+                if let Some(fault) = fault(&value) {
+                    self.problem(key, origin, &fault);
+                    return default;
+                }
+                self.note(key, Some(&value), origin);
+                value
+            }
+            Found::Nowhere | Found::Wrong => {
+                self.note(key, Some(&default), Origin::Default);
+                default
+            }
+        }
+    }
+
+    /// The setting `key`, which may be absent.
+    pub(crate) fn read_optional<T: Value>(&mut self, key: &'static str) -> Option<T> {
+        let (value, origin) = match self.find::<T>(key) {
+            Found::Value(value, origin) => (Some(value), origin),
+            Found::Nowhere | Found::Wrong => (None, Origin::Default),
+        };
+        self.note(key, value.as_ref(), origin);
+        value
+    }
+
+    /// The settings that were asked for, or everything that is wrong.
+    pub(crate) fn finish(mut self) -> Result<(Vec<EffectiveSetting>, Vec<String>), Vec<String>> {
+        let mut keys = Vec::new();
+        list_keys("", &self.layers.file, &mut keys);
+        let of_flags = std::mem::take(&mut self.layers.flags);
+        let in_file = keys.into_iter().map(|key| (key, "in the file"));
+        let in_flags = of_flags.into_iter().map(|(key, _)| (key, "on the command line"));
+        for (key, place) in in_file.chain(in_flags) {
+            if !self.is_known(&key) {
+                let near = self.known_near(&key);
+                self.problems.push(format!("`{key}` {place} is no setting: {near}"));
+            }
+        }
+        if !self.problems.is_empty() {
+            return Err(self.problems);
+        }
+        let unknown = self.layers.environment.iter().map(|(name, _)| name);
+        let ignored = unknown.filter(|name| !self.is_known_variable(name)).cloned().collect();
+        Ok((self.asked, ignored))
+    }
+
+    /// Adds a problem that no single value has.
+    pub(crate) fn complain(&mut self, problem: impl Into<String>) {
+        self.problems.push(problem.into());
+    }
+
+    fn find<T: Value>(&mut self, key: &'static str) -> Found<T> {
+        let flag = self.layers.flags.iter().rev().find(|(name, _)| name == key);
+        let (found, origin) = if let Some((_, text)) = flag {
+            (T::from_text(text), Origin::Flag)
+        } else if let Some(text) = self.in_environment(key) {
+            (T::from_text(text), Origin::Environment)
+        } else if let Some(value) = find_in(&self.layers.file, key) {
+            (T::from_toml(value), Origin::File)
+        } else {
+            return Found::Nowhere;
+        };
+        let Some(value) = found else {
+            self.problem(key, origin, &format!("must be {}", T::EXPECTED));
+            return Found::Wrong;
+        };
+        Found::Value(value, origin)
+    }
+
+    fn in_environment(&self, key: &str) -> Option<&str> {
+        let wanted = variable_of(key);
+        let found = self.layers.environment.iter().find(|(name, _)| *name == wanted);
+        found.map(|(_, text)| text.as_str()).filter(|text| !text.is_empty())
+    }
+
+    fn note<T: Value>(&mut self, key: &'static str, value: Option<&T>, origin: Origin) {
+        let value = value.map(|value| value.to_toml().to_string());
+        self.asked.push(EffectiveSetting { key, value, origin });
+    }
+
+    fn problem(&mut self, key: &'static str, origin: Origin, fault: &str) {
+        let place = match origin {
+            Origin::Environment => format!("environment variable `{}`", variable_of(key)),
+            Origin::Flag => format!("`{key}` on the command line"),
+            Origin::File | Origin::Default => format!("`{key}` in the file"),
+        };
+        self.problems.push(format!("{place} {fault}"));
+        self.note::<bool>(key, None, origin);
+    }
+
+    fn is_known(&self, key: &str) -> bool {
+        self.asked.iter().any(|setting| setting.key == key)
+    }
+
+    fn is_known_variable(&self, name: &str) -> bool {
+        self.asked.iter().any(|setting| variable_of(setting.key) == name)
+    }
+
+    /// The settings of the same table; of the top level if there is no such table.
+    fn known_near(&self, key: &str) -> String {
+        let table_of = |key: &str| key.rsplit_once('.').map_or("", |(table, _)| table).to_owned();
+        let table = table_of(key);
+        let mut near: Vec<String> = self.keys_of(|known| table_of(known) == table);
+        if near.is_empty() {
+            let first = |known: &str| known.split('.').next().unwrap_or_default().to_owned();
+            near = self.asked.iter().map(|setting| format!("`{}`", first(setting.key))).collect();
+            near.sort();
+            near.dedup();
+        }
+        format!("there are {}", near.join(", "))
+    }
+
+    fn keys_of(&self, wanted: impl Fn(&str) -> bool) -> Vec<String> {
+        let keys = self.asked.iter().map(|setting| setting.key).filter(|key| wanted(key));
+        keys.map(|key| format!("`{key}`")).collect()
+    }
+}
+
+/// The environment variable for a key: `WARDIAN_HTTP_MAX_BODY` for `http.max_body`.
+pub(crate) fn variable_of(key: &str) -> String {
+    format!("{PREFIX}{}", key.replace('.', "_").to_ascii_uppercase())
+}
+
+/// How all of our environment variables begin.
+pub(crate) const PREFIX: &str = "WARDIAN_";
+
+fn find_in<'a>(table: &'a Table, key: &str) -> Option<&'a Toml> {
+    match key.split_once('.') {
+        Some((name, rest)) => find_in(table.get(name)?.as_table()?, rest),
+        None => table.get(key),
+    }
+}
+
+/// Keys of all values that are no tables, with dots.
+fn list_keys(prefix: &str, table: &Table, keys: &mut Vec<String>) {
+    for (name, value) in table {
+        let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        match value {
+            Toml::Table(inner) if !inner.is_empty() => list_keys(&key, inner, keys),
+            Toml::Table(_) => {}
+            _ => keys.push(key),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::ByteCount;
+
+    fn reader(file: &str, environment: &[(&str, &str)], flags: &[(&str, &str)]) -> Reader {
+        let owned = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+        };
+        Reader::new(Layers {
+            file: file.parse().unwrap(),
+            environment: owned(environment),
+            flags: owned(flags),
+        })
+    }
+
+    #[test]
+    fn a_flag_beats_the_environment_beats_the_file_beats_the_default() {
+        let file = "[workers]\ncount = 1";
+        let environment = [("WARDIAN_WORKERS_COUNT", "2")];
+        let flags = [("workers.count", "3"), ("workers.count", "4")];
+        let count = |mut reader: Reader| reader.read("workers.count", 0_usize);
+        assert_eq!(count(reader("", &[], &[])), 0);
+        assert_eq!(count(reader(file, &[], &[])), 1);
+        assert_eq!(count(reader(file, &environment, &[])), 2);
+        assert_eq!(count(reader(file, &environment, &flags)), 4);
+        assert_eq!(count(reader(file, &[("WARDIAN_WORKERS_COUNT", "")], &[])), 1, "empty is unset");
+    }
+
+    #[test]
+    fn unknown_keys_are_named_with_the_ones_there_are() {
+        let mut reader =
+            reader("lisen = 1\n[http]\nmax_boddy = 1\n[htp.x]\ny = 1", &[], &[("x.y", "1")]);
+        reader.read("listen", String::new().into_bytes().len());
+        reader.read("http.max_body", ByteCount::bytes(1));
+        reader.read("http.max_header", ByteCount::bytes(1));
+        insta::assert_snapshot!(reader.finish().unwrap_err().join("\n"), @r"
+        `htp.x.y` in the file is no setting: there are `http`, `listen`
+        `http.max_boddy` in the file is no setting: there are `http.max_body`, `http.max_header`
+        `lisen` in the file is no setting: there are `listen`
+        `x.y` on the command line is no setting: there are `http`, `listen`
+        ");
+    }
+
+    #[test]
+    fn every_problem_is_told_at_once() {
+        let file = "[http]\nmax_body = \"1 MB\"\nmax_connections = 0";
+        let mut reader = reader(file, &[("WARDIAN_WORKERS_COUNT", "many")], &[("listen", "here")]);
+        reader.read("http.max_body", ByteCount::bytes(1));
+        reader.read_within("http.max_connections", 5_usize, 1..=100_000);
+        reader.read("workers.count", 1_usize);
+        reader.read("listen", std::net::SocketAddr::from(([127, 0, 0, 1], 1)));
+        insta::assert_snapshot!(reader.finish().unwrap_err().join("\n"), @r#"
+        `http.max_body` in the file must be a size such as "256 MiB" (units: B, KiB, MiB, GiB, TiB), or a number of bytes
+        `http.max_connections` in the file must be between 1 and 100000
+        environment variable `WARDIAN_WORKERS_COUNT` must be a whole number
+        `listen` on the command line must be an address and a port, such as "127.0.0.1:8080"
+        "#);
+    }
+
+    #[test]
+    fn a_table_where_a_value_should_be_is_a_problem() {
+        let mut tables = reader("[listen]\nport = 1", &[], &[]);
+        tables.read("listen", 1_u32);
+        assert!(tables.finish().is_err());
+        let mut values = reader("http = 1", &[], &[]);
+        values.read("http.max_body", 1_u32);
+        assert!(values.finish().is_err());
+    }
+
+    #[test]
+    fn variables_that_nobody_knows_are_told_but_do_no_harm() {
+        let mut reader = reader("", &[("WARDIAN_LISEN", "x"), ("WARDIAN_LISTEN", "1")], &[]);
+        reader.read("listen", 1_u32);
+        let (_, ignored) = reader.finish().unwrap();
+        assert_eq!(ignored, ["WARDIAN_LISEN"]);
+    }
+}

@@ -1,0 +1,227 @@
+//! The settings one by one: key, default, range. The order is that of the documentation.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use crate::config::reader::Reader;
+use crate::config::{
+    BlobsConfig, Config, EngineConfig, LimitsConfig, LogConfig, LogFormat, LogLevel, SkillsConfig,
+    Surroundings, WorkersConfig,
+};
+use crate::http::HttpConfig;
+use crate::job::limits::RunLimits;
+use crate::units::{ByteCount, Fuel};
+
+/// Uid and gid of `nobody` nearly everywhere.
+const NOBODY: u32 = 65_534;
+
+/// Asks `reader` for every setting there is.
+pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Config, Vec<String>> {
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080));
+    let listen = reader.read("listen", listen);
+    let data_dir = folder(&mut reader, "data_dir", surroundings.data_dir.as_ref());
+    let cache_dir = folder(&mut reader, "cache_dir", surroundings.cache_dir.as_ref());
+    let skills = SkillsConfig {
+        roots: reader.read("skills.roots", vec![data_dir.join("skills")]),
+        bundled: reader.read("skills.bundled", true),
+    };
+    let http = read_http(&mut reader, listen);
+    let workers = read_workers(&mut reader);
+    let limits = read_limits(&mut reader);
+    let blobs = read_blobs(&mut reader);
+    let engine = EngineConfig {
+        source: reader.read_optional("engine.source"),
+        python: reader.read("engine.python", PathBuf::from("python3")),
+    };
+    let log = LogConfig {
+        format: reader.read("log.format", LogFormat::Text),
+        level: reader.read("log.level", LogLevel::Info),
+    };
+    let (effective, ignored_variables) = reader.finish()?;
+    Ok(Config {
+        http,
+        data_dir,
+        cache_dir,
+        skills,
+        workers,
+        limits,
+        blobs,
+        engine,
+        log,
+        effective,
+        file: None,
+        ignored_variables,
+    })
+}
+
+/// A folder of ours: `wardian` in the user's folder for such things, unless set.
+fn folder(reader: &mut Reader, key: &'static str, users: Option<&PathBuf>) -> PathBuf {
+    let default = users.map_or_else(PathBuf::new, |dir| dir.join("wardian"));
+    let chosen: PathBuf = reader.read(key, default);
+    if chosen.as_os_str().is_empty() {
+        reader
+            .complain(format!("`{key}` must be set: this user has no home folder to take it from"));
+    }
+    chosen
+}
+
+fn read_http(reader: &mut Reader, listen: SocketAddr) -> HttpConfig {
+    let usual = HttpConfig::listening_on(listen);
+    let (short, long) = (Duration::from_millis(100), Duration::from_secs(3_600));
+    HttpConfig {
+        listen,
+        allowed_hosts: reader.read("http.allowed_hosts", usual.allowed_hosts),
+        allowed_origins: reader.read("http.allowed_origins", usual.allowed_origins),
+        max_connections: reader.read_within(
+            "http.max_connections",
+            usual.max_connections,
+            1..=1_000_000,
+        ),
+        max_body: reader.read_within(
+            "http.max_body",
+            usual.max_body,
+            ByteCount::kibibytes(1)..=ByteCount::mebibytes(32),
+        ),
+        bodies: reader.read_within(
+            "http.bodies",
+            usual.bodies,
+            ByteCount::mebibytes(32)..=ByteCount::mebibytes(1 << 20),
+        ),
+        max_batch: reader.read_within("http.max_batch", usual.max_batch, 1..=1_000),
+        header_timeout: reader.read_within(
+            "http.header_timeout",
+            usual.header_timeout,
+            short..=long,
+        ),
+        body_timeout: reader.read_within("http.body_timeout", usual.body_timeout, short..=long),
+        write_timeout: reader.read_within("http.write_timeout", usual.write_timeout, short..=long),
+        idle_timeout: reader.read_within("http.idle_timeout", usual.idle_timeout, short..=long),
+        drain_timeout: reader.read_within(
+            "http.drain_timeout",
+            usual.drain_timeout,
+            Duration::ZERO..=long,
+        ),
+    }
+}
+
+fn read_workers(reader: &mut Reader) -> WorkersConfig {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    WorkersConfig {
+        count: reader.read_within("workers.count", cores, 1..=1_024),
+        queue: reader.read_within("workers.queue", 1_000, 0..=1_000_000),
+        queue_per_tenant: reader.read_within("workers.queue_per_tenant", 500, 0..=1_000_000),
+        uid: reader.read_within("workers.uid", NOBODY, 1..=u32::MAX - 1),
+        gid: reader.read_within("workers.gid", NOBODY, 1..=u32::MAX - 1),
+        require_lockdown: reader.read("workers.require_lockdown", true),
+    }
+}
+
+fn read_blobs(reader: &mut Reader) -> BlobsConfig {
+    const WEEK: Duration = Duration::from_hours(7 * 24);
+    let ttl = reader.read("blobs.ttl", WEEK);
+    BlobsConfig {
+        ttl: (!ttl.is_zero()).then_some(ttl),
+        quota: reader.read("blobs.quota", ByteCount::mebibytes(10 << 10)),
+        max_size: reader.read_within(
+            "blobs.max_size",
+            ByteCount::mebibytes(256),
+            ByteCount::bytes(1)..=ByteCount::mebibytes(1 << 10),
+        ),
+    }
+}
+
+/// Keys of the limits on runs.
+struct LimitKeys {
+    timeout: &'static str,
+    fuel: &'static str,
+    memory: &'static str,
+    workspace: &'static str,
+    workspace_entries: &'static str,
+    open_files: &'static str,
+    logs: &'static str,
+    host_calls: &'static str,
+    host_bytes: &'static str,
+}
+
+const DEFAULT_KEYS: LimitKeys = LimitKeys {
+    timeout: "limits.timeout",
+    fuel: "limits.fuel",
+    memory: "limits.memory",
+    workspace: "limits.workspace",
+    workspace_entries: "limits.workspace_entries",
+    open_files: "limits.open_files",
+    logs: "limits.logs",
+    host_calls: "limits.host_calls",
+    host_bytes: "limits.host_bytes",
+};
+
+const MAX_KEYS: LimitKeys = LimitKeys {
+    timeout: "limits.max.timeout",
+    fuel: "limits.max.fuel",
+    memory: "limits.max.memory",
+    workspace: "limits.max.workspace",
+    workspace_entries: "limits.max.workspace_entries",
+    open_files: "limits.max.open_files",
+    logs: "limits.max.logs",
+    host_calls: "limits.max.host_calls",
+    host_bytes: "limits.max.host_bytes",
+};
+
+/// A maximum that nobody sets is at least the default, so that raising one number is enough.
+fn read_limits(reader: &mut Reader) -> LimitsConfig {
+    let default = read_run_limits(reader, &DEFAULT_KEYS, RunLimits::DEFAULT);
+    let max = read_run_limits(reader, &MAX_KEYS, raised_to(RunLimits::DEFAULT_CAP, default));
+    let default = RunLimits { fuel: default.fuel.or(max.fuel), ..default };
+    if max.tightened_by(default) != default {
+        reader.complain("`limits` must not be above `limits.max`");
+    }
+    LimitsConfig { default, max }
+}
+
+fn read_run_limits(reader: &mut Reader, keys: &LimitKeys, usual: RunLimits) -> RunLimits {
+    const SMALLEST_MEMORY: ByteCount = ByteCount::mebibytes(64);
+    const WASM_MEMORY: ByteCount = ByteCount::mebibytes(4 << 10);
+    const DISKLESS: ByteCount = ByteCount::mebibytes(64 << 10);
+    let times = Duration::from_millis(1)..=Duration::from_hours(24);
+    let fuel = reader.read_optional::<u64>(keys.fuel);
+    RunLimits {
+        wall_time: reader.read_within(keys.timeout, usual.wall_time, times),
+        fuel: fuel.map(Fuel).or(usual.fuel),
+        memory: reader.read_within(keys.memory, usual.memory, SMALLEST_MEMORY..=WASM_MEMORY),
+        workspace: reader.read_within(
+            keys.workspace,
+            usual.workspace,
+            ByteCount::bytes(0)..=DISKLESS,
+        ),
+        workspace_entries: reader.read_within(
+            keys.workspace_entries,
+            usual.workspace_entries,
+            0..=10_000_000,
+        ),
+        open_files: reader.read_within(keys.open_files, usual.open_files, 8..=65_536),
+        logs: reader.read_within(
+            keys.logs,
+            usual.logs,
+            ByteCount::bytes(0)..=ByteCount::mebibytes(16),
+        ),
+        host_calls: reader.read(keys.host_calls, usual.host_calls),
+        host_bytes: reader.read(keys.host_bytes, usual.host_bytes),
+    }
+}
+
+/// `limits`, each number at least that of `least`.
+fn raised_to(limits: RunLimits, least: RunLimits) -> RunLimits {
+    RunLimits {
+        wall_time: limits.wall_time.max(least.wall_time),
+        fuel: limits.fuel,
+        memory: limits.memory.max(least.memory),
+        workspace: limits.workspace.max(least.workspace),
+        workspace_entries: limits.workspace_entries.max(least.workspace_entries),
+        open_files: limits.open_files.max(least.open_files),
+        logs: limits.logs.max(least.logs),
+        host_calls: limits.host_calls.max(least.host_calls),
+        host_bytes: limits.host_bytes.max(least.host_bytes),
+    }
+}

@@ -1,0 +1,143 @@
+//! The configuration as a whole.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::*;
+use crate::units::Fuel;
+
+fn surroundings() -> Surroundings {
+    Surroundings {
+        variables: Vec::new(),
+        config_dir: None,
+        data_dir: Some("/home/ada/.local/share".into()),
+        cache_dir: Some("/home/ada/.cache".into()),
+    }
+}
+
+fn from_file(text: &str) -> Result<Config, ConfigError> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wardian.toml");
+    fs::write(&file, text).unwrap();
+    Config::load(&surroundings(), Flags { file: Some(file), settings: Vec::new() })
+}
+
+fn problems(text: &str) -> String {
+    match from_file(text) {
+        Err(ConfigError::Settings { problems }) => problems.join("\n"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn without_any_setting_there_is_a_whole_configuration() {
+    let config = Config::load(&surroundings(), Flags::default()).unwrap();
+    assert_eq!(config.http.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(config.data_dir, Path::new("/home/ada/.local/share/wardian"));
+    assert_eq!(config.cache_dir, Path::new("/home/ada/.cache/wardian"));
+    assert_eq!(config.skills.roots, [PathBuf::from("/home/ada/.local/share/wardian/skills")]);
+    assert_eq!(config.limits.default, RunLimits::DEFAULT);
+    assert_eq!(config.limits.max, RunLimits::DEFAULT_CAP);
+    assert!(config.workers.require_lockdown && config.workers.uid != 0);
+    assert!(config.effective.iter().all(|setting| setting.origin == Origin::Default));
+}
+
+#[test]
+fn the_printed_configuration_is_one_that_gives_the_same() {
+    let first =
+        from_file("listen = \"0.0.0.0:9000\"\n[blobs]\nttl = 0\n[limits]\nfuel = 7").unwrap();
+    let printed = first.to_toml();
+    let second = from_file(&printed).unwrap_or_else(|error| panic!("{error}\n{printed}"));
+    assert_eq!(second.http.listen, first.http.listen);
+    assert_eq!((second.blobs, second.limits), (first.blobs, first.limits));
+    assert_eq!(second.workers, first.workers);
+    assert!(printed.contains("listen = \"0.0.0.0:9000\""), "{printed}");
+    assert!(
+        printed.contains("# engine.source is not set") || printed.contains("# source is not set")
+    );
+}
+
+#[test]
+fn the_workers_can_never_be_root() {
+    insta::assert_snapshot!(
+        problems("[workers]\nuid = 0"),
+        @"`workers.uid` in the file must be between 1 and 4294967294"
+    );
+}
+
+#[test]
+fn a_default_limit_above_the_maximum_is_refused() {
+    insta::assert_snapshot!(
+        problems("[limits]\ntimeout = \"60 s\"\n[limits.max]\ntimeout = \"10 s\""),
+        @"`limits` must not be above `limits.max`"
+    );
+}
+
+#[test]
+fn a_raised_default_raises_the_maximum_that_nobody_set() {
+    let limits = from_file("[limits]\nmemory = \"1 GiB\"").unwrap().limits;
+    assert_eq!(limits.max.memory, ByteCount::mebibytes(1024));
+    assert_eq!(limits.max.wall_time, Duration::from_secs(300));
+}
+
+#[test]
+fn a_maximum_of_fuel_applies_to_everybody() {
+    let limits = from_file("[limits.max]\nfuel = 1000").unwrap().limits;
+    assert_eq!(limits.default.fuel, Some(Fuel(1000)));
+}
+
+#[test]
+fn a_named_file_must_be_there_and_the_usual_one_need_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let named = Flags { file: Some(folder.path().join("none.toml")), settings: Vec::new() };
+    let error = Config::load(&surroundings(), named).unwrap_err();
+    assert!(matches!(error, ConfigError::Unreadable { .. }), "{error}");
+    let usual = Surroundings { config_dir: Some(folder.path().into()), ..surroundings() };
+    assert_eq!(Config::load(&usual, Flags::default()).unwrap().file, None);
+
+    fs::create_dir(folder.path().join("wardian")).unwrap();
+    fs::write(folder.path().join("wardian/config.toml"), "listen = \"[::1]:1\"").unwrap();
+    let config = Config::load(&usual, Flags::default()).unwrap();
+    assert_eq!(config.http.listen.to_string(), "[::1]:1");
+    assert!(config.file.is_some());
+}
+
+#[test]
+fn a_variable_can_name_the_file_and_set_anything() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("other.toml");
+    fs::write(&file, "[log]\nformat = \"json\"").unwrap();
+    let variables = [
+        ("WARDIAN_CONFIG", file.to_str().unwrap()),
+        ("WARDIAN_LOG_LEVEL", "debug"),
+        ("WARDIAN_SKILLS_ROOTS", "/a:/b"),
+        ("WARDIAN_HTTP_ALLOWED_HOSTS", "one.example, two.example"),
+        ("WARDIAN_SERVICE_HOST", "10.0.0.1"),
+        ("WARDIAN_PORT_8080_TCP", "tcp://10.0.0.1:8080"),
+        ("WARDIAN_PROT", "1"),
+    ];
+    let variables = variables.map(|(name, text)| (name.to_owned(), text.to_owned())).to_vec();
+    let config = Config::load(&Surroundings { variables, ..surroundings() }, Flags::default());
+    let config = config.unwrap();
+    assert_eq!((config.log.format, config.log.level), (LogFormat::Json, LogLevel::Debug));
+    assert_eq!(config.skills.roots, [PathBuf::from("/a"), PathBuf::from("/b")]);
+    assert_eq!(config.http.allowed_hosts, ["one.example", "two.example"]);
+    assert_eq!(config.ignored_variables, ["WARDIAN_PROT"]);
+}
+
+#[test]
+fn without_a_home_the_folders_have_to_be_named() {
+    let homeless = Surroundings::default();
+    let error = Config::load(&homeless, Flags::default()).unwrap_err().to_string();
+    assert!(error.contains("`data_dir` must be set") && error.contains("`cache_dir` must be set"));
+    let settings = [("data_dir", "/d"), ("cache_dir", "/c")];
+    let settings = settings.map(|(key, text)| (key.to_owned(), text.to_owned())).to_vec();
+    assert!(Config::load(&homeless, Flags { file: None, settings }).is_ok());
+}
+
+#[test]
+fn a_file_that_is_no_toml_says_where() {
+    let error = from_file("listen = ").unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.contains("line 1"), "{cause}");
+}

@@ -1,0 +1,321 @@
+//! What a setting may look like: texts of flags and the environment, values of a file.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::config::{LogFormat, LogLevel};
+use crate::units::ByteCount;
+
+/// A type that settings can have.
+pub(crate) trait Value: Sized {
+    /// What would be right, for the sentence "must be …".
+    const EXPECTED: &'static str;
+
+    /// Reads the text of a flag or an environment variable.
+    fn from_text(text: &str) -> Option<Self>;
+
+    /// Reads the value of a file.
+    fn from_toml(value: &toml::Value) -> Option<Self>;
+
+    /// The value as it would be written into a file.
+    fn to_toml(&self) -> toml::Value;
+}
+
+impl Value for ByteCount {
+    const EXPECTED: &'static str =
+        "a size such as \"256 MiB\" (units: B, KiB, MiB, GiB, TiB), or a number of bytes";
+
+    fn from_text(text: &str) -> Option<Self> {
+        const UNITS: [(&str, u64); 6] = [
+            ("TiB", 1 << 40),
+            ("GiB", 1 << 30),
+            ("MiB", 1 << 20),
+            ("KiB", 1 << 10),
+            ("B", 1),
+            ("", 1),
+        ];
+        let (number, unit) = quantity(text)?;
+        let (_, size) = UNITS.iter().find(|(name, _)| *name == unit)?;
+        number.checked_mul(*size).map(Self::bytes)
+    }
+
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        match value {
+            toml::Value::Integer(count) => u64::try_from(*count).ok().map(Self::bytes),
+            toml::Value::String(text) => Self::from_text(text),
+            _ => None,
+        }
+    }
+
+    fn to_toml(&self) -> toml::Value {
+        toml::Value::String(self.to_string().replace(" bytes", " B"))
+    }
+}
+
+impl Value for Duration {
+    const EXPECTED: &'static str =
+        "a time such as \"30 s\" (units: ms, s, min, h, d), or a number of milliseconds";
+
+    fn from_text(text: &str) -> Option<Self> {
+        let (number, unit) = quantity(text)?;
+        let milliseconds = match unit {
+            "ms" | "" => 1,
+            "s" => 1_000,
+            "min" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            _ => return None,
+        };
+        number.checked_mul(milliseconds).map(Self::from_millis)
+    }
+
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        match value {
+            toml::Value::Integer(count) => u64::try_from(*count).ok().map(Self::from_millis),
+            toml::Value::String(text) => Self::from_text(text),
+            _ => None,
+        }
+    }
+
+    fn to_toml(&self) -> toml::Value {
+        const UNITS: [(u128, &str); 4] =
+            [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")];
+        let milliseconds = self.as_millis();
+        let exact = UNITS
+            .iter()
+            .find(|(size, _)| milliseconds >= *size && milliseconds.is_multiple_of(*size));
+        toml::Value::String(match exact {
+            Some((size, unit)) => format!("{} {unit}", milliseconds / size),
+            None => format!("{milliseconds} ms"),
+        })
+    }
+}
+
+/// Splits `256 MiB` into its number and its unit; the space is optional.
+fn quantity(text: &str) -> Option<(u64, &str)> {
+    let text = text.trim();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at_checked(digits)?;
+    Some((number.parse().ok()?, unit.trim_start()))
+}
+
+impl Value for bool {
+    const EXPECTED: &'static str = "true or false";
+
+    fn from_text(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        value.as_bool()
+    }
+
+    fn to_toml(&self) -> toml::Value {
+        toml::Value::Boolean(*self)
+    }
+}
+
+/// Implements [`Value`] for a sort of whole number.
+macro_rules! whole_number {
+    ($number:ty) => {
+        impl Value for $number {
+            const EXPECTED: &'static str = "a whole number";
+
+            fn from_text(text: &str) -> Option<Self> {
+                text.parse().ok()
+            }
+
+            fn from_toml(value: &toml::Value) -> Option<Self> {
+                value.as_integer()?.try_into().ok()
+            }
+
+            fn to_toml(&self) -> toml::Value {
+                toml::Value::Integer(i64::try_from(*self).unwrap_or(i64::MAX))
+            }
+        }
+    };
+}
+
+whole_number!(u32);
+whole_number!(u64);
+whole_number!(usize);
+
+impl Value for PathBuf {
+    const EXPECTED: &'static str = "a path";
+
+    fn from_text(text: &str) -> Option<Self> {
+        (!text.is_empty()).then(|| Self::from(text))
+    }
+
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        value.as_str().and_then(Self::from_text)
+    }
+
+    fn to_toml(&self) -> toml::Value {
+        toml::Value::String(self.display().to_string())
+    }
+}
+
+impl Value for SocketAddr {
+    const EXPECTED: &'static str = "an address and a port, such as \"127.0.0.1:8080\"";
+
+    fn from_text(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        value.as_str().and_then(Self::from_text)
+    }
+
+    fn to_toml(&self) -> toml::Value {
+        toml::Value::String(self.to_string())
+    }
+}
+
+/// Several paths; in flags and the environment with `:` between them, as in `PATH`.
+impl Value for Vec<PathBuf> {
+    const EXPECTED: &'static str = "a list of paths (in flags and the environment joined by `:`)";
+
+    fn from_text(text: &str) -> Option<Self> {
+        Some(text.split(':').filter_map(PathBuf::from_text).collect())
+    }
+
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        value.as_array()?.iter().map(PathBuf::from_toml).collect()
+    }
+
+    fn to_toml(&self) -> toml::Value {
+        toml::Value::Array(self.iter().map(Value::to_toml).collect())
+    }
+}
+
+/// Several words; in flags and the environment with `,` between them.
+impl Value for Vec<String> {
+    const EXPECTED: &'static str = "a list of texts (in flags and the environment joined by `,`)";
+
+    fn from_text(text: &str) -> Option<Self> {
+        let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+        Some(words.map(str::to_owned).collect())
+    }
+
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        value.as_array()?.iter().map(|entry| entry.as_str().map(str::to_owned)).collect()
+    }
+
+    fn to_toml(&self) -> toml::Value {
+        toml::Value::Array(self.iter().map(|word| toml::Value::String(word.clone())).collect())
+    }
+}
+
+/// Implements [`Value`] for a choice between words.
+macro_rules! choice {
+    ($choice:ident, $expected:literal, $($word:literal => $variant:ident),+) => {
+        impl Value for $choice {
+            const EXPECTED: &'static str = $expected;
+
+            fn from_text(text: &str) -> Option<Self> {
+                match text {
+                    $($word => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+
+            fn from_toml(value: &toml::Value) -> Option<Self> {
+                value.as_str().and_then(Self::from_text)
+            }
+
+            fn to_toml(&self) -> toml::Value {
+                toml::Value::String(self.to_string())
+            }
+        }
+
+        impl fmt::Display for $choice {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
+                    $(Self::$variant => $word,)+
+                })
+            }
+        }
+    };
+}
+
+choice!(LogFormat, "\"text\" or \"json\"", "text" => Text, "json" => Json);
+choice!(
+    LogLevel, "\"error\", \"warn\", \"info\", \"debug\" or \"trace\"",
+    "error" => Error, "warn" => Warn, "info" => Info, "debug" => Debug, "trace" => Trace
+);
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn sizes_have_binary_units() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("4096", 4096),
+            ("1 B", 1),
+            ("256 MiB", 256 << 20),
+            ("16KiB", 16 << 10),
+            (" 1 GiB ", 1 << 30),
+            ("2 TiB", 2 << 40),
+        ] {
+            assert_eq!(ByteCount::from_text(text), Some(ByteCount::bytes(bytes)), "{text}");
+        }
+        for text in
+            ["", "MiB", "1 MB", "1 mib", "-1", "1.5 GiB", "18446744073709551615 KiB", "1 MiB x"]
+        {
+            assert_eq!(ByteCount::from_text(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_are_milliseconds_unless_they_say_otherwise() {
+        for (text, milliseconds) in [
+            ("1500", 1_500),
+            ("1500 ms", 1_500),
+            ("30 s", 30_000),
+            ("5min", 300_000),
+            ("7 d", 604_800_000),
+        ] {
+            assert_eq!(
+                Duration::from_text(text),
+                Some(Duration::from_millis(milliseconds)),
+                "{text}"
+            );
+        }
+        for text in ["", "s", "1 m", "1.5 s", "-1 s", "1 y", "18446744073709551615 d"] {
+            assert_eq!(Duration::from_text(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_may_not_write_numbers_as_texts_where_units_make_no_sense() {
+        assert_eq!(u32::from_toml(&toml::Value::String("8".into())), None);
+        assert_eq!(bool::from_toml(&toml::Value::String("true".into())), None);
+        assert_eq!(u32::from_toml(&toml::Value::Integer(-1)), None);
+        assert_eq!(ByteCount::from_toml(&toml::Value::Integer(-1)), None);
+        assert_eq!(Duration::from_toml(&toml::Value::Float(1.5)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_reads_back(count in any::<u64>(), shift in 0_u32..40) {
+            let size = ByteCount::bytes(count >> shift << (shift / 2));
+            prop_assert_eq!(ByteCount::from_toml(&size.to_toml()), Some(size));
+            let time = Duration::from_millis(count >> shift);
+            prop_assert_eq!(Duration::from_toml(&time.to_toml()), Some(time));
+        }
+
+        #[test]
+        fn any_text_is_a_value_or_none(text in "\\PC{0,20}") {
+            ByteCount::from_text(&text);
+            Duration::from_text(&text);
+            <Vec<PathBuf>>::from_text(&text);
+        }
+    }
+}

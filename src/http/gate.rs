@@ -1,0 +1,77 @@
+//! Whether calls can be executed yet, still, or no more.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::service::Methods;
+
+/// Stands between the server, which answers from the first moment on, and the methods, which may
+/// need minutes to be ready the first time and are taken away at the end.
+#[derive(Debug)]
+pub struct Gate<M> {
+    methods: OnceLock<M>,
+    waiting_for: Mutex<String>,
+    is_draining: AtomicBool,
+    is_closed: watch::Sender<bool>,
+}
+
+impl<M: Methods> Gate<M> {
+    /// A gate that is closed until something is there.
+    #[must_use]
+    pub fn waiting_for(something: impl Into<String>) -> Self {
+        Self {
+            methods: OnceLock::new(),
+            waiting_for: Mutex::new(something.into()),
+            is_draining: AtomicBool::new(false),
+            is_closed: watch::Sender::new(false),
+        }
+    }
+
+    /// Says what the gate waits for now; the text is shown to everybody.
+    pub fn wait_for(&self, something: impl Into<String>) {
+        *self.waiting_for.lock() = something.into();
+    }
+
+    /// Lets calls through from now on. A gate opens once; later methods are dropped.
+    pub fn open(&self, methods: M) {
+        drop(self.methods.set(methods));
+    }
+
+    /// Reports that the server is about to stop; calls in progress and those of connections that
+    /// are still open go on.
+    pub fn drain(&self) {
+        self.is_draining.store(true, Ordering::Release);
+    }
+
+    /// Ends all calls in progress.
+    pub fn close(&self) {
+        self.is_closed.send_replace(true);
+    }
+
+    /// The methods, if calls can be executed.
+    pub(crate) fn methods(&self) -> Option<&M> {
+        self.methods.get().filter(|_| !*self.is_closed.borrow())
+    }
+
+    /// Resolves when calls in progress have to end.
+    pub(crate) async fn closed(&self) {
+        let mut is_closed = self.is_closed.subscribe();
+        // The sender lives as long as the gate, so an error cannot happen here.
+        is_closed.wait_for(|is_closed| *is_closed).await.ok();
+    }
+
+    /// Why calls should not be sent here: nothing if they may.
+    pub(crate) fn obstacles(&self) -> Vec<String> {
+        let mut obstacles = match self.methods.get() {
+            Some(methods) => methods.obstacles(),
+            None => vec![format!("waiting for {}", self.waiting_for.lock())],
+        };
+        if self.is_draining.load(Ordering::Acquire) {
+            obstacles.push("the server is shutting down".to_owned());
+        }
+        obstacles
+    }
+}

@@ -1,0 +1,75 @@
+//! What operators and load balancers ask: is it alive, is it ready, what is it.
+
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Serialize;
+
+use crate::http::respond::{json, refuse};
+use crate::http::router::Edge;
+use crate::protocol::tools::{ToolFormat, described};
+use crate::service::Methods;
+
+/// What `/readyz` answers.
+#[derive(Serialize)]
+struct Ready {
+    ready: bool,
+    reasons: Vec<String>,
+}
+
+/// What `/healthz` answers.
+#[derive(Serialize)]
+struct Health {
+    status: &'static str,
+}
+
+/// What `/version` answers.
+#[derive(Serialize)]
+struct Version {
+    name: &'static str,
+    version: &'static str,
+    protocol: &'static str,
+}
+
+/// Version of the Skills Protocol that is spoken.
+const PROTOCOL: &str = "0.1";
+
+/// The process is there and answers.
+pub(crate) async fn healthz<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Response {
+    json(200, &Health { status: "ok" }, &edge.next_request_id())
+}
+
+/// Calls can be executed, or why they cannot.
+pub(crate) async fn readyz<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Response {
+    let reasons = edge.gate.obstacles();
+    let ready = Ready { ready: reasons.is_empty(), reasons };
+    let status = if ready.ready { 200 } else { 503 };
+    json(status, &ready, &edge.next_request_id())
+}
+
+/// Which program this is.
+pub(crate) async fn version<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Response {
+    let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+    json(200, &Version { name, version, protocol: PROTOCOL }, &edge.next_request_id())
+}
+
+/// The eight tools in the format that a model's API expects.
+pub(crate) async fn tools<M: Methods>(
+    State(edge): State<Arc<Edge<M>>>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let request_id = edge.next_request_id();
+    let format = match query.as_deref().unwrap_or_default() {
+        "" | "format=plain" => ToolFormat::Plain,
+        "format=openai" => ToolFormat::OpenAi,
+        "format=anthropic" => ToolFormat::Anthropic,
+        _ => {
+            let message =
+                "the only parameter is `format`, one of `plain`, `openai` and `anthropic`";
+            return refuse(StatusCode::BAD_REQUEST, message, &request_id);
+        }
+    };
+    json(200, &described(format), &request_id)
+}

@@ -1,0 +1,319 @@
+//! A connection that does not wait for ever: for headers, for the next request, or for a client
+//! that does not take its answer.
+//!
+//! hyper's own timeout for headers also ends connections that are merely idle, and it has none
+//! for answers. Both are easy where all bytes pass by. (Bodies have a limit of their own, where
+//! they are read.)
+
+use std::future::Future as _;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::http::HttpConfig;
+
+/// Bytes of an answer for which a client gets another second.
+const BYTES_PER_SECOND: u64 = 64 << 10;
+
+/// Waiting for the first byte of a request.
+const IDLE: u8 = 0;
+/// Within the headers of a request.
+const HEADERS: u8 = 1;
+/// The request is being answered.
+const BUSY: u8 = 2;
+/// The answer is made; when it is written, the connection is idle.
+const ANSWERED: u8 = 3;
+
+/// Tells a connection what is being done with it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Phase(Arc<AtomicU8>);
+
+impl Phase {
+    /// A request's headers are complete.
+    pub(crate) fn begin_request(&self) {
+        self.0.store(BUSY, Ordering::Release);
+    }
+
+    /// Its answer is made.
+    pub(crate) fn end_request(&self) {
+        self.0.store(ANSWERED, Ordering::Release);
+    }
+
+    fn now(&self) -> u8 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Changes from one phase to another, if the connection is in the former.
+    fn advance(&self, from: u8, to: u8) -> bool {
+        self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+}
+
+/// A stream with deadlines.
+#[derive(Debug)]
+pub(crate) struct PacedStream<S> {
+    stream: S,
+    phase: Phase,
+    reading: Alarm,
+    writing: Alarm,
+    header_timeout: Duration,
+    idle_timeout: Duration,
+    write_timeout: Duration,
+    written: u64,
+}
+
+impl<S> PacedStream<S> {
+    pub(crate) fn new(stream: S, phase: Phase, config: &HttpConfig) -> Self {
+        let mut reading = Alarm::default();
+        // Whoever connects and says nothing is no client that comes back.
+        reading.set(config.header_timeout);
+        Self {
+            stream,
+            phase,
+            reading,
+            writing: Alarm::default(),
+            header_timeout: config.header_timeout,
+            idle_timeout: config.idle_timeout,
+            write_timeout: config.write_timeout,
+            written: 0,
+        }
+    }
+
+    /// What to make of a write: the time for an answer runs from the moment the client first
+    /// keeps us waiting until everything is written.
+    fn wrote(
+        &mut self,
+        written: Poll<io::Result<usize>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(written) = written {
+            let bytes = written.as_ref().map_or(0, |count| u64::try_from(*count).unwrap_or(0));
+            self.written = self.written.saturating_add(bytes);
+            return Poll::Ready(written);
+        }
+        if !self.writing.is_set() {
+            self.written = 0;
+            self.writing.set(self.write_timeout);
+        }
+        let earned = Duration::from_secs(self.written / BYTES_PER_SECOND);
+        self.writing.poll_rung(cx, earned).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for PacedStream<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        let polled = Pin::new(&mut this.stream).poll_read(cx, buffer);
+        match (&polled, this.phase.now()) {
+            (Poll::Ready(_), IDLE) => {
+                this.phase.advance(IDLE, HEADERS);
+                this.reading.set(this.header_timeout);
+                polled
+            }
+            (Poll::Pending, IDLE | HEADERS) => {
+                let rung = this.reading.poll_rung(cx, Duration::ZERO);
+                rung.map(|()| Err(io::ErrorKind::TimedOut.into()))
+            }
+            _ => polled,
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for PacedStream<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.wrote(written, cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, pieces);
+        self.wrote(written, cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    /// hyper flushes only after it has written all that it holds.
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = ready!(Pin::new(&mut self.stream).poll_flush(cx));
+        self.writing.clear();
+        if self.phase.advance(ANSWERED, IDLE) {
+            let timeout = self.idle_timeout;
+            self.reading.set(timeout);
+        }
+        Poll::Ready(flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// A deadline that is cheap to move: the timer itself is touched only when it goes off or has to
+/// go off earlier.
+#[derive(Debug, Default)]
+struct Alarm {
+    deadline: Option<Instant>,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Alarm {
+    fn set(&mut self, after: Duration) {
+        self.deadline = Instant::now().checked_add(after);
+    }
+
+    fn clear(&mut self) {
+        self.deadline = None;
+    }
+
+    fn is_set(&self) -> bool {
+        self.deadline.is_some()
+    }
+
+    /// Ready when the deadline, put off by `extra`, has passed.
+    fn poll_rung(&mut self, cx: &mut Context<'_>, extra: Duration) -> Poll<()> {
+        let Some(deadline) = self.deadline.and_then(|deadline| deadline.checked_add(extra)) else {
+            return Poll::Pending;
+        };
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+        if timer.deadline() > deadline {
+            timer.as_mut().reset(deadline);
+        }
+        loop {
+            ready!(timer.as_mut().poll(cx));
+            if timer.deadline() >= deadline {
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(deadline);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+    use tokio::time::{sleep, timeout};
+
+    use super::*;
+
+    const HEADER: Duration = Duration::from_millis(20);
+    const IDLE: Duration = Duration::from_millis(150);
+    const WRITE: Duration = Duration::from_millis(50);
+
+    fn config() -> HttpConfig {
+        HttpConfig {
+            header_timeout: HEADER,
+            idle_timeout: IDLE,
+            write_timeout: WRITE,
+            ..HttpConfig::listening_on(([127, 0, 0, 1], 0).into())
+        }
+    }
+
+    async fn time_until_timeout(stream: &mut (impl AsyncRead + Unpin)) -> Duration {
+        let start = Instant::now();
+        let error = stream.read_u8().await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        start.elapsed()
+    }
+
+    #[tokio::test]
+    async fn a_client_that_says_nothing_is_gone_after_the_time_for_headers() {
+        let (_client, server) = duplex(64);
+        let mut stream = PacedStream::new(server, Phase::default(), &config());
+        assert!(time_until_timeout(&mut stream).await >= HEADER / 2);
+    }
+
+    #[tokio::test]
+    async fn headers_have_one_deadline_however_often_a_byte_comes() {
+        let (mut client, server) = duplex(1);
+        let mut stream = PacedStream::new(server, Phase::default(), &config());
+        let drip = async {
+            loop {
+                sleep(Duration::from_millis(1)).await;
+                client.write_u8(b'x').await.unwrap();
+            }
+        };
+        let read = async {
+            while stream.read_u8().await.is_ok() {}
+            stream.read_u8().await.unwrap_err()
+        };
+        let error = tokio::select! { error = read => error, () = drip => unreachable!() };
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn an_idle_connection_may_wait_longer_than_one_within_headers() {
+        let (mut client, server) = duplex(64);
+        let phase = Phase::default();
+        let mut stream = PacedStream::new(server, phase.clone(), &config());
+        client.write_u8(b'x').await.unwrap();
+        stream.read_u8().await.unwrap();
+        phase.begin_request();
+        phase.end_request();
+        stream.write_all(b"answer").await.unwrap();
+        stream.flush().await.unwrap();
+        assert!(time_until_timeout(&mut stream).await >= IDLE);
+
+        stream.phase.0.store(HEADERS, Ordering::Release);
+        assert!(stream.read_u8().await.is_err(), "the deadline has passed");
+    }
+
+    #[tokio::test]
+    async fn a_request_that_is_being_answered_has_no_deadline_here() {
+        let (_client, server) = duplex(64);
+        let phase = Phase::default();
+        let mut stream = PacedStream::new(server, phase.clone(), &config());
+        phase.begin_request();
+        assert!(timeout(5 * HEADER, stream.read_u8()).await.is_err(), "it went on waiting");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_does_not_take_its_answer_is_gone() {
+        let (_client, server) = duplex(64);
+        let mut stream = PacedStream::new(server, Phase::default(), &config());
+        let start = Instant::now();
+        let error = stream.write_all(&[0; 65]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert!(start.elapsed() >= WRITE);
+    }
+
+    #[tokio::test]
+    async fn a_client_that_takes_its_answer_slowly_gets_time_for_what_it_takes() {
+        let (mut client, server) = duplex(1 << 10);
+        let mut stream = PacedStream::new(server, Phase::default(), &config());
+        let start = Instant::now();
+        let slow_reader = async {
+            let mut buffer = vec![0; 64 << 10];
+            while client.read_exact(&mut buffer).await.is_ok() {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let answer = vec![0; 40 * (64 << 10)];
+        let write = async {
+            stream.write_all(&answer).await.unwrap();
+            stream.flush().await.unwrap();
+            drop(stream);
+        };
+        tokio::join!(slow_reader, write);
+        assert!(start.elapsed() > 2 * WRITE, "{:?}", start.elapsed());
+    }
+}

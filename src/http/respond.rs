@@ -1,0 +1,178 @@
+//! What goes back: statuses, headers and JSON-RPC bodies. The only place where a failed call
+//! becomes an answer.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde::Serialize;
+use tracing::{debug, error};
+
+use crate::error::{CauseChain, ErrorKind};
+use crate::protocol::codes::WireError;
+use crate::protocol::envelope::RequestId;
+use crate::protocol::response::{self, ErrorBody};
+use crate::service::ServiceError;
+
+/// What the caller is told when the fault is ours.
+const INTERNAL: &str = "internal error; quote the request id when reporting it";
+
+/// Names the request in the server's log.
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The body of an error and the status of an answer that holds nothing else.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) body: ErrorBody,
+    pub(crate) status: u16,
+    retry_after: Option<Duration>,
+}
+
+impl Failure {
+    /// A failure that `body` describes.
+    pub(crate) const fn new(body: ErrorBody, status: u16) -> Self {
+        Self { body, status, retry_after: None }
+    }
+
+    /// What to tell about `error`; its causes are logged if it is ours.
+    pub(crate) fn of(error: &ServiceError, request_id: &str) -> Self {
+        let kind = error.kind();
+        let wire = WireError::of(kind);
+        let mut body = if kind == ErrorKind::Internal {
+            let causes = one_line(&CauseChain(error).to_string());
+            error!(request.id = request_id, "request `{request_id}` failed: {causes}");
+            ErrorBody::new(wire, INTERNAL).with_request_id(request_id)
+        } else {
+            let message = one_line(&error.to_string());
+            debug!(request.id = request_id, kind = wire.label, "request refused: {message}");
+            ErrorBody::new(wire, error.to_string())
+        };
+        if let Some(parameter) = error.parameter() {
+            body = body.with_parameter(parameter);
+        }
+        Self::new(body, wire.http_status).retried_after(error.retry_after())
+    }
+
+    /// A failure of this kind that is no service's.
+    pub(crate) fn of_kind(kind: ErrorKind, message: impl Into<String>) -> Self {
+        let wire = WireError::of(kind);
+        Self::new(ErrorBody::new(wire, message), wire.http_status)
+    }
+
+    /// Says when repeating the call can help.
+    pub(crate) fn retried_after(mut self, delay: Option<Duration>) -> Self {
+        if let Some(delay) = delay {
+            let milliseconds = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+            self.body = self.body.with_retry_after_ms(milliseconds);
+            self.retry_after = Some(delay);
+        }
+        self
+    }
+
+    /// The answer to a call that failed in this way.
+    pub(crate) fn into_response(self, id: RequestId, request_id: &str) -> Response {
+        let retry_after = self.retry_after;
+        let status = self.status;
+        let body = response::Response::<()> { id, outcome: Err(self.body) };
+        let mut answer = json(status, &body, request_id);
+        if let Some(delay) = retry_after {
+            let seconds = delay.as_millis().div_ceil(1_000).max(1).to_string();
+            if let Ok(seconds) = HeaderValue::from_str(&seconds) {
+                answer.headers_mut().insert(header::RETRY_AFTER, seconds);
+            }
+        }
+        answer
+    }
+}
+
+/// Refuses a request for reasons of HTTP.
+pub(crate) fn refuse(status: StatusCode, message: &str, request_id: &str) -> Response {
+    let wire = match status {
+        StatusCode::FORBIDDEN => WireError::of(ErrorKind::Forbidden),
+        StatusCode::PAYLOAD_TOO_LARGE => WireError::of(ErrorKind::TooLarge),
+        _ => WireError::INVALID_REQUEST,
+    };
+    let failure = Failure::new(ErrorBody::new(wire, message), status.as_u16());
+    failure.into_response(RequestId::Null, request_id)
+}
+
+/// The same answer as the last of its connection: what is left of the request is not worth
+/// reading.
+pub(crate) fn closing(mut answer: Response) -> Response {
+    answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    answer
+}
+
+/// An answer of JSON.
+pub(crate) fn json(status: u16, value: &impl Serialize, request_id: &str) -> Response {
+    match serde_json::to_vec(value) {
+        Ok(bytes) => json_bytes(status, bytes.into(), request_id),
+        Err(fault) => {
+            error!(request.id = request_id, "an answer cannot be written as JSON: {fault}");
+            empty(StatusCode::INTERNAL_SERVER_ERROR, request_id)
+        }
+    }
+}
+
+/// An answer of bytes that are JSON.
+pub(crate) fn json_bytes(status: u16, bytes: Bytes, request_id: &str) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut answer = empty(status, request_id);
+    *answer.body_mut() = Body::from(bytes);
+    let kind = HeaderValue::from_static("application/json");
+    answer.headers_mut().insert(header::CONTENT_TYPE, kind);
+    answer
+}
+
+/// An answer without a body.
+pub(crate) fn empty(status: StatusCode, request_id: &str) -> Response {
+    let mut answer = Response::new(Body::empty());
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Ok(name) = HeaderValue::from_str(request_id) {
+        headers.insert(X_REQUEST_ID, name);
+    }
+    answer
+}
+
+/// `text` with its control and formatting characters escaped, so that it can forge no line of a
+/// log.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if matches!(letter, '"' | '\'' | '\\') {
+            line.push(letter);
+        } else if write!(line, "{}", letter.escape_debug()).is_err() {
+            break;
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_line_stays_one_line() {
+        assert_eq!(one_line("a \"b\" é"), "a \"b\" é");
+        assert_eq!(one_line("a\nb\r\u{1b}[2J\u{202e}\u{0}"), "a\\nb\\r\\u{1b}[2J\\u{202e}\\0");
+    }
+
+    #[test]
+    fn a_client_is_told_in_whole_seconds_when_to_come_back() {
+        for (milliseconds, seconds) in
+            [(0, "1"), (200, "1"), (1_000, "1"), (1_001, "2"), (90_000, "90")]
+        {
+            let failure = Failure::of_kind(ErrorKind::Overloaded, "busy")
+                .retried_after(Some(Duration::from_millis(milliseconds)));
+            let answer = failure.into_response(RequestId::Null, "req_1");
+            assert_eq!(answer.status(), 503);
+            assert_eq!(answer.headers()[header::RETRY_AFTER], seconds);
+        }
+    }
+}

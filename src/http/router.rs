@@ -1,0 +1,100 @@
+//! Which path leads where.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use axum::routing::{get, post};
+use tracing::debug;
+use uuid::Uuid;
+
+use crate::http::body::Bodies;
+use crate::http::hosts::{HostFault, Hosts};
+use crate::http::operations::{healthz, readyz, tools, version};
+use crate::http::respond::{closing, refuse};
+use crate::http::rpc::rpc;
+use crate::http::{Gate, HttpConfig};
+use crate::service::Methods;
+
+/// What all requests share.
+#[derive(Debug)]
+pub(crate) struct Edge<M> {
+    pub(crate) gate: Arc<Gate<M>>,
+    pub(crate) bodies: Bodies,
+    pub(crate) max_batch: usize,
+    hosts: Hosts,
+    started: String,
+    requests: AtomicU64,
+}
+
+impl<M> Edge<M> {
+    /// A name that no other request has, also not after a restart.
+    pub(crate) fn next_request_id(&self) -> String {
+        let number = self.requests.fetch_add(1, Ordering::Relaxed);
+        format!("req_{}_{number:x}", self.started)
+    }
+}
+
+/// The server without its socket.
+pub fn router<M: Methods>(config: &HttpConfig, gate: Arc<Gate<M>>) -> Router {
+    // The last 12 digits of such an id are random.
+    let started = Uuid::now_v7().simple().to_string().split_off(20);
+    let edge = Arc::new(Edge {
+        gate,
+        bodies: Bodies::of(config),
+        max_batch: config.max_batch,
+        hosts: Hosts::of(config),
+        started,
+        requests: AtomicU64::new(1),
+    });
+    Router::new()
+        .route("/rpc", post(rpc::<M>))
+        .route("/healthz", get(healthz::<M>))
+        .route("/readyz", get(readyz::<M>))
+        .route("/version", get(version::<M>))
+        .route("/tools", get(tools::<M>))
+        .method_not_allowed_fallback(wrong_method::<M>)
+        .fallback(nothing_here::<M>)
+        .layer(from_fn_with_state(Arc::clone(&edge), check_host::<M>))
+        .with_state(edge)
+}
+
+async fn check_host<M: Methods>(
+    State(edge): State<Arc<Edge<M>>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let Err(fault) = edge.hosts.check(request.uri(), request.headers()) else {
+        return next.run(request).await;
+    };
+    let (status, message) = match fault {
+        HostFault::Malformed => {
+            (StatusCode::BAD_REQUEST, "a request must have exactly one valid host")
+        }
+        HostFault::Host => (
+            StatusCode::FORBIDDEN,
+            "this host name is not allowed; an operator can add it to `http.allowed_hosts`",
+        ),
+        HostFault::Origin => (
+            StatusCode::FORBIDDEN,
+            "this origin is not allowed; an operator can add it to `http.allowed_origins`",
+        ),
+    };
+    let request_id = edge.next_request_id();
+    debug!(request.id = request_id, "request refused: {message}");
+    closing(refuse(status, message, &request_id))
+}
+
+async fn nothing_here<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Response {
+    let message = "there is nothing here; calls go to `/rpc`";
+    closing(refuse(StatusCode::NOT_FOUND, message, &edge.next_request_id()))
+}
+
+async fn wrong_method<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Response {
+    let message = "`/rpc` takes POST, everything else takes GET";
+    closing(refuse(StatusCode::METHOD_NOT_ALLOWED, message, &edge.next_request_id()))
+}

@@ -1,0 +1,185 @@
+//! The socket: accepting connections, keeping them within bounds, and letting go of them.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{future, io};
+
+use axum::Router;
+use axum::body::Body;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::{sleep, timeout};
+use tower::Service as _;
+use tracing::{debug, info, warn};
+
+use crate::http::pace::{PacedStream, Phase};
+use crate::http::router::router;
+use crate::http::{Gate, HttpConfig, Stage};
+use crate::service::Methods;
+
+/// Most bytes of a request line and its headers.
+const MAX_HEADER: usize = 16 << 10;
+
+/// Most bytes that are read ahead on one connection.
+const READ_AHEAD: usize = 64 << 10;
+
+/// How long to wait before accepting again when the machine is out of something.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long the answers of calls that were ended may take to be written.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// Why there is no server. Shown to the operator.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HttpError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// Which.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+/// A server that listens.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    config: HttpConfig,
+}
+
+impl Server {
+    /// Starts to listen. Connections wait until the server serves.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be listened on.
+    pub async fn bind(config: HttpConfig) -> Result<Self, HttpError> {
+        let address = config.listen;
+        let failed = |cause| HttpError::Listen { address, cause };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Self { listener, address, config })
+    }
+
+    /// The address that is listened on; with the port that the system chose for port 0.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until told to stop, then lets requests in progress finish for as long as the
+    /// configuration says. Dropping the future leaves open connections to their tasks.
+    pub async fn serve<M: Methods>(self, gate: Arc<Gate<M>>, mut stop: watch::Receiver<Stage>) {
+        let config = Arc::new(self.config);
+        let connections = GracefulShutdown::new();
+        let accepting = accept_all(&self.listener, &config, &gate, &connections);
+        tokio::select! {
+            biased;
+            () = reaches(&mut stop, Stage::Drain) => {}
+            () = accepting => {}
+        }
+        drop(self.listener);
+        gate.drain();
+        info!(connections = connections.count(), "finishing requests in progress");
+        let mut finished = pin!(connections.shutdown());
+        tokio::select! {
+            biased;
+            () = &mut finished => return,
+            () = reaches(&mut stop, Stage::Abort) => {}
+            () = sleep(config.drain_timeout) => warn!("ending requests that are still in progress"),
+        }
+        gate.close();
+        if timeout(LAST_WORDS, finished).await.is_err() {
+            warn!("some clients did not take their answers");
+        }
+    }
+}
+
+async fn reaches(stop: &mut watch::Receiver<Stage>, stage: Stage) {
+    if stop.wait_for(|now| *now >= stage).await.is_err() {
+        // Whoever could have told us to stop is gone: there will be no stop.
+        future::pending::<()>().await;
+    }
+}
+
+/// Accepts connections for ever, at most as many as may be open at one time.
+async fn accept_all<M: Methods>(
+    listener: &TcpListener,
+    config: &Arc<HttpConfig>,
+    gate: &Arc<Gate<M>>,
+    connections: &GracefulShutdown,
+) {
+    let router = router(config, Arc::clone(gate));
+    let places = Arc::new(Semaphore::new(config.max_connections.min(Semaphore::MAX_PERMITS)));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, _)) => serve_connection(stream, place, config, &router, connections),
+            Err(fault) => {
+                // A client that is gone already is no reason to wait; a full table of
+                // descriptors is.
+                let is_clients = matches!(
+                    fault.kind(),
+                    io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset
+                );
+                if !is_clients {
+                    warn!("cannot accept a connection: {fault}");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+}
+
+fn serve_connection(
+    stream: TcpStream,
+    place: OwnedSemaphorePermit,
+    config: &HttpConfig,
+    router: &Router,
+    connections: &GracefulShutdown,
+) {
+    if let Err(fault) = stream.set_nodelay(true) {
+        debug!("a connection is gone: {fault}");
+        return;
+    }
+    let phase = Phase::default();
+    let stream = TokioIo::new(PacedStream::new(stream, phase.clone(), config));
+    let router = router.clone();
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        phase.begin_request();
+        let phase = phase.clone();
+        let answered = router.clone().call(request.map(Body::new));
+        async move {
+            let answer = answered.await;
+            phase.end_request();
+            answer.map_err(|never: Infallible| never)
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(config.idle_timeout.saturating_add(config.header_timeout))
+        .max_header_size(MAX_HEADER)
+        .max_buf_size(READ_AHEAD)
+        .half_close(false)
+        .serve_connection(stream, service);
+    let connection = connections.watch(connection);
+    tokio::spawn(async move {
+        if let Err(fault) = connection.await {
+            debug!("a connection ended: {fault}");
+        }
+        drop(place);
+    });
+}

@@ -1,0 +1,104 @@
+//! Methods that behave as a test wants, and a client for the router.
+
+use std::future;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Response, header};
+use http_body_util::BodyExt as _;
+use serde_json::Value;
+use tower::ServiceExt as _;
+
+use crate::blobs::BlobError;
+use crate::dispatch::DispatchError;
+use crate::http::{Gate, HttpConfig, router};
+use crate::protocol::blobs::{Encoding, ReadBlobResult};
+use crate::protocol::bootstrap::GuideResult;
+use crate::protocol::check::ParamsError;
+use crate::protocol::{MethodCall, MethodResult};
+use crate::service::{Caller, Methods, ServiceError};
+
+/// `load_skills_protocol_guide` answers, `list_skills` is overloaded, `create_blob` fails with a
+/// secret cause, `read_blob` answers at length, `run_code` never ends, and the rest is refused.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fake {
+    pub(crate) calls: Arc<AtomicUsize>,
+    /// Calls that were begun and neither finished nor dropped.
+    pub(crate) running: Arc<AtomicUsize>,
+    pub(crate) obstacles: Vec<String>,
+}
+
+struct Running(Arc<AtomicUsize>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Methods for Fake {
+    async fn call(&self, _: &Caller, call: MethodCall) -> Result<MethodResult, ServiceError> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        self.running.fetch_add(1, Ordering::SeqCst);
+        let _running = Running(Arc::clone(&self.running));
+        match call {
+            MethodCall::LoadSkillsProtocolGuide(_) => {
+                let content = "# Guide".to_owned();
+                Ok(MethodResult::LoadSkillsProtocolGuide(GuideResult { content }))
+            }
+            MethodCall::ReadBlob(_) => Ok(MethodResult::ReadBlob(ReadBlobResult {
+                content: "x".repeat(1 << 20),
+                truncated: false,
+                kind: "text/plain".to_owned(),
+                size_bytes: 1 << 20,
+                encoding: Encoding::Utf8,
+            })),
+            MethodCall::ListSkills(_) => Err(DispatchError::Overloaded.into()),
+            MethodCall::CreateBlob(_) => {
+                let cause = io::Error::other("/var/lib/wardian/blobs: disk\nfull");
+                Err(BlobError::Storage { what: "write to", cause }.into())
+            }
+            MethodCall::RunCode(_) => future::pending().await,
+            other => Err(ParamsError::wrong("name", "something else", other.method()).into()),
+        }
+    }
+
+    fn obstacles(&self) -> Vec<String> {
+        self.obstacles.clone()
+    }
+}
+
+pub(crate) fn config() -> HttpConfig {
+    HttpConfig::listening_on(([127, 0, 0, 1], 0).into())
+}
+
+/// A router before methods that behave as `fake`.
+pub(crate) fn router_to(fake: Fake, config: &HttpConfig) -> Router {
+    let gate = Gate::waiting_for("nothing");
+    gate.open(fake);
+    router(config, Arc::new(gate))
+}
+
+pub(crate) fn post(body: impl Into<Body>) -> Request<Body> {
+    Request::post("/rpc")
+        .header(header::HOST, "localhost:8080")
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(body.into())
+        .unwrap()
+}
+
+pub(crate) fn get(path: &str) -> Request<Body> {
+    Request::get(path).header(header::HOST, "localhost:8080").body(Body::empty()).unwrap()
+}
+
+/// The answer and its body, null if it has none.
+pub(crate) async fn send(router: &Router, request: Request<Body>) -> (Response<Body>, Value) {
+    let (parts, body) = router.clone().oneshot(request).await.unwrap().into_parts();
+    let bytes = body.collect().await.unwrap().to_bytes();
+    let value =
+        if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap() };
+    (Response::from_parts(parts, Body::empty()), value)
+}
