@@ -17,8 +17,8 @@ INTEGER, REAL, TEXT = "INTEGER", "REAL", "TEXT"
 
 # What pandas takes for missing, so that both skills see the same gaps.
 MISSING = frozenset(
-    "|#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|"
-    "null".split("|")
+    "|#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a"
+    "|nan|null".split("|")
 )
 
 MAX_COLUMNS = 2_000
