@@ -270,6 +270,33 @@ mod tests {
     }
 
     #[test]
+    fn exceptions_in_a_loop_are_collected() {
+        let loops = THROWS.replace(
+            "(func (export \"go\") (result i32)",
+            "(func (export \"go\") (result i32) (local $left i32)
+                (local.set $left (i32.const 20000))
+                (loop $again
+                    (block $caught (result i32)
+                        (try_table (catch $oops $caught) (call $fails))
+                        (i32.const 0))
+                    (drop)
+                    (local.tee $left (i32.sub (local.get $left) (i32.const 1)))
+                    (br_if $again))",
+        );
+        let engine = start(Variant::Timed).unwrap();
+        let module = loaded(&engine, &compiled(Variant::Timed, &loops).unwrap()).unwrap();
+        // A page for the memory and one for the exceptions.
+        let limits = wasmtime::StoreLimitsBuilder::new().memory_size(65_536).build();
+        let mut store = Store::new(&engine, limits);
+        store.limiter(|limits| limits);
+        store.set_epoch_deadline(1);
+        let instance = Instance::new(&mut store, &module, &[]).unwrap();
+        let mut result = [Val::I32(0)];
+        instance.get_func(&mut store, "go").unwrap().call(&mut store, &[], &mut result).unwrap();
+        assert_eq!(result[0].unwrap_i32(), 42);
+    }
+
+    #[test]
     fn both_variants_stop_at_the_deadline_and_only_one_counts() {
         let endless = r#"(module (memory (export "memory") 1) (func (export "go") (loop (br 0))))"#;
         for (variant, fuel, expected) in [

