@@ -2,11 +2,14 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::process::{Command, Stdio};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd as _, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::{FdFlags, fcntl_setfd};
+use tokio::sync::watch;
 use tokio::task::{JoinHandle, block_in_place};
 use tracing::{info, warn};
 
@@ -19,13 +22,19 @@ use crate::engine::fetch::Origin;
 use crate::engine::progress::Progress;
 use crate::engine::{EngineArtifacts, EngineError, EngineStore};
 use crate::error::CauseChain;
+use crate::http::{Gate, HttpError, Server, Stage, stop_on_signals};
 use crate::ids::Digest;
 use crate::images::{Image, ImageError, ImageStore, Profile};
-use crate::registry::{Registry, RegistryError};
+use crate::registry::cursor::CursorKey;
+use crate::registry::{BuiltIn, Registry, RegistryConfig, RegistryError};
 use crate::service::{LimitPolicy, Service};
+use crate::skill::GUIDE_NAME;
 use crate::units::ByteCount;
 use crate::worker::python::{ImageSetup, PythonRunner, WorkerSetup};
 use crate::worker::{LockdownPlan, MissingWalls, WorkerError};
+
+/// Shortest time between two looks at the folders of skills.
+const REFRESH: Duration = Duration::from_secs(1);
 
 /// How often expired blobs are looked for.
 const SWEEP: Duration = Duration::from_secs(600);
@@ -43,6 +52,9 @@ pub enum AssemblyError {
     /// A memory image cannot be made.
     #[error("the engine's memory image cannot be made")]
     Image(#[from] ImageError),
+    /// The server cannot listen.
+    #[error(transparent)]
+    Http(#[from] HttpError),
     /// Blobs cannot be kept.
     #[error("the blob store cannot be opened")]
     Blobs(#[from] BlobError),
@@ -52,6 +64,9 @@ pub enum AssemblyError {
     /// Workers cannot be started.
     #[error("the workers cannot be started")]
     Workers(#[from] DispatchError),
+    /// The process that was to fetch and compile the engine failed; it has said why.
+    #[error("the engine could not be installed: see the message above")]
+    Install,
     /// This process is a worker and broke.
     #[error("the worker broke")]
     Worker(#[from] WorkerError),
@@ -200,9 +215,29 @@ fn prepare_engine(
     progress: &dyn Progress,
 ) -> Result<(EngineArtifacts, Image), AssemblyError> {
     let engine = open_engine(config)?;
+    if !engine.is_ready(Variant::Timed)? {
+        install_in_child(config)?;
+    }
     let artifacts = engine.ensure(Variant::Timed, progress)?;
     let image = ImageStore::new(&engine).ensure(&Profile::base(), &artifacts, progress)?;
     Ok((artifacts, image))
+}
+
+/// Lets a child fetch and compile the engine: compiling takes 2 GB of memory, most of which the
+/// process that did it keeps. Its progress goes where ours would.
+fn install_in_child(config: &Config) -> Result<(), AssemblyError> {
+    let mut command = Command::new("/proc/self/exe");
+    command.args(["engine", "install"]).env("WARDIAN_CACHE_DIR", &config.cache_dir);
+    command.env("WARDIAN_ENGINE_PYTHON", &config.engine.python);
+    if let Some(source) = &config.engine.source {
+        command.env("WARDIAN_ENGINE_SOURCE", source);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let system = |cause| AssemblyError::System { what: "start a process", cause };
+    if command.status().map_err(system)?.success() {
+        return Ok(());
+    }
+    Err(AssemblyError::Install)
 }
 
 /// Opens the engine's cache; nothing is fetched or compiled yet.
@@ -216,6 +251,36 @@ pub fn open_engine(config: &Config) -> Result<EngineStore, AssemblyError> {
         None => Origin::Registry { python: config.engine.python.clone() },
     };
     Ok(EngineStore::open(&config.cache_dir, origin, Clock::System)?)
+}
+
+/// Skills that are part of the program, with their files.
+const BUNDLED: &[(&str, &[(&str, &[u8])])] =
+    include!(concat!(env!("OUT_DIR"), "/bundled_skills.rs"));
+
+/// Reads all skills. The guide is always among them.
+///
+/// # Errors
+///
+/// A folder of skills cannot be read.
+pub fn open_registry(config: &Config) -> Result<Registry, AssemblyError> {
+    let own = config.data_dir.join("skills");
+    for root in config.skills.roots.iter().filter(|root| **root == own) {
+        std::fs::create_dir_all(root)
+            .map_err(|cause| AssemblyError::System { what: "create the skills folder", cause })?;
+    }
+    let cursor_key = CursorKey::generate()
+        .map_err(|cause| AssemblyError::System { what: "give random bytes", cause })?;
+    let settings = RegistryConfig {
+        roots: config.skills.roots.clone(),
+        refresh_interval: REFRESH,
+        cursor_key,
+    };
+    let built_in: Vec<BuiltIn> = BUNDLED
+        .iter()
+        .filter(|(name, _)| config.skills.bundled || *name == GUIDE_NAME)
+        .map(|(name, files)| BuiltIn { name, files })
+        .collect();
+    Ok(Registry::open(settings, &built_in)?)
 }
 
 /// Opens the blob store, which belongs to one process at a time.
@@ -250,6 +315,43 @@ async fn sweep(blobs: Arc<BlobStore>) {
     }
 }
 
+/// Serves until SIGTERM or Ctrl-C. `on_listening` is told the address once calls can be executed;
+/// until then the server answers that it is not ready.
+///
+/// # Errors
+///
+/// The address is taken, or the runtime cannot be started.
+pub async fn serve(
+    config: Config,
+    progress: &dyn Progress,
+    on_listening: impl FnOnce(SocketAddr),
+) -> Result<(), AssemblyError> {
+    let server = Server::bind(config.http.clone()).await?;
+    let address = server.address();
+    let gate = Arc::new(Gate::waiting_for("the engine"));
+    let (stage, watched) = watch::channel(Stage::Serve);
+    let serving = tokio::spawn(server.serve(Arc::clone(&gate), watched));
+
+    // Until here and during the start, signals end the process at once, as they do by default.
+    let runtime = Runtime::start(&config, progress).await?;
+    gate.wait_for("the workers");
+    runtime.ready().await?;
+    let listens = |cause| AssemblyError::System { what: "listen for signals", cause };
+    let mut signals = stop_on_signals().map_err(listens)?;
+    gate.open(Arc::clone(&runtime.service));
+    on_listening(address);
+    tokio::spawn(async move {
+        while signals.changed().await.is_ok() {
+            stage.send_replace(*signals.borrow_and_update());
+        }
+    });
+    if serving.await.is_err() {
+        warn!("the server's task broke");
+    }
+    runtime.shut_down(config.http.drain_timeout).await;
+    Ok(())
+}
+
 /// Is a worker until the gateway closes the socket on standard input.
 ///
 /// # Errors
@@ -257,7 +359,7 @@ async fn sweep(blobs: Arc<BlobStore>) {
 /// The setup cannot be read, or the worker broke.
 pub fn work(setup: &str) -> Result<(), AssemblyError> {
     let setup: WorkerSetup = serde_json::from_str(setup).map_err(AssemblyError::Setup)?;
-    let socket = crate::worker::take_standard_input()
+    let socket = crate::worker::socket_from_standard_input()
         .map_err(|cause| AssemblyError::System { what: "give the worker its socket", cause })?;
     let walls = if setup.requires_lockdown { MissingWalls::Refuse } else { MissingWalls::Report };
     let plan = LockdownPlan {

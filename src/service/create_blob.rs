@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
 
-use crate::blobs::BlobKind;
+use crate::blobs::kind::BlobKind;
 use crate::protocol::blobs::{CreateBlobParams, CreateBlobResult, Encoding};
 use crate::service::{Caller, Service, ServiceError};
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use tokio::task::spawn_blocking;
 use tracing::error;
 
-use crate::blobs::{BlobError, BlobKind, BlobStore};
+use crate::blobs::kind::BlobKind;
+use crate::blobs::{BlobError, BlobStore};
 use crate::dispatch::{Door, Received};
 use crate::error::{CauseChain, ErrorKind};
 use crate::ids::{BlobId, TenantId};

@@ -11,6 +11,7 @@ mod guest_door;
 mod guide;
 mod limits;
 mod list_skills;
+mod local_run;
 mod logs;
 mod output;
 mod read_blob;
@@ -24,7 +25,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::blobs::{BlobError, BlobStore, InvalidKind};
+use crate::blobs::kind::InvalidKind;
+use crate::blobs::{BlobError, BlobStore};
 use crate::dispatch::{DispatchError, Pool, PoolReport};
 use crate::error::ErrorKind;
 use crate::ids::InvalidId;
@@ -34,6 +36,7 @@ use crate::registry::{Registry, RegistryError};
 
 pub use crate::service::caller::Caller;
 pub use crate::service::limits::{LEAST_FUEL, LimitPolicy};
+pub use crate::service::local_run::{LocalProgram, LocalResult, LocalRun};
 
 /// The methods as an edge sees them.
 pub trait Methods: Send + Sync + 'static {
@@ -115,8 +118,28 @@ impl Methods for Service {
     }
 
     fn obstacles(&self) -> Vec<String> {
-        let report = self.pool.report();
-        if report.alive() > 0 { Vec::new() } else { vec!["no worker is ready".to_owned()] }
+        let mut obstacles = Vec::new();
+        if self.pool.report().workers.is_empty() {
+            obstacles.push("no worker is ready".to_owned());
+        }
+        if self.blobs.is_sealed() {
+            obstacles.push("the blob store cannot be written to".to_owned());
+        }
+        obstacles
+    }
+}
+
+impl<M: Methods> Methods for Arc<M> {
+    fn call(
+        &self,
+        caller: &Caller,
+        call: MethodCall,
+    ) -> impl Future<Output = Result<MethodResult, ServiceError>> + Send {
+        M::call(self, caller, call)
+    }
+
+    fn obstacles(&self) -> Vec<String> {
+        M::obstacles(self)
     }
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
 
-use crate::blobs::{BlobPart, Preview, TextEncoding};
+use crate::blobs::preview::{Preview, TextEncoding};
+use crate::blobs::read::BlobPart;
 use crate::ids::BlobId;
 use crate::protocol::blobs::{Encoding, ReadBlobParams, ReadBlobResult, SampleMode};
 use crate::service::{Caller, Service, ServiceError};

@@ -9,24 +9,25 @@ use serde_json::value::RawValue;
 use tokio::task::spawn_blocking;
 use tracing::info;
 
-use crate::blobs::{BlobKind, BlobStore};
+use crate::blobs::BlobStore;
+use crate::blobs::kind::BlobKind;
 use crate::dispatch::{BlobSource, Finished, Job, SkillContent};
 use crate::ids::{BlobId, RunId, TenantId};
 use crate::job::limits::RunLimits;
-use crate::job::outcome::{RunFailure, RunOutcome};
+use crate::job::outcome::{Logs, RunFailure, RunOutcome};
 use crate::job::{BlobMount, Program, RunSpec, SkillMount};
 use crate::protocol::execution::{
-    MAX_OUTPUT, RunError, RunResult, RunStatus, TruncatedOutput,
+    MAX_OUTPUT, RequestedLimits, RunError, RunResult, RunStatus, TruncatedOutput,
 };
 use crate::service::guest_door::GuestDoor;
 use crate::service::output::{Output, head, one_line};
-use crate::service::{Caller, Service, ServiceError, logs};
+use crate::service::skills::blob_ids;
+use crate::service::{Caller, LimitPolicy, Service, ServiceError, logs};
 
 /// Bytes of a large output that stand in its place.
 const OUTPUT_PREVIEW: usize = 512;
 
 /// A run with everything looked up and nothing started.
-#[derive(Debug)]
 pub(super) struct Plan {
     pub(super) program: Program,
     pub(super) entrypoint: Option<String>,
@@ -35,6 +36,36 @@ pub(super) struct Plan {
     pub(super) skills: Vec<MountedSkill>,
     pub(super) blobs: Vec<BlobId>,
     pub(super) limits: RunLimits,
+}
+
+impl Plan {
+    /// The plan with the blobs that a call names, after those that it has.
+    pub(super) fn with_blobs(mut self, named: &[String]) -> Result<Self, ServiceError> {
+        for blob in blob_ids(named)? {
+            if !self.blobs.contains(&blob) {
+                self.blobs.push(blob);
+            }
+        }
+        Ok(self)
+    }
+
+    /// The plan within the limits that a call asks for.
+    pub(super) fn limited(
+        mut self,
+        policy: &LimitPolicy,
+        requested: &RequestedLimits,
+    ) -> Result<Self, ServiceError> {
+        self.limits = policy.resolve(requested)?;
+        Ok(self)
+    }
+}
+
+/// The end of a run.
+#[derive(Debug)]
+pub(super) struct Performed {
+    pub(super) result: RunResult,
+    /// All that was kept of what the program wrote; the result has a part of it.
+    pub(super) logs: Logs,
 }
 
 /// A skill that a run sees.
@@ -52,7 +83,7 @@ impl Service {
         &self,
         caller: &Caller,
         plan: Plan,
-    ) -> Result<RunResult, ServiceError> {
+    ) -> Result<Performed, ServiceError> {
         let run_id = RunId::generate();
         let blobs = self.open_blobs(&caller.tenant, plan.blobs).await?;
         let (mounts, sources) = blobs.into_iter().unzip();
@@ -99,7 +130,7 @@ impl Service {
         run_id: RunId,
         finished: Finished,
         output_blobs: Vec<BlobId>,
-    ) -> Result<RunResult, ServiceError> {
+    ) -> Result<Performed, ServiceError> {
         let RunOutcome { end, logs, usage } = finished.outcome;
         let output = end.and_then(|()| Output::parse(&finished.output.unwrap_or_default()));
         let (logs_preview, logs_truncated) = logs::preview(&logs);
@@ -131,7 +162,7 @@ impl Service {
                 result.error = Some(error_of(&failure));
             }
         }
-        Ok(result)
+        Ok(Performed { result, logs })
     }
 
     /// An output as it is, or what stands for one that is too large for a result.

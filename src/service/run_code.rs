@@ -31,7 +31,8 @@ impl Service {
         let program = Program::Code { source: params.code, file_name: FILE_NAME.to_owned() };
         let entrypoint = Some(params.entrypoint);
         let args = params.args.unwrap_or_else(no_arguments);
-        self.perform(caller, Plan { program, entrypoint, args, skills, blobs, limits }).await
+        let plan = Plan { program, entrypoint, args, skills, blobs, limits };
+        Ok(self.perform(caller, plan).await?.result)
     }
 }
 

@@ -1,0 +1,87 @@
+//! Runs from the command line: the same as calls, with all of the logs.
+
+use serde_json::value::RawValue;
+
+use crate::job::Program;
+use crate::job::outcome::Logs;
+use crate::protocol::execution::{RequestedLimits, RunResult};
+use crate::service::run::{Performed, Plan};
+use crate::service::{Caller, Service, ServiceError};
+
+/// A program on this machine that is to be run in the sandbox.
+#[derive(Debug)]
+pub struct LocalRun {
+    /// What to run.
+    pub program: LocalProgram,
+    /// Function to call; without it `main`, or the whole file if that has no `main`. Skills have
+    /// their own.
+    pub entrypoint: Option<String>,
+    /// Text of a JSON object.
+    pub args: Box<RawValue>,
+    /// Skills to mount, as `name` or `name@version`.
+    pub mount_skills: Vec<String>,
+    /// Blobs to mount.
+    pub input_blobs: Vec<String>,
+    /// Limits to ask for.
+    pub limits: RequestedLimits,
+}
+
+/// The program of a [`LocalRun`].
+#[derive(Debug)]
+pub enum LocalProgram {
+    /// A file of Python.
+    File {
+        /// Its text.
+        source: String,
+        /// Its name for tracebacks.
+        file_name: String,
+    },
+    /// A skill.
+    Skill {
+        /// Its name.
+        name: String,
+        /// Its version; the latest without it.
+        version: Option<String>,
+    },
+}
+
+/// The end of a [`LocalRun`].
+#[derive(Debug)]
+pub struct LocalResult {
+    /// What a call would return.
+    pub result: RunResult,
+    /// All that was kept of what the program wrote.
+    pub logs: Logs,
+}
+
+impl Service {
+    /// Runs a program of this machine's user.
+    ///
+    /// # Errors
+    ///
+    /// As `run_code` and `execute_skill`.
+    pub async fn run_file(
+        &self,
+        caller: &Caller,
+        request: LocalRun,
+    ) -> Result<LocalResult, ServiceError> {
+        let LocalRun { program, entrypoint, args, mount_skills, input_blobs, limits } = request;
+        let mut plan = match program {
+            LocalProgram::File { source, file_name } => Plan {
+                program: Program::Code { source, file_name },
+                entrypoint,
+                args,
+                skills: Vec::new(),
+                blobs: Vec::new(),
+                limits: self.limits.default,
+            },
+            LocalProgram::Skill { name, version } => {
+                self.plan_skill(&name, version.as_deref(), Some(args)).await?
+            }
+        };
+        plan.skills.extend(self.mounted_skills(&mount_skills).await?);
+        let plan = plan.with_blobs(&input_blobs)?.limited(&self.limits, &limits)?;
+        let Performed { result, logs } = self.perform(caller, plan).await?;
+        Ok(LocalResult { result, logs })
+    }
+}

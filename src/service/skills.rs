@@ -1,0 +1,100 @@
+//! Finding skills, and handing them to workers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::task::spawn_blocking;
+
+use crate::dispatch::SkillContent;
+use crate::ids::{BlobId, Digest, SkillName, SkillVersion};
+use crate::protocol::check::ParamsError;
+use crate::registry::index::Index;
+use crate::registry::snapshot::Snapshot;
+use crate::service::run::MountedSkill;
+use crate::service::{Service, ServiceError};
+
+/// Most contents that are kept for workers; more are made again when they are needed.
+const MAX_CONTENTS: usize = 1_024;
+
+/// Skills in the form that workers get, made once for each snapshot.
+#[derive(Debug, Default)]
+pub(super) struct Contents(Mutex<HashMap<Digest, Arc<SkillContent>>>);
+
+impl Contents {
+    fn of(&self, snapshot: &Snapshot) -> Arc<SkillContent> {
+        let mut contents = self.0.lock();
+        if contents.len() >= MAX_CONTENTS {
+            contents.clear();
+        }
+        let content = contents.entry(snapshot.digest()).or_insert_with(|| {
+            let (files, pack) = (snapshot.files().to_vec(), Arc::clone(snapshot.pack()));
+            Arc::new(SkillContent::new(snapshot.digest(), files, pack))
+        });
+        Arc::clone(content)
+    }
+}
+
+impl Service {
+    /// The skills as they are on the disk now.
+    pub(super) async fn skills(&self) -> Result<Arc<Index>, ServiceError> {
+        let registry = Arc::clone(&self.registry);
+        spawn_blocking(move || registry.refresh()).await.map_err(|_| ServiceError::Interrupted)
+    }
+
+    /// A skill by the name and version of a call.
+    pub(super) async fn find_skill(
+        &self,
+        name: &str,
+        version: Option<&str>,
+    ) -> Result<Arc<Snapshot>, ServiceError> {
+        let name = SkillName::parse(name)?;
+        let version = version.map(SkillVersion::parse).transpose()?;
+        let index = self.skills().await?;
+        Ok(Arc::clone(index.find(&name, version.as_ref())?))
+    }
+
+    /// Skills that code mounts, in their latest versions.
+    pub(super) async fn mounted_skills(
+        &self,
+        names: &[String],
+    ) -> Result<Vec<MountedSkill>, ServiceError> {
+        let mut skills: Vec<MountedSkill> = Vec::with_capacity(names.len());
+        for name in names {
+            let (name, version) = match name.split_once('@') {
+                Some((name, version)) => (name, Some(version)),
+                None => (name.as_str(), None),
+            };
+            let snapshot = self.find_skill(name, version).await?;
+            let mounted = self.mounted(&snapshot);
+            if skills.iter().any(|other| other.mount.name == mounted.mount.name) {
+                return Err(duplicate("mount_skills", name));
+            }
+            skills.push(mounted);
+        }
+        Ok(skills)
+    }
+
+    /// A skill as a run sees it.
+    pub(super) fn mounted(&self, snapshot: &Snapshot) -> MountedSkill {
+        MountedSkill { mount: snapshot.mount(), content: self.contents.of(snapshot) }
+    }
+}
+
+/// The blobs that a call mounts, each once.
+pub(super) fn blob_ids(texts: &[String]) -> Result<Vec<BlobId>, ServiceError> {
+    let mut ids: Vec<BlobId> = Vec::with_capacity(texts.len());
+    for text in texts {
+        let id = BlobId::parse(text)
+            .map_err(|_| ServiceError::NoSuchBlob { id: text.clone() })?;
+        if ids.contains(&id) {
+            return Err(duplicate("input_blobs", text));
+        }
+        ids.push(id);
+    }
+    Ok(ids)
+}
+
+fn duplicate(parameter: &str, name: &str) -> ServiceError {
+    ParamsError::wrong(parameter, "a list without repetitions", format!("`{name}` twice")).into()
+}
