@@ -34,9 +34,11 @@ class CsvFrame:
         if self.text.is_blank:
             self.warnings.append("the file is empty")
         else:
-            self._read(options.get("max_columns") or 100)
+            self._read(options.get("max_columns", 100))
 
     def _read(self, max_columns):
+        if max_columns < 1:
+            raise ValueError(f"`max_columns` must be at least 1, not {max_columns}")
         extra = self._extra_fields()
         self.column_count = len(self._parse(nrows=1).columns) + extra
         if self.column_count > max_columns and not extra:
