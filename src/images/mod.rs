@@ -130,10 +130,8 @@ impl<'a> ImageStore<'a> {
             return Ok(image);
         }
         let running = Running::begin(progress, Step::WarmUp, None);
-        let storage =
-            |cause| ImageError::Storage { name: profile.name().to_owned(), cause };
-        let failed =
-            |cause| ImageError::Sandbox { name: profile.name().to_owned(), cause };
+        let storage = |cause| ImageError::Storage { name: profile.name().to_owned(), cause };
+        let failed = |cause| ImageError::Sandbox { name: profile.name().to_owned(), cause };
         let order = order(profile, artifacts, source).map_err(failed)?;
         let warmed = warm_up(order).map_err(failed)?;
         let made_from = BTreeMap::from([
@@ -142,7 +140,8 @@ impl<'a> ImageStore<'a> {
             ("cold_image".to_owned(), artifacts.cold_image.digest().to_string()),
         ]);
         let mut draft = lock.draft(DESCRIPTORS)?;
-        let descriptors = serde_json::to_vec(warmed.descriptors()).map_err(|e| storage(e.into()))?;
+        let descriptors =
+            serde_json::to_vec(warmed.descriptors()).map_err(|e| storage(e.into()))?;
         draft.write_all(&descriptors).map_err(storage)?;
         draft.commit("files that are open in a memory image", made_from.clone())?;
         let mut draft = lock.draft(MEMORY)?;

@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 use crate::ids::BlobId;
 use crate::job::Program;
 use crate::protocol::execution::{ExecuteSkillParams, RunResult};
-use crate::skill::arguments::{blobs_among, check_arguments};
-use crate::skill::manifest::Manifest;
 use crate::service::run::Plan;
 use crate::service::run_code::no_arguments;
 use crate::service::{Caller, Service, ServiceError};
+use crate::skill::arguments::{blobs_among, check_arguments};
+use crate::skill::manifest::Manifest;
 
 impl Service {
     /// Runs the entrypoint of a skill with arguments that fit its inputs.

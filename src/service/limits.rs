@@ -44,7 +44,9 @@ impl LimitPolicy {
             limits.fuel = Some(Fuel(asked));
         }
         let least = self.least_memory.as_u64();
-        if let Some(asked) = within("limits.memory_bytes", memory_bytes, least, cap.memory.as_u64())? {
+        if let Some(asked) =
+            within("limits.memory_bytes", memory_bytes, least, cap.memory.as_u64())?
+        {
             limits.memory = ByteCount::bytes(asked);
         }
         let most = cap.workspace.as_u64();

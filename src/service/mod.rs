@@ -86,11 +86,7 @@ impl fmt::Debug for Service {
 }
 
 impl Methods for Service {
-    async fn call(
-        &self,
-        caller: &Caller,
-        call: MethodCall,
-    ) -> Result<MethodResult, ServiceError> {
+    async fn call(&self, caller: &Caller, call: MethodCall) -> Result<MethodResult, ServiceError> {
         Ok(match call {
             MethodCall::ListSkills(params) => {
                 MethodResult::ListSkills(self.list_skills(params).await?)
@@ -165,7 +161,9 @@ pub enum ServiceError {
         id: String,
     },
     /// The skill has no code.
-    #[error("skill `{name}` is an instruction skill: read its SKILL.md, there is nothing to execute")]
+    #[error(
+        "skill `{name}` is an instruction skill: read its SKILL.md, there is nothing to execute"
+    )]
     NotExecutable {
         /// Which skill.
         name: String,

@@ -150,9 +150,12 @@ impl Service {
         };
         match output {
             Ok(Output { value, summary }) => {
-                result.summary = summary.unwrap_or_else(|| format!("Completed in {duration_ms} ms."));
+                result.summary =
+                    summary.unwrap_or_else(|| format!("Completed in {duration_ms} ms."));
                 result.output = match value {
-                    Some(value) => Some(self.fitting(caller, value, &mut result.output_blobs).await?),
+                    Some(value) => {
+                        Some(self.fitting(caller, value, &mut result.output_blobs).await?)
+                    }
                     None => None,
                 };
             }

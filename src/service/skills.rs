@@ -85,8 +85,7 @@ impl Service {
 pub(super) fn blob_ids(texts: &[String]) -> Result<Vec<BlobId>, ServiceError> {
     let mut ids: Vec<BlobId> = Vec::with_capacity(texts.len());
     for text in texts {
-        let id = BlobId::parse(text)
-            .map_err(|_| ServiceError::NoSuchBlob { id: text.clone() })?;
+        let id = BlobId::parse(text).map_err(|_| ServiceError::NoSuchBlob { id: text.clone() })?;
         if ids.contains(&id) {
             return Err(duplicate("input_blobs", text));
         }
