@@ -2,11 +2,14 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::process::{Command, Stdio};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd as _, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::{FdFlags, fcntl_setfd};
+use tokio::sync::watch;
 use tokio::task::{JoinHandle, block_in_place};
 use tracing::{info, warn};
 
@@ -19,6 +22,7 @@ use crate::engine::fetch::Origin;
 use crate::engine::progress::Progress;
 use crate::engine::{EngineArtifacts, EngineError, EngineStore};
 use crate::error::CauseChain;
+use crate::http::{Gate, HttpError, Server, Stage, stop_on_signals};
 use crate::ids::Digest;
 use crate::images::{Image, ImageError, ImageStore, Profile};
 use crate::registry::cursor::CursorKey;
@@ -48,6 +52,9 @@ pub enum AssemblyError {
     /// A memory image cannot be made.
     #[error("the engine's memory image cannot be made")]
     Image(#[from] ImageError),
+    /// The server cannot listen.
+    #[error(transparent)]
+    Http(#[from] HttpError),
     /// Blobs cannot be kept.
     #[error("the blob store cannot be opened")]
     Blobs(#[from] BlobError),
@@ -57,6 +64,9 @@ pub enum AssemblyError {
     /// Workers cannot be started.
     #[error("the workers cannot be started")]
     Workers(#[from] DispatchError),
+    /// The process that was to fetch and compile the engine failed; it has said why.
+    #[error("the engine could not be installed: see the message above")]
+    Install,
     /// This process is a worker and broke.
     #[error("the worker broke")]
     Worker(#[from] WorkerError),
@@ -132,9 +142,7 @@ impl Runtime {
         let arguments = ["worker", "--setup", &setup].map(OsString::from).to_vec();
         let command = WorkerCommand::same_program(arguments);
         let mut settings = PoolConfig::new(command, config.workers.count);
-        settings.spares = config.workers.spares;
         settings.queue = config.workers.queue;
-        settings.queue_wait = config.workers.queue_wait;
         let pool = Arc::new(Pool::start(settings)?);
         let service =
             Service::new(Arc::clone(&registry), Arc::clone(&blobs), Arc::clone(&pool), limits);
@@ -207,21 +215,41 @@ fn prepare_engine(
     progress: &dyn Progress,
 ) -> Result<(EngineArtifacts, Image), AssemblyError> {
     let engine = open_engine(config)?;
+    if !engine.is_ready(Variant::Timed)? {
+        install_in_child(config)?;
+    }
     let artifacts = engine.ensure(Variant::Timed, progress)?;
     let image = ImageStore::new(&engine).ensure(&Profile::base(), &artifacts, progress)?;
     Ok((artifacts, image))
 }
 
-/// Makes the engine ready in this process.
+/// Fetches and compiles the engine and makes its base image, as far as that was not done before.
 ///
 /// # Errors
 ///
-/// It cannot be had, compiled or warmed up.
+/// The engine cannot be had, or cannot be compiled here.
 pub fn install_engine(config: &Config, progress: &dyn Progress) -> Result<(), AssemblyError> {
     let engine = open_engine(config)?;
     let artifacts = engine.ensure(Variant::Timed, progress)?;
     ImageStore::new(&engine).ensure(&Profile::base(), &artifacts, progress)?;
     Ok(())
+}
+
+/// Lets a child fetch and compile the engine: compiling takes 2 GB of memory, most of which the
+/// process that did it keeps. Its progress goes where ours would.
+fn install_in_child(config: &Config) -> Result<(), AssemblyError> {
+    let mut command = Command::new("/proc/self/exe");
+    command.args(["engine", "install"]).env("WARDIAN_CACHE_DIR", &config.cache_dir);
+    command.env("WARDIAN_ENGINE_PYTHON", &config.engine.python);
+    if let Some(source) = &config.engine.source {
+        command.env("WARDIAN_ENGINE_SOURCE", source);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let system = |cause| AssemblyError::System { what: "start a process", cause };
+    if command.status().map_err(system)?.success() {
+        return Ok(());
+    }
+    Err(AssemblyError::Install)
 }
 
 /// Opens the engine's cache; nothing is fetched or compiled yet.
@@ -277,7 +305,7 @@ pub fn open_blobs(config: &Config) -> Result<BlobStore, AssemblyError> {
         blob_max: config.blobs.max_size,
         tenant_bytes: config.blobs.quota,
         ttl: config.blobs.ttl,
-        ..crate::blobs::BlobsConfig::at(config.blobs.folder.clone())
+        ..crate::blobs::BlobsConfig::at(config.data_dir.join("blobs"))
     };
     Ok(BlobStore::open(settings, Clock::System)?)
 }
@@ -297,6 +325,43 @@ async fn sweep(blobs: Arc<BlobStore>) {
             Ok(Err(error)) => warn!("blobs could not be swept: {}", CauseChain(&error)),
         }
     }
+}
+
+/// Serves until SIGTERM or Ctrl-C. `on_listening` is told the address once calls can be executed;
+/// until then the server answers that it is not ready.
+///
+/// # Errors
+///
+/// The address is taken, or the runtime cannot be started.
+pub async fn serve(
+    config: Config,
+    progress: &dyn Progress,
+    on_listening: impl FnOnce(SocketAddr),
+) -> Result<(), AssemblyError> {
+    let server = Server::bind(config.http.clone()).await?;
+    let address = server.address();
+    let gate = Arc::new(Gate::waiting_for("the engine"));
+    let (stage, watched) = watch::channel(Stage::Serve);
+    let serving = tokio::spawn(server.serve(Arc::clone(&gate), watched));
+
+    // Until here and during the start, signals end the process at once, as they do by default.
+    let runtime = Runtime::start(&config, progress).await?;
+    gate.wait_for("the workers");
+    runtime.ready().await?;
+    let listens = |cause| AssemblyError::System { what: "listen for signals", cause };
+    let mut signals = stop_on_signals().map_err(listens)?;
+    gate.open(Arc::clone(&runtime.service));
+    on_listening(address);
+    tokio::spawn(async move {
+        while signals.changed().await.is_ok() {
+            stage.send_replace(*signals.borrow_and_update());
+        }
+    });
+    if serving.await.is_err() {
+        warn!("the server's task broke");
+    }
+    runtime.shut_down(config.http.drain_timeout).await;
+    Ok(())
 }
 
 /// Is a worker until the gateway closes the socket on standard input.
