@@ -24,7 +24,7 @@ mod from_toml;
 mod from_yaml;
 mod node;
 mod python;
-mod text;
+pub(crate) mod text;
 
 use std::collections::BTreeMap;
 

@@ -1,0 +1,100 @@
+//! Why the registry cannot give what was asked for.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::error::ErrorKind;
+use crate::ids::{SkillName, SkillVersion};
+use crate::skill::similar::listed;
+use crate::skill::text::quoted;
+
+/// Why a skill, a file of it or a page of a list cannot be given.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegistryError {
+    /// No skill of that name.
+    #[error("no skill is called `{name}`{}", suggestion(near))]
+    SkillNotFound {
+        /// What was asked for.
+        name: SkillName,
+        /// Names that may be meant.
+        near: Vec<String>,
+    },
+    /// The skill exists, this version of it does not.
+    #[error("`{name}` has no version {version}; it has {}", versions(existing))]
+    VersionNotFound {
+        /// The skill.
+        name: SkillName,
+        /// What was asked for.
+        version: String,
+        /// The highest versions that there are.
+        existing: Vec<SkillVersion>,
+    },
+    /// The skill has no such file.
+    #[error("`{skill}` has no file {}{}", quoted(path), suggestion(near))]
+    FileNotFound {
+        /// The skill.
+        skill: SkillName,
+        /// What was asked for.
+        path: String,
+        /// Files that may be meant.
+        near: Vec<String>,
+    },
+    /// A parameter that cannot be right.
+    #[error("`{parameter}` {problem}")]
+    InvalidParameter {
+        /// Its name.
+        parameter: &'static str,
+        /// What it must be.
+        problem: String,
+    },
+    /// A folder of skills that the settings name cannot be read.
+    #[error("a folder of skills cannot be read")]
+    Root(#[source] AtPath),
+    /// A skill that is part of the program is no good.
+    #[error("the built-in skill `{name}` is no good")]
+    BuiltIn {
+        /// Its name.
+        name: &'static str,
+        /// What is wrong with it.
+        #[source]
+        cause: Faults,
+    },
+}
+
+impl RegistryError {
+    /// What the caller can do about it.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::SkillNotFound { .. } => ErrorKind::SkillNotFound,
+            Self::VersionNotFound { .. } => ErrorKind::VersionNotFound,
+            Self::FileNotFound { .. } => ErrorKind::FileNotFound,
+            Self::InvalidParameter { .. } => ErrorKind::InvalidParams,
+            Self::Root(_) | Self::BuiltIn { .. } => ErrorKind::Internal,
+        }
+    }
+}
+
+/// Where the operating system failed: for logs and operators, never for callers.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", path.display())]
+pub struct AtPath {
+    pub(crate) path: PathBuf,
+    #[source]
+    pub(crate) cause: io::Error,
+}
+
+/// What is wrong with a skill, in one line.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Faults(pub(crate) String);
+
+fn suggestion(near: &[String]) -> String {
+    if near.is_empty() { String::new() } else { format!("; did you mean {}?", listed(near, "or")) }
+}
+
+fn versions(existing: &[SkillVersion]) -> String {
+    let texts: Vec<&str> = existing.iter().map(SkillVersion::as_str).collect();
+    listed(&texts, "and")
+}

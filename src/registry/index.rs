@@ -1,0 +1,244 @@
+//! All skills at one moment: found by name, listed by page. Never changes.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use crate::ids::{SkillName, SkillVersion};
+use crate::registry::RegistryError;
+use crate::registry::cursor::CursorKey;
+use crate::registry::scan::{Folder, Root};
+use crate::registry::snapshot::Snapshot;
+use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
+use crate::skill::similar::closest;
+use crate::units::ByteCount;
+
+/// Most skills on one page.
+pub const MAX_PAGE: usize = 500;
+
+/// Most bytes of all skills. They are kept in memory.
+const MAX_TOTAL: ByteCount = ByteCount::mebibytes(1_024);
+
+/// Versions that a message lists.
+const MAX_LISTED: usize = 10;
+
+/// All skills at one moment.
+#[derive(Debug)]
+pub struct Index {
+    /// Versions of each skill, highest first.
+    skills: BTreeMap<SkillName, Vec<Arc<Snapshot>>>,
+    rejected: Vec<RejectedSkill>,
+    size: u64,
+    key: CursorKey,
+}
+
+/// A folder that is not served, or not as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RejectedSkill {
+    /// Which root it lies in, counted from 1 in the order of the settings.
+    pub root: usize,
+    /// The folder's name.
+    pub folder: String,
+    /// Why.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Part of a list.
+#[derive(Debug)]
+pub struct Page {
+    /// The latest version of each skill, sorted by name.
+    pub skills: Vec<Arc<Snapshot>>,
+    /// For the next page; none if this is the last.
+    pub next_cursor: Option<String>,
+}
+
+impl Index {
+    /// Puts together what is built in and what the roots hold; whoever comes first wins.
+    pub(crate) fn build(built_in: &[Arc<Snapshot>], roots: &[Root], key: CursorKey) -> Self {
+        let index = Self { skills: BTreeMap::new(), rejected: Vec::new(), size: 0, key };
+        let mut builder = Builder { index, built_in, owners: BTreeMap::new() };
+        for snapshot in built_in {
+            builder.index.insert(snapshot);
+        }
+        for (number, root) in (1..).zip(roots) {
+            for (name, folder) in &root.folders {
+                builder.add(Owner { root: number, folder: name }, folder);
+            }
+        }
+        let mut index = builder.index;
+        for versions in index.skills.values_mut() {
+            versions.sort_by(|one, other| other.version().cmp(one.version()));
+        }
+        index
+    }
+
+    fn insert(&mut self, snapshot: &Arc<Snapshot>) {
+        self.size = self.size.saturating_add(snapshot.size().as_u64());
+        self.skills.entry(snapshot.name().clone()).or_default().push(Arc::clone(snapshot));
+    }
+
+    /// Number of skills, versions not counted.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.skills.len()
+    }
+
+    /// True if there are no skills.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.skills.is_empty()
+    }
+
+    /// Folders that are not served, or not as they stand.
+    #[must_use]
+    pub fn rejected(&self) -> &[RejectedSkill] {
+        &self.rejected
+    }
+
+    /// Every version of every skill, by name, the highest version first.
+    pub fn snapshots(&self) -> impl Iterator<Item = &Arc<Snapshot>> {
+        self.skills.values().flatten()
+    }
+
+    /// The skill called `name`: the given version, or the latest.
+    ///
+    /// # Errors
+    ///
+    /// No such skill, or no such version of it.
+    pub fn find(
+        &self,
+        name: &SkillName,
+        version: Option<&SkillVersion>,
+    ) -> Result<&Arc<Snapshot>, RegistryError> {
+        let versions = self.skills.get(name).ok_or_else(|| {
+            let near = closest(name.as_str(), self.skills.keys().map(SkillName::as_str));
+            let near = near.into_iter().map(str::to_owned).collect();
+            RegistryError::SkillNotFound { name: name.clone(), near }
+        })?;
+        let found = match version {
+            Some(version) => versions.iter().find(|one| one.version() == version),
+            None => latest(versions),
+        };
+        found.ok_or_else(|| RegistryError::VersionNotFound {
+            name: name.clone(),
+            version: version.map_or_else(|| "latest".to_owned(), ToString::to_string),
+            existing: versions.iter().take(MAX_LISTED).map(|one| one.version().clone()).collect(),
+        })
+    }
+
+    /// The next skills of a list, sorted by name, each in its latest version.
+    ///
+    /// `namespace` matches the field of that name and the skill's name, each whole or up to a
+    /// dot.
+    ///
+    /// # Errors
+    ///
+    /// A `namespace`, `limit` or `cursor` that cannot be right.
+    pub fn list(
+        &self,
+        namespace: Option<&str>,
+        limit: usize,
+        cursor: Option<&str>,
+    ) -> Result<Page, RegistryError> {
+        let invalid = |parameter: &'static str, problem: &str| RegistryError::InvalidParameter {
+            parameter,
+            problem: problem.to_owned(),
+        };
+        if namespace.is_some_and(|text| SkillName::parse(text).is_err()) {
+            let problem = "must be segments of a-z and 0-9 joined by dots, such as `acme.sales`";
+            return Err(invalid("namespace", problem));
+        }
+        if !(1..=MAX_PAGE).contains(&limit) {
+            return Err(invalid("limit", &format!("must be from 1 to {MAX_PAGE}")));
+        }
+        let after = cursor.map(|cursor| self.key.open(namespace, cursor)).transpose();
+        let after = after.map_err(|problem| invalid("cursor", problem))?;
+        let start = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+
+        let rest = self.skills.range::<SkillName, _>((start, Bound::Unbounded));
+        let latest = rest.filter_map(|(_, versions)| latest(versions));
+        let mut matching = latest.filter(|one| namespace.is_none_or(|text| belongs_to(one, text)));
+        let skills: Vec<_> = matching.by_ref().take(limit).cloned().collect();
+        let next_cursor = match (skills.last(), matching.next()) {
+            (Some(last), Some(_)) => Some(self.key.seal(namespace, last.name())),
+            _ => None,
+        };
+        Ok(Page { skills, next_cursor })
+    }
+}
+
+/// An index in the making.
+struct Builder<'b> {
+    index: Index,
+    built_in: &'b [Arc<Snapshot>],
+    owners: BTreeMap<(SkillName, SkillVersion), Owner<'b>>,
+}
+
+/// The folder that a version of a skill comes from.
+#[derive(Clone, Copy)]
+struct Owner<'b> {
+    root: usize,
+    folder: &'b str,
+}
+
+impl<'b> Builder<'b> {
+    fn add(&mut self, owner: Owner<'b>, folder: &Folder) {
+        let mut diagnostics = folder.diagnostics.clone();
+        if let Some(snapshot) = &folder.snapshot {
+            if let Some(obstacle) = self.obstacle(snapshot, owner) {
+                diagnostics.push(obstacle);
+            } else {
+                let identity = (snapshot.name().clone(), snapshot.version().clone());
+                self.owners.insert(identity, owner);
+                self.index.insert(snapshot);
+                // Warnings of a skill that is served are the snapshot's own.
+                diagnostics.retain(Diagnostic::is_error);
+            }
+        }
+        if !diagnostics.is_empty() {
+            let folder = owner.folder.to_owned();
+            self.index.rejected.push(RejectedSkill { root: owner.root, folder, diagnostics });
+        }
+    }
+
+    /// Why a good skill cannot be served.
+    fn obstacle(&self, snapshot: &Snapshot, owner: Owner<'_>) -> Option<Diagnostic> {
+        let (name, version) = (snapshot.name(), snapshot.version());
+        let about = |severity, code, message: String| {
+            Some(Diagnostic::about(severity, ".", Problem::new(code, message)))
+        };
+        if self.built_in.iter().any(|one| one.name() == name) {
+            let message = format!("`{name}` is part of the server, so its name cannot be used");
+            return about(Severity::Error, "reserved-name", message);
+        }
+        if let Some(other) = self.owners.get(&(name.clone(), version.clone())) {
+            let Owner { root, folder } = other;
+            let message =
+                format!("{version} of `{name}` is in the folder `{folder}` of root {root}");
+            return if *root == owner.root {
+                about(Severity::Error, "duplicate", message)
+            } else {
+                about(Severity::Warning, "shadowed", message)
+            };
+        }
+        let size = self.index.size.saturating_add(snapshot.size().as_u64());
+        if size > MAX_TOTAL.as_u64() {
+            let message = format!("all skills together would have more than {MAX_TOTAL}");
+            return about(Severity::Error, "registry-full", message);
+        }
+        None
+    }
+}
+
+/// The highest version that is no pre-release, or the highest pre-release.
+fn latest(versions: &[Arc<Snapshot>]) -> Option<&Arc<Snapshot>> {
+    versions.iter().find(|one| !one.version().is_prerelease()).or_else(|| versions.first())
+}
+
+fn belongs_to(snapshot: &Snapshot, namespace: &str) -> bool {
+    let is_within = |text: &str| {
+        text.strip_prefix(namespace).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    is_within(snapshot.name().as_str())
+        || snapshot.manifest().namespace.as_deref().is_some_and(is_within)
+}
