@@ -73,10 +73,12 @@ pub struct SkillsConfig {
 pub struct WorkersConfig {
     /// How many there are. Default: one for each core.
     pub count: usize,
-    /// Runs that may wait for a worker; more are refused at once. Default 1,000.
+    /// Workers beyond those, ready to take the place of one that was lost. Default 1.
+    pub spares: usize,
+    /// Runs that may wait for a worker; more are refused at once. Default 256.
     pub queue: usize,
-    /// Runs of one tenant that may wait. Default 500.
-    pub queue_per_tenant: usize,
+    /// How long a run may wait for a worker. Default 30 s.
+    pub queue_wait: Duration,
     /// User that workers become if the server was started as root. Default 65534 (`nobody`).
     pub uid: u32,
     /// Group that workers become if the server was started as root. Default 65534.
@@ -96,8 +98,10 @@ pub struct LimitsConfig {
 }
 
 /// The store of blobs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlobsConfig {
+    /// Folder of the store. Default: `blobs` in the data folder.
+    pub folder: PathBuf,
     /// How long a blob is kept after its last use; `None` keeps it for ever. Default 7 days.
     pub ttl: Option<Duration>,
     /// The most that one tenant may store. Default 10 GiB.

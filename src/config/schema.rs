@@ -30,7 +30,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let http = read_http(&mut reader, listen);
     let workers = read_workers(&mut reader);
     let limits = read_limits(&mut reader);
-    let blobs = read_blobs(&mut reader);
+    let blobs = read_blobs(&mut reader, data_dir.join("blobs"));
     let engine = EngineConfig {
         source: reader.read_optional("engine.source"),
         python: reader.read("engine.python", PathBuf::from("python3")),
@@ -110,18 +110,25 @@ fn read_workers(reader: &mut Reader) -> WorkersConfig {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     WorkersConfig {
         count: reader.read_within("workers.count", cores, 1..=1_024),
-        queue: reader.read_within("workers.queue", 1_000, 0..=1_000_000),
-        queue_per_tenant: reader.read_within("workers.queue_per_tenant", 500, 0..=1_000_000),
+        spares: reader.read_within("workers.spares", 1, 0..=1_024),
+        queue: reader.read_within("workers.queue", 256, 0..=1_000_000),
+        queue_wait: reader.read_within(
+            "workers.queue_wait",
+            Duration::from_secs(30),
+            Duration::from_millis(1)..=Duration::from_hours(1),
+        ),
         uid: reader.read_within("workers.uid", NOBODY, 1..=u32::MAX - 1),
         gid: reader.read_within("workers.gid", NOBODY, 1..=u32::MAX - 1),
         require_lockdown: reader.read("workers.require_lockdown", true),
     }
 }
 
-fn read_blobs(reader: &mut Reader) -> BlobsConfig {
+fn read_blobs(reader: &mut Reader, folder: PathBuf) -> BlobsConfig {
     const WEEK: Duration = Duration::from_hours(7 * 24);
+    let folder = reader.read("blobs.folder", folder);
     let ttl = reader.read("blobs.ttl", WEEK);
     BlobsConfig {
+        folder,
         ttl: (!ttl.is_zero()).then_some(ttl),
         quota: reader.read("blobs.quota", ByteCount::mebibytes(10 << 10)),
         max_size: reader.read_within(

@@ -49,7 +49,7 @@ fn the_printed_configuration_is_one_that_gives_the_same() {
     let printed = first.to_toml();
     let second = from_file(&printed).unwrap_or_else(|error| panic!("{error}\n{printed}"));
     assert_eq!(second.http.listen, first.http.listen);
-    assert_eq!((second.blobs, second.limits), (first.blobs, first.limits));
+    assert_eq!((second.blobs.ttl, second.limits), (first.blobs.ttl, first.limits));
     assert_eq!(second.workers, first.workers);
     assert!(printed.contains("listen = \"0.0.0.0:9000\""), "{printed}");
     assert!(
