@@ -18,6 +18,7 @@ mod read_blob;
 mod read_skill_file;
 mod run;
 mod run_code;
+mod self_test;
 mod skills;
 
 use std::fmt;
@@ -37,6 +38,7 @@ use crate::registry::{Registry, RegistryError};
 pub use crate::service::caller::Caller;
 pub use crate::service::limits::{LEAST_FUEL, LimitPolicy};
 pub use crate::service::local_run::{LocalProgram, LocalResult, LocalRun};
+pub use crate::service::self_test::SelfTestError;
 
 /// The methods as an edge sees them.
 pub trait Methods: Send + Sync + 'static {

@@ -1,0 +1,176 @@
+//! `wardian blobs`: into the store and out of it, while no server uses it.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::assembly;
+use crate::blobs::kind::BlobKind;
+use crate::blobs::{BlobError, BlobStore};
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::output::{print_bytes, print_line};
+use crate::config::Config;
+use crate::error::ErrorKind;
+use crate::ids::{BlobId, TenantId};
+use crate::units::ByteCount;
+
+/// Bytes copied at a time.
+const CHUNK: usize = 256 << 10;
+
+/// Endings of file names and what they usually mean.
+const KINDS: [(&str, &str); 20] = [
+    ("csv", "text/csv"),
+    ("tsv", "text/tab-separated-values"),
+    ("txt", "text/plain"),
+    ("log", "text/plain"),
+    ("md", "text/markdown"),
+    ("py", "text/x-python"),
+    ("html", "text/html"),
+    ("htm", "text/html"),
+    ("xml", "application/xml"),
+    ("json", "application/json"),
+    ("yaml", "application/yaml"),
+    ("yml", "application/yaml"),
+    ("pdf", "application/pdf"),
+    ("png", "image/png"),
+    ("jpg", "image/jpeg"),
+    ("jpeg", "image/jpeg"),
+    ("gif", "image/gif"),
+    ("svg", "image/svg+xml"),
+    ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    ("zip", "application/zip"),
+];
+
+/// Stores a file and prints its id.
+pub(crate) fn put(config: &Config, file: &Path, kind: Option<&str>) -> Result<Exit, Failed> {
+    let store = open(config)?;
+    print_line(store_file(&store, file, kind)?.as_str());
+    Ok(Exit::Done)
+}
+
+/// Prints a blob or writes it to a file.
+pub(crate) fn fetch(config: &Config, id: &str, to: Option<&Path>) -> Result<Exit, Failed> {
+    let id = BlobId::parse(id)?;
+    let store = open(config)?;
+    match to {
+        Some(path) => {
+            let mut file = File::create(path).map_err(|e| Failed::named(path.display(), &e))?;
+            let copied = copy_blob(&store, &id, |piece| io::Write::write_all(&mut file, piece))?;
+            print_line(&format!("{}: {copied}", path.display()));
+        }
+        None => {
+            copy_blob(&store, &id, |piece| {
+                print_bytes(piece);
+                Ok(())
+            })?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn open(config: &Config) -> Result<BlobStore, Failed> {
+    assembly::open_blobs(config).map_err(|error| match error {
+        assembly::AssemblyError::Blobs(BlobError::InUse) => Failed::usage(
+            "a server is using the blob store: call its `create_blob` and `read_blob`, or stop it",
+        ),
+        other => other.into(),
+    })
+}
+
+/// Stores a file under the kind that its name suggests, unless it is told one.
+pub(crate) fn store_file(
+    store: &BlobStore,
+    path: &Path,
+    kind: Option<&str>,
+) -> Result<BlobId, Failed> {
+    let unreadable = |fault: io::Error| Failed::named(path.display(), &fault);
+    let kind = BlobKind::parse(kind.unwrap_or_else(|| kind_of(path)))
+        .map_err(|error| Failed::usage(error.to_string()))?;
+    let mut file = File::open(path).map_err(unreadable)?;
+    let size = file.metadata().map_err(unreadable)?;
+    let stored = if size.is_file() {
+        store.put_from(&TenantId::local(), &kind, ByteCount::bytes(size.len()), &mut file)
+    } else {
+        // A pipe has no length that could be asked for.
+        let mut content = Vec::new();
+        file.read_to_end(&mut content).map_err(unreadable)?;
+        store.put(&TenantId::local(), &kind, &content)
+    };
+    let blob = stored.map_err(|error| match error.kind() {
+        ErrorKind::TooLarge | ErrorKind::QuotaExceeded => Failed::named(path.display(), &error),
+        _ => error.into(),
+    })?;
+    Ok(blob.id)
+}
+
+/// Hands out a blob piece by piece; returns its length.
+pub(crate) fn copy_blob(
+    store: &BlobStore,
+    id: &BlobId,
+    mut write: impl FnMut(&[u8]) -> io::Result<()>,
+) -> Result<ByteCount, Failed> {
+    let opened =
+        store.open_content(&TenantId::local(), id).map_err(|error| match error.kind() {
+            ErrorKind::BlobNotFound => Failed::usage(error.to_string()),
+            _ => error.into(),
+        })?;
+    let size = opened.blob.size;
+    let mut content = opened.file.take(size.as_u64());
+    let mut piece = vec![0; CHUNK];
+    loop {
+        let count = content.read(&mut piece).map_err(|e| Failed::at("read the blob", &e))?;
+        let Some(read) = piece.get(..count).filter(|read| !read.is_empty()) else {
+            return Ok(size);
+        };
+        write(read).map_err(|e| Failed::at("write the blob", &e))?;
+    }
+}
+
+/// Writes blobs as files into a folder, each under its letters and the ending of its kind.
+pub(crate) fn save_all(
+    store: &BlobStore,
+    ids: &[BlobId],
+    folder: &Path,
+) -> Result<Vec<(BlobId, String)>, Failed> {
+    fs::create_dir_all(folder).map_err(|e| Failed::named(folder.display(), &e))?;
+    let mut saved = Vec::new();
+    for id in ids {
+        let kind = store.stat(&TenantId::local(), id)?.kind;
+        let letters: String = id.letters().chars().take(12).collect();
+        let path = folder.join(format!("{letters}.{}", ending_of(kind.as_str())));
+        let mut file = File::create(&path).map_err(|e| Failed::named(path.display(), &e))?;
+        copy_blob(store, id, |piece| io::Write::write_all(&mut file, piece))?;
+        saved.push((id.clone(), path.display().to_string()));
+    }
+    Ok(saved)
+}
+
+/// What a file's name says of its kind.
+fn kind_of(path: &Path) -> &'static str {
+    let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let known = KINDS.iter().find(|(known, _)| *known == ending);
+    known.map_or("application/octet-stream", |(_, kind)| kind)
+}
+
+/// The usual ending of files of a kind.
+fn ending_of(kind: &str) -> &'static str {
+    let essence = kind.split(';').next().unwrap_or_default().trim();
+    KINDS.iter().find(|(_, known)| *known == essence).map_or("bin", |(ending, _)| ending)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_known_kind_is_one_that_the_store_takes() {
+        for (ending, kind) in KINDS {
+            assert!(BlobKind::parse(kind).is_ok(), "{kind}");
+            assert_eq!(kind_of(Path::new(&format!("A.{}", ending.to_uppercase()))), kind);
+        }
+        assert_eq!(kind_of(Path::new("README")), "application/octet-stream");
+        assert_eq!(ending_of("text/csv; charset=utf-8"), "csv");
+        assert_eq!(ending_of("x/y"), "bin");
+    }
+}

@@ -1,0 +1,144 @@
+//! `wardian engine`: the interpreter in its cache.
+
+use crate::assembly;
+use crate::cli::args::EngineCommand;
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::output::{note, print_json, print_line, print_table};
+use crate::cli::prepare::progress;
+use crate::config::Config;
+use crate::engine::cache::Finding;
+use crate::engine::report::{CleanUp, EngineReport};
+use crate::units::ByteCount;
+
+pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, Failed> {
+    match command {
+        EngineCommand::Install { .. } => {
+            assembly::install_engine(config, progress().as_ref())?;
+            note("the engine is ready");
+            Ok(Exit::Done)
+        }
+        EngineCommand::Info { json } => {
+            let report = assembly::open_engine(config)?.report()?;
+            if *json {
+                print_json(&report);
+            } else {
+                describe(&report);
+            }
+            Ok(Exit::Done)
+        }
+        EngineCommand::Verify => verify(config),
+        EngineCommand::Clean { all } => {
+            let what = if *all { CleanUp::Everything } else { CleanUp::Unused };
+            let removed = assembly::open_engine(config)?.clean(what)?;
+            for folder in &removed.folders {
+                print_line(&folder.display().to_string());
+            }
+            note(&format!("freed {}", readable(removed.freed_bytes)));
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn describe(report: &EngineReport) {
+    let python = report.contents.as_ref().map_or("not installed", |found| found.python.as_str());
+    print_line(&format!("engine     {} {}", report.package, report.version));
+    print_line(&format!("python     {python}"));
+    print_line(&format!("wasmtime   {}", report.wasmtime));
+    print_line(&format!("cache      {}", report.cache_folder.display()));
+    for variant in &report.variants {
+        let state = if variant.is_ready { "ready" } else { "not compiled" };
+        print_line(&format!("{:<10} {state}", format!("{:?}", variant.variant).to_lowercase()));
+    }
+    if let Some(contents) = &report.contents {
+        let packages = contents.packages.iter();
+        let packages: Vec<_> =
+            packages.map(|one| format!("{} {}", one.name, one.version)).collect();
+        print_line(&format!("packages   {}", packages.join(", ")));
+    }
+    if report.files.is_empty() {
+        note(
+            "nothing is in the cache yet: `wardian engine install` fetches and compiles the engine",
+        );
+        return;
+    }
+    print_line("");
+    let rows = report.files.iter().map(|file| {
+        let used = if file.is_used { "yes" } else { "no" };
+        let path = file.path.strip_prefix(&report.cache_folder).unwrap_or(&file.path);
+        vec![
+            file.what.clone(),
+            readable(file.size_bytes),
+            used.to_owned(),
+            path.display().to_string(),
+        ]
+    });
+    print_table(&["what", "size", "used", "file"], rows.collect());
+}
+
+fn verify(config: &Config) -> Result<Exit, Failed> {
+    let files = assembly::open_engine(config)?.verify(progress().as_ref())?;
+    let mut exit = Exit::Done;
+    let rows = files.iter().map(|file| {
+        let finding = match file.finding {
+            Finding::Good => "good",
+            Finding::Damaged => "DAMAGED",
+            Finding::Missing => "MISSING",
+        };
+        if file.finding != Finding::Good {
+            exit = Exit::OurFault;
+        }
+        let what = file.what.clone().unwrap_or_else(|| "unknown".to_owned());
+        vec![finding.to_owned(), what, file.path.display().to_string()]
+    });
+    let rows: Vec<_> = rows.collect();
+    if rows.is_empty() {
+        note("nothing is in the cache");
+        return Ok(Exit::Done);
+    }
+    print_table(&["finding", "what", "file"], rows);
+    if exit != Exit::Done {
+        note(
+            "remove what is damaged with `wardian engine clean --all`, then `wardian engine install`",
+        );
+    }
+    Ok(exit)
+}
+
+/// Three digits are enough for people.
+pub(crate) fn readable(size: ByteCount) -> String {
+    let mut value = size.as_u64();
+    let mut tenths = 0;
+    let mut unit = "B";
+    for larger in ["KiB", "MiB", "GiB", "TiB"] {
+        if value < 1_024 {
+            break;
+        }
+        tenths = (value % 1_024) * 10 / 1_024;
+        value /= 1_024;
+        unit = larger;
+    }
+    if value < 10 && unit != "B" {
+        format!("{value}.{tenths} {unit}")
+    } else {
+        format!("{value} {unit}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_readable() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1_023, "1023 B"),
+            (1_536, "1.5 KiB"),
+            (98 << 20, "98 MiB"),
+            (5 << 30, "5.0 GiB"),
+        ] {
+            assert_eq!(readable(ByteCount::bytes(bytes)), text);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! How the program ends, for whoever started it.
+
+use std::process::ExitCode;
+
+/// The exit codes; `wardian --help` promises them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// What was asked for is done.
+    Done,
+    /// The program that was run failed, or the skill that was checked has errors.
+    GuestFailed,
+    /// The caller has to ask for something else.
+    WrongUsage,
+    /// We, or the machine, failed.
+    OurFault,
+    /// Ctrl-C ended a run, as shells expect it to be told.
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::GuestFailed => 1,
+            Exit::WrongUsage => 2,
+            Exit::OurFault => 3,
+            Exit::Interrupted => 130,
+        })
+    }
+}

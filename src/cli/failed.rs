@@ -1,0 +1,99 @@
+//! Why a command did not do what it should, and how the program ends then.
+
+use std::error::Error;
+use std::fmt;
+
+use crate::cli::exit_code::Exit;
+use crate::config::ConfigError;
+use crate::error::{CauseChain, ErrorKind};
+use crate::ids::InvalidId;
+use crate::protocol::CallError;
+use crate::service::ServiceError;
+
+/// A message for the user and the exit code that goes with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failed {
+    pub(crate) exit: Exit,
+    message: String,
+}
+
+impl Failed {
+    /// The user has to ask for something else.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { exit: Exit::WrongUsage, message: message.into() }
+    }
+
+    /// The user named something that cannot be used, for this reason.
+    pub(crate) fn named(what: impl fmt::Display, error: &(dyn Error + 'static)) -> Self {
+        Self::usage(format!("{what}: {}", CauseChain(error)))
+    }
+
+    /// We, or the machine, failed.
+    pub(crate) fn ours(error: &(dyn Error + 'static)) -> Self {
+        Self { exit: Exit::OurFault, message: CauseChain(error).to_string() }
+    }
+
+    /// We, or the machine, failed, and this is all there is to say.
+    pub(crate) fn because(message: impl Into<String>) -> Self {
+        Self { exit: Exit::OurFault, message: message.into() }
+    }
+
+    /// We, or the machine, failed at doing `what`.
+    pub(crate) fn at(what: &str, error: &(dyn Error + 'static)) -> Self {
+        Self { exit: Exit::OurFault, message: format!("could not {what}: {}", CauseChain(error)) }
+    }
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<ConfigError> for Failed {
+    fn from(error: ConfigError) -> Self {
+        Self::usage(CauseChain(&error).to_string())
+    }
+}
+
+impl From<CallError> for Failed {
+    fn from(error: CallError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+impl From<InvalidId> for Failed {
+    fn from(error: InvalidId) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+impl From<ServiceError> for Failed {
+    fn from(error: ServiceError) -> Self {
+        let exit = match error.kind() {
+            ErrorKind::Internal | ErrorKind::Overloaded => Exit::OurFault,
+            _ => Exit::WrongUsage,
+        };
+        // The user is the operator here and may see the causes.
+        Self { exit, message: CauseChain(&error).to_string() }
+    }
+}
+
+/// Errors that are ours or the machine's wherever they happen.
+macro_rules! ours {
+    ($($error:ty),+ $(,)?) => {
+        $(impl From<$error> for Failed {
+            fn from(error: $error) -> Self {
+                Self::ours(&error)
+            }
+        })+
+    };
+}
+
+ours!(
+    crate::assembly::AssemblyError,
+    crate::engine::EngineError,
+    crate::blobs::BlobError,
+    crate::http::HttpError,
+    crate::registry::RegistryError,
+);

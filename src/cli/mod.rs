@@ -1,0 +1,119 @@
+//! The program that people type: its commands, what they print, and how they end.
+//!
+//! Commands use the same parts as the server: a program that is run here ends as it would there.
+
+mod args;
+mod blobs;
+mod check_skills;
+mod doctor;
+mod engine;
+mod exit_code;
+mod failed;
+mod list_skills;
+mod logging;
+mod new_skill;
+mod output;
+mod prepare;
+mod run;
+mod run_result;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use crate::cli::args::{BlobsCommand, Cli, Command, EngineCommand, ServeArgs, SkillsCommand};
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::prepare::Installer;
+use crate::config::{Config, Surroundings};
+
+/// Does what the command line of this process says.
+#[must_use]
+pub fn main() -> ExitCode {
+    // Wrong arguments end the program here, with the exit code 2.
+    let exit = execute(Cli::parse()).unwrap_or_else(|failed| {
+        output::note(&format!("error: {failed}"));
+        failed.exit
+    });
+    exit.into()
+}
+
+fn execute(cli: Cli) -> Result<Exit, Failed> {
+    match &cli.command {
+        Command::Worker { setup } => {
+            crate::assembly::work(setup)?;
+            return Ok(Exit::Done);
+        }
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "wardian", &mut script);
+            output::print_bytes(&script);
+            return Ok(Exit::Done);
+        }
+        Command::Skills(SkillsCommand::Check { folders, json }) => {
+            return check_skills::check_skills(folders, *json);
+        }
+        Command::Skills(SkillsCommand::New { name, instruction, parent }) => {
+            return new_skill::new_skill(name, *instruction, parent);
+        }
+        _ => {}
+    }
+    let flags = cli.settings.flags(flags_of(&cli.command));
+    let installer = Installer::new(&flags);
+    let config = Config::load(&Surroundings::of_this_process(), flags)?;
+    match &cli.command {
+        Command::Serve(_) => logging::start_for_a_server(&config),
+        _ => logging::start_for_a_command(&config),
+    }
+    for name in &config.ignored_variables {
+        tracing::warn!("the environment variable `{name}` is no setting and has no effect");
+    }
+    with_config(cli.command, config, &installer)
+}
+
+/// Flags of commands that are settings.
+fn flags_of(command: &Command) -> Vec<(String, String)> {
+    let flags = match command {
+        Command::Serve(ServeArgs { listen, workers }) => {
+            [("listen", listen.clone()), ("workers.count", workers.clone())]
+        }
+        Command::Engine(EngineCommand::Install { from: Some(path) }) => {
+            [("engine.source", Some(path.to_string_lossy().into_owned())), ("", None)]
+        }
+        _ => return Vec::new(),
+    };
+    flags.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text?))).collect()
+}
+
+/// The commands that need to know how the program is set up.
+fn with_config(command: Command, config: Config, installer: &Installer) -> Result<Exit, Failed> {
+    match command {
+        Command::Serve(_) => serve::serve(&config, installer),
+        Command::Run(args) => run::run_code(config, installer, args),
+        Command::Exec(args) => run::execute_skill(config, installer, args),
+        Command::Skills(SkillsCommand::List { namespace, json }) => {
+            list_skills::list(&config, namespace.as_deref(), json)
+        }
+        Command::Skills(SkillsCommand::Show { skill, file, json }) => {
+            list_skills::show(&config, &skill, file.as_deref(), json)
+        }
+        Command::Blobs(BlobsCommand::Put { file, kind }) => {
+            blobs::put(&config, &file, kind.as_deref())
+        }
+        Command::Blobs(BlobsCommand::Get { id, output }) => {
+            blobs::fetch(&config, &id, output.as_deref())
+        }
+        Command::Engine(command) => engine::engine(&config, &command),
+        Command::Doctor(args) => doctor::doctor(config, args.json),
+        Command::Config => {
+            if let Some(file) = &config.file {
+                output::print_line(&format!("# read from {}", file.display()));
+            }
+            output::print(&config.to_toml());
+            Ok(Exit::Done)
+        }
+        // These were done before there was a configuration.
+        Command::Worker { .. } | Command::Completions { .. } | Command::Skills(_) => Ok(Exit::Done),
+    }
+}

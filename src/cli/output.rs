@@ -1,0 +1,88 @@
+//! The only place that prints.
+//!
+//! What was asked for goes to standard output, everything about it to standard error. Texts that
+//! come from elsewhere are shown without their control characters, unless they are a program's own
+//! output. A reader that goes away, such as `head`, ends nothing.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
+use serde::Serialize;
+
+/// Prints a text as it is.
+pub(crate) fn print(text: &str) {
+    print_bytes(text.as_bytes());
+}
+
+/// Prints a line.
+pub(crate) fn print_line(line: &str) {
+    print(&format!("{line}\n"));
+}
+
+/// Prints bytes as they are.
+pub(crate) fn print_bytes(bytes: &[u8]) {
+    let mut stdout = io::stdout().lock();
+    // Nobody is left to be told if standard output is gone.
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).ok();
+}
+
+/// Prints a text to standard error as it is.
+pub(crate) fn print_error(text: &str) {
+    io::stderr().lock().write_all(text.as_bytes()).ok();
+}
+
+/// Prints a line to standard error.
+pub(crate) fn note(line: &str) {
+    print_error(&format!("{line}\n"));
+}
+
+/// Prints a value as JSON for people and programs.
+pub(crate) fn print_json(value: &impl Serialize) {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => print_line(&text),
+        Err(fault) => note(&format!("error: a result cannot be printed as JSON: {fault}")),
+    }
+}
+
+/// Prints rows in columns: no borders, so that other programs can read them.
+pub(crate) fn print_table(header: &[&str], rows: Vec<Vec<String>>) {
+    let mut table = Table::new();
+    table.load_style(NOTHING);
+    let arrangement = if io::stdout().is_terminal() {
+        ContentArrangement::Dynamic
+    } else {
+        ContentArrangement::Disabled
+    };
+    table.set_content_arrangement(arrangement);
+    table.set_header(header.iter().map(|name| name.to_uppercase()));
+    for row in rows {
+        table.add_row(row.iter().map(|cell| shown(cell)));
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    for line in table.lines() {
+        print_line(line.trim_end());
+    }
+}
+
+/// A text on one line, its control characters escaped.
+pub(crate) fn shown(text: &str) -> String {
+    let harmless = |letter: char| match letter {
+        '"' | '\'' | '\\' => letter.to_string(),
+        _ => letter.escape_debug().to_string(),
+    };
+    text.chars().map(harmless).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_foreign_text_cannot_move_the_cursor() {
+        assert_eq!(shown("a\u{1b}[2J\r\nb\u{202e}"), "a\\u{1b}[2J\\r\\nb\\u{202e}");
+        assert_eq!(shown("\"é\" \\"), "\"é\" \\");
+    }
+}

@@ -1,0 +1,110 @@
+//! What commands need before they can do their work: threads, somewhere to show progress, and an
+//! engine that is ready.
+
+use std::future::Future;
+use std::io::{self, IsTerminal as _};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use crate::assembly;
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::config::{Config, Flags};
+use crate::engine::compile::Variant;
+use crate::engine::progress::{Lines, Progress, Terminal};
+
+/// How often to look whether the other process has ended.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// How long work that still blocks a thread may hold up the end.
+const LAST_WORK: Duration = Duration::from_millis(100);
+
+/// Shows progress on standard error in the way that fits there.
+pub(crate) fn progress() -> Box<dyn Progress> {
+    if io::stderr().is_terminal() {
+        Box::new(Terminal::stderr())
+    } else {
+        Box::new(Lines::new(io::stderr()))
+    }
+}
+
+/// Runs a future on threads of its own.
+pub(crate) fn block_on(future: impl Future<Output = Result<Exit, Failed>>) -> Result<Exit, Failed> {
+    let threads = thread::available_parallelism().map_or(2, usize::from).clamp(2, 16);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .enable_all()
+        .build()
+        .map_err(|fault| Failed::at("start threads", &fault))?;
+    let ended = runtime.block_on(future);
+    runtime.shutdown_timeout(LAST_WORK);
+    ended
+}
+
+/// Starts this program again to install the engine. Compiling takes 2 GB of memory, most of which
+/// the process that does it keeps; a server would keep it for the rest of its life.
+#[derive(Debug)]
+pub(crate) struct Installer {
+    arguments: Vec<String>,
+}
+
+impl Installer {
+    /// An installer that is set up as this process is.
+    pub(crate) fn new(flags: &Flags) -> Self {
+        let mut arguments = Vec::new();
+        if let Some(file) = &flags.file {
+            arguments.extend(["--config".to_owned(), file.to_string_lossy().into_owned()]);
+        }
+        for (key, text) in &flags.settings {
+            arguments.extend(["--set".to_owned(), format!("{key}={text}")]);
+        }
+        arguments.extend(["engine", "install"].map(str::to_owned));
+        Self { arguments }
+    }
+
+    /// Makes the engine ready if it is not. Dropping the future ends the work.
+    pub(crate) async fn ensure_engine(&self, config: &Config) -> Result<(), Failed> {
+        if assembly::open_engine(config)?.is_ready(Variant::Timed)? {
+            return Ok(());
+        }
+        let failed = |fault: io::Error| Failed::at("start the installation of the engine", &fault);
+        let mut installation = Installation(self.start().map_err(failed)?);
+        let status = installation.ended().await.map_err(failed)?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(Failed::because("the engine could not be installed: see the message above"))
+    }
+
+    fn start(&self) -> io::Result<Child> {
+        // Progress is shown on standard error, as it would be here.
+        let mut command = Command::new("/proc/self/exe");
+        command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::null()).spawn()
+    }
+}
+
+/// An installation that goes on; ended if nobody waits for it any more.
+#[derive(Debug)]
+struct Installation(Child);
+
+impl Installation {
+    async fn ended(&mut self) -> io::Result<ExitStatus> {
+        loop {
+            if let Some(status) = self.0.try_wait()? {
+                return Ok(status);
+            }
+            sleep(GLANCE).await;
+        }
+    }
+}
+
+impl Drop for Installation {
+    fn drop(&mut self) {
+        if !matches!(self.0.try_wait(), Ok(Some(_))) {
+            self.0.kill().and_then(|()| self.0.wait()).ok();
+        }
+    }
+}

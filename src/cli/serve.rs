@@ -1,0 +1,55 @@
+//! `wardian serve`: listens first, becomes ready as soon as it can, and stops when it is told to.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tracing::info;
+
+use crate::assembly::Runtime;
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::prepare::{Installer, block_on, progress};
+use crate::config::Config;
+use crate::http::{Gate, Server, stop_on_signals};
+use crate::service::Service;
+
+pub(crate) fn serve(config: &Config, installer: &Installer) -> Result<Exit, Failed> {
+    block_on(Box::pin(listen(config, installer)))
+}
+
+async fn listen(config: &Config, installer: &Installer) -> Result<Exit, Failed> {
+    let stop = stop_on_signals().map_err(|fault| Failed::at("listen for signals", &fault))?;
+    let server = Server::bind(config.http.clone()).await?;
+    info!("listening on http://{}", server.address());
+    let gate = Arc::new(Gate::waiting_for("the engine"));
+    let mut serving = tokio::spawn(server.serve(Arc::clone(&gate), stop));
+    let runtime = tokio::select! {
+        biased;
+        // Told to stop before there was anything to serve.
+        _ = &mut serving => return Ok(Exit::Done),
+        started = start(config, installer, &gate) => started?,
+    };
+    serving.await.map_err(|fault| Failed::at("serve", &fault))?;
+    // Runs in progress have had their time; the calls they belonged to are gone.
+    runtime.shut_down(std::time::Duration::ZERO).await;
+    info!("stopped");
+    Ok(Exit::Done)
+}
+
+async fn start(
+    config: &Config,
+    installer: &Installer,
+    gate: &Gate<Arc<Service>>,
+) -> Result<Runtime, Failed> {
+    let began = Instant::now();
+    installer.ensure_engine(config).await?;
+    gate.wait_for("the workers");
+    let runtime = Runtime::start(config, progress().as_ref()).await?;
+    runtime.ready().await?;
+    gate.wait_for("the self-test");
+    let stopped = runtime.service.self_test().await.map_err(|error| Failed::ours(&error))?;
+    gate.open(Arc::clone(&runtime.service));
+    let milliseconds = began.elapsed().as_millis();
+    info!("ready after {milliseconds} ms; the sandbox stopped all {stopped} attempts to escape");
+    Ok(runtime)
+}

@@ -1,0 +1,153 @@
+//! Proves that the walls stand before anybody else may lean on them: a program that tries to get
+//! out, and programs that do not want to end, run like any other.
+//!
+//! INVARIANT(proven-walls): a server on whose machine a probe gets out never becomes ready.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::ids::TenantId;
+use crate::protocol::execution::{RequestedLimits, RunResult, RunStatus};
+use crate::service::{Caller, LocalProgram, LocalRun, Service, ServiceError};
+
+/// Tries to get out.
+const PROBES: &str = include_str!("self_test.py");
+
+/// Programs that only a deadline ends: one computes, one waits.
+const ENDLESS: [&str; 2] = ["while True:\n    pass\n", "import time\ntime.sleep(60)\n"];
+
+/// The deadline of a program that does not end, in milliseconds.
+const SOON: u64 = 50;
+
+/// Why the walls cannot be trusted. Shown to the operator.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SelfTestError {
+    /// A probe got hold of something.
+    #[error("a program got out of the sandbox: {escapes}")]
+    Escaped {
+        /// Which probes, and what they got hold of.
+        escapes: String,
+    },
+    /// A program did not end as it had to.
+    #[error("a program of the self-test ended unexpectedly: {end}")]
+    Unexpected {
+        /// How.
+        end: String,
+    },
+    /// The programs cannot be run.
+    #[error("the self-test cannot be run")]
+    Run(#[from] ServiceError),
+}
+
+/// What the probes return.
+#[derive(Debug, Deserialize)]
+struct Report {
+    probes: usize,
+    escaped: BTreeMap<String, String>,
+}
+
+impl Service {
+    /// Runs the probes twice, since the second run must not find traces of the first, and
+    /// programs that have to be stopped. Returns how many probes were stopped.
+    ///
+    /// # Errors
+    ///
+    /// One of them was not.
+    pub async fn self_test(&self) -> Result<usize, SelfTestError> {
+        let mut stopped: usize = 0;
+        for _ in 0..2 {
+            let result = self.run_source(PROBES, RequestedLimits::default()).await?;
+            stopped = stopped.saturating_add(judge(&result)?);
+        }
+        for source in ENDLESS {
+            let limits = RequestedLimits { timeout_ms: Some(SOON), ..RequestedLimits::default() };
+            let result = self.run_source(source, limits).await?;
+            let error_type = result.error.as_ref().map(|error| error.error_type.as_str());
+            if error_type != Some("Timeout") {
+                return Err(unexpected(&result));
+            }
+            stopped = stopped.saturating_add(1);
+        }
+        Ok(stopped)
+    }
+
+    async fn run_source(
+        &self,
+        source: &str,
+        limits: RequestedLimits,
+    ) -> Result<RunResult, ServiceError> {
+        let caller = Caller { tenant: TenantId::local(), request_id: "self-test".to_owned() };
+        let request = LocalRun {
+            program: LocalProgram::File {
+                source: source.to_owned(),
+                file_name: "self_test.py".to_owned(),
+            },
+            entrypoint: None,
+            args: RawValue::from_string("{}".to_owned()).unwrap_or_default(),
+            mount_skills: Vec::new(),
+            input_blobs: Vec::new(),
+            limits,
+        };
+        Ok(self.run_file(&caller, request).await?.result)
+    }
+}
+
+/// How many probes were stopped, if all were.
+fn judge(result: &RunResult) -> Result<usize, SelfTestError> {
+    let output = result.output.as_ref().filter(|_| result.status == RunStatus::Completed);
+    let report = output.and_then(|output| serde_json::from_str::<Report>(output.get()).ok());
+    match report {
+        Some(Report { probes, escaped }) if probes > 0 && escaped.is_empty() => Ok(probes),
+        Some(Report { escaped, .. }) if !escaped.is_empty() => {
+            let escapes = escaped.iter().map(|(probe, found)| format!("{probe} ({found})"));
+            let escapes = escapes.collect::<Vec<_>>().join(", ");
+            Err(SelfTestError::Escaped { escapes: escapes.escape_debug().to_string() })
+        }
+        _ => Err(unexpected(result)),
+    }
+}
+
+fn unexpected(result: &RunResult) -> SelfTestError {
+    SelfTestError::Unexpected { end: result.summary.escape_debug().to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::RunId;
+
+    fn completed(output: &str) -> RunResult {
+        RunResult {
+            status: RunStatus::Completed,
+            run_id: RunId::generate(),
+            summary: "done".to_owned(),
+            output: Some(RawValue::from_string(output.to_owned()).unwrap()),
+            output_blobs: Vec::new(),
+            logs_preview: String::new(),
+            error: None,
+            logs_truncated: false,
+            duration_ms: 1,
+            memory_peak_bytes: 1,
+            fuel: None,
+        }
+    }
+
+    #[test]
+    fn proven_walls_are_those_that_stopped_every_probe() {
+        assert_eq!(judge(&completed(r#"{"probes": 3, "escaped": {}}"#)).unwrap(), 3);
+        let escaped = judge(&completed(r#"{"probes": 3, "escaped": {"a": "b\n"}}"#)).unwrap_err();
+        assert_eq!(
+            escaped.to_string(),
+            "a program got out of the sandbox: a (b\\\\n)".replace("\\\\", "\\")
+        );
+        for output in ["{}", "[]", r#"{"probes": 0, "escaped": {}}"#, "null"] {
+            assert!(matches!(judge(&completed(output)), Err(SelfTestError::Unexpected { .. })));
+        }
+        let mut failed = completed(r#"{"probes": 3, "escaped": {}}"#);
+        failed.status = RunStatus::Failed;
+        assert!(judge(&failed).is_err(), "a run that failed proves nothing");
+    }
+}
