@@ -132,7 +132,7 @@ fn reserved_name(manifest: Option<&Manifest>, origin: Origin) -> Option<Diagnost
     let is_reserved = manifest.is_some_and(|manifest| manifest.name.as_str() == GUIDE_NAME);
     (is_reserved && origin == Origin::Folder).then(|| {
         let message = format!("`{GUIDE_NAME}` is part of the server, so its name cannot be used");
-        Diagnostic::about(Severity::Error, MANIFEST_FILE, Problem::new("reserved-name", message))
+        Diagnostic::about(Severity::Error, ".", Problem::new("reserved-name", message))
     })
 }
 
@@ -236,7 +236,7 @@ mod tests {
             ("hello.world", &[manifest, document, ("code/mian.py", CODE)], "skill.toml:7:14: error: the skill has no file `code/main.py`; did you mean `code/mian.py`?"),
             ("hello.world", &[manifest, document, ("src/hello.py", CODE)], "skill.toml:7:14: error: the skill has no file `code/main.py`; it has `src/hello.py`"),
             ("hello.world", &[manifest, document, ("code/main.py", "def run(args): ...")], "skill.toml:8:10: warning: the file `code/main.py` does not seem to define `main`; define it as `def main(args):`"),
-            (GUIDE_NAME, &[("skill.toml", &guide), document, code], "skill.toml: error: `skills.protocol.guide` is part of the server, so its name cannot be used"),
+            (GUIDE_NAME, &[("skill.toml", &guide), document, code], ".: error: `skills.protocol.guide` is part of the server, so its name cannot be used"),
             ("pdf", &[("SKILL.md", AGENT)], "SKILL.md:2:7: error: the skill is called `pdf-forms`, but its folder \"pdf\"; call both the same; beside other versions, the folder is `pdf-forms@0.1.0`"),
         ];
         for (folder, files, expected) in cases {

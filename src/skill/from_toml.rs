@@ -55,7 +55,20 @@ fn report_syntax(findings: &mut Findings<'_>, errors: &[toml::de::Error]) {
     for (_, error) in lines.into_iter().take(MAX_SYNTAX_ERRORS) {
         let start = start_of(error);
         let span = error.span().unwrap_or(start..start);
-        findings.error(&span, Problem::new("toml-syntax", error.message()));
+        let help = advice(error.message()).map(str::to_owned);
+        findings.error(&span, Problem::new("toml-syntax", error.message()).maybe_help(help));
+    }
+}
+
+/// What helps against the mistakes that people make most.
+fn advice(message: &str) -> Option<&'static str> {
+    let begins = |starts: &[&str]| starts.iter().any(|start| message.starts_with(start));
+    if begins(&["invalid float", "invalid integer", "invalid boolean", "string values must be"]) {
+        Some("put text in quotes")
+    } else if begins(&["invalid basic string", "invalid literal string"]) {
+        Some("close the quotes on the line where they begin")
+    } else {
+        None
     }
 }
 
@@ -149,7 +162,7 @@ mod tests {
     #[rustfmt::skip]
     const MISTAKES: &[(&str, &str)] = &[
         ("a = 1\na = 2\n", "skill.toml:2:1: error: duplicate key"),
-        ("a = tru\nb = \"x\n", "skill.toml:1:5: error: invalid boolean, expected `true`\nskill.toml:2:7: error: invalid basic string, expected `\"`"),
+        ("a = tru\nb = \"x\n", "skill.toml:1:5: error: invalid boolean, expected `true`; put text in quotes\nskill.toml:2:7: error: invalid basic string, expected `\"`; close the quotes on the line where they begin"),
         ("a = 99999999999999999999", "skill.toml:1:5: error: is beyond a 64-bit integer"),
         ("a = nan", "skill.toml:1:5: error: is not a finite number; JSON, in which arguments arrive, has no others"),
         ("a = 1e999", "skill.toml:1:5: error: is not a finite number; JSON, in which arguments arrive, has no others"),

@@ -65,7 +65,7 @@ fn read_language(fields: &Fields<'_>, findings: &mut Findings<'_>) {
 
 fn check_entrypoint(path: &str) -> Result<(), Problem> {
     let problem = |message: &str| {
-        let message = format!("`runtime.entrypoint` {message}, not {}", quoted(path));
+        let message = format!("`runtime.entrypoint` {message} (it is {})", quoted(path));
         Problem::new("invalid-entrypoint", message)
     };
     check_path(path).map_err(problem)?;
@@ -81,7 +81,7 @@ fn check_entrypoint(path: &str) -> Result<(), Problem> {
         return Err(problem("must be an ordinary module").help("such as \"code/main.py\""));
     }
     if path.split('/').any(is_left_out) {
-        return Err(problem("must not be hidden: hidden files are no part of a skill"));
+        return Err(problem("must not be hidden, because hidden files are no part of a skill"));
     }
     Ok(())
 }
@@ -157,7 +157,7 @@ mod tests {
         ("code/main.py:main", "must be a path alone"),
         ("code/__init__.py", "must be an ordinary module"),
         ("code/__main__.py", "must be an ordinary module"),
-        (".hidden/main.py", "must not be hidden: hidden files are no part of a skill"),
+        (".hidden/main.py", "must not be hidden, because hidden files are no part of a skill"),
         ("code/.py", "must be an ordinary module"),
         ("", "must not be empty"),
     ];
@@ -171,7 +171,7 @@ mod tests {
             let problem = check_entrypoint(path).unwrap_err();
             assert_eq!(
                 problem.message,
-                format!("`runtime.entrypoint` {expected}, not {}", quoted(path))
+                format!("`runtime.entrypoint` {expected} (it is {})", quoted(path))
             );
         }
     }

@@ -61,10 +61,10 @@ impl UrlPattern {
             Some(host) => (true, host),
             None => (false, host),
         };
-        check_host(host)?;
         if allows_subdomains {
             check_breadth(host)?;
         }
+        check_host(host)?;
         check_path_pattern(path)?;
         let path = path.trim_end_matches('*').to_owned();
         let (text, host) = (text.to_owned(), host.to_owned());

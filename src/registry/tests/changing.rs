@@ -8,7 +8,7 @@ use crate::ids::SkillName;
 use crate::registry::cursor::CursorKey;
 use crate::registry::index::Index;
 use crate::registry::snapshot::Snapshot;
-use crate::registry::tests::{DOCUMENT, Disk, rejected, served};
+use crate::registry::tests::{DOCUMENT, Disk, open, rejected, served};
 use crate::registry::{Registry, RegistryConfig};
 
 fn only(index: &Index, name: &str) -> Arc<Snapshot> {
@@ -87,7 +87,7 @@ fn a_folder_that_stays_bad_is_no_longer_served() {
 fn a_root_that_is_gone_for_a_while_keeps_its_skills() {
     let outer = Disk::new();
     outer.write("root/a/SKILL.md", "---\nname: a\ndescription: d\n---\nx");
-    let registry = super::open(&[&outer.path("root")]).unwrap();
+    let registry = open(&[&outer.path("root")]).unwrap();
     fs::rename(outer.path("root"), outer.path("away")).unwrap();
     assert_eq!(served(&registry.refresh()), ["a 0.1.0"]);
     assert_eq!(served(&registry.refresh()), ["a 0.1.0"]);

@@ -1,10 +1,13 @@
 //! Skills are found by name and version, and listed page by page.
 
+use std::time::Duration;
+
 use crate::error::ErrorKind;
 use crate::ids::{SkillName, SkillVersion};
+use crate::registry::cursor::CursorKey;
 use crate::registry::index::Index;
 use crate::registry::tests::{Disk, open, rejected, served};
-use crate::registry::{Registry, RegistryError};
+use crate::registry::{BuiltIn, Registry, RegistryConfig, RegistryError};
 
 fn find(index: &Index, name: &str, version: Option<&str>) -> Result<String, RegistryError> {
     let version = version.map(|version| SkillVersion::parse(version).unwrap());
@@ -193,7 +196,7 @@ fn earlier_roots_win_and_the_loser_is_told() {
         rejected(&index),
         [
             "b@1.0.0: .: error: 1.0.0 of `b` is in the folder `b` of root 1",
-            "skills.protocol.guide@9.0.0: skill.toml: error: `skills.protocol.guide` is part of the server, so its name cannot be used",
+            "skills.protocol.guide@9.0.0: .: error: `skills.protocol.guide` is part of the server, so its name cannot be used",
             "a: .: warning: 1.0.0 of `a` is in the folder `a` of root 1",
         ]
     );
@@ -207,4 +210,18 @@ fn a_missing_root_is_told_to_the_operator_alone() {
     let chain = crate::error::CauseChain(&error).to_string();
     assert!(chain.contains("nowhere: ") && chain.contains("No such file"), "{chain}");
     assert_eq!(error.kind(), ErrorKind::Internal);
+}
+
+#[test]
+fn a_built_in_skill_that_is_no_good_stops_the_start() {
+    let broken = BuiltIn { name: "built.in", files: &[("SKILL.md", b"no frontmatter")] };
+    let config = RegistryConfig {
+        roots: Vec::new(),
+        refresh_interval: Duration::ZERO,
+        cursor_key: CursorKey::generate().unwrap(),
+    };
+    let error = Registry::open(config, &[broken]).unwrap_err();
+    assert_eq!(error.to_string(), "the built-in skill `built.in` is no good");
+    let chain = crate::error::CauseChain(&error).to_string();
+    assert!(chain.contains("SKILL.md:1:1: error: the first line must be `---`"), "{chain}");
 }

@@ -2,6 +2,7 @@
 
 mod changing;
 mod finding;
+mod fixtures;
 mod hostile;
 
 use std::fs;
