@@ -8,15 +8,19 @@
 //! u32 LE  1 if one file descriptor travels with the frame, else 0
 //! ```
 //!
-//! The payload's size in a descriptor is the last eight bytes of the inline payload then.
+//! With a descriptor, the inline payload is the payload's true size instead (u64 LE). The
+//! descriptor is sent together with the first byte of its frame.
 //!
 //! INVARIANT(frame-bounds): a header that announces more than the limits is refused before
 //! anything is allocated for it, so that a compromised worker cannot exhaust the gateway.
 
+use std::os::fd::OwnedFd;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::job::message::INLINE_MAX;
+use crate::job::message::{INLINE_MAX, PAYLOAD_MAX, Payload};
+use crate::units::ByteCount;
 
 /// Length of a header.
 pub const HEADER: usize = 12;
@@ -44,6 +48,18 @@ pub enum FrameError {
     /// The message is no JSON of the expected type.
     #[error("a frame's message cannot be read")]
     Malformed(#[source] serde_json::Error),
+    /// Descriptors beyond the one that a frame may bring, or before the last one was claimed.
+    #[error("more descriptors arrived than frames may bring")]
+    TooManyDescriptors,
+    /// A descriptor that no frame announces.
+    #[error("a descriptor arrived that no frame announces")]
+    UnexpectedDescriptor,
+    /// A frame announces a descriptor that did not arrive.
+    #[error("a frame announces a descriptor that did not arrive")]
+    MissingDescriptor,
+    /// A descriptor without the size of what it holds.
+    #[error("a frame does not say how much its descriptor holds")]
+    MissingSize,
 }
 
 /// What the first [`HEADER`] bytes of a frame say.
@@ -74,12 +90,10 @@ impl Header {
                 _ => return Err(FrameError::UnknownFlags),
             },
         };
-        let too_long = |what, length, limit| Err(FrameError::TooLong { what, length, limit });
-        if header.message > MESSAGE_MAX {
-            return too_long("a message", header.message, MESSAGE_MAX);
-        }
-        if header.inline > INLINE_MAX {
-            return too_long("a payload", header.inline, INLINE_MAX);
+        ensure_at_most("a message", header.message, MESSAGE_MAX)?;
+        ensure_at_most("an inline payload", header.inline, INLINE_MAX)?;
+        if header.has_descriptor && header.inline != size_of::<u64>() {
+            return Err(FrameError::MissingSize);
         }
         Ok(header)
     }
@@ -95,6 +109,53 @@ fn length(announced: u32) -> usize {
     usize::try_from(announced).unwrap_or(usize::MAX)
 }
 
+fn ensure_at_most(what: &'static str, length: usize, limit: usize) -> Result<(), FrameError> {
+    if length > limit { Err(FrameError::TooLong { what, length, limit }) } else { Ok(()) }
+}
+
+/// Appends the bytes of a whole frame to `bytes`, so that frames can leave together.
+///
+/// # Errors
+///
+/// A message or payload beyond the limits; `bytes` is as before then.
+pub fn encode_into<M: Serialize>(
+    bytes: &mut Vec<u8>,
+    message: &M,
+    inline: &[u8],
+    has_descriptor: bool,
+) -> Result<(), FrameError> {
+    let start = bytes.len();
+    let written = append_frame(bytes, message, inline, has_descriptor);
+    if written.is_err() {
+        bytes.truncate(start);
+    }
+    written
+}
+
+fn append_frame<M: Serialize>(
+    bytes: &mut Vec<u8>,
+    message: &M,
+    inline: &[u8],
+    has_descriptor: bool,
+) -> Result<(), FrameError> {
+    let start = bytes.len();
+    bytes.extend_from_slice(&[0; HEADER]);
+    let body = bytes.len();
+    serde_json::to_writer(&mut *bytes, message).map_err(FrameError::Malformed)?;
+    let message = bytes.len().saturating_sub(body);
+
+    let announced = |length: usize| u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes();
+    let flags = u32::from(has_descriptor).to_le_bytes();
+    let mut header = [0; HEADER];
+    header.copy_from_slice(&[announced(message), announced(inline.len()), flags].concat());
+    Header::parse(header)?;
+    if let Some(place) = bytes.get_mut(start..body) {
+        place.copy_from_slice(&header);
+    }
+    bytes.extend_from_slice(inline);
+    Ok(())
+}
+
 /// The bytes of a whole frame.
 ///
 /// # Errors
@@ -105,21 +166,19 @@ pub fn encode<M: Serialize>(
     inline: &[u8],
     has_descriptor: bool,
 ) -> Result<Vec<u8>, FrameError> {
-    let mut bytes = vec![0; HEADER];
-    serde_json::to_writer(&mut bytes, message).map_err(FrameError::Malformed)?;
-    let message = bytes.len().saturating_sub(HEADER);
-    bytes.extend_from_slice(inline);
-
-    let announced = |length: usize| u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes();
-    let flags = u32::from(has_descriptor).to_le_bytes();
-    let mut header = [0; HEADER];
-    let fields = [announced(message), announced(inline.len()), flags].concat();
-    header.copy_from_slice(&fields);
-    Header::parse(header)?;
-    if let Some(start) = bytes.get_mut(..HEADER) {
-        start.copy_from_slice(&header);
-    }
+    let mut bytes = Vec::new();
+    encode_into(&mut bytes, message, inline, has_descriptor)?;
     Ok(bytes)
+}
+
+/// The bytes of a frame whose payload of `size` travels as a descriptor.
+///
+/// # Errors
+///
+/// A message beyond the limits, or a payload beyond [`PAYLOAD_MAX`].
+pub fn encode_shared<M: Serialize>(message: &M, size: ByteCount) -> Result<Vec<u8>, FrameError> {
+    ensure_at_most("a payload", size.as_usize(), PAYLOAD_MAX.as_usize())?;
+    encode(message, &size.as_u64().to_le_bytes(), true)
 }
 
 /// Reads the message part of a frame.
@@ -131,6 +190,24 @@ pub fn decode<M: DeserializeOwned>(message: &[u8]) -> Result<M, FrameError> {
     serde_json::from_slice(message).map_err(FrameError::Malformed)
 }
 
+/// Reads the payload of a frame from its inline part and the descriptor that came with it.
+///
+/// # Errors
+///
+/// The two do not fit together, or the payload is beyond [`PAYLOAD_MAX`].
+pub fn decode_payload(inline: &[u8], descriptor: Option<OwnedFd>) -> Result<Payload, FrameError> {
+    let Some(descriptor) = descriptor else {
+        let none = inline.is_empty();
+        return Ok(if none { Payload::None } else { Payload::Inline(inline.to_vec()) });
+    };
+    let Ok(size) = <[u8; 8]>::try_from(inline) else {
+        return Err(FrameError::MissingSize);
+    };
+    let size = ByteCount::bytes(u64::from_le_bytes(size));
+    ensure_at_most("a payload", size.as_usize(), PAYLOAD_MAX.as_usize())?;
+    Ok(Payload::Shared(descriptor, size))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -140,33 +217,58 @@ mod tests {
 
     #[test]
     fn a_frame_reads_back() {
-        let bytes = encode(&ToWorker::Cancel, b"xyz", true).unwrap();
+        let bytes = encode(&ToWorker::Cancel, b"xyz", false).unwrap();
         let header = Header::parse(bytes[..HEADER].try_into().unwrap()).unwrap();
         assert_eq!(bytes.len(), HEADER + header.body());
-        assert_eq!((header.inline, header.has_descriptor), (3, true));
+        assert_eq!((header.inline, header.has_descriptor), (3, false));
         let message = decode::<ToWorker>(&bytes[HEADER..HEADER + header.message]).unwrap();
         assert!(matches!(message, ToWorker::Cancel));
+        let payload = decode_payload(&bytes[HEADER + header.message..], None).unwrap();
+        assert!(matches!(payload, Payload::Inline(bytes) if bytes == b"xyz"));
     }
 
     #[test]
     fn frame_bounds_are_checked_before_anything_is_allocated() {
         let header = |message: u32, inline: u32, flags: u32| {
-            let fields = [message.to_le_bytes(), inline.to_le_bytes(), flags.to_le_bytes()].concat();
+            let fields =
+                [message.to_le_bytes(), inline.to_le_bytes(), flags.to_le_bytes()].concat();
             Header::parse(fields.try_into().unwrap())
         };
         assert!(header(u32::MAX, 0, 0).is_err());
         assert!(header(0, u32::MAX, 0).is_err());
         assert!(header(0, 0, 2).is_err());
-        assert!(header(48 << 20, 64 << 10, 1).is_ok());
+        assert!(header(48 << 20, 64 << 10, 0).is_ok());
         assert!(encode(&ToWorker::Cancel, &vec![0; INLINE_MAX + 1], false).is_err());
+        let too_much = ByteCount::bytes(PAYLOAD_MAX.as_u64() + 1);
+        assert!(encode_shared(&ToWorker::Cancel, too_much).is_err());
+        assert!(encode_shared(&ToWorker::Cancel, PAYLOAD_MAX).is_ok());
+    }
+
+    #[test]
+    fn a_descriptor_comes_with_its_size_and_nothing_else() {
+        for (inline, is_sound) in [(0_u32, false), (7, false), (8, true), (9, false)] {
+            let fields = [2_u32.to_le_bytes(), inline.to_le_bytes(), 1_u32.to_le_bytes()].concat();
+            let header = Header::parse(fields.try_into().unwrap());
+            assert_eq!(header.is_ok(), is_sound, "inline payload of {inline} bytes");
+        }
+    }
+
+    #[test]
+    fn a_frame_that_is_refused_leaves_no_bytes_behind() {
+        let mut bytes = encode(&ToWorker::Cancel, b"", false).unwrap();
+        let before = bytes.clone();
+        let huge = vec![0; INLINE_MAX + 1];
+        assert!(encode_into(&mut bytes, &ToWorker::Cancel, &huge, false).is_err());
+        assert_eq!(bytes, before);
     }
 
     proptest! {
         #[test]
         fn hostile_bytes_are_an_error_at_most(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            drop(decode::<FromWorker>(&bytes));
+            let _ = decode::<FromWorker>(&bytes);
+            let _ = decode_payload(&bytes, None);
             if let Ok(header) = <[u8; HEADER]>::try_from(bytes.as_slice()) {
-                drop(Header::parse(header));
+                let _ = Header::parse(header);
             }
         }
     }

@@ -48,6 +48,14 @@ pub enum ToWorker {
     Cancel,
 }
 
+/// [`ToWorker::Run`] of a specification that the gateway goes on using.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order<'spec> {
+    /// Run this.
+    Run(&'spec RunSpec),
+}
+
 /// What a worker says to the gateway. Every field of it may be a lie of a compromised worker.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -104,14 +112,66 @@ pub struct WorkerReport {
 /// Bulk bytes that travel beside a message.
 #[derive(Debug)]
 pub enum Payload {
-    /// Nothing.
+    /// Nothing; also what an empty payload becomes on its way.
     None,
     /// Bytes within the frame: up to [`INLINE_MAX`].
     Inline(Vec<u8>),
-    /// A file descriptor to read them from, and how many there are.
+    /// A file descriptor to read them from, and how many there are: up to [`PAYLOAD_MAX`].
     Shared(OwnedFd, ByteCount),
+}
+
+impl Payload {
+    /// How many bytes there are, as far as the sender can be believed.
+    #[must_use]
+    pub fn size(&self) -> ByteCount {
+        match self {
+            Self::None => ByteCount::bytes(0),
+            Self::Inline(bytes) => ByteCount::from(bytes.len()),
+            Self::Shared(_, size) => *size,
+        }
+    }
 }
 
 /// Largest payload that is sent within a frame; larger ones travel as a file descriptor. Copying
 /// 64 KiB through a socket costs less than making, sending and mapping a memory file.
 pub const INLINE_MAX: usize = 64 << 10;
+
+/// Largest payload of any kind: a skill's files, a blob, an output. Beyond it a run's own limits
+/// would have to be raised to absurd values; the peer that announces more is broken.
+pub const PAYLOAD_MAX: ByteCount = ByteCount::mebibytes(1024);
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::ids::{RunId, TenantId};
+    use crate::job::Program;
+    use crate::job::limits::RunLimits;
+
+    #[test]
+    fn an_order_is_read_as_a_run() {
+        let spec = RunSpec {
+            run_id: RunId::generate(),
+            tenant: TenantId::local(),
+            program: Program::Code { source: "1 + 1".into(), file_name: "main.py".into() },
+            entrypoint: None,
+            args: RawValue::from_string(r#"{"deep": [1, {"x": null}]}"#.into()).unwrap(),
+            skills: vec![],
+            blobs: vec![],
+            environment: BTreeMap::from([("TOKEN".into(), "hunter2".into())]),
+            limits: RunLimits::DEFAULT,
+        };
+        let text = serde_json::to_string(&Order::Run(&spec)).unwrap();
+        let ToWorker::Run(read) = serde_json::from_str(&text).unwrap() else {
+            panic!("read as something else: {text}");
+        };
+        assert_eq!(read.run_id, spec.run_id);
+        assert_eq!(read.args.get(), spec.args.get());
+        assert_eq!(read.environment, spec.environment);
+        assert_eq!(read.limits, spec.limits);
+        assert!(!format!("{:?}", Order::Run(&spec)).contains("hunter2"), "a secret was printed");
+    }
+}

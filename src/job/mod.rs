@@ -1,12 +1,14 @@
 //! What a worker is told and what it answers: plain messages, so that a worker can stand on
 //! another machine without anybody else noticing.
 //!
-//! Knows nothing of JSON-RPC, processes or wasm: values, their checks and their bytes.
+//! Knows nothing of JSON-RPC, processes or wasm: values, their checks and their bytes. Only
+//! [`socket`] touches the operating system, because both ends move frames in the same way.
 
 pub mod frame;
 pub mod limits;
 pub mod message;
 pub mod outcome;
+pub mod socket;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,0 +1,73 @@
+//! Bytes that a run brings to its worker: skills' files and blobs.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::{Arc, OnceLock};
+
+use crate::ids::{BlobId, Digest};
+use crate::job::message::PackedFile;
+use crate::job::socket;
+use crate::units::ByteCount;
+
+/// The files of one snapshot of a skill, packed into one piece.
+///
+/// Made once for each snapshot and shared by all workers: they map the same sealed memory file.
+#[derive(Debug)]
+pub struct SkillContent {
+    digest: Digest,
+    files: Vec<PackedFile>,
+    pack: Arc<[u8]>,
+    shared: OnceLock<OwnedFd>,
+}
+
+impl SkillContent {
+    /// Content named by `digest`, whose `files` lie in `pack`.
+    #[must_use]
+    pub const fn new(digest: Digest, files: Vec<PackedFile>, pack: Arc<[u8]>) -> Self {
+        Self { digest, files, pack, shared: OnceLock::new() }
+    }
+
+    /// Names the snapshot.
+    #[must_use]
+    pub const fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Where each file lies in the pack.
+    #[must_use]
+    pub fn files(&self) -> &[PackedFile] {
+        &self.files
+    }
+
+    /// The bytes of all files.
+    #[must_use]
+    pub fn pack(&self) -> &[u8] {
+        &self.pack
+    }
+
+    /// The memory file that workers map, made when first asked for.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses the file or its memory.
+    pub(super) fn shared(&self) -> io::Result<BorrowedFd<'_>> {
+        if let Some(file) = self.shared.get() {
+            return Ok(file.as_fd());
+        }
+        // Two that come here at once make two files, and one of them is dropped.
+        let file = socket::share(&self.pack)?;
+        Ok(self.shared.get_or_init(|| file).as_fd())
+    }
+}
+
+/// A stored blob that a run may read.
+#[derive(Debug, Clone)]
+pub struct BlobSource {
+    /// Names the blob.
+    pub id: BlobId,
+    /// Its content from the first byte on, open for reading only.
+    pub file: Arc<File>,
+    /// Length of the content.
+    pub size: ByteCount,
+}

@@ -1,0 +1,208 @@
+//! One run on one worker, from the first attachment to the outcome.
+//!
+//! INVARIANT(worker-not-believed): whatever a worker sends, the run ends in time, with an outcome
+//! within the run's limits; a worker that breaks a rule is dropped.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use crate::dispatch::channel::ChannelError;
+use crate::dispatch::received::{PayloadError, Received};
+use crate::dispatch::worker::{AttachError, Worker};
+use crate::dispatch::{Door, Job};
+use crate::job::frame;
+use crate::job::limits::RunLimits;
+use crate::job::message::{FromWorker, Payload, ToWorker};
+use crate::job::outcome::{RunOutcome, RunUsage};
+use crate::units::ByteCount;
+
+/// How late a worker may be if a run's limit cannot be added to the present time.
+const FAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// Bytes that an invalid byte of output can become when it is replaced.
+const REPLACED: u64 = 3;
+
+/// Why there is no outcome from the worker.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Broken {
+    /// The worker never got the whole order, so that another one can have it.
+    #[error("the worker could not be given the run")]
+    NotStarted(#[source] AttachError),
+    /// It has not answered in time.
+    #[error("the worker did not answer in time")]
+    Late,
+    /// It ended, or cannot be understood.
+    #[error("the worker was lost")]
+    Lost(#[from] ChannelError),
+    /// It broke a rule.
+    #[error("the worker broke a rule")]
+    Hostile(#[from] Violation),
+}
+
+/// A rule that a worker broke.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Violation {
+    #[error("it sent a message that does not belong here")]
+    OutOfPlace,
+    #[error("its guest used the door more often than its limit allows")]
+    Calls,
+    #[error("its guest moved more bytes than its limit allows")]
+    Bytes,
+    #[error("it sent more log than its limit allows")]
+    Logs,
+    #[error("it sent an output for a run that failed")]
+    Output,
+    #[error("it sent a payload that is not acceptable")]
+    Payload(#[from] PayloadError),
+    #[error("it sent a payload that cannot be read")]
+    Unreadable(#[source] io::Error),
+}
+
+/// What a worker made of a run.
+#[derive(Debug)]
+pub(super) struct Ran {
+    pub(super) outcome: RunOutcome,
+    pub(super) output: Option<Vec<u8>>,
+}
+
+/// Runs `job`, whose order is the frame `order`, on `worker`.
+///
+/// Cancellation: the worker is left in the middle of the run.
+pub(super) async fn perform(
+    worker: &mut Worker,
+    job: &Job,
+    order: &[u8],
+    door: &mut impl Door,
+    grace: Duration,
+) -> Result<Ran, Broken> {
+    let started = Instant::now();
+    let limits = &job.spec.limits;
+    let allowed = limits.wall_time.saturating_add(grace);
+    let deadline = started.checked_add(allowed).or_else(|| started.checked_add(FAR));
+    let mut exchange = Exchange {
+        worker,
+        limits,
+        deadline: deadline.unwrap_or(started),
+        calls: 0,
+        bytes: ByteCount::default(),
+    };
+    exchange.start(job, order).await?;
+    loop {
+        match exchange.next().await? {
+            (FromWorker::WriteBlob { kind }, content) => {
+                exchange.write_blob(&kind, content, door).await?;
+            }
+            (FromWorker::Done(outcome), output) => {
+                let outcome = credible(*outcome, limits, started.elapsed())?;
+                let output = exchange.output(&outcome, output).await?;
+                return Ok(Ran { outcome, output });
+            }
+            (FromWorker::Ready(_) | FromWorker::Failed { .. }, _) => {
+                return Err(Violation::OutOfPlace.into());
+            }
+        }
+    }
+}
+
+struct Exchange<'run> {
+    worker: &'run mut Worker,
+    limits: &'run RunLimits,
+    deadline: Instant,
+    calls: u32,
+    bytes: ByteCount,
+}
+
+impl Exchange<'_> {
+    async fn start(&mut self, job: &Job, order: &[u8]) -> Result<(), Broken> {
+        let tell = async {
+            self.worker.attach(&job.skills, &job.blobs).await?;
+            Ok(self.worker.channel.send(order, None).await?)
+        };
+        let told = timeout_at(self.deadline, tell).await;
+        told.map_err(|_elapsed| Broken::Late)?.map_err(Broken::NotStarted)
+    }
+
+    async fn next(&mut self) -> Result<(FromWorker, Payload), Broken> {
+        let received = timeout_at(self.deadline, self.worker.channel.receive()).await;
+        Ok(received.map_err(|_elapsed| Broken::Late)??)
+    }
+
+    /// Asks the door, and gives the worker the time back that this takes.
+    async fn write_blob(
+        &mut self,
+        kind: &str,
+        content: Payload,
+        door: &mut impl Door,
+    ) -> Result<(), Broken> {
+        self.calls = self.calls.saturating_add(1);
+        if self.calls > self.limits.host_calls {
+            return Err(Violation::Calls.into());
+        }
+        let content = Received::accept(content).map_err(Violation::from)?;
+        self.count_bytes(content.size())?;
+
+        let asked = Instant::now();
+        let message = match door.write_blob(kind, content).await {
+            Ok(id) => ToWorker::BlobStored { id },
+            Err(refusal) => ToWorker::Refused(refusal),
+        };
+        let waited = asked.elapsed();
+        self.deadline = self.deadline.checked_add(waited).unwrap_or(self.deadline);
+
+        let answer = frame::encode(&message, &[], false).map_err(ChannelError::from)?;
+        let sent = timeout_at(self.deadline, self.worker.channel.send(&answer, None)).await;
+        Ok(sent.map_err(|_elapsed| Broken::Late)??)
+    }
+
+    async fn output(
+        &mut self,
+        outcome: &RunOutcome,
+        payload: Payload,
+    ) -> Result<Option<Vec<u8>>, Violation> {
+        if matches!(payload, Payload::None) {
+            return Ok(None);
+        }
+        if outcome.end.is_err() {
+            return Err(Violation::Output);
+        }
+        let output = Received::accept(payload)?;
+        self.count_bytes(output.size())?;
+        output.into_bytes().await.map(Some).map_err(Violation::Unreadable)
+    }
+
+    /// The sandbox counts these too, and refuses in a way that the guest can understand. Counting
+    /// again is for a sandbox that is no longer itself.
+    fn count_bytes(&mut self, more: ByteCount) -> Result<(), Violation> {
+        self.bytes = ByteCount::bytes(self.bytes.as_u64().saturating_add(more.as_u64()));
+        if self.bytes > self.limits.host_bytes { Err(Violation::Bytes) } else { Ok(()) }
+    }
+}
+
+/// The outcome, if it can be true. Usage that cannot be is cut to what can.
+fn credible(
+    mut outcome: RunOutcome,
+    limits: &RunLimits,
+    elapsed: Duration,
+) -> Result<RunOutcome, Violation> {
+    let log: u64 = outcome
+        .logs
+        .chunks
+        .iter()
+        .fold(0, |sum, chunk| sum.saturating_add(ByteCount::from(chunk.text.len()).as_u64()));
+    // A chunk may be empty, but then it was a call.
+    let chunks = ByteCount::from(outcome.logs.chunks.len()).as_u64();
+    let most_chunks = limits.logs.as_u64().saturating_add(limits.host_calls.into());
+    if log > limits.logs.as_u64().saturating_mul(REPLACED) || chunks > most_chunks {
+        return Err(Violation::Logs);
+    }
+    let usage = outcome.usage;
+    outcome.usage = RunUsage {
+        wall_time: usage.wall_time.min(elapsed),
+        fuel: usage.fuel,
+        memory_peak: usage.memory_peak.min(limits.memory),
+        host_calls: usage.host_calls.min(limits.host_calls),
+    };
+    Ok(outcome)
+}

@@ -1,0 +1,149 @@
+//! Worker processes: started, watched and ended.
+//!
+//! INVARIANT(no-orphans): no worker outlives the gateway. A worker asks the kernel to be killed
+//! when the thread that started it ends; that is the thread of [`Nursery`], which ends with the
+//! pool or with the whole process, however that comes about. A worker also ends by itself when
+//! its socket is closed.
+
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::{io, thread};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::oneshot;
+
+/// How to start a worker. It gets an empty environment, `/` as its folder, the socket as standard
+/// input, nothing on standard output, and a pipe to the gateway's log as standard error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerCommand {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments. Every user of the machine can see them: no secrets.
+    pub arguments: Vec<OsString>,
+}
+
+impl WorkerCommand {
+    /// The program that is running now, even if its file has been replaced meanwhile.
+    #[must_use]
+    pub fn same_program(arguments: Vec<OsString>) -> Self {
+        Self { program: PathBuf::from("/proc/self/exe"), arguments }
+    }
+
+    fn spawn(&self) -> io::Result<Spawned> {
+        let (near, far) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        let mut child = Command::new(&self.program)
+            .args(&self.arguments)
+            .env_clear()
+            .current_dir("/")
+            // Ctrl-C in a terminal reaches the gateway alone, which ends its workers in order.
+            .process_group(0)
+            .stdin(Stdio::from(far))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let stderr = child.stderr.take();
+        match Process::of(&child) {
+            Ok(process) => Ok(Spawned { socket: near, stderr, process, child }),
+            Err(error) => {
+                child.kill()?;
+                child.wait()?;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// A process that was just started.
+#[derive(Debug)]
+pub(super) struct Spawned {
+    pub(super) socket: OwnedFd,
+    pub(super) stderr: Option<ChildStderr>,
+    pub(super) process: Process,
+    pub(super) child: Child,
+}
+
+/// A process that can be killed. Refers to the process itself, not to its number, which another
+/// process could have by now.
+#[derive(Debug)]
+pub(super) struct Process {
+    handle: OwnedFd,
+    pub(super) id: u32,
+}
+
+impl Process {
+    /// `child` must not have been waited for.
+    fn of(child: &Child) -> io::Result<Self> {
+        let id = child.id();
+        let raw = i32::try_from(id).ok().and_then(Pid::from_raw);
+        let handle = pidfd_open(raw.ok_or(io::ErrorKind::InvalidInput)?, PidfdFlags::empty())?;
+        Ok(Self { handle, id })
+    }
+
+    /// Ends the process at once. One that has ended already is no error.
+    pub(super) fn kill(&self) {
+        // The only other error would be a lack of rights over our own child.
+        pidfd_send_signal(&self.handle, Signal::KILL).ok();
+    }
+
+    /// Something that becomes readable when the process ends.
+    #[expect(deprecated, reason = "the safe constructor; an `OwnedFd` keeps its descriptor open")]
+    pub(super) fn watch(&self) -> io::Result<AsyncFd<OwnedFd>> {
+        AsyncFd::with_interest(self.handle.try_clone()?, Interest::READABLE)
+    }
+}
+
+/// What is left of a process that has ended, in words for the log.
+pub(super) fn describe(status: io::Result<ExitStatus>) -> String {
+    match status {
+        Ok(status) => status.to_string(),
+        Err(error) => format!("an unknown state: {error}"),
+    }
+}
+
+/// The thread that starts processes. The asynchronous runtime's own threads may come and go, and
+/// forking would hold them up.
+#[derive(Debug)]
+pub(super) struct Nursery {
+    requests: mpsc::Sender<Request>,
+}
+
+type Request = oneshot::Sender<io::Result<Spawned>>;
+
+impl Nursery {
+    /// Starts the thread. It ends when this value is dropped, and every worker that is still
+    /// there with it.
+    pub(super) fn open(command: WorkerCommand) -> io::Result<Self> {
+        let (requests, received) = mpsc::channel::<Request>();
+        thread::Builder::new().name("nursery".to_owned()).spawn(move || {
+            for request in received {
+                // Whoever asked may be gone; the process is killed then.
+                if let Err(Ok(unwanted)) = request.send(command.spawn()) {
+                    discard(unwanted);
+                }
+            }
+        })?;
+        Ok(Self { requests })
+    }
+
+    /// Starts a process. Cancellation: one that was started meanwhile is killed.
+    pub(super) async fn spawn(&self) -> io::Result<Spawned> {
+        let (reply, spawned) = oneshot::channel();
+        let gone = || io::Error::other("the thread that starts workers is gone");
+        self.requests.send(reply).map_err(|_| gone())?;
+        spawned.await.map_err(|_| gone())?
+    }
+}
+
+fn discard(mut unwanted: Spawned) {
+    unwanted.process.kill();
+    // It is killed, so this takes no time; without it a zombie would stay.
+    unwanted.child.wait().ok();
+}

@@ -1,0 +1,57 @@
+//! What a pool tells about itself, for health checks and metrics.
+
+use std::sync::Arc;
+
+use crate::dispatch::worker::WorkerId;
+use crate::job::message::WorkerReport;
+
+/// The state of a pool at one moment.
+#[derive(Debug, Clone)]
+pub struct PoolReport {
+    /// Workers that are ready, by number.
+    pub workers: Vec<WorkerStatus>,
+    /// Runs in progress.
+    pub running: usize,
+    /// Runs that wait for a worker.
+    pub queued: usize,
+    /// What has happened since the start.
+    pub counters: Counters,
+}
+
+/// One worker at one moment.
+#[derive(Debug, Clone)]
+pub struct WorkerStatus {
+    /// Its number.
+    pub id: WorkerId,
+    /// Its process.
+    pub process: u32,
+    /// True between two runs.
+    pub is_resting: bool,
+    /// Runs that it was given.
+    pub runs: u64,
+    /// What it reported when it was ready.
+    pub report: Arc<WorkerReport>,
+}
+
+/// What has happened since the start of a pool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Workers that became ready.
+    pub started: u64,
+    /// Processes that ended, for whatever reason.
+    pub ended: u64,
+    /// Processes that ended before they were ready.
+    pub failed_starts: u64,
+    /// Runs that a worker brought to an end, good or bad.
+    pub finished: u64,
+    /// Runs whose worker was killed because it did not stop in time.
+    pub overdue: u64,
+    /// Runs whose worker was lost.
+    pub crashed: u64,
+    /// Workers that broke a rule of their socket.
+    pub violations: u64,
+    /// Runs that needed another worker, because theirs broke before they had begun.
+    pub repeated: u64,
+    /// Runs that were turned away because too many were waiting, or waited too long.
+    pub overloaded: u64,
+}

@@ -1,0 +1,383 @@
+//! Frames on a Unix socket: one step of sending, one step of receiving, and memory files for
+//! payloads that are too large to be copied through it.
+//!
+//! Neither step loops or waits by itself, so that a blocking worker and an asynchronous gateway
+//! share this code.
+//!
+//! INVARIANT(grows-as-it-arrives): the buffer of [`Incoming`] is never more than twice as large
+//! as what has arrived, plus a constant: a header that announces much costs nothing.
+//! INVARIANT(one-descriptor): at most one received descriptor waits for its frame; any other is
+//! closed at once and reported as a violation.
+
+use std::io::{IoSlice, IoSliceMut, Write as _};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::{fs, io};
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use serde::de::DeserializeOwned;
+
+use crate::job::frame::{self, FrameError, HEADER, Header};
+use crate::job::message::Payload;
+
+/// First size of the buffer for received bytes: most messages fit.
+const ROOM: usize = 16 << 10;
+
+/// Largest buffer that is kept for the next message.
+const ROOM_KEPT: usize = 256 << 10;
+
+/// Seals that make a memory file immutable for everybody, its maker included.
+pub const IMMUTABLE: SealFlags =
+    SealFlags::SEAL.union(SealFlags::SHRINK).union(SealFlags::GROW).union(SealFlags::WRITE);
+
+/// Sends what fits of `bytes`, and `descriptor` with the first of them. Returns how many were
+/// sent; if that is not all, the rest follows without the descriptor.
+///
+/// # Errors
+///
+/// As `sendmsg`; `WouldBlock` on a non-blocking socket, `BrokenPipe` if the peer is gone.
+pub fn send(
+    socket: BorrowedFd<'_>,
+    bytes: &[u8],
+    descriptor: Option<BorrowedFd<'_>>,
+) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let descriptors: Vec<_> = descriptor.into_iter().collect();
+    let slices = [IoSlice::new(bytes)];
+    let sent = retry_on_intr(|| {
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() {
+            // One descriptor always fits the space for one.
+            control.push(SendAncillaryMessage::ScmRights(&descriptors));
+        }
+        sendmsg(socket, &slices, &mut control, SendFlags::NOSIGNAL)
+    })?;
+    Ok(sent)
+}
+
+/// Copies `bytes` to a new memory file that nobody can change any more.
+///
+/// # Errors
+///
+/// The operating system refuses the file or its memory.
+pub fn share(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = match memfd_create(c"payload", flags | MemfdFlags::NOEXEC_SEAL) {
+        // Kernels before 6.3 do not know the flag.
+        Err(Errno::INVAL) => memfd_create(c"payload", flags)?,
+        other => other?,
+    };
+    let mut file = fs::File::from(file);
+    file.write_all(bytes)?;
+    fcntl_add_seals(&file, IMMUTABLE)?;
+    Ok(file.into())
+}
+
+/// What has arrived on a socket and is not taken yet.
+#[derive(Debug)]
+pub struct Incoming {
+    buffer: Vec<u8>,
+    filled: usize,
+    descriptor: Option<OwnedFd>,
+    violation: Option<FrameError>,
+}
+
+impl Default for Incoming {
+    fn default() -> Self {
+        Self { buffer: vec![0; ROOM], filled: 0, descriptor: None, violation: None }
+    }
+}
+
+impl Incoming {
+    /// Receives once, as much as there is room for. Returns how many bytes came, 0 at the end,
+    /// and whether the socket is likely to be empty now.
+    ///
+    /// # Errors
+    ///
+    /// As `recvmsg`; `WouldBlock` on a non-blocking socket or with [`RecvFlags::DONTWAIT`].
+    pub fn receive(&mut self, socket: BorrowedFd<'_>, flags: RecvFlags) -> io::Result<Arrival> {
+        self.make_room();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let room = self.buffer.get_mut(self.filled..).unwrap_or_default();
+        let offered = room.len();
+        let mut slices = [IoSliceMut::new(room)];
+        let flags = flags | RecvFlags::CMSG_CLOEXEC;
+        let received = retry_on_intr(|| recvmsg(socket, &mut slices, &mut control, flags))?;
+
+        if received.flags.contains(ReturnFlags::CTRUNC) {
+            self.violation = Some(FrameError::TooManyDescriptors);
+        }
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+                descriptors.for_each(|descriptor| self.keep(descriptor));
+            }
+        }
+        self.filled = self.filled.saturating_add(received.bytes).min(self.buffer.len());
+        Ok(Arrival { bytes: received.bytes, drained: received.bytes < offered })
+    }
+
+    fn keep(&mut self, descriptor: OwnedFd) {
+        if self.descriptor.is_some() {
+            self.violation = Some(FrameError::TooManyDescriptors);
+        } else {
+            self.descriptor = Some(descriptor);
+        }
+    }
+
+    /// Takes the next whole frame, if it has arrived.
+    ///
+    /// # Errors
+    ///
+    /// The peer breaks the rules. Nothing else that it sends can be understood.
+    pub fn take<M: DeserializeOwned>(&mut self) -> Result<Option<(M, Payload)>, FrameError> {
+        if let Some(violation) = self.violation.take() {
+            return Err(violation);
+        }
+        let Some((header, length)) = self.announced()? else {
+            return Ok(None);
+        };
+        let arrived = self.buffer.get(..self.filled).unwrap_or_default();
+        let Some(body) = arrived.get(HEADER..length) else {
+            return Ok(None);
+        };
+        let descriptor = if header.has_descriptor {
+            Some(self.descriptor.take().ok_or(FrameError::MissingDescriptor)?)
+        } else {
+            None
+        };
+        let (message, inline) = body.split_at(header.message.min(body.len()));
+        let message = frame::decode(message)?;
+        let payload = frame::decode_payload(inline, descriptor)?;
+        self.forget(length);
+        if self.filled == 0 && self.descriptor.is_some() {
+            return Err(FrameError::UnexpectedDescriptor);
+        }
+        Ok(Some((message, payload)))
+    }
+
+    /// True if nothing waits: the peer is between two frames.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.filled == 0 && self.descriptor.is_none() && self.violation.is_none()
+    }
+
+    /// The header of the first frame and the length of that frame, if the header has arrived.
+    fn announced(&self) -> Result<Option<(Header, usize)>, FrameError> {
+        let arrived = self.buffer.get(..self.filled).unwrap_or_default();
+        let Some(header) = arrived.first_chunk::<HEADER>() else {
+            return Ok(None);
+        };
+        let header = Header::parse(*header)?;
+        Ok(Some((header, HEADER.saturating_add(header.body()))))
+    }
+
+    /// Makes room for at least one byte, if need be by doubling.
+    fn make_room(&mut self) {
+        if self.filled < self.buffer.len() {
+            return;
+        }
+        let doubled = self.buffer.len().saturating_mul(2).max(ROOM);
+        let needed = match self.announced() {
+            Ok(Some((_, length))) => length.max(self.filled.saturating_add(ROOM)),
+            Ok(None) | Err(_) => doubled,
+        };
+        self.buffer.resize(doubled.min(needed), 0);
+    }
+
+    /// Removes the first `length` bytes, and overwrites them: they may have held a secret.
+    fn forget(&mut self, length: usize) {
+        self.buffer.copy_within(length.min(self.filled)..self.filled, 0);
+        let rest = self.filled.saturating_sub(length);
+        if let Some(old) = self.buffer.get_mut(rest..self.filled) {
+            old.fill(0);
+        }
+        self.filled = rest;
+        if self.buffer.len() > ROOM_KEPT && rest < ROOM {
+            self.buffer.truncate(ROOM);
+            self.buffer.shrink_to_fit();
+        }
+    }
+}
+
+/// What one call of [`Incoming::receive`] brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// How many bytes; 0 if the peer has closed its end.
+    pub bytes: usize,
+    /// True if less came than there was room for, so that another call would have to wait.
+    pub drained: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd as _;
+    use std::thread;
+
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    use super::*;
+    use crate::job::message::{FromWorker, ToWorker};
+    use crate::units::ByteCount;
+
+    fn pair() -> (OwnedFd, OwnedFd) {
+        let flags = SocketFlags::CLOEXEC;
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap()
+    }
+
+    fn next<M: DeserializeOwned>(
+        incoming: &mut Incoming,
+        socket: &OwnedFd,
+    ) -> Result<Option<(M, Payload)>, FrameError> {
+        loop {
+            if let Some(found) = incoming.take()? {
+                return Ok(Some(found));
+            }
+            if incoming.receive(socket.as_fd(), RecvFlags::empty()).unwrap().bytes == 0 {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn send_all(socket: &OwnedFd, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let sent = send(socket.as_fd(), bytes, None).unwrap();
+            bytes = &bytes[sent..];
+        }
+    }
+
+    fn send_with(socket: &OwnedFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) {
+        let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(200))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(descriptors)));
+        let slices = [IoSlice::new(bytes)];
+        assert_eq!(sendmsg(socket, &slices, &mut control, SendFlags::NOSIGNAL), Ok(bytes.len()));
+    }
+
+    fn open_descriptors() -> usize {
+        fs::read_dir("/proc/self/fd").unwrap().count()
+    }
+
+    #[test]
+    fn frames_that_arrive_together_are_told_apart() {
+        let (near, far) = pair();
+        let mut bytes = frame::encode(&ToWorker::Cancel, b"one", false).unwrap();
+        frame::encode_into(&mut bytes, &ToWorker::Cancel, b"", false).unwrap();
+        frame::encode_into(&mut bytes, &ToWorker::Cancel, b"three", false).unwrap();
+        send_all(&near, &bytes);
+        drop(near);
+
+        let mut incoming = Incoming::default();
+        for expected in [b"one".as_slice(), b"", b"three"] {
+            let (_, payload) = next::<ToWorker>(&mut incoming, &far).unwrap().unwrap();
+            assert_eq!(payload.size(), ByteCount::from(expected.len()));
+        }
+        assert!(next::<ToWorker>(&mut incoming, &far).unwrap().is_none());
+        assert!(incoming.is_empty());
+    }
+
+    #[test]
+    fn a_frame_that_arrives_in_pieces_is_put_together() {
+        let (near, far) = pair();
+        let message = FromWorker::Failed { reason: "x".repeat(3_000_000) };
+        let bytes = frame::encode(&message, b"tail", false).unwrap();
+        let sender = thread::spawn(move || bytes.chunks(70_001).for_each(|c| send_all(&near, c)));
+
+        let mut incoming = Incoming::default();
+        let (message, payload) = next::<FromWorker>(&mut incoming, &far).unwrap().unwrap();
+
+        sender.join().unwrap();
+        assert!(matches!(message, FromWorker::Failed { reason } if reason.len() == 3_000_000));
+        assert!(matches!(payload, Payload::Inline(bytes) if bytes == b"tail"));
+        assert!(incoming.buffer.capacity() <= ROOM_KEPT, "a large buffer was kept");
+    }
+
+    #[test]
+    fn the_buffer_grows_as_it_arrives() {
+        let (near, far) = pair();
+        let header = [(48_u32 << 20).to_le_bytes(), [0; 4], [0; 4]].concat();
+        send_all(&near, &header);
+        let mut incoming = Incoming::default();
+        let mut arrived = header.len();
+        incoming.receive(far.as_fd(), RecvFlags::empty()).unwrap();
+        for _ in 0..40 {
+            send_all(&near, &[b' '; 10_000]);
+            arrived += incoming.receive(far.as_fd(), RecvFlags::empty()).unwrap().bytes;
+            assert!(incoming.take::<FromWorker>().unwrap().is_none());
+            assert!(incoming.buffer.len() <= 2 * arrived + ROOM, "{arrived} arrived");
+        }
+    }
+
+    #[test]
+    fn a_shared_payload_arrives_with_its_frame_and_cannot_be_changed() {
+        let (near, far) = pair();
+        let file = share(b"shared bytes").unwrap();
+        let size = ByteCount::bytes(12);
+        let bytes = frame::encode_shared(&ToWorker::Cancel, size).unwrap();
+        send(near.as_fd(), &bytes, Some(file.as_fd())).unwrap();
+        send_all(&near, &frame::encode(&ToWorker::Cancel, b"", false).unwrap());
+
+        let mut incoming = Incoming::default();
+        let (_, payload) = next::<ToWorker>(&mut incoming, &far).unwrap().unwrap();
+        let Payload::Shared(received, received_size) = payload else { panic!("{payload:?}") };
+        assert_eq!(received_size, size);
+        let mut content = [0; 12];
+        rustix::io::pread(&received, &mut content, 0).unwrap();
+        assert_eq!(&content, b"shared bytes");
+        assert_eq!(rustix::io::pwrite(&received, b"X", 0), Err(Errno::PERM));
+        assert_eq!(rustix::fs::ftruncate(&received, 0), Err(Errno::PERM));
+        let (_, payload) = next::<ToWorker>(&mut incoming, &far).unwrap().unwrap();
+        assert!(matches!(payload, Payload::None));
+    }
+
+    #[test]
+    fn one_descriptor_at_a_time_and_the_others_are_closed() {
+        let file = share(b"x").unwrap();
+        let announced = frame::encode_shared(&ToWorker::Cancel, ByteCount::bytes(1)).unwrap();
+        let silent = frame::encode(&ToWorker::Cancel, b"", false).unwrap();
+        let half = &announced[..announced.len() / 2];
+        let cases: [(&str, &[u8], usize); 5] = [
+            ("two with one frame", &announced, 2),
+            ("three with one frame", &announced, 3),
+            ("a hundred with one frame", &announced, 100),
+            ("one that no frame announces", &silent, 1),
+            ("two with a frame that never ends", half, 2),
+        ];
+        for (what, bytes, count) in cases {
+            let (near, far) = pair();
+            let before = open_descriptors();
+            send_with(&near, bytes, &vec![file.as_fd(); count]);
+            drop(near);
+            let mut incoming = Incoming::default();
+            let end = next::<ToWorker>(&mut incoming, &far);
+            assert!(end.is_err(), "accepted {what}");
+            drop((incoming, end));
+            // Other tests of this process open descriptors meanwhile, but not a hundred.
+            assert!(open_descriptors() < before + 90, "{what} left descriptors open");
+        }
+    }
+
+    #[test]
+    fn a_descriptor_that_was_announced_must_arrive() {
+        let (near, far) = pair();
+        let bytes = frame::encode_shared(&ToWorker::Cancel, ByteCount::bytes(1)).unwrap();
+        send_all(&near, &bytes);
+        let end = next::<ToWorker>(&mut Incoming::default(), &far);
+        assert!(matches!(end, Err(FrameError::MissingDescriptor)));
+    }
+
+    #[test]
+    fn taken_bytes_are_overwritten() {
+        let (near, far) = pair();
+        let bytes = frame::encode(&FromWorker::Failed { reason: "hunter2".into() }, b"", false);
+        send_all(&near, &bytes.unwrap());
+        let mut incoming = Incoming::default();
+        assert!(next::<FromWorker>(&mut incoming, &far).unwrap().is_some());
+        assert!(incoming.buffer.iter().all(|byte| *byte == 0));
+    }
+}

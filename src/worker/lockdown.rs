@@ -1,0 +1,590 @@
+//! The second wall: what a worker gives up before it runs its first guest.
+//!
+//! The first wall is WebAssembly. Should a guest ever break through it, it stands in a process
+//! without files, network, children, rights, or a way to make new machine code; all that is left
+//! is the socket to the gateway, which believes nothing that it hears there.
+//!
+//! There are two steps. [`isolate`] runs while the process has one thread and all its files are
+//! open; it changes what is inherited by every thread that follows. [`seal`] comes last, when
+//! all threads exist, and filters system calls on all of them at once.
+//!
+//! INVARIANT(never-root): after [`isolate`] the process is not root and cannot become root.
+//!
+//! # Why some walls may be missing
+//!
+//! Kernels and containers differ. A wall that cannot be built is reported with its reason, for
+//! the operator to see, or refused if the plan says so. Running as root is always refused.
+
+use std::fmt;
+use std::os::fd::RawFd;
+use std::{fs, io};
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, RestrictSelfAttr as _, Ruleset, RulesetAttr as _,
+    RulesetStatus, Scope,
+};
+use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+use crate::units::ByteCount;
+use crate::worker::syscalls;
+
+/// Uid and gid of `nobody` nearly everywhere.
+const NOBODY: u32 = 65_534;
+
+/// Open files: the images, the channel, and the attached content of some runs.
+const OPEN_FILES: u64 = 256;
+
+/// Landlock's newest version that the rules below were tried with; older kernels do less.
+const LANDLOCK: ABI = ABI::V7;
+
+/// What to do about a wall that this machine does not offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MissingWalls {
+    /// Report it and go on.
+    #[default]
+    Report,
+    /// Do not run guests.
+    Refuse,
+}
+
+/// How a worker locks itself down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockdownPlan {
+    /// User to become if started as root. Default 65534 (`nobody`).
+    pub uid: u32,
+    /// Group to become if started as root. Default 65534.
+    pub gid: u32,
+    /// Private memory of the whole process, images and guest included: beyond it the guest sees
+    /// `MemoryError`. Bounds what a worker that was taken over can eat. Default none.
+    pub memory: Option<ByteCount>,
+    /// Largest memory file that the worker can make. Default 1 GiB, as for any payload.
+    pub file_size: ByteCount,
+    /// What to do about a wall that cannot be built. Default: report it.
+    pub missing_walls: MissingWalls,
+}
+
+impl Default for LockdownPlan {
+    fn default() -> Self {
+        Self {
+            uid: NOBODY,
+            gid: NOBODY,
+            memory: None,
+            file_size: crate::job::message::PAYLOAD_MAX,
+            missing_walls: MissingWalls::Report,
+        }
+    }
+}
+
+/// One thing that a worker gives up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wall {
+    /// No descriptor but the needed ones is open.
+    Descriptors,
+    /// The kernel ends this process before others when memory is short.
+    FirstToGo,
+    /// No core files, few open files, bounded memory and memory files.
+    ResourceLimits,
+    /// Not root, no groups, and no capabilities.
+    Unprivileged,
+    /// No other process of this user can read its memory.
+    NotDumpable,
+    /// It dies with the thread that started it.
+    DiesWithParent,
+    /// No program that it could execute gives it rights.
+    NoNewPrivileges,
+    /// No file system, no TCP, no signals to others.
+    Landlock,
+    /// No new processes or threads.
+    NoChildren,
+    /// No system calls but those of [`syscalls`].
+    SystemCalls,
+}
+
+impl fmt::Display for Wall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Descriptors => "closed-descriptors",
+            Self::FirstToGo => "first-to-go",
+            Self::ResourceLimits => "resource-limits",
+            Self::Unprivileged => "unprivileged",
+            Self::NotDumpable => "not-dumpable",
+            Self::DiesWithParent => "dies-with-parent",
+            Self::NoNewPrivileges => "no-new-privileges",
+            Self::Landlock => "landlock",
+            Self::NoChildren => "no-children",
+            Self::SystemCalls => "seccomp",
+        })
+    }
+}
+
+/// Which walls stand.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LockdownReport {
+    /// Walls that stand.
+    pub active: Vec<Wall>,
+    /// Walls that could not be built, each with the reason.
+    pub missing: Vec<(Wall, String)>,
+}
+
+impl LockdownReport {
+    fn note(&mut self, wall: Wall, built: Result<(), impl fmt::Display>) {
+        match built {
+            Ok(()) => self.active.push(wall),
+            Err(reason) => self.missing.push((wall, reason.to_string())),
+        }
+    }
+
+    fn ensure_allowed_by(&self, plan: &LockdownPlan) -> Result<(), LockdownError> {
+        match (plan.missing_walls, self.missing.first()) {
+            (MissingWalls::Refuse, Some((wall, reason))) => {
+                Err(LockdownError::Missing { wall: *wall, reason: reason.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Why this process must not run guests.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LockdownError {
+    /// Guests never run as root.
+    #[error("a worker must not run guests as root and cannot become user {uid}")]
+    Root {
+        /// The user it should have become.
+        uid: u32,
+        /// Why it could not.
+        #[source]
+        cause: io::Error,
+    },
+    /// The plan asks for root.
+    #[error("a worker must not run guests as root: choose another user and group than 0")]
+    RootWanted,
+    /// A wall is missing, and the plan demands all of them.
+    #[error("`{wall}` is missing: {reason}")]
+    Missing {
+        /// Which one.
+        wall: Wall,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// First step: everything that threads inherit, and that needs no thread to exist. Call it from
+/// the only thread, when every file is open. Descriptors that are not in `keep` are closed, except
+/// for standard output and standard error.
+///
+/// # Errors
+///
+/// The process would stay root, or the plan demands a wall that cannot be built.
+pub fn isolate(plan: &LockdownPlan, keep: &[RawFd]) -> Result<LockdownReport, LockdownError> {
+    let mut report = LockdownReport::default();
+    report.note(Wall::Descriptors, close_all_but(keep));
+    report.note(Wall::FirstToGo, fs::write("/proc/self/oom_score_adj", "500"));
+    report.note(Wall::ResourceLimits, limit_resources(plan));
+    drop_root(plan)?;
+    report.note(Wall::Unprivileged, drop_capabilities());
+    // After the change of user, which resets both.
+    report.note(
+        Wall::NotDumpable,
+        rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable),
+    );
+    report.note(
+        Wall::DiesWithParent,
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL)),
+    );
+    report.note(Wall::NoNewPrivileges, rustix::thread::set_no_new_privs(true));
+    report.note(Wall::Landlock, close_file_system());
+    report.ensure_allowed_by(plan)?;
+    Ok(report)
+}
+
+/// Second step: the filter on system calls, for all threads. `channel` is the socket's number.
+///
+/// # Errors
+///
+/// The plan demands a wall that cannot be built.
+pub fn seal(
+    plan: &LockdownPlan,
+    mut report: LockdownReport,
+    channel: RawFd,
+) -> Result<LockdownReport, LockdownError> {
+    report.note(Wall::NoChildren, set_limit(Resource::Nproc, 0));
+    report.note(Wall::SystemCalls, filter_system_calls(channel));
+    report.ensure_allowed_by(plan)?;
+    Ok(report)
+}
+
+/// Closes everything but `keep`, standard output and standard error.
+fn close_all_but(keep: &[RawFd]) -> io::Result<()> {
+    let mut kept: Vec<u32> = keep.iter().filter_map(|fd| u32::try_from(*fd).ok()).collect();
+    kept.extend([1, 2]);
+    kept.sort_unstable();
+    kept.dedup();
+    let mut first = 0;
+    for open in kept {
+        if first < open {
+            close_range(first, open.saturating_sub(1))?;
+        }
+        first = open.saturating_add(1);
+    }
+    close_range(first, u32::MAX)
+}
+
+#[expect(unsafe_code, reason = "no safe wrapper exists, because closing breaks others' ownership")]
+fn close_range(first: u32, last: u32) -> io::Result<()> {
+    // SAFETY: the arguments are plain numbers. Whoever owns one of the closed descriptors loses
+    // it; that is the purpose, and `isolate` says so.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn limit_resources(plan: &LockdownPlan) -> io::Result<()> {
+    set_limit(Resource::Core, 0)?;
+    set_limit(Resource::Nofile, OPEN_FILES)?;
+    set_limit(Resource::Fsize, plan.file_size.as_u64())?;
+    if let Some(memory) = plan.memory {
+        set_limit(Resource::Data, memory.as_u64())?;
+    }
+    Ok(())
+}
+
+/// Lowers a limit, for good. One that is lower already stays.
+fn set_limit(resource: Resource, most: u64) -> io::Result<()> {
+    let now = rustix::process::getrlimit(resource);
+    let most = now.maximum.map_or(most, |maximum| maximum.min(most));
+    rustix::process::setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+    Ok(())
+}
+
+/// Becomes the plan's user if this is root.
+fn drop_root(plan: &LockdownPlan) -> Result<(), LockdownError> {
+    if !is_root() {
+        return Ok(());
+    }
+    if plan.uid == 0 || plan.gid == 0 {
+        return Err(LockdownError::RootWanted);
+    }
+    let refused = |cause| LockdownError::Root { uid: plan.uid, cause };
+    become_user(plan.uid, plan.gid).map_err(refused)?;
+    if is_root() {
+        return Err(refused(io::Error::from(io::ErrorKind::PermissionDenied)));
+    }
+    Ok(())
+}
+
+fn is_root() -> bool {
+    use rustix::process::{getegid, geteuid, getgid, getuid};
+    getuid().is_root() || geteuid().is_root() || getgid().is_root() || getegid().is_root()
+}
+
+/// Changes user and group for good. The C library's functions do it for all threads, the bare
+/// system calls would do it for this one only.
+#[expect(unsafe_code, reason = "safe wrappers exist only for one thread")]
+fn become_user(uid: u32, gid: u32) -> io::Result<()> {
+    let done = |result: libc::c_int| {
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    };
+    // SAFETY: an empty list is read from nowhere.
+    done(unsafe { libc::setgroups(0, std::ptr::null()) })?;
+    // SAFETY: the arguments are plain numbers.
+    done(unsafe { libc::setresgid(gid, gid, gid) })?;
+    // SAFETY: the arguments are plain numbers.
+    done(unsafe { libc::setresuid(uid, uid, uid) })
+}
+
+fn drop_capabilities() -> io::Result<()> {
+    let none = CapabilitySet::empty();
+    rustix::thread::clear_ambient_capability_set()?;
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    rustix::thread::set_capabilities(None, sets)?;
+    Ok(())
+}
+
+/// Landlock with rules for everything and permission for nothing.
+fn close_file_system() -> Result<(), String> {
+    let threads = fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
+    let restricted = Ruleset::default()
+        .handle_access(AccessFs::from_all(LANDLOCK))
+        .and_then(|rules| rules.handle_access(AccessNet::from_all(LANDLOCK)))
+        .and_then(|rules| rules.scope(Scope::from_all(LANDLOCK)))
+        .and_then(Ruleset::create)
+        .and_then(|rules| rules.all_threads(true))
+        .and_then(landlock::RulesetCreated::restrict_self);
+    match restricted {
+        Err(error) => Err(error.to_string()),
+        Ok(status) if status.ruleset == RulesetStatus::NotEnforced => {
+            Err("the kernel does not offer it".to_owned())
+        }
+        Ok(status) if threads > 1 && !status.all_threads => {
+            Err("threads were started before it and are outside".to_owned())
+        }
+        Ok(_) => Ok(()),
+    }
+}
+
+fn filter_system_calls(channel: RawFd) -> Result<(), seccompiler::Error> {
+    let filter = syscalls::filter(std::process::id(), channel)?;
+    seccompiler::apply_filter_all_threads(&filter)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::{AsRawFd as _, IntoRawFd as _};
+    use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+    use std::process::{Command, Output};
+    use std::{env, net, thread};
+
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    use seccompiler::{SeccompAction, SeccompFilter};
+
+    use super::*;
+    use crate::job::message::{FromWorker, INLINE_MAX};
+    use crate::worker::channel::Channel;
+
+    /// Locking down cannot be undone, so it happens in a child: this very test binary, told to
+    /// run only the test `the_child_that_is_locked_down` and, by a second name, what to try.
+    fn locked_down_child(task: &str) -> Output {
+        let (_, module) = module_path!().split_once("::").unwrap();
+        let child = format!("{module}::the_child_that_is_locked_down");
+        Command::new(env::current_exe().unwrap())
+            .args(["--exact", &child, task, "--nocapture", "--test-threads=1"])
+            .env_clear()
+            .output()
+            .unwrap()
+    }
+
+    fn said(output: &Output) -> Vec<String> {
+        let text = String::from_utf8_lossy(&output.stdout);
+        text.lines().filter_map(|line| line.strip_prefix("> ")).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_child_that_is_locked_down() {
+        let task = env::args().find(|argument| argument.starts_with("task-"));
+        let plan = LockdownPlan::default();
+        let strict = LockdownPlan { missing_walls: MissingWalls::Refuse, ..plan };
+        println!();
+        match task.as_deref() {
+            Some("task-probe") => probe(plan),
+            Some("task-exhaust") => exhaust(plan),
+            Some("task-abort") => {
+                seal(&plan, isolate(&plan, &[]).unwrap(), -1).unwrap();
+                std::process::abort();
+            }
+            Some("task-without-landlock") => {
+                refuse_system_call(libc::SYS_landlock_create_ruleset, libc::ENOSYS);
+                println!("> {:?}", isolate(&plan, &[]).unwrap().missing);
+            }
+            Some("task-insist-on-landlock") => {
+                refuse_system_call(libc::SYS_landlock_create_ruleset, libc::ENOSYS);
+                println!("> {}", isolate(&strict, &[]).unwrap_err());
+            }
+            Some("task-stay-root") => {
+                println!("> {}", drop_root(&LockdownPlan { uid: 0, ..plan }).unwrap_err());
+                println!("> {}", drop_root(&LockdownPlan { gid: 0, ..plan }).unwrap_err());
+                refuse_system_call(libc::SYS_setresuid, libc::EPERM);
+                println!("> {}", isolate(&plan, &[]).unwrap_err());
+            }
+            _ => {}
+        }
+    }
+
+    fn refuse_system_call(number: libc::c_long, errno: i32) {
+        let refuse = SeccompAction::Errno(errno.unsigned_abs());
+        let rules = [(number, Vec::new())].into();
+        let processor = env::consts::ARCH.try_into().unwrap();
+        let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, processor).unwrap();
+        let program: seccompiler::BpfProgram = filter.try_into().unwrap();
+        seccompiler::apply_filter_all_threads(&program).unwrap();
+    }
+
+    fn say<T>(what: &str, result: io::Result<T>) {
+        match result {
+            Ok(_) => println!("> {what}: done"),
+            Err(error) => println!("> {what}: errno {}", error.raw_os_error().unwrap_or(-1)),
+        }
+    }
+
+    fn probe(plan: LockdownPlan) {
+        let (near, far) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::empty(), None)
+                .unwrap();
+        let kept = fs::File::open("/dev/null").unwrap();
+        let stray = fs::File::open("/dev/null").unwrap().into_raw_fd();
+        let keep = [near.as_raw_fd(), far.as_raw_fd(), kept.as_raw_fd()];
+        let was_root = is_root();
+
+        let report = isolate(&plan, &keep).unwrap();
+        assert!(!was_root || rustix::process::getuid().as_raw() == plan.uid);
+        say("after the first step, open", fs::File::open("/etc/passwd"));
+        say("after the first step, connect", net::TcpStream::connect("127.0.0.1:9"));
+        let dumpable = rustix::process::dumpable_behavior().unwrap();
+        assert_eq!(dumpable, DumpableBehavior::NotDumpable);
+        let signal = rustix::process::parent_process_death_signal().unwrap();
+        assert_eq!(signal, Some(Signal::KILL));
+        assert_eq!(rustix::process::getrlimit(Resource::Core).current, Some(0));
+        assert!(become_user(0, 0).is_err());
+        assert!(rustix::thread::capabilities(None).unwrap().permitted.is_empty());
+
+        let (done, may_end) = std::sync::mpsc::channel::<()>();
+        let bystander = thread::spawn(move || {
+            may_end.recv().ok();
+            say("open on another thread", fs::File::open("/etc/passwd"));
+        });
+        let report = seal(&plan, report, near.as_raw_fd()).unwrap();
+        println!("> missing: {:?}", report.missing);
+
+        drop(done);
+        bystander.join().unwrap();
+        refused(&far);
+        say("use a stray descriptor", system_call(libc::SYS_lseek, [stray.into(), 0, 1]));
+        say("use a kept descriptor", system_call(libc::SYS_lseek, [kept.as_raw_fd().into(), 0, 1]));
+        let mut channel = Channel::new(near);
+        let large = vec![7; INLINE_MAX + 1];
+        let sent = channel.send(&FromWorker::WriteBlob { kind: "x".into() }, &large);
+        assert!(sent.is_ok(), "{sent:?}");
+        println!("> the channel works");
+    }
+
+    fn refused(other_socket: &std::os::fd::OwnedFd) {
+        say("open", fs::File::open("/etc/passwd"));
+        say("create", fs::File::create("/tmp/wardian-escaped"));
+        say("look up", fs::metadata("/etc/passwd"));
+        say("list", fs::read_dir("/"));
+        say("socket", net::UdpSocket::bind("127.0.0.1:0"));
+        say("fork", Command::new("/bin/true").spawn());
+        say::<()>("exec", Err(Command::new("/bin/true").exec()));
+        say("thread", thread::Builder::new().spawn(|| ()));
+        say(
+            "signal",
+            rustix::process::test_kill_process(rustix::process::getpid()).map_err(Into::into),
+        );
+        let mut control = rustix::net::SendAncillaryBuffer::default();
+        let flags = rustix::net::SendFlags::empty();
+        let slices = [io::IoSlice::new(b"x")];
+        let sent = rustix::net::sendmsg(other_socket, &slices, &mut control, flags);
+        say("send elsewhere", sent.map_err(Into::into));
+        let (write, execute) = (libc::PROT_READ | libc::PROT_WRITE, libc::PROT_EXEC);
+        say("map code", map(write | execute));
+        let page = map(write);
+        let address = page.as_ref().copied().unwrap_or_default();
+        say("map memory", page);
+        let protect = |rights: i32| system_call(libc::SYS_mprotect, [address, 4096, rights.into()]);
+        say("make code", protect(libc::PROT_READ | execute));
+        say("protect memory", protect(libc::PROT_READ));
+    }
+
+    #[expect(unsafe_code, reason = "the test makes calls that no library would make")]
+    fn map(rights: i32) -> io::Result<i64> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: new memory at a place that the kernel chooses.
+        match unsafe { libc::mmap(std::ptr::null_mut(), 4096, rights, flags, -1, 0) } {
+            libc::MAP_FAILED => Err(io::Error::last_os_error()),
+            address => Ok(i64::try_from(address.addr()).unwrap()),
+        }
+    }
+
+    #[expect(unsafe_code, reason = "the test makes calls that no library would make")]
+    fn system_call(number: libc::c_long, [a, b, c]: [i64; 3]) -> io::Result<i64> {
+        // SAFETY: callers pass numbers, or memory that they made for it.
+        match unsafe { libc::syscall(number, a, b, c, 0, 0, 0) } {
+            -1 => Err(io::Error::last_os_error()),
+            result => Ok(result),
+        }
+    }
+
+    /// Makes every system call there is, except for those that are allowed with any argument.
+    fn exhaust(plan: LockdownPlan) {
+        seal(&plan, isolate(&plan, &[]).unwrap(), 9).unwrap();
+        // The kernel's own trampolines; it answers a program that calls them with SIGILL.
+        let trampolines = if cfg!(target_arch = "x86_64") { 335..=336 } else { 600..=600 };
+        let refused = |call: &i64| !syscalls::is_allowed(*call) && !trampolines.contains(call);
+        for number in (0..600).filter(refused) {
+            // Protections that no memory has, so that `mmap` and `mprotect` are refused too.
+            let result = system_call(number, [-1, -1, libc::PROT_EXEC.into()]);
+            if !matches!(&result, Err(error) if error.raw_os_error() == Some(libc::EPERM)) {
+                println!("> system call {number} was made: {result:?}");
+            }
+        }
+        println!("> done");
+    }
+
+    #[test]
+    fn no_new_code_and_no_way_out_of_a_worker() {
+        let output = locked_down_child("task-probe");
+        let said = said(&output);
+        for what in [
+            "open",
+            "create",
+            "look up",
+            "list",
+            "socket",
+            "fork",
+            "exec",
+            "thread",
+            "signal",
+            "send elsewhere",
+            "map code",
+            "make code",
+            "open on another thread",
+        ] {
+            assert!(said.contains(&format!("{what}: errno {}", libc::EPERM)), "{what}: {output:?}");
+        }
+        for what in ["map memory", "protect memory", "use a kept descriptor"] {
+            assert!(said.contains(&format!("{what}: done")), "{what}: {output:?}");
+        }
+        let stray = format!("use a stray descriptor: errno {}", libc::EBADF);
+        assert!(said.contains(&stray), "{output:?}");
+        assert!(said.contains(&"the channel works".to_owned()), "{output:?}");
+        assert!(output.status.success(), "{output:?}");
+    }
+
+    #[test]
+    fn landlock_stands_before_the_filter_does() {
+        let output = locked_down_child("task-probe");
+        let said = said(&output);
+        if said.iter().any(|line| line.contains("Landlock, \"the kernel does not offer it")) {
+            return;
+        }
+        for what in ["open", "connect"] {
+            let line = format!("after the first step, {what}: errno {}", libc::EACCES);
+            assert!(said.contains(&line), "{what}: {output:?}");
+        }
+    }
+
+    #[test]
+    fn every_system_call_that_is_not_listed_is_refused() {
+        let output = locked_down_child("task-exhaust");
+        assert_eq!(said(&output), ["done"], "{output:?}");
+    }
+
+    #[test]
+    fn a_locked_down_worker_can_still_abort() {
+        let output = locked_down_child("task-abort");
+        assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{output:?}");
+        assert!(!output.status.core_dumped());
+    }
+
+    #[test]
+    fn a_missing_wall_is_reported_or_refused() {
+        let output = locked_down_child("task-without-landlock");
+        let reported = r#"[(Landlock, "the kernel does not offer it")]"#;
+        assert_eq!(said(&output), [reported], "{output:?}");
+        let output = locked_down_child("task-insist-on-landlock");
+        let refused = "`landlock` is missing: the kernel does not offer it";
+        assert_eq!(said(&output), [refused], "{output:?}");
+    }
+
+    #[test]
+    fn a_worker_is_never_root() {
+        if !is_root() {
+            return;
+        }
+        let output = locked_down_child("task-stay-root");
+        let wanted = "a worker must not run guests as root: choose another user and group than 0";
+        let stays = "a worker must not run guests as root and cannot become user 65534";
+        assert_eq!(said(&output), [wanted, wanted, stays], "{output:?}");
+    }
+}

@@ -1,0 +1,94 @@
+//! What the worker's main loop needs from a sandbox.
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::os::fd::RawFd;
+
+use crate::ids::{BlobId, Digest};
+use crate::job::RunSpec;
+use crate::job::message::{PackedFile, Payload};
+use crate::job::outcome::RunOutcome;
+use crate::worker::host::ChannelHost;
+
+/// Why a sandbox cannot go on. The worker ends with it, and the gateway starts another one.
+pub type RunnerError = Box<dyn Error + Send + Sync>;
+
+/// A loaded engine that runs one guest at a time.
+///
+/// A guest that misbehaves is an outcome. An `Err`, or a panic, says that this process can no
+/// longer be trusted: it ends, and the run in progress with it.
+pub trait Runner: Send {
+    /// What it can run and how it cleans up, for the gateway's report.
+    fn abilities(&self) -> Abilities;
+
+    /// The descriptors it needs for the rest of its life. All others are closed.
+    fn kept_descriptors(&self) -> Vec<RawFd>;
+
+    /// Starts its threads and warms up. Called once, on the thread that will run the guests,
+    /// when no file can be opened any more and before the last wall (the filter on system
+    /// calls) stands. A thread cannot be started later, nor earlier without being outside of
+    /// Landlock.
+    ///
+    /// # Errors
+    ///
+    /// The worker ends with it.
+    fn start(&mut self) -> Result<(), RunnerError>;
+
+    /// Keeps a skill's files. `content` holds them as `files` says; each lies within it.
+    ///
+    /// # Errors
+    ///
+    /// The worker ends with it.
+    fn attach_skill(
+        &mut self,
+        digest: Digest,
+        files: Vec<PackedFile>,
+        content: Payload,
+    ) -> Result<(), RunnerError>;
+
+    /// Keeps a blob's content.
+    ///
+    /// # Errors
+    ///
+    /// The worker ends with it.
+    fn attach_blob(&mut self, id: BlobId, content: Payload) -> Result<(), RunnerError>;
+
+    /// Forgets a skill. One that is not attached is no error.
+    fn detach_skill(&mut self, digest: &Digest);
+
+    /// Forgets a blob. One that is not attached is no error.
+    fn detach_blob(&mut self, id: &BlobId);
+
+    /// Runs one program to its end and cleans up after it.
+    ///
+    /// # Errors
+    ///
+    /// The worker ends with it.
+    fn run(&mut self, spec: &RunSpec, host: ChannelHost) -> Result<Ended, RunnerError>;
+}
+
+/// What a [`Runner`] can do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Abilities {
+    /// Names of the images it can run, the base image first.
+    pub images: Vec<String>,
+    /// How dirty pages are found, such as `pagemap-scan`.
+    pub reset: String,
+}
+
+/// The end of one run, with the value that the guest returned.
+pub struct Ended {
+    /// How it ended.
+    pub outcome: RunOutcome,
+    /// JSON text of the returned value, if the guest completed.
+    pub output: Option<Vec<u8>>,
+    /// What is cleaned up when it is dropped, after the gateway has its answer.
+    pub remains: Box<dyn Any>,
+}
+
+impl fmt::Debug for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ended").field("end", &self.outcome.end).finish_non_exhaustive()
+    }
+}
