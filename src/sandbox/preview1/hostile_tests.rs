@@ -1,6 +1,5 @@
 //! Calls every function with arguments that no sane program would use.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -120,12 +119,6 @@ fn results_that_would_lie_outside_are_faults() {
         let opened = call(&mut guest, "path_open", &[3, 0, 0, 9, 0, 0, 0, 0, 0x100]);
         assert_eq!((opened, guest.memory()[0x100]), (Some(0), 6), "a refused call opened a file");
     }
-}
-
-#[test]
-fn every_function_that_the_interpreter_imports_is_there() {
-    let names: BTreeSet<&str> = FUNCTIONS.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names.len(), 46);
 }
 
 proptest! {

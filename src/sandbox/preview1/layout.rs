@@ -64,6 +64,7 @@ pub(crate) mod fstflags {
     pub(crate) const ATIM_NOW: u16 = 1 << 1;
     pub(crate) const MTIM: u16 = 1 << 2;
     pub(crate) const MTIM_NOW: u16 = 1 << 3;
+    pub(crate) const ALL: u16 = (1 << 4) - 1;
 }
 
 /// Clocks.
@@ -236,6 +237,9 @@ pub(crate) fn set_times(
     flags: u16,
     now: Timestamp,
 ) -> Result<SetTimes, Errno> {
+    if flags & !fstflags::ALL != 0 {
+        return Err(Errno::Invalid);
+    }
     let choose = |given: u16, current: u16, time| match (flags & given != 0, flags & current != 0) {
         (true, true) => Err(Errno::Invalid),
         (true, false) => Ok(Some(time)),

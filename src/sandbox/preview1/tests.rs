@@ -426,6 +426,8 @@ fn paths_are_made_moved_and_removed() {
     assert_eq!((guest.u64(OUT + 40), guest.u64(OUT + 48)), (5, 6));
     let both = guest.call("path_filestat_set_times", &[4, 0, new, new_len, 5, 6, 3]);
     assert_eq!(both, Err(number(Errno::Invalid)));
+    let unknown = guest.call("path_filestat_set_times", &[4, 0, new, new_len, 5, 6, 16]);
+    assert_eq!(unknown, Err(number(Errno::Invalid)));
     guest.call("path_unlink_file", &[4, old, old_len]).unwrap();
     let [start, len] = guest.path(0, "folder");
     guest.call("path_remove_directory", &[4, start, len]).unwrap();

@@ -10,6 +10,9 @@ use crate::sandbox::vfs::node::{NodeIndex, Place};
 /// The number of an open file, as the guest knows it.
 pub type Fd = u32;
 
+/// Numbers end here, whatever the limit of open files: an image that names a higher one is broken.
+const MAX_FD: usize = 1 << 20;
+
 /// What a descriptor was opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
@@ -90,6 +93,9 @@ impl Descriptors {
     pub(crate) fn set(&mut self, fd: Fd, descriptor: Descriptor) -> Result<(), Errno> {
         self.ensure_room()?;
         let index = usize::try_from(fd).ok().ok_or(Errno::BadDescriptor)?;
+        if index >= MAX_FD {
+            return Err(Errno::TooManyOpenFiles);
+        }
         if index >= self.slots.len() {
             self.slots.resize_with(index.saturating_add(1), || None);
         }

@@ -191,6 +191,13 @@ impl FileSystem {
         (self.quota.used_bytes(), self.quota.used_entries())
     }
 
+    /// The most bytes that the workspace ever took up. An allocator keeps some of what was given
+    /// back to it; after a run with a large workspace it is worth asking it to let go.
+    #[must_use]
+    pub const fn workspace_peak(&self) -> u64 {
+        self.quota.peak_bytes()
+    }
+
     /// The path under which a folder was given to the guest at the start.
     ///
     /// # Errors

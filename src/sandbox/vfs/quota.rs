@@ -11,6 +11,7 @@ pub(crate) const ENTRY_COST: u64 = 1024;
 #[derive(Debug)]
 pub(crate) struct Quota {
     bytes: u64,
+    peak_bytes: u64,
     max_bytes: u64,
     entries: u32,
     max_entries: u32,
@@ -19,7 +20,7 @@ pub(crate) struct Quota {
 impl Quota {
     /// Nothing used yet.
     pub(crate) const fn new(max_bytes: u64, max_entries: u32) -> Self {
-        Self { bytes: 0, max_bytes, entries: 0, max_entries }
+        Self { bytes: 0, peak_bytes: 0, max_bytes, entries: 0, max_entries }
     }
 
     /// The largest size a file may have: a hole may be as large as the workspace, never larger.
@@ -37,6 +38,11 @@ impl Quota {
         self.bytes
     }
 
+    /// The most bytes that were ever in use.
+    pub(crate) const fn peak_bytes(&self) -> u64 {
+        self.peak_bytes
+    }
+
     /// Entries in use.
     pub(crate) const fn used_entries(&self) -> u32 {
         self.entries
@@ -48,6 +54,9 @@ impl Quota {
             return Err(Errno::NoSpace);
         }
         self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > self.peak_bytes {
+            self.peak_bytes = self.bytes;
+        }
         Ok(())
     }
 

@@ -11,8 +11,9 @@ const CHUNK: usize = 64 << 10;
 /// [`CHUNK`] for arithmetic on offsets.
 const CHUNK_SIZE: u64 = 64 << 10;
 
-/// First capacity of a chunk: most small files are texts of some lines.
-const FIRST_CAPACITY: usize = 64;
+/// Smallest capacity of a chunk, so that a file written byte by byte does not start with a dozen
+/// reallocations.
+const MIN_CAPACITY: usize = 64;
 
 /// A file's bytes.
 ///
@@ -198,7 +199,8 @@ fn ensure_capacity(chunk: &mut Vec<u8>, needed: usize, quota: &mut Quota) {
     if needed <= before {
         return;
     }
-    let roomy = needed.next_power_of_two().clamp(FIRST_CAPACITY, CHUNK);
+    // A file written at once takes what it needs; one that grows takes room to grow.
+    let roomy = needed.max(before.saturating_mul(2)).clamp(MIN_CAPACITY, CHUNK);
     let affordable =
         before.saturating_add(usize::try_from(quota.free_bytes()).unwrap_or(usize::MAX));
     let capacity = if roomy <= affordable { roomy } else { needed.min(affordable) };

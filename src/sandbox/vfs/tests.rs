@@ -49,6 +49,11 @@ fn at(path: &str) -> At<'_> {
     At { folder: SLASH, path }
 }
 
+/// A path from the workspace.
+fn within(path: &str) -> At<'_> {
+    At { folder: WORKSPACE, path }
+}
+
 const WRITE: OpenHow = OpenHow { access: Access { read: true, write: true }, ..OpenHow::REPLACE };
 
 fn write(files: &mut FileSystem, path: &str, content: &[u8]) -> Result<usize, Errno> {
@@ -305,6 +310,18 @@ fn charged_memory_of_an_open_file_outlives_its_name() {
     assert_eq!(files.stat_open(fd).unwrap().links, 0);
     files.close(fd).unwrap();
     assert_eq!(files.workspace_usage(), (0, 0));
+    assert!(files.workspace_peak() >= 100_000);
+}
+
+#[test]
+fn a_file_written_at_once_is_charged_for_what_it_needs() {
+    let mut files = files();
+    for len in [1, 100, 20_000, 65_536, 65_537, 100_000] {
+        let before = files.workspace_usage().0;
+        write(&mut files, &format!("/workspace/{len}"), &vec![1; len]).unwrap();
+        let cost = files.workspace_usage().0 - before - ENTRY_COST;
+        assert!(cost < len as u64 + 200, "{len} bytes cost {cost}");
+    }
 }
 
 #[test]
@@ -679,6 +696,9 @@ fn an_image_cannot_carry_what_is_different_in_every_run() {
     let missing = OpenDescriptor { fd: 9, path: "/blobs/gone".to_owned(), offset: 0 };
     let image = ImageDescriptors { open: vec![missing] };
     assert_eq!(files().restore_descriptors(&image), Err(Errno::NotFound));
+    let absurd = OpenDescriptor { fd: u32::MAX, path: ZIP.to_owned(), offset: 0 };
+    let image = ImageDescriptors { open: vec![absurd] };
+    assert_eq!(files().restore_descriptors(&image), Err(Errno::TooManyOpenFiles));
 }
 
 #[test]
@@ -695,6 +715,33 @@ fn making_the_files_of_a_run_does_not_depend_on_the_size_of_its_mounts() {
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_a_path_or_an_error(
+        texts in prop::collection::vec("[a/.\\PC\0]{0,12}", 1..20),
+        ) {
+        let mut files = files();
+        let before = names(&mut files, "/");
+        for pair in texts.windows(2) {
+            let [one, two] = pair else { continue };
+            let errors = [
+                files.make_folder(within(one), 0).err(),
+                files.make_link(one, within(two), 0).err(),
+                files.add_name(within(one), LastLink::Follow, within(two), 0).err(),
+                files.open(within(one), WRITE, 0).err(),
+                files.rename(within(one), within(two), 0).err(),
+                files.stat(within(two), LastLink::Keep).err(),
+                files.read_link(within(two)).err(),
+                files.remove_file(within(one), 0).err(),
+                files.remove_folder(within(two), 0).err(),
+                files.read_file(one, 1 << 20).err(),
+            ];
+            // That would be a node which nothing is known about.
+            prop_assert!(!errors.contains(&Some(Errno::InputOutput)));
+        }
+        prop_assert_eq!(names(&mut files, "/"), before);
+        prop_assert_eq!(read(&files, "/skills/acme.report/SKILL.md").unwrap(), b"# Report");
+    }
 
     #[test]
     fn charged_memory_is_what_a_file_holds(
