@@ -19,8 +19,6 @@ mod poll;
 mod process;
 
 #[cfg(test)]
-mod hostile_tests;
-#[cfg(test)]
 mod tests;
 
 use std::fmt;

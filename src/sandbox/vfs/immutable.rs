@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::error::ErrorKind;
 use crate::sandbox::vfs::content::Content;
 use crate::sandbox::vfs::path::{MAX_DEPTH, MAX_NAME};
 
@@ -22,14 +21,6 @@ pub enum TreeError {
     /// More nodes than can be numbered.
     #[error("there are too many files in one tree")]
     TooLarge,
-}
-
-impl TreeError {
-    /// Always our own fault: paths were checked when a skill was loaded.
-    #[must_use]
-    pub const fn kind(&self) -> ErrorKind {
-        ErrorKind::Internal
-    }
 }
 
 /// Index of a node in its tree. The root is node 0.

@@ -42,8 +42,6 @@ mod storage;
 mod transfer;
 
 #[cfg(test)]
-mod reference_tests;
-#[cfg(test)]
 mod tests;
 
 use std::fmt;

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::error::ErrorKind;
 use crate::sandbox::vfs::content::Content;
 use crate::sandbox::vfs::errno::Errno;
 use crate::sandbox::vfs::immutable::{ImmutableTree, is_plain_name};
@@ -25,14 +24,6 @@ pub enum MountError {
     /// More mounts than can be numbered.
     #[error("there are too many mounts")]
     TooMany,
-}
-
-impl MountError {
-    /// Always our own fault: guests and callers have no say in what is mounted where.
-    #[must_use]
-    pub const fn kind(&self) -> ErrorKind {
-        ErrorKind::Internal
-    }
 }
 
 /// Read-only content and the path under which a guest sees it.
