@@ -142,7 +142,9 @@ impl Runtime {
         let arguments = ["worker", "--setup", &setup].map(OsString::from).to_vec();
         let command = WorkerCommand::same_program(arguments);
         let mut settings = PoolConfig::new(command, config.workers.count);
+        settings.spares = config.workers.spares;
         settings.queue = config.workers.queue;
+        settings.queue_wait = config.workers.queue_wait;
         let pool = Arc::new(Pool::start(settings)?);
         let service =
             Service::new(Arc::clone(&registry), Arc::clone(&blobs), Arc::clone(&pool), limits);
@@ -305,7 +307,7 @@ pub fn open_blobs(config: &Config) -> Result<BlobStore, AssemblyError> {
         blob_max: config.blobs.max_size,
         tenant_bytes: config.blobs.quota,
         ttl: config.blobs.ttl,
-        ..crate::blobs::BlobsConfig::at(config.data_dir.join("blobs"))
+        ..crate::blobs::BlobsConfig::at(config.blobs.folder.clone())
     };
     Ok(BlobStore::open(settings, Clock::System)?)
 }
