@@ -51,6 +51,18 @@ impl Call<'_> {
         self.memory.ensure(subscriptions, count.saturating_mul(SUBSCRIPTION_SIZE))?;
         self.memory.ensure(events, count.saturating_mul(EVENT_SIZE))?;
         self.memory.ensure(out, 4)?;
+        loop {
+            let waited = self.wait_for_first(subscriptions, count)?;
+            let reported = self.report(subscriptions, events, count, waited)?;
+            // A clock of the day that was set back meanwhile has not come yet.
+            if reported > 0 {
+                return Ok(self.memory.put_u32(out, reported)?);
+            }
+        }
+    }
+
+    /// Waits for what comes first; returns for how long.
+    fn wait_for_first(&mut self, subscriptions: u32, count: u32) -> Result<Duration, NoEvents> {
         let mut shortest = Duration::MAX;
         for index in 0..count {
             let subscription = self.subscription(subscriptions, index)?;
@@ -62,12 +74,23 @@ impl Call<'_> {
         if !shortest.is_zero() && !self.wasi.ambient.skip(shortest) {
             self.wasi.deadline.sleep(shortest).map_err(NoEvents::Stopped)?;
         }
+        Ok(shortest)
+    }
+
+    /// Writes an event for everything that has come after `waited`; returns how many.
+    fn report(
+        &mut self,
+        subscriptions: u32,
+        events: u32,
+        count: u32,
+        waited: Duration,
+    ) -> Result<u32, Errno> {
         let mut reported = 0_u32;
         for index in 0..count {
             let subscription = self.subscription(subscriptions, index)?;
             let error = match self.wait_of(&subscription.awaited) {
                 Wait::None(error) => error,
-                Wait::For(time) if is_relative(&subscription.awaited) && time <= shortest => None,
+                Wait::For(time) if is_relative(&subscription.awaited) && time <= waited => None,
                 Wait::For(_) => continue,
             };
             let readable = match subscription.awaited {
@@ -78,7 +101,7 @@ impl Call<'_> {
             self.memory.put(at, layout::event(&subscription, error, readable))?;
             reported = reported.saturating_add(1);
         }
-        Ok(self.memory.put_u32(out, reported)?)
+        Ok(reported)
     }
 
     fn subscription(&self, start: u32, index: u32) -> Result<Subscription, Errno> {

@@ -30,6 +30,7 @@ pub mod mount;
 
 mod change;
 mod descriptor;
+mod harvest;
 mod image;
 mod listing;
 mod node;
@@ -50,9 +51,8 @@ use std::time::Duration;
 
 use crate::job::limits::RunLimits;
 use crate::job::outcome::Stream;
-use crate::sandbox::vfs::content::SharedBytes;
 use crate::sandbox::vfs::descriptor::{Descriptor, Descriptors, OpenFolder};
-use crate::sandbox::vfs::node::{NodeKind, Nodes};
+use crate::sandbox::vfs::node::Nodes;
 use crate::sandbox::vfs::path::{Names, ROOT};
 use crate::sandbox::vfs::quota::Quota;
 
@@ -150,37 +150,6 @@ impl FileSystem {
             // Guests look for preopened folders only once, so nobody would ever find it.
             Some(_) => Err(MountError::Taken(mount.path().to_owned())),
         }
-    }
-
-    /// The content of a regular file, found as the guest would find it; relative paths start in
-    /// the workspace. Nothing is copied if the file is a mount that lies in memory.
-    ///
-    /// # Errors
-    ///
-    /// `EISDIR` for folders, `EFBIG` for files of more than `max` bytes, and whatever a guest
-    /// would see.
-    pub fn read_file(&self, path: &str, max: u64) -> Result<SharedBytes, Errno> {
-        let place = self.names.resolve(self.workspace, path, LastLink::Follow)?;
-        if self.names.kind(place)? == FileKind::Folder {
-            return Err(Errno::IsFolder);
-        }
-        if let Place::Own(index) = place
-            && let NodeKind::File(storage) = &self.names.nodes.find(index)?.kind
-        {
-            return storage.to_vec(max).map(SharedBytes::new);
-        }
-        let content = self.mounted_content(place)?.ok_or(Errno::Invalid)?;
-        if content.size() > max {
-            return Err(Errno::FileTooBig);
-        }
-        if let Some(shared) = content.shared() {
-            return Ok(shared);
-        }
-        let size = usize::try_from(content.size()).ok().ok_or(Errno::FileTooBig)?;
-        let mut bytes = vec![0; size];
-        let read = content.read_at(0, &mut bytes).ok().ok_or(Errno::InputOutput)?;
-        bytes.truncate(read);
-        Ok(SharedBytes::new(bytes))
     }
 
     /// Bytes that the workspace takes up, bookkeeping included, and its entries.

@@ -105,7 +105,9 @@ impl Names {
         let path = || mount.path.to_string();
         let relative = mount.path.strip_prefix('/').ok_or_else(|| MountError::Path(path()))?;
         let depth = relative.split('/').count();
-        if !relative.split('/').all(is_plain_name) || depth > MAX_DEPTH || path().len() >= MAX_PATH
+        if !relative.split('/').all(is_plain_name)
+            || depth > MAX_DEPTH
+            || mount.path.len() >= MAX_PATH
         {
             return Err(MountError::Path(path()));
         }
