@@ -1,6 +1,8 @@
 //! Embeds the bundled skills: a table of every file below `skills/`, for a program that is
 //! installed alone.
 
+#![expect(clippy::disallowed_methods, reason = "cargo speaks to build scripts through variables")]
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};

@@ -2,14 +2,11 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::process::{Command, Stdio};
-use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd as _, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::{FdFlags, fcntl_setfd};
-use tokio::sync::watch;
 use tokio::task::{JoinHandle, block_in_place};
 use tracing::{info, warn};
 
@@ -22,7 +19,6 @@ use crate::engine::fetch::Origin;
 use crate::engine::progress::Progress;
 use crate::engine::{EngineArtifacts, EngineError, EngineStore};
 use crate::error::CauseChain;
-use crate::http::{Gate, HttpError, Server, Stage, stop_on_signals};
 use crate::ids::Digest;
 use crate::images::{Image, ImageError, ImageStore, Profile};
 use crate::registry::cursor::CursorKey;
@@ -52,9 +48,6 @@ pub enum AssemblyError {
     /// A memory image cannot be made.
     #[error("the engine's memory image cannot be made")]
     Image(#[from] ImageError),
-    /// The server cannot listen.
-    #[error(transparent)]
-    Http(#[from] HttpError),
     /// Blobs cannot be kept.
     #[error("the blob store cannot be opened")]
     Blobs(#[from] BlobError),
@@ -64,9 +57,6 @@ pub enum AssemblyError {
     /// Workers cannot be started.
     #[error("the workers cannot be started")]
     Workers(#[from] DispatchError),
-    /// The process that was to fetch and compile the engine failed; it has said why.
-    #[error("the engine could not be installed: see the message above")]
-    Install,
     /// This process is a worker and broke.
     #[error("the worker broke")]
     Worker(#[from] WorkerError),
@@ -122,6 +112,7 @@ impl Runtime {
     /// # Errors
     ///
     /// Whatever cannot be opened or prepared.
+    #[expect(clippy::unused_async, reason = "workers are started on the runtime of the caller")]
     pub async fn start(config: &Config, progress: &dyn Progress) -> Result<Self, AssemblyError> {
         let registry = Arc::new(open_registry(config)?);
         let blobs = Arc::new(open_blobs(config)?);
@@ -217,9 +208,6 @@ fn prepare_engine(
     progress: &dyn Progress,
 ) -> Result<(EngineArtifacts, Image), AssemblyError> {
     let engine = open_engine(config)?;
-    if !engine.is_ready(Variant::Timed)? {
-        install_in_child(config)?;
-    }
     let artifacts = engine.ensure(Variant::Timed, progress)?;
     let image = ImageStore::new(&engine).ensure(&Profile::base(), &artifacts, progress)?;
     Ok((artifacts, image))
@@ -231,27 +219,7 @@ fn prepare_engine(
 ///
 /// The engine cannot be had, or cannot be compiled here.
 pub fn install_engine(config: &Config, progress: &dyn Progress) -> Result<(), AssemblyError> {
-    let engine = open_engine(config)?;
-    let artifacts = engine.ensure(Variant::Timed, progress)?;
-    ImageStore::new(&engine).ensure(&Profile::base(), &artifacts, progress)?;
-    Ok(())
-}
-
-/// Lets a child fetch and compile the engine: compiling takes 2 GB of memory, most of which the
-/// process that did it keeps. Its progress goes where ours would.
-fn install_in_child(config: &Config) -> Result<(), AssemblyError> {
-    let mut command = Command::new("/proc/self/exe");
-    command.args(["engine", "install"]).env("WARDIAN_CACHE_DIR", &config.cache_dir);
-    command.env("WARDIAN_ENGINE_PYTHON", &config.engine.python);
-    if let Some(source) = &config.engine.source {
-        command.env("WARDIAN_ENGINE_SOURCE", source);
-    }
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    let system = |cause| AssemblyError::System { what: "start a process", cause };
-    if command.status().map_err(system)?.success() {
-        return Ok(());
-    }
-    Err(AssemblyError::Install)
+    prepare_engine(config, progress).map(drop)
 }
 
 /// Opens the engine's cache; nothing is fetched or compiled yet.
@@ -267,9 +235,11 @@ pub fn open_engine(config: &Config) -> Result<EngineStore, AssemblyError> {
     Ok(EngineStore::open(&config.cache_dir, origin, Clock::System)?)
 }
 
+/// A skill's name and its files: paths and contents.
+type BundledSkill = (&'static str, &'static [(&'static str, &'static [u8])]);
+
 /// Skills that are part of the program, with their files.
-const BUNDLED: &[(&str, &[(&str, &[u8])])] =
-    include!(concat!(env!("OUT_DIR"), "/bundled_skills.rs"));
+const BUNDLED: &[BundledSkill] = include!(concat!(env!("OUT_DIR"), "/bundled_skills.rs"));
 
 /// Reads all skills. The guide is always among them.
 ///
@@ -327,43 +297,6 @@ async fn sweep(blobs: Arc<BlobStore>) {
             Ok(Err(error)) => warn!("blobs could not be swept: {}", CauseChain(&error)),
         }
     }
-}
-
-/// Serves until SIGTERM or Ctrl-C. `on_listening` is told the address once calls can be executed;
-/// until then the server answers that it is not ready.
-///
-/// # Errors
-///
-/// The address is taken, or the runtime cannot be started.
-pub async fn serve(
-    config: Config,
-    progress: &dyn Progress,
-    on_listening: impl FnOnce(SocketAddr),
-) -> Result<(), AssemblyError> {
-    let server = Server::bind(config.http.clone()).await?;
-    let address = server.address();
-    let gate = Arc::new(Gate::waiting_for("the engine"));
-    let (stage, watched) = watch::channel(Stage::Serve);
-    let serving = tokio::spawn(server.serve(Arc::clone(&gate), watched));
-
-    // Until here and during the start, signals end the process at once, as they do by default.
-    let runtime = Runtime::start(&config, progress).await?;
-    gate.wait_for("the workers");
-    runtime.ready().await?;
-    let listens = |cause| AssemblyError::System { what: "listen for signals", cause };
-    let mut signals = stop_on_signals().map_err(listens)?;
-    gate.open(Arc::clone(&runtime.service));
-    on_listening(address);
-    tokio::spawn(async move {
-        while signals.changed().await.is_ok() {
-            stage.send_replace(*signals.borrow_and_update());
-        }
-    });
-    if serving.await.is_err() {
-        warn!("the server's task broke");
-    }
-    runtime.shut_down(config.http.drain_timeout).await;
-    Ok(())
 }
 
 /// Is a worker until the gateway closes the socket on standard input.

@@ -77,7 +77,10 @@ impl SkillName {
         } else if text.len() > MAX_SKILL_NAME {
             Some(format!("must not be longer than {MAX_SKILL_NAME} bytes"))
         } else if !text.split('.').all(is_name_segment) {
-            Some("must be segments of a-z and 0-9 joined by dots, such as `acme.sales.report`".into())
+            Some(
+                "must be segments of a-z and 0-9 joined by dots, such as `acme.sales.report`"
+                    .into(),
+            )
         } else {
             None
         };
@@ -355,8 +358,28 @@ mod tests {
     fn safe_name_refuses_anything_that_could_be_a_path() {
         let long = "a".repeat(300);
         for name in [
-            "", ".", "..", "a..b", "a/b", "a\\b", "A.b", "a.b\0", "c:", "été", " a", "-a", "a-", "a.-b",
-            "gdrive_sheets", "ＡＢＣ", "раypal", "a\u{202e}b", "a.", ".a", "../x", &long,
+            "",
+            ".",
+            "..",
+            "a..b",
+            "a/b",
+            "a\\b",
+            "A.b",
+            "a.b\0",
+            "c:",
+            "été",
+            " a",
+            "-a",
+            "a-",
+            "a.-b",
+            "gdrive_sheets",
+            "ＡＢＣ",
+            "раypal",
+            "a\u{202e}b",
+            "a.",
+            ".a",
+            "../x",
+            &long,
         ] {
             assert!(SkillName::parse(name).is_err(), "accepted {name:?}");
         }
@@ -366,8 +389,23 @@ mod tests {
     fn versions_are_exact_semver() {
         let long = format!("99999999999999999999.0.0-{}", "a".repeat(100));
         for text in [
-            "latest", "", "1", "1.0", "v1.0.0", "1.0.0+x", ">=1", "*", "../1.0.0", "1.0.0/../../other",
-            "99999999999999999999.0.0", "１.０.０", "1.0.0\n", "01.0.0", " 1.0.0", "1.0.0-../../", &long,
+            "latest",
+            "",
+            "1",
+            "1.0",
+            "v1.0.0",
+            "1.0.0+x",
+            ">=1",
+            "*",
+            "../1.0.0",
+            "1.0.0/../../other",
+            "99999999999999999999.0.0",
+            "１.０.０",
+            "1.0.0\n",
+            "01.0.0",
+            " 1.0.0",
+            "1.0.0-../../",
+            &long,
         ] {
             assert!(SkillVersion::parse(text).is_err(), "accepted {text:?}");
         }
@@ -382,7 +420,9 @@ mod tests {
         assert_eq!(BlobId::parse(id.as_str()), Ok(id.clone()));
         let shouted = id.as_str().to_uppercase();
         let twice = format!("blob:{id}");
-        for text in ["", "blob:", "blob:../x", &shouted, &twice, &format!("{id}/"), &format!("{id}\0")] {
+        for text in
+            ["", "blob:", "blob:../x", &shouted, &twice, &format!("{id}/"), &format!("{id}\0")]
+        {
             assert!(BlobId::parse(text).is_err(), "accepted {text:?}");
         }
         assert!(BlobId::parse(&id.as_str().replace(|c: char| c.is_ascii_digit(), "1")).is_err());

@@ -84,7 +84,7 @@ mod tests {
         crate::cli::new_skill::new_skill("a.b", false, parent.path()).unwrap();
         let (good, bad) = (parent.path().join("a.b"), parent.path().join("bad"));
         std::fs::create_dir(&bad).unwrap();
-        assert_eq!(check_skills(&[good.clone()], false), Ok(Exit::Done));
+        assert_eq!(check_skills(std::slice::from_ref(&good), false), Ok(Exit::Done));
         assert_eq!(check_skills(&[good.clone(), bad], true), Ok(Exit::GuestFailed));
         let failed = check_skills(&[good, parent.path().join("none")], false).unwrap_err();
         assert_eq!(failed.exit, Exit::WrongUsage);

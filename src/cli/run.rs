@@ -59,11 +59,12 @@ pub(crate) fn execute_skill(
     installer: &Installer,
     args: ExecArgs,
 ) -> Result<Exit, Failed> {
-    let (name, version) = name_and_version(&args.skill);
+    let ExecArgs { skill, options } = args;
+    let (name, version) = name_and_version(&skill);
     let (name, version) = (name.to_owned(), version.map(str::to_owned));
     let program = LocalProgram::Skill { name, version };
     let order = Order { program, entrypoint: None, mount_skills: Vec::new() };
-    run(config, installer, order, &args.options)
+    run(config, installer, order, &options)
 }
 
 /// What is to be run.
@@ -174,7 +175,7 @@ fn arguments(given: Option<&str>) -> Result<Map<String, Value>, Failed> {
     };
     let wrong = |why: String| Failed::usage(format!("`--args` must be a JSON object: {why}"));
     strict::read(text.as_bytes()).map_err(|fault| wrong(fault.to_string()))?;
-    serde_json::from_str(&text).map_err(|_| wrong("it is something else".to_owned()))
+    serde_json::from_str(&text).ok().ok_or_else(|| wrong("it is something else".to_owned()))
 }
 
 fn read_file(path: &Path) -> Result<String, Failed> {

@@ -1,5 +1,6 @@
 //! `wardian serve`: listens first, becomes ready as soon as it can, and stops when it is told to.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -8,6 +9,7 @@ use tracing::info;
 use crate::assembly::Runtime;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
+use crate::cli::output::print_line;
 use crate::cli::prepare::{Installer, block_on, progress};
 use crate::config::Config;
 use crate::http::{Gate, Server, stop_on_signals};
@@ -20,14 +22,15 @@ pub(crate) fn serve(config: &Config, installer: &Installer) -> Result<Exit, Fail
 async fn listen(config: &Config, installer: &Installer) -> Result<Exit, Failed> {
     let stop = stop_on_signals().map_err(|fault| Failed::at("listen for signals", &fault))?;
     let server = Server::bind(config.http.clone()).await?;
-    info!("listening on http://{}", server.address());
+    let address = server.address();
+    info!("listening on http://{address}");
     let gate = Arc::new(Gate::waiting_for("the engine"));
     let mut serving = tokio::spawn(server.serve(Arc::clone(&gate), stop));
     let runtime = tokio::select! {
         biased;
         // Told to stop before there was anything to serve.
         _ = &mut serving => return Ok(Exit::Done),
-        started = start(config, installer, &gate) => started?,
+        started = start(config, installer, &gate, address) => started?,
     };
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
     // Runs in progress have had their time; the calls they belonged to are gone.
@@ -40,6 +43,7 @@ async fn start(
     config: &Config,
     installer: &Installer,
     gate: &Gate<Arc<Service>>,
+    address: SocketAddr,
 ) -> Result<Runtime, Failed> {
     let began = Instant::now();
     installer.ensure_engine(config).await?;
@@ -49,6 +53,8 @@ async fn start(
     gate.wait_for("the self-test");
     let stopped = runtime.service.self_test().await.map_err(|error| Failed::ours(&error))?;
     gate.open(Arc::clone(&runtime.service));
+    // For programs that start a server and wait for it, above all with a port that it chose.
+    print_line(&format!("listening on http://{address}"));
     let milliseconds = began.elapsed().as_millis();
     info!("ready after {milliseconds} ms; the sandbox stopped all {stopped} attempts to escape");
     Ok(runtime)

@@ -5,11 +5,11 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::task::{Context, Poll, Waker};
+use std::os::unix::net;
 
 use rustix::net::RecvFlags;
 use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use tokio::net::UnixStream;
 
 use crate::job::frame::FrameError;
 use crate::job::message::{FromWorker, Payload};
@@ -33,17 +33,17 @@ pub enum ChannelError {
 /// The gateway's end of the socket.
 #[derive(Debug)]
 pub(super) struct Channel {
-    socket: AsyncFd<OwnedFd>,
+    socket: UnixStream,
     incoming: Incoming,
     mid_frame: bool,
 }
 
 impl Channel {
     /// Speaks over `socket`, within the runtime of the caller.
-    #[expect(deprecated, reason = "the safe constructor; an `OwnedFd` keeps its descriptor open")]
     pub(super) fn new(socket: OwnedFd) -> io::Result<Self> {
-        rustix::io::ioctl_fionbio(&socket, true)?;
-        let socket = AsyncFd::new(socket)?;
+        let socket = net::UnixStream::from(socket);
+        socket.set_nonblocking(true)?;
+        let socket = UnixStream::from_std(socket)?;
         Ok(Self { socket, incoming: Incoming::default(), mid_frame: false })
     }
 
@@ -55,12 +55,8 @@ impl Channel {
     ) -> Result<(), ChannelError> {
         self.mid_frame = true;
         while !bytes.is_empty() {
-            let step = |socket: &OwnedFd| socket::send(socket.as_fd(), bytes, descriptor);
-            let sent = self.socket.async_io(Interest::WRITABLE, step).await;
-            let sent = sent.map_err(|error| match error.kind() {
-                io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => ChannelError::Gone,
-                _ => error.into(),
-            })?;
+            let step = || socket::send(self.socket.as_fd(), bytes, descriptor);
+            let sent = self.socket.async_io(Interest::WRITABLE, step).await.map_err(ended)?;
             descriptor = None;
             bytes = bytes.get(sent..).unwrap_or_default();
         }
@@ -74,21 +70,27 @@ impl Channel {
             if let Some(found) = self.incoming.take()? {
                 return Ok(found);
             }
-            let mut ready = self.socket.readable().await?;
-            let incoming = &mut self.incoming;
-            let step = |socket: &AsyncFd<OwnedFd>| {
-                incoming.receive(socket.get_ref().as_fd(), RecvFlags::empty())
-            };
-            match ready.try_io(step) {
-                Ok(Ok(arrival)) if arrival.bytes == 0 => return Err(ChannelError::Gone),
-                // The socket is empty: to wait for more without asking saves a system call.
-                Ok(Ok(arrival)) if arrival.drained => ready.clear_ready(),
-                Ok(Ok(_)) | Err(_) => {}
-                Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionReset => {
-                    return Err(ChannelError::Gone);
-                }
-                Ok(Err(error)) => return Err(error.into()),
+            self.socket.readable().await?;
+            if self.receive_some().map_err(ended)? == Some(0) {
+                return Err(ChannelError::Gone);
             }
+        }
+    }
+
+    /// Receives what is there, without waiting: how many bytes, or `None` if nothing is.
+    fn receive_some(&mut self) -> io::Result<Option<usize>> {
+        let mut bytes = None;
+        let step = || {
+            let arrival = self.incoming.receive(self.socket.as_fd(), RecvFlags::empty())?;
+            bytes = Some(arrival.bytes);
+            // The socket is empty now. To let the runtime know saves the system call that would
+            // find out later.
+            let is_empty = arrival.drained && arrival.bytes > 0;
+            if is_empty { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+        };
+        match self.socket.try_io(Interest::READABLE, step) {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+            Ok(()) | Err(_) => Ok(bytes),
         }
     }
 
@@ -98,22 +100,15 @@ impl Channel {
     }
 
     /// True if the worker has said nothing since its last message was taken, and still listens.
-    /// An idle worker that speaks or ends is of no use. Costs no system call in this case.
+    /// An idle worker that speaks or ends is of no use. Costs no system call as a rule.
     pub(super) fn is_quiet(&mut self) -> bool {
-        if !self.incoming.is_empty() {
-            return false;
-        }
-        let mut context = Context::from_waker(Waker::noop());
-        match self.socket.poll_read_ready(&mut context) {
-            Poll::Pending => true,
-            Poll::Ready(Err(_)) => false,
-            Poll::Ready(Ok(mut ready)) => {
-                let incoming = &mut self.incoming;
-                let step = |socket: &AsyncFd<OwnedFd>| {
-                    incoming.receive(socket.get_ref().as_fd(), RecvFlags::empty())
-                };
-                ready.try_io(step).is_err()
-            }
-        }
+        self.incoming.is_empty() && matches!(self.receive_some(), Ok(None))
+    }
+}
+
+fn ended(error: io::Error) -> ChannelError {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => ChannelError::Gone,
+        _ => error.into(),
     }
 }

@@ -4,12 +4,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::signal::unix::Signal;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
 use crate::dispatch::attachments::AttachmentLimits;
 use crate::dispatch::channel::{Channel, ChannelError};
-use crate::dispatch::process::{Nursery, Process, Spawned, describe};
+use crate::dispatch::process::{Nursery, Process, Spawned};
 use crate::dispatch::roster::{Phase, Roster};
 use crate::dispatch::stderr::StderrLog;
 use crate::dispatch::worker::{Worker, WorkerId};
@@ -76,10 +77,12 @@ struct Watched {
 
 impl Keeper {
     /// Keeps the place filled until the roster closes and the last process is gone.
-    pub(super) async fn keep(self) {
+    ///
+    /// `deaths` tells when any child of this process has ended.
+    pub(super) async fn keep(self, mut deaths: Signal) {
         let mut failures: u32 = 0;
         while self.roster.phase() < Phase::Closed {
-            match self.keep_one().await {
+            match self.keep_one(&mut deaths).await {
                 Ok(()) => failures = 0,
                 Err(failure) => {
                     failures = failures.saturating_add(1);
@@ -106,7 +109,7 @@ impl Keeper {
     }
 
     /// One worker from its start to its end.
-    async fn keep_one(&self) -> Result<(), StartFailure> {
+    async fn keep_one(&self, deaths: &mut Signal) -> Result<(), StartFailure> {
         let id = self.roster.number();
         let spawned = self.nursery.spawn().await.map_err(StartFailure::Spawn)?;
         let Spawned { socket, stderr, process, mut child } = spawned;
@@ -128,7 +131,7 @@ impl Keeper {
                 let process = worker.process.id;
                 info!(worker.id = %id, process, "worker {id} is ready");
                 self.roster.join(worker);
-                let status = self.see_out(watched).await;
+                let status = self.see_out(watched, deaths).await;
                 let runs = self.roster.leave(id);
                 info!(worker.id = %id, runs, "worker {id} has ended: {status}");
                 let is_closing = self.roster.phase() == Phase::Closed;
@@ -139,7 +142,7 @@ impl Keeper {
             }
             Err(failure) => {
                 watched.process.kill();
-                let status = self.see_out(watched).await;
+                let status = self.see_out(watched, deaths).await;
                 Err(match failure {
                     StartFailure::Channel(ChannelError::Gone) => StartFailure::Ended { status },
                     other => other,
@@ -176,20 +179,21 @@ impl Keeper {
     }
 
     /// Waits for the end of a process and leaves nothing of it behind.
-    async fn see_out(&self, mut watched: Watched) -> String {
-        if let Ok(end) = watched.process.watch() {
+    async fn see_out(&self, mut watched: Watched, deaths: &mut Signal) -> String {
+        let status = loop {
+            match watched.child.try_wait() {
+                Ok(None) => {}
+                Ok(Some(status)) => break status.to_string(),
+                Err(error) => break format!("an unknown state: {error}"),
+            }
             tokio::select! {
-                // Nothing is read from the handle: to be readable is all that it does.
-                _ = end.readable() => {}
+                _ = deaths.recv() => {}
                 () = watched.stderr.copy() => {}
             }
-        } else {
-            // Cannot be watched, so it cannot stay.
-            watched.process.kill();
-        }
+        };
         watched.stderr.finish();
         self.roster.count(|counters| counters.ended = counters.ended.saturating_add(1));
-        describe(watched.child.wait())
+        status
     }
 }
 

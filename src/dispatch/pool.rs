@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tracing::warn;
@@ -84,7 +85,7 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// The operating system refuses a thread.
+    /// The operating system refuses a thread or the signal that tells of a child's end.
     pub fn start(config: PoolConfig) -> Result<Self, DispatchError> {
         let (runs, runtime) = (config.workers.max(1), Handle::current());
         let roster = Arc::new(Roster::new(runs, config.queue, config.queue_wait, runtime));
@@ -98,7 +99,8 @@ impl Pool {
         let size = runs.saturating_add(config.spares);
         let mut keepers = JoinSet::new();
         for _ in 0..size {
-            keepers.spawn(keeper.clone().keep());
+            let deaths = signal(SignalKind::child()).map_err(DispatchError::Open)?;
+            keepers.spawn(keeper.clone().keep(deaths));
         }
         Ok(Self { roster, keepers: Mutex::new(keepers), size, grace: config.grace })
     }

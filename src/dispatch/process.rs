@@ -9,14 +9,12 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc;
 use std::{io, thread};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 
 /// How to start a worker. It gets an empty environment, `/` as its folder, the socket as standard
@@ -92,20 +90,6 @@ impl Process {
         // The only other error would be a lack of rights over our own child.
         pidfd_send_signal(&self.handle, Signal::KILL).ok();
     }
-
-    /// Something that becomes readable when the process ends.
-    #[expect(deprecated, reason = "the safe constructor; an `OwnedFd` keeps its descriptor open")]
-    pub(super) fn watch(&self) -> io::Result<AsyncFd<OwnedFd>> {
-        AsyncFd::with_interest(self.handle.try_clone()?, Interest::READABLE)
-    }
-}
-
-/// What is left of a process that has ended, in words for the log.
-pub(super) fn describe(status: io::Result<ExitStatus>) -> String {
-    match status {
-        Ok(status) => status.to_string(),
-        Err(error) => format!("an unknown state: {error}"),
-    }
 }
 
 /// The thread that starts processes. The asynchronous runtime's own threads may come and go, and
@@ -137,8 +121,8 @@ impl Nursery {
     pub(super) async fn spawn(&self) -> io::Result<Spawned> {
         let (reply, spawned) = oneshot::channel();
         let gone = || io::Error::other("the thread that starts workers is gone");
-        self.requests.send(reply).map_err(|_| gone())?;
-        spawned.await.map_err(|_| gone())?
+        self.requests.send(reply).ok().ok_or_else(gone)?;
+        spawned.await.ok().ok_or_else(gone)?
     }
 }
 

@@ -124,7 +124,7 @@ impl Roster {
             Ok(Err(_)) => Err(DispatchError::ShuttingDown),
             Err(_elapsed) => {
                 self.change(|state| {
-                    state.counters.overloaded = state.counters.overloaded.saturating_add(1)
+                    state.counters.overloaded = state.counters.overloaded.saturating_add(1);
                 });
                 Err(DispatchError::Overloaded)
             }
@@ -141,10 +141,11 @@ impl Roster {
             if state.phase != Phase::Open {
                 return Err(DispatchError::ShuttingDown);
             }
-            if state.queue.is_empty() && state.running < self.runs {
-                if let Some(worker) = state.choose(wanted) {
-                    return Ok(Entered::Served(worker));
-                }
+            if state.queue.is_empty()
+                && state.running < self.runs
+                && let Some(worker) = state.choose(wanted)
+            {
+                return Ok(Entered::Served(worker));
             }
             let ticket = state.next_ticket;
             state.next_ticket = ticket.saturating_add(1);

@@ -72,6 +72,18 @@ pub enum Program {
     },
 }
 
+/// Prints what kind of program it is: the source may hold anything and never reaches a log.
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code { file_name, .. } => {
+                f.debug_struct("Code").field("file_name", file_name).finish_non_exhaustive()
+            }
+            Self::Skill { name } => f.debug_struct("Skill").field("name", name).finish(),
+        }
+    }
+}
+
 /// A skill to be seen by a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkillMount {

@@ -296,7 +296,7 @@ mod tests {
     proptest! {
         #[test]
         fn hostile_frames_never_panic(frame in prop::collection::vec(any::<u8>(), 0..64)) {
-            drop(Request::parse(&frame));
+            std::hint::black_box(Request::parse(&frame));
             drop(door(1, 10).raised(&frame));
         }
     }

@@ -25,7 +25,7 @@ mod warm;
 mod watchdog;
 
 use std::io;
-use std::os::fd::{AsRawFd as _, RawFd};
+use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use crate::clock::Clock;
@@ -38,8 +38,8 @@ use crate::sandbox::ambient::AmbientMode;
 use crate::sandbox::attachments::Attachments;
 use crate::sandbox::image::LoadedImage;
 use crate::sandbox::memory::{DirtyPages, MemoryError, Verify};
-use crate::sandbox::vfs::{Errno, MountError};
 use crate::sandbox::vfs::immutable::TreeError;
+use crate::sandbox::vfs::{Errno, MountError};
 use crate::sandbox::watchdog::Watchdog;
 use crate::units::ByteCount;
 
@@ -77,6 +77,9 @@ pub enum SandboxError {
     /// A run mounts something that was not attached, or names an image that is not there.
     #[error("a run needs something that this sandbox does not have")]
     NotAttached,
+    /// A job cannot be written down.
+    #[error("a job cannot be written down")]
+    Job(#[source] serde_json::Error),
     /// The interpreter could not be warmed up.
     #[error("the interpreter could not be warmed up: {reason}")]
     WarmUp {
@@ -182,7 +185,7 @@ impl Sandbox {
     pub fn kept_descriptors(&self) -> Vec<RawFd> {
         let mut kept = self.library.descriptors();
         kept.extend(self.images.iter().map(LoadedImage::descriptor));
-        kept.extend(self.dirty.file().map(|file| file.as_raw_fd()));
+        kept.extend(self.dirty.file().map(std::os::fd::AsRawFd::as_raw_fd));
         kept
     }
 

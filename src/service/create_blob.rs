@@ -24,7 +24,7 @@ impl Service {
         let content = params.into_bytes(usual)?;
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
         let stored = spawn_blocking(move || blobs.put(&tenant, &kind, &content)).await;
-        let blob = stored.map_err(|_| ServiceError::Interrupted)??;
+        let blob = stored.map_err(ServiceError::Interrupted)??;
         Ok(CreateBlobResult { blob_id: blob.id, size_bytes: blob.size.as_u64() })
     }
 }

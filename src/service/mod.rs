@@ -26,6 +26,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::JoinError;
+
 use crate::blobs::kind::InvalidKind;
 use crate::blobs::{BlobError, BlobStore};
 use crate::dispatch::{DispatchError, Pool, PoolReport};
@@ -192,7 +194,7 @@ pub enum ServiceError {
     Unserialisable(#[source] serde_json::Error),
     /// A thread of ours did not come back.
     #[error("the call was interrupted")]
-    Interrupted,
+    Interrupted(#[source] JoinError),
 }
 
 impl ServiceError {
@@ -208,7 +210,7 @@ impl ServiceError {
             Self::Registry(error) => error.kind(),
             Self::Blob(error) => error.kind(),
             Self::Dispatch(error) => error.kind(),
-            Self::Unserialisable(_) | Self::Interrupted => ErrorKind::Internal,
+            Self::Unserialisable(_) | Self::Interrupted(_) => ErrorKind::Internal,
         }
     }
 

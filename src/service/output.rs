@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::job::outcome::RunFailure;
+use crate::protocol::strict::MAX_DEPTH;
 
 /// Longest summary, in bytes.
 const MAX_SUMMARY: usize = 500;
@@ -22,13 +23,22 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// Anything but JSON of moderate depth is a failure of the run: an honest runner sends none.
+    /// Text that is no JSON fails the run: an honest runner sends none. So does a value that is
+    /// nested deeper than what the server itself takes, since clients would choke on it.
     pub(super) fn parse(text: &[u8]) -> Result<Self, RunFailure> {
         let unreadable = |_| RunFailure::SandboxCrash {
-            reason: "the program ended with a result that is no JSON, or too deeply nested".into(),
+            reason: "the program ended with a result that is no JSON".into(),
         };
         let value: Box<RawValue> = serde_json::from_slice(text).map_err(unreadable)?;
         let text = value.get();
+        if depth(text) > MAX_DEPTH {
+            let reason = format!("the returned value is nested more than {MAX_DEPTH} levels deep");
+            return Err(RunFailure::Exception {
+                class: "ValueError".to_owned(),
+                message: reason,
+                traceback: None,
+            });
+        }
         if text == "null" {
             return Ok(Self { value: None, summary: None });
         }
@@ -39,6 +49,26 @@ impl Output {
         let summary = serde_json::from_str::<OwnSummary>(text).ok().and_then(|own| own.summary);
         Ok(Self { value: Some(value), summary: summary.as_deref().map(one_line) })
     }
+}
+
+/// How deeply lists and objects are nested in a JSON text. [`RawValue`] checks syntax only.
+fn depth(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let (mut in_string, mut is_escaped) = (false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = in_string,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => {
+                depth = depth.saturating_add(1);
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 /// The one member of a returned object that means something here.
@@ -116,12 +146,20 @@ mod tests {
 
     #[test]
     fn hostile_texts_fail_the_run() {
-        let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
-        for text in ["", "{", "nul", "1 2", "\u{feff}1", "{'a': 1}", "NaN", &deep] {
+        for text in ["", "{", "nul", "1 2", "\u{feff}1", "{'a': 1}", "NaN"] {
             let failure = Output::parse(text.as_bytes()).unwrap_err();
             assert_eq!(failure.error_type(), "SandboxCrash", "{text:.20}");
         }
         assert!(Output::parse(b"\"\xff\"").is_err());
+    }
+
+    #[test]
+    fn a_value_that_is_too_deep_fails_the_run() {
+        let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(Output::parse(nested(MAX_DEPTH).as_bytes()).is_ok());
+        let failure = Output::parse(nested(MAX_DEPTH + 1).as_bytes()).unwrap_err();
+        assert_eq!(failure.error_type(), "ValueError");
+        assert_eq!(depth(r#"{"[[[\"[{": [1, "]"], "\\": {}}"#), 2);
     }
 
     #[test]

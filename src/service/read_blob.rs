@@ -21,8 +21,9 @@ impl Service {
         caller: &Caller,
         params: ReadBlobParams,
     ) -> Result<ReadBlobResult, ServiceError> {
-        let id = BlobId::parse(&params.blob_id)
-            .map_err(|_| ServiceError::NoSuchBlob { id: params.blob_id.clone() })?;
+        let Ok(id) = BlobId::parse(&params.blob_id) else {
+            return Err(ServiceError::NoSuchBlob { id: params.blob_id });
+        };
         let part = match params.mode {
             SampleMode::SampleHead | SampleMode::Full => BlobPart::Head,
             SampleMode::SampleTail => BlobPart::Tail,
@@ -30,7 +31,7 @@ impl Service {
         let limit = params.limit();
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
         let read = spawn_blocking(move || blobs.read(&tenant, &id, part, limit)).await;
-        let window = read.map_err(|_| ServiceError::Interrupted)??;
+        let window = read.map_err(ServiceError::Interrupted)??;
         let Preview { content, encoding, is_truncated } = Preview::of(&window);
         Ok(ReadBlobResult {
             content,

@@ -120,7 +120,7 @@ impl Service {
         let opened = spawn_blocking(move || {
             ids.into_iter().map(|id| open_blob(&blobs, &tenant, id)).collect()
         });
-        opened.await.map_err(|_| ServiceError::Interrupted)?
+        opened.await.map_err(ServiceError::Interrupted)?
     }
 
     /// The result of a finished run.
@@ -183,7 +183,7 @@ impl Service {
         let kind = BlobKind::parse("application/json")?;
         let stored =
             spawn_blocking(move || blobs.put(&tenant, &kind, value.get().as_bytes())).await;
-        let blob = stored.map_err(|_| ServiceError::Interrupted)??;
+        let blob = stored.map_err(ServiceError::Interrupted)??;
         if !output_blobs.contains(&blob.id) {
             output_blobs.push(blob.id.clone());
         }

@@ -39,7 +39,7 @@ impl Service {
     /// The skills as they are on the disk now.
     pub(super) async fn skills(&self) -> Result<Arc<Index>, ServiceError> {
         let registry = Arc::clone(&self.registry);
-        spawn_blocking(move || registry.refresh()).await.map_err(|_| ServiceError::Interrupted)
+        spawn_blocking(move || registry.refresh()).await.map_err(ServiceError::Interrupted)
     }
 
     /// A skill by the name and version of a call.
@@ -85,7 +85,9 @@ impl Service {
 pub(super) fn blob_ids(texts: &[String]) -> Result<Vec<BlobId>, ServiceError> {
     let mut ids: Vec<BlobId> = Vec::with_capacity(texts.len());
     for text in texts {
-        let id = BlobId::parse(text).map_err(|_| ServiceError::NoSuchBlob { id: text.clone() })?;
+        let Ok(id) = BlobId::parse(text) else {
+            return Err(ServiceError::NoSuchBlob { id: text.clone() });
+        };
         if ids.contains(&id) {
             return Err(duplicate("input_blobs", text));
         }

@@ -171,9 +171,10 @@ pub enum LockdownError {
     },
 }
 
-/// First step: everything that threads inherit, and that needs no thread to exist. Call it from
-/// the only thread, when every file is open. Descriptors that are not in `keep` are closed, except
-/// for standard output and standard error.
+/// First step: everything that threads inherit, and that needs no thread to exist.
+///
+/// Call it from the only thread, when every file is open. Descriptors that are not in `keep` are
+/// closed, except for standard output and standard error.
 ///
 /// # Errors
 ///

@@ -45,6 +45,19 @@ fn immutable_snapshot_does_not_see_the_disk_change() {
 }
 
 #[test]
+fn a_change_behind_a_forged_time_is_noticed() {
+    let disk = Disk::new();
+    disk.skill("a", "1.0.0").write("a/x.txt", "before");
+    let registry = disk.open();
+    registry.refresh();
+    let path = disk.path("a/x.txt");
+    let modified = fs::metadata(&path).unwrap().modified().unwrap();
+    disk.write("a/x.txt", "after!");
+    fs::File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+    assert_eq!(only(&registry.refresh(), "a").read_file("x.txt").unwrap(), b"after!");
+}
+
+#[test]
 fn what_did_not_change_is_not_read_again() {
     let disk = Disk::new();
     disk.skill("a", "1.0.0");

@@ -185,16 +185,20 @@ mod tests {
     const KEEP: usize = 16 << 20;
 
     fn image(pages: usize) -> Arc<MemoryImage> {
-        let bytes: Vec<u8> = (0..pages * WASM_PAGE)
-            .map(|at| if (at / PAGE) % 3 == 0 { 0 } else { u8::try_from(at % 251).unwrap() })
-            .collect();
+        let bytes: Vec<u8> =
+            (0..pages * WASM_PAGE)
+                .map(|at| {
+                    if (at / PAGE).is_multiple_of(3) { 0 } else { u8::try_from(at % 251).unwrap() }
+                })
+                .collect();
         Arc::new(MemoryImage::open(MemoryImage::seal(bytes.as_slice()).unwrap()).unwrap())
     }
 
     fn write(slot: &Slot, offset: usize, byte: u8, length: usize) {
         let length = length.min(slot.accessible() - offset);
-        // SAFETY: inside the accessible part, as computed on the line above.
-        unsafe { std::ptr::write_bytes(slot.base().add(offset), byte, length) };
+        let start = slot.base().wrapping_add(offset);
+        // SAFETY: inside the accessible part, as computed above.
+        unsafe { std::ptr::write_bytes(start, byte, length) };
     }
 
     #[derive(Debug, Clone)]
