@@ -110,6 +110,13 @@ impl Registry {
         Arc::clone(&self.current.read())
     }
 
+    /// True if [`refresh`](Self::refresh) would read the disk now. So a call in between need not
+    /// move to a thread that may wait.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.disk.try_lock().is_some_and(|disk| disk.last_look.elapsed() >= self.interval)
+    }
+
     /// All skills as they are now, give or take the refresh interval.
     ///
     /// Reads the disk, so it does not belong on a thread that others wait for. If somebody else

@@ -119,7 +119,8 @@ fn the_disk_is_not_read_before_the_interval_is_over() {
     };
     let registry = Registry::open(config, &[]).unwrap();
     disk.skill("a", "1.0.0");
-    assert!(registry.refresh().is_empty());
+    assert!(!registry.is_due() && registry.refresh().is_empty());
+    assert!(disk.open().is_due());
 }
 
 #[test]
