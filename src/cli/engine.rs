@@ -8,13 +8,15 @@ use crate::cli::output::{note, print_json, print_line, print_table};
 use crate::cli::prepare::progress;
 use crate::config::Config;
 use crate::engine::cache::Finding;
+use crate::engine::compile::Variant;
 use crate::engine::report::{CleanUp, EngineReport};
 use crate::units::ByteCount;
 
 pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, Failed> {
     match command {
-        EngineCommand::Install { .. } => {
-            assembly::install_engine(config, progress().as_ref())?;
+        EngineCommand::Install { metered, .. } => {
+            let wanted: &[Variant] = if *metered { &Variant::ALL } else { &[Variant::Timed] };
+            assembly::install_engine(config, wanted, progress().as_ref())?;
             note("the engine is ready");
             Ok(Exit::Done)
         }

@@ -78,7 +78,7 @@ fn flags_of(command: &Command) -> Vec<(String, String)> {
         Command::Serve(ServeArgs { listen, workers }) => {
             [("listen", listen.clone()), ("workers.count", workers.clone())]
         }
-        Command::Engine(EngineCommand::Install { from: Some(path) }) => {
+        Command::Engine(EngineCommand::Install { from: Some(path), .. }) => {
             [("engine.source", Some(path.to_string_lossy().into_owned())), ("", None)]
         }
         _ => return Vec::new(),

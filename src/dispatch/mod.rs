@@ -25,6 +25,8 @@ mod received;
 mod report;
 mod roster;
 mod stderr;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 use std::future::Future;

@@ -198,6 +198,7 @@ impl Pool {
         }
         self.roster.count(|counters| {
             let counter = match broken {
+                _ if is_closing => return,
                 Broken::Late => &mut counters.overdue,
                 Broken::Hostile(_) | Broken::Lost(ChannelError::Frame(_)) => {
                     &mut counters.violations

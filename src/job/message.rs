@@ -152,6 +152,19 @@ mod tests {
     use crate::job::limits::RunLimits;
 
     #[test]
+    fn payloads_know_their_size() {
+        let file = tempfile::tempfile().unwrap().into();
+        let cases = [
+            (Payload::None, 0),
+            (Payload::Inline(vec![0; 7]), 7),
+            (Payload::Shared(file, ByteCount::mebibytes(3)), 3 << 20),
+        ];
+        for (payload, size) in cases {
+            assert_eq!(payload.size(), ByteCount::bytes(size));
+        }
+    }
+
+    #[test]
     fn an_order_is_read_as_a_run() {
         let spec = RunSpec {
             run_id: RunId::generate(),

@@ -17,6 +17,7 @@ use crate::sandbox::ending::{crash, failure_of};
 use crate::sandbox::guest::{self, Guest};
 use crate::sandbox::image::LoadedImage;
 use crate::sandbox::job_text::job_text;
+use crate::sandbox::memory::trim_heap;
 use crate::sandbox::preview1::Wasi;
 use crate::sandbox::vfs::{FileSystem, Mount, timestamp};
 use crate::sandbox::{Sandbox, SandboxError};
@@ -32,8 +33,22 @@ pub struct Finished {
     pub outcome: RunOutcome,
     /// JSON text of the returned value, as the guest sent it, if the run completed.
     pub output: Vec<u8>,
-    /// Kept so that the reset happens after the answer.
-    _store: Store<Guest>,
+    /// Kept so that the reset happens after the answer; gone only while dropping.
+    store: Option<Store<Guest>>,
+}
+
+/// A workspace above this leaves behind enough free heap to be worth giving back.
+const LARGE_WORKSPACE: u64 = 16 << 20;
+
+impl Drop for Finished {
+    fn drop(&mut self) {
+        let peak = self.store.as_ref().map_or(0, |store| store.data().wasi.files.workspace_peak());
+        drop(self.store.take());
+        if peak > LARGE_WORKSPACE || self.output.len() > 16 << 20 {
+            self.output = Vec::new();
+            trim_heap();
+        }
+    }
 }
 
 impl fmt::Debug for Finished {
@@ -144,7 +159,7 @@ fn finish(
             .into_logs(),
         usage,
     };
-    Finished { outcome, output, _store: store }
+    Finished { outcome, output, store: Some(store) }
 }
 
 /// The runner came to an end without a word: the program took it apart, or memory ran out where

@@ -38,7 +38,7 @@ use crate::protocol::{MethodCall, MethodResult};
 use crate::registry::{Registry, RegistryError};
 
 pub use crate::service::caller::Caller;
-pub use crate::service::limits::{LEAST_FUEL, LimitPolicy};
+pub use crate::service::limits::{LEAST_FUEL, LimitPolicy, Metering};
 pub use crate::service::local_run::{LocalProgram, LocalResult, LocalRun};
 pub use crate::service::self_test::SelfTestError;
 

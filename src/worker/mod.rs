@@ -21,8 +21,11 @@ pub mod host;
 pub mod lockdown;
 pub mod python;
 pub mod runner;
+#[cfg(test)]
+pub(crate) mod scripted;
 mod syscalls;
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::hint::black_box;
 use std::io::Write as _;
@@ -225,11 +228,195 @@ fn forget_secrets(spec: RunSpec) {
 /// Writes where a panic happened, and its text only if it is fixed: a formatted text may quote a
 /// guest's data, which must not reach a log.
 fn report_panic(panic: &PanicHookInfo<'_>) {
-    let text = panic.payload().downcast_ref::<&'static str>().copied().unwrap_or("(text withheld)");
+    let text = fixed_text(panic.payload());
     let line = match panic.location() {
         Some(place) => format!("panic at {place}: {text}\n"),
         None => format!("panic: {text}\n"),
     };
     // Nobody is left to tell if stderr is closed.
     io::stderr().write_all(line.as_bytes()).ok();
+}
+
+fn fixed_text(payload: &(dyn Any + Send)) -> &'static str {
+    payload.downcast_ref::<&'static str>().copied().unwrap_or("(text withheld)")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd as _;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socketpair};
+
+    use super::*;
+    use crate::ids::{BlobId, Digest};
+    use crate::job::frame;
+    use crate::job::message::{INLINE_MAX, Order, Refusal};
+    use crate::job::outcome::{RunFailure, RunOutcome};
+    use crate::job::socket::{self, Incoming};
+    use crate::units::ByteCount;
+    use crate::worker::scripted::{ScriptedRunner, script};
+
+    /// A worker on a thread of its own, and the gateway's end of its socket.
+    struct Gateway {
+        socket: OwnedFd,
+        incoming: Incoming,
+        end: mpsc::Receiver<Result<(), WorkerError>>,
+    }
+
+    impl Gateway {
+        fn open() -> Self {
+            let flags = SocketFlags::CLOEXEC;
+            let (near, far) =
+                socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+            let (report, end) = mpsc::channel();
+            thread::spawn(move || {
+                report.send(attend(Channel::new(far), &mut ScriptedRunner::default())).unwrap();
+            });
+            Self { socket: near, incoming: Incoming::default(), end }
+        }
+
+        fn tell(&self, message: &ToWorker) {
+            self.send(&frame::encode(message, &[], false).unwrap());
+        }
+
+        fn run(&self, source: &str) {
+            self.send(&frame::encode(&Order::Run(&script(source)), &[], false).unwrap());
+        }
+
+        fn send(&self, bytes: &[u8]) {
+            assert_eq!(socket::send(self.socket.as_fd(), bytes, None).unwrap(), bytes.len());
+        }
+
+        fn hear(&mut self) -> (FromWorker, Payload) {
+            loop {
+                if let Some(found) = self.incoming.take().unwrap() {
+                    return found;
+                }
+                let flags = RecvFlags::empty();
+                assert!(self.incoming.receive(self.socket.as_fd(), flags).unwrap().bytes > 0);
+            }
+        }
+
+        fn outcome(&mut self) -> (RunOutcome, Payload) {
+            match self.hear() {
+                (FromWorker::Done(outcome), output) => (*outcome, output),
+                (other, _) => panic!("said something else: {other:?}"),
+            }
+        }
+
+        /// Closes the gateway's end and returns how the worker ended.
+        fn close(self) -> Result<(), WorkerError> {
+            drop(self.socket);
+            self.end.recv_timeout(Duration::from_secs(10)).expect("the worker did not end")
+        }
+    }
+
+    #[test]
+    fn runs_follow_each_other_and_their_outputs_arrive() {
+        let mut gateway = Gateway::open();
+        gateway.run("log hello\nreturn {}");
+        let (outcome, output) = gateway.outcome();
+        assert_eq!((outcome.end, outcome.logs.chunks.len()), (Ok(()), 1));
+        assert!(matches!(output, Payload::Inline(bytes) if bytes == b"{}"));
+
+        let large = INLINE_MAX + 1;
+        gateway.run(&format!("return-of {large}"));
+        let (_, output) = gateway.outcome();
+        assert!(matches!(output, Payload::Shared(_, size) if size == ByteCount::from(large)));
+        assert!(gateway.close().is_ok());
+    }
+
+    #[test]
+    fn a_blob_is_stored_or_refused_by_the_gateway() {
+        let mut gateway = Gateway::open();
+        gateway.run("blob text/plain one\nblob text/plain two\nreturn {}");
+        let (asked, content) = gateway.hear();
+        assert!(matches!(asked, FromWorker::WriteBlob { kind } if kind == "text/plain"));
+        assert!(matches!(content, Payload::Inline(bytes) if bytes == b"one"));
+        gateway.tell(&ToWorker::BlobStored { id: BlobId::of_digest(&Digest::of(b"one")) });
+        gateway.hear();
+        let refusal = Refusal { error_type: "QuotaExceeded".into(), message: "no room".into() };
+        gateway.tell(&ToWorker::Refused(refusal));
+        let failure = gateway.outcome().0.end.unwrap_err();
+        assert_eq!(
+            (failure.error_type(), failure.to_string().as_str()),
+            ("QuotaExceeded", "no room")
+        );
+        assert!(gateway.close().is_ok());
+    }
+
+    #[test]
+    fn a_cancelled_run_ends_and_the_worker_goes_on() {
+        let mut gateway = Gateway::open();
+        gateway.run("wait");
+        gateway.tell(&ToWorker::Cancel);
+        assert_eq!(gateway.outcome().0.end, Err(RunFailure::Cancelled));
+
+        // As the answer to a question.
+        gateway.run("blob text/plain x\nblob text/plain y");
+        gateway.hear();
+        gateway.tell(&ToWorker::Cancel);
+        assert_eq!(gateway.outcome().0.end.unwrap_err().error_type(), "Cancelled");
+
+        // Too late: it concerns no later run.
+        gateway.tell(&ToWorker::Cancel);
+        gateway.run("return {}");
+        assert_eq!(gateway.outcome().0.end, Ok(()));
+        assert!(gateway.close().is_ok());
+    }
+
+    #[test]
+    fn a_worker_ends_with_gateway_whether_idle_or_busy() {
+        assert!(Gateway::open().close().is_ok());
+
+        let gateway = Gateway::open();
+        gateway.run("wait");
+        assert!(matches!(gateway.close(), Err(WorkerError::Channel(ChannelError::Gone))));
+
+        let mut gateway = Gateway::open();
+        gateway.run("blob text/plain x");
+        gateway.hear();
+        assert!(matches!(gateway.close(), Err(WorkerError::Channel(ChannelError::Gone))));
+
+        let gateway = Gateway::open();
+        gateway.send(&frame::encode(&ToWorker::Cancel, &[], false).unwrap()[..5]);
+        assert!(matches!(gateway.close(), Err(WorkerError::Channel(ChannelError::Gone))));
+    }
+
+    #[test]
+    fn fail_stop_after_anything_unforeseen() {
+        let outside = PackedFile { path: "a".into(), offset: u64::MAX, size: 2 };
+        let digest = Digest::of(b"skill");
+        let messages = [
+            ToWorker::BlobStored { id: BlobId::of_digest(&digest) },
+            ToWorker::Refused(Refusal { error_type: "X".into(), message: "x".into() }),
+            ToWorker::AttachSkill { digest, files: vec![outside] },
+            ToWorker::Run(script("break")),
+        ];
+        for message in messages {
+            let gateway = Gateway::open();
+            let mut bytes = frame::encode(&message, &[], false).unwrap();
+            let spec = script("return {}");
+            frame::encode_into(&mut bytes, &Order::Run(&spec), &[], false).unwrap();
+            gateway.send(&bytes);
+            let Gateway { socket, mut incoming, end } = gateway;
+            let ended = end.recv_timeout(Duration::from_secs(10)).expect("it went on");
+            assert!(ended.is_err(), "{message:?}");
+            let more = incoming.receive(socket.as_fd(), RecvFlags::empty());
+            assert!(!more.is_ok_and(|arrival| arrival.bytes > 0), "it ran after {message:?}");
+        }
+    }
+
+    #[test]
+    fn the_text_of_a_panic_reaches_the_log_only_if_it_is_fixed() {
+        let texts: [(Box<dyn Any + Send>, &str); 2] = [
+            (Box::new("fixed"), "fixed"),
+            (Box::new(String::from("byte 3 is within hunter2")), "(text withheld)"),
+        ];
+        for (payload, expected) in texts {
+            assert_eq!(fixed_text(&*payload), expected);
+        }
+    }
 }

@@ -55,6 +55,11 @@ pub enum MemoryError {
     },
 }
 
+/// Gives heap memory that is free back to the operating system: for after large runs.
+pub(super) fn trim_heap() {
+    mapping::trim_heap();
+}
+
 impl MemoryError {
     fn system(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> Self {
         move |errno| Self::System { what, cause: errno.into() }

@@ -1,0 +1,198 @@
+//! Workers that were taken over.
+
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::time::Duration;
+use std::{fs, io, thread};
+
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::net::{RecvFlags, Shutdown, shutdown};
+
+use crate::dispatch::tests::{command, error_type, has_ended, job, logs, plays, run, until, watch};
+use crate::dispatch::{Job, Pool, PoolConfig, WorkerId};
+use crate::job::message::{FromWorker, ToWorker, WorkerReport};
+use crate::job::outcome::{LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream};
+use crate::job::socket::{self, Incoming};
+use crate::job::{Program, frame};
+use crate::units::ByteCount;
+
+fn hostile() -> PoolConfig {
+    let test = "dispatch::tests::hostile::the_process_that_is_hostile";
+    PoolConfig { spares: 0, ..PoolConfig::new(command(test, "role-hostile"), 1) }
+}
+
+/// A worker that was taken over: the guest's source says what it does instead of running it.
+#[test]
+fn the_process_that_is_hostile() {
+    if !plays("role-hostile") {
+        return;
+    }
+    let socket = &io::stdin().as_fd().try_clone_to_owned().unwrap();
+    let mut incoming = Incoming::default();
+    say(socket, &FromWorker::Ready(WorkerReport::default()), b"");
+    loop {
+        while let Some((message, _)) = incoming.take::<ToWorker>().unwrap() {
+            if let ToWorker::Run(spec) = message {
+                let Program::Code { source, .. } = spec.program else { return };
+                misbehave(socket, &source);
+            }
+        }
+        let flags = RecvFlags::empty();
+        if incoming.receive(socket.as_fd(), flags).map_or(0, |arrival| arrival.bytes) == 0 {
+            return;
+        }
+    }
+}
+
+fn say(socket: &OwnedFd, message: &FromWorker, payload: &[u8]) {
+    shout(socket, &frame::encode(message, payload, false).unwrap(), None);
+}
+
+/// The gateway may have hung up.
+fn shout(socket: &OwnedFd, bytes: &[u8], descriptor: Option<BorrowedFd<'_>>) {
+    socket::send(socket.as_fd(), bytes, descriptor).ok();
+}
+
+fn blob() -> FromWorker {
+    FromWorker::WriteBlob { kind: "text/plain".into() }
+}
+
+fn share(socket: &OwnedFd, message: &FromWorker, file: impl Into<OwnedFd>, size: u64) {
+    let bytes = frame::encode_shared(message, ByteCount::bytes(size)).unwrap();
+    shout(socket, &bytes, Some(file.into().as_fd()));
+}
+
+fn done(end: Result<(), RunFailure>, log: &str) -> FromWorker {
+    let chunk = LogChunk { stream: Stream::Log, text: log.to_owned() };
+    let logs = Logs { chunks: vec![chunk], dropped: 0 };
+    FromWorker::Done(Box::new(RunOutcome { end, logs, usage: RunUsage::default() }))
+}
+
+fn header(message: u32, inline: u32, flags: u32) -> Vec<u8> {
+    [message, inline, flags].iter().flat_map(|field| field.to_le_bytes()).collect()
+}
+
+fn unsealed(size: u64) -> OwnedFd {
+    let flags = MemfdFlags::ALLOW_SEALING;
+    let file = memfd_create(c"x", flags).unwrap();
+    ftruncate(&file, size).unwrap();
+    file
+}
+
+fn misbehave(socket: &OwnedFd, how: &str) {
+    let mebibyte = vec![0; 1 << 20];
+    match how {
+        "long message" => shout(socket, &header(u32::MAX, 0, 0), None),
+        "long payload" => shout(socket, &header(2, 1 << 20, 0), None),
+        "unknown flags" => shout(socket, &header(2, 0, 7), None),
+        "no JSON" => shout(socket, &[header(4, 0, 0), b"oops".to_vec()].concat(), None),
+        "other JSON" => shout(socket, &[header(4, 0, 0), b"null".to_vec()].concat(), None),
+        "ready again" => say(socket, &FromWorker::Ready(WorkerReport::default()), b""),
+        "failed" => say(socket, &FromWorker::Failed { reason: "because".into() }, b""),
+        "pipe" => share(socket, &blob(), rustix::pipe::pipe().unwrap().0, 5),
+        "zeros" => share(socket, &blob(), fs::File::open("/dev/zero").unwrap(), 5),
+        "own file" => share(socket, &blob(), fs::File::open("/proc/self/exe").unwrap(), 5),
+        "unsealed" => share(socket, &blob(), unsealed(5), 5),
+        "shrunk" => share(socket, &blob(), socket::share(b"1234").unwrap(), 5),
+        "huge blob" => share(socket, &blob(), socket::share(&mebibyte).unwrap(), 1 << 20),
+        "huge output" => {
+            share(socket, &done(Ok(()), ""), socket::share(&mebibyte).unwrap(), 1 << 20);
+        }
+        "no descriptor" => {
+            shout(socket, &frame::encode_shared(&blob(), ByteCount::bytes(5)).unwrap(), None);
+        }
+        "stray descriptor" => {
+            let bytes = frame::encode(&blob(), b"", false).unwrap();
+            shout(socket, &bytes, Some(socket.as_fd()));
+        }
+        "many calls" => (0..100).for_each(|_| say(socket, &blob(), b"x")),
+        "many bytes" => (0..100).for_each(|_| say(socket, &blob(), &[0; 60_000])),
+        "output of a failure" => say(socket, &done(Err(RunFailure::StackOverflow), ""), b"{}"),
+        "long log" => say(socket, &done(Ok(()), &"x".repeat(100_000)), b""),
+        "half a message" => {
+            shout(socket, &frame::encode(&blob(), b"", false).unwrap()[..20], None);
+            shutdown(socket, Shutdown::Both).unwrap();
+        }
+        "slow" => {
+            shout(socket, &header(40 << 20, 0, 0), None);
+            while socket::send(socket.as_fd(), b" ", None).is_ok() {
+                thread::park_timeout(Duration::from_millis(1));
+            }
+        }
+        "silence" => {}
+        "two answers" => {
+            let mut bytes = frame::encode(&done(Ok(()), "true"), b"", false).unwrap();
+            frame::encode_into(&mut bytes, &done(Ok(()), "forged"), b"", false).unwrap();
+            shout(socket, &bytes, None);
+        }
+        _ => say(socket, &done(Ok(()), "honest"), b"{}"),
+    }
+}
+
+fn tight(source: &str) -> Job {
+    let mut job = job(source);
+    let limits = &mut job.spec.limits;
+    (limits.host_calls, limits.host_bytes) = (20, ByteCount::kibibytes(512));
+    (limits.logs, limits.wall_time) = (ByteCount::kibibytes(1), Duration::from_millis(200));
+    job
+}
+
+#[tokio::test]
+async fn a_worker_not_believed_is_dropped_and_costs_one_run() {
+    let grace = Duration::from_millis(100);
+    let pool = Pool::start(PoolConfig { grace, ..hostile() }).unwrap();
+    let ways = [
+        "long message",
+        "long payload",
+        "unknown flags",
+        "no JSON",
+        "other JSON",
+        "ready again",
+        "failed",
+        "pipe",
+        "zeros",
+        "own file",
+        "unsealed",
+        "shrunk",
+        "huge blob",
+        "huge output",
+        "no descriptor",
+        "stray descriptor",
+        "many calls",
+        "many bytes",
+        "output of a failure",
+        "long log",
+        "half a message",
+        "slow",
+        "silence",
+    ];
+    for (number, way) in ways.into_iter().enumerate() {
+        let before = until(&pool, "ready", |report| report.workers.len() == 1).await;
+        let process = watch(before.workers[0].process);
+        let finished = run(&pool, &tight(way)).await;
+        let expected = match way {
+            "slow" | "silence" => "Timeout",
+            _ => "SandboxCrash",
+        };
+        assert_eq!(error_type(&finished), expected, "{way}");
+        assert!(logs(&finished).is_empty() && finished.output.is_none(), "{way}");
+        assert!(has_ended(&process), "{way}: the worker lives on");
+        assert_eq!(logs(&run(&pool, &tight("behave")).await), ["honest"], "after {way}");
+        let counters = pool.report().counters;
+        let lost = counters.violations + counters.overdue + counters.crashed;
+        assert_eq!(lost, number as u64 + 1, "{way}: {counters:?}");
+    }
+    let counters = pool.report().counters;
+    assert_eq!((counters.crashed, counters.overdue), (1, 2), "{counters:?}");
+}
+
+#[tokio::test]
+async fn an_answer_without_a_question_is_not_believed() {
+    let pool = Pool::start(hostile()).unwrap();
+    let first = run(&pool, &tight("two answers")).await;
+    assert_eq!(logs(&first), ["true"]);
+    let second = run(&pool, &tight("behave")).await;
+    assert_eq!(logs(&second), ["honest"], "the answer of another run was taken");
+    let ids: BTreeSet<WorkerId> = pool.report().workers.iter().map(|w| w.id).collect();
+    assert_eq!(ids, [WorkerId(2)].into(), "a worker that speaks unasked was kept");
+}

@@ -1,0 +1,103 @@
+//! How pools and their workers begin and end.
+
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+
+use crate::dispatch::tests::{
+    Shelf, command, config, config_of, error_type, has_ended, job, plays, start, until, watch,
+};
+use crate::dispatch::{DispatchError, Pool, PoolConfig, WorkerCommand};
+use crate::error::{CauseChain, ErrorKind};
+
+#[tokio::test]
+async fn the_reason_for_not_starting_reaches_the_operator() {
+    let startup_timeout = Duration::from_millis(300);
+    for (role, reason) in [
+        ("role-unable", "the sandbox cannot start: the engine is missing"),
+        ("role-mute", "the process was not ready within 0.3 s"),
+        ("role-nobody", "the process ended at once, with exit status: 0"),
+    ] {
+        let pool = Pool::start(PoolConfig { startup_timeout, ..config_of(role, 1) }).unwrap();
+        let failure = pool.ready().await.unwrap_err();
+        let chain = CauseChain(&failure).to_string();
+        assert_eq!(chain, format!("no worker can be started: {reason}"), "{role}");
+        assert_eq!(failure.to_string(), "no worker can be started");
+        assert_eq!(failure.kind(), ErrorKind::Internal);
+    }
+    let nowhere = WorkerCommand { program: "/no/such/program".into(), arguments: vec![] };
+    let pool = Pool::start(PoolConfig::new(nowhere, 1)).unwrap();
+    assert!(matches!(pool.ready().await, Err(DispatchError::Start(_))));
+}
+
+#[tokio::test]
+async fn a_pool_that_shuts_down_lets_runs_end_and_then_ends_them() {
+    let pool = start(config(2)).await;
+    let processes: Vec<_> =
+        pool.report().workers.iter().map(|worker| watch(worker.process)).collect();
+    let (patient, endless) = (job("complain 20000\nreturn {}"), job("wait"));
+    let (mut door, mut other) = (Shelf::default(), Shelf::default());
+    let end = async {
+        until(&pool, "busy", |report| report.running == 2).await;
+        pool.shut_down(Duration::from_millis(500)).await;
+    };
+    let (patient, endless, ()) =
+        tokio::join!(pool.run(&patient, &mut door), pool.run(&endless, &mut other), end);
+    assert_eq!(error_type(&patient.unwrap()), "completed");
+    assert_eq!(error_type(&endless.unwrap()), "Cancelled");
+    assert!(processes.iter().all(has_ended));
+    let refused = pool.run(&job("return {}"), &mut Shelf::default()).await;
+    assert!(matches!(refused, Err(DispatchError::ShuttingDown)), "{refused:?}");
+    assert_eq!(pool.report().counters.crashed, 0, "{:?}", pool.report());
+}
+
+#[test]
+fn no_orphans_when_a_pool_or_its_runtime_is_dropped() {
+    for drops_pool in [true, false] {
+        let runtime = Runtime::new().unwrap();
+        let pool = runtime.block_on(start(config(2)));
+        let processes: Vec<_> =
+            pool.report().workers.iter().map(|worker| watch(worker.process)).collect();
+        if drops_pool {
+            drop(pool);
+        } else {
+            drop(runtime);
+        }
+        assert!(processes.iter().all(has_ended));
+    }
+}
+
+/// A gateway in a process of its own, with a worker whose guest never looks up.
+#[test]
+fn the_process_that_is_a_gateway() {
+    if !plays("role-gateway") {
+        return;
+    }
+    let runtime = Runtime::new().unwrap();
+    runtime.block_on(async {
+        let pool = start(config(1)).await;
+        let job = job("hang");
+        let mut door = Shelf::default();
+        let says = async {
+            let report = until(&pool, "busy", |report| report.running == 1).await;
+            writeln!(io::stdout(), "\n> {}", report.workers[0].process).unwrap();
+            std::future::pending::<()>().await;
+        };
+        tokio::join!(pool.run(&job, &mut door), says).0.unwrap();
+    });
+}
+
+#[test]
+fn no_orphans_when_the_gateway_is_killed() {
+    let WorkerCommand { program, arguments } =
+        command("dispatch::tests::lifetime::the_process_that_is_a_gateway", "role-gateway");
+    let mut gateway = Command::new(program).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(gateway.stdout.take().unwrap()).lines();
+    let mut numbers = lines.filter_map(|line| line.unwrap().strip_prefix("> ")?.parse().ok());
+    let worker = watch(numbers.next().unwrap());
+    gateway.kill().unwrap();
+    gateway.wait().unwrap();
+    assert!(has_ended(&worker));
+}

@@ -1,0 +1,124 @@
+//! Pools with real processes: this very test binary, told to run one test and to play a role.
+//!
+//! Workers are the ones of `worker::scripted`, which obey a script instead of running Python.
+
+mod admission;
+mod crashes;
+mod hostile;
+mod lifetime;
+mod runs;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use crate::dispatch::{Door, Finished, Job, Pool, PoolConfig, PoolReport, Received, WorkerCommand};
+use crate::ids::{BlobId, Digest, RunId, TenantId};
+use crate::job::limits::RunLimits;
+use crate::job::message::Refusal;
+use crate::job::outcome::RunFailure;
+use crate::job::{Program, RunSpec};
+
+const SOON: Duration = Duration::from_secs(10);
+
+/// How to start this test binary as the process that `test` is in the role `role`.
+fn command(test: &str, role: &str) -> WorkerCommand {
+    let arguments = ["--exact", test, role, "--nocapture", "--test-threads=1"];
+    WorkerCommand::same_program(arguments.iter().map(Into::into).collect())
+}
+
+/// True in a process that was started to play `role`.
+fn plays(role: &str) -> bool {
+    let arguments = fs::read("/proc/self/cmdline").unwrap();
+    arguments.split(|byte| *byte == 0).any(|argument| argument == role.as_bytes())
+}
+
+/// A pool of scripted workers, without spares.
+fn config(workers: usize) -> PoolConfig {
+    config_of("role-worker", workers)
+}
+
+fn config_of(role: &str, workers: usize) -> PoolConfig {
+    let command = command("worker::scripted::tests::the_process_that_is_a_worker", role);
+    PoolConfig { spares: 0, ..PoolConfig::new(command, workers) }
+}
+
+async fn start(config: PoolConfig) -> Pool {
+    let pool = Pool::start(config).unwrap();
+    pool.ready().await.unwrap();
+    pool
+}
+
+fn job(source: &str) -> Job {
+    let spec = RunSpec {
+        run_id: RunId::generate(),
+        tenant: TenantId::local(),
+        program: Program::Code { source: source.to_owned(), file_name: "script".to_owned() },
+        entrypoint: None,
+        args: RawValue::from_string("{}".to_owned()).unwrap(),
+        skills: Vec::new(),
+        blobs: Vec::new(),
+        environment: BTreeMap::new(),
+        limits: RunLimits::DEFAULT,
+    };
+    Job { spec: Box::new(spec), skills: Vec::new(), blobs: Vec::new() }
+}
+
+/// Keeps what guests write.
+#[derive(Default)]
+struct Shelf(Vec<(String, Vec<u8>)>);
+
+impl Door for Shelf {
+    async fn write_blob(&mut self, kind: &str, content: Received) -> Result<BlobId, Refusal> {
+        if kind == "forbidden" {
+            let (error_type, message) = ("QuotaExceeded".into(), "no room".into());
+            return Err(Refusal { error_type, message });
+        }
+        let bytes = content.into_bytes().await.unwrap();
+        let id = BlobId::of_digest(&Digest::of(&bytes));
+        self.0.push((kind.to_owned(), bytes));
+        Ok(id)
+    }
+}
+
+async fn run(pool: &Pool, job: &Job) -> Finished {
+    pool.run(job, &mut Shelf::default()).await.unwrap()
+}
+
+async fn run_script(pool: &Pool, source: &str) -> Finished {
+    run(pool, &job(source)).await
+}
+
+fn error_type(finished: &Finished) -> &str {
+    finished.outcome.end.as_ref().map_or_else(RunFailure::error_type, |()| "completed")
+}
+
+fn logs(finished: &Finished) -> Vec<&str> {
+    finished.outcome.logs.chunks.iter().map(|chunk| chunk.text.as_str()).collect()
+}
+
+/// Waits until the pool's report is as it should be.
+async fn until(pool: &Pool, what: &str, is_so: impl Fn(&PoolReport) -> bool) -> PoolReport {
+    let deadline = Instant::now() + SOON;
+    while !is_so(&pool.report()) {
+        assert!(Instant::now() < deadline, "never {what}: {:?}", pool.report());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    pool.report()
+}
+
+fn watch(process: u32) -> OwnedFd {
+    let pid = Pid::from_raw(process.try_into().unwrap()).unwrap();
+    pidfd_open(pid, PidfdFlags::empty()).unwrap()
+}
+
+fn has_ended(process: &OwnedFd) -> bool {
+    let limit = Timespec::try_from(SOON).unwrap();
+    poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&limit)).unwrap() == 1
+}

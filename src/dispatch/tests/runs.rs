@@ -1,0 +1,79 @@
+//! What goes to a worker and what comes back.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::dispatch::tests::{Shelf, config, error_type, job, logs, run, run_script, start};
+use crate::dispatch::{AttachmentLimits, BlobSource, Job, PoolConfig, SkillContent};
+use crate::error::ErrorKind;
+use crate::ids::{BlobId, Digest};
+use crate::job::message::PackedFile;
+use crate::units::ByteCount;
+
+#[tokio::test]
+async fn a_run_comes_back_with_its_output_logs_and_blobs() {
+    let pool = start(config(1)).await;
+    let mut door = Shelf::default();
+    let source = "log hello\nblob text/plain small\nblob-of image/png 100000\nreturn {}";
+    let finished = pool.run(&job(source), &mut door).await.unwrap();
+    assert_eq!(error_type(&finished), "completed");
+    assert_eq!(logs(&finished), ["hello"]);
+    assert_eq!(finished.output.as_deref(), Some(b"{}".as_slice()));
+    let written: Vec<_> = door.0.iter().map(|(kind, bytes)| (kind.as_str(), bytes.len())).collect();
+    assert_eq!(written, [("text/plain", 5), ("image/png", 100_000)]);
+
+    let finished = run_script(&pool, "return-of 5000000").await;
+    assert_eq!(finished.output.map(|output| output.len()), Some(5_000_000));
+    let finished = run_script(&pool, "blob forbidden x\nreturn {}").await;
+    assert_eq!(error_type(&finished), "QuotaExceeded");
+    assert!(finished.output.is_none());
+    assert_eq!(pool.report().counters.finished, 3);
+}
+
+#[tokio::test]
+async fn skills_and_blobs_are_attached_once_and_detached_when_too_many() {
+    let limits = AttachmentLimits { count: 2, ..AttachmentLimits::default() };
+    let pool = start(PoolConfig { attachments: limits, ..config(1) }).await;
+    let skill = |name: &str| {
+        let files = vec![PackedFile { path: format!("{name}.md"), offset: 1, size: 3 }];
+        Arc::new(SkillContent::new(Digest::of(name.as_bytes()), files, b"-abc-".as_slice().into()))
+    };
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(b"content").unwrap();
+    let id = BlobId::of_digest(&Digest::of(b"content"));
+    let blob = BlobSource { id: id.clone(), file: Arc::new(file), size: ByteCount::bytes(7) };
+
+    let source = format!("attached\nread one.md\nread {id}\nreturn {{}}");
+    let skills = vec![skill("one")];
+    let first = Job { skills, blobs: vec![blob], ..job(&source) };
+    for _ in 0..3 {
+        assert_eq!(logs(&run(&pool, &first).await), ["1 skills, 1 blobs", "abc", "content"]);
+    }
+    let second = Job { skills: vec![skill("two")], ..job("attached\nread two.md") };
+    let finished = run(&pool, &second).await;
+    assert_eq!(logs(&finished)[1], "abc");
+    assert!(["1 skills, 1 blobs", "2 skills, 0 blobs"].contains(&logs(&finished)[0]));
+}
+
+#[tokio::test]
+async fn a_worker_knows_nothing_of_the_machine_but_its_run() {
+    let pool = start(config(1)).await;
+    let process = pool.report().workers[0].process;
+    assert_eq!(fs::read(format!("/proc/{process}/environ")).unwrap(), b"");
+    assert_eq!(fs::read_link(format!("/proc/{process}/cwd")).unwrap(), Path::new("/"));
+    let mut with_secret = job("secret TOKEN\nreturn {}");
+    with_secret.spec.environment.insert("TOKEN".into(), "hunter2".into());
+    assert_eq!(logs(&run(&pool, &with_secret).await), ["hunter2"]);
+    assert_eq!(logs(&run_script(&pool, "secret TOKEN").await), [""]);
+}
+
+#[tokio::test]
+async fn a_program_that_is_too_large_costs_no_worker() {
+    let pool = start(config(1)).await;
+    let huge = job(&"x".repeat(49 << 20));
+    let refused = pool.run(&huge, &mut Shelf::default()).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::TooLarge);
+    assert_eq!(pool.report().workers[0].runs, 0);
+}

@@ -1,0 +1,233 @@
+//! A sandbox for tests that obeys a script instead of running Python.
+//!
+//! Each line of a program's source is one step:
+//!
+//! ```text
+//! blob KIND TEXT        stores a blob; a refusal ends the run as an exception
+//! blob-of KIND COUNT    stores a blob of so many bytes
+//! log TEXT              writes a log line
+//! secret NAME           logs the value of an environment variable
+//! attached              logs what is attached
+//! read PATH             logs a file of an attached skill, or a blob
+//! wait                  waits until it is cancelled
+//! hang                  waits for ever
+//! panic, abort, break   ends the worker in one of three ways
+//! complain COUNT        writes so many lines to standard error
+//! return TEXT           ends the run with this output
+//! return-of COUNT       ends the run with an output of so many bytes
+//! ```
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::os::fd::RawFd;
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+use crate::ids::{BlobId, Digest};
+use crate::job::message::{PackedFile, Payload};
+use crate::job::outcome::{LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream};
+use crate::job::{Program, RunSpec};
+use crate::worker::host::{ChannelHost, GuestHost as _};
+use crate::worker::runner::{Abilities, Ended, Runner, RunnerError};
+
+/// How long a step of waiting takes.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// A [`Runner`] of scripts.
+#[derive(Debug, Default)]
+pub(crate) struct ScriptedRunner {
+    skills: BTreeMap<Digest, BTreeMap<String, Vec<u8>>>,
+    blobs: BTreeMap<BlobId, Vec<u8>>,
+}
+
+enum Step {
+    Next,
+    Return(Vec<u8>),
+    Fail(RunFailure),
+}
+
+impl ScriptedRunner {
+    fn step(
+        &self,
+        line: &str,
+        spec: &RunSpec,
+        host: &mut ChannelHost,
+        logs: &mut Logs,
+    ) -> Result<Step, RunnerError> {
+        let mut log = |text: String| {
+            logs.chunks.push(LogChunk { stream: Stream::Log, text });
+            Ok(Step::Next)
+        };
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word {
+            "blob" | "blob-of" => {
+                let (kind, rest) = rest.split_once(' ').unwrap();
+                let content =
+                    if word == "blob" { rest.into() } else { vec![b'x'; rest.parse().unwrap()] };
+                Ok(match host.write_blob(kind, &content) {
+                    Ok(_) => Step::Next,
+                    Err(refusal) => Step::Fail(RunFailure::Exception {
+                        class: refusal.error_type,
+                        message: refusal.message,
+                        traceback: None,
+                    }),
+                })
+            }
+            "log" => log(rest.to_owned()),
+            "secret" => log(spec.environment.get(rest).cloned().unwrap_or_default()),
+            "attached" => log(format!("{} skills, {} blobs", self.skills.len(), self.blobs.len())),
+            "read" => log(String::from_utf8(self.find(rest).unwrap().clone()).unwrap()),
+            "wait" => {
+                while !host.is_cancelled() {
+                    thread::park_timeout(PAUSE);
+                }
+                Ok(Step::Fail(RunFailure::Cancelled))
+            }
+            "hang" => loop {
+                thread::park_timeout(PAUSE);
+            },
+            "panic" => panic!("a panic that was asked for: {}", spec.args),
+            "abort" => std::process::abort(),
+            "break" => Err("a broken sandbox that was asked for".into()),
+            "complain" => {
+                for number in 0..rest.parse().unwrap() {
+                    writeln!(io::stderr(), "complaint {number}")?;
+                }
+                Ok(Step::Next)
+            }
+            "return" => Ok(Step::Return(rest.into())),
+            "return-of" => Ok(Step::Return(vec![b'7'; rest.parse().unwrap()])),
+            _ => panic!("no such step: {line}"),
+        }
+    }
+
+    fn find(&self, path: &str) -> Option<&Vec<u8>> {
+        let blob = BlobId::parse(path).ok().and_then(|id| self.blobs.get(&id));
+        blob.or_else(|| self.skills.values().find_map(|files| files.get(path)))
+    }
+}
+
+impl Runner for ScriptedRunner {
+    fn abilities(&self) -> Abilities {
+        Abilities { images: vec!["scripted".into()], reset: "none".into() }
+    }
+
+    fn kept_descriptors(&self) -> Vec<RawFd> {
+        Vec::new()
+    }
+
+    fn start(&mut self) -> Result<(), RunnerError> {
+        Ok(())
+    }
+
+    fn attach_skill(
+        &mut self,
+        digest: Digest,
+        files: Vec<PackedFile>,
+        content: Payload,
+    ) -> Result<(), RunnerError> {
+        let pack = read(content)?;
+        let mut unpacked = BTreeMap::new();
+        for PackedFile { path, offset, size } in files {
+            let start = usize::try_from(offset)?;
+            let bytes = pack.get(start..).and_then(|rest| rest.get(..usize::try_from(size).ok()?));
+            unpacked.insert(path, bytes.ok_or("a file beyond the pack")?.to_vec());
+        }
+        self.skills.insert(digest, unpacked);
+        Ok(())
+    }
+
+    fn attach_blob(&mut self, id: BlobId, content: Payload) -> Result<(), RunnerError> {
+        self.blobs.insert(id, read(content)?);
+        Ok(())
+    }
+
+    fn detach_skill(&mut self, digest: &Digest) {
+        self.skills.remove(digest);
+    }
+
+    fn detach_blob(&mut self, id: &BlobId) {
+        self.blobs.remove(id);
+    }
+
+    fn run(&mut self, spec: &RunSpec, mut host: ChannelHost) -> Result<Ended, RunnerError> {
+        let started = Instant::now();
+        let Program::Code { source, .. } = &spec.program else {
+            return Err("only scripts can be run".into());
+        };
+        let (mut logs, mut output, mut end) = (Logs::default(), None, Ok(()));
+        for line in source.lines() {
+            match self.step(line, spec, &mut host, &mut logs)? {
+                Step::Next => continue,
+                Step::Return(bytes) => output = Some(bytes),
+                Step::Fail(failure) => end = Err(failure),
+            }
+            break;
+        }
+        let usage = RunUsage { wall_time: started.elapsed(), ..RunUsage::default() };
+        let outcome = RunOutcome { end, logs, usage };
+        Ok(Ended { outcome, output, remains: Box::new(()) })
+    }
+}
+
+fn read(content: Payload) -> io::Result<Vec<u8>> {
+    match content {
+        Payload::None => Ok(Vec::new()),
+        Payload::Inline(bytes) => Ok(bytes),
+        Payload::Shared(file, size) => {
+            let mut bytes = vec![0; size.as_usize()];
+            let mut filled = 0;
+            while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+                let offset = u64::try_from(filled).unwrap();
+                match rustix::io::pread(&file, rest, offset)? {
+                    0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    count => filled = filled.saturating_add(count),
+                }
+            }
+            Ok(bytes)
+        }
+    }
+}
+
+/// An order to run `source`.
+pub(crate) fn script(source: &str) -> Box<RunSpec> {
+    Box::new(RunSpec {
+        run_id: crate::ids::RunId::generate(),
+        tenant: crate::ids::TenantId::local(),
+        program: Program::Code { source: source.to_owned(), file_name: "script".to_owned() },
+        entrypoint: None,
+        args: serde_json::value::RawValue::from_string("{}".to_owned()).unwrap(),
+        skills: Vec::new(),
+        blobs: Vec::new(),
+        environment: BTreeMap::new(),
+        limits: crate::job::limits::RunLimits::DEFAULT,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::env;
+    use std::io::Read as _;
+
+    use super::*;
+    use crate::worker::{LockdownPlan, serve, socket_from_standard_input};
+
+    /// The pool's tests start this very test binary as their workers. Its end, good or bad, is
+    /// what they are interested in.
+    #[test]
+    fn the_process_that_is_a_worker() {
+        let plan = LockdownPlan::default();
+        match env::args().find(|argument| argument.starts_with("role-")).as_deref() {
+            Some("role-worker") => {
+                let socket = socket_from_standard_input().unwrap();
+                serve(socket, &plan, || Ok(ScriptedRunner::default())).ok();
+            }
+            Some("role-unable") => {
+                let cannot = || Err::<ScriptedRunner, _>("the engine is missing".into());
+                serve(socket_from_standard_input().unwrap(), &plan, cannot).unwrap_err();
+            }
+            Some("role-mute") => drop(io::stdin().read_to_end(&mut Vec::new())),
+            _ => {}
+        }
+    }
+}
