@@ -20,6 +20,7 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::os::fd::RawFd;
+use std::panic::panic_any;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
@@ -86,7 +87,7 @@ impl ScriptedRunner {
             "hang" => loop {
                 thread::park_timeout(PAUSE);
             },
-            "panic" => panic!("a panic that was asked for: {}", spec.args),
+            "panic" => panic_any(format!("a panic that was asked for: {}", spec.args)),
             "abort" => std::process::abort(),
             "break" => Err("a broken sandbox that was asked for".into()),
             "complain" => {
@@ -97,7 +98,7 @@ impl ScriptedRunner {
             }
             "return" => Ok(Step::Return(rest.into())),
             "return-of" => Ok(Step::Return(vec![b'7'; rest.parse().unwrap()])),
-            _ => panic!("no such step: {line}"),
+            _ => Err(format!("no such step: {line}").into()),
         }
     }
 
