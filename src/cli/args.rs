@@ -1,8 +1,10 @@
 //! The command line: what can be said, not what it does.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::config::Flags;
@@ -337,6 +339,31 @@ pub(crate) struct DoctorArgs {
     pub(crate) json: bool,
 }
 
+impl Cli {
+    /// Reads a command line, the program's name first.
+    ///
+    /// Of a setting that can be given several times, clap keeps only what stands behind the
+    /// command if some of it stands before: nothing may be lost in silence, so that is an error.
+    pub(crate) fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let words: Vec<OsString> = words.into_iter().collect();
+        let cli = Self::try_parse_from(&words)?;
+        for (flag, kept) in
+            [("--set", cli.settings.set.len()), ("--skills", cli.settings.skills.len())]
+        {
+            let starts = |word: &&OsString| {
+                let word = word.to_string_lossy();
+                word == flag || word.strip_prefix(flag).is_some_and(|rest| rest.starts_with('='))
+            };
+            if words.iter().take_while(|word| *word != "--").filter(starts).count() > kept {
+                let message =
+                    format!("`{flag}` must stand before the command or behind it, not both");
+                return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
+            }
+        }
+        Ok(cli)
+    }
+}
+
 /// Splits `KEY=VALUE`.
 fn key_and_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
@@ -347,13 +374,11 @@ fn key_and_value(text: &str) -> Result<(String, String), String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     fn parse(line: &str) -> Result<Cli, String> {
         let words = std::iter::once("wardian").chain(line.split_whitespace());
-        Cli::try_parse_from(words).map_err(|error| error.to_string())
+        Cli::read(words.map(OsString::from)).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -368,6 +393,14 @@ mod tests {
         let expected = [("a.b", "c"), ("d", ""), ("skills.roots", "/x:/y"), ("cache_dir", "/c")];
         let expected = expected.map(|(key, text)| (key.to_owned(), text.to_owned()));
         assert_eq!(cli.settings.flags(Vec::new()).settings, expected);
+    }
+
+    #[test]
+    fn no_setting_is_lost_in_silence() {
+        for line in ["--set a=b doctor --set c=d", "--skills /x doctor --skills=/y"] {
+            assert!(parse(line).unwrap_err().contains("not both"), "{line}");
+        }
+        assert!(parse("--set a=b run -c x -- --set").is_err(), "a word too many");
     }
 
     #[test]

@@ -20,19 +20,20 @@ mod serve;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::CommandFactory as _;
 
 use crate::cli::args::{BlobsCommand, Cli, Command, EngineCommand, ServeArgs, SkillsCommand};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::Installer;
-use crate::config::{Config, Surroundings};
+use crate::config::{self, Config, Surroundings};
 
 /// Does what the command line of this process says.
 #[must_use]
 pub fn main() -> ExitCode {
     // Wrong arguments end the program here, with the exit code 2.
-    let exit = execute(Cli::parse()).unwrap_or_else(|failed| {
+    let cli = Cli::read(config::command_line()).unwrap_or_else(|error| error.exit());
+    let exit = execute(cli).unwrap_or_else(|failed| {
         output::note(&format!("error: {failed}"));
         failed.exit
     });

@@ -1,5 +1,6 @@
 //! The only reader of the process's environment and of the user's folders.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::config::reader::PREFIX;
@@ -38,4 +39,9 @@ impl Surroundings {
         let found = self.variables.iter().find(|(known, _)| known == name);
         found.map(|(_, text)| text.as_str()).filter(|text| !text.is_empty())
     }
+}
+
+/// The words that the process was started with, the program's name first.
+pub fn command_line() -> impl Iterator<Item = OsString> {
+    std::env::args_os()
 }

@@ -23,7 +23,7 @@ use crate::http::HttpConfig;
 use crate::job::limits::RunLimits;
 use crate::units::ByteCount;
 
-pub use crate::config::environment::Surroundings;
+pub use crate::config::environment::{Surroundings, command_line};
 pub use crate::config::reader::{EffectiveSetting, Origin};
 
 /// Longest file that is read: settings are small, and a wrong path may lead anywhere.
