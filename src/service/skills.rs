@@ -38,6 +38,9 @@ impl Contents {
 impl Service {
     /// The skills as they are on the disk now.
     pub(super) async fn skills(&self) -> Result<Arc<Index>, ServiceError> {
+        if !self.registry.is_due() {
+            return Ok(self.registry.current());
+        }
         let registry = Arc::clone(&self.registry);
         spawn_blocking(move || registry.refresh()).await.map_err(ServiceError::Interrupted)
     }

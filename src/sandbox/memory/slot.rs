@@ -174,8 +174,9 @@ fn first_difference(one: &[u8], other: &[u8]) -> Option<usize> {
 }
 
 #[cfg(test)]
-#[expect(unsafe_code, reason = "a guest's writes are played by writing through the base pointer")]
 mod tests {
+    #![expect(unsafe_code, reason = "a guest's writes are played through the base pointer")]
+
     use proptest::prelude::*;
 
     use super::*;

@@ -1,0 +1,172 @@
+//! The sandbox with the real engine, checked after every run down to the last byte of memory.
+#![expect(clippy::unwrap_used, reason = "a test may panic; that is how it fails")]
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::sync::{LazyLock, Mutex};
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use wardian::clock::Clock;
+use wardian::engine::compile::Variant;
+use wardian::engine::fetch::Origin;
+use wardian::engine::progress::Lines;
+use wardian::engine::{EngineArtifacts, EngineStore};
+use wardian::ids::{BlobId, Digest, RunId, TenantId};
+use wardian::images::{ImageStore, Profile};
+use wardian::job::limits::RunLimits;
+use wardian::job::message::Refusal;
+use wardian::job::outcome::RunFailure;
+use wardian::job::{Program, RunSpec};
+use wardian::sandbox::memory::Verify;
+use wardian::sandbox::{Finished, Host, ImageSpec, Library, Sandbox, SandboxConfig};
+use wardian::units::ByteCount;
+
+/// Gives every blob the name of its content and keeps nothing.
+struct Forgetful;
+
+impl Host for Forgetful {
+    fn write_blob(&mut self, _kind: &str, content: &[u8]) -> Result<BlobId, Refusal> {
+        Ok(BlobId::of_digest(&Digest::of(content)))
+    }
+
+    fn is_cancelled(&mut self) -> bool {
+        false
+    }
+}
+
+/// One sandbox for all tests here: a run compares its whole memory with the image at its end.
+static SANDBOX: LazyLock<Mutex<Sandbox>> = LazyLock::new(|| Mutex::new(paranoid_sandbox()));
+
+fn paranoid_sandbox() -> Sandbox {
+    let folder = dirs::cache_dir().unwrap().join("wardian");
+    let origin = Origin::Registry { python: "python3".into() };
+    let progress = Lines::new(std::io::stderr());
+    let store = EngineStore::open(&folder, origin, Clock::System).unwrap();
+    let engine = store.ensure(Variant::Timed, &progress).unwrap();
+    let image = ImageStore::new(&store).ensure(&Profile::base(), &engine, &progress).unwrap();
+    let library = Library::new(copy(&engine.library.file), engine.mpl_data().unwrap()).unwrap();
+    let config = SandboxConfig { verify: Verify::Always, ..SandboxConfig::default() };
+    let mut sandbox = Sandbox::new(library, config);
+    sandbox
+        .add_image(ImageSpec {
+            name: "base".to_owned(),
+            variant: Variant::Timed,
+            native: copy(&engine.native.file),
+            memory: image.memory,
+            descriptors: image.descriptors,
+            declared_pages: declared(&engine),
+        })
+        .unwrap();
+    sandbox.start().unwrap();
+    sandbox
+}
+
+fn copy(file: &File) -> File {
+    OwnedFd::from(file.try_clone().unwrap()).into()
+}
+
+fn declared(engine: &EngineArtifacts) -> usize {
+    engine.facts.memory_min_pages.try_into().unwrap()
+}
+
+fn run(source: &str, limits: RunLimits) -> Finished {
+    let spec = RunSpec {
+        run_id: RunId::generate(),
+        tenant: TenantId::local(),
+        program: Program::Code { source: source.to_owned(), file_name: "main.py".to_owned() },
+        entrypoint: Some("main".to_owned()),
+        args: RawValue::from_string("{}".to_owned()).unwrap(),
+        skills: Vec::new(),
+        blobs: Vec::new(),
+        environment: BTreeMap::new(),
+        limits,
+    };
+    // A fault of an earlier reset comes back here as an error.
+    SANDBOX.lock().unwrap().run(&spec, Box::new(Forgetful)).unwrap()
+}
+
+fn end_of(source: &str, limits: RunLimits) -> String {
+    let finished = run(source, limits);
+    let end = finished.outcome.end.as_ref();
+    end.err().map_or("completed", RunFailure::error_type).to_owned()
+}
+
+const SHORT: RunLimits = RunLimits { wall_time: Duration::from_millis(400), ..RunLimits::DEFAULT };
+
+#[test]
+fn fresh_memory_after_every_kind_of_end() {
+    let large =
+        "import numpy as np\ndef main(args):\n    x = np.full(9_000_000, 7.5)\n    return x.sum()";
+    for (source, expected) in [
+        ("def main(args):\n    return 1", "completed"),
+        (large, "completed"),
+        ("def main(args):\n    1 / 0", "ZeroDivisionError"),
+        ("def main(args):\n    while True: pass", "Timeout"),
+        ("import time\ndef main(args):\n    time.sleep(9)", "Timeout"),
+        (
+            "def main(args):\n    x = []\n    while True: x.append(bytearray(1 << 20))",
+            "MemoryLimit",
+        ),
+        ("import os\ndef main(args):\n    os.abort()", "SandboxCrash"),
+        ("import os\ndef main(args):\n    os._exit(3)", "SystemExit"),
+        ("import sys\ndef main(args):\n    sys.exit(3)", "SystemExit"),
+        ("def main(args)\n    pass", "SyntaxError"),
+        ("def other(args):\n    pass", "EntrypointNotFound"),
+        (
+            "import sys\nclass A:\n    def __getattr__(self, n): return getattr(self, n + 'x')\n\
+             def main(args):\n    sys.setrecursionlimit(10**7)\n    return A().a",
+            "StackOverflow",
+        ),
+    ] {
+        assert_eq!(end_of(source, SHORT), expected, "{source}");
+        let next = "def main(args):\n    return sum(range(10))";
+        assert_eq!(end_of(next, RunLimits::DEFAULT), "completed", "after {source}");
+    }
+}
+
+#[test]
+fn fresh_state_in_every_run() {
+    let mark = "import builtins, json, os, sys, random\n\
+        def main(args):\n    \
+            found = [hasattr(builtins, 'mark'), 'mark' in os.environ, os.path.exists('mark'),\n        \
+            'mark' in sys.modules, json.dumps is None, '/mark' in sys.path]\n    \
+            builtins.mark = os.environ['mark'] = 'x'; open('mark', 'w').write('x')\n    \
+            sys.modules['mark'] = sys; sys.path.append('/mark'); json.dumps = None\n    \
+            return [any(found), random.random(), os.urandom(4).hex()]";
+    let mut seen = Vec::new();
+    for _ in 0..5 {
+        let finished = run(mark, RunLimits::DEFAULT);
+        let output: (bool, f64, String) = serde_json::from_slice(&finished.output).unwrap();
+        assert!(!output.0, "a mark of an earlier run was found");
+        assert!(!seen.contains(&output.2), "randomness repeats");
+        seen.push(output.2);
+        seen.push(output.1.to_string());
+    }
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 10, "randomness repeats");
+}
+
+#[test]
+fn a_limit_on_memory_is_obeyed_and_reported() {
+    let limits = RunLimits { memory: ByteCount::mebibytes(160), ..RunLimits::DEFAULT };
+    let finished = run("def main(args):\n    return len(bytearray(40 << 20))", limits);
+    assert!(finished.outcome.end.is_ok(), "{:?}", finished.outcome.end);
+    assert!(finished.outcome.usage.memory_peak <= limits.memory);
+    assert_eq!(
+        end_of("def main(args):\n    return len(bytearray(150 << 20))", limits),
+        "MemoryLimit"
+    );
+}
+
+#[test]
+fn what_is_printed_is_kept_in_order_and_within_its_limit() {
+    let limits = RunLimits { logs: ByteCount::kibibytes(64), ..RunLimits::DEFAULT };
+    let finished = run("def main(args):\n    for i in range(100_000): print(i)", limits);
+    let logs = &finished.outcome.logs;
+    let text: String = logs.chunks.iter().map(|chunk| chunk.text.as_str()).collect();
+    assert!(text.starts_with("0\n1\n2\n") && text.len() <= 64 << 10);
+    assert!(logs.dropped > 400_000, "{}", logs.dropped);
+}
