@@ -410,6 +410,20 @@ mod tests {
     }
 
     #[test]
+    fn fail_stop_when_content_cannot_be_kept() {
+        let id = BlobId::of_digest(&Digest::of(b"blob"));
+        let (digest, files) = (Digest::of(b"skill"), Vec::new());
+        for message in [ToWorker::AttachBlob { id }, ToWorker::AttachSkill { digest, files }] {
+            let gateway = Gateway::open();
+            let shorter = socket::share(b"four").unwrap();
+            let bytes = frame::encode_shared(&message, ByteCount::bytes(5)).unwrap();
+            socket::send(gateway.socket.as_fd(), &bytes, Some(shorter.as_fd())).unwrap();
+            let end = gateway.close();
+            assert!(matches!(end, Err(WorkerError::Sandbox(_))), "{message:?}: {end:?}");
+        }
+    }
+
+    #[test]
     fn the_text_of_a_panic_reaches_the_log_only_if_it_is_fixed() {
         let texts: [(Box<dyn Any + Send>, &str); 2] = [
             (Box::new("fixed"), "fixed"),
