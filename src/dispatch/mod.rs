@@ -18,6 +18,7 @@ mod channel;
 mod content;
 mod exchange;
 mod keeper;
+mod lease;
 mod pool;
 mod process;
 mod queue;

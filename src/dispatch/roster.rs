@@ -2,8 +2,6 @@
 //!
 //! INVARIANT(admission): never more runs at once than the pool is for, never more waiting than
 //! the queue holds.
-//! INVARIANT(nothing-leaks): a [`Lease`] that is dropped, wherever its run stands, gives its place
-//! back; its worker rests, or is wound down, or is killed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +15,7 @@ use tokio::time::timeout;
 use crate::dispatch::DispatchError;
 use crate::dispatch::attachments::Key;
 use crate::dispatch::keeper::StartFailure;
+use crate::dispatch::lease::Lease;
 use crate::dispatch::process::Process;
 use crate::dispatch::queue::{Entry, FairQueue};
 use crate::dispatch::report::{Counters, PoolReport, WorkerStatus};
@@ -175,7 +174,7 @@ impl Roster {
     }
 
     /// Lets those who wait have the workers that rest.
-    fn settle(self: &Arc<Self>) {
+    pub(super) fn settle(self: &Arc<Self>) {
         while let Some((waiter, worker)) = self.change(|state| state.pair_up(self.runs)) {
             let lease = Lease::new(worker, Arc::clone(self));
             if let Err(Ok(lease)) = waiter.grant.send(Ok(lease)) {
@@ -188,7 +187,7 @@ impl Roster {
     }
 
     /// Takes a worker back that was leased.
-    fn rest(&self, worker: Worker) {
+    pub(super) fn rest(&self, worker: Worker) {
         let unwanted = self.change(|state| {
             state.running = state.running.saturating_sub(1);
             state.admit(worker)
@@ -197,13 +196,13 @@ impl Roster {
     }
 
     /// Frees the place of a worker that is lost.
-    fn vacate(self: &Arc<Self>) {
+    pub(super) fn vacate(self: &Arc<Self>) {
         self.change(|state| state.running = state.running.saturating_sub(1));
         self.settle();
     }
 
     /// Ends a run that nobody waits for any more.
-    fn wind_down(self: &Arc<Self>, mut worker: Worker) {
+    pub(super) fn wind_down(self: &Arc<Self>, mut worker: Worker) {
         let roster = Arc::clone(self);
         self.runtime.spawn(async move {
             let stopped = timeout(WIND_DOWN, worker.cancel()).await;
@@ -395,79 +394,5 @@ impl Drop for Queued {
             state.queue.remove(&self.tenant, |waiter| waiter.ticket == self.ticket)
         });
         drop(waiter);
-    }
-}
-
-/// The right to use a worker for one run.
-#[derive(Debug)]
-pub(super) struct Lease {
-    worker: Option<Worker>,
-    roster: Arc<Roster>,
-    condition: Condition,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Condition {
-    /// Between two runs.
-    Rested,
-    /// Within a run.
-    Busy,
-    /// Beyond use.
-    Broken,
-}
-
-impl Lease {
-    fn new(worker: Worker, roster: Arc<Roster>) -> Self {
-        Self { worker: Some(worker), roster, condition: Condition::Rested }
-    }
-
-    /// The worker, from now on within a run. `None` if it has broken while it rested; the lease
-    /// is of no use then.
-    pub(super) fn begin(&mut self) -> Option<&mut Worker> {
-        let worker = self.worker.as_mut()?;
-        if worker.channel.is_quiet() {
-            self.condition = Condition::Busy;
-            Some(worker)
-        } else {
-            self.condition = Condition::Broken;
-            None
-        }
-    }
-
-    /// Ends the run: the worker can have another one.
-    pub(super) fn end(mut self) {
-        self.condition = Condition::Rested;
-    }
-
-    /// Ends the run: the worker must not have another one.
-    pub(super) fn discard(mut self) {
-        self.condition = Condition::Broken;
-    }
-
-    /// The worker's number; 0 if there is none any more.
-    pub(super) fn worker_id(&self) -> WorkerId {
-        self.worker.as_ref().map_or(WorkerId(0), |worker| worker.id)
-    }
-
-    /// The worker, without the effects of a drop.
-    fn dismantle(mut self) -> Option<Worker> {
-        self.worker.take()
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        let Some(worker) = self.worker.take() else { return };
-        match self.condition {
-            Condition::Rested => {
-                self.roster.rest(worker);
-                self.roster.settle();
-            }
-            Condition::Busy if !worker.channel.is_mid_frame() => self.roster.wind_down(worker),
-            Condition::Busy | Condition::Broken => {
-                drop(worker);
-                self.roster.vacate();
-            }
-        }
     }
 }
