@@ -388,8 +388,8 @@ mod tests {
 
     #[test]
     fn settings_may_stand_before_and_after_the_command() {
-        let cli =
-            parse("--set a.b=c doctor --cache-dir /c --skills /x --skills /y --set d=").unwrap();
+        let line = "--set a.b=c --set d= doctor --cache-dir /c --skills /x --skills /y";
+        let cli = parse(line).unwrap();
         let expected = [("a.b", "c"), ("d", ""), ("skills.roots", "/x:/y"), ("cache_dir", "/c")];
         let expected = expected.map(|(key, text)| (key.to_owned(), text.to_owned()));
         assert_eq!(cli.settings.flags(Vec::new()).settings, expected);

@@ -16,6 +16,7 @@
 //! length would tell. There is no CORS: no website has business here, unless it is named.
 
 mod body;
+mod crowd;
 mod gate;
 mod hosts;
 mod operations;
@@ -57,7 +58,8 @@ pub struct HttpConfig {
     pub allowed_hosts: Vec<String>,
     /// Origins from which browsers may call; `*` allows all. Default none.
     pub allowed_origins: Vec<String>,
-    /// Connections at one time; further ones wait to be accepted. Default 1,024.
+    /// Connections at one time; for a further one, whoever is idle longest has to go. Default
+    /// 1,024.
     pub max_connections: usize,
     /// Largest body of a request. Default 16 MiB.
     pub max_body: ByteCount,

@@ -9,7 +9,7 @@ use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -31,27 +31,57 @@ const BUSY: u8 = 2;
 const ANSWERED: u8 = 3;
 
 /// Tells a connection what is being done with it.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Phase(Arc<AtomicU8>);
+#[derive(Debug, Clone)]
+pub(crate) struct Phase(Arc<State>);
+
+#[derive(Debug)]
+struct State {
+    phase: AtomicU8,
+    opened: Instant,
+    /// When the client last owed us something, in milliseconds since the connection was opened.
+    waiting_since: AtomicU64,
+}
+
+impl Default for Phase {
+    fn default() -> Self {
+        let (phase, waiting_since) = (AtomicU8::new(IDLE), AtomicU64::new(0));
+        Self(Arc::new(State { phase, opened: Instant::now(), waiting_since }))
+    }
+}
 
 impl Phase {
     /// A request's headers are complete.
     pub(crate) fn begin_request(&self) {
-        self.0.store(BUSY, Ordering::Release);
+        self.0.phase.store(BUSY, Ordering::Release);
     }
 
     /// Its answer is made.
     pub(crate) fn end_request(&self) {
-        self.0.store(ANSWERED, Ordering::Release);
+        self.0.phase.store(ANSWERED, Ordering::Release);
+    }
+
+    /// Since when there is nothing to do for this connection but wait for its client.
+    pub(crate) fn waiting_since(&self) -> Option<Instant> {
+        let milliseconds = self.0.waiting_since.load(Ordering::Acquire);
+        let since = self.0.opened.checked_add(Duration::from_millis(milliseconds));
+        since.filter(|_| matches!(self.now(), IDLE | HEADERS))
     }
 
     fn now(&self) -> u8 {
-        self.0.load(Ordering::Acquire)
+        self.0.phase.load(Ordering::Acquire)
     }
 
     /// Changes from one phase to another, if the connection is in the former.
     fn advance(&self, from: u8, to: u8) -> bool {
-        self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        let phase = &self.0.phase;
+        phase.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// The answer is written: the client's turn.
+    fn rest(&self) -> bool {
+        let waited = u64::try_from(self.0.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.0.waiting_since.store(waited, Ordering::Release);
+        self.advance(ANSWERED, IDLE)
     }
 }
 
@@ -156,7 +186,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for PacedStream<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = ready!(Pin::new(&mut self.stream).poll_flush(cx));
         self.writing.clear();
-        if self.phase.advance(ANSWERED, IDLE) {
+        if self.phase.now() == ANSWERED && self.phase.rest() {
             let timeout = self.idle_timeout;
             self.reading.set(timeout);
         }
@@ -273,7 +303,7 @@ mod tests {
         stream.flush().await.unwrap();
         assert!(time_until_timeout(&mut stream).await >= IDLE);
 
-        stream.phase.0.store(HEADERS, Ordering::Release);
+        stream.phase.0.phase.store(HEADERS, Ordering::Release);
         assert!(stream.read_u8().await.is_err(), "the deadline has passed");
     }
 

@@ -15,11 +15,12 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tower::Service as _;
 use tracing::{debug, info, warn};
 
+use crate::http::crowd::{Crowd, Place};
 use crate::http::pace::{PacedStream, Phase};
 use crate::http::router::router;
 use crate::http::{Gate, HttpConfig, Stage};
@@ -115,7 +116,7 @@ async fn reaches(stop: &mut watch::Receiver<Stage>, stage: Stage) {
     }
 }
 
-/// Accepts connections for ever, at most as many as may be open at one time.
+/// Accepts connections for ever; at most as many are open at one time as may be.
 async fn accept_all<M: Methods>(
     listener: &TcpListener,
     config: &Arc<HttpConfig>,
@@ -123,11 +124,14 @@ async fn accept_all<M: Methods>(
     connections: &GracefulShutdown,
 ) {
     let router = router(config, Arc::clone(gate));
-    let places = Arc::new(Semaphore::new(config.max_connections.min(Semaphore::MAX_PERMITS)));
+    let crowd = Crowd::new(config.max_connections);
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match listener.accept().await {
-            Ok((stream, _)) => serve_connection(stream, place, config, &router, connections),
+            Ok((stream, _)) => {
+                let phase = Phase::default();
+                let Some(place) = crowd.join(phase.clone()).await else { return };
+                serve_connection(stream, (phase, place), config, &router, connections);
+            }
             Err(fault) => {
                 // A client that is gone already is no reason to wait; a full table of
                 // descriptors is.
@@ -146,7 +150,7 @@ async fn accept_all<M: Methods>(
 
 fn serve_connection(
     stream: TcpStream,
-    place: OwnedSemaphorePermit,
+    (phase, place): (Phase, Place),
     config: &HttpConfig,
     router: &Router,
     connections: &GracefulShutdown,
@@ -155,7 +159,6 @@ fn serve_connection(
         debug!("a connection is gone: {fault}");
         return;
     }
-    let phase = Phase::default();
     let stream = TokioIo::new(PacedStream::new(stream, phase.clone(), config));
     let router = router.clone();
     let service = service_fn(move |request: hyper::Request<Incoming>| {
@@ -177,9 +180,14 @@ fn serve_connection(
         .serve_connection(stream, service);
     let connection = connections.watch(connection);
     tokio::spawn(async move {
-        if let Err(fault) = connection.await {
-            debug!("a connection ended: {fault}");
+        tokio::select! {
+            biased;
+            ended = connection => {
+                if let Err(fault) = ended {
+                    debug!("a connection ended: {fault}");
+                }
+            }
+            () = place.lost() => debug!("a connection had to make room for another"),
         }
-        drop(place);
     });
 }

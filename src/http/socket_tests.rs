@@ -130,18 +130,34 @@ async fn bounded_connections_end_when_an_answer_is_not_taken() {
 }
 
 #[tokio::test]
-async fn more_connections_than_allowed_have_to_wait() {
+async fn more_connections_than_allowed_wait_while_all_are_busy() {
     let config = HttpConfig { max_connections: 1, ..config() };
     let running = Running::start(config).await;
     let mut first = running.connect().await;
-    first.write_all(request(GUIDE).as_bytes()).await.unwrap();
-    read_answer(&mut first).await;
+    first.write_all(request(NEVER).as_bytes()).await.unwrap();
+    running.until_running(1).await;
     let mut second = running.connect().await;
     second.write_all(request(GUIDE).as_bytes()).await.unwrap();
     let early = tokio::time::timeout(Duration::from_millis(50), read_answer(&mut second)).await;
     assert!(early.is_err(), "the second was served beside the first");
     drop(first);
     assert!(read_answer(&mut second).await.contains("# Guide"));
+}
+
+#[tokio::test]
+async fn clients_that_send_nothing_keep_nobody_out() {
+    let config = HttpConfig { max_connections: 3, ..config() };
+    let running = Running::start(config).await;
+    let mut silent = Vec::new();
+    for _ in 0..10 {
+        let mut stream = running.connect().await;
+        stream.write_all(b"POST /rpc HTTP/1.1\r\nX: ").await.unwrap();
+        silent.push(stream);
+    }
+    let mut stream = running.connect().await;
+    stream.write_all(request(GUIDE).as_bytes()).await.unwrap();
+    assert!(read_answer(&mut stream).await.contains("# Guide"));
+    assert_eq!(read_to_end(&mut silent[0]).await, "", "the one that waited longest is gone");
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ mod caller;
 mod create_blob;
 mod describe_skill;
 mod execute_skill;
+mod failure;
 mod guest_door;
 mod guide;
 mod limits;

@@ -39,6 +39,13 @@ impl Output {
                 traceback: None,
             });
         }
+        if has_lone_surrogate(text) {
+            return Err(RunFailure::Exception {
+                class: "ValueError".to_owned(),
+                message: "the returned value has text that is not Unicode".to_owned(),
+                traceback: None,
+            });
+        }
         if text == "null" {
             return Ok(Self { value: None, summary: None });
         }
@@ -69,6 +76,38 @@ fn depth(text: &str) -> usize {
         }
     }
     deepest
+}
+
+/// True if an escape such as `\ud800` in a JSON text stands for half a character. [`RawValue`]
+/// lets it through, and many readers of a result would refuse the whole of it.
+fn has_lone_surrogate(text: &str) -> bool {
+    let mut rest = text.as_bytes();
+    let mut high = false;
+    while let Some((byte, after)) = rest.split_first() {
+        let escaped = if *byte == b'\\' { after.split_first() } else { None };
+        let unit = match escaped {
+            Some((b'u', digits)) => {
+                rest = digits.get(4..).unwrap_or_default();
+                digits.get(..4).and_then(|digits| std::str::from_utf8(digits).ok())
+            }
+            Some((_, beyond)) => {
+                rest = beyond;
+                None
+            }
+            None => {
+                rest = after;
+                None
+            }
+        };
+        let unit = unit.and_then(|digits| u16::from_str_radix(digits, 16).ok());
+        match (high, unit) {
+            (true, Some(0xdc00..=0xdfff)) => high = false,
+            (true, _) | (false, Some(0xdc00..=0xdfff)) => return true,
+            (false, Some(0xd800..=0xdbff)) => high = true,
+            (false, _) => {}
+        }
+    }
+    high
 }
 
 /// The one member of a returned object that means something here.
@@ -160,6 +199,18 @@ mod tests {
         let failure = Output::parse(nested(MAX_DEPTH + 1).as_bytes()).unwrap_err();
         assert_eq!(failure.error_type(), "ValueError");
         assert_eq!(depth(r#"{"[[[\"[{": [1, "]"], "\\": {}}"#), 2);
+    }
+
+    #[test]
+    fn half_characters_fail_the_run() {
+        for text in [r#""\ud800""#, r#""\udc00""#, r#"["\uD83D x"]"#, r#"{"\ud83d\ud83d\ude00":1}"#]
+        {
+            let failure = Output::parse(text.as_bytes()).unwrap_err();
+            assert_eq!(failure.error_type(), "ValueError", "{text}");
+        }
+        for text in [r#""\ud83d\ude00""#, r#""\\ud800""#, r#""\u00e9""#, r#""\\\ud83d\ude00""#] {
+            assert!(Output::parse(text.as_bytes()).is_ok(), "{text}");
+        }
     }
 
     #[test]

@@ -14,11 +14,12 @@ use crate::blobs::kind::BlobKind;
 use crate::dispatch::{BlobSource, Finished, Job, SkillContent};
 use crate::ids::{BlobId, RunId, TenantId};
 use crate::job::limits::RunLimits;
-use crate::job::outcome::{Logs, RunFailure, RunOutcome};
+use crate::job::outcome::{Logs, RunOutcome};
 use crate::job::{BlobMount, Program, RunSpec, SkillMount};
 use crate::protocol::execution::{
-    MAX_OUTPUT, RequestedLimits, RunError, RunResult, RunStatus, TruncatedOutput,
+    MAX_OUTPUT, RequestedLimits, RunResult, RunStatus, TruncatedOutput,
 };
+use crate::service::failure::error_of;
 use crate::service::guest_door::GuestDoor;
 use crate::service::output::{Output, head, one_line};
 use crate::service::skills::blob_ids;
@@ -204,14 +205,6 @@ fn open_blob(
     let kind = opened.blob.kind.as_str().to_owned();
     let source = BlobSource { id: id.clone(), file: Arc::new(file), size };
     Ok((BlobMount { id, kind, size }, source))
-}
-
-fn error_of(failure: &RunFailure) -> RunError {
-    RunError {
-        error_type: failure.error_type().to_owned(),
-        message: failure.to_string(),
-        traceback: failure.traceback().map(str::to_owned),
-    }
 }
 
 /// Rounds up: a run that took time never took none.
