@@ -1,15 +1,15 @@
 //! The real binary, served over real sockets: a published client, the bundled skills, a million
 //! rows, a killed worker, a restart.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic; that is how it fails")]
+#![expect(clippy::panic_in_result_fn, reason = "an error here is the server's answer")]
 #![expect(clippy::indexing_slicing, reason = "JSON that is not there reads as null")]
-#![expect(clippy::disallowed_methods, reason = "finds the folder of the tests")]
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
-use std::{env, fs};
 
 use data_encoding::BASE64;
 use serde_json::{Value, json};
@@ -187,7 +187,7 @@ fn check_blob(server: &Server, expected: &Value, id: &Value) -> Result<(), Strin
         if let Some(start) = expected.get(key).and_then(Value::as_str)
             && !content.starts_with(start.trim_end_matches('='))
         {
-            return Err(format!("begins with {:.40}", content));
+            return Err(format!("begins with {content:.40}"));
         }
     }
     for text in expected["contains"].as_array().into_iter().flatten() {
@@ -240,14 +240,12 @@ fn matches(path: &str, expected: &Value, found: &Value) -> Result<(), String> {
             }
         }
         (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
-            let both = one.iter().zip(other).enumerate();
-            both.map(|(at, (one, other))| matches(&format!("{path}[{at}]"), one, other)).collect()
+            let mut both = one.iter().zip(other).enumerate();
+            both.try_for_each(|(at, (one, other))| matches(&format!("{path}[{at}]"), one, other))
         }
-        (Value::Object(one), Value::Object(_)) => {
-            let each =
-                one.iter().map(|(key, one)| matches(&format!("{path}.{key}"), one, &found[key]));
-            each.collect()
-        }
+        (Value::Object(one), Value::Object(_)) => one
+            .iter()
+            .try_for_each(|(key, one)| matches(&format!("{path}.{key}"), one, &found[key])),
         (one, other) if one == other => Ok(()),
         _ => differs(),
     }
