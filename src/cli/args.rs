@@ -75,6 +75,15 @@ Examples:
   wardian engine verify                       read and check every file of the cache
   wardian engine clean                        remove what older versions left behind";
 
+const CONFIG_EXAMPLES: &str = "\
+Examples:
+  wardian config
+  wardian config --explain > config.toml       a file to start from
+  WARDIAN_HTTP_MAX_BODY='1 MiB' wardian --set limits.timeout='5 s' config
+
+What is printed can be read back as a configuration file. Flags overrule the environment, which
+overrules the file.";
+
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   wardian completions bash > ~/.local/share/bash-completion/completions/wardian
@@ -159,7 +168,12 @@ pub(crate) enum Command {
     /// Say what works on this machine, what does not, and what to do.
     Doctor(DoctorArgs),
     /// Print the configuration as it applies, and where each setting comes from.
-    Config,
+    #[command(after_help = CONFIG_EXAMPLES)]
+    Config {
+        /// Say of each setting what it sets, and how its environment variable is called.
+        #[arg(long)]
+        explain: bool,
+    },
     /// Print a script that completes commands in a shell.
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {

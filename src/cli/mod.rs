@@ -107,11 +107,11 @@ fn with_config(command: Command, config: Config, installer: &Installer) -> Resul
         }
         Command::Engine(command) => engine::engine(&config, &command),
         Command::Doctor(args) => doctor::doctor(config, args.json),
-        Command::Config => {
+        Command::Config { explain } => {
             if let Some(file) = &config.file {
                 output::print_line(&format!("# read from {}", file.display()));
             }
-            output::print(&config.to_toml());
+            output::print(&if explain { config.to_explained_toml() } else { config.to_toml() });
             Ok(Exit::Done)
         }
         // These were done before there was a configuration.

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tracing::info;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tracing::{info, warn};
 
 use crate::assembly::Runtime;
 use crate::cli::exit_code::Exit;
@@ -15,8 +16,28 @@ use crate::config::Config;
 use crate::http::{Gate, Server, stop_on_signals};
 use crate::service::Service;
 
+/// Descriptors that are needed beside those of connections.
+const OTHER_FILES: u64 = 256;
+
 pub(crate) fn serve(config: &Config, installer: &Installer) -> Result<Exit, Failed> {
+    raise_open_files(config);
     block_on(Box::pin(listen(config, installer)))
+}
+
+/// Lets this process open as many files as the system allows it. Many systems start programs with
+/// 1,024, for the sake of old ones that could not count further.
+fn raise_open_files(config: &Config) {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current != maximum
+        && let Err(fault) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })
+    {
+        warn!("cannot open more files than {current:?}: {fault}");
+    }
+    let wanted = u64::try_from(config.http.max_connections).unwrap_or(u64::MAX);
+    let wanted = wanted.saturating_add(OTHER_FILES);
+    if let Some(maximum) = maximum.filter(|maximum| *maximum < wanted) {
+        warn!("{maximum} files may be open, `http.max_connections` may need {wanted}");
+    }
 }
 
 async fn listen(config: &Config, installer: &Installer) -> Result<Exit, Failed> {

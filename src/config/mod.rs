@@ -7,6 +7,7 @@
 //! Nothing below this module looks at the environment or has defaults that depend on it.
 
 mod environment;
+mod explain;
 mod reader;
 mod schema;
 mod value;
@@ -18,7 +19,8 @@ use std::{fs, io};
 
 use toml::Table;
 
-use crate::config::reader::{Layers, Reader};
+use crate::config::explain::explanation;
+use crate::config::reader::{Layers, Reader, variable_of};
 use crate::http::HttpConfig;
 use crate::job::limits::RunLimits;
 use crate::units::ByteCount;
@@ -224,6 +226,17 @@ impl Config {
     /// The effective settings as a file that would give the same configuration.
     #[must_use]
     pub fn to_toml(&self) -> String {
+        self.written(|_| String::new())
+    }
+
+    /// The same, with a sentence about each setting and the name of its environment variable.
+    #[must_use]
+    pub fn to_explained_toml(&self) -> String {
+        self.written(|key| format!("\n# {}\n# {}\n", explanation(key), variable_of(key)))
+    }
+
+    /// `before` says what stands before a setting.
+    fn written(&self, before: impl Fn(&str) -> String) -> String {
         let mut text = String::new();
         let mut table = "";
         for setting in &self.effective {
@@ -232,6 +245,7 @@ impl Config {
                 table = in_table;
                 text.push_str(&format!("\n[{table}]\n"));
             }
+            text.push_str(&before(setting.key));
             match &setting.value {
                 Some(value) => {
                     let line = format!("{name} = {value}");

