@@ -222,6 +222,7 @@ impl ServiceError {
             Self::Params(error) => Some(error.parameter()),
             Self::Arguments { .. } => Some("args"),
             Self::Kind(_) => Some("kind"),
+            Self::Registry(RegistryError::InvalidParameter { parameter, .. }) => Some(parameter),
             _ => None,
         }
     }

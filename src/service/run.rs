@@ -162,7 +162,10 @@ impl Service {
             }
             Err(failure) => {
                 result.status = RunStatus::Failed;
-                result.summary = one_line(&failure.to_string());
+                // `assert x` raises without a word.
+                let message = one_line(&failure.to_string());
+                let class = || failure.error_type().to_owned();
+                result.summary = if message.is_empty() { class() } else { message };
                 result.error = Some(error_of(&failure));
             }
         }
