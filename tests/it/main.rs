@@ -1,0 +1,16 @@
+//! The promises of Wardian, tested from outside: a real server over HTTP, and the real command line.
+//!
+//! One module for each topic; `support` has the servers, clients and commands they share. Skills
+//! that most tests use lie in `skills`, programs in `tests/fixtures/programs`. Most tests share one
+//! server: what they do to it must not be seen by the others. Those that cannot promise that
+//! start one of their own, which takes less than a second.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test may panic; that is how it fails"
+)]
+
+mod discovery;
+mod support;

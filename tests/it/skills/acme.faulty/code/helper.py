@@ -1,0 +1,6 @@
+"""Divides."""
+
+
+def divide(one, other):
+    """Returns the quotient."""
+    return one / other

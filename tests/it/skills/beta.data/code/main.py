@@ -1,0 +1,5 @@
+"""Returns nothing."""
+
+
+def main(args):
+    """Returns nothing."""

@@ -1,0 +1,43 @@
+//! What the tests stand on: real servers, real commands, and clients that look closely.
+
+mod client;
+mod command;
+mod matching;
+mod processes;
+mod python;
+mod raw;
+mod server;
+mod skills;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+pub(crate) use client::{Answer, Client, RpcError, failed, output};
+pub(crate) use command::{Command, Ended};
+pub(crate) use matching::{contained, matches};
+pub(crate) use processes::Watched;
+pub(crate) use python::Python;
+pub(crate) use raw::{Connection, Reply};
+pub(crate) use server::TestServer;
+pub(crate) use skills::SkillFolder;
+
+/// The program under test.
+pub(crate) const WARDIAN: &str = env!("CARGO_BIN_EXE_wardian");
+
+/// A file or folder of the repository.
+pub(crate) fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Asks again and again until there is an answer, for as long as `patience` lasts.
+pub(crate) fn eventually<T>(patience: Duration, mut ask: impl FnMut() -> Option<T>) -> T {
+    const PAUSE: Duration = Duration::from_millis(20);
+    let deadline = Instant::now() + patience;
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(Instant::now() < deadline, "there was no answer within {patience:?}");
+        std::thread::park_timeout(PAUSE);
+    }
+}

@@ -1,0 +1,250 @@
+//! A server in a process of its own, with folders of its own.
+//!
+//! Whoever drops a server learns whether it ended as it should: with exit code 0, and without
+//! leaving a worker behind.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{BufRead as _, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::{Client, Connection, WARDIAN, Watched, repository};
+
+/// How long a start may take: a machine without the engine fetches and compiles it first.
+const START: Duration = Duration::from_secs(600);
+
+/// How long a stop may take; longer than the server itself waits for calls in progress.
+const STOP: Duration = Duration::from_secs(60);
+
+/// A server that was started for tests.
+#[derive(Debug)]
+pub(crate) struct TestServer {
+    /// Where it listens.
+    pub(crate) address: String,
+    process: Watched,
+    child: Mutex<Option<Child>>,
+    lines: Mutex<Receiver<String>>,
+    log: Log,
+    data_dir: PathBuf,
+    _folder: TempDir,
+}
+
+impl TestServer {
+    /// The server of all tests that need nothing of their own; it serves the skills of
+    /// `tests/it/skills`, and ends with the process.
+    pub(crate) fn shared() -> &'static Self {
+        static SHARED: OnceLock<TestServer> = OnceLock::new();
+        extern "C" fn stop() {
+            let ended = SHARED.get().map_or(Ok(()), TestServer::stop);
+            if let Err(trouble) = ended {
+                eprintln!("the shared server did not end well: {trouble}");
+                // SAFETY: `_exit` only ends the process, which is ending anyway.
+                #[expect(unsafe_code, reason = "an exit handler cannot fail in another way")]
+                unsafe {
+                    libc::_exit(101)
+                }
+            }
+        }
+        SHARED.get_or_init(|| {
+            // SAFETY: the handler touches nothing that is gone at the end: statics are never
+            // dropped.
+            #[expect(unsafe_code, reason = "nothing else runs at the end of all tests")]
+            let registered = unsafe { libc::atexit(stop) };
+            assert_eq!(registered, 0);
+            Self::start(&["--skills", repository("tests/it/skills").to_str().unwrap()])
+        })
+    }
+
+    /// Starts a server with an empty data folder and waits until it is ready.
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let data_dir = folder.path().join("data");
+        Self::spawn(folder, data_dir, arguments).ready()
+    }
+
+    /// Starts a server on a data folder that may have been used before.
+    pub(crate) fn start_on(data_dir: &Path, arguments: &[&str]) -> Self {
+        Self::spawn(tempfile::tempdir().unwrap(), data_dir.to_owned(), arguments).ready()
+    }
+
+    /// Starts a server and only waits until it listens.
+    pub(crate) fn start_unready(arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let data_dir = folder.path().join("data");
+        let mut server = Self::spawn(folder, data_dir, arguments);
+        let line = server.log.wait_for(" listening on http://");
+        server.address = line.rsplit_once("http://").unwrap().1.to_owned();
+        server
+    }
+
+    fn spawn(folder: TempDir, data_dir: PathBuf, arguments: &[&str]) -> Self {
+        let mut child = program(&folder)
+            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(&data_dir)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let process = Watched::of(child.id()).unwrap();
+        let lines = Mutex::new(lines_of(child.stdout.take().unwrap()));
+        let log = Log::of(child.stderr.take().unwrap());
+        let child = Mutex::new(Some(child));
+        Self { address: String::new(), process, child, lines, log, data_dir, _folder: folder }
+    }
+
+    fn ready(mut self) -> Self {
+        let Ok(line) = self.next_line() else { panic!("no start: {}", self.log()) };
+        self.address = line.strip_prefix("listening on http://").unwrap().to_owned();
+        let answer = self.client().get("/readyz");
+        assert_eq!((answer.status, &answer.json()["ready"]), (200, &true.into()));
+        self
+    }
+
+    /// The next line that the server prints on standard output.
+    pub(crate) fn next_line(&self) -> Result<String, mpsc::RecvTimeoutError> {
+        self.lines.lock().unwrap().recv_timeout(START)
+    }
+
+    /// A client of this server.
+    pub(crate) fn client(&self) -> Client {
+        Client::new(format!("http://{}", self.address))
+    }
+
+    /// A connection on which any bytes can be sent.
+    pub(crate) fn connect(&self) -> Connection {
+        Connection::open(&self.address)
+    }
+
+    /// The server's own process.
+    pub(crate) const fn process(&self) -> &Watched {
+        &self.process
+    }
+
+    /// The processes in which guests run.
+    pub(crate) fn workers(&self) -> Vec<Watched> {
+        self.process.children()
+    }
+
+    /// Where the server keeps what has to be kept.
+    pub(crate) fn data_dir(&self) -> &Path {
+        &self.data_dir
+    }
+
+    /// All that the server has logged.
+    pub(crate) fn log(&self) -> String {
+        self.log.text()
+    }
+
+    /// Waits until the server has logged a line with this text, and returns it.
+    pub(crate) fn wait_for_log(&self, text: &str) -> String {
+        self.log.wait_for(text)
+    }
+
+    /// Waits until the process ends by itself or by a signal.
+    pub(crate) fn wait(&self) -> ExitStatus {
+        let child = self.child.lock().unwrap().take();
+        assert!(self.process.ends_within(STOP), "it goes on: {}", self.log());
+        child.unwrap().wait().unwrap()
+    }
+
+    /// Asks the server to end and says what was wrong with how it did.
+    fn stop(&self) -> Result<(), String> {
+        let Some(mut child) = self.child.lock().unwrap().take() else { return Ok(()) };
+        let workers = self.workers();
+        self.process.terminate();
+        let in_time = self.process.ends_within(STOP);
+        if !in_time {
+            self.process.kill();
+        }
+        let status = child.wait().map_err(|fault| fault.to_string())?;
+        let left = workers.iter().filter(|worker| !worker.ends_within(STOP)).count();
+        match (in_time, status.code(), left) {
+            (true, Some(0), 0) => Ok(()),
+            _ => Err(format!("{status}, {left} workers are left; its log:\n{}", self.log())),
+        }
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        let ended = self.stop();
+        if thread::panicking() {
+            eprintln!("the log of the server:\n{}", self.log());
+        } else if let Err(trouble) = ended {
+            panic!("the server did not end well: {trouble}");
+        }
+    }
+}
+
+/// The program, untouched by the settings of whoever runs the tests.
+pub(super) fn program(folder: &TempDir) -> Command {
+    let config = folder.path().join("none.toml");
+    std::fs::write(&config, "").unwrap();
+    let mut command = Command::new(WARDIAN);
+    let ours = |name: &OsString| name.to_string_lossy().starts_with("WARDIAN_");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| ours(name)) {
+        command.env_remove(name);
+    }
+    command.env("WARDIAN_CONFIG", AsRef::<OsStr>::as_ref(&config));
+    command
+}
+
+/// Hands on each line as it comes.
+fn lines_of(stream: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(stream).lines() {
+            // Nobody may be interested any more; the stream has to be emptied all the same.
+            sender.send(line.unwrap()).ok();
+        }
+    });
+    receiver
+}
+
+/// What a process writes to standard error.
+#[derive(Debug, Clone)]
+struct Log(Arc<(Mutex<LogText>, Condvar)>);
+
+#[derive(Debug, Default)]
+struct LogText {
+    text: String,
+    is_complete: bool,
+}
+
+impl Log {
+    fn of(stream: impl Read + Send + 'static) -> Self {
+        let log = Self(Arc::default());
+        let (inner, lines) = (Arc::clone(&log.0), BufReader::new(stream).lines());
+        thread::spawn(move || {
+            for line in lines {
+                inner.0.lock().unwrap().text.push_str(&(line.unwrap() + "\n"));
+                inner.1.notify_all();
+            }
+            inner.0.lock().unwrap().is_complete = true;
+            inner.1.notify_all();
+        });
+        log
+    }
+
+    fn text(&self) -> String {
+        self.0.0.lock().unwrap().text.clone()
+    }
+
+    /// The first line with this text.
+    fn wait_for(&self, wanted: &str) -> String {
+        let found =
+            |log: &LogText| log.text.lines().find(|l| l.contains(wanted)).map(str::to_owned);
+        let goes_on = |log: &mut LogText| found(log).is_none() && !log.is_complete;
+        let log = self.0.0.lock().unwrap();
+        let (log, _) = self.0.1.wait_timeout_while(log, START, goes_on).unwrap();
+        found(&log).unwrap_or_else(|| panic!("never logged `{wanted}`:\n{}", log.text))
+    }
+}
