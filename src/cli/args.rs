@@ -23,7 +23,8 @@ Exit codes:
   0  done; for a program: it completed
   1  the program failed, or a skill has errors
   2  wrong usage: the arguments, the configuration, or something that is named and not there
-  3  our fault, or the machine's";
+  3  our fault, or the machine's
+  130  a run was ended by Ctrl-C";
 
 const RUN_EXAMPLES: &str = "\
 Examples:

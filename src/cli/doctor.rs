@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::assembly::{self, AssemblyError, Runtime};
 use crate::blobs::BlobError;
+use crate::cli::engine::readable;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::output::{print_json, print_line, shown};
@@ -21,6 +22,7 @@ use crate::error::CauseChain;
 use crate::ids::TenantId;
 use crate::protocol::execution::{RequestedLimits, RunStatus};
 use crate::service::{Caller, LocalProgram, LocalRun};
+use crate::units::ByteCount;
 
 /// How well something works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -154,7 +156,10 @@ fn blobs(config: &Config) -> Finding {
     match assembly::open_blobs(config) {
         Ok(store) => {
             let says = match store.usage(&TenantId::local()) {
-                Ok(usage) => format!("{} in {} blobs", usage.bytes, usage.blobs),
+                Ok(usage) => {
+                    let size = readable(ByteCount::bytes(usage.bytes));
+                    format!("{size} in {} blobs", usage.blobs)
+                }
                 Err(fault) => CauseChain(&fault).to_string(),
             };
             Finding::good("blob store", says)
@@ -249,6 +254,7 @@ async fn workers(mut config: Config) -> Vec<Finding> {
     }
     findings.push(escapes(&runtime).await);
     findings.push(run(&runtime).await);
+    runtime.shut_down(Duration::ZERO).await;
     findings
 }
 
@@ -309,4 +315,48 @@ async fn run(runtime: &Runtime) -> Finding {
         }
     }
     Finding::good("run", format!("a small pandas program takes {duration} ms"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn walls_that_are_missing_are_bad_only_where_they_are_required() {
+        let (standing, missing) =
+            (["seccomp".to_owned()], ["landlock: no kernel support".to_owned()]);
+        assert_eq!(lockdown(&standing, &[], true).state, State::Good);
+        let required = lockdown(&standing, &missing, true);
+        assert_eq!(required.state, State::Bad);
+        assert!(required.says.contains("landlock: no kernel support"));
+        assert_eq!(lockdown(&standing, &missing, false).state, State::Degraded);
+    }
+
+    #[test]
+    fn whatever_is_not_good_says_what_to_do() {
+        let findings = [
+            Finding::good("a", "b"),
+            Finding::degraded("a", "b", "c"),
+            Finding::bad("a", "b", "c"),
+            reset("soft-dirty"),
+        ];
+        for finding in findings {
+            assert_eq!(finding.state == State::Good, finding.advice.is_none(), "{finding:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_is_taken_is_told() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let surroundings = crate::config::Surroundings {
+            data_dir: Some("/d".into()),
+            cache_dir: Some("/c".into()),
+            ..crate::config::Surroundings::default()
+        };
+        let mut config = Config::load(&surroundings, crate::config::Flags::default()).unwrap();
+        config.http.listen = taken.local_addr().unwrap();
+        assert_eq!(address(&config).state, State::Degraded);
+        drop(taken);
+        assert_eq!(address(&config).state, State::Good);
+    }
 }

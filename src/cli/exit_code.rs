@@ -28,3 +28,24 @@ impl From<Exit> for ExitCode {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_as_promised() {
+        for (exit, code) in [
+            (Exit::Done, 0),
+            (Exit::GuestFailed, 1),
+            (Exit::WrongUsage, 2),
+            (Exit::OurFault, 3),
+            (Exit::Interrupted, 130),
+        ] {
+            assert_eq!(
+                format!("{:?}", ExitCode::from(exit)),
+                format!("{:?}", ExitCode::from(code))
+            );
+        }
+    }
+}

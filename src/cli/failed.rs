@@ -97,3 +97,23 @@ ours!(
     crate::http::HttpError,
     crate::registry::RegistryError,
 );
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::blobs::BlobError;
+    use crate::protocol::check::ParamsError;
+
+    #[test]
+    fn mistakes_of_the_user_and_faults_of_ours_end_differently() {
+        let mistake = ServiceError::from(ParamsError::wrong("name", "a name", "7"));
+        assert_eq!(Failed::from(mistake).exit, Exit::WrongUsage);
+        let cause = io::Error::other("disk full");
+        let fault = BlobError::Storage { what: "write to", cause };
+        let failed = Failed::from(ServiceError::from(fault));
+        assert_eq!(failed.exit, Exit::OurFault);
+        assert_eq!(failed.to_string(), "could not write to the blob store: disk full");
+    }
+}

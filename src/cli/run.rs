@@ -7,6 +7,7 @@
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -126,11 +127,22 @@ fn on_its_own(mut config: Config, folder: &TempDir) -> Config {
 
 async fn perform(
     config: &Config,
+    request: LocalRun,
+    args: Map<String, Value>,
+    options: &RunOptions,
+) -> Result<Exit, Failed> {
+    let runtime = Runtime::start(config, progress().as_ref()).await?;
+    let ended = perform_on(&runtime, request, args, options).await;
+    runtime.shut_down(Duration::ZERO).await;
+    ended
+}
+
+async fn perform_on(
+    runtime: &Runtime,
     mut request: LocalRun,
     mut args: Map<String, Value>,
     options: &RunOptions,
 ) -> Result<Exit, Failed> {
-    let runtime = Runtime::start(config, progress().as_ref()).await?;
     for (name, path) in &options.blob {
         let id = store_file(&runtime.blobs, Path::new(path), None)?.to_string();
         args.insert(name.clone(), Value::String(id.clone()));
@@ -142,7 +154,7 @@ async fn perform(
         .map_err(|fault| Failed::at("write the arguments", &fault))?;
     let caller = Caller { tenant: TenantId::local(), request_id: "command-line".to_owned() };
     let ended = runtime.service.run_file(&caller, request).await?;
-    finish(&runtime, &ended, options)
+    finish(runtime, &ended, options)
 }
 
 /// Prints the result and keeps what the program made.

@@ -73,3 +73,28 @@ fn with_newline(text: &str) -> String {
     let end = if text.ends_with('\n') { "" } else { "\n" };
     format!("{text}{end}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_are_laid_out_for_people() {
+        insta::assert_snapshot!(pretty(r#"{"b":[1,2],"a":"x\ny"}"#), @r#"
+        {
+          "a": "x\ny",
+          "b": [
+            1,
+            2
+          ]
+        }
+        "#);
+        // What cannot be read as one number is shown as it is.
+        assert_eq!(pretty(r#"{"n":1e999}"#), r#"{"n":1e999}"#);
+    }
+
+    #[test]
+    fn a_text_ends_its_line() {
+        assert_eq!((with_newline("a"), with_newline("a\n")), ("a\n".to_owned(), "a\n".to_owned()));
+    }
+}
