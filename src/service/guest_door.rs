@@ -1,5 +1,6 @@
 //! What a guest gets when it asks for something: blobs of its own tenant, and nothing else.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
@@ -18,11 +19,12 @@ pub(super) struct GuestDoor {
     blobs: Arc<BlobStore>,
     tenant: TenantId,
     written: Vec<BlobId>,
+    seen: HashSet<BlobId>,
 }
 
 impl GuestDoor {
     pub(super) fn new(blobs: Arc<BlobStore>, tenant: TenantId) -> Self {
-        Self { blobs, tenant, written: Vec::new() }
+        Self { blobs, tenant, written: Vec::new(), seen: HashSet::new() }
     }
 
     /// The blobs that were written, in order, each once.
@@ -45,19 +47,20 @@ impl Door for GuestDoor {
             Ok(Err(error)) => return Err(not_stored(&error)),
             Err(_) => return Err(unavailable()),
         };
-        if !self.written.contains(&blob.id) {
+        if self.seen.insert(blob.id.clone()) {
             self.written.push(blob.id.clone());
         }
         Ok(blob.id)
     }
 }
 
-fn not_stored(error: &BlobError) -> Refusal {
+/// Why a run's blob was not stored, in words for the run.
+pub(super) fn not_stored(error: &BlobError) -> Refusal {
     match error.kind() {
         ErrorKind::QuotaExceeded | ErrorKind::TooLarge => refusal("QuotaExceeded", error),
         ErrorKind::InvalidParams => refusal("ValueError", error),
         _ => {
-            error!("a guest's blob was not stored: {}", CauseChain(error));
+            error!("a run's blob was not stored: {}", CauseChain(error));
             unavailable()
         }
     }

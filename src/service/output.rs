@@ -54,7 +54,8 @@ impl Output {
             return Ok(Self { value: Some(wrapped.map_err(unreadable)?), summary: None });
         }
         let summary = serde_json::from_str::<OwnSummary>(text).ok().and_then(|own| own.summary);
-        Ok(Self { value: Some(value), summary: summary.as_deref().map(one_line) })
+        let summary = summary.as_deref().map(one_line).filter(|line| !line.is_empty());
+        Ok(Self { value: Some(value), summary })
     }
 }
 
@@ -177,6 +178,7 @@ mod tests {
     #[test]
     fn a_summary_that_is_no_text_is_no_summary() {
         assert_eq!(parse(r#"{"summary":7}"#).1, None);
+        assert_eq!(parse(r#"{"summary":" \n"}"#).1, None);
         let text = serde_json::json!({ "summary": format!("a\u{1b}[2Jb\nc{}", "d".repeat(900)) });
         assert_eq!(parse(&text.to_string()).1.unwrap(), "a[2Jb");
         let long = serde_json::json!({ "summary": "é".repeat(900) }).to_string();

@@ -14,19 +14,24 @@ use crate::blobs::kind::BlobKind;
 use crate::dispatch::{BlobSource, Finished, Job, SkillContent};
 use crate::ids::{BlobId, RunId, TenantId};
 use crate::job::limits::RunLimits;
-use crate::job::outcome::{Logs, RunOutcome};
+use crate::job::message::Refusal;
+use crate::job::outcome::{Logs, RunFailure, RunOutcome};
 use crate::job::{BlobMount, Program, RunSpec, SkillMount};
 use crate::protocol::execution::{
-    MAX_OUTPUT, RequestedLimits, RunResult, RunStatus, TruncatedOutput,
+    MAX_OUTPUT, RequestedLimits, RunError, RunResult, RunStatus, TruncatedOutput,
 };
 use crate::service::failure::error_of;
-use crate::service::guest_door::GuestDoor;
+use crate::service::guest_door::{GuestDoor, not_stored};
 use crate::service::output::{Output, head, one_line};
 use crate::service::skills::blob_ids;
 use crate::service::{Caller, LimitPolicy, Service, ServiceError, logs};
 
 /// Bytes of a large output that stand in its place.
 const OUTPUT_PREVIEW: usize = 512;
+
+/// Outputs up to this size, in bytes, are read at once: that takes less than a change of threads
+/// would be worth.
+const SMALL_OUTPUT: usize = 64 << 10;
 
 /// A run with everything looked up and nothing started.
 pub(super) struct Plan {
@@ -133,7 +138,10 @@ impl Service {
         output_blobs: Vec<BlobId>,
     ) -> Result<Performed, ServiceError> {
         let RunOutcome { end, logs, usage } = finished.outcome;
-        let output = end.and_then(|()| Output::parse(&finished.output.unwrap_or_default()));
+        let output = match end {
+            Ok(()) => read_output(finished.output.unwrap_or_default()).await?,
+            Err(failure) => Err(failure),
+        };
         let (logs_preview, logs_truncated) = logs::preview(&logs);
         let duration_ms = whole_milliseconds(usage.wall_time);
         let mut result = RunResult {
@@ -153,12 +161,9 @@ impl Service {
             Ok(Output { value, summary }) => {
                 result.summary =
                     summary.unwrap_or_else(|| format!("Completed in {duration_ms} ms."));
-                result.output = match value {
-                    Some(value) => {
-                        Some(self.fitting(caller, value, &mut result.output_blobs).await?)
-                    }
-                    None => None,
-                };
+                if let Some(value) = value {
+                    self.put_output(caller, value, &mut result).await?;
+                }
             }
             Err(failure) => {
                 result.status = RunStatus::Failed;
@@ -172,29 +177,51 @@ impl Service {
         Ok(Performed { result, logs })
     }
 
-    /// An output as it is, or what stands for one that is too large for a result.
-    async fn fitting(
+    /// Puts an output into a result: as it is, or what stands for one that is too large. If that
+    /// cannot be stored, the run has failed: what it has done besides is not to be lost.
+    async fn put_output(
         &self,
         caller: &Caller,
         value: Box<RawValue>,
-        output_blobs: &mut Vec<BlobId>,
-    ) -> Result<Box<RawValue>, ServiceError> {
+        result: &mut RunResult,
+    ) -> Result<(), ServiceError> {
         if value.get().len() <= MAX_OUTPUT {
-            return Ok(value);
+            result.output = Some(value);
+            return Ok(());
         }
         let preview = head(value.get(), OUTPUT_PREVIEW).to_owned();
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
         let kind = BlobKind::parse("application/json")?;
         let stored =
             spawn_blocking(move || blobs.put(&tenant, &kind, value.get().as_bytes())).await;
-        let blob = stored.map_err(ServiceError::Interrupted)??;
-        if !output_blobs.contains(&blob.id) {
-            output_blobs.push(blob.id.clone());
+        let blob = match stored.map_err(ServiceError::Interrupted)? {
+            Ok(blob) => blob,
+            Err(error) => {
+                let Refusal { error_type, message } = not_stored(&error);
+                result.status = RunStatus::Failed;
+                result.summary = format!("the output could not be stored: {message}");
+                let message = result.summary.clone();
+                result.error = Some(RunError { error_type, message, traceback: None });
+                return Ok(());
+            }
+        };
+        if !result.output_blobs.contains(&blob.id) {
+            result.output_blobs.push(blob.id.clone());
         }
         let size_bytes = blob.size.as_u64();
         let stand_in = TruncatedOutput { truncated: true, blob_id: blob.id, size_bytes, preview };
-        serde_json::value::to_raw_value(&stand_in).map_err(ServiceError::Unserialisable)
+        let stand_in = serde_json::value::to_raw_value(&stand_in);
+        result.output = Some(stand_in.map_err(ServiceError::Unserialisable)?);
+        Ok(())
     }
+}
+
+/// Reads what a program returned, beside the event loop if it is much.
+async fn read_output(text: Vec<u8>) -> Result<Result<Output, RunFailure>, ServiceError> {
+    if text.len() <= SMALL_OUTPUT {
+        return Ok(Output::parse(&text));
+    }
+    spawn_blocking(move || Output::parse(&text)).await.map_err(ServiceError::Interrupted)
 }
 
 fn open_blob(
