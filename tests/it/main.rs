@@ -13,4 +13,6 @@
 )]
 
 mod discovery;
+mod failures;
+mod results;
 mod support;

@@ -1,0 +1,211 @@
+//! How programs fail, and what their authors are told.
+
+use serde_json::json;
+
+use crate::support::{Client, TestServer, contained, failed, output};
+
+fn client() -> Client {
+    TestServer::shared().client()
+}
+
+#[test]
+fn an_exception_is_told_with_the_lines_of_the_program() {
+    let code = "import math\n\ndef inner(x):\n    return math.sqrt(x)\n\ndef main(args):\n    return inner(args['x'])\n";
+    let result = client().run_with(code, json!({"args": {"x": -1}}));
+    let (error_type, message) = failed(&result);
+    assert_eq!(error_type, "ValueError");
+    assert!(!message.is_empty());
+    let traceback = result["error"]["traceback"].as_str().unwrap();
+    assert!(traceback.starts_with("Traceback (most recent call last):\n"), "{traceback}");
+    assert!(traceback.ends_with(&format!("ValueError: {message}")), "{traceback}");
+    let wanted = [
+        "File \"main.py\", line 7, in main\n    return inner(args['x'])",
+        "File \"main.py\", line 4, in inner\n    return math.sqrt(x)",
+    ];
+    assert!(contained(traceback, wanted).is_empty(), "{traceback}");
+    let foreign = ["_wardian", "runner.py", "<wardian>", "importlib", "_reactor"];
+    assert_eq!(contained(traceback, foreign).len(), foreign.len(), "{traceback}");
+}
+
+#[test]
+fn a_traceback_of_a_skill_names_its_files() {
+    let result = client().execute("acme.faulty", json!({}));
+    assert_eq!(failed(&result), ("ZeroDivisionError", "division by zero"));
+    assert_eq!(result["logs_preview"], "before\n");
+    let traceback = result["error"]["traceback"].as_str().unwrap();
+    let wanted = [
+        "File \"/skills/acme.faulty/code/main.py\", line 9, in main\n    return {\"quotient\": divide(1, args.get(\"by\", 0))}",
+        "File \"/skills/acme.faulty/code/helper.py\", line 6, in divide\n    return one / other",
+    ];
+    assert!(contained(traceback, wanted).is_empty(), "{traceback}");
+    assert_eq!(traceback.matches("File ").count(), 2, "no frames but the skill's: {traceback}");
+}
+
+#[test]
+fn a_traceback_through_a_mounted_skill_has_both() {
+    let code = "from skills.acme.faulty import main as faulty\ndef main(args):\n    return faulty(args)\n";
+    let result = client().run_with(code, json!({"mount_skills": ["acme.faulty"]}));
+    let traceback = result["error"]["traceback"].as_str().unwrap();
+    let wanted = ["File \"main.py\", line 3", "File \"/skills/acme.faulty/code/helper.py\", line 6"];
+    assert!(contained(traceback, wanted).is_empty(), "{traceback}");
+    assert_eq!(traceback.matches("File ").count(), 3, "{traceback}");
+}
+
+#[test]
+fn causes_and_groups_are_told() {
+    let code = "def main(args):\n    try:\n        {}['key']\n    except KeyError as error:\n        raise ValueError('bad input') from error\n";
+    let result = client().run(code);
+    assert_eq!(failed(&result), ("ValueError", "bad input"));
+    let traceback = result["error"]["traceback"].as_str().unwrap();
+    let wanted = ["KeyError: 'key'", "direct cause of the following exception", "ValueError: bad input"];
+    assert!(contained(traceback, wanted).is_empty(), "{traceback}");
+
+    let code = "def main(args):\n    raise ExceptionGroup('two', [ValueError('a'), TypeError('b')])\n";
+    let result = client().run(code);
+    assert_eq!(failed(&result).0, "ExceptionGroup");
+    let traceback = result["error"]["traceback"].as_str().unwrap();
+    assert!(contained(traceback, ["ValueError: a", "TypeError: b"]).is_empty(), "{traceback}");
+}
+
+#[test]
+fn every_end_has_its_type_and_message() {
+    for (code, error_type, message) in [
+        ("import sys\ndef main(args):\n    sys.exit(0)\n", "SystemExit", "the program called sys.exit(0) instead of returning a value"),
+        ("import sys\ndef main(args):\n    sys.exit()\n", "SystemExit", "sys.exit()"),
+        ("import sys\ndef main(args):\n    sys.exit('gone')\n", "SystemExit", "gone"),
+        ("def main(args):\n    exit(3)\n", "SystemExit", "sys.exit(3)"),
+        ("import os\ndef main(args):\n    os._exit(3)\n", "SystemExit", "the program ended its process with exit code 3"),
+        ("import os\ndef main(args):\n    os._exit(0)\n", "SystemExit", "exit code 0"),
+        ("import os\ndef main(args):\n    os.abort()\n", "SandboxCrash", "the interpreter aborted"),
+        ("def main(args):\n    raise KeyboardInterrupt\n", "KeyboardInterrupt", ""),
+        ("class Stop(BaseException): pass\ndef main(args):\n    raise Stop('now')\n", "Stop", "now"),
+        ("def main(args):\n    raise GeneratorExit\n", "GeneratorExit", ""),
+        ("import nothere\n", "ModuleNotFoundError", "No module named 'nothere'"),
+        ("undefined\n", "NameError", "name 'undefined' is not defined"),
+        ("def main(args):\n    return input()\n", "EOFError", "EOF when reading a line"),
+        ("def main(args):\n    args['missing']\n", "KeyError", "'missing'"),
+        ("def main(args):\n    assert args, 'nothing given'\n", "AssertionError", "nothing given"),
+        ("from runtime import blobs\ndef main(args):\n    blobs.read_text('blob:x')\n", "BlobNotFound", "add it to `input_blobs`"),
+        ("from runtime import blobs\ndef main(args):\n    blobs.write_text('x', kind='no kind')\n", "ValueError", "MIME type"),
+        ("class Mute(Exception):\n    def __str__(self): raise RuntimeError\ndef main(args):\n    raise Mute\n", "Mute", "its __str__ failed"),
+    ] {
+        let result = client().run(code);
+        let (found, said) = failed(&result);
+        assert_eq!(found, error_type, "{code}");
+        assert!(said.contains(message), "{code}: {said}");
+        let summary = result["summary"].as_str().unwrap();
+        assert!(!summary.is_empty(), "{code}");
+    }
+}
+
+#[test]
+fn code_that_is_no_python_is_shown_where() {
+    for (code, error_type, wanted) in [
+        ("def main(args)\n    return 1\n", "SyntaxError", "File \"main.py\", line 1\n    def main(args)\n                  ^"),
+        ("def main(args):\n    x = 1\n      y = 2\n", "IndentationError", "File \"main.py\", line 3"),
+        ("def main(args):\n\treturn 1\n        return 2\n", "TabError", "line 3"),
+        ("def main(args):\n    return 'open\n", "SyntaxError", "unterminated string literal"),
+        ("x = 1\0", "SyntaxError", "null bytes"),
+        ("def main(args):\n    yield await 1\n", "SyntaxError", "line 2"),
+    ] {
+        let result = client().run(code);
+        assert_eq!(failed(&result).0, error_type, "{code}");
+        let traceback = result["error"]["traceback"].as_str().unwrap();
+        assert!(traceback.contains(wanted), "{code}: {traceback}");
+    }
+}
+
+#[test]
+fn a_missing_entrypoint_is_told_with_those_there_are() {
+    for (code, entrypoint, wanted) in [
+        ("", "main", "it defines no functions"),
+        ("def other(args): pass\ndef third(args): pass\n", "main", "it defines `other`, `third`"),
+        ("main = 5\n", "main", "`main` in `main.py` is no function"),
+        ("from math import sqrt\ndef main(args): pass\n", "run", "it defines `main`"),
+    ] {
+        let result = client().run_with(code, json!({"entrypoint": entrypoint}));
+        let (error_type, message) = failed(&result);
+        assert_eq!(error_type, "EntrypointNotFound", "{code}");
+        assert!(message.contains(wanted), "{code}: {message}");
+        assert!(message.contains(&format!("`{entrypoint}`")), "{message}");
+    }
+}
+
+#[test]
+fn functions_are_called_as_their_parameters_ask_for() {
+    let args = json!({"amount": 5, "months": 7});
+    for (code, expected) in [
+        ("def main(args): return args", json!({"amount": 5, "months": 7})),
+        ("def main(): return 'none'", json!({"result": "none"})),
+        ("def main(amount, months): return [amount, months]", json!({"result": [5, 7]})),
+        ("def main(amount, *, months=1): return months", json!({"result": 7})),
+        ("def main(**given): return given", json!({"amount": 5, "months": 7})),
+        ("def main(args, verbose=False): return [args['amount'], verbose]", json!({"result": [5, false]})),
+        ("main = lambda args: args['months']", json!({"result": 7})),
+        ("async def main(args): return args['amount']", json!({"result": 5})),
+        ("import functools\ndef f(a, b): return [a, b['amount']]\nmain = functools.partial(f, 1)", json!({"result": [1, 5]})),
+        ("class Callable:\n    def __call__(self, args): return args['amount']\nmain = Callable()", json!({"result": 5})),
+        ("import asyncio\nasync def main(args):\n    parts = await asyncio.gather(*(asyncio.sleep(0.01, n) for n in range(3)))\n    return parts", json!({"result": [0, 1, 2]})),
+        ("import asyncio\nasync def main(args): return await asyncio.to_thread(sum, [1, 2])", json!({"result": 3})),
+    ] {
+        let result = client().run_with(code, json!({"args": args}));
+        assert_eq!(*output(&result), expected, "{code}");
+    }
+    let result = client().run_with("def main(one, two): pass", json!({"args": args}));
+    let (error_type, message) = failed(&result);
+    assert_eq!(error_type, "TypeError");
+    let wanted = ["`main(one, two)`", "`amount`, `months`", "def main(args):"];
+    assert!(contained(message, wanted).is_empty(), "{message}");
+}
+
+#[test]
+fn an_entrypoint_of_any_name_is_called() {
+    let code = "def first(args):\n    return 1\ndef second(args):\n    return 2\n";
+    let result = client().run_with(code, json!({"entrypoint": "second"}));
+    assert_eq!(output(&result)["result"], 2);
+}
+
+#[test]
+fn guarded_code_does_not_call_main_twice() {
+    let code = "calls = []\ndef main(args=None):\n    calls.append(1)\n    return len(calls)\n\nif __name__ == '__main__':\n    main()\n";
+    assert_eq!(output(&client().run(code))["result"], 1);
+}
+
+#[test]
+fn recursion_without_end_fails_the_run_alone() {
+    let client = client();
+    for (code, error_type) in [
+        ("def f(n): return f(n + 1)\ndef main(args): return f(0)\n", "RecursionError"),
+        ("import sys\nsys.setrecursionlimit(10**9)\ndef f(n): return f(n + 1)\ndef main(args): return f(0)\n", "StackOverflow"),
+        ("import sys\nsys.setrecursionlimit(10**9)\nclass A:\n    def __repr__(self): return repr(self)\ndef main(args): return repr(A())\n", "RecursionError"),
+        ("def main(args):\n    return eval('(' * 5000 + ')' * 5000)\n", "MemoryError"),
+    ] {
+        let result = client.run(code);
+        let (found, _) = failed(&result);
+        assert_eq!(found, error_type, "{code}: {result}");
+        assert_eq!(output(&client.run("def main(args): return 1"))["result"], 1);
+    }
+    let result = client.run("def f(n): return f(n + 1)\ndef main(args): return f(0)\n");
+    let traceback = result["error"]["traceback"].as_str().unwrap();
+    assert!(traceback.len() <= 16 << 10, "{}", traceback.len());
+    assert!(traceback.contains("frames left out"), "{traceback}");
+}
+
+#[test]
+fn long_messages_are_cut() {
+    let result = client().run("def main(args):\n    raise ValueError('x' * 10_000_000)\n");
+    let (_, message) = failed(&result);
+    assert!(message.len() <= 64 << 10, "{}", message.len());
+    assert!(result["summary"].as_str().unwrap().len() <= 510);
+    let traceback = result["error"]["traceback"].as_str().unwrap();
+    assert!(traceback.len() <= 16 << 10, "{}", traceback.len());
+}
+
+#[test]
+fn a_name_cannot_pretend_that_the_host_stopped_the_run() {
+    for name in ["Timeout", "SandboxCrash", "MemoryLimit", "FuelExhausted", "StackOverflow"] {
+        let code = format!("class {name}(Exception): pass\ndef main(args):\n    raise {name}('mine')\n");
+        let result = client().run(&code);
+        assert_eq!(failed(&result), ("Exception", format!("{name}: mine").as_str()));
+    }
+}
