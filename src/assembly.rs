@@ -176,9 +176,12 @@ impl EngineFiles {
         let engine = open_engine(config)?;
         let timed = engine.ensure(Variant::Timed, progress)?;
         let image = ImageStore::new(&engine).ensure(&Profile::base(), &timed, progress)?;
-        let metered = match engine.is_ready(Variant::Metered)? {
-            true => Some(engine.ensure(Variant::Metered, progress)?),
-            false => None,
+        // An operator who gives every run a budget wants it counted, whatever compiling costs.
+        let is_wanted = config.limits.default.fuel.is_some();
+        let metered = if is_wanted || engine.is_ready(Variant::Metered)? {
+            Some(engine.ensure(Variant::Metered, progress)?)
+        } else {
+            None
         };
         Ok(Self { timed, metered, image })
     }

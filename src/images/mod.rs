@@ -33,12 +33,12 @@ use crate::units::ByteCount;
 pub use crate::images::source::Profile;
 
 /// Part of every key. Raise it when images are made or read in another way.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Name of the memory in the cache.
 const MEMORY: &str = "memory.img";
 /// Name of the list of open files in the cache.
-const DESCRIPTORS: &str = "descriptors.json";
+const DESCRIPTORS: &str = "open-files";
 
 /// Longest list of open files that is read.
 const MAX_DESCRIPTORS: u64 = 1 << 20;
