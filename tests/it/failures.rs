@@ -43,10 +43,12 @@ fn a_traceback_of_a_skill_names_its_files() {
 
 #[test]
 fn a_traceback_through_a_mounted_skill_has_both() {
-    let code = "from skills.acme.faulty import main as faulty\ndef main(args):\n    return faulty(args)\n";
+    let code =
+        "from skills.acme.faulty import main as faulty\ndef main(args):\n    return faulty(args)\n";
     let result = client().run_with(code, json!({"mount_skills": ["acme.faulty"]}));
     let traceback = result["error"]["traceback"].as_str().unwrap();
-    let wanted = ["File \"main.py\", line 3", "File \"/skills/acme.faulty/code/helper.py\", line 6"];
+    let wanted =
+        ["File \"main.py\", line 3", "File \"/skills/acme.faulty/code/helper.py\", line 6"];
     assert!(contained(traceback, wanted).is_empty(), "{traceback}");
     assert_eq!(traceback.matches("File ").count(), 3, "{traceback}");
 }
@@ -57,10 +59,12 @@ fn causes_and_groups_are_told() {
     let result = client().run(code);
     assert_eq!(failed(&result), ("ValueError", "bad input"));
     let traceback = result["error"]["traceback"].as_str().unwrap();
-    let wanted = ["KeyError: 'key'", "direct cause of the following exception", "ValueError: bad input"];
+    let wanted =
+        ["KeyError: 'key'", "direct cause of the following exception", "ValueError: bad input"];
     assert!(contained(traceback, wanted).is_empty(), "{traceback}");
 
-    let code = "def main(args):\n    raise ExceptionGroup('two', [ValueError('a'), TypeError('b')])\n";
+    let code =
+        "def main(args):\n    raise ExceptionGroup('two', [ValueError('a'), TypeError('b')])\n";
     let result = client().run(code);
     assert_eq!(failed(&result).0, "ExceptionGroup");
     let traceback = result["error"]["traceback"].as_str().unwrap();
@@ -70,24 +74,48 @@ fn causes_and_groups_are_told() {
 #[test]
 fn every_end_has_its_type_and_message() {
     for (code, error_type, message) in [
-        ("import sys\ndef main(args):\n    sys.exit(0)\n", "SystemExit", "the program called sys.exit(0) instead of returning a value"),
+        (
+            "import sys\ndef main(args):\n    sys.exit(0)\n",
+            "SystemExit",
+            "the program called sys.exit(0) instead of returning a value",
+        ),
         ("import sys\ndef main(args):\n    sys.exit()\n", "SystemExit", "sys.exit()"),
         ("import sys\ndef main(args):\n    sys.exit('gone')\n", "SystemExit", "gone"),
         ("def main(args):\n    exit(3)\n", "SystemExit", "sys.exit(3)"),
-        ("import os\ndef main(args):\n    os._exit(3)\n", "SystemExit", "the program ended its process with exit code 3"),
+        (
+            "import os\ndef main(args):\n    os._exit(3)\n",
+            "SystemExit",
+            "the program ended its process with exit code 3",
+        ),
         ("import os\ndef main(args):\n    os._exit(0)\n", "SystemExit", "exit code 0"),
         ("import os\ndef main(args):\n    os.abort()\n", "SandboxCrash", "the interpreter aborted"),
         ("def main(args):\n    raise KeyboardInterrupt\n", "KeyboardInterrupt", ""),
-        ("class Stop(BaseException): pass\ndef main(args):\n    raise Stop('now')\n", "Stop", "now"),
+        (
+            "class Stop(BaseException): pass\ndef main(args):\n    raise Stop('now')\n",
+            "Stop",
+            "now",
+        ),
         ("def main(args):\n    raise GeneratorExit\n", "GeneratorExit", ""),
         ("import nothere\n", "ModuleNotFoundError", "No module named 'nothere'"),
         ("undefined\n", "NameError", "name 'undefined' is not defined"),
         ("def main(args):\n    return input()\n", "EOFError", "EOF when reading a line"),
         ("def main(args):\n    args['missing']\n", "KeyError", "'missing'"),
         ("def main(args):\n    assert args, 'nothing given'\n", "AssertionError", "nothing given"),
-        ("from runtime import blobs\ndef main(args):\n    blobs.read_text('blob:x')\n", "BlobNotFound", "add it to `input_blobs`"),
-        ("from runtime import blobs\ndef main(args):\n    blobs.write_text('x', kind='no kind')\n", "ValueError", "MIME type"),
-        ("class Mute(Exception):\n    def __str__(self): raise RuntimeError\ndef main(args):\n    raise Mute\n", "Mute", "its __str__ failed"),
+        (
+            "from runtime import blobs\ndef main(args):\n    blobs.read_text('blob:x')\n",
+            "BlobNotFound",
+            "add it to `input_blobs`",
+        ),
+        (
+            "from runtime import blobs\ndef main(args):\n    blobs.write_text('x', kind='no kind')\n",
+            "ValueError",
+            "MIME type",
+        ),
+        (
+            "class Mute(Exception):\n    def __str__(self): raise RuntimeError\ndef main(args):\n    raise Mute\n",
+            "Mute",
+            "its __str__ failed",
+        ),
     ] {
         let result = client().run(code);
         let (found, said) = failed(&result);
@@ -101,8 +129,16 @@ fn every_end_has_its_type_and_message() {
 #[test]
 fn code_that_is_no_python_is_shown_where() {
     for (code, error_type, wanted) in [
-        ("def main(args)\n    return 1\n", "SyntaxError", "File \"main.py\", line 1\n    def main(args)\n                  ^"),
-        ("def main(args):\n    x = 1\n      y = 2\n", "IndentationError", "File \"main.py\", line 3"),
+        (
+            "def main(args)\n    return 1\n",
+            "SyntaxError",
+            "File \"main.py\", line 1\n    def main(args)\n                  ^",
+        ),
+        (
+            "def main(args):\n    x = 1\n      y = 2\n",
+            "IndentationError",
+            "File \"main.py\", line 3",
+        ),
         ("def main(args):\n\treturn 1\n        return 2\n", "TabError", "line 3"),
         ("def main(args):\n    return 'open\n", "SyntaxError", "unterminated string literal"),
         ("x = 1\0", "SyntaxError", "null bytes"),
@@ -140,13 +176,28 @@ fn functions_are_called_as_their_parameters_ask_for() {
         ("def main(amount, months): return [amount, months]", json!({"result": [5, 7]})),
         ("def main(amount, *, months=1): return months", json!({"result": 7})),
         ("def main(**given): return given", json!({"amount": 5, "months": 7})),
-        ("def main(args, verbose=False): return [args['amount'], verbose]", json!({"result": [5, false]})),
+        (
+            "def main(args, verbose=False): return [args['amount'], verbose]",
+            json!({"result": [5, false]}),
+        ),
         ("main = lambda args: args['months']", json!({"result": 7})),
         ("async def main(args): return args['amount']", json!({"result": 5})),
-        ("import functools\ndef f(a, b): return [a, b['amount']]\nmain = functools.partial(f, 1)", json!({"result": [1, 5]})),
-        ("class Callable:\n    def __call__(self, args): return args['amount']\nmain = Callable()", json!({"result": 5})),
-        ("import asyncio\nasync def main(args):\n    parts = await asyncio.gather(*(asyncio.sleep(0.01, n) for n in range(3)))\n    return parts", json!({"result": [0, 1, 2]})),
-        ("import asyncio\nasync def main(args): return await asyncio.to_thread(sum, [1, 2])", json!({"result": 3})),
+        (
+            "import functools\ndef f(a, b): return [a, b['amount']]\nmain = functools.partial(f, 1)",
+            json!({"result": [1, 5]}),
+        ),
+        (
+            "class Callable:\n    def __call__(self, args): return args['amount']\nmain = Callable()",
+            json!({"result": 5}),
+        ),
+        (
+            "import asyncio\nasync def main(args):\n    parts = await asyncio.gather(*(asyncio.sleep(0.01, n) for n in range(3)))\n    return parts",
+            json!({"result": [0, 1, 2]}),
+        ),
+        (
+            "import asyncio\nasync def main(args): return await asyncio.to_thread(sum, [1, 2])",
+            json!({"result": 3}),
+        ),
     ] {
         let result = client().run_with(code, json!({"args": args}));
         assert_eq!(*output(&result), expected, "{code}");
@@ -176,8 +227,14 @@ fn recursion_without_end_fails_the_run_alone() {
     let client = client();
     for (code, error_type) in [
         ("def f(n): return f(n + 1)\ndef main(args): return f(0)\n", "RecursionError"),
-        ("import sys\nsys.setrecursionlimit(10**9)\ndef f(n): return f(n + 1)\ndef main(args): return f(0)\n", "StackOverflow"),
-        ("import sys\nsys.setrecursionlimit(10**9)\nclass A:\n    def __repr__(self): return repr(self)\ndef main(args): return repr(A())\n", "RecursionError"),
+        (
+            "import sys\nsys.setrecursionlimit(10**9)\ndef f(n): return f(n + 1)\ndef main(args): return f(0)\n",
+            "StackOverflow",
+        ),
+        (
+            "import sys\nsys.setrecursionlimit(10**9)\nclass A:\n    def __repr__(self): return repr(self)\ndef main(args): return repr(A())\n",
+            "RecursionError",
+        ),
         ("def main(args):\n    return eval('(' * 5000 + ')' * 5000)\n", "MemoryError"),
     ] {
         let result = client.run(code);
@@ -204,7 +261,8 @@ fn long_messages_are_cut() {
 #[test]
 fn a_name_cannot_pretend_that_the_host_stopped_the_run() {
     for name in ["Timeout", "SandboxCrash", "MemoryLimit", "FuelExhausted", "StackOverflow"] {
-        let code = format!("class {name}(Exception): pass\ndef main(args):\n    raise {name}('mine')\n");
+        let code =
+            format!("class {name}(Exception): pass\ndef main(args):\n    raise {name}('mine')\n");
         let result = client().run(&code);
         assert_eq!(failed(&result), ("Exception", format!("{name}: mine").as_str()));
     }

@@ -4,11 +4,15 @@
 //! that most tests use lie in `skills`, programs in `tests/fixtures/programs`. Most tests share one
 //! server: what they do to it must not be seen by the others. Those that cannot promise that
 //! start one of their own, which takes less than a second.
+#![expect(dead_code, unused_imports, reason = "the support serves topics that are still to come")]
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stderr,
+    clippy::string_slice,
+    clippy::needless_pass_by_value,
+    clippy::panic_in_result_fn,
     reason = "a test may panic; that is how it fails"
 )]
 

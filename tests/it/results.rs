@@ -59,7 +59,10 @@ fn every_run_has_an_id_of_its_own_that_the_program_knows() {
 fn a_dict_is_the_output_and_any_other_value_is_its_result() {
     for (value, expected) in [
         ("{}", json!({})),
-        ("{'a': [1, 2.5, 'x', None, True, {'b': []}]}", json!({"a": [1, 2.5, "x", null, true, {"b": []}]})),
+        (
+            "{'a': [1, 2.5, 'x', None, True, {'b': []}]}",
+            json!({"a": [1, 2.5, "x", null, true, {"b": []}]}),
+        ),
         ("{'result': 1}", json!({"result": 1})),
         ("None", Value::Null),
         ("[]", json!({"result": []})),
@@ -104,7 +107,8 @@ def main(args):
 
 #[test]
 fn numbers_come_out_digit_by_digit() {
-    let code = main_of("return [2**70, -2**63, 0.1, 1.0, -0.0, 1e300, 5e-324, 1e16, 123456789.123456789]");
+    let code =
+        main_of("return [2**70, -2**63, 0.1, 1.0, -0.0, 1e300, 5e-324, 1e16, 123456789.123456789]");
     let params = json!({"language": "python", "code": code});
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": params});
     let body = String::from_utf8(client().post(call.to_string()).body).unwrap();
@@ -308,7 +312,10 @@ def main(args):
         let id = result["output_blobs"][index].as_str().unwrap();
         client.call("read_blob", json!({"blob_id": id})).unwrap()["kind"].clone()
     };
-    assert_eq!([kind(0), kind(1), kind(2)], ["text/plain", "application/json", "application/octet-stream"]);
+    assert_eq!(
+        [kind(0), kind(1), kind(2)],
+        ["text/plain", "application/json", "application/octet-stream"]
+    );
 }
 
 #[test]
@@ -355,15 +362,31 @@ def main(args):
 #[test]
 fn a_broken_end_does_not_spoil_a_result() {
     for (name, code) in [
-        ("streams closed", "import sys\ndef main(args):\n    sys.stdout.close(); sys.stderr.close()\n    return 1\n"),
-        ("streams replaced", "import sys\ndef main(args):\n    sys.stdout = sys.stderr = None\n    return 1\n"),
-        ("descriptors closed", "import os\ndef main(args):\n    os.close(1); os.close(2)\n    return 1\n"),
-        ("a finalizer raises", "class A:\n    def __del__(self): raise ValueError\nkeep = A()\ndef main(args):\n    return 1\n"),
-        ("an exit handler raises", "import atexit\natexit.register(lambda: 1 / 0)\ndef main(args):\n    return 1\n"),
+        (
+            "streams closed",
+            "import sys\ndef main(args):\n    sys.stdout.close(); sys.stderr.close()\n    return 1\n",
+        ),
+        (
+            "streams replaced",
+            "import sys\ndef main(args):\n    sys.stdout = sys.stderr = None\n    return 1\n",
+        ),
+        (
+            "descriptors closed",
+            "import os\ndef main(args):\n    os.close(1); os.close(2)\n    return 1\n",
+        ),
+        (
+            "a finalizer raises",
+            "class A:\n    def __del__(self): raise ValueError\nkeep = A()\ndef main(args):\n    return 1\n",
+        ),
+        (
+            "an exit handler raises",
+            "import atexit\natexit.register(lambda: 1 / 0)\ndef main(args):\n    return 1\n",
+        ),
     ] {
         let result = client().run(code);
         assert_eq!(output(&result)["result"], 1, "{name}");
     }
-    let result = client().run("import atexit\natexit.register(print, 'bye')\ndef main(args):\n    return 1\n");
+    let result = client()
+        .run("import atexit\natexit.register(print, 'bye')\ndef main(args):\n    return 1\n");
     assert_eq!(result["logs_preview"], "bye\n");
 }
