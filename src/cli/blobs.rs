@@ -6,10 +6,11 @@ use std::path::Path;
 
 use crate::assembly;
 use crate::blobs::kind::BlobKind;
+use crate::blobs::read::OpenBlob;
 use crate::blobs::{BlobError, BlobStore};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::output::{print_bytes, print_line};
+use crate::cli::output::{deliver, print_line};
 use crate::config::Config;
 use crate::error::ErrorKind;
 use crate::ids::{BlobId, TenantId};
@@ -45,7 +46,7 @@ const KINDS: [(&str, &str); 20] = [
 /// Stores a file and prints its id.
 pub(crate) fn put(config: &Config, file: &Path, kind: Option<&str>) -> Result<Exit, Failed> {
     let store = open(config)?;
-    print_line(store_file(&store, file, kind)?.as_str());
+    print_line(store_file(&store, file, kind, config.blobs.max_size)?.as_str());
     Ok(Exit::Done)
 }
 
@@ -53,17 +54,16 @@ pub(crate) fn put(config: &Config, file: &Path, kind: Option<&str>) -> Result<Ex
 pub(crate) fn fetch(config: &Config, id: &str, to: Option<&Path>) -> Result<Exit, Failed> {
     let id = BlobId::parse(id)?;
     let store = open(config)?;
+    // A blob that is not there must not cost the file that is.
+    let blob = open_blob(&store, &id)?;
     match to {
         Some(path) => {
             let mut file = File::create(path).map_err(|e| Failed::named(path.display(), &e))?;
-            let copied = copy_blob(&store, &id, |piece| io::Write::write_all(&mut file, piece))?;
+            let copied = copy_blob(blob, |piece| io::Write::write_all(&mut file, piece))?;
             print_line(&format!("{}: {copied}", path.display()));
         }
         None => {
-            copy_blob(&store, &id, |piece| {
-                print_bytes(piece);
-                Ok(())
-            })?;
+            copy_blob(blob, deliver)?;
         }
     }
     Ok(Exit::Done)
@@ -78,23 +78,30 @@ fn open(config: &Config) -> Result<BlobStore, Failed> {
     })
 }
 
-/// Stores a file under the kind that its name suggests, unless it is told one.
+/// Stores a file under the kind that its name suggests, unless it is told one. Blobs may have
+/// `limit`.
 pub(crate) fn store_file(
     store: &BlobStore,
     path: &Path,
     kind: Option<&str>,
+    limit: ByteCount,
 ) -> Result<BlobId, Failed> {
     let unreadable = |fault: io::Error| Failed::named(path.display(), &fault);
     let kind = BlobKind::parse(kind.unwrap_or_else(|| kind_of(path)))
         .map_err(|error| Failed::usage(error.to_string()))?;
     let mut file = File::open(path).map_err(unreadable)?;
     let size = file.metadata().map_err(unreadable)?;
-    let stored = if size.is_file() {
+    let stored = if size.is_file() && size.len() > 0 {
         store.put_from(&TenantId::local(), &kind, ByteCount::bytes(size.len()), &mut file)
     } else {
-        // A pipe has no length that could be asked for.
+        // Pipes, devices and the files of `/proc` do not tell their length, and some never end.
         let mut content = Vec::new();
-        file.read_to_end(&mut content).map_err(unreadable)?;
+        let most = limit.as_u64().saturating_add(1);
+        file.take(most).read_to_end(&mut content).map_err(unreadable)?;
+        if ByteCount::from(content.len()) > limit {
+            let path = path.display();
+            return Err(Failed::usage(format!("{path}: a blob may hold {limit}, this has more")));
+        }
         store.put(&TenantId::local(), &kind, &content)
     };
     let blob = stored.map_err(|error| match error.kind() {
@@ -104,17 +111,18 @@ pub(crate) fn store_file(
     Ok(blob.id)
 }
 
+fn open_blob(store: &BlobStore, id: &BlobId) -> Result<OpenBlob<File>, Failed> {
+    store.open_content(&TenantId::local(), id).map_err(|error| match error.kind() {
+        ErrorKind::BlobNotFound => Failed::usage(error.to_string()),
+        _ => error.into(),
+    })
+}
+
 /// Hands out a blob piece by piece; returns its length.
-pub(crate) fn copy_blob(
-    store: &BlobStore,
-    id: &BlobId,
+fn copy_blob(
+    opened: OpenBlob<File>,
     mut write: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<ByteCount, Failed> {
-    let opened =
-        store.open_content(&TenantId::local(), id).map_err(|error| match error.kind() {
-            ErrorKind::BlobNotFound => Failed::usage(error.to_string()),
-            _ => error.into(),
-        })?;
     let size = opened.blob.size;
     let mut content = opened.file.take(size.as_u64());
     let mut piece = vec![0; CHUNK];
@@ -140,7 +148,8 @@ pub(crate) fn save_all(
         let letters: String = id.letters().chars().take(12).collect();
         let path = folder.join(format!("{letters}.{}", ending_of(kind.as_str())));
         let mut file = File::create(&path).map_err(|e| Failed::named(path.display(), &e))?;
-        copy_blob(store, id, |piece| io::Write::write_all(&mut file, piece))?;
+        let blob = open_blob(store, id)?;
+        copy_blob(blob, |piece| io::Write::write_all(&mut file, piece))?;
         saved.push((id.clone(), path.display().to_string()));
     }
     Ok(saved)
@@ -162,6 +171,61 @@ fn ending_of(kind: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Flags, Surroundings};
+
+    fn config_in(folder: &Path, settings: &[(&str, &str)]) -> Config {
+        let surroundings = Surroundings {
+            data_dir: Some(folder.join("data")),
+            cache_dir: Some(folder.join("cache")),
+            ..Surroundings::default()
+        };
+        let settings = settings.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned()));
+        Config::load(&surroundings, Flags { settings: settings.collect(), ..Flags::default() })
+            .unwrap()
+    }
+
+    fn stored(config: &Config, path: &Path) -> Result<BlobId, Failed> {
+        store_file(&open(config)?, path, None, config.blobs.max_size)
+    }
+
+    #[test]
+    fn what_was_stored_comes_back_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = config_in(folder.path(), &[]);
+        let (from, to) = (folder.path().join("from.csv"), folder.path().join("to"));
+        for content in [&[][..], b"a,b\n", &[7; CHUNK + 1]] {
+            fs::write(&from, content).unwrap();
+            let id = stored(&config, &from).unwrap();
+            assert_eq!(fetch(&config, id.as_str(), Some(&to)), Ok(Exit::Done));
+            assert_eq!(fs::read(&to).unwrap(), content);
+        }
+    }
+
+    #[test]
+    fn a_blob_that_is_not_there_does_not_cost_the_file_that_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = config_in(folder.path(), &[]);
+        let file = folder.path().join("precious.txt");
+        fs::write(&file, "precious").unwrap();
+        let id = stored(&config, &file).unwrap();
+        fs::remove_dir_all(folder.path().join("data")).unwrap();
+        let failed = fetch(&config, id.as_str(), Some(&file)).unwrap_err();
+        assert_eq!(failed.exit, Exit::WrongUsage);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
+    }
+
+    #[test]
+    fn what_never_ends_is_refused_and_what_tells_no_length_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = config_in(folder.path(), &[("blobs.max_size", "1 KiB")]);
+        let failed = stored(&config, Path::new("/dev/zero")).unwrap_err();
+        assert_eq!(failed.exit, Exit::WrongUsage);
+        assert_eq!(failed.to_string(), "/dev/zero: a blob may hold 1 KiB, this has more");
+        let id = stored(&config, Path::new("/proc/sys/kernel/ostype")).unwrap();
+        let copy = folder.path().join("copy");
+        assert_eq!(fetch(&config, id.as_str(), Some(&copy)), Ok(Exit::Done));
+        assert_eq!(fs::read_to_string(copy).unwrap(), "Linux\n");
+    }
 
     #[test]
     fn every_known_kind_is_one_that_the_store_takes() {

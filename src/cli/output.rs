@@ -22,9 +22,22 @@ pub(crate) fn print_line(line: &str) {
 
 /// Prints bytes as they are.
 pub(crate) fn print_bytes(bytes: &[u8]) {
-    let mut stdout = io::stdout().lock();
     // Nobody is left to be told if standard output is gone.
-    stdout.write_all(bytes).and_then(|()| stdout.flush()).ok();
+    deliver(bytes).ok();
+}
+
+/// Prints bytes that are of no use if they are not complete. A reader that has seen enough is
+/// content; a disk that is full is not.
+pub(crate) fn deliver(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    unless_gone(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+}
+
+fn unless_gone(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
 }
 
 /// Prints a text to standard error as it is.
@@ -84,5 +97,16 @@ mod tests {
     fn a_foreign_text_cannot_move_the_cursor() {
         assert_eq!(shown("a\u{1b}[2J\r\nb\u{202e}"), "a\\u{1b}[2J\\r\\nb\\u{202e}");
         assert_eq!(shown("\"é\" \\"), "\"é\" \\");
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_content_and_a_full_disk_is_not() {
+        let ended = |kind: io::ErrorKind| unless_gone(Err(kind.into()));
+        assert!(unless_gone(Ok(())).is_ok());
+        assert!(ended(io::ErrorKind::BrokenPipe).is_ok());
+        assert_eq!(
+            ended(io::ErrorKind::StorageFull).unwrap_err().kind(),
+            io::ErrorKind::StorageFull
+        );
     }
 }

@@ -132,19 +132,21 @@ async fn perform(
     options: &RunOptions,
 ) -> Result<Exit, Failed> {
     let runtime = Runtime::start(config, progress().as_ref()).await?;
-    let ended = perform_on(&runtime, request, args, options).await;
+    let ended = perform_on(config, &runtime, request, args, options).await;
     runtime.shut_down(Duration::ZERO).await;
     ended
 }
 
 async fn perform_on(
+    config: &Config,
     runtime: &Runtime,
     mut request: LocalRun,
     mut args: Map<String, Value>,
     options: &RunOptions,
 ) -> Result<Exit, Failed> {
     for (name, path) in &options.blob {
-        let id = store_file(&runtime.blobs, Path::new(path), None)?.to_string();
+        let id = store_file(&runtime.blobs, Path::new(path), None, config.blobs.max_size)?;
+        let id = id.to_string();
         args.insert(name.clone(), Value::String(id.clone()));
         if !request.input_blobs.contains(&id) {
             request.input_blobs.push(id);
