@@ -16,7 +16,10 @@
     reason = "a test may panic; that is how it fails"
 )]
 
+mod arguments;
 mod discovery;
 mod failures;
+mod limits;
 mod results;
 mod support;
+mod workers;

@@ -1,0 +1,171 @@
+//! The processes in which guests run: lost, replaced, and never left behind.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::{Client, TestServer, Watched, eventually, failed, output};
+
+/// Longer than any worker takes to start, with all processors busy.
+const SOON: Duration = Duration::from_secs(60);
+
+/// A server with exactly one worker.
+fn one_worker() -> TestServer {
+    TestServer::start(&["--workers", "1", "--set", "workers.spares=0"])
+}
+
+/// The only worker.
+fn worker_of(server: &TestServer) -> Watched {
+    eventually(SOON, || server.workers().pop())
+}
+
+/// A program that says by a blob that it has begun, and then never ends.
+const BEGINS: &str = "
+from runtime import blobs
+
+def main(args):
+    blobs.write_text(args['mark'])
+    while True: pass
+";
+
+/// Waits until a run has written the blob with this text.
+fn wait_for_mark(client: &Client, mark: &str) {
+    // A blob's name follows from its content, so another server can tell it.
+    let id = TestServer::shared().client().create_text(mark, "text/plain");
+    eventually(SOON, || client.call("read_blob", json!({"blob_id": id})).ok());
+}
+
+#[test]
+fn a_killed_worker_costs_one_run_and_no_more() {
+    let server = one_worker();
+    let client = server.client();
+    for round in 0..3 {
+        let mark = format!("a worker is about to be killed, {round}");
+        let lost = thread::scope(|scope| {
+            let run = scope.spawn(|| client.run_with(BEGINS, json!({"args": {"mark": mark}})));
+            wait_for_mark(&client, &mark);
+            worker_of(&server).kill();
+            run.join().unwrap()
+        });
+        let (error_type, message) = failed(&lost);
+        assert_eq!(error_type, "SandboxCrash");
+        assert!(!message.is_empty());
+        assert_eq!(lost["output_blobs"].as_array().unwrap().len(), 1, "{lost}");
+        assert_eq!(output(&client.run("def main(args): return 7"))["result"], 7);
+    }
+    assert_eq!(client.get("/readyz").status, 200);
+}
+
+#[test]
+fn workers_that_are_killed_while_idle_are_replaced() {
+    let server = TestServer::start(&["--workers", "2"]);
+    let client = server.client();
+    for worker in server.workers() {
+        worker.kill();
+        assert!(worker.ends_within(SOON));
+    }
+    for _ in 0..4 {
+        assert_eq!(output(&client.run("def main(args): return 7"))["result"], 7);
+    }
+    eventually(SOON, || (client.get("/readyz").status == 200).then_some(()));
+}
+
+#[test]
+fn an_aborted_interpreter_does_not_reach_the_next_run() {
+    let server = one_worker();
+    let client = server.client();
+    for code in [
+        "import os\nos.abort()\n",
+        "import sys\nsys.setrecursionlimit(10**9)\ndef f(): f()\nf()\n",
+        "import os\nos._exit(1)\n",
+        "x = []\nwhile True: x.append(bytearray(1 << 20))\n",
+    ] {
+        assert_eq!(client.run(code)["status"], "failed", "{code}");
+        let next = "import pandas as pd\ndef main(args): return int(pd.Series([3, 4]).sum())\n";
+        assert_eq!(output(&client.run(next))["result"], 7, "after {code}");
+    }
+}
+
+#[test]
+fn a_client_that_goes_away_stops_its_run() {
+    let server = one_worker();
+    let client = server.client();
+    let mark = "a client is about to go";
+    let params = json!({"language": "python", "code": BEGINS, "args": {"mark": mark}, "timeout_ms": 300_000});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": params}).to_string();
+    let mut connection = server.connect();
+    connection.send(format!(
+        "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{call}",
+        call.len()
+    ));
+    wait_for_mark(&client, mark);
+    drop(connection);
+    // There is one worker, so the next run waits until the endless one is gone.
+    assert_eq!(output(&client.run("def main(args): return 7"))["result"], 7);
+}
+
+#[test]
+fn workers_do_not_outlive_a_server_that_is_killed() {
+    let server = TestServer::start(&["--workers", "2"]);
+    let workers = server.workers();
+    assert!(workers.len() >= 2, "{workers:?}");
+    server.process().kill();
+    assert!(!server.wait().success());
+    for worker in workers {
+        assert!(worker.ends_within(SOON), "worker {} is left", worker.id);
+    }
+}
+
+#[test]
+fn guests_run_beside_each_other() {
+    let server = TestServer::start(&["--workers", "2"]);
+    let client = server.client();
+    let code = "
+import time
+from runtime import blobs
+
+def main(args):
+    blobs.write_text(args['mine'])
+    while True:
+        time.sleep(0.01)
+";
+    let (one, other) = ("one runs beside the other", "the other runs beside the one");
+    thread::scope(|scope| {
+        for mark in [one, other] {
+            let client = &client;
+            let params = json!({"args": {"mine": mark}, "timeout_ms": 20_000});
+            scope.spawn(move || client.run_with(code, params));
+        }
+        wait_for_mark(&client, one);
+        wait_for_mark(&client, other);
+        // Both have begun and none can have ended.
+        for worker in server.workers() {
+            worker.kill();
+        }
+    });
+}
+
+#[test]
+fn many_callers_at_once_get_their_own_answers() {
+    let client = TestServer::shared().client();
+    thread::scope(|scope| {
+        let callers: Vec<_> = (0..8)
+            .map(|caller: u64| {
+                let client = client.clone();
+                scope.spawn(move || {
+                    for round in 0..10 {
+                        let number = caller * 100 + round;
+                        let code = "import random\ndef main(args):\n    return {'n': args['n'], 'r': random.random()}\n";
+                        let result = client.run_with(code, json!({"args": {"n": number}}));
+                        assert_eq!(output(&result)["n"], number);
+                    }
+                })
+            })
+            .collect();
+        for caller in callers {
+            caller.join().unwrap();
+        }
+    });
+}
