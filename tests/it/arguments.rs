@@ -21,7 +21,8 @@ fn arguments_arrive_as_they_were_sent() {
     let result = client().run_with(code, json!({"args": args}));
     assert_eq!(*output(&result), args);
     let types = "def main(args):\n    return {k: type(v).__name__ for k, v in args.items()}\n";
-    let result = client().run_with(types, json!({"args": {"a": 1, "b": 1.0, "c": "1", "d": None::<u8>}}));
+    let result =
+        client().run_with(types, json!({"args": {"a": 1, "b": 1.0, "c": "1", "d": None::<u8>}}));
     assert_eq!(*output(&result), json!({"a": "int", "b": "float", "c": "str", "d": "NoneType"}));
 }
 
@@ -148,7 +149,8 @@ fn a_blob_input_is_mounted_by_itself() {
 fn blobs_in_other_arguments_are_only_text() {
     let client = client();
     let blob = client.create_text("not mounted", "text/plain");
-    let code = "from runtime import blobs\ndef main(args):\n    return blobs.read_text(args['id'])\n";
+    let code =
+        "from runtime import blobs\ndef main(args):\n    return blobs.read_text(args['id'])\n";
     let result = client.run_with(code, json!({"args": {"id": blob}}));
     let (error_type, message) = failed(&result);
     assert_eq!(error_type, "BlobNotFound");
@@ -227,8 +229,11 @@ def main(args):
     let again = "from runtime import blobs\ndef main(args):\n    return [[blob.kind, blob.size_bytes] for blob in blobs.list()]\n";
     let second = client.run_with(again, json!({"input_blobs": ids}));
     let expected = json!([
-        ["text/markdown", 7], ["application/octet-stream", 1], ["application/json", 11],
-        ["text/csv", 4], ["text/plain", 4],
+        ["text/markdown", 7],
+        ["application/octet-stream", 1],
+        ["application/json", 11],
+        ["text/csv", 4],
+        ["text/plain", 4],
     ]);
     assert_eq!(output(&second)["result"], expected);
 }
@@ -252,7 +257,8 @@ def main(args):
         'note': open('/skills/acme.sales.report/resources/empty.txt').read(),
     }
 ";
-    let mounts = json!(["acme.sales.report", "acme.payments.process", "acme-labs.tool", "acme.guide"]);
+    let mounts =
+        json!(["acme.sales.report", "acme.payments.process", "acme-labs.tool", "acme.guide"]);
     let result = client.run_with(code, json!({"mount_skills": mounts}));
     let expected = json!({
         "report": 6, "version": "0.2.0", "label": "report: a is 1", "answer": 42,
@@ -282,7 +288,8 @@ def main(args):
 
 #[test]
 fn a_version_can_be_mounted() {
-    let code = "from skills.acme.sales.report import VERSION\ndef main(args):\n    return VERSION\n";
+    let code =
+        "from skills.acme.sales.report import VERSION\ndef main(args):\n    return VERSION\n";
     let result = client().run_with(code, json!({"mount_skills": ["acme.sales.report@0.1.0"]}));
     assert_eq!(output(&result)["result"], "0.1.0");
 }
@@ -291,10 +298,26 @@ fn a_version_can_be_mounted() {
 fn what_is_not_mounted_cannot_be_imported() {
     let client = client();
     for (code, mounts, wanted) in [
-        ("from skills.acme.sales.report import main\n", json!([]), vec!["`mount_skills`", "(mounted: none)"]),
-        ("import skills.acme.echo\n", json!(["acme.inputs"]), vec!["`mount_skills`", "`acme.inputs`"]),
-        ("import skills.acme.guide\n", json!(["acme.guide"]), vec!["instruction skill", "/skills/acme.guide/"]),
-        ("from skills.acme.sales.report import nothing\n", json!(["acme.sales.report"]), vec!["nothing"]),
+        (
+            "from skills.acme.sales.report import main\n",
+            json!([]),
+            vec!["`mount_skills`", "(mounted: none)"],
+        ),
+        (
+            "import skills.acme.echo\n",
+            json!(["acme.inputs"]),
+            vec!["`mount_skills`", "`acme.inputs`"],
+        ),
+        (
+            "import skills.acme.guide\n",
+            json!(["acme.guide"]),
+            vec!["instruction skill", "/skills/acme.guide/"],
+        ),
+        (
+            "from skills.acme.sales.report import nothing\n",
+            json!(["acme.sales.report"]),
+            vec!["nothing"],
+        ),
     ] {
         let result = client.run_with(code, json!({"mount_skills": mounts}));
         let (error_type, message) = failed(&result);
@@ -317,7 +340,10 @@ fn what_is_named_and_not_there_is_refused() {
         (json!({"mount_skills": ["acme.sales.report@9.0.0"]}), "version_not_found"),
         (json!({"mount_skills": ["acme.sales.report@"]}), "invalid_params"),
         (json!({"mount_skills": ["../etc"]}), "invalid_params"),
-        (json!({"mount_skills": ["acme.sales.report", "acme.sales.report@0.1.0"]}), "invalid_params"),
+        (
+            json!({"mount_skills": ["acme.sales.report", "acme.sales.report@0.1.0"]}),
+            "invalid_params",
+        ),
         (json!({"input_blobs": [gone]}), "blob_not_found"),
         (json!({"input_blobs": ["blob:sheet-123"]}), "blob_not_found"),
         (json!({"input_blobs": ["../../etc/passwd"]}), "blob_not_found"),

@@ -14,7 +14,10 @@ fn client() -> Client {
 const ENDLESS: [(&str, &str); 8] = [
     ("spinning", "while True: pass\n"),
     ("sleeping", "import time\ntime.sleep(3600)\n"),
-    ("catching everything", "while True:\n    try:\n        while True: pass\n    except BaseException: pass\n"),
+    (
+        "catching everything",
+        "while True:\n    try:\n        while True: pass\n    except BaseException: pass\n",
+    ),
     ("in C", "sum(range(10 ** 15))\n"),
     ("in a regular expression", "import re\nre.match('(a+)+$', 'a' * 64 + 'b')\n"),
     ("in numpy", "import numpy as np\nx = np.ones((600, 600))\nwhile True: x = x @ x / 600\n"),
@@ -58,7 +61,8 @@ fn a_timeout_may_stand_in_three_places() {
         let result = client.run_with(spin, params.clone());
         assert_eq!(failed(&result).1, "the run was stopped after its limit of 200 ms", "{params}");
     }
-    let differ = json!({"language": "python", "code": spin, "timeout_ms": 1, "limits": {"timeout_ms": 2}});
+    let differ =
+        json!({"language": "python", "code": spin, "timeout_ms": 1, "limits": {"timeout_ms": 2}});
     let error = client.refusal("run_code", differ);
     assert_eq!(error.kind, "invalid_params");
     assert!(error.message.contains("`limits.timeout_ms` differ"), "{}", error.message);
@@ -98,8 +102,14 @@ fn memory_beyond_the_limit_is_refused() {
     let client = client();
     for (name, code) in [
         ("at once", "def main(args):\n    return len(bytearray(1 << 30))\n"),
-        ("bit by bit", "def main(args):\n    x = []\n    while True: x.append(bytearray(1 << 20))\n"),
-        ("in numpy", "import numpy as np\ndef main(args):\n    return float(np.ones(1 << 26).sum())\n"),
+        (
+            "bit by bit",
+            "def main(args):\n    x = []\n    while True: x.append(bytearray(1 << 20))\n",
+        ),
+        (
+            "in numpy",
+            "import numpy as np\ndef main(args):\n    return float(np.ones(1 << 26).sum())\n",
+        ),
         ("as text", "def main(args):\n    x = 'x' * 1000\n    while True: x += x\n"),
         ("as a number", "def main(args):\n    return (1 << (1 << 33)) > 0\n"),
     ] {
@@ -221,7 +231,8 @@ fn fuel_is_counted_exactly_where_the_engine_can() {
     let info = Command::new().run(&["engine", "info", "--json"]).with(0).json();
     let variants = info["variants"].as_array().unwrap();
     let metered = variants.iter().find(|variant| variant["variant"] == "metered").unwrap();
-    let spin = json!({"language": "python", "code": "while True: pass", "limits": {"fuel": 50_000_000}});
+    let spin =
+        json!({"language": "python", "code": "while True: pass", "limits": {"fuel": 50_000_000}});
     if metered["is_ready"] == false {
         let error = client.refusal("run_code", spin);
         assert_eq!(error.kind, "invalid_params");
@@ -247,9 +258,18 @@ fn fuel_is_counted_exactly_where_the_engine_can() {
 #[test]
 fn an_operator_sets_the_defaults_and_the_ceilings() {
     let settings = [
-        "--set", "limits.timeout=500 ms", "--set", "limits.max.timeout=1 s",
-        "--set", "limits.memory=128 MiB", "--set", "limits.max.memory=256 MiB",
-        "--set", "limits.logs=1 KiB", "--workers", "1",
+        "--set",
+        "limits.timeout=500 ms",
+        "--set",
+        "limits.max.timeout=1 s",
+        "--set",
+        "limits.memory=128 MiB",
+        "--set",
+        "limits.max.memory=256 MiB",
+        "--set",
+        "limits.logs=1 KiB",
+        "--workers",
+        "1",
     ];
     let server = TestServer::start(&settings);
     let client = server.client();
@@ -273,11 +293,16 @@ fn runs_beyond_the_queue_are_refused_and_told_when_to_come_back() {
     let client = server.client();
     let sleep = "import time\ntime.sleep(2)\ndef main(args): return 1\n";
     let answers: Vec<_> = std::thread::scope(|scope| {
-        let calls: Vec<_> = (0..6).map(|_| scope.spawn(|| {
-            let params = json!({"language": "python", "code": sleep});
-            let call = json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": params});
-            client.post(call.to_string())
-        })).collect();
+        let calls: Vec<_> = (0..6)
+            .map(|_| {
+                scope.spawn(|| {
+                    let params = json!({"language": "python", "code": sleep});
+                    let call =
+                        json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": params});
+                    client.post(call.to_string())
+                })
+            })
+            .collect();
         calls.into_iter().map(|call| call.join().unwrap()).collect()
     });
     let refused: Vec<_> = answers.iter().filter(|answer| answer.status == 503).collect();
@@ -299,16 +324,23 @@ fn a_run_that_waits_too_long_for_a_worker_is_refused() {
     let client = server.client();
     let spin = json!({"timeout_ms": 3_000});
     let answers: Vec<Value> = std::thread::scope(|scope| {
-        let calls: Vec<_> = (0..2).map(|_| scope.spawn(|| {
-            let mut params = spin.clone();
-            params["language"] = "python".into();
-            params["code"] = "while True: pass".into();
-            match client.call("run_code", params) {
-                Ok(result) => json!(failed(&result).0),
-                Err(error) => json!(error.kind),
-            }
-        })).collect();
+        let calls: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut params = spin.clone();
+                    params["language"] = "python".into();
+                    params["code"] = "while True: pass".into();
+                    match client.call("run_code", params) {
+                        Ok(result) => json!(failed(&result).0),
+                        Err(error) => json!(error.kind),
+                    }
+                })
+            })
+            .collect();
         calls.into_iter().map(|call| call.join().unwrap()).collect()
     });
-    assert!(answers.contains(&json!("Timeout")) && answers.contains(&json!("overloaded")), "{answers:?}");
+    assert!(
+        answers.contains(&json!("Timeout")) && answers.contains(&json!("overloaded")),
+        "{answers:?}"
+    );
 }

@@ -93,7 +93,8 @@ fn a_client_that_goes_away_stops_its_run() {
     let client = server.client();
     let mark = "a client is about to go";
     let params = json!({"language": "python", "code": BEGINS, "args": {"mark": mark}, "timeout_ms": 300_000});
-    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": params}).to_string();
+    let call =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": params}).to_string();
     let mut connection = server.connect();
     connection.send(format!(
         "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
