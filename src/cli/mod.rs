@@ -7,8 +7,10 @@ mod blobs;
 mod check_skills;
 mod doctor;
 mod engine;
+mod examples;
 mod exit_code;
 mod failed;
+mod images;
 mod list_skills;
 mod logging;
 mod new_skill;
@@ -17,6 +19,7 @@ mod prepare;
 mod run;
 mod run_result;
 mod serve;
+mod show_config;
 
 use std::process::ExitCode;
 
@@ -99,21 +102,16 @@ fn with_config(command: Command, config: Config, installer: &Installer) -> Resul
         Command::Skills(SkillsCommand::Show { skill, file, json }) => {
             list_skills::show(&config, &skill, file.as_deref(), json)
         }
-        Command::Blobs(BlobsCommand::Put { file, kind }) => {
-            blobs::put(&config, &file, kind.as_deref())
+        Command::Blobs(BlobsCommand::Put { file, kind, json }) => {
+            blobs::put(&config, &file, kind.as_deref(), json)
         }
         Command::Blobs(BlobsCommand::Get { id, output }) => {
             blobs::fetch(&config, &id, output.as_deref())
         }
         Command::Engine(command) => engine::engine(&config, &command),
         Command::Doctor(args) => doctor::doctor(config, args.json),
-        Command::Config { explain } => {
-            if let Some(file) = &config.file {
-                output::print_line(&format!("# read from {}", file.display()));
-            }
-            output::print(&if explain { config.to_explained_toml() } else { config.to_toml() });
-            Ok(Exit::Done)
-        }
+        Command::Config { json: true, .. } => Ok(show_config::as_json(&config)),
+        Command::Config { explain, json: false } => Ok(show_config::as_toml(&config, explain)),
         // These were done before there was a configuration.
         Command::Worker { .. } | Command::Completions { .. } | Command::Skills(_) => Ok(Exit::Done),
     }

