@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,9 @@ use crate::ids::TenantId;
 use crate::protocol::execution::{RequestedLimits, RunStatus};
 use crate::service::{Caller, LocalProgram, LocalRun};
 use crate::units::ByteCount;
+
+/// Room on a disk below which something may not fit.
+const ENOUGH: ByteCount = ByteCount::mebibytes(1024);
 
 /// How well something works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -76,6 +80,7 @@ impl Finding {
 pub(crate) fn doctor(config: Config, as_json: bool) -> Result<Exit, Failed> {
     let mut findings = vec![kernel(), user(&config), configuration(&config), address(&config)];
     findings.push(blobs(&config));
+    findings.push(disk(&config));
     findings.push(skills(&config));
     let (engine, is_ready) = engine(&config);
     findings.push(engine);
@@ -172,6 +177,26 @@ fn blobs(config: &Config) -> Finding {
             Finding::bad("blob store", CauseChain(&error).to_string(), advice)
         }
     }
+}
+
+/// Room for the engine, where it is kept, and for blobs, where they are.
+fn disk(config: &Config) -> Finding {
+    let cache = free_at(&config.cache_dir);
+    let blobs = free_at(&config.blobs.folder);
+    let shown = |free: Option<ByteCount>| free.map_or_else(|| "unknown".to_owned(), readable);
+    let says = format!("free: {} for the cache, {} for blobs", shown(cache), shown(blobs));
+    if [cache, blobs].iter().all(|free| free.is_some_and(|free| free >= ENOUGH)) {
+        return Finding::good("disk", says);
+    }
+    let advice =
+        "the engine takes 500 MB, with `--metered` 750 MB: see `--cache-dir`, `--data-dir`";
+    Finding::degraded("disk", says, advice)
+}
+
+/// Free bytes for this user where the folder is or will be made.
+fn free_at(folder: &Path) -> Option<ByteCount> {
+    let found = folder.ancestors().find_map(|folder| rustix::fs::statvfs(folder).ok())?;
+    Some(ByteCount::bytes(found.f_bavail.saturating_mul(found.f_frsize)))
 }
 
 fn skills(config: &Config) -> Finding {
@@ -343,6 +368,16 @@ mod tests {
         for finding in findings {
             assert_eq!(finding.state == State::Good, finding.advice.is_none(), "{finding:?}");
         }
+    }
+
+    #[test]
+    fn room_is_told_also_for_folders_that_are_not_there_yet() {
+        let folder = tempfile::tempdir().unwrap();
+        let free = free_at(folder.path()).unwrap();
+        assert!(free > ByteCount::bytes(0));
+        assert!(free_at(&folder.path().join("not/yet/there")).is_some());
+        // A file system that has no room at all.
+        assert_eq!(free_at(Path::new("/proc/self")), Some(ByteCount::bytes(0)));
     }
 
     #[test]

@@ -60,13 +60,17 @@ pub(crate) fn print_json(value: &impl Serialize) {
 
 /// Prints rows in columns: no borders, so that other programs can read them.
 pub(crate) fn print_table(header: &[&str], rows: Vec<Vec<String>>) {
-    let mut table = Table::new();
-    table.load_style(NOTHING);
     let arrangement = if io::stdout().is_terminal() {
         ContentArrangement::Dynamic
     } else {
         ContentArrangement::Disabled
     };
+    print(&laid_out(header, rows, arrangement));
+}
+
+fn laid_out(header: &[&str], rows: Vec<Vec<String>>, arrangement: ContentArrangement) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING);
     table.set_content_arrangement(arrangement);
     table.set_header(header.iter().map(|name| name.to_uppercase()));
     for row in rows {
@@ -75,9 +79,7 @@ pub(crate) fn print_table(header: &[&str], rows: Vec<Vec<String>>) {
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
-    for line in table.lines() {
-        print_line(line.trim_end());
-    }
+    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 /// A text on one line, its control characters escaped.
@@ -97,6 +99,18 @@ mod tests {
     fn a_foreign_text_cannot_move_the_cursor() {
         assert_eq!(shown("a\u{1b}[2J\r\nb\u{202e}"), "a\\u{1b}[2J\\r\\nb\\u{202e}");
         assert_eq!(shown("\"é\" \\"), "\"é\" \\");
+    }
+
+    #[test]
+    fn rows_stand_in_columns_and_keep_to_their_line() {
+        let rows = [["a.b", "first\nsecond"], ["acme.sales.report", "\u{1b}[2J"]];
+        let rows = rows.map(|row| row.map(str::to_owned).to_vec()).to_vec();
+        let table = laid_out(&["name", "description"], rows, ContentArrangement::Disabled);
+        insta::assert_snapshot!(table, @r"
+        NAME               DESCRIPTION
+        a.b                first\nsecond
+        acme.sales.report  \u{1b}[2J
+        ");
     }
 
     #[test]
