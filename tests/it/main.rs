@@ -19,7 +19,9 @@
 mod arguments;
 mod discovery;
 mod failures;
+mod isolation;
 mod limits;
+mod programs;
 mod results;
 mod support;
 mod workers;
