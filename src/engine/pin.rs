@@ -30,8 +30,22 @@ pub struct EnginePin {
     /// Exports that the transform adds: name of the export, and the function's name in the name
     /// section.
     pub added_exports: BTreeMap<String, String>,
+    /// Where the interpreter keeps the secret of its hashes.
+    pub hash_secret: HashSecretPlace,
     /// How the module looks from outside.
     pub abi: ModuleAbi,
+}
+
+/// Addresses in the module's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HashSecretPlace {
+    /// Where the secret begins.
+    pub address: u32,
+    /// Its length.
+    pub size_bytes: ByteCount,
+    /// A byte that is 1 once the secret is there.
+    pub is_set_address: u32,
 }
 
 /// The files of the wheel that are used.
@@ -127,6 +141,9 @@ mod tests {
             assert!(pin.abi.exports.contains_key(export), "{export}");
         }
         assert_eq!(pin.abi.imports["wasi_snapshot_preview1"].len(), 42);
+        let (secret, end) = (pin.hash_secret, pin.abi.memory_min_pages << 16);
+        assert_eq!(secret.size_bytes, ByteCount::bytes(24));
+        assert!(u64::from(secret.address) < end && u64::from(secret.is_set_address) < end);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::engine::compile::{self, CompileKey, Variant};
 use crate::engine::fetch::{self, Origin};
 use crate::engine::hollow::{TRANSFORM_VERSION, hollow};
 use crate::engine::manifest::EngineManifest;
-use crate::engine::pin::{EnginePin, PinnedFile};
+use crate::engine::pin::{EnginePin, HashSecretPlace, PinnedFile};
 use crate::engine::progress::{Progress, Running, Step};
 use crate::engine::{EngineError, PathFault, library};
 use crate::ids::Digest;
@@ -53,6 +53,8 @@ pub struct EngineArtifacts {
     pub manifest: EngineManifest,
     /// What has to be known of the module.
     pub facts: ModuleFacts,
+    /// Where its memory keeps the secret of hashes.
+    pub hash_secret: HashSecretPlace,
 }
 
 /// Numbers of the module that its memory is built around.
@@ -193,7 +195,17 @@ impl EngineStore {
         let manifest =
             EngineManifest::read(&manifest.file).map_err(storage("read", &manifest.path))?;
         let facts = self.facts();
-        let found = EngineArtifacts { variant, key, native, cold_image, library, manifest, facts };
+        let hash_secret = self.pin.hash_secret;
+        let found = EngineArtifacts {
+            variant,
+            key,
+            native,
+            cold_image,
+            library,
+            manifest,
+            facts,
+            hash_secret,
+        };
         Ok(Some(found))
     }
 

@@ -14,7 +14,7 @@ use zip::write::SimpleFileOptions;
 use crate::clock::Clock;
 use crate::engine::abi::ModuleAbi;
 use crate::engine::fetch::Origin;
-use crate::engine::pin::{EnginePin, PinnedFile, PinnedFiles};
+use crate::engine::pin::{EnginePin, HashSecretPlace, PinnedFile, PinnedFiles};
 use crate::engine::progress::{Ending, Progress, Step};
 use crate::engine::store::EngineStore;
 use crate::ids::Digest;
@@ -77,6 +77,11 @@ impl TinyEngine {
             },
             files: PinnedFiles { module, library: library_file, manifest, licences },
             added_exports: [("reset_preopens".into(), "__wasilibc_reset_preopens".into())].into(),
+            hash_secret: HashSecretPlace {
+                address: 0,
+                size_bytes: ByteCount::bytes(24),
+                is_set_address: 24,
+            },
             abi: abi(),
         };
         Self { pin, library, folder }

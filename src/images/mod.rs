@@ -10,7 +10,11 @@
 //! # The hash secret
 //!
 //! Python's string hashes cannot change once strings were hashed, so their secret is part of an
-//! image. It is drawn at random when the image is made: every deployment has its own.
+//! image. The engine ignores its environment and would take a secret that everybody knows, with
+//! which collisions can be prepared; so the secret is put in place before the interpreter starts.
+//!
+//! INVARIANT(hash-secret): it is drawn at random when an image is made; every deployment has its
+//! own.
 
 mod source;
 
@@ -19,21 +23,22 @@ use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use crate::clock::Clock;
 use crate::engine::cache::{Area, CheckedFile, Shelf};
 use crate::engine::progress::{Progress, Running, Step};
-use crate::engine::{EngineArtifacts, EngineError, EngineStore};
+use crate::engine::{EngineArtifacts, EngineError, EngineStore, HashSecretPlace};
 use crate::ids::Digest;
 use crate::job::limits::RunLimits;
-use crate::sandbox::ambient::AmbientMode;
+use crate::sandbox::ambient::{Ambient, AmbientMode};
 use crate::sandbox::memory::MemoryImage;
 use crate::sandbox::vfs::ImageDescriptors;
-use crate::sandbox::{ImageSpec, Library, SandboxError, WarmUp, warm_up};
+use crate::sandbox::{ImageSpec, Library, Preset, SandboxError, WarmUp, warm_up};
 use crate::units::ByteCount;
 
 pub use crate::images::source::Profile;
 
 /// Part of every key. Raise it when images are made or read in another way.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// Name of the memory in the cache.
 const MEMORY: &str = "memory.img";
@@ -182,11 +187,24 @@ fn order<'a>(
     Ok(WarmUp {
         start,
         library: Library::new(library, artifacts.mpl_data()?)?,
+        presets: new_hash_secret(artifacts.hash_secret)?.into(),
         environment: ENVIRONMENT,
         sources: vec![source],
         limits: LIMITS,
         ambient: AmbientMode::Live,
     })
+}
+
+/// Draws a secret, and says that it is set.
+fn new_hash_secret(place: HashSecretPlace) -> Result<[Preset; 2], SandboxError> {
+    let mut secret = vec![0; place.size_bytes.as_usize()];
+    Ambient::new(AmbientMode::Live, Clock::System)
+        .fill(&mut secret)
+        .map_err(|cause| SandboxError::System { what: "draw a secret", cause })?;
+    Ok([
+        Preset { address: place.address, bytes: secret },
+        Preset { address: place.is_set_address, bytes: vec![1] },
+    ])
 }
 
 /// The image on a shelf, if it is whole.
@@ -217,6 +235,17 @@ fn load(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hash_secret_is_drawn_anew_for_each_image() {
+        let place =
+            HashSecretPlace { address: 8, size_bytes: ByteCount::bytes(24), is_set_address: 40 };
+        let ([one, flag], [other, _]) =
+            (new_hash_secret(place).unwrap(), new_hash_secret(place).unwrap());
+        assert_eq!((one.address, one.bytes.len()), (8, 24));
+        assert_eq!((flag.address, flag.bytes), (40, vec![1]));
+        assert_ne!(one.bytes, other.bytes);
+    }
 
     #[test]
     fn image_key_follows_the_engine_and_the_source() {

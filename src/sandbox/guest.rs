@@ -278,6 +278,13 @@ pub(super) fn turn(store: &mut Store<Guest>, source: &[u8]) -> wasmtime::Result<
     exports.turn.call(&mut *store, (at, length))
 }
 
+/// Writes into the guest's memory before anything runs in it.
+pub(super) fn preset(store: &mut Store<Guest>, at: u32, bytes: &[u8]) -> wasmtime::Result<()> {
+    let detached = || wasmtime::Error::msg("the guest is not attached");
+    let memory = store.data().exports.as_ref().ok_or_else(detached)?.memory;
+    memory.write(store, usize::try_from(at)?, bytes).map_err(wasmtime::Error::from)
+}
+
 /// The guest's whole memory.
 pub(super) fn memory_of(store: &Store<Guest>) -> &[u8] {
     store.data().exports.as_ref().map_or(&[], |exports| exports.memory.data(store))

@@ -47,7 +47,7 @@ pub use crate::sandbox::door::Host;
 pub use crate::sandbox::image::ImageSpec;
 pub use crate::sandbox::library::Library;
 pub use crate::sandbox::run::Finished;
-pub use crate::sandbox::warm::{WarmUp, Warmed, warm_up};
+pub use crate::sandbox::warm::{Preset, WarmUp, Warmed, warm_up};
 
 /// Why the sandbox itself failed. After any of these the process must not run further guests.
 #[derive(Debug, thiserror::Error)]

@@ -31,7 +31,9 @@ pub struct WarmUp<'a> {
     pub start: ImageSpec,
     /// The interpreter's files.
     pub library: Library,
-    /// Environment variables of the interpreter's start, such as `PYTHONHASHSEED`.
+    /// What the memory holds beside the image before the first instruction.
+    pub presets: Vec<Preset>,
+    /// Environment variables of the interpreter's start, such as `PYTHONTZPATH`.
     pub environment: &'a [(&'a str, &'a str)],
     /// Python to execute, one after another.
     pub sources: Vec<String>,
@@ -39,6 +41,21 @@ pub struct WarmUp<'a> {
     pub limits: RunLimits,
     /// Where time and randomness come from.
     pub ambient: AmbientMode,
+}
+
+/// Bytes at an address of the guest's memory.
+pub struct Preset {
+    /// Where the bytes go.
+    pub address: u32,
+    /// What they are.
+    pub bytes: Vec<u8>,
+}
+
+/// Never prints the bytes, which may be a secret.
+impl fmt::Debug for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Preset").field("address", &self.address).finish_non_exhaustive()
+    }
 }
 
 /// An interpreter that stands still, ready to be written down.
@@ -73,7 +90,7 @@ impl fmt::Debug for Warmed {
 ///
 /// The interpreter does not start, a source raises, or a file stays open that no run could have.
 pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
-    let WarmUp { start, library, environment, sources, limits, ambient } = order;
+    let WarmUp { start, library, presets, environment, sources, limits, ambient } = order;
     let nul = |_| SandboxError::WarmUp { reason: "a variable has a zero byte".to_owned() };
     let dirty = Arc::new(DirtyPages::Unknown);
     let image = LoadedImage::load(start, &SandboxConfig::default(), &dirty)?;
@@ -90,6 +107,9 @@ pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
     store.set_epoch_deadline(u64::MAX / 2);
     let instance = image.template().instantiate(&mut store).map_err(SandboxError::Engine)?;
     guest::attach(&mut store, &instance).map_err(SandboxError::Engine)?;
+    for preset in &presets {
+        guest::preset(&mut store, preset.address, &preset.bytes).map_err(SandboxError::Engine)?;
+    }
     for export in ["_initialize", "wizer.initialize"] {
         call(&mut store, &instance, export)?;
     }

@@ -1,6 +1,7 @@
 //! Runs know nothing of each other.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -155,6 +156,24 @@ def main(args):
     let seen = outputs(&client, code, 3);
     assert_eq!(seen[0], seen[1]);
     assert_eq!(seen[1], seen[2]);
+}
+
+#[test]
+fn hash_secret_is_not_the_one_that_everybody_knows() {
+    let code = "def main(args):\n    return [hash('wardian'), hash(b'wardian')]\n";
+    let client = TestServer::shared().client();
+    let ours = output(&client.run(code))["result"].clone();
+    // Whoever knows the secret of the hashes can prepare collisions. Python itself shows what they
+    // are without one; the sandbox keeps the lower 32 bits.
+    let known = Command::new("python3")
+        .args(["-c", "print([(hash(x) + 2**31) % 2**32 - 2**31 for x in ('wardian', b'wardian')])"])
+        .env("PYTHONHASHSEED", "0")
+        .output()
+        .unwrap();
+    let known: Value = serde_json::from_slice(&known.stdout).unwrap();
+    for (ours, known) in ours.as_array().unwrap().iter().zip(known.as_array().unwrap()) {
+        assert!(ours.is_i64() && ours != known, "{ours}");
+    }
 }
 
 #[test]
