@@ -63,31 +63,42 @@ impl TestServer {
 
     /// Starts a server with an empty data folder and waits until it is ready.
     pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::start_in(arguments, &[])
+    }
+
+    /// Starts a server whose environment has some more variables.
+    pub(crate) fn start_in(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data_dir = folder.path().join("data");
-        Self::spawn(folder, data_dir, arguments).ready()
+        Self::spawn(folder, data_dir, arguments, environment).ready()
     }
 
     /// Starts a server on a data folder that may have been used before.
     pub(crate) fn start_on(data_dir: &Path, arguments: &[&str]) -> Self {
-        Self::spawn(tempfile::tempdir().unwrap(), data_dir.to_owned(), arguments).ready()
+        Self::spawn(tempfile::tempdir().unwrap(), data_dir.to_owned(), arguments, &[]).ready()
     }
 
     /// Starts a server and only waits until it listens.
     pub(crate) fn start_unready(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data_dir = folder.path().join("data");
-        let mut server = Self::spawn(folder, data_dir, arguments);
+        let mut server = Self::spawn(folder, data_dir, arguments, &[]);
         let line = server.log.wait_for(" listening on http://");
         server.address = line.rsplit_once("http://").unwrap().1.to_owned();
         server
     }
 
-    fn spawn(folder: TempDir, data_dir: PathBuf, arguments: &[&str]) -> Self {
+    fn spawn(
+        folder: TempDir,
+        data_dir: PathBuf,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
         let mut child = program(&folder)
             .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(&data_dir)
             .args(arguments)
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

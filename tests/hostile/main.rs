@@ -1,0 +1,94 @@
+//! The hostile corpus: programs that attack, each ending exactly as its first line says, against a
+//! real server that must not even shiver.
+//!
+//! The programs lie in `tests/fixtures/hostile`, where a README explains how they state their ends.
+//! After each of them six things are checked: the server is alive, a neighbour gets the right
+//! answers meanwhile, memory, handles and folders are as before, and no secret has got out.
+#![expect(dead_code, unused_imports, reason = "the support serves other tests too")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    clippy::needless_pass_by_value,
+    clippy::panic_in_result_fn,
+    reason = "a test may panic; that is how it fails"
+)]
+
+mod attack;
+mod canary;
+mod end;
+mod siege;
+#[path = "../it/support/mod.rs"]
+mod support;
+mod traces;
+
+use std::io::Write as _;
+
+use serde_json::json;
+
+use crate::attack::Attack;
+use crate::siege::Siege;
+
+/// As many programs as the corpus has had: it may grow, but not vanish.
+const CORPUS: usize = 27;
+
+/// No program of the corpus may need more runs than this.
+const MOST_RUNS: u32 = 10;
+
+#[test]
+fn every_attack_ends_as_it_says_and_leaves_nothing_behind() {
+    let attacks = Attack::all();
+    let siege = Siege::begin();
+    let mut breaches = Vec::new();
+    for attack in &attacks {
+        breaches.extend(siege.endure(attack));
+    }
+    let report = siege.overshoots().report();
+    // Straight to the stream: the figure is worth seeing when nothing fails, too.
+    writeln!(std::io::stderr(), "{} attacks; {report}", attacks.len()).unwrap();
+    assert!(breaches.is_empty(), "{} breaches:\n{}", breaches.len(), breaches.join("\n"));
+}
+
+#[test]
+fn the_corpus_is_complete_and_says_how_it_ends() {
+    let attacks = Attack::all();
+    assert!(attacks.len() >= CORPUS, "only {} attacks are left", attacks.len());
+    for attack in attacks {
+        assert!((1..=MOST_RUNS).contains(&attack.runs), "{}", attack.name);
+        let second = attack.source.lines().find(|line| !line.starts_with('#')).unwrap();
+        assert!(second.starts_with("\"\"\""), "{} does not say what it does", attack.name);
+    }
+}
+
+#[test]
+fn an_attack_that_gets_through_is_noticed() {
+    let siege = Siege::begin();
+    let body = "\"\"\"Harmless.\"\"\"\ndef main(args):\n    return {\"breaches\": [\"all\"]}\n";
+    let told = |header: &str| {
+        let attack = Attack::parse("invented", &format!("{header}\n{body}")).unwrap();
+        siege.endure(&attack).join("\n")
+    };
+    assert_eq!(told("# ends: completed {\"breaches\": [\"all\"]}"), "");
+    for (header, complaint) in [
+        ("# ends: completed {\"breaches\": []}", "output"),
+        ("# ends: completed {\"breaches\": [\"all\"], \"tried\": 1}", "output"),
+        ("# ends: failed Timeout: late", "completed"),
+        ("# ends: completed differing\n# runs: 2", "repeats"),
+        ("# ends: completed {\"breaches\": [\"all\"]}\n# blobs: 1", "output_blobs"),
+        ("# ends: completed {\"breaches\": [\"all\"]}\n# logs: cut", "logs_truncated"),
+    ] {
+        assert!(told(header).contains(complaint), "{header}: {:?}", told(header));
+    }
+}
+
+#[test]
+fn a_leaked_secret_is_noticed() {
+    let siege = Siege::begin();
+    let id = siege.canaries().blob_id();
+    let content = siege.client().call("read_blob", json!({"blob_id": id})).unwrap();
+    assert!(!siege.canaries().leaks_in(&content.to_string()).is_empty(), "it is in the store");
+    let environment = std::fs::read(format!("/proc/{}/environ", siege.server_id())).unwrap();
+    let environment = String::from_utf8_lossy(&environment);
+    assert!(!siege.canaries().leaks_in(&environment).is_empty(), "it is in the environment");
+}

@@ -1,0 +1,282 @@
+//! A server under attack, with a neighbour who wants to work and somebody who asks whether all
+//! is well.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::attack::Attack;
+use crate::canary::{self, Canaries};
+use crate::end::{End, repeated};
+use crate::support::{Client, SkillFolder, TestServer, Watched};
+use crate::traces::{Traces, contents};
+
+/// How much later than its deadline the answer to a run may come, on a machine that is busy with
+/// other tests.
+const MARGIN: Duration = Duration::from_secs(2);
+
+/// How long a server may take to say that it is alive, on such a machine.
+const PULSE: Duration = Duration::from_secs(3);
+
+/// The time of a run whose program states none.
+const TIMEOUT_MS: u64 = 30_000;
+
+/// The skill that programs may import, read, and try to change.
+const SKILL: &str = "acme.victim";
+
+/// A server with secrets in it.
+#[derive(Debug)]
+pub(crate) struct Siege {
+    server: TestServer,
+    /// The attacker's connection, the neighbour's, and that of whoever asks for the server's
+    /// health: each of its own, so that the server holds three, always.
+    clients: [Client; 3],
+    canaries: Canaries,
+    skills: SkillFolder,
+    temporary: TempDir,
+    blob_id: String,
+    before: Traces,
+    overshoots: Mutex<Overshoots>,
+}
+
+impl Siege {
+    /// Starts a server, and lets it do everything once, so that nothing that comes later is new.
+    pub(crate) fn begin() -> Self {
+        let skills = SkillFolder::new();
+        skills.action(SKILL, "1.0.0", "def main(args):\n    return 7\n");
+        skills.file(&format!("{SKILL}/resources/table.csv"), "a,b\n1,2\n");
+        let temporary = tempfile::tempdir().unwrap();
+        let secret = canary::secret();
+        let arguments = ["--workers", "2", "--set", "workers.spares=0", "--log-level", "debug"];
+        let server = TestServer::start_in(
+            &[&arguments[..], &["--skills", skills.path()]].concat(),
+            &[("CANARY", &secret), ("TMPDIR", temporary.path().to_str().unwrap())],
+        );
+        let clients = [server.client(), server.client(), server.client()];
+        let canaries = Canaries::place(&clients[0], &secret);
+        let blob_id = clients[0].create_text("a blob that must stay as it is", "text/plain");
+        let mut siege = Self {
+            server,
+            clients,
+            canaries,
+            skills,
+            temporary,
+            blob_id,
+            before: Traces::default(),
+            overshoots: Mutex::default(),
+        };
+        siege.warm_up();
+        siege.before = Traces::of(&siege.server);
+        siege
+    }
+
+    /// Two runs beside each other, so that both workers get what is mounted; and some that fail.
+    fn warm_up(&self) {
+        let source = "\"\"\"Works.\"\"\"\nimport time\ndef main(args):\n    time.sleep(0.3)\n";
+        let sleep = Attack::parse("warm-up", &format!("# ends: completed null\n{source}")).unwrap();
+        thread::scope(|scope| {
+            for client in &self.clients[..2] {
+                scope.spawn(|| self.run(client, &sleep));
+            }
+        });
+        assert_eq!(self.clients[2].get("/healthz").status, 200);
+    }
+
+    pub(crate) const fn client(&self) -> &Client {
+        &self.clients[0]
+    }
+
+    pub(crate) const fn canaries(&self) -> &Canaries {
+        &self.canaries
+    }
+
+    pub(crate) const fn server_id(&self) -> u32 {
+        self.server.process().id
+    }
+
+    /// How much later than they had to some runs were stopped.
+    pub(crate) fn overshoots(&self) -> Overshoots {
+        self.overshoots.lock().unwrap().clone()
+    }
+
+    /// Runs an attack as often as it says; returns what was not as it has to be.
+    pub(crate) fn endure(&self, attack: &Attack) -> Vec<String> {
+        let files = contents(self.server.data_dir());
+        let skills = contents(self.skills.at("").as_path());
+        let over = AtomicBool::new(false);
+        let mut problems = Vec::new();
+        thread::scope(|scope| {
+            let neighbour = scope.spawn(|| self.work_beside(&over));
+            let pulse = scope.spawn(|| self.feel_pulse(&over));
+            problems.extend(self.attack(attack));
+            over.store(true, Ordering::Relaxed);
+            problems.extend(neighbour.join().unwrap().err());
+            problems.extend(pulse.join().unwrap().err());
+        });
+        problems.extend(self.check_processes());
+        problems.extend(Traces::vanish(&self.server, &self.before).err());
+        let expected = files.len() + attack.blobs * usize::try_from(attack.runs).unwrap();
+        problems.extend(self.check_files(&files, expected));
+        if contents(self.skills.at("").as_path()) != skills {
+            problems.push("the skills have changed".to_owned());
+        }
+        problems.extend(self.check_log());
+        problems.iter().map(|problem| format!("{}: {problem}", attack.name)).collect()
+    }
+
+    /// Runs an attack; returns what was wrong with the answers.
+    fn attack(&self, attack: &Attack) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut outputs = Vec::new();
+        for _ in 0..attack.runs {
+            let start = Instant::now();
+            let result = self.run(&self.clients[0], attack);
+            let elapsed = start.elapsed();
+            problems.extend(self.judge(attack, &result, elapsed));
+            outputs.push(result["output"].clone());
+        }
+        if matches!(attack.end, End::Differing) {
+            let repeated = repeated(&outputs);
+            if !repeated.is_empty() || attack.runs < 2 {
+                problems.push(format!("the output repeats itself: {repeated:?}"));
+            }
+        }
+        problems
+    }
+
+    fn run(&self, client: &Client, attack: &Attack) -> Value {
+        let params = json!({
+            "args": {"foreign_blob": self.canaries.blob_id()},
+            "mount_skills": [SKILL],
+            "input_blobs": [self.blob_id],
+            "limits": attack.limits,
+        });
+        client.run_with(&attack.source, params)
+    }
+
+    fn judge(&self, attack: &Attack, result: &Value, elapsed: Duration) -> Vec<String> {
+        let mut problems = Vec::new();
+        problems.extend(attack.end.check(result).err());
+        let cuts_logs = result["logs_truncated"] == true;
+        if cuts_logs != attack.cuts_logs {
+            problems.push(format!("logs_truncated is {cuts_logs}"));
+        }
+        let blobs = result["output_blobs"].as_array().unwrap();
+        if blobs.len() != attack.blobs {
+            problems.push(format!("output_blobs has {}: {result:.600}", blobs.len()));
+        }
+        let text = result.to_string();
+        problems.extend(self.canaries.leaks_in(&text).iter().map(|leak| format!("leaked {leak}")));
+        let timeout_ms = attack.limits["timeout_ms"].as_u64().unwrap_or(TIMEOUT_MS);
+        let beyond = elapsed.saturating_sub(Duration::from_millis(timeout_ms));
+        if beyond > MARGIN {
+            problems.push(format!("the answer came {beyond:?} after the deadline"));
+        }
+        if attack.end.is_timeout() {
+            let told = result["duration_ms"].as_u64().unwrap().saturating_sub(timeout_ms);
+            self.overshoots.lock().unwrap().0.push((beyond, told, attack.name.clone()));
+        }
+        problems
+    }
+
+    /// An innocent program on the other worker, again and again.
+    fn work_beside(&self, over: &AtomicBool) -> Result<(), String> {
+        let source = "def main(args):\n    return sum(n * n for n in range(args['n']))\n";
+        for number in 1.. {
+            let params = json!({"args": {"n": number}});
+            let result = self.clients[1].run_with(source, params);
+            let expected: u64 = (0..number).map(|n| n * n).sum();
+            if result["output"]["result"] != expected {
+                return Err(format!("the neighbour's run went wrong: {result:.600}"));
+            }
+            if over.load(Ordering::Relaxed) {
+                break;
+            }
+            thread::park_timeout(Duration::from_millis(30));
+        }
+        Ok(())
+    }
+
+    /// Asks for the server's health, again and again.
+    fn feel_pulse(&self, over: &AtomicBool) -> Result<(), String> {
+        loop {
+            let start = Instant::now();
+            let status = self.clients[2].get("/healthz").status;
+            if status != 200 || start.elapsed() > PULSE {
+                return Err(format!("health answered {status} after {:?}", start.elapsed()));
+            }
+            if over.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            thread::park_timeout(Duration::from_millis(50));
+        }
+    }
+
+    /// No attack costs more than its own run: neither the server's process nor a worker's.
+    fn check_processes(&self) -> Option<String> {
+        if self.server.process().ends_within(Duration::ZERO) {
+            return Some("the server is gone".to_owned());
+        }
+        let workers: Vec<Watched> = self.server.workers();
+        let lost = self.before.lost_workers(&workers);
+        (lost > 0).then(|| format!("{lost} workers were lost"))
+    }
+
+    /// The data folder has what it had, and as many blobs more as were made; no file lies elsewhere.
+    fn check_files(&self, before: &BTreeSet<(PathBuf, Vec<u8>)>, expected: usize) -> Vec<String> {
+        let mut problems = Vec::new();
+        let now = contents(self.server.data_dir());
+        let lost: Vec<_> = before.difference(&now).map(|(path, _)| path).collect();
+        if !lost.is_empty() {
+            problems.push(format!("files are gone or changed: {lost:?}"));
+        }
+        if now.len() > expected {
+            let new: Vec<_> = now.difference(before).map(|(path, _)| path).collect();
+            problems.push(format!("files are left: {new:?}"));
+        }
+        let elsewhere = contents(self.temporary.path());
+        if !elsewhere.is_empty() {
+            problems.push(format!("temporary files are left: {elsewhere:?}"));
+        }
+        problems
+    }
+
+    /// The log has no secrets, and nothing that a terminal would obey.
+    fn check_log(&self) -> Option<String> {
+        let log = self.server.log();
+        if let Some(leak) = self.canaries.leaks_in(&log).first() {
+            return Some(format!("the log has {leak}"));
+        }
+        let is_harmful =
+            |c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c);
+        log.chars().find(|c| is_harmful(*c)).map(|c| format!("the log has {c:?}"))
+    }
+}
+
+/// By how much runs were stopped too late: as seen by the client, as told by the server in
+/// milliseconds, and which attack it was.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Overshoots(Vec<(Duration, u64, String)>);
+
+impl Overshoots {
+    /// The largest of all, in words.
+    pub(crate) fn report(&self) -> String {
+        let seen = self.0.iter().max_by_key(|(seen, ..)| *seen);
+        let told = self.0.iter().max_by_key(|(_, told, _)| *told);
+        let (Some((seen, _, slowest)), Some((_, told, latest))) = (seen, told) else {
+            return "no run was stopped by its deadline".to_owned();
+        };
+        format!(
+            "{} stopped by a deadline, the last answer {} ms after it ({slowest}), \
+             the last stop {told} ms after it ({latest})",
+            self.0.len(),
+            seen.as_millis(),
+        )
+    }
+}

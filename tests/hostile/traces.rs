@@ -1,0 +1,115 @@
+//! What a run may leave behind: memory, handles, threads, processes, files.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::support::{TestServer, Watched};
+
+/// How long what a run has used may take to be given back.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Memory by which a server may have grown for good.
+const MAX_GROWTH: u64 = 32 << 20;
+
+/// Growth of deleted files that are still open. What a server holds are the images and what is
+/// mounted, which do not change.
+const MAX_DELETED: u64 = 1 << 20;
+
+/// Threads by which a server may have grown: those that wait for disks stay for a while after
+/// their work, in case there is more.
+const MAX_WAITING: usize = 4;
+
+/// The state of a server and of its workers between two runs.
+#[derive(Debug, Default)]
+pub(crate) struct Traces {
+    workers: BTreeSet<u32>,
+    /// Memory of their own. Pages of files count for nothing: native code and images come in
+    /// as they are touched, and go when the machine wants them back.
+    memory: u64,
+    threads: usize,
+    handles: usize,
+    /// Bytes of files that are deleted and still open.
+    deleted: u64,
+}
+
+impl Traces {
+    /// Looks at a server from outside.
+    pub(crate) fn of(server: &TestServer) -> Self {
+        let workers: BTreeSet<u32> = server.workers().iter().map(|worker| worker.id).collect();
+        let mut traces = Self { workers: workers.clone(), ..Self::default() };
+        for id in workers.into_iter().chain([server.process().id]) {
+            traces.memory += status(id, "RssAnon:") << 10;
+            traces.threads += usize::try_from(status(id, "Threads:")).unwrap();
+            traces.count_handles(id);
+        }
+        traces
+    }
+
+    fn count_handles(&mut self, id: u32) {
+        // A worker's are visible to those alone who may look into any process.
+        for entry in fs::read_dir(format!("/proc/{id}/fd")).into_iter().flatten().flatten() {
+            self.handles += 1;
+            let path = entry.path();
+            let target = fs::read_link(&path).unwrap_or_default();
+            if target.to_string_lossy().ends_with("(deleted)") {
+                self.deleted += fs::metadata(&path).map_or(0, |file| file.len());
+            }
+        }
+    }
+
+    /// What there is more of than there was.
+    fn beyond(&self, before: &Self) -> Option<String> {
+        let grown = self.memory.saturating_sub(before.memory) > MAX_GROWTH
+            || self.threads > before.threads + MAX_WAITING
+            || self.handles > before.handles
+            || self.deleted > before.deleted + MAX_DELETED
+            || self.workers.len() != before.workers.len();
+        grown.then(|| format!("there is more than before: {self:?}, not {before:?}"))
+    }
+
+    /// Waits until a server is as it was `before`; says what is left if it is not in time.
+    pub(crate) fn vanish(server: &TestServer, before: &Self) -> Result<(), String> {
+        let start = Instant::now();
+        loop {
+            let Some(excess) = Self::of(server).beyond(before) else { return Ok(()) };
+            if start.elapsed() > PATIENCE {
+                return Err(excess);
+            }
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+    }
+
+    /// Workers that were there and are not any more.
+    pub(crate) fn lost_workers(&self, now: &[Watched]) -> usize {
+        let now: BTreeSet<u32> = now.iter().map(|worker| worker.id).collect();
+        self.workers.difference(&now).count()
+    }
+}
+
+/// A number in `/proc/<id>/status`.
+fn status(id: u32, name: &str) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("0");
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// All files and folders below a folder, with the content of files that are small.
+pub(crate) fn contents(folder: &Path) -> BTreeSet<(PathBuf, Vec<u8>)> {
+    let mut found = BTreeSet::new();
+    let mut pending = vec![folder.to_owned()];
+    while let Some(folder) = pending.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                pending.push(path.clone());
+            }
+            let is_small =
+                fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() < 1 << 20);
+            let content = if is_small { fs::read(&path).unwrap() } else { Vec::new() };
+            found.insert((path, content));
+        }
+    }
+    found
+}
