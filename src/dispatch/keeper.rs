@@ -16,8 +16,12 @@ use crate::dispatch::stderr::StderrLog;
 use crate::dispatch::worker::{Worker, WorkerId};
 use crate::job::message::{FromWorker, WorkerReport};
 
-/// A worker that ends this soon, without having had a run, has failed to start.
+/// A worker that ends this soon, without having had a run, may have been unable to work.
 const SHORT_LIFE: Duration = Duration::from_secs(2);
+
+/// So many short lives in a row are bad luck, and the next worker is started at once. More are a
+/// fault that every worker has.
+const BAD_LUCK: u32 = 3;
 
 /// Longest pause between two attempts to start a worker.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
@@ -75,25 +79,43 @@ struct Watched {
     stderr: StderrLog,
 }
 
+/// The life of a worker that was ready.
+enum Life {
+    /// It had a run, or could have had one.
+    Full,
+    /// It ended soon.
+    Short {
+        /// How it ended.
+        status: String,
+    },
+}
+
 impl Keeper {
     /// Keeps the place filled until the roster closes and the last process is gone.
     ///
     /// `deaths` tells when any child of this process has ended.
     pub(super) async fn keep(self, mut deaths: Signal) {
-        let mut failures: u32 = 0;
+        let (mut short_lives, mut failures) = (0_u32, 0_u32);
         while self.roster.phase() < Phase::Closed {
-            match self.keep_one(&mut deaths).await {
-                Ok(()) => failures = 0,
-                Err(failure) => {
-                    failures = failures.saturating_add(1);
-                    self.roster.count(|counters| {
-                        counters.failed_starts = counters.failed_starts.saturating_add(1);
-                    });
-                    warn!("a worker did not start: {}", crate::error::CauseChain(&failure));
-                    self.roster.note_failure(failure);
-                    self.pause(failures).await;
+            let failure = match self.keep_one(&mut deaths).await {
+                Ok(Life::Full) => {
+                    (short_lives, failures) = (0, 0);
+                    continue;
                 }
-            }
+                Ok(Life::Short { .. }) if short_lives < BAD_LUCK => {
+                    short_lives = short_lives.saturating_add(1);
+                    continue;
+                }
+                Ok(Life::Short { status }) => StartFailure::Ended { status },
+                Err(failure) => failure,
+            };
+            failures = failures.saturating_add(1);
+            self.roster.count(|counters| {
+                counters.failed_starts = counters.failed_starts.saturating_add(1);
+            });
+            warn!("a worker did not start: {}", crate::error::CauseChain(&failure));
+            self.roster.note_failure(failure);
+            self.pause(failures).await;
         }
     }
 
@@ -109,7 +131,7 @@ impl Keeper {
     }
 
     /// One worker from its start to its end.
-    async fn keep_one(&self, deaths: &mut Signal) -> Result<(), StartFailure> {
+    async fn keep_one(&self, deaths: &mut Signal) -> Result<Life, StartFailure> {
         let id = self.roster.number();
         let spawned = self.nursery.spawn().await.map_err(StartFailure::Spawn)?;
         let Spawned { socket, stderr, process, mut child } = spawned;
@@ -135,10 +157,8 @@ impl Keeper {
                 let runs = self.roster.leave(id);
                 info!(worker.id = %id, runs, "worker {id} has ended: {status}");
                 let is_closing = self.roster.phase() == Phase::Closed;
-                if runs == 0 && born.elapsed() < SHORT_LIFE && !is_closing {
-                    return Err(StartFailure::Ended { status });
-                }
-                Ok(())
+                let is_short = runs == 0 && born.elapsed() < SHORT_LIFE && !is_closing;
+                Ok(if is_short { Life::Short { status } } else { Life::Full })
             }
             Err(failure) => {
                 watched.process.kill();

@@ -40,7 +40,7 @@ pub struct Counters {
     pub started: u64,
     /// Processes that ended, for whatever reason.
     pub ended: u64,
-    /// Processes that ended before they were ready.
+    /// Processes that ended before they were ready, or again and again soon after.
     pub failed_starts: u64,
     /// Runs that a worker brought to an end, good or bad.
     pub finished: u64,

@@ -83,6 +83,20 @@ async fn back_to_size_after_every_kill_under_load() {
 }
 
 #[tokio::test]
+async fn back_to_size_without_a_pause_after_idle_workers_were_killed() {
+    let pool = start(config(1)).await;
+    for round in 1..=3 {
+        let victim = pool.report().workers[0].clone();
+        pidfd_send_signal(watch(victim.process), Signal::KILL).unwrap();
+        let report = until(&pool, "back to size", |report| {
+            report.workers.first().is_some_and(|worker| worker.id != victim.id)
+        });
+        let counters = report.await.counters;
+        assert_eq!((counters.ended, counters.failed_starts), (round, 0));
+    }
+}
+
+#[tokio::test]
 async fn a_worker_that_complains_without_end_is_heard_out() {
     let pool = start(config(1)).await;
     assert_eq!(error_type(&run_script(&pool, "complain 100000\nreturn {}").await), "completed");
