@@ -5,6 +5,8 @@ Users import these from `runtime`; the host names them by their class names.
 
 from __future__ import annotations
 
+import builtins
+
 
 class Refused(RuntimeError):
     """The host refused a request; the message says why."""
@@ -32,12 +34,33 @@ for _kind in PUBLIC:
 
 _by_name: dict[str, type[Exception]] = {kind.__name__: kind for kind in PUBLIC}
 
+_EXCEPTIONS: dict[str, type[Exception]] = {
+    name: kind
+    for name, kind in vars(builtins).items()
+    if isinstance(kind, type)
+    and issubclass(kind, Exception)
+    and not issubclass(kind, BaseExceptionGroup)  # a group is not made of a message alone
+}
+"""Python's own exceptions, as they were before any program could replace them."""
+
 
 def refusal(name: str, message: str) -> Exception:
     """Returns the exception called `name`, making its class if it is a new one."""
     kind = _by_name.get(name)
     if kind is None:
-        readable = name if name.isidentifier() else "Refused"
-        kind = type(readable, (Refused,), {"__module__": "runtime"})
-        _by_name[name] = kind
+        kind = _by_name[name] = _new_kind(name)
     return kind(message)
+
+
+def _new_kind(name: str) -> type[Exception]:
+    """Makes a class below `Refused`, and below Python's exception if there is one of that name.
+
+    So `except ValueError` catches a refusal called `ValueError`, which is what its name says.
+    """
+    readable = name if name.isidentifier() else "Refused"
+    bases: tuple[type, ...] = (Refused,)
+    if name in _EXCEPTIONS:
+        bases = (Refused, _EXCEPTIONS[name])
+    # Some of Python's exceptions print more than their message, or print it as `repr` does.
+    namespace = {"__module__": "runtime", "__str__": Exception.__str__}
+    return type(readable, bases, namespace)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import io
 import json
 import os
@@ -156,6 +157,60 @@ class Refusals(Sandbox):
         )
         self.refusals[5] = Refusal("QuotaExceeded", "full")
         self.assertEqual(self.returns(source), "full")
+
+    def test_a_refusal_named_like_an_exception_of_python_is_one_too(self):
+        for name in (
+            "ValueError",
+            "OSError",
+            "PermissionError",
+            "FileNotFoundError",
+            "IsADirectoryError",
+            "RuntimeError",
+            "TimeoutError",
+            "KeyError",
+            "UnicodeDecodeError",
+            "MemoryError",
+        ):
+            source = (
+                "import runtime\n"
+                "def main(args):\n"
+                "    try:\n"
+                "        runtime.blobs.write_text('x')\n"
+                f"    except {name} as refused:\n"
+                "        assert isinstance(refused, runtime.Refused)\n"
+                "        return [type(refused).__name__, str(refused)]\n"
+            )
+            with self.subTest(name):
+                self.refusals[5] = Refusal(name, "because")
+                self.assertEqual(self.returns(source, args={}), [name, "because"])
+
+    def test_no_refusal_ends_a_program_as_python_ends_itself(self):
+        for name in ("SystemExit", "KeyboardInterrupt", "GeneratorExit", "BaseException", "print"):
+            with self.subTest(name):
+                self.refusals[5] = Refusal(name, "because")
+                source = (
+                    "import runtime\n"
+                    "try:\n"
+                    "    runtime.blobs.write_text('x')\n"
+                    "except runtime.Refused as refused:\n"
+                    "    print(type(refused).__mro__[1].__name__)\n"
+                )
+                self.returns(source)
+                self.assertEqual(self.printed, "Refused\n")
+
+    def test_a_hidden_builtin_hides_no_refusal(self):
+        self.refusals[5] = Refusal("ConnectionError", "because")
+        source = (
+            "import builtins, runtime\n"
+            "builtins.ConnectionError = int\n"
+            "runtime.blobs.write_text('x')\n"
+        )
+        real = ConnectionError
+        try:
+            report = self.fails(source)
+        finally:
+            builtins.ConnectionError = real
+        self.assertEqual((report["type"], report["message"]), ("ConnectionError", "because"))
 
     def test_a_name_that_is_no_name_does_not_become_a_class(self):
         self.refusals[5] = Refusal("not a name")
