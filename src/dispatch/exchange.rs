@@ -14,7 +14,7 @@ use crate::dispatch::worker::{AttachError, Worker};
 use crate::dispatch::{Door, Job};
 use crate::job::frame;
 use crate::job::limits::RunLimits;
-use crate::job::message::{FromWorker, Payload, ToWorker};
+use crate::job::message::{FromWorker, OUTPUT_MAX, Payload, ToWorker};
 use crate::job::outcome::{RunOutcome, RunUsage};
 use crate::units::ByteCount;
 
@@ -168,6 +168,9 @@ impl Exchange<'_> {
             return Err(Violation::Output);
         }
         let output = Received::accept(payload)?;
+        if output.size() > OUTPUT_MAX {
+            return Err(Violation::Bytes);
+        }
         self.count_bytes(output.size())?;
         output.into_bytes().await.map(Some).map_err(Violation::Unreadable)
     }

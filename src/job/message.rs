@@ -140,6 +140,10 @@ pub const INLINE_MAX: usize = 64 << 10;
 /// would have to be raised to absurd values; the peer that announces more is broken.
 pub const PAYLOAD_MAX: ByteCount = ByteCount::mebibytes(1024);
 
+/// Largest value that a program can return, as JSON text. The gateway holds it several times while
+/// it checks and answers; whatever is larger belongs in a blob, which is never in memory at once.
+pub const OUTPUT_MAX: ByteCount = ByteCount::mebibytes(32);
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;

@@ -10,9 +10,10 @@ use serde::Serialize;
 
 use crate::ids::BlobId;
 use crate::job::limits::RunLimits;
-use crate::job::message::Refusal;
+use crate::job::message::{OUTPUT_MAX, Refusal};
 use crate::sandbox::capture::LogLevel;
 use crate::sandbox::ending::Raised;
+use crate::units::ByteCount;
 
 /// What a guest may ask of the world outside its worker.
 pub trait Host {
@@ -123,9 +124,17 @@ impl Door {
         self.host.is_cancelled()
     }
 
-    /// Takes the program's value.
+    /// Takes the program's value; looks at its length before anything is copied.
     pub(super) fn returned(&mut self, value: &[u8]) -> Vec<u8> {
-        if u64::try_from(value.len()).unwrap_or(u64::MAX) > self.max_bytes {
+        let size = ByteCount::from(value.len());
+        if size > OUTPUT_MAX {
+            let message = format!(
+                "the returned value has {size} of JSON, a result at most {OUTPUT_MAX}; write it \
+                 to a blob with `runtime.blobs.write_json` or `write_file` and return the id"
+            );
+            return refused(&Refusal { error_type: "ValueError".to_owned(), message });
+        }
+        if self.bytes.saturating_add(size.as_u64()) > self.max_bytes {
             return refused(&self.too_many_bytes());
         }
         self.ending = Some(Ending::Returned(value.to_vec()));
@@ -151,17 +160,21 @@ impl Door {
 
     /// Counts bytes; a refusal if the run has used up its share.
     pub(super) fn charge_bytes(&mut self, bytes: usize) -> Result<(), Refusal> {
-        let total = self.bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
-        if total > self.max_bytes {
+        let bytes = ByteCount::from(bytes).as_u64();
+        if bytes > self.bytes_left() {
             return Err(self.too_many_bytes());
         }
-        self.bytes = total;
+        self.bytes = self.bytes.saturating_add(bytes);
         Ok(())
     }
 
-    /// Bytes that the run may still send.
-    pub(super) const fn bytes_left(&self) -> u64 {
-        self.max_bytes.saturating_sub(self.bytes)
+    /// Bytes that the run may still send, beside the value that it has reported already.
+    pub(super) fn bytes_left(&self) -> u64 {
+        let reported = match &self.ending {
+            Some(Ending::Returned(value)) => ByteCount::from(value.len()).as_u64(),
+            _ => 0,
+        };
+        self.max_bytes.saturating_sub(self.bytes.saturating_add(reported))
     }
 
     fn too_many_bytes(&self) -> Refusal {
@@ -218,7 +231,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::units::ByteCount;
 
     struct Nobody;
 
@@ -281,8 +293,35 @@ mod tests {
         let mut door = door(100, 10);
         assert!(door.charge(10).is_ok());
         assert_eq!(door.charge(1).unwrap_err().error_type, "HostCallLimit");
-        assert_eq!(door.returned(&[0; 11]).first(), Some(&1));
-        assert_eq!(door.returned(&[0; 10]), [0]);
+    }
+
+    #[test]
+    fn a_value_shares_the_bytes_with_the_calls_before_and_after_it() {
+        let mut door = door(100, 10);
+        assert!(door.charge(6).is_ok());
+        assert_eq!(refusal_type(&door.returned(&[0; 5])).as_deref(), Some("HostCallLimit"));
+        assert_eq!(door.returned(&[0; 3]), [0]);
+        assert_eq!(door.charge(2).unwrap_err().error_type, "HostCallLimit");
+        assert!(door.charge(1).is_ok());
+        assert_eq!(door.returned(&[0; 1]), [0], "only the last value counts");
+        assert!(door.charge(2).is_ok());
+    }
+
+    #[test]
+    fn a_value_beyond_what_a_result_may_be_is_refused_with_the_way_out() {
+        let mut door = door(100, u64::MAX);
+        let most = OUTPUT_MAX.as_usize();
+        assert_eq!(door.returned(&vec![b' '; most]), [0]);
+        let refused = door.returned(&vec![b' '; most + 1]);
+        assert_eq!(refusal_type(&refused).as_deref(), Some("ValueError"));
+        let message = String::from_utf8(refused).unwrap();
+        assert!(message.contains("32 MiB") && message.contains("runtime.blobs"), "{message}");
+    }
+
+    fn refusal_type(answer: &[u8]) -> Option<String> {
+        let (status, body) = answer.split_first()?;
+        let body: serde_json::Value = serde_json::from_slice(body).ok()?;
+        (*status == 1).then(|| body["type"].as_str().unwrap().to_owned())
     }
 
     #[test]

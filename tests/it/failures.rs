@@ -267,3 +267,25 @@ fn a_name_cannot_pretend_that_the_host_stopped_the_run() {
         assert_eq!(failed(&result), ("Exception", format!("{name}: mine").as_str()));
     }
 }
+
+#[test]
+fn a_refusal_can_be_caught_as_what_its_name_says() {
+    let code = "
+import runtime
+from _wardian import door
+
+def main(args):
+    caught = []
+    # What the host itself says of a file that is gone; `write_file` would look for it first.
+    frame = door.WRITE_BLOB_FILE + b'\\x0a\\x00text/plain' + b'/workspace/gone'
+    for kind in (FileNotFoundError, OSError, runtime.Refused):
+        try:
+            door.ask(frame)
+        except kind as refused:
+            caught.append([type(refused).__name__, str(refused)])
+    return caught
+";
+    let result = client().run(code);
+    let told = json!(["FileNotFoundError", "there is no such file"]);
+    assert_eq!(output(&result)["result"], json!([told, told, told]));
+}

@@ -195,6 +195,23 @@ fn a_large_output_that_is_no_dict_keeps_its_form_in_the_blob() {
 }
 
 #[test]
+fn an_output_beyond_any_result_fails_and_says_what_to_do() {
+    let client = client();
+    let code = "from runtime import blobs\ndef main(args):\n    value = {'a': 'x' * (33 << 20)}\n    \
+                if not args['blob']:\n        return value\n    return blobs.write_json(value)\n";
+    let refused = client.run_with(code, json!({"args": {"blob": false}}));
+    let (error_type, message) = failed(&refused);
+    assert_eq!(error_type, "ValueError");
+    assert!(message.contains("32 MiB") && message.contains("runtime.blobs"), "{message}");
+    assert_eq!(refused["output_blobs"], json!([]));
+
+    let followed = client.run_with(code, json!({"args": {"blob": true}}));
+    let id = output(&followed)["result"].as_str().unwrap();
+    let read = client.call("read_blob", json!({"blob_id": id, "max_bytes": 10})).unwrap();
+    assert_eq!(read["size_bytes"], (33 << 20) + 8);
+}
+
+#[test]
 fn a_summary_is_the_programs_own_or_made_for_it() {
     let long = format!("{}…", "é".repeat(250));
     for (value, expected) in [

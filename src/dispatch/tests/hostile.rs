@@ -10,7 +10,7 @@ use rustix::net::{RecvFlags, Shutdown, shutdown};
 
 use crate::dispatch::tests::{command, error_type, has_ended, job, logs, plays, run, until, watch};
 use crate::dispatch::{Job, Pool, PoolConfig, WorkerId};
-use crate::job::message::{FromWorker, ToWorker, WorkerReport};
+use crate::job::message::{FromWorker, OUTPUT_MAX, ToWorker, WorkerReport};
 use crate::job::outcome::{LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream};
 use crate::job::socket::{self, Incoming};
 use crate::job::{Program, frame};
@@ -98,6 +98,11 @@ fn misbehave(socket: &OwnedFd, how: &str) {
         "huge output" => {
             share(socket, &done(Ok(()), ""), socket::share(&mebibyte).unwrap(), 1 << 20);
         }
+        "output beyond any result" => {
+            let zeros = vec![0; OUTPUT_MAX.as_usize() + 1];
+            let size = zeros.len() as u64;
+            share(socket, &done(Ok(()), ""), socket::share(&zeros).unwrap(), size);
+        }
         "no descriptor" => {
             shout(socket, &frame::encode_shared(&blob(), ByteCount::bytes(5)).unwrap(), None);
         }
@@ -184,6 +189,16 @@ async fn a_worker_not_believed_is_dropped_and_costs_one_run() {
     }
     let counters = pool.report().counters;
     assert_eq!((counters.crashed, counters.overdue), (1, 2), "{counters:?}");
+}
+
+#[tokio::test]
+async fn an_output_beyond_any_result_is_not_read() {
+    let pool = Pool::start(hostile()).unwrap();
+    let job = job("output beyond any result");
+    assert!(job.spec.limits.host_bytes > OUTPUT_MAX);
+    let finished = run(&pool, &job).await;
+    assert_eq!(error_type(&finished), "SandboxCrash");
+    assert_eq!(pool.report().counters.violations, 1);
 }
 
 #[tokio::test]
