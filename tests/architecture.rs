@@ -26,16 +26,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("registry",  &["error", "ids", "units", "job", "skill"]),
     ("engine",    &["ids", "units", "clock"]),
     ("sandbox",   &["ids", "units", "clock", "job", "engine"]),
-    ("images",    &["ids", "units", "clock", "job", "engine", "sandbox"]),
+    ("images",    &["error", "ids", "units", "clock", "job", "engine", "sandbox"]),
     ("worker",    &["error", "ids", "units", "job", "engine", "sandbox"]),
     ("dispatch",  &["error", "ids", "units", "job"]),
     // 3 use cases: the only place where the engines meet
     ("service",   &["error", "ids", "units", "clock", "skill", "protocol", "job", "blobs",
-                    "registry", "dispatch"]),
+                    "registry", "images", "dispatch"]),
     // 4 edges: translate, never decide
     ("http",      &["error", "ids", "units", "protocol", "service"]),
     // 5 program: reads the world, builds the rest
-    ("config",    &["error", "ids", "units", "job", "blobs", "registry", "engine", "dispatch", "http"]),
+    ("config",    &["error", "ids", "units", "job", "blobs", "registry", "engine", "images", "dispatch", "http"]),
     ("assembly",  &["error", "ids", "units", "clock", "job", "skill", "blobs", "registry", "engine",
                     "sandbox", "images", "worker", "dispatch", "service", "http", "config"]),
     ("cli",       &["error", "ids", "units", "clock", "job", "skill", "protocol", "blobs",

@@ -14,13 +14,13 @@ use wardian::engine::fetch::Origin;
 use wardian::engine::progress::Lines;
 use wardian::engine::{EngineArtifacts, EngineStore};
 use wardian::ids::{BlobId, Digest, RunId, TenantId};
-use wardian::images::{ImageStore, Profile};
+use wardian::images::{ImageStore, Needs};
 use wardian::job::limits::RunLimits;
 use wardian::job::message::Refusal;
 use wardian::job::outcome::{RunFailure, RunOutcome};
 use wardian::job::{Program, RunSpec};
 use wardian::sandbox::memory::Verify;
-use wardian::sandbox::{Host, ImageSpec, Library, Sandbox, SandboxConfig};
+use wardian::sandbox::{CodeSpec, Host, ImageSpec, Library, Sandbox, SandboxConfig};
 use wardian::units::ByteCount;
 
 /// Gives every blob the name of its content and keeps nothing.
@@ -45,22 +45,23 @@ fn paranoid_sandbox() -> Sandbox {
     let progress = Lines::new(std::io::stderr());
     let store = EngineStore::open(&folder, origin, Clock::System).unwrap();
     let engine = store.ensure(Variant::Timed, &progress).unwrap();
-    let image = ImageStore::new(&store).ensure(&Profile::base(), &engine, &progress).unwrap();
+    let image = ImageStore::new(&store, &engine).ensure(Needs::NONE, &progress).unwrap();
     let library = Library::new(copy(&engine.library.file), engine.mpl_data().unwrap()).unwrap();
     let config = SandboxConfig { verify: Verify::Always, ..SandboxConfig::default() };
     let mut sandbox = Sandbox::new(library, config);
-    sandbox
-        .add_image(ImageSpec {
-            name: "base".to_owned(),
-            variant: Variant::Timed,
-            native: copy(&engine.native.file),
-            memory: image.memory,
-            descriptors: image.descriptors,
-            declared_pages: declared(&engine),
-        })
-        .unwrap();
+    let (variant, declared_pages) = (Variant::Timed, declared(&engine));
+    let native = copy(&engine.native.file);
+    sandbox.add_code(CodeSpec { variant, native, declared_pages }).unwrap();
+    let memory = image.content.memory().try_clone_to_owned().unwrap();
+    let descriptors = serde_json::from_str(image.content.open_files().get()).unwrap();
+    sandbox.attach_image(base_digest(), ImageSpec { memory, descriptors }).unwrap();
     sandbox.start().unwrap();
     sandbox
+}
+
+/// What the tests call the base image.
+fn base_digest() -> Digest {
+    Digest::of(b"base")
 }
 
 fn copy(file: &File) -> File {
@@ -80,6 +81,7 @@ fn run(source: &str, limits: RunLimits) -> (RunOutcome, Vec<u8>) {
         args: RawValue::from_string("{}".to_owned()).unwrap(),
         skills: Vec::new(),
         blobs: Vec::new(),
+        image: base_digest(),
         environment: BTreeMap::new(),
         limits,
     };

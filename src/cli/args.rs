@@ -9,6 +9,7 @@ use clap_complete::Shell;
 
 use crate::cli::examples;
 use crate::config::Flags;
+use crate::images::Needs;
 
 /// Runs skills and model-written Python, each in a fresh WebAssembly sandbox.
 #[derive(Debug, Parser)]
@@ -121,6 +122,9 @@ pub(crate) struct ServeArgs {
     /// How many programs run at once [default: one for each core].
     #[arg(long, value_name = "COUNT")]
     pub(crate) workers: Option<String>,
+    /// Compare the whole memory with its image after every run, which costs milliseconds.
+    #[arg(long)]
+    pub(crate) paranoid: bool,
 }
 
 /// A file that a run brings along.
@@ -270,6 +274,9 @@ pub(crate) enum EngineCommand {
         /// Also compile the code that counts fuel, which `limits.fuel` needs: some minutes more.
         #[arg(long)]
         metered: bool,
+        /// Also make this memory image, such as `matplotlib+sklearn`; can be given several times.
+        #[arg(long = "image", value_name = "GROUP[+GROUP...]")]
+        images: Vec<Needs>,
     },
     /// Describe the engine and what of it is in the cache.
     #[command(after_help = examples::INFO)]

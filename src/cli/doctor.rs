@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 
-use crate::assembly::{self, AssemblyError, Runtime};
+use crate::assembly::{self, AssemblyError, MeteredCode, Runtime};
 use crate::blobs::BlobError;
 use crate::cli::engine::readable;
 use crate::cli::exit_code::Exit;
@@ -261,7 +261,7 @@ async fn workers(mut config: Config) -> Vec<Finding> {
     // What is missing is reported here instead.
     let is_required = std::mem::take(&mut config.workers.require_lockdown);
     let began = Instant::now();
-    let started = match Runtime::start(&config, progress().as_ref()).await {
+    let started = match Runtime::start(&config, MeteredCode::IfThere, progress().as_ref()).await {
         Ok(runtime) => runtime.ready().await.map(|()| runtime),
         Err(error) => Err(error),
     };

@@ -1,6 +1,6 @@
 //! `wardian engine`: the interpreter in its cache.
 
-use crate::assembly;
+use crate::assembly::{self, MeteredCode};
 use crate::cli::args::EngineCommand;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -9,7 +9,6 @@ use crate::cli::output::{note, print_json, print_line, print_table};
 use crate::cli::prepare::progress;
 use crate::config::Config;
 use crate::engine::cache::Finding;
-use crate::engine::compile::Variant;
 use crate::engine::report::{CleanUp, EngineReport};
 use crate::ids::Digest;
 use crate::units::ByteCount;
@@ -19,9 +18,9 @@ const SHOWN_DIGITS: usize = 16;
 
 pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, Failed> {
     match command {
-        EngineCommand::Install { metered, .. } => {
-            let wanted: &[Variant] = if *metered { &Variant::ALL } else { &[Variant::Timed] };
-            assembly::install_engine(config, wanted, progress().as_ref())?;
+        EngineCommand::Install { metered, images, .. } => {
+            let metered = if *metered { MeteredCode::Wanted } else { MeteredCode::IfThere };
+            assembly::install_engine(config, metered, images, progress().as_ref())?;
             note("the engine is ready");
             Ok(Exit::Done)
         }

@@ -79,11 +79,13 @@ fn execute(cli: Cli) -> Result<Exit, Failed> {
 /// Flags of commands that are settings.
 fn flags_of(command: &Command) -> Vec<(String, String)> {
     let flags = match command {
-        Command::Serve(ServeArgs { listen, workers }) => {
-            [("listen", listen.clone()), ("workers.count", workers.clone())]
-        }
+        Command::Serve(ServeArgs { listen, workers, paranoid }) => vec![
+            ("listen", listen.clone()),
+            ("workers.count", workers.clone()),
+            ("workers.paranoid", paranoid.then(|| "true".to_owned())),
+        ],
         Command::Engine(EngineCommand::Install { from: Some(path), .. }) => {
-            [("engine.source", Some(path.to_string_lossy().into_owned())), ("", None)]
+            vec![("engine.source", Some(path.to_string_lossy().into_owned()))]
         }
         _ => return Vec::new(),
     };

@@ -7,17 +7,22 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::{Pid, setpriority_process};
 use tokio::time::sleep;
 
-use crate::assembly;
+use crate::assembly::{self, MeteredCode, Provision, ProvisionError};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::config::{Config, Flags};
 use crate::engine::compile::Variant;
 use crate::engine::progress::{Lines, Progress, Terminal};
+use crate::images::Needs;
 
 /// How often to look whether the other process has ended.
 const GLANCE: Duration = Duration::from_millis(50);
+
+/// Niceness of work that nobody waits for.
+const LOW_PRIORITY: i32 = 10;
 
 /// How long work that still blocks a thread may hold up the end.
 const LAST_WORK: Duration = Duration::from_millis(100);
@@ -46,7 +51,7 @@ pub(crate) fn block_on(future: impl Future<Output = Result<Exit, Failed>>) -> Re
 
 /// Starts this program again to install the engine. Compiling takes 2 GB of memory, most of which
 /// the process that does it keeps; a server would keep it for the rest of its life.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Installer {
     arguments: Vec<String>,
 }
@@ -66,12 +71,19 @@ impl Installer {
     }
 
     /// Makes the engine ready if it is not. Dropping the future ends the work.
-    pub(crate) async fn ensure_engine(&self, config: &Config) -> Result<(), Failed> {
-        if assembly::open_engine(config)?.is_ready(Variant::Timed)? {
+    pub(crate) async fn ensure_engine(
+        &self,
+        config: &Config,
+        metered: MeteredCode,
+    ) -> Result<(), Failed> {
+        let engine = assembly::open_engine(config)?;
+        let is_metered = metered == MeteredCode::Wanted;
+        if engine.is_ready(Variant::Timed)? && (!is_metered || engine.is_ready(Variant::Metered)?) {
             return Ok(());
         }
         let failed = |fault: io::Error| Failed::at("start the installation of the engine", &fault);
-        let mut installation = Installation(self.start().map_err(failed)?);
+        let more: &[&str] = if is_metered { &["--metered"] } else { &[] };
+        let mut installation = Installation(self.start(more, Stdio::inherit()).map_err(failed)?);
         let status = installation.ended().await.map_err(failed)?;
         if status.success() {
             return Ok(());
@@ -79,10 +91,35 @@ impl Installer {
         Err(Failed::because("the engine could not be installed: see the message above"))
     }
 
-    fn start(&self) -> io::Result<Child> {
-        // Progress is shown on standard error, as it would be here.
+    fn start(&self, more: &[&str], progress: Stdio) -> io::Result<Child> {
         let mut command = Command::new("/proc/self/exe");
-        command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::null()).spawn()
+        command.args(&self.arguments).args(more);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(progress).spawn()
+    }
+
+    /// Installs something beside the runs, with what they leave of the processors.
+    fn install_beside(&self, more: &[&str]) -> Result<(), ProvisionError> {
+        let child = self.start(more, Stdio::piped())?;
+        let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        // Without it the work is done as well, and is only more of a nuisance.
+        setpriority_process(process, LOW_PRIORITY).ok();
+        let ended = child.wait_with_output()?;
+        if ended.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let last = said.lines().last().unwrap_or_default().trim();
+        Err(format!("the installation ended with {}: {last}", ended.status).into())
+    }
+}
+
+impl Provision for Installer {
+    fn image(&self, needs: Needs) -> Result<(), ProvisionError> {
+        self.install_beside(&["--image", &needs.to_string()])
+    }
+
+    fn metered_code(&self) -> Result<(), ProvisionError> {
+        self.install_beside(&["--metered"])
     }
 }
 

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tempfile::TempDir;
 
-use crate::assembly::Runtime;
+use crate::assembly::{MeteredCode, Runtime};
 use crate::cli::args::{ExecArgs, NamedFile, RunArgs, RunOptions};
 use crate::cli::blobs::{save_all, store_file};
 use crate::cli::exit_code::Exit;
@@ -90,6 +90,8 @@ fn run(
         memory_bytes: options.memory_bytes,
         ..RequestedLimits::default()
     };
+    let is_metered = options.fuel.is_some();
+    let metered = if is_metered { MeteredCode::Wanted } else { MeteredCode::IfThere };
     let Order { program, entrypoint, mount_skills } = order;
     let request = LocalRun {
         program,
@@ -109,8 +111,9 @@ fn run(
             }
         };
         let performed = async {
-            installer.ensure_engine(&config).await?;
-            perform(&config, request, args, options).await
+            installer.ensure_engine(&config, metered).await?;
+            let runtime = Runtime::start(&config, metered, progress().as_ref()).await?;
+            perform(&config, &runtime, request, args, options).await
         };
         tokio::select! {
             ended = performed => ended,
@@ -129,12 +132,12 @@ fn on_its_own(mut config: Config, folder: &TempDir) -> Config {
 
 async fn perform(
     config: &Config,
+    runtime: &Runtime,
     request: LocalRun,
     args: Map<String, Value>,
     options: &RunOptions,
 ) -> Result<Exit, Failed> {
-    let runtime = Runtime::start(config, progress().as_ref()).await?;
-    let ended = perform_on(config, &runtime, request, args, options).await;
+    let ended = perform_on(config, runtime, request, args, options).await;
     runtime.shut_down(Duration::ZERO).await;
     ended
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::{info, warn};
 
-use crate::assembly::Runtime;
+use crate::assembly::{MeteredCode, Provision, Runtime};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::output::print_line;
@@ -67,9 +67,9 @@ async fn start(
     address: SocketAddr,
 ) -> Result<Runtime, Failed> {
     let began = Instant::now();
-    installer.ensure_engine(config).await?;
+    installer.ensure_engine(config, MeteredCode::IfThere).await?;
     gate.wait_for("the workers");
-    let runtime = Runtime::start(config, progress().as_ref()).await?;
+    let runtime = Runtime::start(config, MeteredCode::IfThere, progress().as_ref()).await?;
     runtime.ready().await?;
     gate.wait_for("the self-test");
     let stopped = runtime.service.self_test().await.map_err(|error| Failed::ours(&error))?;
@@ -78,5 +78,7 @@ async fn start(
     print_line(&format!("listening on http://{address}"));
     let milliseconds = began.elapsed().as_millis();
     info!("ready after {milliseconds} ms; the sandbox stopped all {stopped} attempts to escape");
+    let provision: Arc<dyn Provision> = Arc::new(installer.clone());
+    runtime.tend(config, &provision)?;
     Ok(runtime)
 }

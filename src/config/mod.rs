@@ -22,6 +22,7 @@ use toml::Table;
 use crate::config::explain::explanation;
 use crate::config::reader::{Layers, Reader, variable_of};
 use crate::http::HttpConfig;
+use crate::images::Needs;
 use crate::job::limits::RunLimits;
 use crate::units::ByteCount;
 
@@ -46,6 +47,8 @@ pub struct Config {
     pub workers: WorkersConfig,
     /// Ceilings on runs.
     pub limits: LimitsConfig,
+    /// The memory images that runs begin as.
+    pub images: ImagesConfig,
     /// The store of blobs.
     pub blobs: BlobsConfig,
     /// Where the engine comes from.
@@ -88,6 +91,22 @@ pub struct WorkersConfig {
     /// Whether the server refuses to run guests where a wall of the lock-down cannot be built.
     /// Default true.
     pub require_lockdown: bool,
+    /// Whether workers compare the whole memory with its image after every run, and end if it
+    /// differs. Costs milliseconds a run. Default false.
+    pub paranoid: bool,
+}
+
+/// The memory images that runs begin as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImagesConfig {
+    /// Images that are made at the start and kept, such as `matplotlib+sklearn`. Default none.
+    pub profiles: Vec<Needs>,
+    /// Whether an image that a run would have needed is made for later ones. Default true.
+    pub on_need: bool,
+    /// Memory for images beyond the base and the profiles. Default 1 GiB.
+    pub memory: ByteCount,
+    /// Disk space for images. Default 4 GiB.
+    pub disk: ByteCount,
 }
 
 /// Ceilings on runs.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::config::reader::Reader;
 use crate::config::{
-    BlobsConfig, Config, EngineConfig, LimitsConfig, LogConfig, LogFormat, LogLevel, SkillsConfig,
-    Surroundings, WorkersConfig,
+    BlobsConfig, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig, LogFormat, LogLevel,
+    SkillsConfig, Surroundings, WorkersConfig,
 };
 use crate::http::HttpConfig;
 use crate::job::limits::RunLimits;
@@ -30,6 +30,12 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let http = read_http(&mut reader, listen);
     let workers = read_workers(&mut reader);
     let limits = read_limits(&mut reader);
+    let images = ImagesConfig {
+        profiles: reader.read("images.profiles", Vec::new()),
+        on_need: reader.read("images.on_need", true),
+        memory: reader.read("images.memory", ByteCount::mebibytes(1 << 10)),
+        disk: reader.read("images.disk", ByteCount::mebibytes(4 << 10)),
+    };
     let blobs = read_blobs(&mut reader, data_dir.join("blobs"));
     let engine = EngineConfig {
         source: reader.read_optional("engine.source"),
@@ -47,6 +53,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         skills,
         workers,
         limits,
+        images,
         blobs,
         engine,
         log,
@@ -120,6 +127,7 @@ fn read_workers(reader: &mut Reader) -> WorkersConfig {
         uid: reader.read_within("workers.uid", NOBODY, 1..=u32::MAX - 1),
         gid: reader.read_within("workers.gid", NOBODY, 1..=u32::MAX - 1),
         require_lockdown: reader.read("workers.require_lockdown", true),
+        paranoid: reader.read("workers.paranoid", false),
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::{LogFormat, LogLevel};
+use crate::images::Needs;
 use crate::units::ByteCount;
 
 /// A type that settings can have.
@@ -188,6 +189,25 @@ impl Value for Vec<PathBuf> {
 
     fn to_toml(&self) -> toml::Value {
         toml::Value::Array(self.iter().map(Value::to_toml).collect())
+    }
+}
+
+/// Several images; in flags and the environment with `,` between them.
+impl Value for Vec<Needs> {
+    const EXPECTED: &'static str = "a list of images, each groups of packages joined by `+`, such \
+        as \"matplotlib+sklearn\" (groups: documents, lxml, matplotlib, networkx, pillow, scipy, \
+        sklearn, statsmodels, sympy)";
+
+    fn from_text(text: &str) -> Option<Self> {
+        Vec::<String>::from_text(text)?.iter().map(|name| name.parse().ok()).collect()
+    }
+
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        Vec::<String>::from_toml(value)?.iter().map(|name| name.parse().ok()).collect()
+    }
+
+    fn to_toml(&self) -> toml::Value {
+        self.iter().map(Needs::to_string).collect::<Vec<_>>().to_toml()
     }
 }
 

@@ -16,11 +16,13 @@ pub struct AttachmentLimits {
     pub count: usize,
     /// Bytes of them together. Default 256 MiB, shared with the gateway's copies.
     pub bytes: ByteCount,
+    /// Memory images. Default 8: what each keeps for the next run is private memory.
+    pub images: usize,
 }
 
 impl Default for AttachmentLimits {
     fn default() -> Self {
-        Self { count: 96, bytes: ByteCount::mebibytes(256) }
+        Self { count: 96, bytes: ByteCount::mebibytes(256), images: 8 }
     }
 }
 
@@ -29,6 +31,7 @@ impl Default for AttachmentLimits {
 pub(super) enum Key {
     Skill(Digest),
     Blob(BlobId),
+    Image(Digest),
 }
 
 impl Key {
@@ -37,17 +40,27 @@ impl Key {
         match self {
             Self::Skill(digest) => ToWorker::DetachSkill { digest },
             Self::Blob(id) => ToWorker::DetachBlob { id },
+            Self::Image(digest) => ToWorker::DetachImage { digest },
         }
     }
 }
 
-/// What one worker keeps.
+/// What one worker keeps. Images have limits of their own: a run has exactly one, and their
+/// pages are shared by all workers.
 #[derive(Debug)]
 pub(super) struct Attachments {
-    limits: AttachmentLimits,
-    kept: HashMap<Key, Kept>,
-    bytes: u64,
+    content: Shelf,
+    images: Shelf,
     run: u64,
+}
+
+/// What is kept within one limit.
+#[derive(Debug)]
+struct Shelf {
+    count: usize,
+    bytes: u64,
+    kept: HashMap<Key, Kept>,
+    kept_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -58,11 +71,14 @@ struct Kept {
 
 impl Attachments {
     pub(super) fn new(limits: AttachmentLimits) -> Self {
-        Self { limits, kept: HashMap::new(), bytes: 0, run: 0 }
+        let shelf = |count, bytes| Shelf { count, bytes, kept: HashMap::new(), kept_bytes: 0 };
+        let content = shelf(limits.count, limits.bytes.as_u64());
+        Self { content, images: shelf(limits.images, u64::MAX), run: 0 }
     }
 
     pub(super) fn has(&self, key: &Key) -> bool {
-        self.kept.contains_key(key)
+        let shelf = if matches!(key, Key::Image(_)) { &self.images } else { &self.content };
+        shelf.kept.contains_key(key)
     }
 
     /// Opens a new run: what follows is used by it.
@@ -73,27 +89,37 @@ impl Attachments {
     /// Notes that the run in hand uses `key`. Returns true if it must be attached for that.
     pub(super) fn note_use(&mut self, key: Key, size: ByteCount) -> bool {
         let run = self.run;
-        if let Some(kept) = self.kept.get_mut(&key) {
+        let is_image = matches!(key, Key::Image(_));
+        let shelf = if is_image { &mut self.images } else { &mut self.content };
+        if let Some(kept) = shelf.kept.get_mut(&key) {
             kept.last_run = run;
             return false;
         }
         let size = size.as_u64();
-        self.bytes = self.bytes.saturating_add(size);
-        self.kept.insert(key, Kept { size, last_run: run });
+        shelf.kept_bytes = shelf.kept_bytes.saturating_add(size);
+        shelf.kept.insert(key, Kept { size, last_run: run });
         true
     }
 
     /// Forgets what is beyond the limits, and returns what must be detached for that.
     pub(super) fn evict(&mut self) -> Vec<Key> {
+        let mut evicted = self.content.evict(self.run);
+        evicted.extend(self.images.evict(self.run));
+        evicted
+    }
+}
+
+impl Shelf {
+    fn evict(&mut self, run: u64) -> Vec<Key> {
         let mut evicted = Vec::new();
-        while self.kept.len() > self.limits.count || self.bytes > self.limits.bytes.as_u64() {
-            let idle = self.kept.iter().filter(|(_, kept)| kept.last_run < self.run);
+        while self.kept.len() > self.count || self.kept_bytes > self.bytes {
+            let idle = self.kept.iter().filter(|(_, kept)| kept.last_run < run);
             let Some(key) = idle.min_by_key(|(_, kept)| kept.last_run).map(|(key, _)| key.clone())
             else {
                 break;
             };
             if let Some(kept) = self.kept.remove(&key) {
-                self.bytes = self.bytes.saturating_sub(kept.size);
+                self.kept_bytes = self.kept_bytes.saturating_sub(kept.size);
             }
             evicted.push(key);
         }
@@ -118,7 +144,7 @@ mod tests {
 
     #[test]
     fn bounded_attachments_leave_in_the_order_of_their_last_use() {
-        let limits = AttachmentLimits { count: 2, bytes: ByteCount::mebibytes(1) };
+        let limits = AttachmentLimits { count: 2, ..AttachmentLimits::default() };
         let mut attachments = Attachments::new(limits);
         assert_eq!(run(&mut attachments, &["a", "b"]), (2, vec![]));
         assert_eq!(run(&mut attachments, &["a"]), (0, vec![]));
@@ -128,7 +154,8 @@ mod tests {
 
     #[test]
     fn bounded_attachments_count_bytes_too() {
-        let limits = AttachmentLimits { count: 100, bytes: ByteCount::bytes(25) };
+        let limits =
+            AttachmentLimits { bytes: ByteCount::bytes(25), ..AttachmentLimits::default() };
         let mut attachments = Attachments::new(limits);
         run(&mut attachments, &["a", "b"]);
         let (_, evicted) = run(&mut attachments, &["c"]);
@@ -137,8 +164,23 @@ mod tests {
     }
 
     #[test]
+    fn bounded_attachments_count_images_on_their_own() {
+        let limits = AttachmentLimits { count: 1, images: 2, ..AttachmentLimits::default() };
+        let mut attachments = Attachments::new(limits);
+        let image = |name: &str| Key::Image(Digest::of(name.as_bytes()));
+        for name in ["a", "b", "c"] {
+            attachments.open_run();
+            assert!(attachments.note_use(image(name), ByteCount::mebibytes(4_000)));
+            attachments.note_use(key("skill"), ByteCount::bytes(10));
+            let evicted = if name == "c" { vec![image("a")] } else { vec![] };
+            assert_eq!(attachments.evict(), evicted, "{name}");
+        }
+        assert!(attachments.has(&image("b")) && attachments.has(&key("skill")));
+    }
+
+    #[test]
     fn a_run_keeps_what_it_needs_even_beyond_the_limits() {
-        let limits = AttachmentLimits { count: 1, bytes: ByteCount::bytes(1) };
+        let limits = AttachmentLimits { count: 1, bytes: ByteCount::bytes(1), images: 1 };
         let mut attachments = Attachments::new(limits);
         assert_eq!(run(&mut attachments, &["a", "b", "c"]), (3, vec![]));
         let (new, evicted) = run(&mut attachments, &["c"]);

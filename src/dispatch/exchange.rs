@@ -117,7 +117,7 @@ struct Exchange<'run> {
 impl Exchange<'_> {
     async fn start(&mut self, job: &Job, order: &[u8]) -> Result<(), Broken> {
         let tell = async {
-            self.worker.attach(&job.skills, &job.blobs).await?;
+            self.worker.attach(&job.image, &job.skills, &job.blobs).await?;
             Ok(self.worker.channel.send(order, None).await?)
         };
         let told = timeout_at(self.deadline, tell).await;

@@ -228,7 +228,7 @@ fn short(text: &str) -> String {
 fn shortened(report: WorkerReport) -> WorkerReport {
     let shorten = |texts: Vec<String>| texts.iter().take(REPORT_ITEMS).map(|t| short(t)).collect();
     WorkerReport {
-        images: shorten(report.images),
+        code: shorten(report.code),
         reset: short(&report.reset),
         lockdown: shorten(report.lockdown),
         missing: shorten(report.missing),

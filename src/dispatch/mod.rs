@@ -48,6 +48,7 @@ use crate::error::ErrorKind;
 use crate::ids::BlobId;
 use crate::job::RunSpec;
 use crate::job::frame::FrameError;
+use crate::job::image::ImageContent;
 use crate::job::message::Refusal;
 use crate::job::outcome::RunOutcome;
 
@@ -56,6 +57,8 @@ use crate::job::outcome::RunOutcome;
 pub struct Job {
     /// What to run.
     pub spec: Box<RunSpec>,
+    /// The content of [`RunSpec::image`].
+    pub image: Arc<ImageContent>,
     /// The content of all of [`RunSpec::skills`].
     pub skills: Vec<Arc<SkillContent>>,
     /// The content of all of [`RunSpec::blobs`].

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::warn;
 
 use crate::dispatch::attachments::{AttachmentLimits, Key};
@@ -26,6 +26,9 @@ use crate::job::outcome::{Logs, RunFailure, RunOutcome, RunUsage};
 
 /// How many workers a run may try that have broken before it could begin.
 const ATTEMPTS: u32 = 3;
+
+/// How long a worker that was retired has to be gone before its successor is waited for.
+const BETWEEN_RETIREMENTS: Duration = Duration::from_millis(20);
 
 /// How long processes that were killed may take to be gone.
 const LAST_RITES: Duration = Duration::from_secs(5);
@@ -76,6 +79,7 @@ impl PoolConfig {
 pub struct Pool {
     roster: Arc<Roster>,
     keepers: Mutex<JoinSet<()>>,
+    nursery: Arc<Nursery>,
     size: usize,
     grace: Duration,
 }
@@ -90,10 +94,10 @@ impl Pool {
     pub fn start(config: PoolConfig) -> Result<Self, DispatchError> {
         let (runs, runtime) = (config.workers.max(1), Handle::current());
         let roster = Arc::new(Roster::new(runs, config.queue, config.queue_wait, runtime));
-        let nursery = Nursery::open(config.command).map_err(DispatchError::Open)?;
+        let nursery = Arc::new(Nursery::open(config.command).map_err(DispatchError::Open)?);
         let keeper = Keeper {
             roster: Arc::clone(&roster),
-            nursery: Arc::new(nursery),
+            nursery: Arc::clone(&nursery),
             startup_timeout: config.startup_timeout,
             attachments: config.attachments,
         };
@@ -103,7 +107,8 @@ impl Pool {
             let deaths = signal(SignalKind::child()).map_err(DispatchError::Open)?;
             keepers.spawn(keeper.clone().keep(deaths));
         }
-        Ok(Self { roster, keepers: Mutex::new(keepers), size, grace: config.grace })
+        let keepers = Mutex::new(keepers);
+        Ok(Self { roster, keepers, nursery, size, grace: config.grace })
     }
 
     /// Waits until all workers are ready.
@@ -138,7 +143,8 @@ impl Pool {
         let order = order.map_err(DispatchError::TooLarge)?;
         let skills = job.skills.iter().map(|skill| Key::Skill(skill.digest()));
         let blobs = job.blobs.iter().map(|blob| Key::Blob(blob.id.clone()));
-        let wanted: Vec<Key> = skills.chain(blobs).collect();
+        let image = Key::Image(job.image.digest());
+        let wanted: Vec<Key> = skills.chain(blobs).chain([image]).collect();
 
         let mut queued = Duration::ZERO;
         for _ in 0..ATTEMPTS {
@@ -167,6 +173,23 @@ impl Pool {
             }
         }
         Err(DispatchError::NoWorker)
+    }
+
+    /// Starts workers in another way from now on, and replaces those that are there, one after
+    /// another and none within a run. Returns when that is done.
+    ///
+    /// # Errors
+    ///
+    /// A new worker does not start: the reason is for the operator.
+    pub async fn replace_workers(&self, command: WorkerCommand) -> Result<(), DispatchError> {
+        self.nursery.change(command);
+        self.roster.outdate();
+        while self.roster.retire_one() > 0 {
+            // Its successor first: a pool without workers serves nobody.
+            sleep(BETWEEN_RETIREMENTS).await;
+            self.ready().await?;
+        }
+        Ok(())
     }
 
     /// How many workers are ready and what they have done.

@@ -10,9 +10,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::{io, thread};
 
+use parking_lot::Mutex;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::sync::oneshot;
@@ -97,6 +98,7 @@ impl Process {
 #[derive(Debug)]
 pub(super) struct Nursery {
     requests: mpsc::Sender<Request>,
+    command: Arc<Mutex<WorkerCommand>>,
 }
 
 type Request = oneshot::Sender<io::Result<Spawned>>;
@@ -106,15 +108,23 @@ impl Nursery {
     /// there with it.
     pub(super) fn open(command: WorkerCommand) -> io::Result<Self> {
         let (requests, received) = mpsc::channel::<Request>();
+        let command = Arc::new(Mutex::new(command));
+        let current = Arc::clone(&command);
         thread::Builder::new().name("nursery".to_owned()).spawn(move || {
             for request in received {
                 // Whoever asked may be gone; the process is killed then.
+                let command = current.lock().clone();
                 if let Err(Ok(unwanted)) = request.send(command.spawn()) {
                     discard(unwanted);
                 }
             }
         })?;
-        Ok(Self { requests })
+        Ok(Self { requests, command })
+    }
+
+    /// Starts workers in another way from now on.
+    pub(super) fn change(&self, command: WorkerCommand) {
+        *self.command.lock() = command;
     }
 
     /// Starts a process. Cancellation: one that was started meanwhile is killed.

@@ -86,6 +86,8 @@ struct Card {
     process: Arc<Process>,
     report: Arc<WorkerReport>,
     runs: u64,
+    /// True if it was started in a way that is given up.
+    is_outdated: bool,
 }
 
 impl Roster {
@@ -231,6 +233,7 @@ impl Roster {
             process: Arc::clone(&worker.process),
             report: Arc::clone(&worker.report),
             runs: 0,
+            is_outdated: false,
         };
         let unwanted = self.change(|state| {
             state.failure = None;
@@ -251,6 +254,25 @@ impl Roster {
         });
         drop(worker);
         card.map_or(0, |card| card.runs)
+    }
+
+    /// Has every worker that is there now replaced when it has no run.
+    pub(super) fn outdate(&self) {
+        self.change(|state| state.cards.values_mut().for_each(|card| card.is_outdated = true));
+    }
+
+    /// Ends one of the resting workers that are to be replaced. Returns how many are left of
+    /// those, resting or not.
+    pub(super) fn retire_one(&self) -> usize {
+        let (retired, left) = self.change(|state| {
+            let cards = &state.cards;
+            let outdated = |id| cards.get(id).is_some_and(|card| card.is_outdated);
+            let at = state.resting.iter().position(|worker| outdated(&worker.id));
+            let left = cards.values().filter(|card| card.is_outdated).count();
+            (at.map(|at| state.resting.remove(at)), left)
+        });
+        drop(retired);
+        left
     }
 
     /// Notes that a worker did not start.
@@ -365,7 +387,8 @@ impl State {
 
     /// Lets a worker rest; gives it back if it is not wanted any more.
     fn admit(&mut self, worker: Worker) -> Option<Worker> {
-        if self.phase == Phase::Closed || !self.cards.contains_key(&worker.id) {
+        let is_wanted = self.cards.get(&worker.id).is_some_and(|card| !card.is_outdated);
+        if self.phase == Phase::Closed || !is_wanted {
             return Some(worker);
         }
         self.resting.push(worker);
@@ -373,6 +396,7 @@ impl State {
     }
 }
 
+#[expect(clippy::large_enum_variant, reason = "it is taken apart at once; a box would cost more")]
 enum Entered {
     Served(Worker),
     Queued { ticket: u64, displaced: Option<Waiter> },

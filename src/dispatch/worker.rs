@@ -10,6 +10,7 @@ use crate::dispatch::channel::{Channel, ChannelError};
 use crate::dispatch::content::{BlobSource, SkillContent};
 use crate::dispatch::process::Process;
 use crate::job::frame::{self, FrameError};
+use crate::job::image::ImageContent;
 use crate::job::message::{FromWorker, ToWorker, WorkerReport};
 
 /// Number of a worker, counted from the start of the pool; never used again.
@@ -66,10 +67,12 @@ impl Worker {
     /// Gives the worker what the next run needs, and takes away what is too much.
     pub(super) async fn attach(
         &mut self,
+        image: &ImageContent,
         skills: &[Arc<SkillContent>],
         blobs: &[BlobSource],
     ) -> Result<(), AttachError> {
         self.attachments.open_run();
+        let is_new_image = self.attachments.note_use(Key::Image(image.digest()), image.length());
         let mut new_skills = Vec::new();
         for skill in skills {
             let size = skill.pack().len().into();
@@ -87,7 +90,15 @@ impl Worker {
         for key in self.attachments.evict() {
             frame::encode_into(&mut detaches, &key.detach(), &[], false)?;
         }
-        self.channel.send(&detaches, None).await?;
+        if !detaches.is_empty() {
+            self.channel.send(&detaches, None).await?;
+        }
+        if is_new_image {
+            let open_files = image.open_files().to_owned();
+            let message = ToWorker::AttachImage { digest: image.digest(), open_files };
+            let bytes = frame::encode_shared(&message, image.length())?;
+            self.channel.send(&bytes, Some(image.memory())).await?;
+        }
         for skill in new_skills {
             let (digest, files) = (skill.digest(), skill.files().to_vec());
             let message = ToWorker::AttachSkill { digest, files };

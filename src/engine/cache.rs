@@ -144,7 +144,7 @@ impl CacheFolder {
         }
         let mut freed = ByteCount::default();
         for shelf in shelves {
-            let size = shelf.size().map_err(storage("read", &shelf.path))?;
+            let size = shelf.size()?;
             fs::remove_dir_all(&shelf.path).map_err(storage("remove files from", &shelf.path))?;
             freed = ByteCount::bytes(freed.as_u64().saturating_add(size.as_u64()));
         }
@@ -300,11 +300,17 @@ impl Shelf {
         Ok(names.iter().filter_map(|name| name.strip_suffix(RECORD)).map(str::to_owned).collect())
     }
 
-    fn size(&self) -> io::Result<ByteCount> {
+    /// Disk space that its files take.
+    ///
+    /// # Errors
+    ///
+    /// The shelf cannot be read.
+    pub fn size(&self) -> Result<ByteCount, EngineError> {
         let mut size = 0_u64;
-        for name in names_in(&self.path)? {
+        for name in names_in(&self.path).map_err(storage("read", &self.path))? {
+            let path = self.path.join(name);
             // Blocks, not length: an image has holes.
-            let blocks = fs::symlink_metadata(self.path.join(name))?.blocks();
+            let blocks = fs::symlink_metadata(&path).map_err(storage("read", &path))?.blocks();
             size = size.saturating_add(blocks.saturating_mul(512));
         }
         Ok(ByteCount::bytes(size))

@@ -29,7 +29,7 @@ const HOLLOW: &str = "hollow.wasm";
 const COLD: &str = "cold.img";
 
 /// The engine and everything that is made from it before the first run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct EngineStore {
     pub(super) cache: CacheFolder,
     pub(super) pin: EnginePin,

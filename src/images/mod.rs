@@ -4,8 +4,13 @@
 //! seconds and no compilation, so a changed guest package or another set of imports is cheap.
 //! Images lie in the engine's cache, under a key of everything that decides their content.
 //!
-//! INVARIANT(image-key): an image made from another engine, another guest package or another
-//! profile has another key.
+//! The base image has the common standard library, NumPy and pandas. Other packages take long to
+//! import; for runs that use them there are images that hold them too: one for each set of
+//! [groups of packages](Needs), made when it is first needed. Every run could begin as the base
+//! image: which one it begins as decides how fast it is and nothing else.
+//!
+//! INVARIANT(image-key): an image made from another engine, another guest package or for other
+//! needs has another key.
 //!
 //! # The hash secret
 //!
@@ -13,35 +18,49 @@
 //! image. The engine ignores its environment and would take a secret that everybody knows, with
 //! which collisions can be prepared; so the secret is put in place before the interpreter starts.
 //!
-//! INVARIANT(hash-secret): it is drawn at random when an image is made; every deployment has its
-//! own.
+//! INVARIANT(hash-secret): it is drawn at random, once for all images in a cache: every deployment
+//! has its own, and a program sees the same hashes whichever image it begins as.
 
+mod imports;
+mod needs;
 mod source;
+mod stock;
+mod usage;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
-use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+use serde_json::value::to_raw_value;
 
 use crate::clock::Clock;
 use crate::engine::cache::{Area, CheckedFile, Shelf};
 use crate::engine::progress::{Progress, Running, Step};
 use crate::engine::{EngineArtifacts, EngineError, EngineStore, HashSecretPlace};
 use crate::ids::Digest;
+use crate::job::image::ImageContent;
 use crate::job::limits::RunLimits;
 use crate::sandbox::ambient::{Ambient, AmbientMode};
 use crate::sandbox::memory::MemoryImage;
 use crate::sandbox::vfs::ImageDescriptors;
-use crate::sandbox::{ImageSpec, Library, Preset, SandboxError, WarmUp, warm_up};
+use crate::sandbox::{CodeSpec, ImageSpec, Library, Preset, SandboxError, WarmUp, warm_up};
 use crate::units::ByteCount;
 
-pub use crate::images::source::Profile;
+pub use crate::images::needs::{Needs, UnknownGroup};
+pub use crate::images::stock::{ImageStock, Maker, StockReport, StockRules};
+pub use crate::images::usage::Usage;
 
 /// Part of every key. Raise it when images are made or read in another way.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// Name of the memory in the cache.
 const MEMORY: &str = "memory.img";
+/// Name of the secret of Python's hashes in the cache.
+const HASH_SECRET: &str = "hash-secret";
+/// What the record of an image calls its name.
+const PROFILE: &str = "profile";
 /// Name of the list of open files in the cache.
 const DESCRIPTORS: &str = "open-files";
 
@@ -86,63 +105,75 @@ pub enum ImageError {
     },
 }
 
-/// An image that is ready to be loaded by workers.
+/// An image that is ready to be handed to workers.
 #[derive(Debug)]
 pub struct Image {
-    /// Its profile's name.
-    pub name: String,
-    /// Its memory, sealed.
-    pub memory: OwnedFd,
-    /// Length of its memory: no guest can live in less.
-    pub length: ByteCount,
-    /// The files that are open in it.
-    pub descriptors: ImageDescriptors,
-    /// Digest of the memory, which names the image in records.
-    pub digest: Digest,
+    /// What it holds beyond the base.
+    pub needs: Needs,
+    /// What workers get.
+    pub content: Arc<ImageContent>,
+    /// Memory that it takes on this machine, however many workers use it.
+    pub resident: ByteCount,
 }
 
-/// The images of one engine.
+/// An image on the disk.
+#[derive(Debug, Clone, Copy)]
+pub struct Made {
+    /// What it holds beyond the base.
+    pub needs: Needs,
+    /// Disk space that it takes.
+    pub size: ByteCount,
+    /// How it was used.
+    pub usage: Usage,
+}
+
+/// The images of one engine on the disk.
 #[derive(Debug)]
 pub struct ImageStore<'a> {
     engine: &'a EngineStore,
+    artifacts: &'a EngineArtifacts,
 }
 
 impl<'a> ImageStore<'a> {
-    /// The images that are made from `engine`, kept in its cache.
+    /// The images that are made from `artifacts`, kept in the cache of `engine`.
     #[must_use]
-    pub const fn new(engine: &'a EngineStore) -> Self {
-        Self { engine }
+    pub const fn new(engine: &'a EngineStore, artifacts: &'a EngineArtifacts) -> Self {
+        Self { engine, artifacts }
     }
 
-    /// The image of `profile`, made now if it is not in the cache.
+    /// The image for `needs`, if it was made before. Takes as long as copying its memory.
+    ///
+    /// # Errors
+    ///
+    /// The cache fails.
+    pub fn find(&self, needs: Needs) -> Result<Option<Image>, ImageError> {
+        find(&self.shelf(&source::text(needs))?, needs)
+    }
+
+    /// The image for `needs`, made now if it is not in the cache.
     ///
     /// # Errors
     ///
     /// The interpreter cannot be warmed up, or the cache fails.
-    pub fn ensure(
-        &self,
-        profile: &Profile,
-        artifacts: &EngineArtifacts,
-        progress: &dyn Progress,
-    ) -> Result<Image, ImageError> {
-        let source = profile.source();
-        let shelf = self.shelf(artifacts, &source);
-        if let Some(image) = find(&shelf, profile)? {
+    pub fn ensure(&self, needs: Needs, progress: &dyn Progress) -> Result<Image, ImageError> {
+        let source = source::text(needs);
+        let shelf = self.shelf(&source)?;
+        if let Some(image) = find(&shelf, needs)? {
             return Ok(image);
         }
         let lock = shelf.lock(|| ())?;
-        if let Some(image) = find(&shelf, profile)? {
+        if let Some(image) = find(&shelf, needs)? {
             return Ok(image);
         }
         let running = Running::begin(progress, Step::WarmUp, None);
-        let storage = |cause| ImageError::Storage { name: profile.name().to_owned(), cause };
-        let failed = |cause| ImageError::Sandbox { name: profile.name().to_owned(), cause };
-        let order = order(profile, artifacts, source).map_err(failed)?;
+        let storage = |cause| ImageError::Storage { name: needs.to_string(), cause };
+        let failed = |cause| ImageError::Sandbox { name: needs.to_string(), cause };
+        let order = self.order(source, &self.hash_secret()?).map_err(failed)?;
         let warmed = warm_up(order).map_err(failed)?;
         let made_from = BTreeMap::from([
-            ("profile".to_owned(), profile.name().to_owned()),
-            ("native".to_owned(), artifacts.native.digest().to_string()),
-            ("cold_image".to_owned(), artifacts.cold_image.digest().to_string()),
+            (PROFILE.to_owned(), needs.to_string()),
+            ("native".to_owned(), self.artifacts.native.digest().to_string()),
+            ("cold_image".to_owned(), self.artifacts.cold_image.digest().to_string()),
         ]);
         let mut draft = lock.draft(DESCRIPTORS)?;
         let descriptors =
@@ -153,83 +184,176 @@ impl<'a> ImageStore<'a> {
         draft.write_sparse(warmed.memory())?;
         let made = draft.commit("a memory image", made_from)?;
         running.finish();
-        load(profile, made, warmed.descriptors().clone())
+        load(needs, made, warmed.descriptors())
     }
 
-    /// Where an image of this source lies.
-    fn shelf(&self, artifacts: &EngineArtifacts, source: &str) -> Shelf {
-        self.engine.cache().shelf(Area::Images, &key(artifacts.cold_image.digest(), source))
+    /// The folder in which the image for `needs` lies or would lie.
+    ///
+    /// # Errors
+    ///
+    /// The cache fails.
+    pub fn folder(&self, needs: Needs) -> Result<PathBuf, ImageError> {
+        Ok(self.shelf(&source::text(needs))?.path().to_owned())
+    }
+
+    /// The images on the disk that this program would use.
+    ///
+    /// # Errors
+    ///
+    /// The cache cannot be read.
+    pub fn made(&self) -> Result<Vec<Made>, ImageError> {
+        let shelves = self.engine.cache().shelves(Area::Images)?;
+        Ok(shelves.iter().filter_map(|shelf| self.made_on(shelf)).collect())
+    }
+
+    /// Removes images from the disk until they take no more than `limit`: first those of other
+    /// versions of this program, then those that were not used for longest. Never those in
+    /// `used`. Returns the bytes that were freed.
+    ///
+    /// # Errors
+    ///
+    /// The cache cannot be changed, or somebody is adding to it.
+    pub fn shrink(
+        &self,
+        limit: ByteCount,
+        used: &BTreeSet<Needs>,
+    ) -> Result<ByteCount, ImageError> {
+        let cache = self.engine.cache();
+        let mut total = 0_u64;
+        let mut doomed = Vec::new();
+        for shelf in cache.shelves(Area::Images)? {
+            if shelf.find_record(MEMORY)?.is_none() {
+                continue;
+            }
+            let size = shelf.size()?.as_u64();
+            total = total.saturating_add(size);
+            let made = self.made_on(&shelf);
+            if made.as_ref().is_none_or(|made| !used.contains(&made.needs)) {
+                let last_used = made.map(|made| made.usage.last_used_unix_seconds);
+                doomed.push((last_used, size, shelf));
+            }
+        }
+        doomed.sort_unstable_by_key(|(last_used, size, _)| (*last_used, *size));
+        let mut surplus = Vec::new();
+        for (_, size, shelf) in doomed {
+            if total <= limit.as_u64() {
+                break;
+            }
+            total = total.saturating_sub(size);
+            surplus.push(shelf);
+        }
+        if surplus.is_empty() { Ok(ByteCount::default()) } else { Ok(cache.remove(&surplus)?) }
+    }
+
+    /// What lies on a shelf, if this program would use it.
+    fn made_on(&self, shelf: &Shelf) -> Option<Made> {
+        let record = shelf.find_record(MEMORY).ok().flatten()?;
+        let needs: Needs = record.made_from.get(PROFILE)?.parse().ok()?;
+        let is_ours = self.folder(needs).ok()? == shelf.path();
+        let size = shelf.size().ok()?;
+        is_ours.then(|| Made { needs, size, usage: Usage::read(shelf.path()) })
+    }
+
+    /// Where the image lies that is made from `source`.
+    fn shelf(&self, source: &str) -> Result<Shelf, ImageError> {
+        let secret = Digest::of(&self.hash_secret()?);
+        let key = key(self.artifacts.cold_image.digest(), secret, source);
+        Ok(self.engine.cache().shelf(Area::Images, &key))
+    }
+
+    /// The secret of Python's hashes in this cache, drawn now if there is none.
+    fn hash_secret(&self) -> Result<Vec<u8>, ImageError> {
+        let storage = |cause| ImageError::Storage { name: HASH_SECRET.to_owned(), cause };
+        let shelf = self.engine.cache().shelf(Area::Images, &Digest::of(HASH_SECRET.as_bytes()));
+        let size = self.artifacts.hash_secret.size_bytes;
+        let read = |found: CheckedFile| {
+            let mut secret = Vec::new();
+            found.file.take(size.as_u64()).read_to_end(&mut secret).map_err(storage)?;
+            Ok(secret)
+        };
+        let is_whole = |found: &CheckedFile| found.size() == size;
+        if let Some(found) = shelf.open_checked(HASH_SECRET, None)?.filter(is_whole) {
+            return read(found);
+        }
+        let lock = shelf.lock(|| ())?;
+        if let Some(found) = shelf.open_checked(HASH_SECRET, None)?.filter(is_whole) {
+            return read(found);
+        }
+        let mut secret = vec![0; size.as_usize()];
+        Ambient::new(AmbientMode::Live, Clock::System).fill(&mut secret).map_err(storage)?;
+        let mut draft = lock.draft(HASH_SECRET)?;
+        draft.write_all(&secret).map_err(storage)?;
+        draft.commit("the secret of Python's hashes", BTreeMap::new())?;
+        Ok(secret)
+    }
+
+    /// What has to be done to make an image from `source`.
+    fn order(&self, source: String, secret: &[u8]) -> Result<WarmUp<'a>, SandboxError> {
+        let system = |cause| SandboxError::System { what: "open the engine's files", cause };
+        let artifacts = self.artifacts;
+        let cold = artifacts.cold_image.file.try_clone().map_err(system)?;
+        let code = CodeSpec {
+            variant: artifacts.variant,
+            native: artifacts.native.file.try_clone().map_err(system)?,
+            declared_pages: usize::try_from(artifacts.facts.memory_min_pages).unwrap_or(usize::MAX),
+        };
+        let descriptors = ImageDescriptors::default();
+        let start = ImageSpec { memory: MemoryImage::seal(cold)?, descriptors };
+        let library = artifacts.library.file.try_clone().map_err(system)?;
+        Ok(WarmUp {
+            code,
+            start,
+            library: Library::new(library, artifacts.mpl_data()?)?,
+            presets: presets(artifacts.hash_secret, secret),
+            environment: ENVIRONMENT,
+            sources: vec![source],
+            limits: LIMITS,
+            ambient: AmbientMode::Live,
+        })
     }
 }
 
 /// Names an image. The native code is not part of it: both variants compute the same.
-fn key(cold_image: Digest, source: &str) -> Digest {
+fn key(cold_image: Digest, secret: Digest, source: &str) -> Digest {
     let source = Digest::of(source.as_bytes());
-    Digest::of(format!("{FORMAT} {cold_image} {source}").as_bytes())
+    Digest::of(format!("{FORMAT} {cold_image} {secret} {source}").as_bytes())
 }
 
-fn order<'a>(
-    profile: &Profile,
-    artifacts: &EngineArtifacts,
-    source: String,
-) -> Result<WarmUp<'a>, SandboxError> {
-    let system = |cause| SandboxError::System { what: "open the engine's files", cause };
-    let cold = artifacts.cold_image.file.try_clone().map_err(system)?;
-    let start = ImageSpec {
-        name: profile.name().to_owned(),
-        variant: artifacts.variant,
-        native: artifacts.native.file.try_clone().map_err(system)?,
-        memory: MemoryImage::seal(cold)?,
-        descriptors: ImageDescriptors::default(),
-        declared_pages: usize::try_from(artifacts.facts.memory_min_pages).unwrap_or(usize::MAX),
-    };
-    let library = artifacts.library.file.try_clone().map_err(system)?;
-    Ok(WarmUp {
-        start,
-        library: Library::new(library, artifacts.mpl_data()?)?,
-        presets: new_hash_secret(artifacts.hash_secret)?.into(),
-        environment: ENVIRONMENT,
-        sources: vec![source],
-        limits: LIMITS,
-        ambient: AmbientMode::Live,
-    })
-}
-
-/// Draws a secret, and says that it is set.
-fn new_hash_secret(place: HashSecretPlace) -> Result<[Preset; 2], SandboxError> {
-    let mut secret = vec![0; place.size_bytes.as_usize()];
-    Ambient::new(AmbientMode::Live, Clock::System)
-        .fill(&mut secret)
-        .map_err(|cause| SandboxError::System { what: "draw a secret", cause })?;
-    Ok([
-        Preset { address: place.address, bytes: secret },
+/// What stands in memory before the interpreter starts: the secret, and that it is set.
+fn presets(place: HashSecretPlace, secret: &[u8]) -> Vec<Preset> {
+    vec![
+        Preset { address: place.address, bytes: secret.to_vec() },
         Preset { address: place.is_set_address, bytes: vec![1] },
-    ])
+    ]
 }
 
 /// The image on a shelf, if it is whole.
-fn find(shelf: &Shelf, profile: &Profile) -> Result<Option<Image>, ImageError> {
+fn find(shelf: &Shelf, needs: Needs) -> Result<Option<Image>, ImageError> {
     let Some(memory) = shelf.open_checked(MEMORY, None)? else { return Ok(None) };
     let Some(descriptors) = shelf.open_checked(DESCRIPTORS, None)? else { return Ok(None) };
-    let storage = |cause| ImageError::Storage { name: profile.name().to_owned(), cause };
+    let storage = |cause| ImageError::Storage { name: needs.to_string(), cause };
     let mut text = String::new();
     let mut limited = descriptors.file.take(MAX_DESCRIPTORS);
     limited.read_to_string(&mut text).map_err(storage)?;
     let descriptors = serde_json::from_str(&text).map_err(|error| storage(error.into()))?;
-    load(profile, memory, descriptors).map(Some)
+    load(needs, memory, &descriptors).map(Some)
 }
 
 /// Copies an image into a sealed memory file.
 fn load(
-    profile: &Profile,
+    needs: Needs,
     memory: CheckedFile,
-    descriptors: ImageDescriptors,
+    descriptors: &ImageDescriptors,
 ) -> Result<Image, ImageError> {
     let (digest, length) = (memory.digest(), memory.size());
-    let name = profile.name().to_owned();
+    let storage = |cause| ImageError::Storage { name: needs.to_string(), cause };
+    let open_files = to_raw_value(descriptors).map_err(|error| storage(error.into()))?;
     let sealed = MemoryImage::seal(memory.file)
-        .map_err(|cause| ImageError::Sandbox { name: name.clone(), cause: cause.into() })?;
-    Ok(Image { name, memory: sealed, length, descriptors, digest })
+        .map_err(|cause| ImageError::Sandbox { name: needs.to_string(), cause: cause.into() })?;
+    let blocks = rustix::fs::fstat(&sealed).map_err(|errno| storage(errno.into()))?.st_blocks;
+    let resident = u64::try_from(blocks).unwrap_or(0).saturating_mul(512);
+    let content = Arc::new(ImageContent::new(digest, sealed, length, open_files));
+    Ok(Image { needs, content, resident: ByteCount::bytes(resident) })
 }
 
 #[cfg(test)]
@@ -237,22 +361,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hash_secret_is_drawn_anew_for_each_image() {
+    fn hash_secret_stands_in_memory_before_the_start() {
         let place =
             HashSecretPlace { address: 8, size_bytes: ByteCount::bytes(24), is_set_address: 40 };
-        let ([one, flag], [other, _]) =
-            (new_hash_secret(place).unwrap(), new_hash_secret(place).unwrap());
-        assert_eq!((one.address, one.bytes.len()), (8, 24));
+        let [secret, flag] = presets(place, &[7; 24]).try_into().unwrap();
+        assert_eq!((secret.address, secret.bytes), (8, vec![7; 24]));
         assert_eq!((flag.address, flag.bytes), (40, vec![1]));
-        assert_ne!(one.bytes, other.bytes);
     }
 
     #[test]
-    fn image_key_follows_the_engine_and_the_source() {
+    fn image_key_follows_the_engine_the_secret_and_the_source() {
         let (one, two) = (Digest::of(b"one"), Digest::of(b"two"));
-        assert_eq!(key(one, "import json"), key(one, "import json"));
-        assert_ne!(key(one, "import json"), key(two, "import json"));
-        assert_ne!(key(one, "import json"), key(one, "import csv"));
-        assert_ne!(key(one, &Profile::base().source()), key(one, ""));
+        let base = key(one, one, &source::text(Needs::NONE));
+        assert_eq!(base, key(one, one, &source::text(Needs::NONE)));
+        assert_ne!(base, key(two, one, &source::text(Needs::NONE)));
+        assert_ne!(base, key(one, two, &source::text(Needs::NONE)));
+        assert_ne!(base, key(one, one, &source::text(Needs::ALL)));
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::images::needs::Needs;
+
 /// Embeds files of `wasm/guest` with their path below it.
 macro_rules! guest_files {
     ($($path:literal),* $(,)?) => {
@@ -29,7 +31,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "runtime/run.py",
 ];
 
-/// Files that import and use what an image keeps ready, by the name of the profile.
+/// Files that import and use what an image keeps ready: `base` and one for each group.
 const WARM_UPS: &[(&str, &str)] = guest_files![
     "images/base.py",
     "images/documents.py",
@@ -46,48 +48,26 @@ const WARM_UPS: &[(&str, &str)] = guest_files![
 /// What turns a fresh interpreter into an image.
 const BOOTSTRAP: &str = include_str!("../../wasm/guest/bootstrap.py");
 
-/// A set of modules that an image keeps ready.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Profile {
-    name: String,
-    warm_ups: Vec<&'static str>,
-}
-
-impl Profile {
-    /// The image that every run can use: the common standard library, NumPy and pandas.
-    #[must_use]
-    pub fn base() -> Self {
-        Self { name: "base".to_owned(), warm_ups: vec!["base"] }
+/// The Python text that makes the image of `needs`, in one turn of the interpreter.
+pub(super) fn text(needs: Needs) -> String {
+    let mut text = String::from("MODULES = {\n");
+    for (path, source) in MODULES {
+        let (module, is_package) = module_of(path);
+        let (module, source) = (literal(&module), literal(source));
+        let is_package = if is_package { "True" } else { "False" };
+        // Writing to a string cannot fail.
+        writeln!(text, "    {module}: ({is_package}, {source}),").ok();
     }
-
-    /// The name that runs and reports use.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The Python text that makes the image, in one turn of the interpreter.
-    #[must_use]
-    pub fn source(&self) -> String {
-        let mut text = String::from("MODULES = {\n");
-        for (path, source) in MODULES {
-            let (module, is_package) = module_of(path);
-            let (module, source) = (literal(&module), literal(source));
-            let is_package = if is_package { "True" } else { "False" };
-            // Writing to a string cannot fail.
-            writeln!(text, "    {module}: ({is_package}, {source}),").ok();
+    text.push_str("}\nWARM_UPS = [\n");
+    for name in ["base"].into_iter().chain(needs.groups()) {
+        let path = format!("images/{name}.py");
+        if let Some((path, source)) = WARM_UPS.iter().find(|(known, _)| *known == path) {
+            writeln!(text, "    ({}, {}),", literal(path), literal(source)).ok();
         }
-        text.push_str("}\nWARM_UPS = [\n");
-        for name in &self.warm_ups {
-            let path = format!("images/{name}.py");
-            if let Some((path, source)) = WARM_UPS.iter().find(|(known, _)| *known == path) {
-                writeln!(text, "    ({}, {}),", literal(path), literal(source)).ok();
-            }
-        }
-        text.push_str("]\n");
-        text.push_str(BOOTSTRAP);
-        text
     }
+    text.push_str("]\n");
+    text.push_str(BOOTSTRAP);
+    text
 }
 
 /// `runtime/blobs.py` is the module `runtime.blobs`; a package is named like its folder.
@@ -136,9 +116,18 @@ mod tests {
 
     #[test]
     fn the_source_holds_every_module_and_ends_with_the_bootstrap() {
-        let source = Profile::base().source();
+        let source = text(Needs::NONE);
         assert!(source.contains("\"_wardian.runner\": (False, "));
         assert!(source.contains("(\"images/base.py\", "));
+        assert!(!source.contains("(\"images/sympy.py\", "));
         assert!(source.ends_with(BOOTSTRAP));
+    }
+
+    #[test]
+    fn every_group_has_a_file_and_every_file_a_group() {
+        let source = text(Needs::ALL);
+        let groups = Needs::ALL.groups().chain(["base"]);
+        assert!(groups.clone().all(|name| source.contains(&format!("(\"images/{name}.py\", "))));
+        assert_eq!(groups.count(), WARM_UPS.len());
     }
 }

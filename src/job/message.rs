@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::ids::{BlobId, Digest};
 use crate::job::RunSpec;
@@ -25,6 +26,13 @@ pub enum ToWorker {
         /// Names the blob.
         id: BlobId,
     },
+    /// Keep this image, whose memory follows as a payload, until told otherwise.
+    AttachImage {
+        /// Names the image: the digest of its memory.
+        digest: Digest,
+        /// The files that are open in it, in the sandbox's own words.
+        open_files: Box<RawValue>,
+    },
     /// Forget a skill.
     DetachSkill {
         /// Names the snapshot.
@@ -34,6 +42,11 @@ pub enum ToWorker {
     DetachBlob {
         /// Names the blob.
         id: BlobId,
+    },
+    /// Forget an image.
+    DetachImage {
+        /// Names the image.
+        digest: Digest,
     },
     /// Run this; answered by events and one [`FromWorker::Done`].
     Run(Box<RunSpec>),
@@ -99,8 +112,8 @@ pub struct Refusal {
 /// What a worker reports when it is ready.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerReport {
-    /// Names of the images it can run, the base image first.
-    pub images: Vec<String>,
+    /// Variants of the engine's code that it has, such as `timed`.
+    pub code: Vec<String>,
     /// How dirty pages are found, such as `pagemap-scan`.
     pub reset: String,
     /// Walls that stand, such as `seccomp`.
@@ -148,8 +161,6 @@ pub const OUTPUT_MAX: ByteCount = ByteCount::mebibytes(32);
 mod tests {
     use std::collections::BTreeMap;
 
-    use serde_json::value::RawValue;
-
     use super::*;
     use crate::ids::{RunId, TenantId};
     use crate::job::Program;
@@ -178,6 +189,7 @@ mod tests {
             args: RawValue::from_string(r#"{"deep": [1, {"x": null}]}"#.into()).unwrap(),
             skills: vec![],
             blobs: vec![],
+            image: Digest::of(b"image"),
             environment: BTreeMap::from([("TOKEN".into(), "hunter2".into())]),
             limits: RunLimits::DEFAULT,
         };

@@ -5,6 +5,7 @@
 //! [`socket`] touches the operating system, because both ends move frames in the same way.
 
 pub mod frame;
+pub mod image;
 pub mod limits;
 pub mod message;
 pub mod outcome;
@@ -37,6 +38,9 @@ pub struct RunSpec {
     pub skills: Vec<SkillMount>,
     /// Blobs to be seen under `/blobs`, each attached to the worker before.
     pub blobs: Vec<BlobMount>,
+    /// The image that the run begins as, attached to the worker before. Decides how fast a run
+    /// is, never what comes out of it.
+    pub image: Digest,
     /// Environment variables beyond the fixed ones: declared secrets and nothing else.
     pub environment: BTreeMap<String, String>,
     /// Ceilings on this run.

@@ -15,7 +15,9 @@ pub mod preview1;
 pub mod vfs;
 
 mod attachments;
+mod code;
 mod ending;
+mod gallery;
 mod guest;
 mod image;
 mod job_text;
@@ -36,13 +38,16 @@ use crate::job::RunSpec;
 use crate::job::message::{PackedFile, Payload};
 use crate::sandbox::ambient::AmbientMode;
 use crate::sandbox::attachments::Attachments;
+use crate::sandbox::code::LoadedCode;
+use crate::sandbox::gallery::Gallery;
 use crate::sandbox::image::LoadedImage;
-use crate::sandbox::memory::{DirtyPages, MemoryError, Verify};
+use crate::sandbox::memory::{DirtyPages, MemoryError, SlotRules, Verify};
 use crate::sandbox::vfs::immutable::TreeError;
 use crate::sandbox::vfs::{Errno, MountError};
 use crate::sandbox::watchdog::Watchdog;
 use crate::units::ByteCount;
 
+pub use crate::sandbox::code::CodeSpec;
 pub use crate::sandbox::door::Host;
 pub use crate::sandbox::image::ImageSpec;
 pub use crate::sandbox::library::Library;
@@ -74,7 +79,8 @@ pub enum SandboxError {
     /// An attachment is shorter than it says.
     #[error("an attachment is shorter than it says")]
     Attachment,
-    /// A run mounts something that was not attached, or names an image that is not there.
+    /// A run mounts something that was not attached, or begins as an image that was not, or
+    /// needs code that was not loaded.
     #[error("a run needs something that this sandbox does not have")]
     NotAttached,
     /// A job cannot be written down.
@@ -102,6 +108,8 @@ pub enum SandboxError {
 pub struct SandboxConfig {
     /// Private memory that a slot may keep between runs.
     pub keep: ByteCount,
+    /// Private memory that the slots of images may keep that do not run, all together.
+    pub keep_idle: ByteCount,
     /// Whether every reset is compared with the image.
     pub verify: Verify,
     /// Where time and randomness come from.
@@ -115,6 +123,7 @@ impl Default for SandboxConfig {
     fn default() -> Self {
         Self {
             keep: ByteCount::mebibytes(16),
+            keep_idle: ByteCount::mebibytes(32),
             verify: Verify::Never,
             ambient: AmbientMode::Live,
             clock: Clock::System,
@@ -122,39 +131,41 @@ impl Default for SandboxConfig {
     }
 }
 
-/// Loaded code and images, ready to run one guest at a time.
+/// Loaded code and attached images, ready to run one guest at a time.
 #[derive(Debug)]
 pub struct Sandbox {
     config: SandboxConfig,
     library: Library,
-    images: Vec<LoadedImage>,
+    codes: Vec<LoadedCode>,
+    images: Gallery,
     attachments: Attachments,
-    dirty: Arc<DirtyPages>,
+    slots: Arc<SlotRules>,
     watchdog: Option<Watchdog>,
 }
 
 impl Sandbox {
-    /// A sandbox without images. Opens what it needs of `/proc`.
+    /// A sandbox without code and images. Opens what it needs of `/proc`.
     #[must_use]
     pub fn new(library: Library, config: SandboxConfig) -> Self {
+        let slots = SlotRules::new(config.keep.as_usize(), config.verify, DirtyPages::best());
         Self {
             config,
             library,
-            images: Vec::new(),
+            codes: Vec::new(),
+            images: Gallery::default(),
             attachments: Attachments::default(),
-            dirty: Arc::new(DirtyPages::best()),
+            slots,
             watchdog: None,
         }
     }
 
-    /// Loads an image with its code; takes some 10 ms. The first one is the base image.
+    /// Loads code; takes some 10 ms. Must happen before the process locks itself down.
     ///
     /// # Errors
     ///
-    /// The image is not sealed or the code is not for this engine.
-    pub fn add_image(&mut self, spec: ImageSpec) -> Result<(), SandboxError> {
-        let image = LoadedImage::load(spec, &self.config, &self.dirty)?;
-        self.images.push(image);
+    /// The code is not for this engine.
+    pub fn add_code(&mut self, spec: CodeSpec) -> Result<(), SandboxError> {
+        self.codes.push(LoadedCode::load(spec)?);
         Ok(())
     }
 
@@ -169,24 +180,38 @@ impl Sandbox {
         Ok(())
     }
 
-    /// Names of the images, the base image first.
-    pub fn image_names(&self) -> impl Iterator<Item = (&str, Variant)> {
-        self.images.iter().map(|image| (image.name(), image.variant()))
+    /// The code that there is.
+    pub fn variants(&self) -> impl Iterator<Item = Variant> {
+        self.codes.iter().map(LoadedCode::variant)
     }
 
     /// How private pages are found, for reports.
     #[must_use]
     pub fn reset_method(&self) -> &'static str {
-        self.dirty.name()
+        self.slots.dirty().name()
     }
 
-    /// Descriptors that must stay open for the life of the sandbox.
+    /// Descriptors that must stay open for the life of the sandbox, as far as they are open now.
     #[must_use]
     pub fn kept_descriptors(&self) -> Vec<RawFd> {
         let mut kept = self.library.descriptors();
-        kept.extend(self.images.iter().map(LoadedImage::descriptor));
-        kept.extend(self.dirty.file().map(std::os::fd::AsRawFd::as_raw_fd));
+        kept.extend(self.slots.dirty().file().map(std::os::fd::AsRawFd::as_raw_fd));
         kept
+    }
+
+    /// Keeps an image that runs can begin as until it is detached. Costs a mapping, no memory.
+    ///
+    /// # Errors
+    ///
+    /// The memory is not sealed or is no image.
+    pub fn attach_image(&mut self, digest: Digest, spec: ImageSpec) -> Result<(), SandboxError> {
+        self.images.add(digest, LoadedImage::load(spec, &self.slots)?);
+        Ok(())
+    }
+
+    /// Forgets an image; unknown ones are no error.
+    pub fn detach_image(&mut self, digest: &Digest) {
+        self.images.remove(digest);
     }
 
     /// Keeps a skill's files until they are detached.
@@ -222,9 +247,9 @@ impl Sandbox {
         self.attachments.detach_blob(id);
     }
 
-    /// The first image whose code has these checks.
-    fn image(&self, variant: Variant) -> Option<&LoadedImage> {
-        self.images.iter().find(|image| image.variant() == variant)
+    /// The code that has these checks.
+    fn code(&self, variant: Variant) -> Option<&LoadedCode> {
+        self.codes.iter().find(|code| code.variant() == variant)
     }
 
     /// Runs one program to its end.

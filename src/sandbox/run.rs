@@ -11,6 +11,7 @@ use crate::job::limits::RunLimits;
 use crate::job::outcome::{RunFailure, RunOutcome, RunUsage};
 use crate::sandbox::ambient::Ambient;
 use crate::sandbox::capture::Capture;
+use crate::sandbox::code::LoadedCode;
 use crate::sandbox::deadline::Deadline;
 use crate::sandbox::door::{Door, Ending, Host};
 use crate::sandbox::ending::{crash, failure_of};
@@ -58,29 +59,31 @@ impl fmt::Debug for Finished {
 }
 
 pub(super) fn run(
-    sandbox: &Sandbox,
+    sandbox: &mut Sandbox,
     spec: &RunSpec,
     host: Box<dyn Host>,
 ) -> Result<Finished, SandboxError> {
     let started = Instant::now();
     let variant = if spec.limits.fuel.is_some() { Variant::Metered } else { Variant::Timed };
-    let image = sandbox.image(variant).ok_or(SandboxError::NotAttached)?;
-    if let Some(fault) = image.pool().fault() {
+    if let Some(fault) = sandbox.slots.fault() {
         return Err(fault.into());
     }
-    let mut store = prepare(sandbox, image, spec, (host, started))?;
+    let image = sandbox.images.for_run(&spec.image, sandbox.config.keep_idle.as_usize());
+    let image = image.ok_or(SandboxError::NotAttached)?;
+    let code = sandbox.code(variant).ok_or(SandboxError::NotAttached)?;
+    let mut store = prepare(sandbox, (code, &image), spec, (host, started))?;
     let watchdog = sandbox.watchdog.as_ref().ok_or(SandboxError::NotAttached)?;
     let end = {
-        let _armed = watchdog.arm(image.engine(), started + spec.limits.wall_time);
-        execute(&mut store, image)
+        let _armed = watchdog.arm(code.engine(), started + spec.limits.wall_time);
+        execute(&mut store, code, &image)
     };
-    Ok(finish(store, image, spec, (end, started)))
+    Ok(finish(store, &image, spec, (end, started)))
 }
 
 /// A store with everything that the run needs.
 fn prepare(
     sandbox: &Sandbox,
-    image: &LoadedImage,
+    (code, image): (&LoadedCode, &LoadedImage),
     spec: &RunSpec,
     (host, started): (Box<dyn Host>, Instant),
 ) -> Result<Store<Guest>, SandboxError> {
@@ -98,7 +101,7 @@ fn prepare(
     let door = Door::new(host, &job, &spec.limits);
     let guest = Guest::new(wasi, door, &spec.limits, image.length());
 
-    let mut store = Store::new(image.engine(), guest);
+    let mut store = Store::new(code.engine(), guest);
     store.limiter(|guest| &mut guest.ceiling);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(|mut context| {
@@ -123,8 +126,12 @@ pub(super) fn wasi_for(
     Ok(Wasi::new(files, Capture::new(limits.logs), ambient, deadline))
 }
 
-fn execute(store: &mut Store<Guest>, image: &LoadedImage) -> wasmtime::Result<i32> {
-    let instance = image.template().instantiate(&mut *store)?;
+fn execute(
+    store: &mut Store<Guest>,
+    code: &LoadedCode,
+    image: &LoadedImage,
+) -> wasmtime::Result<i32> {
+    let instance = code.instantiate(store, image)?;
     guest::attach(store, &instance)?;
     guest::turn(store, START)
 }

@@ -1,7 +1,6 @@
 //! Brings an interpreter to the state that an image keeps.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use wasmtime::Store;
@@ -10,24 +9,27 @@ use crate::clock::Clock;
 use crate::ids::BlobId;
 use crate::job::limits::RunLimits;
 use crate::job::message::Refusal;
+use crate::sandbox::SandboxError;
 use crate::sandbox::ambient::{Ambient, AmbientMode};
 use crate::sandbox::capture::Capture;
+use crate::sandbox::code::{CodeSpec, LoadedCode};
 use crate::sandbox::deadline::Deadline;
 use crate::sandbox::door::{Door, Host};
 use crate::sandbox::guest::{self, Guest};
 use crate::sandbox::image::{ImageSpec, LoadedImage};
 use crate::sandbox::library::Library;
-use crate::sandbox::memory::DirtyPages;
+use crate::sandbox::memory::{DirtyPages, SlotRules, Verify};
 use crate::sandbox::preview1::StringTable;
 use crate::sandbox::run::wasi_for;
 use crate::sandbox::vfs::ImageDescriptors;
-use crate::sandbox::{SandboxConfig, SandboxError};
 use crate::units::ByteCount;
 
 /// Everything that decides an image.
 #[derive(Debug)]
 pub struct WarmUp<'a> {
-    /// The code, and the memory to start from.
+    /// The code.
+    pub code: CodeSpec,
+    /// The memory to start from.
     pub start: ImageSpec,
     /// The interpreter's files.
     pub library: Library,
@@ -90,10 +92,10 @@ impl fmt::Debug for Warmed {
 ///
 /// The interpreter does not start, a source raises, or a file stays open that no run could have.
 pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
-    let WarmUp { start, library, presets, environment, sources, limits, ambient } = order;
+    let WarmUp { code, start, library, presets, environment, sources, limits, ambient } = order;
     let nul = |_| SandboxError::WarmUp { reason: "a variable has a zero byte".to_owned() };
-    let dirty = Arc::new(DirtyPages::Unknown);
-    let image = LoadedImage::load(start, &SandboxConfig::default(), &dirty)?;
+    let rules = SlotRules::new(0, Verify::Never, DirtyPages::Unknown);
+    let (code, image) = (LoadedCode::load(code)?, LoadedImage::load(start, &rules)?);
     // The interpreter must not remember a time that lies in a run's future.
     let ambient = Ambient::new(ambient, Clock::System).with_monotonic_start(Duration::ZERO);
     let mut wasi = wasi_for(&limits, library.mounts(), ambient, Deadline::after(limits.wall_time))?;
@@ -102,10 +104,10 @@ pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
     wasi.arguments = StringTable::new(["python"]).map_err(nul)?;
     let door = Door::new(Box::new(Nobody), b"{}", &limits);
 
-    let mut store = Store::new(image.engine(), Guest::new(wasi, door, &limits, image.length()));
+    let mut store = Store::new(code.engine(), Guest::new(wasi, door, &limits, image.length()));
     store.limiter(|guest| &mut guest.ceiling);
     store.set_epoch_deadline(u64::MAX / 2);
-    let instance = image.template().instantiate(&mut store).map_err(SandboxError::Engine)?;
+    let instance = code.instantiate(&mut store, &image).map_err(SandboxError::Engine)?;
     guest::attach(&mut store, &instance).map_err(SandboxError::Engine)?;
     for preset in &presets {
         guest::preset(&mut store, preset.address, &preset.bytes).map_err(SandboxError::Engine)?;

@@ -16,17 +16,6 @@ pub struct LimitPolicy {
     pub cap: RunLimits,
     /// The least memory that a guest can live in: the size of the base image.
     pub least_memory: ByteCount,
-    /// Whether fuel can be counted.
-    pub metering: Metering,
-}
-
-/// Whether the server has the engine's code that counts fuel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Metering {
-    /// It has.
-    Ready,
-    /// It was not compiled.
-    Missing,
 }
 
 /// Fuel that the interpreter needs before the program's first line: with less there is no run.
@@ -49,11 +38,6 @@ impl LimitPolicy {
         let longest = u64::try_from(cap.wall_time.as_millis()).unwrap_or(u64::MAX);
         if let Some(asked) = within("limits.timeout_ms", timeout_ms, 1, longest)? {
             limits.wall_time = Duration::from_millis(asked);
-        }
-        if self.metering == Metering::Missing && fuel.is_some() {
-            let expected = "left out: this server does not count fuel (its operator can change \
-                that with `wardian engine install --metered`)";
-            return Err(ParamsError::wrong("limits.fuel", expected, "a budget"));
         }
         let most = cap.fuel.map_or(u64::MAX, |Fuel(most)| most);
         if let Some(asked) = within("limits.fuel", fuel, LEAST_FUEL, most)? {
@@ -101,7 +85,6 @@ mod tests {
         default: RunLimits::DEFAULT,
         cap: RunLimits::DEFAULT_CAP,
         least_memory: ByteCount::mebibytes(128),
-        metering: Metering::Ready,
     };
 
     fn asked(change: impl FnOnce(&mut RequestedLimits)) -> Result<RunLimits, String> {
@@ -119,15 +102,6 @@ mod tests {
     fn a_request_can_ask_for_more_than_the_default_up_to_the_cap() {
         let limits = asked(|limits| limits.timeout_ms = Some(300_000)).unwrap();
         assert_eq!(limits.wall_time, Duration::from_secs(300));
-    }
-
-    #[test]
-    fn fuel_is_refused_where_it_cannot_be_counted() {
-        let policy = LimitPolicy { metering: Metering::Missing, ..POLICY };
-        let requested = RequestedLimits { fuel: Some(1 << 30), ..RequestedLimits::default() };
-        let refused = policy.resolve(&requested).unwrap_err().to_string();
-        assert!(refused.contains("engine install --metered"), "{refused}");
-        assert_eq!(POLICY.resolve(&requested).unwrap().fuel, Some(Fuel(1 << 30)));
     }
 
     #[test]

@@ -1,7 +1,12 @@
 //! Runs from the command line: the same as calls, with all of the logs.
 
-use serde_json::value::RawValue;
+use std::sync::Arc;
 
+use serde_json::value::RawValue;
+use tokio::task::spawn_blocking;
+use tracing::warn;
+
+use crate::error::CauseChain;
 use crate::job::Program;
 use crate::job::outcome::Logs;
 use crate::protocol::execution::{RequestedLimits, RunResult};
@@ -81,6 +86,12 @@ impl Service {
         };
         plan.skills.extend(self.mounted_skills(&mount_skills).await?);
         let plan = plan.with_blobs(&input_blobs)?.limited(&self.limits, &limits)?;
+        let (images, needs) = (Arc::clone(&self.images), plan.needs());
+        // A single run has nobody who would have made its image for it.
+        let loaded = spawn_blocking(move || images.load_if_made(needs));
+        if let Err(error) = loaded.await.map_err(ServiceError::Interrupted)? {
+            warn!("an image cannot be loaded: {}", CauseChain(&error));
+        }
         let Performed { result, logs } = self.perform(caller, plan).await?;
         Ok(LocalResult { result, logs })
     }

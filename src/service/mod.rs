@@ -14,6 +14,7 @@ mod limits;
 mod list_skills;
 mod local_run;
 mod logs;
+mod metering;
 mod output;
 mod read_blob;
 mod read_skill_file;
@@ -34,13 +35,15 @@ use crate::blobs::{BlobError, BlobStore};
 use crate::dispatch::{DispatchError, Pool, PoolReport};
 use crate::error::ErrorKind;
 use crate::ids::InvalidId;
+use crate::images::ImageStock;
 use crate::protocol::check::ParamsError;
 use crate::protocol::{MethodCall, MethodResult};
 use crate::registry::{Registry, RegistryError};
 
 pub use crate::service::caller::Caller;
-pub use crate::service::limits::{LEAST_FUEL, LimitPolicy, Metering};
+pub use crate::service::limits::{LEAST_FUEL, LimitPolicy};
 pub use crate::service::local_run::{LocalProgram, LocalResult, LocalRun};
+pub use crate::service::metering::{Metering, NotMetering};
 pub use crate::service::self_test::SelfTestError;
 
 /// The methods as an edge sees them.
@@ -61,20 +64,42 @@ pub struct Service {
     registry: Arc<Registry>,
     blobs: Arc<BlobStore>,
     pool: Arc<Pool>,
+    images: Arc<ImageStock>,
     limits: LimitPolicy,
+    metering: Arc<Metering>,
     contents: skills::Contents,
+}
+
+/// What a [`Service`] works with.
+#[derive(Debug)]
+pub struct Parts {
+    /// The skills.
+    pub registry: Arc<Registry>,
+    /// The blobs.
+    pub blobs: Arc<BlobStore>,
+    /// The workers.
+    pub pool: Arc<Pool>,
+    /// What runs begin as.
+    pub images: Arc<ImageStock>,
+    /// What runs may use.
+    pub limits: LimitPolicy,
+    /// Whether fuel can be counted.
+    pub metering: Arc<Metering>,
 }
 
 impl Service {
     /// The methods over these stores and workers.
     #[must_use]
-    pub fn new(
-        registry: Arc<Registry>,
-        blobs: Arc<BlobStore>,
-        pool: Arc<Pool>,
-        limits: LimitPolicy,
-    ) -> Self {
-        Self { registry, blobs, pool, limits, contents: skills::Contents::default() }
+    pub fn new(parts: Parts) -> Self {
+        let Parts { registry, blobs, pool, images, limits, metering } = parts;
+        let contents = skills::Contents::default();
+        Self { registry, blobs, pool, images, limits, metering, contents }
+    }
+
+    /// The images that runs begin as.
+    #[must_use]
+    pub fn images(&self) -> &ImageStock {
+        &self.images
     }
 
     /// How the workers are.
@@ -187,6 +212,9 @@ pub enum ServiceError {
     /// A blob cannot be had or kept.
     #[error(transparent)]
     Blob(#[from] BlobError),
+    /// Fuel cannot be counted, or not yet.
+    #[error(transparent)]
+    Metering(#[from] NotMetering),
     /// There is no worker for the run.
     #[error(transparent)]
     Dispatch(#[from] DispatchError),
@@ -211,6 +239,8 @@ impl ServiceError {
             Self::Registry(error) => error.kind(),
             Self::Blob(error) => error.kind(),
             Self::Dispatch(error) => error.kind(),
+            Self::Metering(NotMetering::Compiling) => ErrorKind::Overloaded,
+            Self::Metering(NotMetering::Failed) => ErrorKind::Internal,
             Self::Unserialisable(_) | Self::Interrupted(_) => ErrorKind::Internal,
         }
     }
@@ -230,6 +260,9 @@ impl ServiceError {
     /// When repeating the call can help, if it can.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
+        if let Self::Metering(NotMetering::Compiling) = self {
+            return Some(Duration::from_secs(30));
+        }
         match self.kind() {
             ErrorKind::Overloaded | ErrorKind::RateLimited => Some(Duration::from_secs(1)),
             _ => None,

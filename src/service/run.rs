@@ -13,6 +13,7 @@ use crate::blobs::BlobStore;
 use crate::blobs::kind::BlobKind;
 use crate::dispatch::{BlobSource, Finished, Job, SkillContent};
 use crate::ids::{BlobId, RunId, TenantId};
+use crate::images::Needs;
 use crate::job::limits::RunLimits;
 use crate::job::message::Refusal;
 use crate::job::outcome::{Logs, RunFailure, RunOutcome};
@@ -55,6 +56,20 @@ impl Plan {
         Ok(self)
     }
 
+    /// What the run is going to import that images can hold. With fuel nothing is taken for
+    /// granted: importing costs fuel, and what a run costs must not depend on which images there
+    /// are.
+    pub(super) fn needs(&self) -> Needs {
+        if self.limits.fuel.is_some() {
+            return Needs::NONE;
+        }
+        let own = match &self.program {
+            Program::Code { source, .. } => Needs::of_source(source),
+            Program::Skill { .. } => Needs::NONE,
+        };
+        self.skills.iter().fold(own, |needs, skill| needs.union(skill.needs))
+    }
+
     /// The plan within the limits that a call asks for.
     pub(super) fn limited(
         mut self,
@@ -79,6 +94,8 @@ pub(super) struct Performed {
 pub(super) struct MountedSkill {
     pub(super) mount: SkillMount,
     pub(super) content: Arc<SkillContent>,
+    /// What its code imports that images can hold.
+    pub(super) needs: Needs,
 }
 
 impl Service {
@@ -90,7 +107,11 @@ impl Service {
         caller: &Caller,
         plan: Plan,
     ) -> Result<Performed, ServiceError> {
+        if plan.limits.fuel.is_some() {
+            self.metering.ensure()?;
+        }
         let run_id = RunId::generate();
+        let image = self.images.pick(plan.needs(), plan.limits.memory);
         let blobs = self.open_blobs(&caller.tenant, plan.blobs).await?;
         let (mounts, sources) = blobs.into_iter().unzip();
         let (skills, contents) =
@@ -103,10 +124,11 @@ impl Service {
             args: plan.args,
             skills,
             blobs: mounts,
+            image: image.digest(),
             environment: BTreeMap::new(),
             limits: plan.limits,
         };
-        let job = Job { spec: Box::new(spec), skills: contents, blobs: sources };
+        let job = Job { spec: Box::new(spec), image, skills: contents, blobs: sources };
         let mut door = GuestDoor::new(Arc::clone(&self.blobs), caller.tenant.clone());
         let finished = self.pool.run(&job, &mut door).await?;
         log_end(&run_id, &caller.tenant, &finished);

@@ -1,6 +1,7 @@
 //! Finding skills, and handing them to workers.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -8,6 +9,8 @@ use tokio::task::spawn_blocking;
 
 use crate::dispatch::SkillContent;
 use crate::ids::{BlobId, Digest, SkillName, SkillVersion};
+use crate::images::Needs;
+use crate::job::message::PackedFile;
 use crate::protocol::check::ParamsError;
 use crate::registry::index::Index;
 use crate::registry::snapshot::Snapshot;
@@ -19,20 +22,43 @@ const MAX_CONTENTS: usize = 1_024;
 
 /// Skills in the form that workers get, made once for each snapshot.
 #[derive(Debug, Default)]
-pub(super) struct Contents(Mutex<HashMap<Digest, Arc<SkillContent>>>);
+pub(super) struct Contents(Mutex<HashMap<Digest, Prepared>>);
+
+/// A skill in the form that workers get.
+#[derive(Debug, Clone)]
+struct Prepared {
+    content: Arc<SkillContent>,
+    needs: Needs,
+}
 
 impl Contents {
-    fn of(&self, snapshot: &Snapshot) -> Arc<SkillContent> {
+    fn of(&self, snapshot: &Snapshot) -> Prepared {
         let mut contents = self.0.lock();
         if contents.len() >= MAX_CONTENTS {
             contents.clear();
         }
-        let content = contents.entry(snapshot.digest()).or_insert_with(|| {
+        let prepared = contents.entry(snapshot.digest()).or_insert_with(|| {
             let (files, pack) = (snapshot.files().to_vec(), Arc::clone(snapshot.pack()));
-            Arc::new(SkillContent::new(snapshot.digest(), files, pack))
+            let content = Arc::new(SkillContent::new(snapshot.digest(), files, pack));
+            Prepared { content, needs: needs_of(snapshot) }
         });
-        Arc::clone(content)
+        prepared.clone()
     }
+}
+
+/// What the code of a skill imports, and what its manifest asks for beyond that.
+fn needs_of(snapshot: &Snapshot) -> Needs {
+    let asked = snapshot.manifest().runtime.iter().flat_map(|runtime| &runtime.preload);
+    let asked = asked.fold(Needs::NONE, |needs, module| needs.with_module(module));
+    let is_code = |file: &&PackedFile| {
+        Path::new(&file.path).extension().is_some_and(|extension| extension == "py")
+    };
+    let code = snapshot.files().iter().filter(is_code).filter_map(|file| {
+        let (start, size) = (usize::try_from(file.offset).ok()?, usize::try_from(file.size).ok()?);
+        let bytes = snapshot.pack().get(start..start.checked_add(size)?)?;
+        std::str::from_utf8(bytes).ok()
+    });
+    code.fold(asked, |needs, source| needs.union(Needs::of_source(source)))
 }
 
 impl Service {
@@ -80,7 +106,8 @@ impl Service {
 
     /// A skill as a run sees it.
     pub(super) fn mounted(&self, snapshot: &Snapshot) -> MountedSkill {
-        MountedSkill { mount: snapshot.mount(), content: self.contents.of(snapshot) }
+        let Prepared { content, needs } = self.contents.of(snapshot);
+        MountedSkill { mount: snapshot.mount(), content, needs }
     }
 }
 

@@ -157,7 +157,7 @@ fn give_up(channel: &mut Channel, error: WorkerError) -> WorkerError {
 fn describe(abilities: Abilities, lockdown: &LockdownReport) -> WorkerReport {
     let missing = |(wall, reason): &(lockdown::Wall, String)| format!("{wall}: {reason}");
     WorkerReport {
-        images: abilities.images,
+        code: abilities.code,
         reset: abilities.reset,
         lockdown: lockdown.active.iter().map(ToString::to_string).collect(),
         missing: lockdown.missing.iter().map(missing).collect(),
@@ -182,6 +182,11 @@ pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerEr
             ToWorker::AttachBlob { id } => {
                 runner.attach_blob(id, payload).map_err(WorkerError::Sandbox)?;
             }
+            ToWorker::AttachImage { digest, open_files } => {
+                let attached = runner.attach_image(digest, &open_files, payload);
+                attached.map_err(WorkerError::Sandbox)?;
+            }
+            ToWorker::DetachImage { digest } => runner.detach_image(&digest),
             ToWorker::DetachSkill { digest } => runner.detach_skill(&digest),
             ToWorker::DetachBlob { id } => runner.detach_blob(&id),
             ToWorker::Run(spec) => perform(&channel, runner, *spec)?,

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::fd::{AsFd as _, OwnedFd, RawFd};
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::engine::compile::Variant;
 use crate::engine::library::mpl_data;
@@ -11,8 +12,9 @@ use crate::ids::{BlobId, Digest};
 use crate::job::RunSpec;
 use crate::job::message::{PackedFile, Payload, Refusal};
 use crate::sandbox::memory::Verify;
-use crate::sandbox::vfs::ImageDescriptors;
-use crate::sandbox::{Finished, Host, ImageSpec, Library, Sandbox, SandboxConfig};
+use crate::sandbox::{
+    CodeSpec, Finished, Host, ImageSpec, Library, Sandbox, SandboxConfig, SandboxError,
+};
 use crate::units::ByteCount;
 use crate::worker::host::{ChannelHost, GuestHost as _};
 use crate::worker::runner::{Abilities, Ended, Runner, RunnerError};
@@ -24,10 +26,14 @@ use crate::worker::runner::{Abilities, Ended, Runner, RunnerError};
 pub struct WorkerSetup {
     /// The interpreter's library.
     pub library: RawFd,
-    /// The images, the base image first.
-    pub images: Vec<ImageSetup>,
+    /// The engine's code. Images come later: they are memory, and memory needs no rights.
+    pub code: Vec<CodeSetup>,
+    /// Pages that the engine's module declares.
+    pub declared_pages: usize,
     /// Private memory that a slot may keep between runs.
     pub keep: ByteCount,
+    /// Private memory that the slots of images may keep that do not run.
+    pub keep_idle: ByteCount,
     /// Whether to compare the whole memory with its image after every run.
     pub is_paranoid: bool,
     /// User to become if started as root.
@@ -38,22 +44,14 @@ pub struct WorkerSetup {
     pub requires_lockdown: bool,
 }
 
-/// An image that a worker loads.
+/// Code that a worker loads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ImageSetup {
-    /// Its name.
-    pub name: String,
-    /// Which checks its code has.
+pub struct CodeSetup {
+    /// Which checks it has.
     pub variant: Variant,
-    /// Its native code.
+    /// The native code.
     pub native: RawFd,
-    /// Its sealed memory.
-    pub memory: RawFd,
-    /// Files that are open in it.
-    pub descriptors: ImageDescriptors,
-    /// Pages that the module declares.
-    pub declared_pages: usize,
 }
 
 /// A [`Runner`] of Python.
@@ -63,7 +61,7 @@ pub struct PythonRunner {
 }
 
 impl PythonRunner {
-    /// Loads the engine and its images.
+    /// Loads the engine.
     ///
     /// # Errors
     ///
@@ -73,16 +71,14 @@ impl PythonRunner {
         let data = mpl_data(&archive)?;
         let library = Library::new(archive, data)?;
         let verify = if setup.is_paranoid { Verify::Always } else { Verify::Never };
-        let config = SandboxConfig { keep: setup.keep, verify, ..SandboxConfig::default() };
+        let (keep, keep_idle) = (setup.keep, setup.keep_idle);
+        let config = SandboxConfig { keep, keep_idle, verify, ..SandboxConfig::default() };
         let mut sandbox = Sandbox::new(library, config);
-        for image in &setup.images {
-            sandbox.add_image(ImageSpec {
-                name: image.name.clone(),
-                variant: image.variant,
-                native: File::from(inherited(image.native)?),
-                memory: inherited(image.memory)?,
-                descriptors: image.descriptors.clone(),
-                declared_pages: image.declared_pages,
+        for code in &setup.code {
+            sandbox.add_code(CodeSpec {
+                variant: code.variant,
+                native: File::from(inherited(code.native)?),
+                declared_pages: setup.declared_pages,
             })?;
         }
         Ok(Self { sandbox })
@@ -98,9 +94,8 @@ fn inherited(descriptor: RawFd) -> Result<OwnedFd, RunnerError> {
 
 impl Runner for PythonRunner {
     fn abilities(&self) -> Abilities {
-        let images = self.sandbox.image_names().map(|(name, variant)| format!("{name} {variant}"));
-        let reset = self.sandbox.reset_method().to_owned();
-        Abilities { images: images.collect(), reset }
+        let code = self.sandbox.variants().map(|variant| variant.to_string()).collect();
+        Abilities { code, reset: self.sandbox.reset_method().to_owned() }
     }
 
     fn kept_descriptors(&self) -> Vec<RawFd> {
@@ -122,6 +117,24 @@ impl Runner for PythonRunner {
 
     fn attach_blob(&mut self, id: BlobId, content: Payload) -> Result<(), RunnerError> {
         Ok(self.sandbox.attach_blob(id, content)?)
+    }
+
+    fn attach_image(
+        &mut self,
+        digest: Digest,
+        open_files: &RawValue,
+        memory: Payload,
+    ) -> Result<(), RunnerError> {
+        let descriptors = serde_json::from_str(open_files.get())?;
+        // An image is pages that processes share: it comes as a file or not at all.
+        let Payload::Shared(memory, _) = memory else {
+            return Err(SandboxError::Attachment.into());
+        };
+        Ok(self.sandbox.attach_image(digest, ImageSpec { memory, descriptors })?)
+    }
+
+    fn detach_image(&mut self, digest: &Digest) {
+        self.sandbox.detach_image(digest);
     }
 
     fn detach_skill(&mut self, digest: &Digest) {

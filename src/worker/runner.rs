@@ -5,6 +5,8 @@ use std::error::Error;
 use std::fmt;
 use std::os::fd::RawFd;
 
+use serde_json::value::RawValue;
+
 use crate::ids::{BlobId, Digest};
 use crate::job::RunSpec;
 use crate::job::message::{PackedFile, Payload};
@@ -54,6 +56,21 @@ pub trait Runner: Send {
     /// The worker ends with it.
     fn attach_blob(&mut self, id: BlobId, content: Payload) -> Result<(), RunnerError>;
 
+    /// Keeps an image that runs can begin as. `open_files` is in the sandbox's own words.
+    ///
+    /// # Errors
+    ///
+    /// The worker ends with it.
+    fn attach_image(
+        &mut self,
+        digest: Digest,
+        open_files: &RawValue,
+        memory: Payload,
+    ) -> Result<(), RunnerError>;
+
+    /// Forgets an image. One that is not attached is no error.
+    fn detach_image(&mut self, digest: &Digest);
+
     /// Forgets a skill. One that is not attached is no error.
     fn detach_skill(&mut self, digest: &Digest);
 
@@ -71,8 +88,8 @@ pub trait Runner: Send {
 /// What a [`Runner`] can do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Abilities {
-    /// Names of the images it can run, the base image first.
-    pub images: Vec<String>,
+    /// Variants of the engine's code that it has, such as `timed`.
+    pub code: Vec<String>,
     /// How dirty pages are found, such as `pagemap-scan`.
     pub reset: String,
 }

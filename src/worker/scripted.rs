@@ -24,6 +24,8 @@ use std::panic::panic_any;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+use serde_json::value::RawValue;
+
 use crate::ids::{BlobId, Digest};
 use crate::job::message::{PackedFile, Payload};
 use crate::job::outcome::{LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream};
@@ -39,6 +41,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 pub(crate) struct ScriptedRunner {
     skills: BTreeMap<Digest, BTreeMap<String, Vec<u8>>>,
     blobs: BTreeMap<BlobId, Vec<u8>>,
+    images: BTreeMap<Digest, Vec<u8>>,
 }
 
 enum Step {
@@ -110,7 +113,7 @@ impl ScriptedRunner {
 
 impl Runner for ScriptedRunner {
     fn abilities(&self) -> Abilities {
-        Abilities { images: vec!["scripted".into()], reset: "none".into() }
+        Abilities { code: vec!["scripted".into()], reset: "none".into() }
     }
 
     fn kept_descriptors(&self) -> Vec<RawFd> {
@@ -141,6 +144,20 @@ impl Runner for ScriptedRunner {
     fn attach_blob(&mut self, id: BlobId, content: Payload) -> Result<(), RunnerError> {
         self.blobs.insert(id, read(content)?);
         Ok(())
+    }
+
+    fn attach_image(
+        &mut self,
+        digest: Digest,
+        _open_files: &RawValue,
+        memory: Payload,
+    ) -> Result<(), RunnerError> {
+        self.images.insert(digest, read(memory)?);
+        Ok(())
+    }
+
+    fn detach_image(&mut self, digest: &Digest) {
+        self.images.remove(digest);
     }
 
     fn detach_skill(&mut self, digest: &Digest) {
@@ -197,9 +214,10 @@ pub(crate) fn script(source: &str) -> Box<RunSpec> {
         tenant: crate::ids::TenantId::local(),
         program: Program::Code { source: source.to_owned(), file_name: "script".to_owned() },
         entrypoint: None,
-        args: serde_json::value::RawValue::from_string("{}".to_owned()).unwrap(),
+        args: RawValue::from_string("{}".to_owned()).unwrap(),
         skills: Vec::new(),
         blobs: Vec::new(),
+        image: Digest::of(b"image"),
         environment: BTreeMap::new(),
         limits: crate::job::limits::RunLimits::DEFAULT,
     })

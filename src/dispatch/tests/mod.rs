@@ -11,6 +11,7 @@ mod runs;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::OwnedFd;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -20,9 +21,11 @@ use tokio::time::Instant;
 
 use crate::dispatch::{Door, Finished, Job, Pool, PoolConfig, PoolReport, Received, WorkerCommand};
 use crate::ids::{BlobId, Digest, RunId, TenantId};
+use crate::job::image::ImageContent;
 use crate::job::limits::RunLimits;
 use crate::job::message::Refusal;
 use crate::job::outcome::RunFailure;
+use crate::job::socket;
 use crate::job::{Program, RunSpec};
 
 const SOON: Duration = Duration::from_secs(10);
@@ -55,6 +58,16 @@ async fn start(config: PoolConfig) -> Pool {
     pool
 }
 
+/// What scripts begin as: it is handed over and means nothing to them.
+static IMAGE: LazyLock<Arc<ImageContent>> = LazyLock::new(|| image("image"));
+
+fn image(name: &str) -> Arc<ImageContent> {
+    let memory = socket::share(name.as_bytes()).unwrap();
+    let open_files = RawValue::from_string("{}".to_owned()).unwrap();
+    let digest = Digest::of(name.as_bytes());
+    Arc::new(ImageContent::new(digest, memory, name.len().into(), open_files))
+}
+
 fn job(source: &str) -> Job {
     let spec = RunSpec {
         run_id: RunId::generate(),
@@ -64,10 +77,11 @@ fn job(source: &str) -> Job {
         args: RawValue::from_string("{}".to_owned()).unwrap(),
         skills: Vec::new(),
         blobs: Vec::new(),
+        image: IMAGE.digest(),
         environment: BTreeMap::new(),
         limits: RunLimits::DEFAULT,
     };
-    Job { spec: Box::new(spec), skills: Vec::new(), blobs: Vec::new() }
+    Job { spec: Box::new(spec), image: Arc::clone(&IMAGE), skills: Vec::new(), blobs: Vec::new() }
 }
 
 /// Keeps what guests write.

@@ -1,4 +1,4 @@
-//! Gives wasmtime its linear memories: slots of one image, used again and again.
+//! Gives wasmtime its linear memories: slots of images, used again and again.
 #![expect(unsafe_code, reason = "wasmtime's traits for memories are unsafe to implement")]
 
 use std::fmt;
@@ -13,15 +13,15 @@ use crate::sandbox::memory::mapping::Mapping;
 use crate::sandbox::memory::slot::Slot;
 use crate::sandbox::memory::{MemoryError, PAGE};
 
-/// How a pool treats its slots.
+/// What the slots of all images of a sandbox have in common.
 #[derive(Debug)]
-pub struct SlotConfig {
-    /// Length of the memory that the module declares: what tells the guest's memory from others.
-    pub declared: usize,
+pub struct SlotRules {
     /// Bytes of private pages that a slot may keep between runs.
     pub keep: usize,
     /// Compare the whole memory with the image after every reset.
     pub verify: Verify,
+    dirty: DirtyPages,
+    fault: Mutex<Option<MemoryError>>,
 }
 
 /// Whether resets are checked.
@@ -33,29 +33,17 @@ pub enum Verify {
     Always,
 }
 
-/// The slots of one image. Give it to one engine with `Config::with_host_memory`.
-///
-/// A memory that is dropped by its store is reset at once; a slot that cannot be reset is
-/// released to the operating system instead, and the fault is kept for [`SlotPool::fault`].
-pub struct SlotPool {
-    image: Arc<MemoryImage>,
-    config: SlotConfig,
-    dirty: Arc<DirtyPages>,
-    free: Mutex<Vec<Slot>>,
-    fault: Mutex<Option<MemoryError>>,
-}
-
-impl SlotPool {
-    /// A pool without slots; the first run makes the first one.
+impl SlotRules {
+    /// Rules for slots whose private pages are found through `dirty`.
     #[must_use]
-    pub fn new(image: MemoryImage, config: SlotConfig, dirty: Arc<DirtyPages>) -> Arc<Self> {
-        Arc::new(Self {
-            image: Arc::new(image),
-            config,
-            dirty,
-            free: Mutex::default(),
-            fault: Mutex::default(),
-        })
+    pub fn new(keep: usize, verify: Verify, dirty: DirtyPages) -> Arc<Self> {
+        Arc::new(Self { keep, verify, dirty, fault: Mutex::default() })
+    }
+
+    /// How private pages are found.
+    #[must_use]
+    pub const fn dirty(&self) -> &DirtyPages {
+        &self.dirty
     }
 
     /// The first fault of a reset, if there was one: the process must not run further guests.
@@ -63,22 +51,63 @@ impl SlotPool {
     pub fn fault(&self) -> Option<MemoryError> {
         self.fault.lock().take()
     }
+}
+
+/// The slots of one image.
+///
+/// A memory that is dropped by its store is reset at once; a slot that cannot be reset is
+/// released to the operating system instead, and the fault is kept for [`SlotRules::fault`].
+pub struct SlotPool {
+    image: Arc<MemoryImage>,
+    rules: Arc<SlotRules>,
+    free: Mutex<Vec<Slot>>,
+}
+
+impl SlotPool {
+    /// A pool without slots; the first run makes the first one.
+    #[must_use]
+    pub fn new(image: MemoryImage, rules: Arc<SlotRules>) -> Arc<Self> {
+        Arc::new(Self { image: Arc::new(image), rules, free: Mutex::default() })
+    }
+
+    /// Bytes of private memory that slots keep for the next run.
+    #[must_use]
+    pub fn kept(&self) -> usize {
+        self.free.lock().iter().map(Slot::kept).sum()
+    }
+
+    /// Gives the memory of slots that nobody uses back to the operating system.
+    pub fn release(&self) {
+        let released = std::mem::take(&mut *self.free.lock());
+        drop(released);
+    }
+
+    /// Leaves a slot behind whose last run has written to one page.
+    #[cfg(test)]
+    pub(crate) fn dirty_a_slot(&self) {
+        let slot = self.take(1 << 20, PAGE).unwrap();
+        slot.write_a_byte();
+        self.give_back(slot);
+    }
 
     fn take(&self, reservation: usize, guard: usize) -> Result<Slot, MemoryError> {
         let free = self.free.lock().pop();
-        free.map_or_else(|| Slot::new(&self.image, reservation, guard), Ok)
+        match free.filter(|slot| slot.is_like(reservation, guard)) {
+            Some(slot) => Ok(slot),
+            None => Slot::new(&self.image, reservation, guard),
+        }
     }
 
     fn give_back(&self, mut slot: Slot) {
-        let verify = self.config.verify;
-        let reset = slot.reset(&self.dirty, self.config.keep).and_then(|_| match verify {
+        let SlotRules { keep, verify, dirty, fault } = &*self.rules;
+        let reset = slot.reset(dirty, *keep).and_then(|_| match verify {
             Verify::Never => Ok(()),
             Verify::Always => slot.verify(),
         });
         match reset {
             Ok(()) => self.free.lock().push(slot),
-            Err(fault) => {
-                self.fault.lock().get_or_insert(fault);
+            Err(found) => {
+                fault.lock().get_or_insert(found);
             }
         }
     }
@@ -86,18 +115,46 @@ impl SlotPool {
 
 impl fmt::Debug for SlotPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SlotPool").field("config", &self.config).finish_non_exhaustive()
+        f.debug_struct("SlotPool").field("rules", &self.rules).finish_non_exhaustive()
+    }
+}
+
+/// Gives an engine its memories. Give it to the engine with `Config::with_host_memory`.
+///
+/// INVARIANT(image-offered): a guest begins as the image that was offered for it, or not at all.
+/// An offer is taken by one instantiation and withdrawn at its end, so an image that was meant
+/// for one guest cannot reach another.
+#[derive(Debug)]
+pub struct SlotMemories {
+    /// Length of the memory that the module declares: what tells the guest's memory from others.
+    declared: usize,
+    offered: Mutex<Option<Arc<SlotPool>>>,
+}
+
+impl SlotMemories {
+    /// Memories for a module that declares `declared` bytes.
+    #[must_use]
+    pub fn new(declared: usize) -> Arc<Self> {
+        Arc::new(Self { declared, offered: Mutex::default() })
+    }
+
+    /// Lets the guest that `instantiate` makes begin as the image of `pool`.
+    pub fn offer<T>(&self, pool: &Arc<SlotPool>, instantiate: impl FnOnce() -> T) -> T {
+        *self.offered.lock() = Some(Arc::clone(pool));
+        let made = instantiate();
+        self.offered.lock().take();
+        made
     }
 }
 
 /// A handle that wasmtime's configuration can own.
 #[derive(Debug)]
-pub struct SlotMemories(pub Arc<SlotPool>);
+pub struct MemoryHandle(pub Arc<SlotMemories>);
 
 // SAFETY: each memory owns its addresses alone, has the reservation and the guard that it was
 // asked for, does not move, and begins as the image that stands for the module's data segments
 // (of which it has none of its own) with zeros after it. The guard is inaccessible on both sides.
-unsafe impl MemoryCreator for SlotMemories {
+unsafe impl MemoryCreator for MemoryHandle {
     fn new_memory(
         &self,
         _type: MemoryType,
@@ -107,14 +164,16 @@ unsafe impl MemoryCreator for SlotMemories {
         guard: usize,
     ) -> Result<Box<dyn LinearMemory>, String> {
         let reserved = reserved.unwrap_or(minimum);
-        if minimum != self.0.config.declared {
+        if minimum != self.0.declared {
             // The collector's heap, which exceptions need, comes through here too.
             return OtherMemory::new(minimum, reserved, guard)
                 .map(|memory| Box::new(memory) as Box<dyn LinearMemory>)
                 .map_err(|error| error.to_string());
         }
-        let slot = self.0.take(reserved, guard).map_err(|error| error.to_string())?;
-        Ok(Box::new(GuestMemory { slot: Some(slot), pool: Arc::clone(&self.0) }))
+        let pool = self.0.offered.lock().take();
+        let pool = pool.ok_or_else(|| "no image was offered for this guest".to_owned())?;
+        let slot = pool.take(reserved, guard).map_err(|error| error.to_string())?;
+        Ok(Box::new(GuestMemory { slot: Some(slot), pool }))
     }
 }
 
@@ -219,14 +278,40 @@ mod tests {
     use crate::sandbox::memory::image::WASM_PAGE;
 
     /// An engine whose guests of two declared pages begin as an image of three.
-    fn engine(verify: Verify) -> (Engine, Arc<SlotPool>) {
-        let bytes: Vec<u8> = (0..3 * WASM_PAGE).map(|at| u8::try_from(at % 7).unwrap()).collect();
+    struct Fixture {
+        engine: Engine,
+        memories: Arc<SlotMemories>,
+        rules: Arc<SlotRules>,
+        pool: Arc<SlotPool>,
+    }
+
+    impl Fixture {
+        fn new(verify: Verify) -> Self {
+            let rules = SlotRules::new(1 << 20, verify, DirtyPages::best());
+            let memories = SlotMemories::new(2 * WASM_PAGE);
+            let mut config = Config::new();
+            config.with_host_memory(Arc::new(MemoryHandle(Arc::clone(&memories))));
+            let pool = pool(&rules, 7);
+            Self { engine: Engine::new(&config).unwrap(), memories, rules, pool }
+        }
+
+        fn guest(&self, module: &Module) -> (Store<()>, Instance) {
+            self.guest_of(&self.pool, module)
+        }
+
+        fn guest_of(&self, pool: &Arc<SlotPool>, module: &Module) -> (Store<()>, Instance) {
+            let mut store = Store::new(&self.engine, ());
+            let instance = self.memories.offer(pool, || Instance::new(&mut store, module, &[]));
+            (store, instance.unwrap())
+        }
+    }
+
+    /// Slots of an image that counts from zero to below `period` again and again.
+    fn pool(rules: &Arc<SlotRules>, period: usize) -> Arc<SlotPool> {
+        let bytes: Vec<u8> =
+            (0..3 * WASM_PAGE).map(|at| u8::try_from(at % period).unwrap()).collect();
         let image = MemoryImage::open(MemoryImage::seal(bytes.as_slice()).unwrap()).unwrap();
-        let config = SlotConfig { declared: 2 * WASM_PAGE, keep: 1 << 20, verify };
-        let pool = SlotPool::new(image, config, Arc::new(DirtyPages::best()));
-        let mut config = Config::new();
-        config.with_host_memory(Arc::new(SlotMemories(Arc::clone(&pool))));
-        (Engine::new(&config).unwrap(), pool)
+        SlotPool::new(image, Arc::clone(rules))
     }
 
     const GUEST: &str = r#"(module (memory (export "m") 2)
@@ -239,22 +324,16 @@ mod tests {
         Module::new(engine, wat::parse_str(GUEST).unwrap()).unwrap()
     }
 
-    fn guest(engine: &Engine, module: &Module) -> (Store<()>, Instance) {
-        let mut store = Store::new(engine, ());
-        let instance = Instance::new(&mut store, module, &[]).unwrap();
-        (store, instance)
-    }
-
     fn get(store: &mut Store<()>, instance: &Instance, at: i32) -> wasmtime::Result<i32> {
         instance.get_typed_func::<i32, i32>(&mut *store, "get")?.call(&mut *store, at)
     }
 
     #[test]
     fn a_guest_begins_as_the_image_and_leaves_nothing() {
-        let (engine, pool) = engine(Verify::Always);
-        let module = module(&engine);
+        let fixture = Fixture::new(Verify::Always);
+        let module = module(&fixture.engine);
         for round in 0..20 {
-            let (mut store, instance) = guest(&engine, &module);
+            let (mut store, instance) = fixture.guest(&module);
             assert_eq!(get(&mut store, &instance, 150_000).unwrap(), 150_000 % 7);
             let grow = instance.get_typed_func::<i32, i32>(&mut store, "grow").unwrap();
             assert_eq!(grow.call(&mut store, 1).unwrap(), 3, "memory begins at the image's size");
@@ -267,15 +346,15 @@ mod tests {
                 assert!(fall.call(&mut store, ()).is_err());
             }
         }
-        assert!(pool.fault().is_none());
-        assert_eq!(pool.free.lock().len(), 1, "one slot served every run");
+        assert!(fixture.rules.fault().is_none());
+        assert_eq!(fixture.pool.free.lock().len(), 1, "one slot served every run");
     }
 
     #[test]
     fn access_past_the_end_traps() {
-        let (engine, _pool) = engine(Verify::Never);
-        let module = module(&engine);
-        let (mut store, instance) = guest(&engine, &module);
+        let fixture = Fixture::new(Verify::Never);
+        let module = module(&fixture.engine);
+        let (mut store, instance) = fixture.guest(&module);
         for at in [3 * 65_536, i32::MAX, -1] {
             assert!(get(&mut store, &instance, at).is_err(), "read at {at}");
         }
@@ -283,15 +362,48 @@ mod tests {
 
     #[test]
     fn two_guests_at_once_have_two_slots() {
-        let (engine, pool) = engine(Verify::Always);
-        let module = module(&engine);
-        let (mut one, first) = guest(&engine, &module);
-        let (mut two, second) = guest(&engine, &module);
+        let fixture = Fixture::new(Verify::Always);
+        let module = module(&fixture.engine);
+        let (mut one, first) = fixture.guest(&module);
+        let (mut two, second) = fixture.guest(&module);
         let put = first.get_typed_func::<(i32, i32), ()>(&mut one, "put").unwrap();
         put.call(&mut one, (70_000, 200)).unwrap();
         assert_eq!(get(&mut two, &second, 70_000).unwrap(), 70_000 % 7);
         drop((one, two));
-        assert_eq!(pool.free.lock().len(), 2);
+        assert_eq!(fixture.pool.free.lock().len(), 2);
+    }
+
+    #[test]
+    fn image_offered_is_the_one_that_a_guest_gets_and_nobody_else_does() {
+        let fixture = Fixture::new(Verify::Always);
+        let module = module(&fixture.engine);
+        let other = pool(&fixture.rules, 11);
+        for _ in 0..3 {
+            let (mut one, first) = fixture.guest(&module);
+            let (mut two, second) = fixture.guest_of(&other, &module);
+            assert_eq!(get(&mut one, &first, 150_000).unwrap(), 150_000 % 7);
+            assert_eq!(get(&mut two, &second, 150_000).unwrap(), 150_000 % 11);
+        }
+        let mut store = Store::new(&fixture.engine, ());
+        assert!(Instance::new(&mut store, &module, &[]).is_err(), "there was no offer");
+        fixture.memories.offer(&other, || ());
+        assert!(Instance::new(&mut store, &module, &[]).is_err(), "the offer was for another");
+    }
+
+    #[test]
+    fn what_slots_keep_is_known_and_can_be_released() {
+        let fixture = Fixture::new(Verify::Always);
+        let module = module(&fixture.engine);
+        assert_eq!(fixture.pool.kept(), 0);
+        let (mut store, instance) = fixture.guest(&module);
+        let put = instance.get_typed_func::<(i32, i32), ()>(&mut store, "put").unwrap();
+        put.call(&mut store, (150_000, 99)).unwrap();
+        drop(store);
+        assert_eq!(fixture.pool.kept(), PAGE);
+        fixture.pool.release();
+        assert_eq!(fixture.pool.kept(), 0);
+        let (mut store, instance) = fixture.guest(&module);
+        assert_eq!(get(&mut store, &instance, 150_000).unwrap(), 150_000 % 7);
     }
 
     #[test]

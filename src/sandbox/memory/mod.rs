@@ -19,7 +19,9 @@ mod slot;
 
 use std::io;
 
-pub use crate::sandbox::memory::creator::{SlotConfig, SlotMemories, SlotPool, Verify};
+pub use crate::sandbox::memory::creator::{
+    MemoryHandle, SlotMemories, SlotPool, SlotRules, Verify,
+};
 pub use crate::sandbox::memory::dirty::DirtyPages;
 pub use crate::sandbox::memory::image::{MemoryImage, WASM_PAGE};
 

@@ -23,6 +23,8 @@ pub(super) struct Slot {
     accessible: usize,
     /// Largest `accessible` since private pages were last dropped: beyond it there are none.
     touched: usize,
+    /// Private pages that the last reset left for the next run.
+    kept: usize,
 }
 
 /// What a reset did, for measurements.
@@ -49,7 +51,7 @@ impl Slot {
         mapping.map_private(guard, image.length(), image.as_ref())?;
         let accessible = image.length();
         let image = Arc::clone(image);
-        Ok(Self { mapping, image, guard, reservation, accessible, touched: accessible })
+        Ok(Self { mapping, image, guard, reservation, accessible, touched: accessible, kept: 0 })
     }
 
     /// Where the guest's address zero lies.
@@ -60,6 +62,22 @@ impl Slot {
     /// Bytes that the guest can touch.
     pub(super) const fn accessible(&self) -> usize {
         self.accessible
+    }
+
+    /// Makes one page private.
+    #[cfg(test)]
+    pub(super) fn write_a_byte(&self) {
+        self.mapping.zero(self.guard, 1).unwrap();
+    }
+
+    /// True if it reserves and guards exactly that many bytes.
+    pub(super) const fn is_like(&self, reservation: usize, guard: usize) -> bool {
+        self.reservation == reservation && self.guard == guard
+    }
+
+    /// Bytes of private memory that the last reset left for the next run.
+    pub(super) const fn kept(&self) -> usize {
+        self.kept.saturating_mul(PAGE)
     }
 
     /// Bytes that the guest could have at most.
@@ -107,6 +125,7 @@ impl Slot {
             self.mapping.close(self.at(image), grown)?;
             self.accessible = image;
         }
+        self.kept = if dropped { 0 } else { pages };
         Ok(Reset { pages, dropped })
     }
 

@@ -1,33 +1,38 @@
 //! From a configuration to a running whole: the only place that builds the parts.
 
-use std::ffi::OsString;
+mod engine_files;
+mod provision;
+
+use std::error::Error;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::io::{FdFlags, fcntl_setfd};
+use parking_lot::Mutex;
 use tokio::task::{JoinHandle, block_in_place};
 use tracing::{info, warn};
 
+use crate::assembly::engine_files::EngineFiles;
+use crate::assembly::provision::{ImagesOf, compile_when_asked};
 use crate::blobs::{BlobError, BlobStore};
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::dispatch::{DispatchError, Pool, PoolConfig, WorkerCommand};
+use crate::dispatch::{DispatchError, Pool, PoolConfig};
 use crate::engine::compile::Variant;
 use crate::engine::fetch::Origin;
-use crate::engine::progress::Progress;
-use crate::engine::{EngineArtifacts, EngineError, EngineStore};
+use crate::engine::progress::{Progress, Silent};
+use crate::engine::{EngineError, EngineStore};
 use crate::error::CauseChain;
-use crate::ids::Digest;
-use crate::images::{Image, ImageError, ImageStore, Profile};
+use crate::images::{ImageError, ImageStock, ImageStore, Made, Needs, StockRules};
 use crate::registry::cursor::CursorKey;
 use crate::registry::{BuiltIn, Registry, RegistryConfig, RegistryError};
-use crate::service::{LimitPolicy, Metering, Service};
+use crate::service::{LimitPolicy, Metering, Parts, Service};
 use crate::skill::GUIDE_NAME;
-use crate::units::ByteCount;
-use crate::worker::python::{ImageSetup, PythonRunner, WorkerSetup};
+use crate::worker::python::{PythonRunner, WorkerSetup};
 use crate::worker::{LockdownPlan, MissingWalls, WorkerError};
+
+pub use crate::assembly::engine_files::MeteredCode;
+pub use crate::assembly::provision::Provision;
 
 /// Shortest time between two looks at the folders of skills.
 const REFRESH: Duration = Duration::from_secs(1);
@@ -35,8 +40,11 @@ const REFRESH: Duration = Duration::from_secs(1);
 /// How often expired blobs are looked for.
 const SWEEP: Duration = Duration::from_secs(600);
 
-/// Private memory that a worker may keep between runs: what a usual pandas program touches.
-const KEEP: ByteCount = ByteCount::mebibytes(16);
+/// Different images that are made because runs need them, beyond which one serves all.
+const VARIETY: usize = 12;
+
+/// Why something could not be made beside the calls.
+pub type ProvisionError = Box<dyn Error + Send + Sync>;
 
 /// Why the program cannot start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -74,17 +82,6 @@ pub enum AssemblyError {
     },
 }
 
-/// What is said of an image that runs start from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImageSummary {
-    /// Its name.
-    pub name: String,
-    /// Length of its memory.
-    pub length: ByteCount,
-    /// Digest of its memory.
-    pub digest: Digest,
-}
-
 /// Everything that runs need, started.
 #[derive(Debug)]
 pub struct Runtime {
@@ -96,11 +93,12 @@ pub struct Runtime {
     pub blobs: Arc<BlobStore>,
     /// The workers.
     pub pool: Arc<Pool>,
-    /// The images.
-    pub images: Vec<ImageSummary>,
+    /// What runs begin as.
+    pub images: Arc<ImageStock>,
+    metering: Arc<Metering>,
     /// Open for the workers that are started later.
-    _files: EngineFiles,
-    sweeper: JoinHandle<()>,
+    files: Arc<EngineFiles>,
+    tasks: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Runtime {
@@ -113,36 +111,65 @@ impl Runtime {
     ///
     /// Whatever cannot be opened or prepared.
     #[expect(clippy::unused_async, reason = "workers are started on the runtime of the caller")]
-    pub async fn start(config: &Config, progress: &dyn Progress) -> Result<Self, AssemblyError> {
+    pub async fn start(
+        config: &Config,
+        metered: MeteredCode,
+        progress: &dyn Progress,
+    ) -> Result<Self, AssemblyError> {
         let registry = Arc::new(open_registry(config)?);
         let blobs = Arc::new(open_blobs(config)?);
-        let files = block_in_place(|| EngineFiles::prepare(config, progress))?;
-        let image = &files.image;
-        let images = vec![ImageSummary {
-            name: image.name.clone(),
-            length: image.length,
-            digest: image.digest,
-        }];
+        // An operator who gives every run a budget wants it counted, whatever compiling costs.
+        let is_wanted = config.limits.default.fuel.is_some();
+        let metered = if is_wanted { MeteredCode::Wanted } else { metered };
+        let (files, base) = block_in_place(|| EngineFiles::prepare(config, metered, progress))?;
         let limits = LimitPolicy {
             default: config.limits.default,
             cap: config.limits.max,
-            least_memory: image.length,
-            metering: if files.metered.is_some() { Metering::Ready } else { Metering::Missing },
+            least_memory: base.content.length(),
         };
-        let setup = files.setup(config)?;
-        let setup = serde_json::to_string(&setup).map_err(AssemblyError::Setup)?;
-        let arguments = ["worker", "--setup", &setup].map(OsString::from).to_vec();
-        let command = WorkerCommand::same_program(arguments);
-        let mut settings = PoolConfig::new(command, config.workers.count);
+        let metering = if files.has_metered() { Metering::ready() } else { Metering::missing() };
+        let images = ImageStock::new(
+            files.engine.clone(),
+            Arc::clone(&files.timed),
+            base,
+            stock_rules(config),
+        );
+        let mut settings = PoolConfig::new(files.command(config)?, config.workers.count);
         settings.spares = config.workers.spares;
         settings.queue = config.workers.queue;
         settings.queue_wait = config.workers.queue_wait;
         let pool = Arc::new(Pool::start(settings)?);
-        let service =
-            Service::new(Arc::clone(&registry), Arc::clone(&blobs), Arc::clone(&pool), limits);
-        let sweeper = tokio::spawn(sweep(Arc::clone(&blobs)));
-        let service = Arc::new(service);
-        Ok(Self { service, registry, blobs, pool, images, _files: files, sweeper })
+        let (images, metering) = (Arc::new(images), Arc::new(metering));
+        let service = Arc::new(Service::new(Parts {
+            registry: Arc::clone(&registry),
+            blobs: Arc::clone(&blobs),
+            pool: Arc::clone(&pool),
+            images: Arc::clone(&images),
+            limits,
+            metering: Arc::clone(&metering),
+        }));
+        let tasks = Mutex::new(vec![tokio::spawn(sweep(Arc::clone(&blobs)))]);
+        let files = Arc::new(files);
+        Ok(Self { service, registry, blobs, pool, images, metering, files, tasks })
+    }
+
+    /// Begins to make beside the calls what they turn out to need: for a server, once it is
+    /// ready.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses a thread.
+    pub fn tend(
+        &self,
+        config: &Config,
+        provision: &Arc<dyn Provision>,
+    ) -> Result<(), AssemblyError> {
+        let refused = |cause| AssemblyError::System { what: "start a thread", cause };
+        self.images.start(Box::new(ImagesOf(Arc::clone(provision)))).map_err(refused)?;
+        let (files, pool, metering) = (&self.files, &self.pool, &self.metering);
+        let compiling = compile_when_asked(config, files, pool, metering, Arc::clone(provision));
+        self.tasks.lock().push(compiling);
+        Ok(())
     }
 
     /// Waits until all workers are ready.
@@ -157,88 +184,57 @@ impl Runtime {
     /// Lets no new run in, gives those in progress until `patience` is over, and ends the
     /// workers.
     pub async fn shut_down(&self, patience: Duration) {
-        self.sweeper.abort();
+        self.tasks.lock().drain(..).for_each(|task| task.abort());
+        self.images.note_usage();
         self.pool.shut_down(patience).await;
     }
 }
 
-/// The engine's files and its image, open in this process and inherited by workers.
-#[derive(Debug)]
-struct EngineFiles {
-    timed: EngineArtifacts,
-    /// The code that counts fuel, if it was compiled.
-    metered: Option<EngineArtifacts>,
-    image: Image,
-}
-
-impl EngineFiles {
-    fn prepare(config: &Config, progress: &dyn Progress) -> Result<Self, AssemblyError> {
-        let engine = open_engine(config)?;
-        let timed = engine.ensure(Variant::Timed, progress)?;
-        let image = ImageStore::new(&engine).ensure(&Profile::base(), &timed, progress)?;
-        // An operator who gives every run a budget wants it counted, whatever compiling costs.
-        let is_wanted = config.limits.default.fuel.is_some();
-        let metered = if is_wanted || engine.is_ready(Variant::Metered)? {
-            Some(engine.ensure(Variant::Metered, progress)?)
-        } else {
-            None
-        };
-        Ok(Self { timed, metered, image })
-    }
-
-    /// What workers are told; makes the descriptors inheritable.
-    fn setup(&self, config: &Config) -> Result<WorkerSetup, AssemblyError> {
-        let pages = self.timed.facts.memory_min_pages;
-        // Both variants compute the same, so one image serves both.
-        let image = |artifacts: &EngineArtifacts| -> Result<ImageSetup, AssemblyError> {
-            Ok(ImageSetup {
-                name: self.image.name.clone(),
-                variant: artifacts.variant,
-                native: inheritable(&artifacts.native.file)?,
-                memory: inheritable(&self.image.memory)?,
-                descriptors: self.image.descriptors.clone(),
-                declared_pages: usize::try_from(pages).unwrap_or(usize::MAX),
-            })
-        };
-        let variants = [Some(&self.timed), self.metered.as_ref()];
-        Ok(WorkerSetup {
-            library: inheritable(&self.timed.library.file)?,
-            images: variants.into_iter().flatten().map(image).collect::<Result<_, _>>()?,
-            keep: KEEP,
-            is_paranoid: false,
-            uid: config.workers.uid,
-            gid: config.workers.gid,
-            requires_lockdown: config.workers.require_lockdown,
-        })
-    }
-}
-
-/// Lets the workers inherit a descriptor under the number that it has here.
-fn inheritable(file: &impl AsFd) -> Result<RawFd, AssemblyError> {
-    let descriptor = file.as_fd();
-    fcntl_setfd(descriptor, FdFlags::empty()).map_err(|errno| AssemblyError::System {
-        what: "hand a file to the workers",
-        cause: errno.into(),
-    })?;
-    Ok(descriptor.as_raw_fd())
-}
-
-/// Fetches and compiles the engine and makes its base image, as far as that was not done before.
+/// Fetches and compiles the engine and makes images, as far as that was not done before.
 ///
 /// # Errors
 ///
 /// The engine cannot be had, or cannot be compiled here.
 pub fn install_engine(
     config: &Config,
-    variants: &[Variant],
+    metered: MeteredCode,
+    images: &[Needs],
     progress: &dyn Progress,
 ) -> Result<(), AssemblyError> {
     let engine = open_engine(config)?;
-    for variant in variants {
-        let artifacts = engine.ensure(*variant, progress)?;
-        ImageStore::new(&engine).ensure(&Profile::base(), &artifacts, progress)?;
+    let artifacts = engine.ensure(Variant::Timed, progress)?;
+    let store = ImageStore::new(&engine, &artifacts);
+    for needs in [&Needs::NONE].into_iter().chain(&config.images.profiles).chain(images) {
+        store.ensure(*needs, progress)?;
+    }
+    if metered == MeteredCode::Wanted {
+        engine.ensure(Variant::Metered, progress)?;
     }
     Ok(())
+}
+
+/// The images on the disk that this program would use.
+///
+/// # Errors
+///
+/// The engine is not installed, or the cache cannot be read.
+pub fn images_made(config: &Config) -> Result<Vec<Made>, AssemblyError> {
+    let engine = open_engine(config)?;
+    if !engine.is_ready(Variant::Timed)? {
+        return Ok(Vec::new());
+    }
+    let artifacts = engine.ensure(Variant::Timed, &Silent)?;
+    Ok(ImageStore::new(&engine, &artifacts).made()?)
+}
+
+fn stock_rules(config: &Config) -> StockRules {
+    StockRules {
+        profiles: config.images.profiles.clone(),
+        on_need: config.images.on_need,
+        variety: VARIETY,
+        memory: config.images.memory,
+        disk: config.images.disk,
+    }
 }
 
 /// Opens the engine's cache; nothing is fetched or compiled yet.

@@ -1,0 +1,109 @@
+//! The engine's files, open in this process and inherited by its workers.
+
+use std::ffi::OsString;
+use std::os::fd::{AsFd, AsRawFd as _, RawFd};
+use std::sync::{Arc, OnceLock};
+
+use rustix::io::{FdFlags, fcntl_setfd};
+
+use crate::assembly::{AssemblyError, open_engine};
+use crate::config::Config;
+use crate::dispatch::WorkerCommand;
+use crate::engine::compile::Variant;
+use crate::engine::progress::Progress;
+use crate::engine::{EngineArtifacts, EngineStore};
+use crate::images::{Image, ImageStore, Needs};
+use crate::units::ByteCount;
+use crate::worker::python::{CodeSetup, WorkerSetup};
+
+/// Private memory that a worker's slot may keep between runs: what a usual pandas program touches.
+const KEEP: ByteCount = ByteCount::mebibytes(16);
+
+/// Private memory that a worker may keep for images that do not run.
+const KEEP_IDLE: ByteCount = ByteCount::mebibytes(32);
+
+/// Whether code that counts fuel is wanted, which takes minutes to compile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MeteredCode {
+    /// Only if it was compiled before.
+    IfThere,
+    /// In any case.
+    Wanted,
+}
+
+/// The engine's files.
+#[derive(Debug)]
+pub(super) struct EngineFiles {
+    pub(super) engine: EngineStore,
+    pub(super) timed: Arc<EngineArtifacts>,
+    /// The code that counts fuel, once it is there.
+    metered: OnceLock<EngineArtifacts>,
+}
+
+impl EngineFiles {
+    /// Opens the files and the base image, made now if need be.
+    pub(super) fn prepare(
+        config: &Config,
+        metered: MeteredCode,
+        progress: &dyn Progress,
+    ) -> Result<(Self, Image), AssemblyError> {
+        let engine = open_engine(config)?;
+        let timed = Arc::new(engine.ensure(Variant::Timed, progress)?);
+        let base = ImageStore::new(&engine, &timed).ensure(Needs::NONE, progress)?;
+        let files = Self { engine, timed, metered: OnceLock::new() };
+        if metered == MeteredCode::Wanted || files.engine.is_ready(Variant::Metered)? {
+            files.add_metered(progress)?;
+        }
+        Ok((files, base))
+    }
+
+    /// Opens the code that counts fuel, compiled now if need be.
+    pub(super) fn add_metered(&self, progress: &dyn Progress) -> Result<(), AssemblyError> {
+        let artifacts = self.engine.ensure(Variant::Metered, progress)?;
+        // Whoever was first has the same file.
+        self.metered.set(artifacts).ok();
+        Ok(())
+    }
+
+    pub(super) fn has_metered(&self) -> bool {
+        self.metered.get().is_some()
+    }
+
+    /// How to start a worker with the files that are there now.
+    pub(super) fn command(&self, config: &Config) -> Result<WorkerCommand, AssemblyError> {
+        let setup = serde_json::to_string(&self.setup(config)?).map_err(AssemblyError::Setup)?;
+        let arguments = ["worker", "--setup", &setup].map(OsString::from).to_vec();
+        Ok(WorkerCommand::same_program(arguments))
+    }
+
+    /// What workers are told; makes the descriptors inheritable.
+    fn setup(&self, config: &Config) -> Result<WorkerSetup, AssemblyError> {
+        let code = [Some(&*self.timed), self.metered.get()].into_iter().flatten();
+        let code = code.map(|artifacts| -> Result<CodeSetup, AssemblyError> {
+            let native = inheritable(&artifacts.native.file)?;
+            Ok(CodeSetup { variant: artifacts.variant, native })
+        });
+        let pages = self.timed.facts.memory_min_pages;
+        Ok(WorkerSetup {
+            library: inheritable(&self.timed.library.file)?,
+            code: code.collect::<Result<_, _>>()?,
+            declared_pages: usize::try_from(pages).unwrap_or(usize::MAX),
+            keep: KEEP,
+            keep_idle: KEEP_IDLE,
+            is_paranoid: config.workers.paranoid,
+            uid: config.workers.uid,
+            gid: config.workers.gid,
+            requires_lockdown: config.workers.require_lockdown,
+        })
+    }
+}
+
+/// Lets the workers inherit a descriptor under the number that it has here.
+fn inheritable(file: &impl AsFd) -> Result<RawFd, AssemblyError> {
+    let descriptor = file.as_fd();
+    fcntl_setfd(descriptor, FdFlags::empty()).map_err(|errno| AssemblyError::System {
+        what: "hand a file to the workers",
+        cause: errno.into(),
+    })?;
+    Ok(descriptor.as_raw_fd())
+}

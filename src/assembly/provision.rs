@@ -1,0 +1,86 @@
+//! What a server makes beside its calls: images that are missed, and the code that counts fuel
+//! when somebody asks for it.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use tokio::task::{JoinHandle, spawn_blocking};
+use tracing::{info, warn};
+
+use crate::assembly::engine_files::EngineFiles;
+use crate::assembly::{AssemblyError, ProvisionError};
+use crate::config::Config;
+use crate::dispatch::Pool;
+use crate::engine::progress::Silent;
+use crate::error::CauseChain;
+use crate::images::{Maker, Needs};
+use crate::service::Metering;
+
+/// Makes what takes long, in a process of its own: compiling takes 2 GB of memory and making an
+/// image some hundred MB, most of which the process that does it keeps.
+pub trait Provision: Send + Sync + 'static {
+    /// Makes the image for `needs` in the cache.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none, for the log.
+    fn image(&self, needs: Needs) -> Result<(), ProvisionError>;
+
+    /// Compiles the code that counts fuel into the cache.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none, for the log.
+    fn metered_code(&self) -> Result<(), ProvisionError>;
+}
+
+/// Provision as the stock of images sees it.
+pub(super) struct ImagesOf(pub(super) Arc<dyn Provision>);
+
+impl Maker for ImagesOf {
+    fn make(&self, needs: Needs) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.0.image(needs)
+    }
+}
+
+/// Compiles the code that counts fuel when it is first asked for, and gives it to the workers.
+pub(super) fn compile_when_asked(
+    config: &Config,
+    files: &Arc<EngineFiles>,
+    pool: &Arc<Pool>,
+    metering: &Arc<Metering>,
+    provision: Arc<dyn Provision>,
+) -> JoinHandle<()> {
+    let (files, pool, metering) = (Arc::clone(files), Arc::clone(pool), Arc::clone(metering));
+    let config = config.clone();
+    tokio::spawn(async move {
+        metering.asked().await;
+        info!("somebody asked for fuel: compiling the code that counts it in the background");
+        match provide(config, files, &pool, provision).await {
+            Ok(()) => {
+                metering.succeeded();
+                info!("fuel can be counted now");
+            }
+            Err(error) => {
+                metering.failed();
+                warn!("fuel cannot be counted: {}", CauseChain(&*error));
+            }
+        }
+    })
+}
+
+async fn provide(
+    config: Config,
+    files: Arc<EngineFiles>,
+    pool: &Pool,
+    provision: Arc<dyn Provision>,
+) -> Result<(), ProvisionError> {
+    let compiled = spawn_blocking(move || -> Result<_, ProvisionError> {
+        provision.metered_code()?;
+        files.add_metered(&Silent)?;
+        Ok(files.command(&config)?)
+    });
+    let command = compiled.await??;
+    pool.replace_workers(command).await.map_err(AssemblyError::Workers)?;
+    Ok(())
+}

@@ -1,0 +1,420 @@
+//! The images that runs can begin as now, and the making of those that are missed.
+//!
+//! INVARIANT(always-an-image): picking never waits and never fails: the base image is always
+//! there.
+//! INVARIANT(bounded-stock): images that are there beyond the base and the operator's own take no
+//! more memory and disk than the rules say; what was not used for longest goes first.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use serde::Serialize;
+use tracing::{info, warn};
+
+use crate::clock::Clock;
+use crate::engine::{EngineArtifacts, EngineStore};
+use crate::error::CauseChain;
+use crate::ids::Digest;
+use crate::images::needs::Needs;
+use crate::images::usage::Usage;
+use crate::images::{Image, ImageError, ImageStore, Made};
+use crate::job::image::ImageContent;
+use crate::units::ByteCount;
+
+/// How often notes of use are written.
+const NOTES_EVERY: Duration = Duration::from_secs(60);
+
+/// Makes images on the disk. Takes seconds and hundreds of megabytes for a while, so a server
+/// lets a process of its own do it.
+pub trait Maker: Send {
+    /// Makes the image for `needs`, if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none, for the log.
+    fn make(&self, needs: Needs) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
+}
+
+/// How many images there may be.
+#[derive(Debug, Clone)]
+pub struct StockRules {
+    /// Images that are made at the start and kept.
+    pub profiles: Vec<Needs>,
+    /// Whether images are made that runs need.
+    pub on_need: bool,
+    /// Different images that are made because runs need them; for what is needed beyond that,
+    /// one image with everything serves all.
+    pub variety: usize,
+    /// Memory of all images beyond the base and the profiles.
+    pub memory: ByteCount,
+    /// Disk space of all images.
+    pub disk: ByteCount,
+}
+
+/// What is said of an image that is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StockReport {
+    /// Its name.
+    pub name: String,
+    /// Length of its memory.
+    pub length: ByteCount,
+    /// Memory that it takes.
+    pub resident: ByteCount,
+    /// Digest of its memory.
+    pub digest: Digest,
+    /// Runs that began as it since the start.
+    pub hits: u64,
+}
+
+/// The images of a server. Dropping it ends the making of further ones.
+pub struct ImageStock {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    engine: EngineStore,
+    artifacts: Arc<EngineArtifacts>,
+    rules: StockRules,
+    clock: Clock,
+    base: Image,
+    state: Mutex<State>,
+    missed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Every image but the base.
+    ready: BTreeMap<Needs, Ready>,
+    base_hits: u64,
+    /// What to make or load, in this order.
+    wanted: VecDeque<Needs>,
+    /// What is being made.
+    in_hand: Option<Needs>,
+    /// What cannot be made.
+    failed: BTreeSet<Needs>,
+    /// Counts picks, to know what was used last.
+    picks: u64,
+    /// True when nobody needs images any more.
+    ends: bool,
+}
+
+struct Ready {
+    image: Image,
+    hits: u64,
+    /// Hits that are in the notes already.
+    noted: u64,
+    last_pick: u64,
+}
+
+impl ImageStock {
+    /// A stock that has the base image alone and never makes another one.
+    #[must_use]
+    pub fn new(
+        engine: EngineStore,
+        artifacts: Arc<EngineArtifacts>,
+        base: Image,
+        rules: StockRules,
+    ) -> Self {
+        let state = Mutex::default();
+        let (clock, missed) = (Clock::System, Condvar::new());
+        Self { shared: Arc::new(Shared { engine, artifacts, rules, clock, base, state, missed }) }
+    }
+
+    /// Begins to load the profiles and what was used before, and from now on makes what is
+    /// missed, on a thread of its own.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses the thread.
+    pub fn start(&self, maker: Box<dyn Maker>) -> std::io::Result<()> {
+        let recent = self.shared.recently_used();
+        let mut state = self.shared.state.lock();
+        state.wanted.extend(self.shared.rules.profiles.iter().chain(&recent).copied());
+        state.wanted.retain(|needs| *needs != Needs::NONE);
+        drop(state);
+        let shared = Arc::downgrade(&self.shared);
+        thread::Builder::new().name("images".to_owned()).spawn(move || keep(&shared, &*maker))?;
+        Ok(())
+    }
+
+    /// The best image that is there for a run that needs `needs` and may have `memory`. One that
+    /// fits better is made for later runs.
+    #[must_use]
+    pub fn pick(&self, needs: Needs, memory: ByteCount) -> Arc<ImageContent> {
+        let shared = &*self.shared;
+        let mut state = shared.state.lock();
+        state.picks = state.picks.saturating_add(1);
+        if needs == Needs::NONE {
+            state.base_hits = state.base_hits.saturating_add(1);
+            return Arc::clone(&shared.base.content);
+        }
+        if !state.ready.keys().any(|ready| ready.covers(needs)) && shared.want(&mut state, needs) {
+            shared.missed.notify_one();
+        }
+        let best = state.best(needs, memory);
+        let picks = state.picks;
+        match best.and_then(|best| state.ready.get_mut(&best)) {
+            Some(ready) => {
+                ready.hits = ready.hits.saturating_add(1);
+                ready.last_pick = picks;
+                Arc::clone(&ready.image.content)
+            }
+            None => {
+                state.base_hits = state.base_hits.saturating_add(1);
+                Arc::clone(&shared.base.content)
+            }
+        }
+    }
+
+    /// Loads the image for `needs` if it lies on the disk: for a single run, which gains more
+    /// from it than loading costs. Makes nothing.
+    ///
+    /// # Errors
+    ///
+    /// The cache fails.
+    pub fn load_if_made(&self, needs: Needs) -> Result<(), ImageError> {
+        if needs != Needs::NONE
+            && let Some(image) = self.shared.store().find(needs)?
+        {
+            self.shared.put(image);
+        }
+        Ok(())
+    }
+
+    /// The base image.
+    #[must_use]
+    pub fn base(&self) -> &Arc<ImageContent> {
+        &self.shared.base.content
+    }
+
+    /// The images that are there, the base image first.
+    #[must_use]
+    pub fn report(&self) -> Vec<StockReport> {
+        let state = self.shared.state.lock();
+        let base = report(&self.shared.base, state.base_hits);
+        let others = state.ready.values().map(|ready| report(&ready.image, ready.hits));
+        std::iter::once(base).chain(others).collect()
+    }
+
+    /// Writes down how often images were used.
+    pub fn note_usage(&self) {
+        self.shared.note_usage();
+    }
+}
+
+impl fmt::Debug for ImageStock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ImageStock").field("rules", &self.shared.rules).finish_non_exhaustive()
+    }
+}
+
+impl Drop for ImageStock {
+    fn drop(&mut self) {
+        self.shared.state.lock().ends = true;
+        self.shared.missed.notify_one();
+    }
+}
+
+fn report(image: &Image, hits: u64) -> StockReport {
+    let content = &image.content;
+    StockReport {
+        name: image.needs.to_string(),
+        length: content.length(),
+        resident: image.resident,
+        digest: content.digest(),
+        hits,
+    }
+}
+
+impl State {
+    /// The best of the images that leave half of `memory` free: the smallest that has all of
+    /// `needs`, else the one that has most of them.
+    fn best(&self, needs: Needs, memory: ByteCount) -> Option<Needs> {
+        let fits = |ready: &&Ready| {
+            ready.image.content.length().as_u64() <= memory.as_u64().saturating_div(2)
+        };
+        let candidates = self.ready.values().filter(fits).map(|ready| &ready.image);
+        let worth = |image: &&Image| {
+            let length = image.content.length();
+            (image.needs.shared_with(needs), std::cmp::Reverse(length))
+        };
+        let best = candidates.filter(|image| image.needs.shared_with(needs) > 0).max_by_key(worth);
+        best.map(|image| image.needs)
+    }
+}
+
+impl Shared {
+    fn store(&self) -> ImageStore<'_> {
+        ImageStore::new(&self.engine, &self.artifacts)
+    }
+
+    /// Orders an image for `needs`, unless it cannot be had or is ordered already.
+    fn want(&self, state: &mut State, needs: Needs) -> bool {
+        if !self.rules.on_need {
+            return false;
+        }
+        let wanted = if state.ready.len() < self.rules.variety { needs } else { Needs::ALL };
+        let is_coming = state.in_hand == Some(wanted) || state.wanted.contains(&wanted);
+        if is_coming || state.failed.contains(&wanted) || state.ready.contains_key(&wanted) {
+            return false;
+        }
+        state.wanted.push_back(wanted);
+        true
+    }
+
+    /// Adds an image, and lets go of those that are too much.
+    fn put(&self, image: Image) {
+        let mut gone = Vec::new();
+        let mut state = self.state.lock();
+        let (picks, needs) = (state.picks, image.needs);
+        state.ready.insert(needs, Ready { image, hits: 0, noted: 0, last_pick: picks });
+        while let Some(surplus) = self.surplus(&state, needs) {
+            gone.extend(state.ready.remove(&surplus));
+        }
+        drop(state);
+        for ready in gone {
+            self.note(&ready);
+            info!(image = %ready.image.needs, "let go of the image `{}`", ready.image.needs);
+        }
+    }
+
+    /// The image to let go of, if there are too many. Not the one that has just come.
+    fn surplus(&self, state: &State, newest: Needs) -> Option<Needs> {
+        let may_go = |needs: &Needs| *needs != newest && !self.rules.profiles.contains(needs);
+        let counted = state.ready.iter().filter(|(needs, _)| !self.rules.profiles.contains(needs));
+        let bytes: u64 = counted.map(|(_, ready)| ready.image.resident.as_u64()).sum();
+        if bytes <= self.rules.memory.as_u64() {
+            return None;
+        }
+        let idle = state.ready.iter().filter(|(needs, _)| may_go(needs));
+        idle.min_by_key(|(_, ready)| ready.last_pick).map(|(needs, _)| *needs)
+    }
+
+    /// Waits for something to do; `None` after a while, or when the stock is gone.
+    fn next(&self) -> Option<Needs> {
+        let mut state = self.state.lock();
+        if state.wanted.is_empty() && !state.ends {
+            self.missed.wait_for(&mut state, NOTES_EVERY);
+        }
+        let next = state.wanted.pop_front()?;
+        state.in_hand = Some(next);
+        Some(next)
+    }
+
+    /// Loads the image for `needs`, made now if need be.
+    fn provide(&self, needs: Needs, maker: &dyn Maker) {
+        let began = Instant::now();
+        let provided = self.found_or_made(needs, maker);
+        let mut state = self.state.lock();
+        state.in_hand = None;
+        match provided {
+            Ok(image) => {
+                drop(state);
+                self.put(image);
+                let milliseconds = began.elapsed().as_millis();
+                info!(image = %needs, "the image `{needs}` is ready after {milliseconds} ms");
+                self.clear_disk();
+            }
+            Err(error) => {
+                state.failed.insert(needs);
+                drop(state);
+                let cause = CauseChain(&*error);
+                warn!(image = %needs, "there is no image `{needs}`, which costs time only: {cause}");
+            }
+        }
+    }
+
+    fn found_or_made(
+        &self,
+        needs: Needs,
+        maker: &dyn Maker,
+    ) -> Result<Image, Box<dyn std::error::Error + Send + Sync>> {
+        if let Some(image) = self.store().find(needs)? {
+            return Ok(image);
+        }
+        info!(image = %needs, "making the image `{needs}` in the background");
+        maker.make(needs)?;
+        self.store().find(needs)?.ok_or_else(|| "it was made and is gone".into())
+    }
+
+    /// What was used before and fits into memory, the latest first.
+    fn recently_used(&self) -> Vec<Needs> {
+        let mut noted = match self.store().made() {
+            Ok(made) => made,
+            Err(error) => {
+                warn!("the images of earlier runs cannot be listed: {error}");
+                return Vec::new();
+            }
+        };
+        noted.retain(|one| one.usage.hits > 0 && !self.rules.profiles.contains(&one.needs));
+        noted.sort_unstable_by_key(|one| std::cmp::Reverse(one.usage.last_used_unix_seconds));
+        let mut left = self.rules.memory.as_u64();
+        let fits = |one: &Made| {
+            let rest = left.checked_sub(one.size.as_u64());
+            left = rest.unwrap_or(left);
+            rest.is_some()
+        };
+        noted.into_iter().filter(fits).map(|one| one.needs).take(self.rules.variety).collect()
+    }
+
+    fn note_usage(&self) {
+        let mut state = self.state.lock();
+        let mut due = Vec::new();
+        for ready in state.ready.values_mut().filter(|ready| ready.hits > ready.noted) {
+            due.push((ready.image.needs, ready.hits.saturating_sub(ready.noted)));
+            ready.noted = ready.hits;
+        }
+        drop(state);
+        for (needs, more) in due {
+            self.add_to_note(needs, more);
+        }
+    }
+
+    fn note(&self, ready: &Ready) {
+        let more = ready.hits.saturating_sub(ready.noted);
+        if more > 0 {
+            self.add_to_note(ready.image.needs, more);
+        }
+    }
+
+    fn add_to_note(&self, needs: Needs, more: u64) {
+        let Ok(folder) = self.store().folder(needs) else { return };
+        let before = Usage::read(&folder);
+        let usage = Usage {
+            hits: before.hits.saturating_add(more),
+            last_used_unix_seconds: self.clock.now().as_secs(),
+        };
+        // A read-only cache is fine: the next start knows less.
+        usage.write(&folder).ok();
+    }
+
+    /// Removes images from the disk that are too much and not in use here.
+    fn clear_disk(&self) {
+        let used: BTreeSet<Needs> = {
+            let state = self.state.lock();
+            let profiles = self.rules.profiles.iter();
+            state.ready.keys().chain(profiles).chain([&Needs::NONE]).copied().collect()
+        };
+        match self.store().shrink(self.rules.disk, &used) {
+            Ok(removed) if removed.as_u64() > 0 => {
+                info!("removed old images from the cache: {removed}");
+            }
+            Ok(_) => {}
+            Err(error) => warn!("old images cannot be removed from the cache: {error}"),
+        }
+    }
+}
+
+/// Makes and loads what is wanted until the stock is gone.
+fn keep(shared: &Weak<Shared>, maker: &dyn Maker) {
+    while let Some(shared) = shared.upgrade().filter(|shared| !shared.state.lock().ends) {
+        match shared.next() {
+            Some(needs) => shared.provide(needs, maker),
+            None => shared.note_usage(),
+        }
+    }
+}

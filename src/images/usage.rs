@@ -1,0 +1,65 @@
+//! How often an image was used and when last, noted beside it in the cache.
+//!
+//! Only for deciding what to load first and what to remove: a note that is lost or wrong costs
+//! time, nothing else.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// Name of the note.
+const NOTE: &str = "uses";
+
+/// Longest note that is read, in bytes.
+const MAX_NOTE: u64 = 1_024;
+
+/// How an image was used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Runs that began as it.
+    pub hits: u64,
+    /// When the last one did, in seconds since the Unix epoch.
+    pub last_used_unix_seconds: u64,
+}
+
+impl Usage {
+    /// The note in the folder of an image; zeros if there is none that can be read.
+    #[must_use]
+    pub fn read(folder: &Path) -> Self {
+        let read = || -> io::Result<Self> {
+            let mut text = String::new();
+            fs::File::open(folder.join(NOTE))?.take(MAX_NOTE).read_to_string(&mut text)?;
+            Ok(serde_json::from_str(&text)?)
+        };
+        read().unwrap_or_default()
+    }
+
+    /// Replaces the note in the folder of an image.
+    ///
+    /// # Errors
+    ///
+    /// The folder is gone or cannot be written to.
+    pub fn write(&self, folder: &Path) -> io::Result<()> {
+        let draft = folder.join(format!("{NOTE}.new"));
+        fs::write(&draft, serde_json::to_vec(self)?)?;
+        fs::rename(draft, folder.join(NOTE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_read_as_it_was_written_and_anything_else_as_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(Usage::read(folder.path()), Usage::default());
+        let usage = Usage { hits: 7, last_used_unix_seconds: 1_700_000_000 };
+        usage.write(folder.path()).unwrap();
+        assert_eq!(Usage::read(folder.path()), usage);
+        fs::write(folder.path().join(NOTE), "{\"hits\": -1").unwrap();
+        assert_eq!(Usage::read(folder.path()), Usage::default());
+    }
+}

@@ -1,0 +1,72 @@
+//! The engine's native code, ready to be instantiated on any image.
+
+use std::fmt;
+use std::fs::File;
+use std::sync::Arc;
+
+use wasmtime::{Engine, Instance, InstancePre, Store};
+
+use crate::engine::compile::{self, Variant};
+use crate::sandbox::SandboxError;
+use crate::sandbox::guest::{self, Guest};
+use crate::sandbox::image::LoadedImage;
+use crate::sandbox::memory::{MemoryHandle, SlotMemories, WASM_PAGE};
+
+/// What code is loaded from.
+#[derive(Debug)]
+pub struct CodeSpec {
+    /// Which checks the code has.
+    pub variant: Variant,
+    /// Native code whose digest was checked.
+    pub native: File,
+    /// Pages of 64 KiB that the module declares.
+    pub declared_pages: usize,
+}
+
+/// Code in use, with an engine of its own.
+///
+/// All images share it: they are memory, and the code is the same for each. So an image can come
+/// when no code can be loaded any more.
+pub(super) struct LoadedCode {
+    variant: Variant,
+    engine: Engine,
+    template: InstancePre<Guest>,
+    memories: Arc<SlotMemories>,
+}
+
+impl fmt::Debug for LoadedCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoadedCode").field("variant", &self.variant).finish_non_exhaustive()
+    }
+}
+
+impl LoadedCode {
+    pub(super) fn load(spec: CodeSpec) -> Result<Self, SandboxError> {
+        let memories = SlotMemories::new(spec.declared_pages.saturating_mul(WASM_PAGE));
+        let mut settings = compile::config(spec.variant);
+        settings.with_host_memory(Arc::new(MemoryHandle(Arc::clone(&memories))));
+        let engine = Engine::new(&settings).map_err(SandboxError::Engine)?;
+        let module = compile::load(&engine, spec.native)?;
+        let template = guest::linker(&engine)
+            .and_then(|linker| linker.instantiate_pre(&module))
+            .map_err(SandboxError::Engine)?;
+        Ok(Self { variant: spec.variant, engine, template, memories })
+    }
+
+    pub(super) const fn variant(&self) -> Variant {
+        self.variant
+    }
+
+    pub(super) const fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// A guest in `store` whose memory begins as `image`.
+    pub(super) fn instantiate(
+        &self,
+        store: &mut Store<Guest>,
+        image: &LoadedImage,
+    ) -> wasmtime::Result<Instance> {
+        self.memories.offer(image.pool(), || self.template.instantiate(store))
+    }
+}
