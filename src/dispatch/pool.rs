@@ -1,6 +1,6 @@
 //! The pool itself: starts keepers, and takes jobs to workers.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -79,7 +79,8 @@ impl PoolConfig {
 pub struct Pool {
     roster: Arc<Roster>,
     keepers: Mutex<JoinSet<()>>,
-    nursery: Arc<Nursery>,
+    /// Belongs to the keepers: with the last of them every worker ends.
+    nursery: Weak<Nursery>,
     size: usize,
     grace: Duration,
 }
@@ -108,6 +109,7 @@ impl Pool {
             keepers.spawn(keeper.clone().keep(deaths));
         }
         let keepers = Mutex::new(keepers);
+        let nursery = Arc::downgrade(&nursery);
         Ok(Self { roster, keepers, nursery, size, grace: config.grace })
     }
 
@@ -182,7 +184,7 @@ impl Pool {
     ///
     /// A new worker does not start: the reason is for the operator.
     pub async fn replace_workers(&self, command: WorkerCommand) -> Result<(), DispatchError> {
-        self.nursery.change(command);
+        self.nursery.upgrade().ok_or(DispatchError::ShuttingDown)?.change(command);
         self.roster.outdate();
         while self.roster.retire_one() > 0 {
             // Its successor first: a pool without workers serves nobody.

@@ -147,27 +147,12 @@ impl ImageStock {
     pub fn pick(&self, needs: Needs, memory: ByteCount) -> Arc<ImageContent> {
         let shared = &*self.shared;
         let mut state = shared.state.lock();
-        state.picks = state.picks.saturating_add(1);
-        if needs == Needs::NONE {
-            state.base_hits = state.base_hits.saturating_add(1);
-            return Arc::clone(&shared.base.content);
-        }
-        if !state.ready.keys().any(|ready| ready.covers(needs)) && shared.want(&mut state, needs) {
+        let before = state.wanted.len();
+        let picked = state.pick(&shared.rules, needs, memory).map(Arc::clone);
+        if state.wanted.len() > before {
             shared.missed.notify_one();
         }
-        let best = state.best(needs, memory);
-        let picks = state.picks;
-        match best.and_then(|best| state.ready.get_mut(&best)) {
-            Some(ready) => {
-                ready.hits = ready.hits.saturating_add(1);
-                ready.last_pick = picks;
-                Arc::clone(&ready.image.content)
-            }
-            None => {
-                state.base_hits = state.base_hits.saturating_add(1);
-                Arc::clone(&shared.base.content)
-            }
-        }
+        picked.unwrap_or_else(|| Arc::clone(&shared.base.content))
     }
 
     /// Loads the image for `needs` if it lies on the disk: for a single run, which gains more
@@ -231,6 +216,65 @@ fn report(image: &Image, hits: u64) -> StockReport {
 }
 
 impl State {
+    /// The image for a run, if it is not the base, and an order for a better one if there is
+    /// none that has all.
+    fn pick(
+        &mut self,
+        rules: &StockRules,
+        needs: Needs,
+        memory: ByteCount,
+    ) -> Option<&Arc<ImageContent>> {
+        self.picks = self.picks.saturating_add(1);
+        if !self.ready.keys().any(|ready| ready.covers(needs)) {
+            self.want(rules, needs);
+        }
+        match self.best(needs, memory) {
+            Some(best) => {
+                let ready = self.ready.get_mut(&best)?;
+                ready.hits = ready.hits.saturating_add(1);
+                ready.last_pick = self.picks;
+                Some(&ready.image.content)
+            }
+            None => {
+                self.base_hits = self.base_hits.saturating_add(1);
+                None
+            }
+        }
+    }
+
+    /// Orders an image for `needs`, unless it cannot be had or is ordered already.
+    fn want(&mut self, rules: &StockRules, needs: Needs) {
+        let is_asked = rules.on_need && needs != Needs::NONE;
+        let variety = self.ready.len().saturating_add(self.wanted.len());
+        let wanted = if variety < rules.variety { needs } else { Needs::ALL };
+        let is_coming = self.in_hand == Some(wanted) || self.wanted.contains(&wanted);
+        let is_known = self.failed.contains(&wanted) || self.ready.contains_key(&wanted);
+        if is_asked && !is_coming && !is_known {
+            self.wanted.push_back(wanted);
+        }
+    }
+
+    /// Adds an image. Returns those that have to go for it.
+    fn put(&mut self, rules: &StockRules, image: Image) -> Vec<Ready> {
+        let (last_pick, newest) = (self.picks, image.needs);
+        self.ready.insert(newest, Ready { image, hits: 0, noted: 0, last_pick });
+        let mut gone = Vec::new();
+        while let Some(surplus) = self.surplus(rules, newest) {
+            gone.extend(self.ready.remove(&surplus));
+        }
+        gone
+    }
+
+    /// The image to let go of, if they take too much. Not the one that has just come: without
+    /// it, whoever needs it would order it again.
+    fn surplus(&self, rules: &StockRules, newest: Needs) -> Option<Needs> {
+        let counted = || self.ready.iter().filter(|(needs, _)| !rules.profiles.contains(needs));
+        let bytes: u64 = counted().map(|(_, ready)| ready.image.resident.as_u64()).sum();
+        let idle = counted().filter(|(needs, _)| **needs != newest);
+        let oldest = idle.min_by_key(|(_, ready)| ready.last_pick).map(|(needs, _)| *needs);
+        oldest.filter(|_| bytes > rules.memory.as_u64())
+    }
+
     /// The best of the images that leave half of `memory` free: the smallest that has all of
     /// `needs`, else the one that has most of them.
     fn best(&self, needs: Needs, memory: ByteCount) -> Option<Needs> {
@@ -252,46 +296,13 @@ impl Shared {
         ImageStore::new(&self.engine, &self.artifacts)
     }
 
-    /// Orders an image for `needs`, unless it cannot be had or is ordered already.
-    fn want(&self, state: &mut State, needs: Needs) -> bool {
-        if !self.rules.on_need {
-            return false;
-        }
-        let wanted = if state.ready.len() < self.rules.variety { needs } else { Needs::ALL };
-        let is_coming = state.in_hand == Some(wanted) || state.wanted.contains(&wanted);
-        if is_coming || state.failed.contains(&wanted) || state.ready.contains_key(&wanted) {
-            return false;
-        }
-        state.wanted.push_back(wanted);
-        true
-    }
-
     /// Adds an image, and lets go of those that are too much.
     fn put(&self, image: Image) {
-        let mut gone = Vec::new();
-        let mut state = self.state.lock();
-        let (picks, needs) = (state.picks, image.needs);
-        state.ready.insert(needs, Ready { image, hits: 0, noted: 0, last_pick: picks });
-        while let Some(surplus) = self.surplus(&state, needs) {
-            gone.extend(state.ready.remove(&surplus));
-        }
-        drop(state);
+        let gone = self.state.lock().put(&self.rules, image);
         for ready in gone {
-            self.note(&ready);
+            self.add_to_note(ready.image.needs, ready.hits.saturating_sub(ready.noted));
             info!(image = %ready.image.needs, "let go of the image `{}`", ready.image.needs);
         }
-    }
-
-    /// The image to let go of, if there are too many. Not the one that has just come.
-    fn surplus(&self, state: &State, newest: Needs) -> Option<Needs> {
-        let may_go = |needs: &Needs| *needs != newest && !self.rules.profiles.contains(needs);
-        let counted = state.ready.iter().filter(|(needs, _)| !self.rules.profiles.contains(needs));
-        let bytes: u64 = counted.map(|(_, ready)| ready.image.resident.as_u64()).sum();
-        if bytes <= self.rules.memory.as_u64() {
-            return None;
-        }
-        let idle = state.ready.iter().filter(|(needs, _)| may_go(needs));
-        idle.min_by_key(|(_, ready)| ready.last_pick).map(|(needs, _)| *needs)
     }
 
     /// Waits for something to do; `None` after a while, or when the stock is gone.
@@ -374,14 +385,10 @@ impl Shared {
         }
     }
 
-    fn note(&self, ready: &Ready) {
-        let more = ready.hits.saturating_sub(ready.noted);
-        if more > 0 {
-            self.add_to_note(ready.image.needs, more);
-        }
-    }
-
     fn add_to_note(&self, needs: Needs, more: u64) {
+        if more == 0 {
+            return;
+        }
         let Ok(folder) = self.store().folder(needs) else { return };
         let before = Usage::read(&folder);
         let usage = Usage {
@@ -416,5 +423,115 @@ fn keep(shared: &Weak<Shared>, maker: &dyn Maker) {
             Some(needs) => shared.provide(needs, maker),
             None => shared.note_usage(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::job::socket;
+
+    const MUCH: ByteCount = ByteCount::mebibytes(4 << 10);
+
+    fn rules() -> StockRules {
+        StockRules {
+            profiles: vec![needs("sympy")],
+            on_need: true,
+            variety: 3,
+            memory: ByteCount::mebibytes(250),
+            disk: MUCH,
+        }
+    }
+
+    fn needs(name: &str) -> Needs {
+        name.parse().unwrap()
+    }
+
+    /// An image of 100 MiB for each of its groups.
+    fn image(name: &str) -> Image {
+        let needs = needs(name);
+        let size = ByteCount::mebibytes(100 * u64::from(needs.shared_with(Needs::ALL)));
+        let memory = socket::share(name.as_bytes()).unwrap();
+        let open_files = RawValue::from_string("{}".to_owned()).unwrap();
+        let content = ImageContent::new(Digest::of(name.as_bytes()), memory, size, open_files);
+        Image { needs, content: Arc::new(content), resident: size }
+    }
+
+    fn stock(names: &[&str]) -> State {
+        let mut state = State::default();
+        for name in names {
+            let gone = state.put(&StockRules { memory: MUCH, ..rules() }, image(name));
+            assert!(gone.is_empty());
+        }
+        state
+    }
+
+    fn picked(state: &mut State, name: &str, memory: ByteCount) -> String {
+        let before = state.picks;
+        let digest = state.pick(&rules(), needs(name), memory).map(|content| content.digest());
+        assert_eq!(state.picks, before + 1);
+        let found = state.ready.values().find(|one| Some(one.image.content.digest()) == digest);
+        found.map_or("base".to_owned(), |one| one.image.needs.to_string())
+    }
+
+    #[test]
+    fn always_an_image_and_the_best_that_is_there() {
+        let mut state = stock(&["lxml", "lxml+scipy", "lxml+scipy+sklearn"]);
+        for (wanted, memory, expected) in [
+            ("base", MUCH, "base"),
+            ("lxml", MUCH, "lxml"),
+            ("scipy", MUCH, "lxml+scipy"),
+            ("scipy+sklearn", MUCH, "lxml+scipy+sklearn"),
+            ("scipy+sklearn", ByteCount::mebibytes(599), "lxml+scipy"),
+            ("scipy+sklearn", ByteCount::mebibytes(399), "base"),
+            ("networkx", MUCH, "base"),
+            ("lxml+networkx", MUCH, "lxml"),
+        ] {
+            assert_eq!(picked(&mut state, wanted, memory), expected, "{wanted} in {memory}");
+        }
+        assert_eq!(state.base_hits, 3);
+        assert_eq!(state.ready[&needs("lxml")].hits, 2);
+    }
+
+    #[test]
+    fn what_is_missed_is_ordered_once() {
+        let mut state = stock(&["lxml"]);
+        for name in ["lxml", "scipy", "scipy", "lxml+scipy", "base"] {
+            picked(&mut state, name, MUCH);
+        }
+        assert_eq!(state.wanted, [needs("scipy"), needs("lxml+scipy")]);
+        state.in_hand = state.wanted.pop_front();
+        state.failed.insert(state.wanted.pop_front().unwrap());
+        picked(&mut state, "scipy", MUCH);
+        picked(&mut state, "lxml+scipy", MUCH);
+        assert!(state.wanted.is_empty());
+        let never = StockRules { on_need: false, ..rules() };
+        state.pick(&never, needs("pillow"), MUCH);
+        assert!(state.wanted.is_empty());
+    }
+
+    #[test]
+    fn beyond_the_variety_one_image_serves_all() {
+        let mut state = stock(&["lxml", "scipy"]);
+        for name in ["pillow", "networkx", "matplotlib", "documents+lxml"] {
+            picked(&mut state, name, MUCH);
+        }
+        assert_eq!(state.wanted, [needs("pillow"), Needs::ALL]);
+    }
+
+    #[test]
+    fn bounded_stock_lets_go_of_what_was_not_used_for_longest() {
+        let mut state = stock(&["sympy", "lxml", "scipy"]);
+        picked(&mut state, "scipy", MUCH);
+        picked(&mut state, "lxml", MUCH);
+        let gone = state.put(&rules(), image("pillow"));
+        assert_eq!(gone.len(), 1);
+        assert_eq!(gone[0].image.needs, needs("scipy"));
+        let gone = state.put(&rules(), image("documents+lxml+matplotlib"));
+        assert_eq!(gone.len(), 2, "the newest stays, even if it is too large");
+        let left: Vec<_> = state.ready.keys().map(Needs::to_string).collect();
+        assert_eq!(left, ["documents+lxml+matplotlib", "sympy"], "profiles stay");
     }
 }

@@ -15,6 +15,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -134,5 +135,7 @@ fn watch(process: u32) -> OwnedFd {
 
 fn has_ended(process: &OwnedFd) -> bool {
     let limit = Timespec::try_from(SOON).unwrap();
-    poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&limit)).unwrap() == 1
+    // The end of any child interrupts it.
+    let ended = retry_on_intr(|| poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&limit)));
+    ended.unwrap() == 1
 }
