@@ -43,8 +43,18 @@ impl TestStore {
     pub(crate) fn reopened_at(self, time: Duration) -> Self {
         let Self { store, config, _folder } = self;
         drop(store);
-        let store = BlobStore::open(config.clone(), Clock::Fixed(time)).unwrap();
-        Self { store, config, _folder }
+        let open = || BlobStore::open(config.clone(), Clock::Fixed(time));
+        // A child that another test is just starting has the lock until it is the other program.
+        let is_in_use = |opened: &Result<_, _>| matches!(opened, Err(BlobError::InUse));
+        let mut opened = open();
+        for _ in 0..1_000 {
+            if !is_in_use(&opened) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+            opened = open();
+        }
+        Self { store: opened.unwrap(), config, _folder }
     }
 
     /// The blob's file.

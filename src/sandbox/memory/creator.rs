@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
 use crate::sandbox::memory::dirty::DirtyPages;
-use crate::sandbox::memory::image::MemoryImage;
+use crate::sandbox::memory::image::{self, MemoryImage};
 use crate::sandbox::memory::mapping::Mapping;
 use crate::sandbox::memory::slot::Slot;
 use crate::sandbox::memory::{MemoryError, PAGE};
@@ -37,6 +37,7 @@ impl SlotRules {
     /// Rules for slots whose private pages are found through `dirty`.
     #[must_use]
     pub fn new(keep: usize, verify: Verify, dirty: DirtyPages) -> Arc<Self> {
+        image::ask_page_size();
         Arc::new(Self { keep, verify, dirty, fault: Mutex::default() })
     }
 

@@ -129,6 +129,12 @@ fn write_pages(file: &File, chunk: &[u8], start: usize) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Has the size of pages remembered. A process that is locked down cannot ask for it any more,
+/// and images come after that.
+pub(super) fn ask_page_size() {
+    rustix::param::page_size();
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
