@@ -51,7 +51,7 @@ impl TestStore {
             if !is_in_use(&opened) {
                 break;
             }
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::park_timeout(Duration::from_millis(5));
             opened = open();
         }
         Self { store: opened.unwrap(), config, _folder }

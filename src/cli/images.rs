@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::engine::cache::Area;
 use crate::engine::report::FileReport;
 use crate::ids::Digest;
+use crate::images::Usage;
 use crate::units::ByteCount;
 
 /// What the file with an image's memory is called.
@@ -28,6 +29,10 @@ struct ImageReport<'a> {
     size_bytes: ByteCount,
     sha256: Digest,
     created_unix_seconds: u64,
+    /// Runs that began as it, of all servers, as far as they have written it down.
+    hits: u64,
+    /// When the last one did; 0 if none has.
+    last_used_unix_seconds: u64,
     path: &'a Path,
 }
 
@@ -51,11 +56,12 @@ pub(crate) fn images(config: &Config, as_json: bool) -> Result<Exit, Failed> {
             image.name.to_owned(),
             readable(image.size_bytes),
             age_of(age),
+            image.hits.to_string(),
             first_digits(&image.sha256),
             path.display().to_string(),
         ]
     });
-    print_table(&["image", "size", "made", "sha256", "file"], rows.collect());
+    print_table(&["image", "size", "made", "runs", "sha256", "file"], rows.collect());
     Ok(Exit::Done)
 }
 
@@ -68,12 +74,17 @@ fn images_in(files: &[FileReport]) -> Vec<ImageReport<'_>> {
             area == Some(OsStr::new(Area::Images.as_str()))
                 && file.path.file_name() == Some(OsStr::new(MEMORY))
         })
-        .map(|file| ImageReport {
-            name: file.made_from.get("profile").map_or("unknown", String::as_str),
-            size_bytes: file.size_bytes,
-            sha256: file.sha256,
-            created_unix_seconds: file.created_unix_seconds,
-            path: &file.path,
+        .map(|file| {
+            let usage = file.path.parent().map(Usage::read).unwrap_or_default();
+            ImageReport {
+                name: file.made_from.get("profile").map_or("unknown", String::as_str),
+                size_bytes: file.size_bytes,
+                sha256: file.sha256,
+                created_unix_seconds: file.created_unix_seconds,
+                hits: usage.hits,
+                last_used_unix_seconds: usage.last_used_unix_seconds,
+                path: &file.path,
+            }
         })
         .collect();
     images.sort_by_key(|image| std::cmp::Reverse(image.created_unix_seconds));

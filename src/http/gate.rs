@@ -1,5 +1,6 @@
 //! Whether calls can be executed yet, still, or no more.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -64,6 +65,11 @@ impl<M: Methods> Gate<M> {
     }
 
     /// Why calls should not be sent here: nothing if they may.
+    /// How runs are kept apart, once that is known.
+    pub(crate) fn sandbox(&self) -> BTreeMap<&'static str, String> {
+        self.methods.get().map(Methods::sandbox).unwrap_or_default()
+    }
+
     pub(crate) fn obstacles(&self) -> Vec<String> {
         let mut obstacles = match self.methods.get() {
             Some(methods) => methods.obstacles(),

@@ -1,5 +1,6 @@
 //! What operators and load balancers ask: is it alive, is it ready, what is it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
@@ -31,6 +32,8 @@ struct Version {
     name: &'static str,
     version: &'static str,
     protocol: &'static str,
+    /// How runs are kept apart; empty until the server is ready.
+    sandbox: BTreeMap<&'static str, String>,
 }
 
 /// Version of the Skills Protocol that is spoken.
@@ -52,7 +55,8 @@ pub(crate) async fn readyz<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Resp
 /// Which program this is.
 pub(crate) async fn version<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Response {
     let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
-    json(200, &Version { name, version, protocol: PROTOCOL }, &edge.next_request_id())
+    let sandbox = edge.gate.sandbox();
+    json(200, &Version { name, version, protocol: PROTOCOL, sandbox }, &edge.next_request_id())
 }
 
 /// The eight tools in the format that a model's API expects.

@@ -1,5 +1,6 @@
 //! Methods that behave as a test wants, and a client for the router.
 
+use std::collections::BTreeMap;
 use std::future;
 use std::io;
 use std::sync::Arc;
@@ -68,6 +69,10 @@ impl Methods for Fake {
 
     fn obstacles(&self) -> Vec<String> {
         self.obstacles.clone()
+    }
+
+    fn sandbox(&self) -> BTreeMap<&'static str, String> {
+        BTreeMap::from([("reset", "none".to_owned())])
     }
 }
 

@@ -247,8 +247,10 @@ async fn an_obstacle_makes_the_server_unready() {
 #[tokio::test]
 async fn the_version_names_the_program_and_nothing_of_the_machine() {
     let (_, value) = send(&router_to(Fake::default(), &config()), get("/version")).await;
+    let version = env!("CARGO_PKG_VERSION");
+    let sandbox = json!({"reset": "none"});
     let expected =
-        json!({"name": "wardian", "version": env!("CARGO_PKG_VERSION"), "protocol": "0.1"});
+        json!({"name": "wardian", "version": version, "protocol": "0.1", "sandbox": sandbox});
     assert_eq!(value, expected);
 }
 

@@ -352,7 +352,8 @@ fn load(
         .map_err(|cause| ImageError::Sandbox { name: needs.to_string(), cause: cause.into() })?;
     let blocks = rustix::fs::fstat(&sealed).map_err(|errno| storage(errno.into()))?.st_blocks;
     let resident = u64::try_from(blocks).unwrap_or(0).saturating_mul(512);
-    let content = Arc::new(ImageContent::new(digest, sealed, length, open_files));
+    let content =
+        Arc::new(ImageContent::new(needs.to_string(), digest, (sealed, length), open_files));
     Ok(Image { needs, content, resident: ByteCount::bytes(resident) })
 }
 

@@ -14,6 +14,7 @@ macro_rules! guest_files {
 /// Modules that the image knows from the start. A test holds this list against the folder.
 const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/__init__.py",
+    "_wardian/bytecode.py",
     "_wardian/door.py",
     "_wardian/entrypoint.py",
     "_wardian/event_loop.py",

@@ -455,7 +455,8 @@ mod tests {
         let size = ByteCount::mebibytes(100 * u64::from(needs.shared_with(Needs::ALL)));
         let memory = socket::share(name.as_bytes()).unwrap();
         let open_files = RawValue::from_string("{}".to_owned()).unwrap();
-        let content = ImageContent::new(Digest::of(name.as_bytes()), memory, size, open_files);
+        let digest = Digest::of(name.as_bytes());
+        let content = ImageContent::new(name.to_owned(), digest, (memory, size), open_files);
         Image { needs, content: Arc::new(content), resident: size }
     }
 

@@ -11,6 +11,7 @@ use crate::units::ByteCount;
 /// map the same pages.
 #[derive(Debug)]
 pub struct ImageContent {
+    name: String,
     digest: Digest,
     memory: OwnedFd,
     length: ByteCount,
@@ -18,15 +19,22 @@ pub struct ImageContent {
 }
 
 impl ImageContent {
-    /// The image whose `memory` has that `digest` and `length`. `open_files` is for the sandbox.
+    /// The image `name` whose `memory` has that `digest` and `length`. `open_files` is for the
+    /// sandbox.
     #[must_use]
-    pub const fn new(
+    pub fn new(
+        name: String,
         digest: Digest,
-        memory: OwnedFd,
-        length: ByteCount,
+        (memory, length): (OwnedFd, ByteCount),
         open_files: Box<RawValue>,
     ) -> Self {
-        Self { digest, memory, length, open_files }
+        Self { name, digest, memory, length, open_files }
+    }
+
+    /// Its name for people.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Names the image.

@@ -99,6 +99,9 @@ pub struct SkillMount {
     pub digest: Digest,
     /// Code to import or call; none for instruction skills.
     pub entrypoint: Option<Entrypoint>,
+    /// Names the attached bytecode of its Python files, if they were compiled. Attached like a
+    /// skill; decides how fast the skill is imported and nothing else.
+    pub bytecode: Option<Digest>,
 }
 
 /// Where a skill's code starts.

@@ -111,6 +111,7 @@ impl Snapshot {
             version: self.version().clone(),
             digest: self.digest,
             entrypoint,
+            bytecode: None,
         }
     }
 

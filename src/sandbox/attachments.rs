@@ -8,8 +8,8 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use crate::ids::{BlobId, Digest};
-use crate::job::RunSpec;
 use crate::job::message::{PackedFile, Payload};
+use crate::job::{RunSpec, SkillMount};
 use crate::sandbox::SandboxError;
 use crate::sandbox::vfs::Mount;
 use crate::sandbox::vfs::content::{Content, SharedBytes};
@@ -67,17 +67,27 @@ impl Attachments {
 
     /// The mounts that `spec` asks for.
     pub(super) fn mounts(&self, spec: &RunSpec) -> Result<Vec<Mount>, SandboxError> {
-        let skill = |mount: &crate::job::SkillMount| {
-            let tree = self.skills.get(&mount.digest).ok_or(SandboxError::NotAttached)?;
-            Ok(Mount::tree(format!("/skills/{}", mount.name), Arc::clone(tree)))
+        let tree = |path: String, digest: &Digest| {
+            let tree = self.skills.get(digest).ok_or(SandboxError::NotAttached)?;
+            Ok(Mount::tree(path, Arc::clone(tree)))
+        };
+        let skill = |mount: &SkillMount| tree(format!("/skills/{}", mount.name), &mount.digest);
+        let bytecode = |mount: &SkillMount| {
+            let digest = mount.bytecode.as_ref()?;
+            Some(tree(format!("{BYTECODE}/{}", mount.name), digest))
         };
         let blob = |mount: &crate::job::BlobMount| {
             let content = self.blobs.get(&mount.id).ok_or(SandboxError::NotAttached)?;
             Ok(Mount::file(blob_path(&mount.id), Arc::clone(content)))
         };
-        spec.skills.iter().map(skill).chain(spec.blobs.iter().map(blob)).collect()
+        let skills = spec.skills.iter();
+        let blobs = spec.blobs.iter().map(blob);
+        skills.clone().map(skill).chain(skills.filter_map(bytecode)).chain(blobs).collect()
     }
 }
+
+/// Where a run finds the bytecode of skills.
+const BYTECODE: &str = "/usr/local/lib/skills";
 
 /// Where a run sees a blob.
 pub(super) fn blob_path(id: &BlobId) -> String {

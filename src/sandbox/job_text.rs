@@ -27,6 +27,7 @@ struct Skill<'a> {
     name: &'a SkillName,
     version: &'a SkillVersion,
     entrypoint: Option<&'a Entrypoint>,
+    has_bytecode: bool,
 }
 
 #[derive(Serialize)]
@@ -38,8 +39,9 @@ struct Blob<'a> {
 
 impl<'a> From<&'a SkillMount> for Skill<'a> {
     fn from(mount: &'a SkillMount) -> Self {
-        let SkillMount { name, version, entrypoint, .. } = mount;
-        Self { name, version, entrypoint: entrypoint.as_ref() }
+        let SkillMount { name, version, entrypoint, bytecode, .. } = mount;
+        let has_bytecode = bytecode.is_some();
+        Self { name, version, entrypoint: entrypoint.as_ref(), has_bytecode }
     }
 }
 

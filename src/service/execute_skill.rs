@@ -27,6 +27,7 @@ impl Service {
         let limits = params.limits();
         let plan = self.plan_skill(&params.name, params.version.as_deref(), params.args);
         let plan = plan.await?.with_blobs(&params.input_blobs)?.limited(&self.limits, &limits)?;
+        let plan = self.with_bytecode(caller, plan).await;
         Ok(self.perform(caller, plan).await?.result)
     }
 

@@ -3,6 +3,7 @@
 //! Every method has the same steps, in this order: check what the protocol's types could not,
 //! find what is named, act, answer. No method knows HTTP or the command line.
 
+mod bytecode;
 mod caller;
 mod create_blob;
 mod describe_skill;
@@ -23,6 +24,7 @@ mod run_code;
 mod self_test;
 mod skills;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -57,6 +59,9 @@ pub trait Methods: Send + Sync + 'static {
 
     /// Why calls cannot be executed at the moment: nothing if they can.
     fn obstacles(&self) -> Vec<String>;
+
+    /// How runs are kept apart here, as name and value: for people who operate the server.
+    fn sandbox(&self) -> BTreeMap<&'static str, String>;
 }
 
 /// The Skills Protocol, ready to be called from any edge.
@@ -143,6 +148,18 @@ impl Methods for Service {
         })
     }
 
+    fn sandbox(&self) -> BTreeMap<&'static str, String> {
+        let report = self.pool.report();
+        let Some(worker) = report.workers.first() else { return BTreeMap::new() };
+        let images = self.images.report().into_iter().map(|image| image.name);
+        BTreeMap::from([
+            ("code", worker.report.code.join(" ")),
+            ("images", images.collect::<Vec<_>>().join(" ")),
+            ("lockdown", worker.report.lockdown.join(" ")),
+            ("reset", worker.report.reset.clone()),
+        ])
+    }
+
     fn obstacles(&self) -> Vec<String> {
         let mut obstacles = Vec::new();
         if self.pool.report().workers.is_empty() {
@@ -156,6 +173,10 @@ impl Methods for Service {
 }
 
 impl<M: Methods> Methods for Arc<M> {
+    fn sandbox(&self) -> BTreeMap<&'static str, String> {
+        M::sandbox(self)
+    }
+
     fn call(
         &self,
         caller: &Caller,

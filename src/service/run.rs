@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use tokio::task::spawn_blocking;
-use tracing::info;
+use tracing::{debug, info};
 
 use crate::blobs::BlobStore;
 use crate::blobs::kind::BlobKind;
@@ -21,6 +21,7 @@ use crate::job::{BlobMount, Program, RunSpec, SkillMount};
 use crate::protocol::execution::{
     MAX_OUTPUT, RequestedLimits, RunError, RunResult, RunStatus, TruncatedOutput,
 };
+use crate::service::bytecode::Compiled;
 use crate::service::failure::error_of;
 use crate::service::guest_door::{GuestDoor, not_stored};
 use crate::service::output::{Output, head, one_line};
@@ -96,6 +97,10 @@ pub(super) struct MountedSkill {
     pub(super) content: Arc<SkillContent>,
     /// What its code imports that images can hold.
     pub(super) needs: Needs,
+    /// What its code was compiled to, for this run.
+    pub(super) bytecode: Option<Arc<SkillContent>>,
+    /// The same for all runs.
+    pub(super) compiled: Compiled,
 }
 
 impl Service {
@@ -112,10 +117,16 @@ impl Service {
         }
         let run_id = RunId::generate();
         let image = self.images.pick(plan.needs(), plan.limits.memory);
+        debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
         let blobs = self.open_blobs(&caller.tenant, plan.blobs).await?;
         let (mounts, sources) = blobs.into_iter().unzip();
-        let (skills, contents) =
-            plan.skills.into_iter().map(|skill| (skill.mount, skill.content)).unzip();
+        let mut contents: Vec<Arc<SkillContent>> = Vec::with_capacity(plan.skills.len());
+        let mut skills = Vec::with_capacity(plan.skills.len());
+        for skill in plan.skills {
+            skills.push(skill.mount);
+            contents.push(skill.content);
+            contents.extend(skill.bytecode);
+        }
         let spec = RunSpec {
             run_id: run_id.clone(),
             tenant: caller.tenant.clone(),

@@ -32,6 +32,7 @@ impl Service {
         let entrypoint = Some(params.entrypoint);
         let args = params.args.unwrap_or_else(no_arguments);
         let plan = Plan { program, entrypoint, args, skills, blobs, limits };
+        let plan = self.with_bytecode(caller, plan).await;
         Ok(self.perform(caller, plan).await?.result)
     }
 }

@@ -1,7 +1,6 @@
 //! Finding skills, and handing them to workers.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -10,10 +9,10 @@ use tokio::task::spawn_blocking;
 use crate::dispatch::SkillContent;
 use crate::ids::{BlobId, Digest, SkillName, SkillVersion};
 use crate::images::Needs;
-use crate::job::message::PackedFile;
 use crate::protocol::check::ParamsError;
 use crate::registry::index::Index;
 use crate::registry::snapshot::Snapshot;
+use crate::service::bytecode::{Compiled, is_python};
 use crate::service::run::MountedSkill;
 use crate::service::{Service, ServiceError};
 
@@ -29,6 +28,7 @@ pub(super) struct Contents(Mutex<HashMap<Digest, Prepared>>);
 struct Prepared {
     content: Arc<SkillContent>,
     needs: Needs,
+    compiled: Compiled,
 }
 
 impl Contents {
@@ -40,7 +40,7 @@ impl Contents {
         let prepared = contents.entry(snapshot.digest()).or_insert_with(|| {
             let (files, pack) = (snapshot.files().to_vec(), Arc::clone(snapshot.pack()));
             let content = Arc::new(SkillContent::new(snapshot.digest(), files, pack));
-            Prepared { content, needs: needs_of(snapshot) }
+            Prepared { content, needs: needs_of(snapshot), compiled: Compiled::default() }
         });
         prepared.clone()
     }
@@ -50,10 +50,8 @@ impl Contents {
 fn needs_of(snapshot: &Snapshot) -> Needs {
     let asked = snapshot.manifest().runtime.iter().flat_map(|runtime| &runtime.preload);
     let asked = asked.fold(Needs::NONE, |needs, module| needs.with_module(module));
-    let is_code = |file: &&PackedFile| {
-        Path::new(&file.path).extension().is_some_and(|extension| extension == "py")
-    };
-    let code = snapshot.files().iter().filter(is_code).filter_map(|file| {
+    let code = snapshot.files().iter().filter(|file| is_python(&file.path));
+    let code = code.filter_map(|file| {
         let (start, size) = (usize::try_from(file.offset).ok()?, usize::try_from(file.size).ok()?);
         let bytes = snapshot.pack().get(start..start.checked_add(size)?)?;
         std::str::from_utf8(bytes).ok()
@@ -106,8 +104,8 @@ impl Service {
 
     /// A skill as a run sees it.
     pub(super) fn mounted(&self, snapshot: &Snapshot) -> MountedSkill {
-        let Prepared { content, needs } = self.contents.of(snapshot);
-        MountedSkill { mount: snapshot.mount(), content, needs }
+        let Prepared { content, needs, compiled } = self.contents.of(snapshot);
+        MountedSkill { mount: snapshot.mount(), content, needs, bytecode: None, compiled }
     }
 }
 

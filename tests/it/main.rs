@@ -19,6 +19,7 @@
 mod arguments;
 mod discovery;
 mod failures;
+mod images;
 mod isolation;
 mod limits;
 mod programs;

@@ -1,13 +1,16 @@
 //! How pools and their workers begin and end.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
 use crate::dispatch::tests::{
-    Shelf, command, config, config_of, error_type, has_ended, job, plays, start, until, watch,
+    Shelf, command, config, config_of, error_type, has_ended, job, plays, run_script, start, until,
+    watch,
 };
 use crate::dispatch::{DispatchError, Pool, PoolConfig, WorkerCommand};
 use crate::error::{CauseChain, ErrorKind};
@@ -100,4 +103,25 @@ fn no_orphans_when_the_gateway_is_killed() {
     gateway.kill().unwrap();
     gateway.wait().unwrap();
     assert!(has_ended(&worker));
+}
+
+#[tokio::test]
+async fn workers_are_replaced_between_runs_and_never_within_one() {
+    let pool = Arc::new(start(config(2)).await);
+    let before: BTreeSet<u32> = pool.report().workers.iter().map(|one| one.process).collect();
+    let running = tokio::spawn({
+        let pool = Arc::clone(&pool);
+        async move {
+            for _ in 0..50 {
+                assert!(run_script(&pool, "return {}").await.outcome.end.is_ok());
+            }
+        }
+    });
+    pool.replace_workers(config(2).command).await.unwrap();
+    running.await.unwrap();
+    let report = pool.report();
+    let after: BTreeSet<u32> = report.workers.iter().map(|one| one.process).collect();
+    assert_eq!(after.len(), 2);
+    assert!(after.is_disjoint(&before), "{before:?} {after:?}");
+    assert_eq!((report.counters.finished, report.counters.crashed), (50, 0));
 }

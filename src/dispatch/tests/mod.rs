@@ -66,7 +66,7 @@ fn image(name: &str) -> Arc<ImageContent> {
     let memory = socket::share(name.as_bytes()).unwrap();
     let open_files = RawValue::from_string("{}".to_owned()).unwrap();
     let digest = Digest::of(name.as_bytes());
-    Arc::new(ImageContent::new(digest, memory, name.len().into(), open_files))
+    Arc::new(ImageContent::new(name.to_owned(), digest, (memory, name.len().into()), open_files))
 }
 
 fn job(source: &str) -> Job {

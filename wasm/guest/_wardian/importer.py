@@ -11,12 +11,13 @@ skill exists once, under its name below `skills`, whichever way it was imported;
 file imported as `main` from beside it is the skill's module itself.
 
 Files are found by asking for them by name, never by listing folders. `SkillLoader.get_code` is
-the one place where source becomes code.
+the one place where a file becomes code.
 """
 
 from __future__ import annotations
 
 import builtins
+import marshal
 import os
 import posix
 import sys
@@ -105,7 +106,15 @@ def _add_module(parent: ModuleType, tail: str, spec: ModuleSpec) -> ModuleType:
 class _Skill:
     """A mounted skill that has code, or documents only."""
 
-    __slots__ = ("entry_file", "entry_stem", "folder", "full_name", "name", "namespace")
+    __slots__ = (
+        "entry_file",
+        "entry_stem",
+        "folder",
+        "full_name",
+        "has_bytecode",
+        "name",
+        "namespace",
+    )
 
     def __init__(self, mounted: dict[str, Any]) -> None:
         self.name: str = mounted["name"]
@@ -116,6 +125,7 @@ class _Skill:
             self.entry_file = f"{places.SKILLS}/{self.name}/{entrypoint['path']}"
             self.folder, _, file_name = self.entry_file.rpartition("/")
             self.entry_stem = file_name.removesuffix(".py")
+        self.has_bytecode = bool(mounted.get("has_bytecode"))
         self.namespace: dict[str, Any] | None = None
 
     def builtins(self) -> dict[str, Any]:
@@ -282,8 +292,20 @@ class SkillLoader(SourceFileLoader):
             raise
 
     def get_code(self, fullname: str) -> CodeType:
-        """Compiles the file, always from its source: nothing is cached beside it."""
-        return compile(_read_file(self.path), self.path, "exec", 0, True)
+        """The file's code: compiled before the run, if it was, or now from its source."""
+        if self.skill.has_bytecode:
+            try:
+                compiled = _read_file(places.BYTECODE + self.path[len(places.SKILLS) :])
+            except OSError:
+                pass  # a file that does not compile, or is not Python
+            else:
+                return marshal.loads(compiled)
+        return compile_file(self.path)
+
+
+def compile_file(path: str) -> CodeType:
+    """Compiles a file of a skill."""
+    return compile(_read_file(path), path, "exec", 0, True)
 
 
 def _read_file(path: str) -> bytes:

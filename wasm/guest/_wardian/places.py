@@ -8,6 +8,10 @@ import os
 SKILLS = "/skills"
 """One folder for each mounted skill, read-only."""
 
+BYTECODE = "/usr/local/lib/skills"
+"""For a mounted skill whose code was compiled before: a folder with its name, and in it the code
+of each file at the file's path, as `marshal` writes it."""
+
 BLOBS = "/blobs"
 """One file for each mounted blob, named by its whole id, read-only."""
 

@@ -84,7 +84,7 @@ class Sandbox(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="sandbox-")
         self.addCleanup(folder.cleanup)
         self.root = os.path.realpath(folder.name)
-        for place in ("SKILLS", "BLOBS", "WORKSPACE"):
+        for place in ("SKILLS", "BYTECODE", "BLOBS", "WORKSPACE"):
             self.addCleanup(setattr, places, place, getattr(places, place))
             setattr(places, place, f"{self.root}/{place.lower()}")
             os.mkdir(getattr(places, place))

@@ -1,0 +1,118 @@
+//! Memory images: made when runs need them, faster, and never with another result.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Command, SkillFolder, TestServer, output};
+
+const PICTURE: &str = "from PIL import Image
+def main(args):
+    picture = Image.new('RGB', (8, 8), 'red').resize((3, 2))
+    return {'size': picture.size, 'pixel': picture.getpixel((1, 1))}
+";
+
+/// What must be the same whichever image a run begins as.
+const SAME: [&str; 5] = [
+    PICTURE,
+    "import lxml.etree as tree
+def main(args): return tree.tostring(tree.fromstring('<a b=\"1\"><c/></a>')).decode()
+",
+    "import PIL, bs4
+def main(args): return [hash('a'), list({'one', 'two', 'three', 'four'}), bs4.__version__]
+",
+    "import PIL.Image
+def main(args): return PIL.Image.open('missing.png')
+",
+    "import bs4, os, warnings, locale
+def main(args): return [os.listdir('.'), os.getcwd(), len(warnings.filters), locale.getlocale()[1]]
+",
+];
+
+fn comparable(client: &Client, code: &str) -> Value {
+    let result = client.run(code);
+    json!([result["status"], result["output"], result["error"], result["logs_preview"]])
+}
+
+#[test]
+fn an_image_that_a_run_would_have_needed_is_made_for_later_ones() {
+    let server = TestServer::start(&["--set", "log.level=debug"]);
+    let client = server.client();
+    let first = output(&client.run(PICTURE)).clone();
+    assert_eq!(first, json!({"size": [3, 2], "pixel": [255, 0, 0]}));
+    server.wait_for_log("the image `pillow` is ready");
+    for _ in 0..3 {
+        assert_eq!(*output(&client.run(PICTURE)), first);
+    }
+    let begun = server.wait_for_log("began as the image `pillow`");
+    assert!(begun.contains("run_"), "{begun}");
+    drop(server);
+
+    let images = Command::new().run(&["engine", "images", "--json"]).with(0).json();
+    let images = images.as_array().unwrap();
+    let pillow: Vec<&Value> = images.iter().filter(|image| image["name"] == "pillow").collect();
+    let hits: u64 = pillow.iter().map(|image| image["hits"].as_u64().unwrap()).sum();
+    assert!(hits > 0, "{images:?}");
+}
+
+#[test]
+fn the_image_decides_nothing_but_the_time() {
+    let plain = TestServer::start(&["--set", "images.on_need=false"]);
+    let rich = TestServer::start(&["--set", "images.profiles=lxml+pillow"]);
+    rich.wait_for_log("the image `lxml+pillow` is ready");
+    for code in SAME {
+        let expected = comparable(&plain.client(), code);
+        assert_eq!(comparable(&rich.client(), code), expected, "{code}");
+    }
+}
+
+#[test]
+fn a_skill_can_ask_for_an_image() {
+    let skills = SkillFolder::new();
+    let source =
+        "import importlib\ndef main(args):\n    return importlib.import_module('PIL').__name__\n";
+    skills.action("acme.plain", "1.0.0", source).action("acme.eager", "1.0.0", source);
+    let manifest = fs::read_to_string(skills.at("acme.eager/skill.toml")).unwrap();
+    skills.file("acme.eager/skill.toml", manifest + "preload = [\"PIL.Image\"]\n");
+    let server = TestServer::start(&[
+        "--skills",
+        skills.path(),
+        "--set",
+        "images.profiles=pillow",
+        "--set",
+        "log.level=debug",
+    ]);
+    server.wait_for_log("the image `pillow` is ready");
+    let client = server.client();
+    for (name, image) in [("acme.plain", "base"), ("acme.eager", "pillow")] {
+        let result = client.execute(name, json!({}));
+        assert_eq!(output(&result)["result"], "PIL");
+        let begun =
+            format!("run `{}` began as the image `{image}`", result["run_id"].as_str().unwrap());
+        assert!(server.log().contains(&begun), "{name}: {}", server.log());
+    }
+}
+
+#[test]
+fn every_reset_can_be_verified() {
+    let server = TestServer::start(&["--paranoid"]);
+    let client = server.client();
+    for round in 0..5 {
+        let code =
+            "import pandas as pd\ndef main(args):\n    return int(pd.Series(range(100)).sum())\n";
+        assert_eq!(output(&client.run(code))["result"], 4950, "round {round}");
+        client.run_with("while True: pass", json!({"timeout_ms": 100}));
+    }
+    assert!(!server.log().contains("lost worker"), "{}", server.log());
+    let sandbox = client.get("/version").json()["sandbox"].clone();
+    let reset = sandbox["reset"].as_str().unwrap();
+    assert!(["pagemap-scan", "pagemap-read", "remap"].contains(&reset), "{sandbox}");
+}
+
+#[test]
+fn an_image_that_cannot_be_is_refused_before_anything_starts() {
+    let ended = Command::new().run(&["serve", "--set", "images.profiles=numpi"]).with(2);
+    for expected in ["images.profiles", "matplotlib+sklearn"] {
+        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+    }
+}
