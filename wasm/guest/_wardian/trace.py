@@ -10,6 +10,7 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Iterator
+from operator import is_
 from traceback import StackSummary, TracebackException
 from types import TracebackType
 from typing import Any
@@ -32,7 +33,8 @@ _HIDDEN = (places.OWN_CODE, "<frozen importlib", "<reactor>")
 _LIBRARY = (places.LIBRARY, "<frozen")
 
 _lines_of: dict[str, Any] = linecache.cache
-_never_freed: list[object] = []  # to free a chain of a million frames would overflow the stack
+_never_freed: list[object] = []
+"""To free a chain of a million frames or causes would overflow the stack."""
 _without_site_advice = re.compile(r"\. Site initialization is disabled[^\n]*").sub
 
 
@@ -47,7 +49,7 @@ def text_of(exception: BaseException) -> str | None:
     May raise anything: the exception is the program's, and its class may be hostile.
     """
     left_out: dict[int, int] = {}
-    exception = _first_of_group(exception)
+    exception = _small_group(exception)
     for error in _cut_chain(exception):
         _cut_trace(error, left_out)
     report = TracebackException(
@@ -64,13 +66,35 @@ def text_of(exception: BaseException) -> str | None:
     return _cut_middle(_without_site_advice("", text), TEXT_MAX)
 
 
-def _first_of_group(exception: BaseException) -> BaseException:
-    """A group of thousands as one of few, for which `traceback` does not need seconds."""
-    if not isinstance(exception, BaseExceptionGroup) or len(exception.exceptions) <= GROUP_MAX + 1:
+def _small_group(exception: BaseException, room: int = CHAIN_MAX) -> BaseException:
+    """A group of thousands, or of groups in groups, as one of few: `traceback` visits them all.
+
+    `room` is how many exceptions below this one may be shown. A group without room for any of
+    its members becomes a plain exception that says so.
+    """
+    if not isinstance(exception, BaseExceptionGroup):
         return exception
-    shown = exception.exceptions[: GROUP_MAX + 1]  # one more, so that Python says "and 1 more"
+    # One more than is shown, so that Python says "and 1 more".
+    members, shown = exception.exceptions[: GROUP_MAX + 1], []
+    for member in members:
+        below = room - len(members)
+        if isinstance(member, BaseExceptionGroup) and below <= 0:
+            shown.append(Exception(f"{member.message} [members left out]"))
+            continue
+        shown.append(_small_group(member, below))
+        room -= _size(shown[-1]) - 1
+    if len(shown) == len(exception.exceptions) and all(map(is_, shown, members)):
+        return exception
     smaller = BaseExceptionGroup(exception.message, shown)
+    smaller.__cause__, smaller.__context__ = exception.__cause__, exception.__context__
+    smaller.__notes__ = getattr(exception, "__notes__", [])
     return smaller.with_traceback(exception.__traceback__)
+
+
+def _size(exception: BaseException) -> int:
+    """How many exceptions there are in a group that is small already, with the group itself."""
+    members = exception.exceptions if isinstance(exception, BaseExceptionGroup) else ()
+    return 1 + sum(map(_size, members))
 
 
 def _cut_chain(exception: BaseException) -> list[BaseException]:
@@ -85,6 +109,7 @@ def _cut_chain(exception: BaseException) -> list[BaseException]:
                 known.add(id(other))
                 shown.append(other)
             else:
+                _never_freed.append(other)
                 setattr(error, name, None)
         for member in getattr(error, "exceptions", ()):
             if isinstance(member, BaseException) and len(shown) < CHAIN_MAX:

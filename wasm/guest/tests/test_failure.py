@@ -177,6 +177,34 @@ class Bounds(Sandbox):
         self.assertEqual(report["message"], "many (5000 sub-exceptions)")
         self.assertEqual(report["traceback"].count("ValueError: #"), trace.GROUP_MAX)
 
+    def test_what_is_cut_off_a_chain_is_not_freed(self):
+        kept = len(trace._never_freed)
+        self.fails(
+            "def main():\n"
+            "    error = None\n"
+            "    for i in range(100):\n"
+            "        last, error = error, ValueError(i)\n"
+            "        error.__cause__ = last\n"
+            "    raise error\n"
+        )
+        self.assertEqual(len(trace._never_freed), kept + 1)
+        self.assertEqual(str(trace._never_freed[-1]), "83")
+
+    def test_groups_in_groups_of_any_depth_are_cut(self):
+        source = (
+            "def main():\n"
+            "    group = ExceptionGroup('g', [ValueError('#')] * 9)\n"
+            "    for _ in range(60):\n"
+            "        group = ExceptionGroup('g', [group, group])\n"
+            "    group.add_note('a note')\n"
+            "    raise group\n"
+        )
+        report = self.fails(source)
+        self.assertEqual(report["message"], "g (2 sub-exceptions)")
+        self.assertIn("Exception: g [members left out]", report["traceback"])
+        self.assertIn("a note", report["traceback"])
+        self.assertLess(report["traceback"].count("ExceptionGroup"), trace.CHAIN_MAX)
+
     def test_a_long_text_loses_its_middle(self):
         text = trace._cut_middle("a" * 5000 + "é" * 20000 + "z" * 5000, 1000)
         self.assertLessEqual(len(text.encode()), 1000)
