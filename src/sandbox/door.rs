@@ -84,6 +84,10 @@ pub(super) enum Ending {
     Unreadable,
 }
 
+/// Longest report of a failure, in bytes: several times what the runner ever sends. It is read in
+/// one go, during which no deadline can strike.
+const MAX_REPORT: usize = 1 << 20;
+
 /// The door of one run: what was said through it, and what it may still cost.
 pub(super) struct Door {
     host: Box<dyn Host>,
@@ -91,6 +95,7 @@ pub(super) struct Door {
     ending: Option<Ending>,
     calls: u32,
     bytes: u64,
+    largest: usize,
     max_calls: u32,
     max_bytes: u64,
 }
@@ -104,6 +109,7 @@ impl Door {
             ending: None,
             calls: 0,
             bytes: 0,
+            largest: 0,
             max_calls: limits.host_calls,
             max_bytes: limits.host_bytes.as_u64(),
         }
@@ -137,13 +143,15 @@ impl Door {
         if self.bytes.saturating_add(size.as_u64()) > self.max_bytes {
             return refused(&self.too_many_bytes());
         }
+        self.largest = self.largest.max(value.len());
         self.ending = Some(Ending::Returned(value.to_vec()));
         done(&[])
     }
 
     /// Takes the program's failure.
     pub(super) fn raised(&mut self, report: &[u8]) -> Vec<u8> {
-        let raised = serde_json::from_slice::<Raised>(report).ok();
+        let is_short = report.len() <= MAX_REPORT;
+        let raised = is_short.then(|| serde_json::from_slice::<Raised>(report).ok()).flatten();
         self.ending = Some(raised.map_or(Ending::Unreadable, Ending::Raised));
         done(&[])
     }
@@ -160,6 +168,7 @@ impl Door {
 
     /// Counts bytes; a refusal if the run has used up its share.
     pub(super) fn charge_bytes(&mut self, bytes: usize) -> Result<(), Refusal> {
+        self.largest = self.largest.max(bytes);
         let bytes = ByteCount::from(bytes).as_u64();
         if bytes > self.bytes_left() {
             return Err(self.too_many_bytes());
@@ -175,6 +184,11 @@ impl Door {
             _ => 0,
         };
         self.max_bytes.saturating_sub(self.bytes.saturating_add(reported))
+    }
+
+    /// Length of the longest piece that came through the door.
+    pub(super) const fn largest(&self) -> usize {
+        self.largest
     }
 
     fn too_many_bytes(&self) -> Refusal {
@@ -322,6 +336,27 @@ mod tests {
         let (status, body) = answer.split_first()?;
         let body: serde_json::Value = serde_json::from_slice(body).ok()?;
         (*status == 1).then(|| body["type"].as_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn a_report_that_is_too_long_is_not_read() {
+        for (length, is_read) in [(100, true), (MAX_REPORT, false)] {
+            let message = "m".repeat(length);
+            let report = format!(r#"{{"type": "A", "message": "{message}", "traceback": null}}"#);
+            let mut door = door(9, 99);
+            door.raised(report.as_bytes());
+            let (ending, _) = door.take_ending();
+            assert_eq!(matches!(ending, Some(Ending::Raised(_))), is_read, "{length}");
+        }
+    }
+
+    #[test]
+    fn the_longest_piece_is_remembered() {
+        let mut door = door(9, 99);
+        assert!(door.charge(7).is_ok());
+        door.returned(&[0; 5]);
+        assert_eq!(door.largest(), 7);
+        assert!(door.charge(100).is_err() && door.largest() == 100);
     }
 
     #[test]

@@ -67,12 +67,24 @@ impl Guest {
                 self.wasi.capture.log(level, &String::from_utf8_lossy(message));
                 door::done(&[])
             }
-            Request::WriteBlob { kind, content } => {
-                self.store(kind, &SharedBytes::new(content.to_vec()))
-            }
+            Request::WriteBlob { kind, content } => match self.copied(content) {
+                Ok(content) => self.store(kind, &SharedBytes::new(content)),
+                Err(stopped) => return Answer::Stopped(stopped),
+            },
             Request::WriteBlobFile { kind, path } => self.store_file(kind, path),
             Request::Job | Request::Returned(_) | Request::Raised(_) => door::done(&[]),
         })
+    }
+
+    /// Copies bytes of the guest's piece by piece: new memory costs time, and nothing else
+    /// interrupts a call of the host when the run's time is over.
+    fn copied(&self, bytes: &[u8]) -> Result<Vec<u8>, Stopped> {
+        let mut copy = Vec::with_capacity(bytes.len());
+        for piece in bytes.chunks(PIECE) {
+            self.wasi.deadline.check()?;
+            copy.extend_from_slice(piece);
+        }
+        Ok(copy)
     }
 
     /// Stores a blob, and lets the rest of the run see it under its id.
@@ -180,10 +192,15 @@ impl ResourceLimiter for Ceiling {
     }
 }
 
+/// What is copied at once, 4 MiB: some milliseconds.
+const PIECE: usize = 4 << 20;
+
 enum Answer {
     Bytes(Vec<u8>),
     Shared(Arc<[u8]>),
     Fault,
+    /// There is nobody left to answer to.
+    Stopped(Stopped),
 }
 
 /// The functions that the engine's module imports.
@@ -220,6 +237,7 @@ fn call_host(
         Answer::Bytes(bytes) => bytes.as_slice(),
         Answer::Shared(bytes) => bytes,
         Answer::Fault => return Ok(FAULT),
+        Answer::Stopped(stopped) => return Err((*stopped).into()),
     };
     let Ok(length) = i32::try_from(answer.len()) else {
         return Ok(FAULT);

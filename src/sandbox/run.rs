@@ -38,14 +38,19 @@ pub struct Finished {
     store: Option<Store<Guest>>,
 }
 
-/// A workspace above this leaves behind enough free heap to be worth giving back.
-const LARGE_WORKSPACE: u64 = 16 << 20;
+/// A run for which the host held more than this leaves behind enough free heap to be worth giving
+/// back: its files, and what it sent through the door, whether that became its result or not.
+const LARGE: u64 = 4 << 20;
 
 impl Drop for Finished {
     fn drop(&mut self) {
-        let peak = self.store.as_ref().map_or(0, |store| store.data().wasi.files.workspace_peak());
+        let held = self.store.as_ref().map_or(0, |store| {
+            let guest = store.data();
+            let sent = u64::try_from(guest.door.largest()).unwrap_or(u64::MAX);
+            guest.wasi.files.workspace_peak().saturating_add(sent)
+        });
         drop(self.store.take());
-        if peak > LARGE_WORKSPACE || self.output.len() > 16 << 20 {
+        if held > LARGE {
             self.output = Vec::new();
             trim_heap();
         }
