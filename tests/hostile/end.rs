@@ -9,29 +9,36 @@ use serde_json::Value;
 pub(crate) enum End {
     /// With exactly this output.
     Completed(Value),
+    /// With an output of so many bytes that it is kept apart, as the run's only blob.
+    Apart(u64),
     /// With an output no part of which is the same in any other run.
     Differing,
-    /// With an error of this type and with this message, or one that begins so.
-    Failed { error_type: String, message: String, is_prefix: bool },
+    /// With an error of one of these types and with this message, or one that begins so.
+    Failed { error_types: Vec<String>, message: String, is_prefix: bool },
 }
 
 /// What stands where a message may go on in any way.
 const AND_SO_ON: char = '…';
 
 impl End {
-    /// Reads `completed <JSON>`, `completed differing`, or `failed <type>: <message>`.
+    /// Reads `completed <JSON>`, `completed apart <bytes>`, `completed differing`, or `failed <type>: <message>`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         match text.split_once(' ') {
             Some(("completed", "differing")) => Ok(Self::Differing),
+            Some(("completed", output)) if output.starts_with("apart ") => {
+                let size = output.trim_start_matches("apart ").parse();
+                size.map(Self::Apart).map_err(|fault| format!("no size: {fault}"))
+            }
             Some(("completed", output)) => serde_json::from_str(output)
                 .map(Self::Completed)
                 .map_err(|fault| format!("the output is no JSON: {fault}")),
             Some(("failed", error)) => {
-                let (error_type, message) =
+                let (types, message) =
                     error.split_once(": ").ok_or("a failure is `<type>: <message>`")?;
+                let error_types = types.split(" or ").map(str::to_owned).collect();
                 let is_prefix = message.ends_with(AND_SO_ON);
                 let message = message.trim_end_matches(AND_SO_ON).to_owned();
-                Ok(Self::Failed { error_type: error_type.to_owned(), message, is_prefix })
+                Ok(Self::Failed { error_types, message, is_prefix })
             }
             _ => Err(format!("no end: `{text}`")),
         }
@@ -39,7 +46,7 @@ impl End {
 
     /// True for the end by a deadline.
     pub(crate) fn is_timeout(&self) -> bool {
-        matches!(self, Self::Failed { error_type, .. } if error_type == "Timeout")
+        matches!(self, Self::Failed { error_types, .. } if error_types == &["Timeout"])
     }
 
     /// Compares the result of a run with this end; says what differs.
@@ -53,8 +60,18 @@ impl End {
                 }
                 Err(format!("the output is {output:.600}"))
             }
+            Self::Apart(size) => {
+                completed(result)?;
+                let output = &result["output"];
+                let is_blob = Some([output["blob_id"].clone()].as_slice())
+                    == result["output_blobs"].as_array().map(Vec::as_slice);
+                if output["truncated"] == true && output["size_bytes"] == *size && is_blob {
+                    return Ok(());
+                }
+                Err(format!("the output is {output:.600}"))
+            }
             Self::Differing => completed(result),
-            Self::Failed { error_type, message, is_prefix } => {
+            Self::Failed { error_types, message, is_prefix } => {
                 let error = &result["error"];
                 let found = (error["type"].as_str(), error["message"].as_str());
                 let (Some(found_type), Some(found)) = found else {
@@ -63,7 +80,8 @@ impl End {
                 let is_message =
                     if *is_prefix { found.starts_with(message) } else { found == message };
                 let is_failed = result["status"] == "failed" && result["output"].is_null();
-                if is_failed && found_type == error_type && is_message {
+                let is_type = error_types.iter().any(|known| known == found_type);
+                if is_failed && is_type && is_message {
                     return Ok(());
                 }
                 Err(format!("it failed with {found_type}: {found:.600}"))
@@ -110,7 +128,12 @@ mod tests {
     fn an_end_is_compared_exactly() {
         let completed = json!({"status": "completed", "output": {"breaches": []}});
         let failed = |error_type: &str, message: &str| json!({"status": "failed", "output": null, "error": {"type": error_type, "message": message}});
+        let apart = json!({"status": "completed", "output_blobs": ["blob:x"],
+            "output": {"truncated": true, "size_bytes": 7, "blob_id": "blob:x", "preview": "…"}});
         for (end, result, is_so) in [
+            ("completed apart 7", apart.clone(), true),
+            ("completed apart 8", apart, false),
+            ("completed apart 7", completed.clone(), false),
             ("completed {\"breaches\": []}", completed.clone(), true),
             ("completed {\"breaches\": [1]}", completed.clone(), false),
             ("completed {}", completed.clone(), false),
@@ -120,6 +143,8 @@ mod tests {
             ("failed Timeout: late", failed("Timeout", "later"), false),
             ("failed Timeout: lat…", failed("Timeout", "later"), true),
             ("failed Timeout: …", failed("MemoryLimit", "late"), false),
+            ("failed Timeout or SandboxCrash: …", failed("SandboxCrash", "late"), true),
+            ("failed Timeout or SandboxCrash: …", failed("MemoryLimit", "late"), false),
             ("completed null", failed("Timeout", "late"), false),
             ("completed differing", failed("Timeout", "late"), false),
         ] {

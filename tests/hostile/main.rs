@@ -31,7 +31,10 @@ use crate::attack::Attack;
 use crate::siege::Siege;
 
 /// As many programs as the corpus has had: it may grow, but not vanish.
-const CORPUS: usize = 27;
+const CORPUS: usize = 155;
+
+/// Breaches after which the rest would only take time: each may be waited for.
+const ENOUGH: usize = 12;
 
 /// No program of the corpus may need more runs than this.
 const MOST_RUNS: u32 = 10;
@@ -43,6 +46,9 @@ fn every_attack_ends_as_it_says_and_leaves_nothing_behind() {
     let mut breaches = Vec::new();
     for attack in &attacks {
         breaches.extend(siege.endure(attack));
+        if breaches.len() >= ENOUGH {
+            break;
+        }
     }
     let report = siege.overshoots().report();
     // Straight to the stream: the figure is worth seeing when nothing fails, too.

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::attack::Attack;
 use crate::canary::{self, Canaries};
 use crate::end::{End, repeated};
-use crate::support::{Client, SkillFolder, TestServer, Watched};
+use crate::support::{Client, SkillFolder, TestServer};
 use crate::traces::{Traces, contents};
 
 /// How much later than its deadline the answer to a run may come, on a machine that is busy with
@@ -27,8 +27,39 @@ const PULSE: Duration = Duration::from_secs(3);
 /// The time of a run whose program states none.
 const TIMEOUT_MS: u64 = 30_000;
 
+/// Two workers, one for the attacker and one for the neighbour; one image, so that what the server
+/// holds does not depend on what it has run before; and a limit that keeps attacks small.
+const SETTINGS: [&str; 10] = [
+    "--workers",
+    "2",
+    "--set",
+    "workers.spares=0",
+    "--set",
+    "images.on_need=false",
+    "--set",
+    "limits.host_bytes=32 MiB",
+    "--log-level",
+    "debug",
+];
+
 /// The skill that programs may import, read, and try to change.
 const SKILL: &str = "acme.victim";
+
+/// Touches memory, workspace and stack up to what a worker keeps ready for the next run, and sleeps
+/// for long enough that two runs are on two workers.
+const WARM_UP: &str = "
+import time
+
+def main(args):
+    touched = b'x' * (13 << 20)
+    with open('/workspace/file', 'wb') as file:
+        file.write(touched)
+    time.sleep(0.5)
+    nested = iter([])
+    for _ in range(100_000):
+        nested = filter(None, nested)
+    return next(nested)
+";
 
 /// A server with secrets in it.
 #[derive(Debug)]
@@ -53,9 +84,8 @@ impl Siege {
         skills.file(&format!("{SKILL}/resources/table.csv"), "a,b\n1,2\n");
         let temporary = tempfile::tempdir().unwrap();
         let secret = canary::secret();
-        let arguments = ["--workers", "2", "--set", "workers.spares=0", "--log-level", "debug"];
         let server = TestServer::start_in(
-            &[&arguments[..], &["--skills", skills.path()]].concat(),
+            &[&SETTINGS[..], &["--skills", skills.path()]].concat(),
             &[("CANARY", &secret), ("TMPDIR", temporary.path().to_str().unwrap())],
         );
         let clients = [server.client(), server.client(), server.client()];
@@ -76,15 +106,18 @@ impl Siege {
         siege
     }
 
-    /// Two runs beside each other, so that both workers get what is mounted; and some that fail.
+    /// Two runs beside each other, so that both workers get what is mounted, and each keeps as much
+    /// memory ready for the next run as it ever will.
     fn warm_up(&self) {
-        let source = "\"\"\"Works.\"\"\"\nimport time\ndef main(args):\n    time.sleep(0.3)\n";
-        let sleep = Attack::parse("warm-up", &format!("# ends: completed null\n{source}")).unwrap();
-        thread::scope(|scope| {
-            for client in &self.clients[..2] {
-                scope.spawn(|| self.run(client, &sleep));
-            }
-        });
+        let text = format!("# ends: completed null\n{WARM_UP}");
+        let warm_up = Attack::parse("warm-up", &text).unwrap();
+        for _ in 0..2 {
+            thread::scope(|scope| {
+                for client in &self.clients[..2] {
+                    scope.spawn(|| self.run(client, &warm_up));
+                }
+            });
+        }
         assert_eq!(self.clients[2].get("/healthz").status, 200);
     }
 
@@ -223,8 +256,7 @@ impl Siege {
         if self.server.process().ends_within(Duration::ZERO) {
             return Some("the server is gone".to_owned());
         }
-        let workers: Vec<Watched> = self.server.workers();
-        let lost = self.before.lost_workers(&workers);
+        let lost = self.before.lost(&self.server);
         (lost > 0).then(|| format!("{lost} workers were lost"))
     }
 

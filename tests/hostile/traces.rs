@@ -1,17 +1,18 @@
 //! What a run may leave behind: memory, handles, threads, processes, files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::support::{TestServer, Watched};
+use crate::support::TestServer;
 
 /// How long what a run has used may take to be given back.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Memory by which a server may have grown for good.
-const MAX_GROWTH: u64 = 32 << 20;
+/// Memory by which a process may have grown for good. The free heap that a worker keeps between
+/// runs levels off below this; what is leaked at each run of the corpus adds up to more.
+const MAX_GROWTH: u64 = 64 << 20;
 
 /// Growth of deleted files that are still open. What a server holds are the images and what is
 /// mounted, which do not change.
@@ -24,10 +25,9 @@ const MAX_WAITING: usize = 4;
 /// The state of a server and of its workers between two runs.
 #[derive(Debug, Default)]
 pub(crate) struct Traces {
-    workers: BTreeSet<u32>,
-    /// Memory of their own. Pages of files count for nothing: native code and images come in
-    /// as they are touched, and go when the machine wants them back.
-    memory: u64,
+    /// Bytes of memory that belong to each process alone. Pages of files count for nothing: native
+    /// code and images come in as they are touched, and go when the machine wants them back.
+    memory: BTreeMap<u32, u64>,
     threads: usize,
     handles: usize,
     /// Bytes of files that are deleted and still open.
@@ -37,10 +37,10 @@ pub(crate) struct Traces {
 impl Traces {
     /// Looks at a server from outside.
     pub(crate) fn of(server: &TestServer) -> Self {
-        let workers: BTreeSet<u32> = server.workers().iter().map(|worker| worker.id).collect();
-        let mut traces = Self { workers: workers.clone(), ..Self::default() };
-        for id in workers.into_iter().chain([server.process().id]) {
-            traces.memory += status(id, "RssAnon:") << 10;
+        let mut traces = Self::default();
+        let workers = server.workers();
+        for id in workers.iter().map(|worker| worker.id).chain([server.process().id]) {
+            traces.memory.insert(id, status(id, "RssAnon:") << 10);
             traces.threads += usize::try_from(status(id, "Threads:")).unwrap();
             traces.count_handles(id);
         }
@@ -61,11 +61,14 @@ impl Traces {
 
     /// What there is more of than there was.
     fn beyond(&self, before: &Self) -> Option<String> {
-        let grown = self.memory.saturating_sub(before.memory) > MAX_GROWTH
+        let is_larger = |(id, memory): (&u32, &u64)| {
+            before.memory.get(id).is_none_or(|before| *memory > before + MAX_GROWTH)
+        };
+        let grown = self.memory.iter().any(is_larger)
             || self.threads > before.threads + MAX_WAITING
             || self.handles > before.handles
             || self.deleted > before.deleted + MAX_DELETED
-            || self.workers.len() != before.workers.len();
+            || self.memory.len() != before.memory.len();
         grown.then(|| format!("there is more than before: {self:?}, not {before:?}"))
     }
 
@@ -81,10 +84,10 @@ impl Traces {
         }
     }
 
-    /// Workers that were there and are not any more.
-    pub(crate) fn lost_workers(&self, now: &[Watched]) -> usize {
-        let now: BTreeSet<u32> = now.iter().map(|worker| worker.id).collect();
-        self.workers.difference(&now).count()
+    /// Processes that were there and are not any more.
+    pub(crate) fn lost(&self, server: &TestServer) -> usize {
+        let now = Self::of(server);
+        self.memory.keys().filter(|id| !now.memory.contains_key(id)).count()
     }
 }
 
