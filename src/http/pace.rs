@@ -14,6 +14,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::http::HttpConfig;
@@ -40,16 +41,23 @@ struct State {
     opened: Instant,
     /// When the client last owed us something, in milliseconds since the connection was opened.
     waiting_since: AtomicU64,
+    /// Told when it is the client's turn again.
+    rested: Arc<Notify>,
 }
 
 impl Default for Phase {
     fn default() -> Self {
-        let (phase, waiting_since) = (AtomicU8::new(IDLE), AtomicU64::new(0));
-        Self(Arc::new(State { phase, opened: Instant::now(), waiting_since }))
+        Self::telling(Arc::default())
     }
 }
 
 impl Phase {
+    /// The phase of a new connection; it tells `rested` whenever it is the client's turn again.
+    pub(crate) fn telling(rested: Arc<Notify>) -> Self {
+        let (phase, waiting_since) = (AtomicU8::new(IDLE), AtomicU64::new(0));
+        Self(Arc::new(State { phase, opened: Instant::now(), waiting_since, rested }))
+    }
+
     /// A request's headers are complete.
     pub(crate) fn begin_request(&self) {
         self.0.phase.store(BUSY, Ordering::Release);
@@ -78,10 +86,14 @@ impl Phase {
     }
 
     /// The answer is written: the client's turn.
-    fn rest(&self) -> bool {
+    pub(crate) fn rest(&self) -> bool {
         let waited = u64::try_from(self.0.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.0.waiting_since.store(waited, Ordering::Release);
-        self.advance(ANSWERED, IDLE)
+        let is_resting = self.advance(ANSWERED, IDLE);
+        if is_resting {
+            self.0.rested.notify_one();
+        }
+        is_resting
     }
 }
 

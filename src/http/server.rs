@@ -128,7 +128,7 @@ async fn accept_all<M: Methods>(
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                let phase = Phase::default();
+                let phase = crowd.new_phase();
                 let Some(place) = crowd.join(phase.clone()).await else { return };
                 serve_connection(stream, (phase, place), config, &router, connections);
             }
