@@ -9,7 +9,7 @@ use crate::cli::failed::Failed;
 use crate::cli::output::print_line;
 use crate::ids::SkillName;
 
-/// Makes the skill's folder with its files in `parent`.
+/// Makes the skill's folder with its files in `parent`, which is made if it is not there.
 pub(crate) fn new_skill(name: &str, is_instruction: bool, parent: &Path) -> Result<Exit, Failed> {
     let name = SkillName::parse(name)?;
     let folder = parent.join(name.as_str());
@@ -17,9 +17,9 @@ pub(crate) fn new_skill(name: &str, is_instruction: bool, parent: &Path) -> Resu
         io::ErrorKind::AlreadyExists => {
             Failed::usage(format!("{} is there already", folder.display()))
         }
-        io::ErrorKind::NotFound => Failed::named(parent.display(), &fault),
         _ => Failed::at("write the skill", &fault),
     };
+    fs::create_dir_all(parent).map_err(|fault| Failed::named(parent.display(), &fault))?;
     fs::create_dir(&folder).map_err(failed)?;
     let files = if is_instruction { instruction(&name) } else { action(&name) };
     for (path, text) in files {
@@ -192,6 +192,25 @@ mod tests {
         ] {
             assert_eq!(title(&SkillName::parse(name).unwrap()), expected);
         }
+    }
+
+    #[test]
+    fn the_parent_is_made_if_it_is_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let parent = folder.path().join("not/yet");
+        assert_eq!(new_skill("a.b", false, &parent).unwrap(), Exit::Done);
+        assert!(parent.join("a.b/code/main.py").is_file());
+    }
+
+    #[test]
+    fn a_parent_that_is_a_file_is_a_mistake_of_the_user() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "kept").unwrap();
+        let failed = new_skill("a.b", false, &file).unwrap_err();
+        assert_eq!(failed.exit, Exit::WrongUsage);
+        assert!(failed.to_string().contains("file"), "{failed}");
+        assert_eq!(fs::read(&file).unwrap(), b"kept");
     }
 
     #[test]
