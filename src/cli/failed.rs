@@ -3,11 +3,13 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::assembly::AssemblyError;
 use crate::cli::exit_code::Exit;
 use crate::config::ConfigError;
 use crate::error::{CauseChain, ErrorKind};
 use crate::ids::InvalidId;
 use crate::protocol::CallError;
+use crate::registry::RegistryError;
 use crate::service::ServiceError;
 
 /// A message for the user and the exit code that goes with it.
@@ -79,6 +81,28 @@ impl From<ServiceError> for Failed {
     }
 }
 
+/// A folder of skills that cannot be read is named by the user's settings; the rest is ours.
+impl From<AssemblyError> for Failed {
+    fn from(error: AssemblyError) -> Self {
+        match error {
+            AssemblyError::Registry(error) => error.into(),
+            error => Self::ours(&error),
+        }
+    }
+}
+
+impl From<RegistryError> for Failed {
+    fn from(error: RegistryError) -> Self {
+        match &error {
+            RegistryError::Root(_) => Self::usage(format!(
+                "{}; make the folder, or name others with `--skills` (`skills.roots`)",
+                CauseChain(&error)
+            )),
+            _ => Self::ours(&error),
+        }
+    }
+}
+
 /// Errors that are ours or the machine's wherever they happen.
 macro_rules! ours {
     ($($error:ty),+ $(,)?) => {
@@ -90,13 +114,7 @@ macro_rules! ours {
     };
 }
 
-ours!(
-    crate::assembly::AssemblyError,
-    crate::engine::EngineError,
-    crate::blobs::BlobError,
-    crate::http::HttpError,
-    crate::registry::RegistryError,
-);
+ours!(crate::engine::EngineError, crate::blobs::BlobError, crate::http::HttpError,);
 
 #[cfg(test)]
 mod tests {
