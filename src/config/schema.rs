@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::config::reader::Reader;
+use crate::config::value::Value;
 use crate::config::{
     BlobsConfig, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig, LogFormat, LogLevel,
     SkillsConfig, Surroundings, WorkersConfig,
@@ -189,10 +190,49 @@ fn read_limits(reader: &mut Reader) -> LimitsConfig {
     let default = read_run_limits(reader, &DEFAULT_KEYS, RunLimits::DEFAULT);
     let max = read_run_limits(reader, &MAX_KEYS, raised_to(RunLimits::DEFAULT_CAP, default));
     let default = RunLimits { fuel: default.fuel.or(max.fuel), ..default };
-    if max.tightened_by(default) != default {
-        reader.complain("`limits` must not be above `limits.max`");
+    for (of_default, of_max) in values(default).into_iter().zip(values(max)) {
+        if of_default.size > of_max.size && of_max.size.is_some() {
+            reader.complain(format!(
+                "`limits.{}` ({}) must not be above `limits.max.{}` ({})",
+                of_default.key, of_default.shown, of_max.key, of_max.shown
+            ));
+        }
     }
     LimitsConfig { default, max }
+}
+
+/// One limit, to compare it with another of its kind.
+struct LimitValue {
+    key: &'static str,
+    /// None for what is unlimited.
+    size: Option<u128>,
+    /// As it would stand in the file.
+    shown: String,
+}
+
+fn values(limits: RunLimits) -> [LimitValue; 9] {
+    let bytes = |key, value: ByteCount| limit(key, value.as_u64().into(), &value);
+    let count = |key, value: u32| limit(key, value.into(), &value);
+    let fuel = limits.fuel.map(|Fuel(fuel)| fuel);
+    [
+        limit("timeout", limits.wall_time.as_nanos(), &limits.wall_time),
+        LimitValue {
+            key: "fuel",
+            size: fuel.map(u128::from),
+            shown: fuel.unwrap_or_default().to_toml().to_string(),
+        },
+        bytes("memory", limits.memory),
+        bytes("workspace", limits.workspace),
+        count("workspace_entries", limits.workspace_entries),
+        count("open_files", limits.open_files),
+        bytes("logs", limits.logs),
+        count("host_calls", limits.host_calls),
+        bytes("host_bytes", limits.host_bytes),
+    ]
+}
+
+fn limit(key: &'static str, size: u128, value: &impl Value) -> LimitValue {
+    LimitValue { key, size: Some(size), shown: value.to_toml().to_string() }
 }
 
 fn read_run_limits(reader: &mut Reader, keys: &LimitKeys, usual: RunLimits) -> RunLimits {

@@ -71,8 +71,33 @@ fn the_workers_can_never_be_root() {
 fn a_default_limit_above_the_maximum_is_refused() {
     insta::assert_snapshot!(
         problems("[limits]\ntimeout = \"60 s\"\n[limits.max]\ntimeout = \"10 s\""),
-        @"`limits` must not be above `limits.max`"
+        @r#"`limits.timeout` ("60 s") must not be above `limits.max.timeout` ("10 s")"#
     );
+}
+
+#[test]
+fn each_default_limit_above_its_maximum_is_named() {
+    for (key, default, max) in [
+        ("fuel", "9", "7"),
+        ("timeout", "\"2 s\"", "\"1 s\""),
+        ("memory", "\"256 MiB\"", "\"128 MiB\""),
+        ("workspace", "\"2 MiB\"", "\"1 MiB\""),
+        ("workspace_entries", "20", "10"),
+        ("open_files", "20", "10"),
+        ("logs", "\"2 KiB\"", "\"1 KiB\""),
+        ("host_calls", "20", "10"),
+        ("host_bytes", "\"2 MiB\"", "\"1 MiB\""),
+    ] {
+        let both =
+            |default, max| format!("[limits]\n{key} = {default}\n[limits.max]\n{key} = {max}\n");
+        let expected =
+            format!("`limits.{key}` ({default}) must not be above `limits.max.{key}` ({max})");
+        assert_eq!(problems(&both(default, max)), expected);
+        assert!(from_file(&both(max, max)).is_ok(), "{key}");
+    }
+    let unset = problems("[limits.max]\ntimeout = \"10 s\"\nopen_files = 9\n");
+    assert_eq!(unset.lines().count(), 2, "every key is named: {unset}");
+    assert!(unset.contains("`limits.timeout` (\"30 s\")"), "the default is told: {unset}");
 }
 
 #[test]
