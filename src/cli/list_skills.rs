@@ -51,8 +51,18 @@ pub(crate) fn list(
         });
         print_table(&["name", "version", "kind", "description"], rows.collect());
     }
+    note_warnings(&index);
     note_rejected(&index);
     Ok(Exit::Done)
+}
+
+/// Says what could be better about skills that are served.
+fn note_warnings(index: &Index) {
+    for skill in index.snapshots() {
+        for warning in skill.warnings() {
+            note(&format!("warning: `{}` {}: {warning}", skill.name(), skill.version()));
+        }
+    }
 }
 
 /// Says which folders are not served, and how to learn why.

@@ -15,25 +15,44 @@ use crate::config::{Config, LogFormat, LogLevel, Origin};
 /// What a command logs that is no server, unless somebody asked for more.
 const QUIET: LogLevel = LogLevel::Warn;
 
+/// Where the log lines on skills come from.
+const REGISTRY: &str = concat!(env!("CARGO_CRATE_NAME"), "::registry");
+
 /// Logs as the configuration says.
 pub(crate) fn start_for_a_server(config: &Config) {
-    start(config.log.format, config.log.level);
+    start(config.log.format, targets(config.log.level));
 }
 
 /// Logs little, unless the configuration asks for more.
 pub(crate) fn start_for_a_command(config: &Config) {
-    let is_set = |key| {
-        let setting = config.effective.iter().find(|setting| setting.key == key);
-        setting.is_some_and(|setting| setting.origin != Origin::Default)
-    };
-    let level = if is_set("log.level") { config.log.level } else { QUIET };
-    start(config.log.format, level);
+    match chosen_level(config) {
+        Some(level) => start(config.log.format, targets(level)),
+        None => start(config.log.format, targets(QUIET)),
+    }
 }
 
-fn start(format: LogFormat, level: LogLevel) {
-    let filter = Targets::new()
+/// As for any command, for one that reads the skills in order to report on them: nobody has to
+/// be told twice.
+pub(crate) fn start_for_a_report_on_skills(config: &Config) {
+    match chosen_level(config) {
+        Some(level) => start(config.log.format, targets(level)),
+        None => start(config.log.format, targets(QUIET).with_target(REGISTRY, LevelFilter::OFF)),
+    }
+}
+
+/// The level that somebody asked for.
+fn chosen_level(config: &Config) -> Option<LogLevel> {
+    let setting = config.effective.iter().find(|setting| setting.key == "log.level");
+    setting.filter(|setting| setting.origin != Origin::Default).map(|_| config.log.level)
+}
+
+fn targets(level: LogLevel) -> Targets {
+    Targets::new()
         .with_target(env!("CARGO_CRATE_NAME"), filter_of(level))
-        .with_default(LevelFilter::WARN);
+        .with_default(LevelFilter::WARN)
+}
+
+fn start(format: LogFormat, filter: Targets) {
     let layer = match format {
         LogFormat::Text => {
             let uses_colours = io::stderr().is_terminal();

@@ -68,6 +68,9 @@ fn execute(cli: Cli) -> Result<Exit, Failed> {
     let config = Config::load(&Surroundings::of_this_process(), flags)?;
     match &cli.command {
         Command::Serve(_) => logging::start_for_a_server(&config),
+        Command::Doctor(_) | Command::Skills(SkillsCommand::List { .. }) => {
+            logging::start_for_a_report_on_skills(&config);
+        }
         _ => logging::start_for_a_command(&config),
     }
     for name in &config.ignored_variables {
