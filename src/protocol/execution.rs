@@ -159,7 +159,8 @@ pub struct RunResult {
     pub output: Option<Box<RawValue>>,
     /// Blobs that the run made, in order.
     pub output_blobs: Vec<BlobId>,
-    /// The beginning of what the program wrote, at most [`MAX_LOGS_PREVIEW`].
+    /// What the program wrote, at most [`MAX_LOGS_PREVIEW`]: all of it, or its beginning and its
+    /// end with a line between that counts what was left out.
     pub logs_preview: String,
     /// Why the run failed; only if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
