@@ -3,6 +3,7 @@
 mod engine_files;
 mod provision;
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
@@ -179,6 +180,16 @@ impl Runtime {
     /// A worker does not start: the causes say why.
     pub async fn ready(&self) -> Result<(), AssemblyError> {
         Ok(self.pool.ready().await?)
+    }
+
+    /// Says in the log which walls around guests this machine does not offer.
+    pub fn warn_of_missing_walls(&self) {
+        let report = self.pool.report();
+        let missing: BTreeSet<&String> =
+            report.workers.iter().flat_map(|worker| &worker.report.missing).collect();
+        for wall in missing {
+            warn!("guests run without a wall of the lock-down: {wall}");
+        }
     }
 
     /// Lets no new run in, gives those in progress until `patience` is over, and ends the

@@ -125,6 +125,9 @@ pub(crate) struct ServeArgs {
     /// Compare the whole memory with its image after every run, which costs milliseconds.
     #[arg(long)]
     pub(crate) paranoid: bool,
+    /// Refuse to start where a wall of the workers' lock-down cannot be built.
+    #[arg(long)]
+    pub(crate) require_lockdown: bool,
 }
 
 /// A file that a run brings along.
@@ -232,7 +235,7 @@ pub(crate) enum SkillsCommand {
         /// Only a text for models to read, without code.
         #[arg(long)]
         instruction: bool,
-        /// Folder to make the skill's folder in.
+        /// Folder to make the skill's folder in; made if it is not there.
         #[arg(long = "in", value_name = "FOLDER", default_value = ".")]
         parent: PathBuf,
     },

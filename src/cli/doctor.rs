@@ -304,7 +304,9 @@ fn lockdown(standing: &[String], missing: &[String], is_required: bool) -> Findi
                       accepts it, WebAssembly remains as the first wall";
         return Finding::bad("lock-down", says, advice);
     }
-    Finding::degraded("lock-down", says, "a newer kernel or other container settings have them")
+    let advice = "a newer kernel or other container settings have them; `wardian serve \
+                  --require-lockdown` does not start without";
+    Finding::degraded("lock-down", says, advice)
 }
 
 fn reset(method: &str) -> Finding {

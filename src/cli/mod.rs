@@ -82,10 +82,11 @@ fn execute(cli: Cli) -> Result<Exit, Failed> {
 /// Flags of commands that are settings.
 fn flags_of(command: &Command) -> Vec<(String, String)> {
     let flags = match command {
-        Command::Serve(ServeArgs { listen, workers, paranoid }) => vec![
+        Command::Serve(ServeArgs { listen, workers, paranoid, require_lockdown }) => vec![
             ("listen", listen.clone()),
             ("workers.count", workers.clone()),
             ("workers.paranoid", paranoid.then(|| "true".to_owned())),
+            ("workers.require_lockdown", require_lockdown.then(|| "true".to_owned())),
         ],
         Command::Engine(EngineCommand::Install { from: Some(path), .. }) => {
             vec![("engine.source", Some(path.to_string_lossy().into_owned()))]

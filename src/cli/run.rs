@@ -163,6 +163,7 @@ async fn perform_on(
         .map_err(|fault| Failed::at("write the arguments", &fault))?;
     let caller = Caller { tenant: TenantId::local(), request_id: "command-line".to_owned() };
     let ended = runtime.service.run_file(&caller, request).await?;
+    runtime.warn_of_missing_walls();
     finish(runtime, &ended, options)
 }
 

@@ -71,6 +71,7 @@ async fn start(
     gate.wait_for("the workers");
     let runtime = Runtime::start(config, MeteredCode::IfThere, progress().as_ref()).await?;
     runtime.ready().await?;
+    runtime.warn_of_missing_walls();
     gate.wait_for("the self-test");
     let stopped = runtime.service.self_test().await.map_err(|error| Failed::ours(&error))?;
     gate.open(Arc::clone(&runtime.service));

@@ -88,8 +88,9 @@ pub struct WorkersConfig {
     pub uid: u32,
     /// Group that workers become if the server was started as root. Default 65534.
     pub gid: u32,
-    /// Whether the server refuses to run guests where a wall of the lock-down cannot be built.
-    /// Default true.
+    /// Whether to refuse to run guests where a wall of the lock-down cannot be built. Otherwise
+    /// the log says which is missing. Guests never run as root, whatever this says. Default
+    /// false.
     pub require_lockdown: bool,
     /// Whether workers compare the whole memory with its image after every run, and end if it
     /// differs. Costs milliseconds a run. Default false.
@@ -114,7 +115,7 @@ pub struct ImagesConfig {
 pub struct LimitsConfig {
     /// What a run gets when nobody says otherwise.
     pub default: RunLimits,
-    /// What a call may ask for.
+    /// What a call may ask for: in no field less than [`default`](Self::default).
     pub max: RunLimits,
 }
 

@@ -127,7 +127,7 @@ fn read_workers(reader: &mut Reader) -> WorkersConfig {
         ),
         uid: reader.read_within("workers.uid", NOBODY, 1..=u32::MAX - 1),
         gid: reader.read_within("workers.gid", NOBODY, 1..=u32::MAX - 1),
-        require_lockdown: reader.read("workers.require_lockdown", true),
+        require_lockdown: reader.read("workers.require_lockdown", false),
         paranoid: reader.read("workers.paranoid", false),
     }
 }

@@ -38,7 +38,7 @@ fn without_any_setting_there_is_a_whole_configuration() {
     assert_eq!(config.skills.roots, [PathBuf::from("/home/ada/.local/share/wardian/skills")]);
     assert_eq!(config.limits.default, RunLimits::DEFAULT);
     assert_eq!(config.limits.max, RunLimits::DEFAULT_CAP);
-    assert!(config.workers.require_lockdown && config.workers.uid != 0);
+    assert!(!config.workers.require_lockdown && config.workers.uid != 0);
     assert!(config.effective.iter().all(|setting| setting.origin == Origin::Default));
 }
 
