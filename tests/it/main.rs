@@ -4,7 +4,6 @@
 //! that most tests use lie in `skills`, programs in `tests/fixtures/programs`. Most tests share one
 //! server: what they do to it must not be seen by the others. Those that cannot promise that
 //! start one of their own, which takes less than a second.
-#![expect(dead_code, unused_imports, reason = "the support serves topics that are still to come")]
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -17,12 +16,17 @@
 )]
 
 mod arguments;
+mod blobs;
+mod command_line;
 mod discovery;
 mod failures;
+mod http;
 mod images;
 mod isolation;
 mod limits;
+mod lockdown;
 mod programs;
 mod results;
+mod rpc;
 mod support;
 mod workers;
