@@ -29,6 +29,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::hint::black_box;
 use std::io::Write as _;
+use std::mem::ManuallyDrop;
 use std::os::fd::OwnedFd;
 use std::panic::PanicHookInfo;
 use std::rc::Rc;
@@ -123,8 +124,15 @@ fn load_and_isolate<R: Runner>(
     let runner = load().map_err(WorkerError::Start)?;
     let mut keep = runner.kept_descriptors();
     keep.push(channel.raw_descriptor());
-    let report = lockdown::isolate(plan, &keep)?;
-    Ok((runner, report))
+    match lockdown::isolate(plan, &keep) {
+        Ok(report) => Ok((runner, report)),
+        Err(error) => {
+            // Files that it owns were closed under it. Closing them again would end the process
+            // before it could say why, so they are left to the end of the process.
+            let _unusable = ManuallyDrop::new(runner);
+            Err(error.into())
+        }
+    }
 }
 
 fn seal_and_attend<R: Runner>(
