@@ -16,9 +16,6 @@ use crate::protocol::members::{Elements, Members, Sort, string};
 use crate::protocol::schema::{Fallback, Integer, Parameter, Presence, Shape, Text, Tool};
 use crate::protocol::wording::{listed, shortened};
 
-/// Largest integer that a number written as a fraction (`50.0`) can stand for without doubt.
-const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
-
 /// Why parameters were refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -243,14 +240,25 @@ fn fit_integer<'a>(integer: Integer, value: &'a RawValue) -> Option<Cow<'a, RawV
     if let Ok(number) = value.get().parse::<u64>() {
         return is_within(&number).then_some(Cow::Borrowed(value));
     }
-    // JSON Schema counts 50.0 as an integer, and some clients write integers so.
-    let number = value
-        .get()
-        .parse::<f64>()
-        .ok()
-        .filter(|number| (0.0..=MAX_EXACT).contains(number) && number.fract() == 0.0)?;
-    let number = format!("{number:.0}").parse::<u64>().ok().filter(is_within)?;
+    // JSON Schema counts 50.0 and 1e18 as integers, and some clients write integers so.
+    let number = exact_integer(value.get()).filter(is_within)?;
     to_raw_value(&number).ok().map(Cow::Owned)
+}
+
+/// The integer that a JSON number stands for, if it is one of 64 bits. Never rounds.
+fn exact_integer(number: &str) -> Option<u64> {
+    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let significant = digits.trim_end_matches('0');
+    if matches!(significant, "" | "-") {
+        return Some(0);
+    }
+    let zeros = i64::try_from(digits.len().checked_sub(significant.len())?).ok()?;
+    let moved = i64::try_from(fraction.len()).ok()?;
+    let power = exponent.parse::<i64>().ok()?.checked_sub(moved)?.checked_add(zeros)?;
+    let factor = 10_u64.checked_pow(u32::try_from(power).ok()?)?;
+    significant.parse::<u64>().ok()?.checked_mul(factor)
 }
 
 /// False if the value is no list or too long a one; an error names the item that is wrong.
@@ -446,6 +454,13 @@ mod tests {
             ("1.5", false),
             ("1e18", false),
             ("500.00000001", false),
+            ("5000e-1", true),
+            ("0.5E+3", true),
+            ("0.5e0", false),
+            ("0e99", false),
+            ("-5e1", false),
+            ("1e99999999999999999999", false),
+            ("1e-99999999999999999999", false),
             ("18446744073709551615", false),
             ("9223372036854775808", false),
             ("\"50\"", false),
@@ -459,6 +474,25 @@ mod tests {
         let text =
             RawValue::from_string(r#"{"name":"a","timeout_ms":18446744073709551615}"#.into());
         assert!(check(find_tool("execute_skill").unwrap(), Some(&text.unwrap())).is_ok());
+    }
+
+    #[test]
+    fn integers_are_read_exactly_however_they_are_written() {
+        for (number, expected) in [
+            ("1e18", Some(1_000_000_000_000_000_000)),
+            ("9007199254740993.0", Some(9_007_199_254_740_993)),
+            ("1.8446744073709551615E19", Some(u64::MAX)),
+            ("1.8446744073709551616e19", None),
+            ("1e20", None),
+            ("1e400", None),
+            ("120000e-4", Some(12)),
+            ("120000e-5", None),
+            ("0.000e7", Some(0)),
+            ("-0.0", Some(0)),
+            ("-1.0", None),
+        ] {
+            assert_eq!(exact_integer(number), expected, "{number}");
+        }
     }
 
     #[test]

@@ -132,16 +132,44 @@ pub struct RequestedLimits {
     pub workspace_bytes: Option<u64>,
     /// Calls through the host door.
     pub host_calls: Option<u64>,
+    /// Where the caller wrote the timeout.
+    #[serde(skip)]
+    pub timeout_place: TimeoutPlace,
+}
+
+/// The two places where a timeout may stand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TimeoutPlace {
+    /// Among the other limits.
+    #[default]
+    InLimits,
+    /// Beside them.
+    Beside,
+}
+
+impl TimeoutPlace {
+    /// What a caller calls the timeout there.
+    #[must_use]
+    pub const fn parameter(self) -> &'static str {
+        match self {
+            Self::InLimits => "limits.timeout_ms",
+            Self::Beside => "timeout_ms",
+        }
+    }
 }
 
 impl RequestedLimits {
     fn with_timeout(self, beside: Option<u64>) -> Result<Self, ParamsError> {
         match (self.timeout_ms, beside) {
             (Some(inside), Some(beside)) if inside != beside => {
-                let (one, other) = ("timeout_ms", "limits.timeout_ms");
+                let [one, other] =
+                    [TimeoutPlace::Beside, TimeoutPlace::InLimits].map(TimeoutPlace::parameter);
                 Err(ParamsError::Contradiction { one, other })
             }
-            (inside, beside) => Ok(Self { timeout_ms: inside.or(beside), ..self }),
+            (None, Some(_)) => {
+                Ok(Self { timeout_ms: beside, timeout_place: TimeoutPlace::Beside, ..self })
+            }
+            _ => Ok(self),
         }
     }
 }

@@ -31,12 +31,12 @@ impl LimitPolicy {
     ///
     /// A limit above the operator's, or too small to start with.
     pub(super) fn resolve(&self, requested: &RequestedLimits) -> Result<RunLimits, ParamsError> {
-        let RequestedLimits { timeout_ms, fuel, memory_bytes, workspace_bytes, host_calls } =
-            *requested;
+        let RequestedLimits { fuel, memory_bytes, workspace_bytes, host_calls, .. } = *requested;
         let mut limits = self.default.tightened_by(self.cap);
         let cap = &self.cap;
         let longest = u64::try_from(cap.wall_time.as_millis()).unwrap_or(u64::MAX);
-        if let Some(asked) = within("limits.timeout_ms", timeout_ms, 1, longest)? {
+        let timeout = requested.timeout_place.parameter();
+        if let Some(asked) = within(timeout, requested.timeout_ms, 1, longest)? {
             limits.wall_time = Duration::from_millis(asked);
         }
         let most = cap.fuel.map_or(u64::MAX, |Fuel(most)| most);

@@ -16,6 +16,7 @@
 )]
 
 mod arguments;
+mod bad_limits;
 mod blobs;
 mod command_line;
 mod discovery;
