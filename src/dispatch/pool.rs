@@ -24,8 +24,9 @@ use crate::job::frame;
 use crate::job::message::Order;
 use crate::job::outcome::{Logs, RunFailure, RunOutcome, RunUsage};
 
-/// How many workers a run may try that have broken before it could begin.
-const ATTEMPTS: u32 = 3;
+/// How many workers a run may try that have broken before it could begin, besides those that may
+/// all have died while they were resting.
+const ATTEMPTS: usize = 3;
 
 /// How long a worker that was retired has to be gone before its successor is waited for.
 const BETWEEN_RETIREMENTS: Duration = Duration::from_millis(20);
@@ -149,7 +150,7 @@ impl Pool {
         let wanted: Vec<Key> = skills.chain(blobs).chain([image]).collect();
 
         let mut queued = Duration::ZERO;
-        for _ in 0..ATTEMPTS {
+        for _ in 0..self.size.saturating_add(ATTEMPTS) {
             let asked = Instant::now();
             let mut lease = self.roster.lease(&job.spec.tenant, &wanted).await?;
             queued = queued.saturating_add(asked.elapsed());

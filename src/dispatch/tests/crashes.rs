@@ -97,6 +97,18 @@ async fn back_to_size_without_a_pause_after_idle_workers_were_killed() {
 }
 
 #[tokio::test]
+async fn a_run_finds_a_worker_though_all_have_just_died() {
+    let pool = start(config(5)).await;
+    for worker in pool.report().workers {
+        let process = watch(worker.process);
+        pidfd_send_signal(&process, Signal::KILL).unwrap();
+        assert!(has_ended(&process));
+    }
+    // Nobody in this thread has noticed yet.
+    assert_eq!(error_type(&run_script(&pool, "return {}").await), "completed");
+}
+
+#[tokio::test]
 async fn a_worker_that_complains_without_end_is_heard_out() {
     let pool = start(config(1)).await;
     assert_eq!(error_type(&run_script(&pool, "complain 100000\nreturn {}").await), "completed");
