@@ -222,7 +222,9 @@ mod tests {
     use std::sync::Arc;
 
     use parking_lot::Mutex;
-    use wasmtime::{Instance, LinearMemory, MemoryCreator, MemoryType, Store, Val};
+    use wasmtime::{
+        Instance, LinearMemory, MemoryCreator, MemoryType, Store, Trap, Val, WasmBacktrace,
+    };
 
     use super::*;
 
@@ -342,8 +344,9 @@ mod tests {
         let plain = r#"(module (memory (export "memory") 2))"#;
         // An instance that throws gets its exception heap first; then the creator refuses.
         for (text, expected) in [
-            (plain, (2 * 65_536, LINEAR_MEMORY_RESERVATION)),
-            (THROWS, (0, EXCEPTION_HEAP_RESERVATION)),
+            // No bounds are checked: what code can reach beyond the reservation is the guard.
+            (plain, (2 * 65_536, LINEAR_MEMORY_RESERVATION, 32 << 20)),
+            (THROWS, (0, EXCEPTION_HEAP_RESERVATION, 64 << 10)),
         ] {
             let asked = Arc::new(Mutex::new(Vec::new()));
             let mut config = config(Variant::Timed);
@@ -368,10 +371,43 @@ mod tests {
             r#"(type $t (struct (field i32)))"#,
             r#"(type $f (func)) (func (param (ref $f)) (call_ref $f (local.get 0)))"#,
             r#"(func (result v128) (i32x4.relaxed_trunc_f32x4_s (v128.const i32x4 0 0 0 0)))"#,
+            r#"(memory 1) (func (drop (i32.atomic.load (i32.const 0))))"#,
+            r#"(func (atomic.fence))"#,
+            r#"(global i32 (i32.add (i32.const 1) (i32.const 2)))"#,
+            r#"(memory 1 (pagesize 1))"#,
+            r#"(table i64 1 funcref)"#,
+            r#"(func (drop (ref.i31 (i32.const 1))))"#,
+            r#"(func (result i64 i64) (i64.mul_wide_s (i64.const 1) (i64.const 1)))"#,
+            r#"(type $f (func)) (type $c (cont $f))"#,
         ] {
-            let module = format!("(module {text})");
-            assert!(compiled(Variant::Timed, &module).is_err(), "accepted {text}");
+            let module = wat::parse_str(format!("(module {text})")).unwrap();
+            for variant in Variant::ALL {
+                let engine = start(variant).unwrap();
+                assert!(compile(&engine, &module).is_err(), "{variant} accepted {text}");
+            }
         }
+        let component = wat::parse_str("(component)").unwrap();
+        assert!(compile(&start(Variant::Timed).unwrap(), &component).is_err());
+    }
+
+    #[test]
+    fn a_trap_tells_nothing_of_the_code_and_the_stack_has_an_end() {
+        let deep = r#"(module (memory (export "memory") 1)
+            (func $deep (export "go") (call $deep)))"#;
+        let engine = start(Variant::Timed).unwrap();
+        let module = loaded(&engine, &compiled(Variant::Timed, deep).unwrap()).unwrap();
+        let run = move || {
+            let mut store = Store::new(&engine, ());
+            store.set_epoch_deadline(1);
+            let instance = Instance::new(&mut store, &module, &[]).unwrap();
+            let go = instance.get_func(&mut store, "go").unwrap();
+            go.call(&mut store, &[], &mut []).unwrap_err()
+        };
+        let roomy = std::thread::Builder::new().stack_size(2 * MAX_WASM_STACK);
+        let error = roomy.spawn(run).unwrap().join().unwrap();
+        assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::StackOverflow));
+        assert!(error.downcast_ref::<WasmBacktrace>().is_none());
+        assert!(!format!("{error:?}").contains("backtrace"), "{error:?}");
     }
 
     #[test]
@@ -389,7 +425,7 @@ mod tests {
     }
 
     /// Notes for how much it is asked, and has none.
-    struct Recorder(Arc<Mutex<Vec<(usize, u64)>>>);
+    struct Recorder(Arc<Mutex<Vec<(usize, u64, usize)>>>);
 
     #[expect(unsafe_code, reason = "the trait is unsafe to implement")]
     // SAFETY: no memory is ever returned.
@@ -400,10 +436,10 @@ mod tests {
             minimum: usize,
             _maximum: Option<usize>,
             reservation: Option<usize>,
-            _guard: usize,
+            guard: usize,
         ) -> Result<Box<dyn LinearMemory>, String> {
             let reservation = u64::try_from(reservation.unwrap_or_default()).unwrap();
-            self.0.lock().push((minimum, reservation));
+            self.0.lock().push((minimum, reservation, guard));
             Err("no memory".to_owned())
         }
     }

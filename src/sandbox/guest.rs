@@ -13,6 +13,9 @@ use crate::sandbox::preview1::{self, Preview1, Wasi};
 use crate::sandbox::vfs::content::SharedBytes;
 use crate::sandbox::vfs::{Errno, Mount};
 
+/// Bytes of a log message that are looked at: the largest log that an operator can allow.
+const MAX_LOG_MESSAGE: usize = 16 << 20;
+
 /// Everything that belongs to one run and dies with its store.
 pub(super) struct Guest {
     pub(super) wasi: Wasi,
@@ -64,7 +67,9 @@ impl Guest {
         }
         Answer::Bytes(match request {
             Request::Log { level, message } => {
-                self.wasi.capture.log(level, &String::from_utf8_lossy(message));
+                // No log keeps more. To decode the rest would take memory and time for nothing.
+                let kept = message.get(..MAX_LOG_MESSAGE).unwrap_or(message);
+                self.wasi.capture.log(level, &String::from_utf8_lossy(kept));
                 door::done(&[])
             }
             Request::WriteBlob { kind, content } => match self.copied(content) {
@@ -310,7 +315,10 @@ pub(super) fn memory_of(store: &Store<Guest>) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
+    use wasmtime::Module;
+
     use super::*;
+    use crate::engine::compile::{self, Variant};
 
     #[test]
     fn addresses_outside_of_memory_are_refused() {
@@ -331,5 +339,26 @@ mod tests {
         assert!(!ceiling.refused);
         assert!(!ceiling.memory_growing(0, (512 << 20) + 1, None).unwrap());
         assert!(ceiling.refused && ceiling.peak == 512 << 20);
+    }
+
+    /// Whether a module can be instantiated where a guest is, after so many others.
+    fn fits(text: &str, others: usize) -> bool {
+        let engine = compile::start(Variant::Timed).unwrap();
+        let module = Module::new(&engine, wat::parse_str(text).unwrap()).unwrap();
+        let mut store = Store::new(&engine, Ceiling::new(&RunLimits::DEFAULT, 0));
+        store.limiter(|ceiling| ceiling);
+        for _ in 0..others {
+            Instance::new(&mut store, &module, &[]).unwrap();
+        }
+        Instance::new(&mut store, &module, &[]).is_ok()
+    }
+
+    #[test]
+    fn a_store_has_room_for_one_guest_and_no_more() {
+        assert!(fits("(module (memory 640) (table 47157 funcref))", 0));
+        assert!(!fits("(module)", 1), "a second instance");
+        assert!(!fits("(module (table 1 funcref) (table 1 funcref))", 0), "a second table");
+        assert!(!fits("(module (table 100001 funcref))", 0), "a table that is too long");
+        assert!(!fits("(module (memory 8193))", 0), "a memory above the limit");
     }
 }

@@ -19,6 +19,8 @@ mod code;
 mod ending;
 mod gallery;
 mod guest;
+#[cfg(test)]
+mod hostile_door_tests;
 mod image;
 mod job_text;
 mod library;
