@@ -1,5 +1,8 @@
 //! The processes in which guests run: lost, replaced, and never left behind.
 
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
 use std::thread;
 use std::time::Duration;
 
@@ -169,4 +172,84 @@ fn many_callers_at_once_get_their_own_answers() {
             caller.join().unwrap();
         }
     });
+}
+
+/// What the kernel says of a process under this name, its spaces made single.
+fn said_of(worker: &Watched, file: &str, name: &str) -> String {
+    let text = fs::read_to_string(format!("/proc/{}/{file}", worker.id)).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let words: Vec<&str> = line.unwrap_or_else(|| panic!("no {name}")).split_whitespace().collect();
+    words.join(" ")
+}
+
+#[test]
+fn a_worker_that_runs_guests_has_given_up_everything_else() {
+    let server = TestServer::start(&["--workers", "2"]);
+    output(&server.client().run("def main(args): return 1"));
+    for worker in server.workers() {
+        for id in ["Uid:", "Gid:"] {
+            let ids = said_of(&worker, "status", id);
+            assert!(ids.split(' ').all(|id| id != "0"), "{id} {ids}");
+        }
+        for (name, expected) in [
+            ("Groups:", ""),
+            ("CapInh:", "0000000000000000"),
+            ("CapPrm:", "0000000000000000"),
+            ("CapEff:", "0000000000000000"),
+            ("CapAmb:", "0000000000000000"),
+            ("NoNewPrivs:", "1"),
+            // A filter, and not the mode that would only allow four calls.
+            ("Seccomp:", "2"),
+        ] {
+            assert_eq!(said_of(&worker, "status", name), expected, "{name}");
+        }
+        for (name, expected) in [
+            ("Max core file size", "0 0 bytes"),
+            ("Max processes", "0 0 processes"),
+            ("Max open files", "256 256 files"),
+            ("Max file size", "1073741824 1073741824 bytes"),
+        ] {
+            assert_eq!(said_of(&worker, "limits", name), expected, "{name}");
+        }
+        let process = format!("/proc/{}", worker.id);
+        for thread in fs::read_dir(format!("{process}/task")).unwrap() {
+            let status = fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
+            assert!(status.contains("\nSeccomp:\t2\n"), "a thread without a filter: {status}");
+        }
+        let first_to_go = fs::read_to_string(format!("{process}/oom_score_adj")).unwrap();
+        assert_eq!(first_to_go.trim(), "500");
+        // The kernel gives to root what belongs to a process that cannot be dumped.
+        assert_eq!(fs::metadata(format!("{process}/fd")).unwrap().uid(), 0);
+        check_descriptors(&process);
+    }
+}
+
+/// Checks what is open; only root may look.
+fn check_descriptors(process: &str) {
+    let opened = match fs::read_dir(format!("{process}/fd")) {
+        Err(fault) if fault.kind() == ErrorKind::PermissionDenied => return,
+        opened => opened.unwrap(),
+    };
+    let opened: Vec<String> = opened
+        .map(|entry| fs::read_link(entry.unwrap().path()).unwrap().display().to_string())
+        .collect();
+    let count = |what: &str| opened.iter().filter(|target| target.contains(what)).count();
+    for (what, least, most) in [
+        ("/dev/null", 1, 1),
+        ("pipe:", 1, 1),
+        ("socket:", 1, 1),
+        ("/pagemap", 0, 1),
+        ("python-stdlib.zip", 1, 1),
+        ("/memfd:wardian-image (deleted)", 1, 4),
+    ] {
+        assert!((least..=most).contains(&count(what)), "{what}: {opened:?}");
+    }
+    let known = ["/dev/null", "pipe:", "socket:", "/pagemap", "python-stdlib.zip", "/memfd:"];
+    let strangers =
+        opened.iter().filter(|target| !known.iter().any(|known| target.contains(known)));
+    assert_eq!(strangers.count(), 0, "{opened:?}");
+    for place in ["cwd", "root"] {
+        assert_eq!(fs::read_link(format!("{process}/{place}")).unwrap().to_str(), Some("/"));
+    }
+    assert_eq!(fs::read(format!("{process}/environ")).unwrap(), b"");
 }
