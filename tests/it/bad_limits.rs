@@ -162,7 +162,7 @@ def main(args):
         // The interpreter itself starts; how far the program comes is its own affair.
         Ok(result) => assert!(result["fuel"].as_u64().unwrap() > 100_000, "{result}"),
         Err(refused) => {
-            assert!(refused.message.contains("engine install --metered"), "{refused:?}")
+            assert!(refused.message.contains("engine install --metered"), "{refused:?}");
         }
     }
 }
