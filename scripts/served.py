@@ -108,7 +108,7 @@ class Client:
     """Calls methods over one connection that is kept open."""
 
     def __init__(self, address):
-        self._connection = http.client.HTTPConnection(address, timeout=120)
+        self._connection = http.client.HTTPConnection(address, timeout=600)
 
     def call(self, method, params):
         """The result of a call."""
