@@ -9,20 +9,18 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use crate::dispatch::channel::ChannelError;
+use crate::dispatch::credible::{Incredible, credible};
 use crate::dispatch::received::{PayloadError, Received};
 use crate::dispatch::worker::{AttachError, Worker};
 use crate::dispatch::{Door, Job};
 use crate::job::frame;
 use crate::job::limits::RunLimits;
 use crate::job::message::{FromWorker, OUTPUT_MAX, Payload, ToWorker};
-use crate::job::outcome::{RunOutcome, RunUsage};
+use crate::job::outcome::RunOutcome;
 use crate::units::ByteCount;
 
 /// How late a worker may be if a run's limit cannot be added to the present time.
 const FAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-
-/// Bytes that an invalid byte of output can become when it is replaced.
-const REPLACED: u64 = 3;
 
 /// Why there is no outcome from the worker.
 #[derive(Debug, thiserror::Error)]
@@ -50,8 +48,8 @@ pub(super) enum Violation {
     Calls,
     #[error("its guest moved more bytes than its limit allows")]
     Bytes,
-    #[error("it sent more log than its limit allows")]
-    Logs,
+    #[error("it sent an outcome that cannot be true")]
+    Outcome(#[from] Incredible),
     #[error("it sent an output for a run that failed")]
     Output,
     #[error("it sent a payload that is not acceptable")]
@@ -95,7 +93,8 @@ pub(super) async fn perform(
                 exchange.write_blob(&kind, content, door).await?;
             }
             (FromWorker::Done(outcome), output) => {
-                let outcome = credible(*outcome, limits, started.elapsed())?;
+                let outcome =
+                    credible(*outcome, limits, started.elapsed()).map_err(Violation::from)?;
                 let output = exchange.output(&outcome, output).await?;
                 return Ok(Ran { outcome, output });
             }
@@ -181,31 +180,4 @@ impl Exchange<'_> {
         self.bytes = ByteCount::bytes(self.bytes.as_u64().saturating_add(more.as_u64()));
         if self.bytes > self.limits.host_bytes { Err(Violation::Bytes) } else { Ok(()) }
     }
-}
-
-/// The outcome, if it can be true. Usage that cannot be is cut to what can.
-fn credible(
-    mut outcome: RunOutcome,
-    limits: &RunLimits,
-    elapsed: Duration,
-) -> Result<RunOutcome, Violation> {
-    let log: u64 = outcome
-        .logs
-        .chunks
-        .iter()
-        .fold(0, |sum, chunk| sum.saturating_add(ByteCount::from(chunk.text.len()).as_u64()));
-    // A chunk may be empty, but then it was a call.
-    let chunks = ByteCount::from(outcome.logs.chunks.len()).as_u64();
-    let most_chunks = limits.logs.as_u64().saturating_add(limits.host_calls.into());
-    if log > limits.logs.as_u64().saturating_mul(REPLACED) || chunks > most_chunks {
-        return Err(Violation::Logs);
-    }
-    let usage = outcome.usage;
-    outcome.usage = RunUsage {
-        wall_time: usage.wall_time.min(elapsed),
-        fuel: usage.fuel,
-        memory_peak: usage.memory_peak.min(limits.memory),
-        host_calls: usage.host_calls.min(limits.host_calls),
-    };
-    Ok(outcome)
 }

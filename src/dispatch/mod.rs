@@ -13,6 +13,8 @@
 //! INVARIANT(back-to-size): a worker that is lost is replaced at once; one that cannot start is
 //! tried again, after pauses.
 
+pub mod credible;
+
 mod attachments;
 mod channel;
 mod content;

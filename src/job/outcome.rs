@@ -7,6 +7,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{ByteCount, Fuel};
 
+/// Longest class name of an exception, in bytes.
+pub const MAX_CLASS: usize = 128;
+
+/// Longest message of a failure, in bytes: enough for any honest one.
+pub const MAX_MESSAGE: usize = 16 << 10;
+
+/// Longest traceback, in bytes: the runner sends at most as much.
+pub const MAX_TRACEBACK: usize = 32 << 10;
+
+/// True if `text` looks like the name of a class, perhaps within modules.
+#[must_use]
+pub fn is_class_name(text: &str) -> bool {
+    let letter = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '.';
+    !text.is_empty() && text.len() <= MAX_CLASS && text.chars().all(letter)
+}
+
 /// The end of one run. The returned value itself travels beside it, as [`Output`].
 ///
 /// [`Output`]: crate::job::message::Payload

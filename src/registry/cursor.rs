@@ -49,7 +49,7 @@ impl CursorKey {
 
     /// A cursor for what follows `last` in the list that `namespace` filters.
     #[must_use]
-    pub(crate) fn seal(&self, namespace: Option<&str>, last: &SkillName) -> String {
+    pub fn seal(&self, namespace: Option<&str>, last: &SkillName) -> String {
         let content = content(namespace, last.as_str());
         let seal = hmac(&self.0, &content);
         let sealed = [seal.get(..SEAL).unwrap_or_default(), &content].concat();
@@ -61,11 +61,7 @@ impl CursorKey {
     /// # Errors
     ///
     /// What is wrong with the cursor, to follow its name in a message.
-    pub(crate) fn open(
-        &self,
-        namespace: Option<&str>,
-        cursor: &str,
-    ) -> Result<SkillName, &'static str> {
+    pub fn open(&self, namespace: Option<&str>, cursor: &str) -> Result<SkillName, &'static str> {
         const INVALID: &str = "must be a `next_cursor` that this server returned";
         if cursor.len() > MAX_CURSOR {
             return Err(INVALID);

@@ -12,8 +12,9 @@ use crate::ids::BlobId;
 use crate::job::limits::RunLimits;
 use crate::job::message::{OUTPUT_MAX, Refusal};
 use crate::sandbox::capture::LogLevel;
-use crate::sandbox::ending::Raised;
 use crate::units::ByteCount;
+
+pub use crate::sandbox::ending::Raised;
 
 /// What a guest may ask of the world outside its worker.
 pub trait Host {
@@ -75,7 +76,7 @@ fn kind_and_rest(payload: &[u8]) -> Option<(&str, &[u8])> {
 
 /// How the program says that it ended. The last word counts.
 #[derive(Debug)]
-pub(super) enum Ending {
+pub enum Ending {
     /// JSON text of the value.
     Returned(Vec<u8>),
     /// An exception that nobody caught.
@@ -89,7 +90,7 @@ pub(super) enum Ending {
 const MAX_REPORT: usize = 1 << 20;
 
 /// The door of one run: what was said through it, and what it may still cost.
-pub(super) struct Door {
+pub struct Door {
     host: Box<dyn Host>,
     job: Arc<[u8]>,
     ending: Option<Ending>,
@@ -102,7 +103,8 @@ pub(super) struct Door {
 
 impl Door {
     /// A door that hands out `job`, the text that the guest's runner reads.
-    pub(super) fn new(host: Box<dyn Host>, job: &[u8], limits: &RunLimits) -> Self {
+    #[must_use]
+    pub fn new(host: Box<dyn Host>, job: &[u8], limits: &RunLimits) -> Self {
         Self {
             host,
             job: done(job).into(),
@@ -116,7 +118,7 @@ impl Door {
     }
 
     /// What the program said last about its end, and how many calls it made.
-    pub(super) fn take_ending(&mut self) -> (Option<Ending>, u32) {
+    pub fn take_ending(&mut self) -> (Option<Ending>, u32) {
         (self.ending.take(), self.calls)
     }
 

@@ -4,20 +4,16 @@ use serde::Deserialize;
 use wasmtime::Trap;
 
 use crate::job::limits::RunLimits;
-use crate::job::outcome::RunFailure;
+use crate::job::outcome::{MAX_MESSAGE, MAX_TRACEBACK, RunFailure, is_class_name};
 use crate::sandbox::deadline::Stopped;
 use crate::sandbox::preview1::Exited;
 
-/// Longest class name that is passed on, in bytes.
-const MAX_CLASS: usize = 128;
-/// Longest message, in bytes: enough for any honest one.
-const MAX_MESSAGE: usize = 16 << 10;
-/// Longest traceback, in bytes: the runner sends at most as much.
-const MAX_TRACEBACK: usize = 32 << 10;
+/// Stands at the end of a text that was cut.
+const MARK: &str = " [cut]";
 
 /// What the guest's runner sends when Python code raised. Text of a possibly hostile guest.
 #[derive(Debug, Deserialize)]
-pub(super) struct Raised {
+pub struct Raised {
     #[serde(rename = "type")]
     class: String,
     message: String,
@@ -26,16 +22,13 @@ pub(super) struct Raised {
 
 impl Raised {
     /// The failure, every text bounded and the class made to look like a name.
-    pub(super) fn into_failure(self, limits: &RunLimits, refused_memory: bool) -> RunFailure {
-        let is_name = |class: &str| {
-            let letter = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
-            !class.is_empty() && class.len() <= MAX_CLASS && class.chars().all(letter)
-        };
+    #[must_use]
+    pub fn into_failure(self, limits: &RunLimits, refused_memory: bool) -> RunFailure {
         if self.class == "MemoryError" && refused_memory {
             return RunFailure::MemoryLimit { limit: limits.memory };
         }
         RunFailure::Exception {
-            class: if is_name(&self.class) { self.class } else { "Exception".to_owned() },
+            class: if is_class_name(&self.class) { self.class } else { "Exception".to_owned() },
             message: cut(self.message, MAX_MESSAGE),
             traceback: self.traceback.map(|text| cut(text, MAX_TRACEBACK)),
         }
@@ -79,12 +72,13 @@ pub(super) fn crash(reason: &str) -> RunFailure {
     RunFailure::SandboxCrash { reason: reason.to_owned() }
 }
 
-/// The first `limit` bytes of `text` at most, cut between characters.
+/// A text of `limit` bytes at most: if need be the first ones, cut between characters, and a mark.
 fn cut(mut text: String, limit: usize) -> String {
     if text.len() > limit {
-        let end = (0..=limit).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let most = limit.saturating_sub(MARK.len());
+        let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         text.truncate(end);
-        text.push_str(" [cut]");
+        text.push_str(MARK);
     }
     text
 }
@@ -136,7 +130,8 @@ mod tests {
             assert_eq!(raised(class).into_failure(&LIMITS, false).error_type(), "Exception");
         }
         let failure = raised("ValueError").into_failure(&LIMITS, false);
-        assert!(failure.to_string().len() < MAX_MESSAGE + 10);
-        assert_eq!(cut("é".repeat(10), 3), "é [cut]");
+        assert_eq!(failure.to_string().len(), MAX_MESSAGE);
+        assert_eq!(cut("é".repeat(10), 9), "é [cut]");
+        assert_eq!(cut("é".repeat(10), 20), "é".repeat(10));
     }
 }

@@ -9,6 +9,7 @@
 pub mod ambient;
 pub mod capture;
 pub mod deadline;
+pub mod desk;
 pub mod door;
 pub mod memory;
 pub mod preview1;

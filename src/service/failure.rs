@@ -4,18 +4,9 @@
 //! INVARIANT(types-not-forged): the names of stops that the host makes, such as `Timeout`, never
 //! come from a guest, whatever it calls its exceptions.
 
-use crate::job::outcome::RunFailure;
+use crate::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK, RunFailure};
 use crate::protocol::execution::RunError;
 use crate::service::output::head;
-
-/// Longest name of a class, in bytes.
-const MAX_CLASS: usize = 128;
-
-/// Longest message, in bytes: enough for any honest one.
-const MAX_MESSAGE: usize = 16 << 10;
-
-/// Longest traceback, in bytes: the guest's runner sends at most as much.
-const MAX_TRACEBACK: usize = 40 << 10;
 
 /// What stands for a class that has no name of its own here.
 const ANY_EXCEPTION: &str = "Exception";

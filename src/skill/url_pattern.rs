@@ -36,9 +36,11 @@ enum Scheme {
 
 /// Why a text is no pattern: a clause that follows the pattern in a message, and advice.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct InvalidPattern {
-    pub(crate) problem: &'static str,
-    pub(crate) help: Option<String>,
+pub struct InvalidPattern {
+    /// What is wrong: `names no host`.
+    pub problem: &'static str,
+    /// What would be right.
+    pub help: Option<String>,
 }
 
 const fn invalid(problem: &'static str) -> InvalidPattern {
@@ -46,7 +48,12 @@ const fn invalid(problem: &'static str) -> InvalidPattern {
 }
 
 impl UrlPattern {
-    pub(crate) fn parse(text: &str) -> Result<Self, InvalidPattern> {
+    /// Checks `text`.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong and what would be right.
+    pub fn parse(text: &str) -> Result<Self, InvalidPattern> {
         check_letters(text)?;
         let (scheme, rest) = split_scheme(text)?;
         let (authority, path) = match rest.find('/') {

@@ -114,6 +114,10 @@ fn misbehave(socket: &OwnedFd, how: &str) {
         "many bytes" => (0..100).for_each(|_| say(socket, &blob(), &[0; 60_000])),
         "output of a failure" => say(socket, &done(Err(RunFailure::StackOverflow), ""), b"{}"),
         "long log" => say(socket, &done(Ok(()), &"x".repeat(100_000)), b""),
+        "long failure" => {
+            let reason = "x".repeat(100_000);
+            say(socket, &done(Err(RunFailure::SandboxCrash { reason }), ""), b"");
+        }
         "half a message" => {
             shout(socket, &frame::encode(&blob(), b"", false).unwrap()[..20], None);
             shutdown(socket, Shutdown::Both).unwrap();
@@ -167,6 +171,7 @@ async fn a_worker_not_believed_is_dropped_and_costs_one_run() {
         "many bytes",
         "output of a failure",
         "long log",
+        "long failure",
         "half a message",
         "slow",
         "silence",

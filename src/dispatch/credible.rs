@@ -1,0 +1,119 @@
+//! What of a worker's outcome the gateway lets pass. A worker that was taken over can claim
+//! anything; what leaves here is within the run's limits all the same.
+
+use std::time::Duration;
+
+use crate::job::limits::RunLimits;
+use crate::job::outcome::{
+    Logs, MAX_MESSAGE, MAX_TRACEBACK, RunFailure, RunOutcome, RunUsage, is_class_name,
+};
+use crate::units::ByteCount;
+
+/// Bytes that an invalid byte of output can become when it is replaced.
+const REPLACED: u64 = 3;
+
+/// Why an outcome cannot be true: no sandbox that is still itself makes such a one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Incredible {
+    /// More log than the limit allows.
+    #[error("it has more log than its limit allows")]
+    Logs,
+    /// An exception whose texts are longer than any sandbox sends, or whose class is no name.
+    #[error("it has a failure that no sandbox reports")]
+    Failure,
+}
+
+/// The outcome, if it can be true. Usage that cannot be is cut to what can.
+///
+/// # Errors
+///
+/// More log, or longer texts, than a sandbox can have sent.
+pub fn credible(
+    mut outcome: RunOutcome,
+    limits: &RunLimits,
+    elapsed: Duration,
+) -> Result<RunOutcome, Incredible> {
+    if !can_be_logged(&outcome.logs, limits) {
+        return Err(Incredible::Logs);
+    }
+    if outcome.end.as_ref().err().is_some_and(|failure| !can_be_reported(failure)) {
+        return Err(Incredible::Failure);
+    }
+    let usage = outcome.usage;
+    outcome.usage = RunUsage {
+        wall_time: usage.wall_time.min(elapsed),
+        fuel: usage.fuel,
+        memory_peak: usage.memory_peak.min(limits.memory),
+        host_calls: usage.host_calls.min(limits.host_calls),
+    };
+    Ok(outcome)
+}
+
+fn can_be_logged(logs: &Logs, limits: &RunLimits) -> bool {
+    let bytes: u64 = logs
+        .chunks
+        .iter()
+        .fold(0, |sum, chunk| sum.saturating_add(ByteCount::from(chunk.text.len()).as_u64()));
+    // A chunk may be empty, but then it was a call.
+    let chunks = ByteCount::from(logs.chunks.len()).as_u64();
+    let most_chunks = limits.logs.as_u64().saturating_add(limits.host_calls.into());
+    bytes <= limits.logs.as_u64().saturating_mul(REPLACED) && chunks <= most_chunks
+}
+
+fn can_be_reported(failure: &RunFailure) -> bool {
+    match failure {
+        RunFailure::Exception { class, message, traceback } => {
+            is_class_name(class)
+                && message.len() <= MAX_MESSAGE
+                && traceback.as_ref().is_none_or(|text| text.len() <= MAX_TRACEBACK)
+        }
+        RunFailure::SandboxCrash { reason } => reason.len() <= MAX_MESSAGE,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(failure: RunFailure) -> Result<RunOutcome, Incredible> {
+        let outcome =
+            RunOutcome { end: Err(failure), logs: Logs::default(), usage: RunUsage::default() };
+        credible(outcome, &RunLimits::DEFAULT, Duration::ZERO)
+    }
+
+    fn exception(class: &str, message: usize, traceback: usize) -> RunFailure {
+        RunFailure::Exception {
+            class: class.to_owned(),
+            message: "m".repeat(message),
+            traceback: Some("t".repeat(traceback)),
+        }
+    }
+
+    #[test]
+    fn what_a_sandbox_reports_passes() {
+        for failure in [
+            exception("ValueError", MAX_MESSAGE, MAX_TRACEBACK),
+            exception("pandas.errors.ParserError", 0, 0),
+            RunFailure::SandboxCrash { reason: "the interpreter crashed".to_owned() },
+            RunFailure::Cancelled,
+        ] {
+            assert!(failed(failure.clone()).is_ok(), "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn texts_that_no_sandbox_sends_are_refused() {
+        for failure in [
+            exception("", 0, 0),
+            exception("<script>", 0, 0),
+            exception(&"x".repeat(200), 0, 0),
+            exception("ValueError", MAX_MESSAGE + 1, 0),
+            exception("ValueError", 0, MAX_TRACEBACK + 1),
+            RunFailure::SandboxCrash { reason: "r".repeat(MAX_MESSAGE + 1) },
+        ] {
+            assert_eq!(failed(failure).unwrap_err(), Incredible::Failure);
+        }
+    }
+}

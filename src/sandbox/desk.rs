@@ -1,0 +1,133 @@
+//! Answers the frames that come through the host door, within one run.
+//!
+//! Knows nothing of wasm: bytes in, bytes out, and the few parts of a run that an answer touches.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::job::message::Refusal;
+use crate::sandbox::attachments::blob_path;
+use crate::sandbox::capture::Capture;
+use crate::sandbox::deadline::{Deadline, Stopped};
+use crate::sandbox::door::{self, Door, Request};
+use crate::sandbox::vfs::content::SharedBytes;
+use crate::sandbox::vfs::{Errno, FileSystem, Mount};
+
+/// What a request can touch.
+pub struct Desk<'run> {
+    /// The way to the host, and what it may still cost.
+    pub door: &'run mut Door,
+    /// The guest's files.
+    pub files: &'run mut FileSystem,
+    /// Where log lines go.
+    pub capture: &'run mut Capture,
+    /// When the run has to end.
+    pub deadline: &'run Deadline,
+}
+
+/// What goes back to the guest.
+#[derive(Debug)]
+pub enum Answer {
+    /// A status byte and a body.
+    Bytes(Vec<u8>),
+    /// The same, shared because it is the same for the whole run.
+    Shared(Arc<[u8]>),
+    /// The frame is malformed.
+    Fault,
+    /// There is nobody left to answer to.
+    Stopped(Stopped),
+}
+
+/// What is copied at once, 4 MiB: some milliseconds.
+const PIECE: usize = 4 << 20;
+
+/// Bytes of a log message that are looked at: the largest log that an operator can allow.
+const MAX_LOG_MESSAGE: usize = 16 << 20;
+
+impl Desk<'_> {
+    /// Answers a frame of a possibly hostile guest.
+    #[must_use]
+    pub fn answer(&mut self, frame: &[u8]) -> Answer {
+        let Some(request) = Request::parse(frame) else {
+            return Answer::Fault;
+        };
+        let charged = match request {
+            Request::Job => return Answer::Shared(self.door.job()),
+            Request::Returned(value) => return Answer::Bytes(self.door.returned(value)),
+            Request::Raised(report) => return Answer::Bytes(self.door.raised(report)),
+            Request::Log { .. } | Request::WriteBlob { .. } | Request::WriteBlobFile { .. } => {
+                self.door.charge(frame.len())
+            }
+        };
+        if let Err(refusal) = charged {
+            return Answer::Bytes(door::refused(&refusal));
+        }
+        Answer::Bytes(match request {
+            Request::Log { level, message } => {
+                // No log keeps more. To decode the rest would take memory and time for nothing.
+                let kept = message.get(..MAX_LOG_MESSAGE).unwrap_or(message);
+                self.capture.log(level, &String::from_utf8_lossy(kept));
+                door::done(&[])
+            }
+            Request::WriteBlob { kind, content } => match self.copied(content) {
+                Ok(content) => self.store(kind, &SharedBytes::new(content)),
+                Err(stopped) => return Answer::Stopped(stopped),
+            },
+            Request::WriteBlobFile { kind, path } => self.store_file(kind, path),
+            Request::Job | Request::Returned(_) | Request::Raised(_) => door::done(&[]),
+        })
+    }
+
+    /// Copies bytes of the guest's piece by piece: new memory costs time, and nothing else
+    /// interrupts a call of the host when the run's time is over.
+    fn copied(&self, bytes: &[u8]) -> Result<Vec<u8>, Stopped> {
+        let mut copy = Vec::with_capacity(bytes.len());
+        for piece in bytes.chunks(PIECE) {
+            self.deadline.check()?;
+            copy.extend_from_slice(piece);
+        }
+        Ok(copy)
+    }
+
+    /// Stores a blob, and lets the rest of the run see it under its id.
+    fn store(&mut self, kind: &str, content: &SharedBytes) -> Vec<u8> {
+        let bytes = content.as_slice();
+        match self.door.write_blob(kind, bytes) {
+            Ok(id) => {
+                let mount = Mount::file(blob_path(&id), Arc::new(content.clone()));
+                // The same content may be mounted already: an input, or a blob written before.
+                drop(self.files.mount(&mount));
+                door::stored(&id, u64::try_from(bytes.len()).unwrap_or(u64::MAX))
+            }
+            Err(refusal) => door::refused(&refusal),
+        }
+    }
+
+    fn store_file(&mut self, kind: &str, path: &str) -> Vec<u8> {
+        let content = match self.files.read_file(path, self.door.bytes_left()) {
+            Ok(content) => content,
+            Err(errno) => return door::refused(&unreadable(errno)),
+        };
+        match self.door.charge_bytes(content.as_slice().len()) {
+            Ok(()) => self.store(kind, &content),
+            Err(refusal) => door::refused(&refusal),
+        }
+    }
+}
+
+impl fmt::Debug for Desk<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Desk").field("door", &self.door).finish_non_exhaustive()
+    }
+}
+
+/// Why a file of the guest's cannot become a blob.
+fn unreadable(errno: Errno) -> Refusal {
+    let (error_type, message) = match errno {
+        Errno::NotFound => ("FileNotFoundError", "there is no such file"),
+        Errno::IsFolder => ("IsADirectoryError", "a folder cannot become a blob"),
+        Errno::FileTooBig => ("HostCallLimit", "the file is larger than the run may send"),
+        _ => ("OSError", "the file cannot be read"),
+    };
+    Refusal { error_type: error_type.to_owned(), message: message.to_owned() }
+}
