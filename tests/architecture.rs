@@ -130,6 +130,49 @@ fn every_invariant_has_a_test() {
     }
 }
 
+/// What the security pages name as proof is there: files by their paths, tests by their names.
+#[test]
+fn proofs_that_documents_name_exist() {
+    let files = rust_files(src()).into_iter().chain(test_files());
+    let tests: BTreeSet<String> = files.flat_map(|file| test_names(&read(&file))).collect();
+    let mut named = 0;
+    for document in ["SECURITY.md", "docs/security.md"] {
+        for word in quoted_words(&read(&root().join(document))) {
+            if TREES.iter().any(|tree| word.starts_with(tree)) {
+                assert!(
+                    root().join(&word).try_exists().unwrap(),
+                    "{document}: there is no file `{word}`"
+                );
+            } else if is_a_tests_name(&word) {
+                assert!(tests.contains(&word), "{document}: there is no test `{word}`");
+            } else {
+                continue;
+            }
+            named += 1;
+        }
+    }
+    assert!(named >= MIN_PROOFS, "only {named} proofs were found: is a page gone?");
+}
+
+/// Folders whose files documents name as proof.
+const TREES: &[&str] = &["src/", "tests/", "docs/", "scripts/", "fuzz/", "wasm/"];
+
+/// Proofs that were named when the pages were written, roughly.
+const MIN_PROOFS: usize = 100;
+
+/// First words of what stands in backticks; what is a block of code is left out.
+fn quoted_words(text: &str) -> Vec<String> {
+    let prose = text.split("```").step_by(2);
+    let quoted = prose.flat_map(|part| part.split('`').skip(1).step_by(2));
+    quoted.filter_map(|quote| quote.split_whitespace().next().map(str::to_owned)).collect()
+}
+
+/// `two_words` or more; settings have dots, and folders of a configuration are known.
+fn is_a_tests_name(word: &str) -> bool {
+    let is_plain = word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    is_plain && word.contains('_') && !["data_dir", "cache_dir"].contains(&word)
+}
+
 /// Names of the functions marked `#[test]` or `#[tokio::test]`.
 fn test_names(text: &str) -> Vec<String> {
     let mut names = Vec::new();
@@ -211,7 +254,11 @@ fn relative(file: &Path) -> String {
 }
 
 fn src() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+    root().join("src")
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// Everything but files that are compiled for tests only.
@@ -228,7 +275,7 @@ fn is_for_tests(file: &Path) -> bool {
 }
 
 fn test_files() -> Vec<PathBuf> {
-    rust_files(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"))
+    rust_files(root().join("tests"))
 }
 
 fn rust_files(root: PathBuf) -> Vec<PathBuf> {

@@ -16,7 +16,7 @@ pub mod codes;
 pub mod discovery;
 pub mod envelope;
 pub mod execution;
-mod members;
+pub(crate) mod members;
 pub mod response;
 pub mod schema;
 pub mod strict;

@@ -116,8 +116,6 @@ impl ResourceLimiter for Ceiling {
     }
 }
 
-=======
->>>>>>> 2abc84c (Drop a worker whose report of a failure no sandbox could have sent, and answer the door without wasm)
 /// The functions that the engine's module imports.
 pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<Guest>> {
     let mut linker = Linker::new(engine);

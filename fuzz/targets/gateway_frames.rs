@@ -1,0 +1,47 @@
+//! What a worker is told: frames from the gateway, and the folders that attached skills make.
+//!
+//! The gateway is trusted, but what it passes on was written by others: a skill's paths, a run's
+//! arguments. Forms and checks are those of `worker_frames`.
+
+#![no_main]
+
+#[path = "shared/stream.rs"]
+mod stream;
+
+use std::sync::Arc;
+
+use libfuzzer_sys::fuzz_target;
+use wardian::job::message::{PackedFile, ToWorker};
+use wardian::sandbox::vfs::content::{Content, SharedBytes};
+use wardian::sandbox::vfs::immutable::ImmutableTree;
+use wardian::sandbox::vfs::{MAX_DEPTH, MAX_NAME};
+
+fuzz_target!(|bytes: &[u8]| {
+    for (message, _) in stream::received::<ToWorker>(bytes) {
+        stream::assert_reads_back(&message);
+        match message {
+            ToWorker::AttachSkill { files, .. } => check_tree(&files),
+            ToWorker::Run(spec) => {
+                let printed = format!("{spec:?}");
+                let secrets = spec.environment.values().filter(|secret| secret.len() > 60);
+                assert!(secrets.into_iter().all(|secret| !printed.contains(secret.as_str())));
+            }
+            _ => {}
+        }
+    }
+});
+
+fn check_tree(files: &[PackedFile]) {
+    let content: Arc<dyn Content> = Arc::new(SharedBytes::new(Vec::new()));
+    let all = files.iter().map(|file| (file.path.as_str(), Arc::clone(&content)));
+    let Ok(tree) = ImmutableTree::from_files(all) else { return };
+    for file in files {
+        assert!(tree.find_file(&file.path).is_some(), "{:?} is not there", file.path);
+        let names: Vec<&str> = file.path.split('/').collect();
+        assert!(names.len() <= MAX_DEPTH);
+        for name in names {
+            assert!(!matches!(name, "" | "." | "..") && name.len() <= MAX_NAME, "{:?}", file.path);
+            assert!(!name.contains('\0'));
+        }
+    }
+}
