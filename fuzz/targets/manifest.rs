@@ -78,7 +78,7 @@ fn check_manifest(manifest: &Manifest) {
 /// Defaults are arguments that the skill's own author could have sent.
 fn check_inputs(manifest: &Manifest) {
     let inputs = &manifest.inputs;
-    let needs = inputs.iter().any(|input| input.is_required && input.default.is_none());
+    let needs = inputs.iter().any(|input| input.is_required);
     match check_arguments(inputs, Map::new()) {
         Ok(filled) => {
             assert!(!needs, "a required argument is missing");
