@@ -7,6 +7,19 @@ use crate::sandbox::memory::image::MemoryImage;
 use crate::sandbox::memory::mapping::Mapping;
 use crate::sandbox::memory::{MemoryError, PAGE};
 
+/// How many resets decide whether the private pages are still those that runs need.
+///
+/// Every reset looks at every private page, whoever wrote to it, and the pages around them make
+/// the page table longer. So pages of a program that comes no more must not stay for ever. To
+/// drop them costs the next run its page faults: once in so many runs that is nothing.
+const WINDOW: usize = 128;
+
+/// Private pages that are not worth a thought.
+const FEW: usize = 64;
+
+/// What memory past the image is compared with.
+const ZEROS: [u8; PAGE] = [0; PAGE];
+
 /// A linear memory between runs or in a run.
 ///
 /// ```text
@@ -25,6 +38,28 @@ pub(super) struct Slot {
     touched: usize,
     /// Private pages that the last reset left for the next run.
     kept: usize,
+    habit: Habit,
+}
+
+/// What the runs of a window have changed.
+#[derive(Debug, Default)]
+struct Habit {
+    resets: usize,
+    most_changed: usize,
+}
+
+impl Habit {
+    /// Notes one more run; true at the end of a window in which no run has changed as much as
+    /// half of the pages.
+    fn is_outgrown(&mut self, changed: usize, pages: usize) -> bool {
+        self.resets = self.resets.saturating_add(1);
+        self.most_changed = self.most_changed.max(changed);
+        if self.resets < WINDOW {
+            return false;
+        }
+        let most_changed = std::mem::take(self).most_changed;
+        pages > most_changed.saturating_mul(2).saturating_add(FEW)
+    }
 }
 
 /// What a reset did, for measurements.
@@ -32,7 +67,9 @@ pub(super) struct Slot {
 pub(super) struct Reset {
     /// Private pages that were there.
     pub(super) pages: usize,
-    /// True if they were dropped rather than restored.
+    /// Those that the guest had changed, unless all were dropped unseen.
+    pub(super) changed: usize,
+    /// True if they were dropped.
     pub(super) dropped: bool,
 }
 
@@ -51,7 +88,8 @@ impl Slot {
         mapping.map_private(guard, image.length(), image.as_ref())?;
         let accessible = image.length();
         let image = Arc::clone(image);
-        Ok(Self { mapping, image, guard, reservation, accessible, touched: accessible, kept: 0 })
+        let (touched, kept, habit) = (accessible, 0, Habit::default());
+        Ok(Self { mapping, image, guard, reservation, accessible, touched, kept, habit })
     }
 
     /// Where the guest's address zero lies.
@@ -102,6 +140,7 @@ impl Slot {
     ///
     /// Keeps at most `keep` bytes of private pages, because they are what makes the next run
     /// fast; beyond that all are dropped, so that one greedy run does not cost memory for ever.
+    /// They are dropped too when the runs of late have hardly used them.
     pub(super) fn reset(&mut self, dirty: &DirtyPages, keep: usize) -> Result<Reset, MemoryError> {
         let first = self.base().addr();
         let mut runs = Vec::new();
@@ -111,14 +150,20 @@ impl Slot {
             runs.push(run.start.saturating_sub(first)..run.end.saturating_sub(first));
             Ok(())
         })?;
-        let dropped = !known || pages.saturating_mul(PAGE) > keep;
+        let mut changed = 0_usize;
+        let mut dropped = !known || pages.saturating_mul(PAGE) > keep;
+        if !dropped {
+            for run in runs {
+                for page in run.step_by(PAGE) {
+                    changed = changed.saturating_add(usize::from(self.restore(page)?));
+                }
+            }
+            dropped = self.habit.is_outgrown(changed, pages);
+        }
         if dropped {
             self.mapping.drop_private(self.guard, self.touched)?;
             self.touched = self.image.length();
-        } else {
-            for run in runs {
-                self.restore(run.start, run.end)?;
-            }
+            self.habit = Habit::default();
         }
         let image = self.image.length();
         if let Some(grown) = self.accessible.checked_sub(image).filter(|grown| *grown > 0) {
@@ -126,24 +171,33 @@ impl Slot {
             self.accessible = image;
         }
         self.kept = if dropped { 0 } else { pages };
-        Ok(Reset { pages, dropped })
+        Ok(Reset { pages, changed, dropped })
     }
 
-    /// Restores one run of private pages, which may straddle the image's end and the end of
-    /// what is accessible. Pages beyond that were zeroed by an earlier reset and closed since.
-    fn restore(&self, start: usize, end: usize) -> Result<(), MemoryError> {
-        let image = self.image.length();
-        let copied = end.min(image);
-        if start < copied {
+    /// Gives a private page the image's bytes, or zeros past its end; true if it had others.
+    ///
+    /// To compare first costs no more than to copy always: many private pages are as they should
+    /// be, because other runs wrote to them than the last one.
+    fn restore(&self, page: usize) -> Result<bool, MemoryError> {
+        if page < self.image.length() {
             let pristine = self.image.pristine();
-            self.mapping.copy_at(self.guard, pristine, start, copied.saturating_sub(start))?;
+            let is_same = self.mapping.with_bytes(self.at(page), PAGE, |now| {
+                pristine.with_bytes(page, PAGE, |then| now == then)
+            })??;
+            if !is_same {
+                self.mapping.copy_at(self.guard, pristine, page, PAGE)?;
+            }
+            return Ok(!is_same);
         }
-        let from = start.max(image);
-        let to = end.min(self.accessible);
-        if from < to {
-            self.mapping.zero(self.at(from), to.saturating_sub(from))?;
+        if page >= self.accessible {
+            // Zeroed by an earlier reset, and closed since.
+            return Ok(false);
         }
-        Ok(())
+        let is_zero = self.mapping.with_bytes(self.at(page), PAGE, |now| now == ZEROS)?;
+        if !is_zero {
+            self.mapping.zero(self.at(page), PAGE)?;
+        }
+        Ok(!is_zero)
     }
 
     /// Compares the whole memory with the image.
@@ -252,6 +306,7 @@ mod tests {
         fn reset_complete_after_any_damage(
             runs in prop::collection::vec(prop::collection::vec(damage(), 0..12), 1..5),
             keep in prop_oneof![Just(KEEP), Just(0), Just(20 * PAGE)],
+            idle in prop_oneof![4 => Just(0), 1 => Just(WINDOW)],
         ) {
             let image = image(3);
             for dirty in [DirtyPages::best(), DirtyPages::without_scan(), DirtyPages::Unknown] {
@@ -262,6 +317,10 @@ mod tests {
                     }
                     slot.reset(&dirty, keep).unwrap();
                     prop_assert_eq!(slot.accessible(), image.length());
+                    slot.verify().unwrap();
+                    for _ in 0..idle {
+                        slot.reset(&dirty, keep).unwrap();
+                    }
                     slot.verify().unwrap();
                 }
                 slot.grow_to(RESERVATION).unwrap();
@@ -284,7 +343,48 @@ mod tests {
 
         let reset = slot.reset(&DirtyPages::best(), KEEP).unwrap();
 
-        assert_eq!(reset, Reset { pages: 6, dropped: false });
+        assert_eq!(reset, Reset { pages: 6, changed: 6, dropped: false });
+        slot.verify().unwrap();
+    }
+
+    /// Runs that change the first `changed` pages each, until the slot drops its pages.
+    fn resets_until_dropped(slot: &mut Slot, dirty: &DirtyPages, changed: usize) -> Option<usize> {
+        (1..=3 * WINDOW).find(|_| {
+            write(slot, 0, 0xbb, changed * PAGE);
+            let reset = slot.reset(dirty, KEEP).unwrap();
+            assert_eq!(reset.changed, changed);
+            reset.dropped
+        })
+    }
+
+    #[test]
+    fn pages_that_runs_need_no_more_are_dropped() {
+        for dirty in [DirtyPages::best(), DirtyPages::without_scan()] {
+            let mut slot = Slot::new(&image(16), RESERVATION, PAGE).unwrap();
+            write(&slot, 0, 0xaa, 16 * WASM_PAGE);
+            assert_eq!(slot.reset(&dirty, KEEP).unwrap().changed, 256);
+
+            assert_eq!(resets_until_dropped(&mut slot, &dirty, 40), Some(2 * WINDOW - 1));
+            slot.verify().unwrap();
+            write(&slot, 0, 0xbb, 40 * PAGE);
+            assert_eq!(slot.reset(&dirty, KEEP).unwrap().pages, 40, "with {}", dirty.name());
+        }
+    }
+
+    #[test]
+    fn pages_that_runs_need_stay() {
+        let dirty = DirtyPages::best();
+        let mut slot = Slot::new(&image(16), RESERVATION, PAGE).unwrap();
+        write(&slot, 0, 0xaa, 16 * WASM_PAGE);
+        slot.reset(&dirty, KEEP).unwrap();
+        assert_eq!(resets_until_dropped(&mut slot, &dirty, 100), None);
+
+        // One large run in a window is enough.
+        for at in 0..3 * WINDOW {
+            let changed = if at % (WINDOW - 1) == 0 { 256 } else { 1 };
+            write(&slot, 0, 0xcc, changed * PAGE);
+            assert!(!slot.reset(&dirty, KEEP).unwrap().dropped);
+        }
         slot.verify().unwrap();
     }
 
