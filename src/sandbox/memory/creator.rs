@@ -7,11 +7,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
+use crate::sandbox::memory::MemoryError;
 use crate::sandbox::memory::dirty::DirtyPages;
 use crate::sandbox::memory::image::{self, MemoryImage};
-use crate::sandbox::memory::mapping::Mapping;
+use crate::sandbox::memory::plain::PlainMemories;
 use crate::sandbox::memory::slot::Slot;
-use crate::sandbox::memory::{MemoryError, PAGE};
 
 /// What the slots of all images of a sandbox have in common.
 #[derive(Debug)]
@@ -130,13 +130,14 @@ pub struct SlotMemories {
     /// Length of the memory that the module declares: what tells the guest's memory from others.
     declared: usize,
     offered: Mutex<Option<Arc<SlotPool>>>,
+    plain: Arc<PlainMemories>,
 }
 
 impl SlotMemories {
     /// Memories for a module that declares `declared` bytes.
     #[must_use]
     pub fn new(declared: usize) -> Arc<Self> {
-        Arc::new(Self { declared, offered: Mutex::default() })
+        Arc::new(Self { declared, offered: Mutex::default(), plain: Arc::default() })
     }
 
     /// Lets the guest that `instantiate` makes begin as the image of `pool`.
@@ -167,7 +168,8 @@ unsafe impl MemoryCreator for MemoryHandle {
         let reserved = reserved.unwrap_or(minimum);
         if minimum != self.0.declared {
             // The collector's heap, which exceptions need, comes through here too.
-            return OtherMemory::new(minimum, reserved, guard)
+            let memory = self.0.plain.lend(minimum, reserved, guard);
+            return memory
                 .map(|memory| Box::new(memory) as Box<dyn LinearMemory>)
                 .map_err(|error| error.to_string());
         }
@@ -213,61 +215,6 @@ impl Drop for GuestMemory {
         if let Some(slot) = self.slot.take() {
             self.pool.give_back(slot);
         }
-    }
-}
-
-/// Most bytes that the collector's heap of one run may have.
-///
-/// Only in-flight exceptions of C code live there, a few bytes each; a guest that throws in a
-/// loop must not grow the worker.
-const OTHER_LARGEST: usize = 16 << 20;
-
-/// A plain memory of zeros.
-#[derive(Debug)]
-struct OtherMemory {
-    mapping: Mapping,
-    guard: usize,
-    size: usize,
-    reserved: usize,
-}
-
-impl OtherMemory {
-    fn new(minimum: usize, reserved: usize, guard: usize) -> Result<Self, MemoryError> {
-        let reserved = reserved.max(minimum).next_multiple_of(PAGE);
-        let mapping = Mapping::reserve(reserved.saturating_add(guard.saturating_mul(2)))?;
-        let mut memory = Self { mapping, guard, size: 0, reserved };
-        memory.open_to(minimum)?;
-        Ok(memory)
-    }
-
-    fn open_to(&mut self, size: usize) -> Result<(), MemoryError> {
-        if size > self.reserved.min(OTHER_LARGEST) {
-            return Err(MemoryError::Image { problem: "cannot grow past its reservation" });
-        }
-        if let Some(more) = size.checked_sub(self.size).filter(|more| *more > 0) {
-            self.mapping.open(self.guard.saturating_add(self.size), more)?;
-            self.size = size;
-        }
-        Ok(())
-    }
-}
-
-// SAFETY: as for `GuestMemory`.
-unsafe impl LinearMemory for OtherMemory {
-    fn byte_size(&self) -> usize {
-        self.size
-    }
-
-    fn byte_capacity(&self) -> usize {
-        self.reserved
-    }
-
-    fn grow_to(&mut self, size: usize) -> wasmtime::Result<()> {
-        self.open_to(size).map_err(wasmtime::Error::new)
-    }
-
-    fn as_ptr(&self) -> *mut u8 {
-        self.mapping.base().wrapping_add(self.guard)
     }
 }
 
@@ -405,13 +352,5 @@ mod tests {
         assert_eq!(fixture.pool.kept(), 0);
         let (mut store, instance) = fixture.guest(&module);
         assert_eq!(get(&mut store, &instance, 150_000).unwrap(), 150_000 % 7);
-    }
-
-    #[test]
-    fn other_memories_are_plain_and_bounded() {
-        let mut other = OtherMemory::new(WASM_PAGE, 64 << 20, PAGE).unwrap();
-        assert_eq!(LinearMemory::byte_size(&other), WASM_PAGE);
-        assert!(LinearMemory::grow_to(&mut other, OTHER_LARGEST + PAGE).is_err());
-        assert!(LinearMemory::grow_to(&mut other, 2 * WASM_PAGE).is_ok());
     }
 }

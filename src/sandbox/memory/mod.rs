@@ -15,6 +15,7 @@ mod creator;
 mod dirty;
 mod image;
 mod mapping;
+mod plain;
 mod slot;
 
 use std::io;
