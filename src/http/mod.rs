@@ -17,6 +17,7 @@
 
 mod body;
 mod crowd;
+mod eager;
 mod gate;
 mod hosts;
 mod operations;

@@ -21,6 +21,7 @@ use tower::Service as _;
 use tracing::{debug, info, warn};
 
 use crate::http::crowd::{Crowd, Place};
+use crate::http::eager::Eager;
 use crate::http::pace::{PacedStream, Phase};
 use crate::http::router::router;
 use crate::http::{Gate, HttpConfig, Stage};
@@ -179,7 +180,7 @@ fn serve_connection(
         .half_close(false)
         .serve_connection(stream, service);
     let connection = connections.watch(connection);
-    tokio::spawn(async move {
+    tokio::spawn(Eager::new(async move {
         tokio::select! {
             biased;
             ended = connection => {
@@ -189,5 +190,5 @@ fn serve_connection(
             }
             () = place.lost() => debug!("a connection had to make room for another"),
         }
-    });
+    }));
 }
