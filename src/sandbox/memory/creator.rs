@@ -86,7 +86,7 @@ impl SlotPool {
     /// Leaves a slot behind whose last run has written to one page.
     #[cfg(test)]
     pub(crate) fn dirty_a_slot(&self) {
-        let slot = self.take(1 << 20, PAGE).unwrap();
+        let slot = self.take(1 << 20, crate::sandbox::memory::PAGE).unwrap();
         slot.write_a_byte();
         self.give_back(slot);
     }
@@ -223,6 +223,7 @@ mod tests {
     use wasmtime::{Config, Engine, Instance, Module, Store};
 
     use super::*;
+    use crate::sandbox::memory::PAGE;
     use crate::sandbox::memory::image::WASM_PAGE;
 
     /// An engine whose guests of two declared pages begin as an image of three.

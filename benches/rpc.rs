@@ -1,0 +1,93 @@
+//! What a JSON-RPC request costs without the run: its way through the router, checks and answer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::{Result, ensure};
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, header};
+use criterion::{Criterion, Throughput};
+use http_body_util::BodyExt as _;
+use serde_json::json;
+use tokio::runtime::Runtime;
+use tower::ServiceExt as _;
+use wardian::http::{Gate, HttpConfig, router};
+use wardian::ids::RunId;
+use wardian::protocol::execution::{RunResult, RunStatus};
+use wardian::protocol::{MethodCall, MethodResult};
+use wardian::service::{Caller, Methods, ServiceError};
+
+/// Methods that have every run done already.
+struct Done;
+
+impl Methods for Done {
+    async fn call(&self, _: &Caller, _: MethodCall) -> Result<MethodResult, ServiceError> {
+        Ok(MethodResult::Run(RunResult {
+            status: RunStatus::Completed,
+            run_id: RunId::generate(),
+            summary: "Completed in 1 ms.".to_owned(),
+            output: None,
+            output_blobs: Vec::new(),
+            logs_preview: String::new(),
+            error: None,
+            logs_truncated: false,
+            duration_ms: 1,
+            memory_peak_bytes: 1 << 20,
+            fuel: None,
+        }))
+    }
+
+    fn obstacles(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn sandbox(&self) -> BTreeMap<&'static str, String> {
+        BTreeMap::new()
+    }
+}
+
+fn main() -> Result<()> {
+    let threads = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let gate = Arc::new(Gate::waiting_for("nothing"));
+    gate.open(Done);
+    let config = HttpConfig::listening_on(([127, 0, 0, 1], 8080).into());
+    let router = router(&config, gate);
+    let call = |bytes: usize| {
+        let code = format!("def main(args):\n    return None\n#{}\n", "x".repeat(bytes));
+        let params = json!({"language": "python", "code": code, "args": {"rows": [1, 2, 3]}});
+        json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": params})
+    };
+    let batch = vec![call(0); 32];
+    let requests = [
+        ("run_code", call(0).to_string()),
+        ("run_code with 512 KiB", call(512 << 10).to_string()),
+        ("batch of 32", json!(batch).to_string()),
+        ("refused", call(0).to_string().replace("language", "langauge")),
+    ];
+    let mut criterion = Criterion::default().configure_from_args();
+    let mut group = criterion.benchmark_group("rpc");
+    for (name, body) in &requests {
+        let answer = threads.block_on(send(&router, body))?;
+        let is_done = String::from_utf8_lossy(&answer).contains(r#""status":"completed""#);
+        ensure!(is_done == (*name != "refused"), "{name} was answered otherwise");
+        group.throughput(Throughput::Bytes(u64::try_from(body.len())?));
+        group.bench_function(*name, |bencher| bencher.iter(|| exchange(&threads, &router, body)));
+    }
+    group.finish();
+    criterion.final_summary();
+    Ok(())
+}
+
+fn exchange(threads: &Runtime, router: &Router, body: &str) -> Result<Vec<u8>> {
+    threads.block_on(send(router, body))
+}
+
+async fn send(router: &Router, body: &str) -> Result<Vec<u8>> {
+    let request = Request::post("/rpc")
+        .header(header::HOST, "127.0.0.1:8080")
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Body::from(body.to_owned()))?;
+    let answer = router.clone().oneshot(request).await?;
+    Ok(answer.into_body().collect().await?.to_bytes().into())
+}

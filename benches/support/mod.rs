@@ -1,0 +1,90 @@
+//! What the benchmarks at the level of the engine share: a sandbox as a worker has it.
+
+mod order;
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, OwnedFd};
+
+use anyhow::{Context as _, Result};
+use wardian::clock::Clock;
+use wardian::engine::compile::Variant;
+use wardian::engine::fetch::Origin;
+use wardian::engine::progress::Lines;
+use wardian::engine::{EngineArtifacts, EngineStore};
+use wardian::ids::{BlobId, Digest};
+use wardian::images::{ImageStore, Needs};
+use wardian::job::RunSpec;
+use wardian::job::message::Refusal;
+use wardian::sandbox::{CodeSpec, Host, ImageSpec, Library, Sandbox, SandboxConfig};
+
+/// A host that keeps nothing.
+#[derive(Debug)]
+pub(crate) struct Forgetful;
+
+impl Host for Forgetful {
+    fn write_blob(&mut self, _kind: &str, content: &[u8]) -> Result<BlobId, Refusal> {
+        Ok(BlobId::of_digest(&Digest::of(content)))
+    }
+
+    fn is_cancelled(&mut self) -> bool {
+        false
+    }
+}
+
+/// A sandbox and where its images come from. Prepares the engine and images where they are not in
+/// the user's cache yet.
+pub(crate) struct Workshop {
+    pub(crate) sandbox: Sandbox,
+    store: EngineStore,
+    engine: EngineArtifacts,
+    attached: HashMap<Needs, Digest>,
+}
+
+impl Workshop {
+    pub(crate) fn open() -> Result<Self> {
+        let folder = dirs::cache_dir().context("there is no cache folder")?.join("wardian");
+        let origin = Origin::Registry { python: "python3".into() };
+        let store = EngineStore::open(&folder, origin, Clock::System)?;
+        let engine = store.ensure(Variant::Timed, &Lines::new(std::io::stderr()))?;
+        let library = Library::new(copy(&engine.library.file)?.into(), engine.mpl_data()?)?;
+        let mut sandbox = Sandbox::new(library, SandboxConfig::default());
+        let native = copy(&engine.native.file)?.into();
+        let declared_pages = usize::try_from(engine.facts.memory_min_pages)?;
+        sandbox.add_code(CodeSpec { variant: Variant::Timed, native, declared_pages })?;
+        sandbox.start()?;
+        Ok(Self { sandbox, store, engine, attached: HashMap::new() })
+    }
+
+    /// The order to run `main` of `source` on the image with what it imports.
+    pub(crate) fn order(&mut self, source: &str) -> Result<RunSpec> {
+        let needs = Needs::of_source(source);
+        let digest = match self.attached.get(&needs) {
+            Some(digest) => *digest,
+            None => self.attach(needs)?,
+        };
+        order::order(source, digest)
+    }
+
+    fn attach(&mut self, needs: Needs) -> Result<Digest> {
+        let images = ImageStore::new(&self.store, &self.engine);
+        let content = images.ensure(needs, &Lines::new(std::io::stderr()))?.content;
+        let memory = copy(&content.memory())?;
+        let descriptors = serde_json::from_str(content.open_files().get())?;
+        self.sandbox.attach_image(content.digest(), ImageSpec { memory, descriptors })?;
+        self.attached.insert(needs, content.digest());
+        Ok(content.digest())
+    }
+}
+
+fn copy(file: &impl AsFd) -> Result<OwnedFd> {
+    Ok(file.as_fd().try_clone_to_owned()?)
+}
+
+/// Does `work` on a thread with room for a guest's stack, as a worker's.
+pub(crate) fn on_guest_thread<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(wardian::worker::GUEST_STACK);
+        let running = thread.spawn_scoped(scope, work)?;
+        running.join().map_err(|_panic| anyhow::anyhow!("the guest's thread panicked"))?
+    })
+}

@@ -1,0 +1,25 @@
+//! An order to run a program.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde_json::value::RawValue;
+use wardian::ids::{Digest, RunId, TenantId};
+use wardian::job::limits::RunLimits;
+use wardian::job::{Program, RunSpec};
+
+/// The order to run `main` of `source` without arguments, as `image`.
+pub(crate) fn order(source: &str, image: Digest) -> Result<RunSpec> {
+    Ok(RunSpec {
+        run_id: RunId::generate(),
+        tenant: TenantId::local(),
+        program: Program::Code { source: source.to_owned(), file_name: "main.py".to_owned() },
+        entrypoint: Some("main".to_owned()),
+        args: RawValue::from_string("{}".to_owned())?,
+        skills: Vec::new(),
+        blobs: Vec::new(),
+        image,
+        environment: BTreeMap::new(),
+        limits: RunLimits::DEFAULT,
+    })
+}

@@ -1,0 +1,1 @@
+"""What the measuring scripts share. Standard library only."""

@@ -1,0 +1,9 @@
+"""Calls functions."""
+
+
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def main(args):
+    return fib(29)

@@ -1,0 +1,6 @@
+"""One line of output."""
+
+
+def main(args):
+    print("hello")
+    return 1
