@@ -71,7 +71,7 @@ fn the_workers_can_never_be_root() {
 fn a_default_limit_above_the_maximum_is_refused() {
     insta::assert_snapshot!(
         problems("[limits]\ntimeout = \"60 s\"\n[limits.max]\ntimeout = \"10 s\""),
-        @r#"`limits.timeout` ("60 s") must not be above `limits.max.timeout` ("10 s")"#
+        @r#"`limits.timeout` ("1 min") must not be above `limits.max.timeout` ("10 s")"#
     );
 }
 

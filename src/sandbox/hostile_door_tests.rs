@@ -117,8 +117,7 @@ impl Hostile {
         let limits = RunLimits { host_calls: 1_000, ..RunLimits::DEFAULT };
         let mode = AmbientMode::Seeded { seed: [7; 32], realtime: Duration::ZERO };
         let ambient = Ambient::new(mode, Clock::System);
-        // Its time is over as soon as anybody asks.
-        let wasi = wasi_for(&limits, &[], ambient, Deadline::after(Duration::ZERO)).unwrap();
+        let wasi = wasi_for(&limits, &[], ambient, Deadline::after(limits.wall_time)).unwrap();
         let door = Door::new(Box::new(Forgetful), b"{}", &limits);
         let guest = Guest::new(wasi, door, &limits, SIZE.unsigned_abs() as usize);
         let mut store = Store::new(engine, guest);
@@ -257,6 +256,7 @@ fn an_allocation_that_traps_or_never_ends_ends_the_run() {
         assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::UnreachableCodeReached));
 
         guest.set(LOOPS, ANSWER);
+        guest.store.data_mut().wasi.deadline = Deadline::after(Duration::ZERO);
         engine.increment_epoch();
         let error = guest.call([0, 1], OUT).unwrap_err();
         assert!(matches!(error.downcast_ref::<Stopped>(), Some(Stopped::Deadline)), "{error:?}");
