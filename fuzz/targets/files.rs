@@ -184,7 +184,7 @@ fn check_mounts(files: &mut FileSystem) {
                 pending.push(path);
             }
         }
-        let above = entries(files, &format!("{folder}/../../../../../../.."));
+        let above = entries(files, &format!("{folder}{}", "/..".repeat(32)));
         assert!(above.contains_key("workspace"), "`..` does not end at the root");
     }
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-use crate::ids::Digest;
+use crate::ids::{Digest, SkillName};
 use crate::registry::snapshot::{Reading, Snapshot, read_folder};
 use crate::registry::walk::{Trouble, open_folder, special_kind, walk};
 use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
@@ -74,8 +74,10 @@ fn folder_names(root: &Dir) -> io::Result<BTreeMap<String, std::ffi::OsString>> 
         let entry = entry?;
         let name = entry.file_name();
         let shown = name.to_string_lossy().into_owned();
-        // Files beside the folders, such as a README, are nobody's business.
-        if is_left_out(&shown) || entry.file_type().is_ok_and(|kind| kind.is_file()) {
+        // Files beside the folders, such as a README, are nobody's business. A skill may be called
+        // like a file that Python leaves behind.
+        let is_none = is_left_out(&shown) && SkillName::parse(&shown).is_err();
+        if is_none || entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
         if names.len() == MAX_FOLDERS {

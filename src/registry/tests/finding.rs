@@ -225,3 +225,10 @@ fn a_built_in_skill_that_is_no_good_stops_the_start() {
     let chain = crate::error::CauseChain(&error).to_string();
     assert!(chain.contains("SKILL.md:1:1: error: the first line must be `---`"), "{chain}");
 }
+
+#[test]
+fn a_skill_may_be_called_like_a_file_that_python_leaves_behind() {
+    let disk = Disk::new();
+    disk.skill("acme.pyc", "1.0.0");
+    assert_eq!(find(&disk.open().current(), "acme.pyc", None).unwrap(), "acme.pyc 1.0.0");
+}

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
 
 use rustix::fs::{MemfdFlags, SealFlags};
 
@@ -61,7 +62,7 @@ impl MemoryImage {
         }
         let length = u64::try_from(length).unwrap_or(u64::MAX);
         file.set_len(length).map_err(cause("size a memory file"))?;
-        rustix::fs::fcntl_add_seals(&file, SEALS).map_err(MemoryError::system("seal an image"))?;
+        seal(&file).map_err(MemoryError::system("seal an image"))?;
         Ok(file.into())
     }
 
@@ -127,6 +128,22 @@ fn write_pages(file: &File, chunk: &[u8], start: usize) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Seals a memory file that was just written.
+///
+/// The kernel answers `EBUSY` while anybody holds on to a page of it, and on a busy machine it may
+/// itself do so for a moment, to move pages about.
+fn seal(file: &File) -> Result<(), rustix::io::Errno> {
+    const ATTEMPTS: u32 = 100;
+    const PAUSE: Duration = Duration::from_millis(10);
+    for _ in 1..ATTEMPTS {
+        match rustix::fs::fcntl_add_seals(file, SEALS) {
+            Err(rustix::io::Errno::BUSY) => std::thread::park_timeout(PAUSE),
+            sealed => return sealed,
+        }
+    }
+    rustix::fs::fcntl_add_seals(file, SEALS)
 }
 
 /// Has the size of pages remembered. A process that is locked down cannot ask for it any more,
