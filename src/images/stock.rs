@@ -44,7 +44,7 @@ pub trait Maker: Send {
 pub struct StockRules {
     /// Images that are made at the start and kept.
     pub profiles: Vec<Needs>,
-    /// Whether images are made that runs need.
+    /// Whether there are images beyond the profiles: those that runs need.
     pub on_need: bool,
     /// Different images that are made because runs need them; for what is needed beyond that,
     /// one image with everything serves all.
@@ -131,7 +131,8 @@ impl ImageStock {
     ///
     /// The operating system refuses the thread.
     pub fn start(&self, maker: Box<dyn Maker>) -> std::io::Result<()> {
-        let recent = self.shared.recently_used();
+        let is_open = self.shared.rules.on_need;
+        let recent = if is_open { self.shared.recently_used() } else { Vec::new() };
         let mut state = self.shared.state.lock();
         state.wanted.extend(self.shared.rules.profiles.iter().chain(&recent).copied());
         state.wanted.retain(|needs| *needs != Needs::NONE);
