@@ -28,6 +28,8 @@ fn refusal(client: &Client, call: &str) -> (i64, String, Value) {
 
 /// How many runs the server has had.
 fn runs_of(server: &TestServer) -> usize {
+    // The self-test has runs, too; the log may be behind what is printed.
+    server.wait_for_log("ready after");
     server.log().lines().filter(|line| line.contains("run `run_")).count()
 }
 
