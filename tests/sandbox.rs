@@ -20,7 +20,7 @@ use wardian::job::message::Refusal;
 use wardian::job::outcome::{RunFailure, RunOutcome};
 use wardian::job::{Program, RunSpec};
 use wardian::sandbox::memory::Verify;
-use wardian::sandbox::{CodeSpec, Host, ImageSpec, Library, Sandbox, SandboxConfig};
+use wardian::sandbox::{CodeSpec, Host, ImageSpec, IsCancelled, Library, Sandbox, SandboxConfig};
 use wardian::units::ByteCount;
 
 /// Gives every blob the name of its content and keeps nothing.
@@ -31,8 +31,8 @@ impl Host for Forgetful {
         Ok(BlobId::of_digest(&Digest::of(content)))
     }
 
-    fn is_cancelled(&mut self) -> bool {
-        false
+    fn is_cancelled(&self) -> IsCancelled {
+        Box::new(|| false)
     }
 }
 

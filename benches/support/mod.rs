@@ -15,7 +15,7 @@ use wardian::ids::{BlobId, Digest};
 use wardian::images::{ImageStore, Needs};
 use wardian::job::RunSpec;
 use wardian::job::message::Refusal;
-use wardian::sandbox::{CodeSpec, Host, ImageSpec, Library, Sandbox, SandboxConfig};
+use wardian::sandbox::{CodeSpec, Host, ImageSpec, IsCancelled, Library, Sandbox, SandboxConfig};
 
 /// A host that keeps nothing.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ impl Host for Forgetful {
         Ok(BlobId::of_digest(&Digest::of(content)))
     }
 
-    fn is_cancelled(&mut self) -> bool {
-        false
+    fn is_cancelled(&self) -> IsCancelled {
+        Box::new(|| false)
     }
 }
 

@@ -15,7 +15,7 @@ use wardian::ids::{BlobId, Digest};
 use wardian::job::limits::RunLimits;
 use wardian::job::message::Refusal;
 use wardian::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK};
-use wardian::sandbox::Host;
+use wardian::sandbox::{Host, IsCancelled};
 use wardian::sandbox::capture::Capture;
 use wardian::sandbox::desk::{Answer, Desk};
 use wardian::sandbox::door::{Door, Ending};
@@ -47,8 +47,8 @@ impl Host for Asked {
         Ok(BlobId::of_digest(&Digest::of(content)))
     }
 
-    fn is_cancelled(&mut self) -> bool {
-        false
+    fn is_cancelled(&self) -> IsCancelled {
+        Box::new(|| false)
     }
 }
 

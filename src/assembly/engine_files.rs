@@ -16,8 +16,9 @@ use crate::images::{Image, ImageStore, Needs};
 use crate::units::ByteCount;
 use crate::worker::python::{CodeSetup, WorkerSetup};
 
-/// Private memory that a worker's slot may keep between runs: what a usual pandas program touches.
-const KEEP: ByteCount = ByteCount::mebibytes(16);
+/// Private memory that a worker's slot may keep between runs: twice what a program touches that
+/// draws a chart with matplotlib.
+const KEEP: ByteCount = ByteCount::mebibytes(32);
 
 /// Private memory that a worker may keep for images that do not run.
 const KEEP_IDLE: ByteCount = ByteCount::mebibytes(32);

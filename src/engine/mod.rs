@@ -8,7 +8,9 @@
 //!    |
 //!   hollow       python.wasm  ->  module without data  +  cold image (its memory at the start)
 //!    |
-//!   compile      module without data  ->  native code, once for each variant
+//!   polls        module without data  ->  the same, with places at which it can be stopped
+//!    |
+//!   compile      that  ->  native code, once for each variant
 //! ```
 //!
 //! Each arrow leaves checked files in the [`cache`], and [`EngineStore::ensure`] walks along the
@@ -22,6 +24,7 @@ pub mod hollow;
 pub mod library;
 pub mod manifest;
 pub mod pin;
+pub mod polls;
 pub mod progress;
 pub mod report;
 

@@ -18,6 +18,7 @@ use crate::engine::fetch::{self, Origin};
 use crate::engine::hollow::{TRANSFORM_VERSION, hollow};
 use crate::engine::manifest::EngineManifest;
 use crate::engine::pin::{EnginePin, HashSecretPlace, PinnedFile};
+use crate::engine::polls::with_polls;
 use crate::engine::progress::{Progress, Running, Step};
 use crate::engine::{EngineError, PathFault, library};
 use crate::ids::Digest;
@@ -258,13 +259,14 @@ impl EngineStore {
         let running = Running::begin(progress, Step::Separate, None);
         let bytes = read_whole(&module)?;
         let apart = hollow(&bytes, &self.pin.abi, &self.pin.added_exports())?;
+        let stoppable = with_polls(&apart.module)?;
         let made_from = BTreeMap::from([
             ("module".to_owned(), module.digest().to_string()),
             ("transform".to_owned(), TRANSFORM_VERSION.to_string()),
         ]);
         let mut draft = lock.draft(HOLLOW)?;
-        draft.write_all(&apart.module).map_err(storage("write to", shelf.path()))?;
-        draft.commit("the engine's module without its data", made_from.clone())?;
+        draft.write_all(&stoppable).map_err(storage("write to", shelf.path()))?;
+        draft.commit("the engine's module without its data, with polls", made_from.clone())?;
         let mut draft = lock.draft(COLD)?;
         draft.write_sparse(&apart.cold.to_memory())?;
         draft.commit("the engine's memory before the first instruction", made_from)?;

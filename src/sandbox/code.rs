@@ -10,7 +10,7 @@ use crate::engine::compile::{self, Variant};
 use crate::sandbox::SandboxError;
 use crate::sandbox::guest::{self, Guest};
 use crate::sandbox::image::LoadedImage;
-use crate::sandbox::memory::{MemoryHandle, SlotMemories, WASM_PAGE};
+use crate::sandbox::memory::{MemoryHandle, PollPage, SlotMemories, WASM_PAGE};
 
 /// What code is loaded from.
 #[derive(Debug)]
@@ -61,12 +61,17 @@ impl LoadedCode {
         &self.engine
     }
 
-    /// A guest in `store` whose memory begins as `image`.
+    /// A guest in `store` whose memory begins as `image`, and what stops it.
     pub(super) fn instantiate(
         &self,
         store: &mut Store<Guest>,
         image: &LoadedImage,
-    ) -> wasmtime::Result<Instance> {
-        self.memories.offer(image.pool(), || self.template.instantiate(store))
+    ) -> wasmtime::Result<(Instance, Arc<PollPage>)> {
+        let (made, poll_page) =
+            self.memories.offer(image.pool(), || self.template.instantiate(store));
+        let poll_page = poll_page.ok_or_else(|| {
+            wasmtime::Error::msg("the guest has another memory than the one of its image")
+        });
+        Ok((made?, poll_page?))
     }
 }

@@ -25,9 +25,13 @@ pub trait Host {
     /// A refusal, which the guest sees as an exception.
     fn write_blob(&mut self, kind: &str, content: &[u8]) -> Result<BlobId, Refusal>;
 
-    /// True once nobody waits for the run any more. Asked now and then while a guest runs.
-    fn is_cancelled(&mut self) -> bool;
+    /// What tells whether nobody waits for the run any more. Asked now and then while a guest
+    /// runs, from another thread.
+    fn is_cancelled(&self) -> IsCancelled;
 }
+
+/// True once nobody waits for a run any more.
+pub type IsCancelled = Box<dyn Fn() -> bool + Send>;
 
 /// A frame, taken apart.
 #[derive(Debug, PartialEq, Eq)]
@@ -128,8 +132,8 @@ impl Door {
         Arc::clone(&self.job)
     }
 
-    /// True once nobody waits for the run any more.
-    pub(super) fn is_cancelled(&mut self) -> bool {
+    /// What tells whether nobody waits for the run any more.
+    pub(super) fn is_cancelled(&self) -> IsCancelled {
         self.host.is_cancelled()
     }
 
@@ -256,8 +260,8 @@ mod tests {
             Err(Refusal { error_type: "PolicyDenied".to_owned(), message: "no".to_owned() })
         }
 
-        fn is_cancelled(&mut self) -> bool {
-            false
+        fn is_cancelled(&self) -> IsCancelled {
+            Box::new(|| false)
         }
     }
 

@@ -56,7 +56,6 @@ pub(super) fn failure_of(
     }
     let trap = error.downcast_ref::<Trap>();
     match (trap, limits.fuel) {
-        (Some(Trap::Interrupt), _) => RunFailure::Timeout { limit: limits.wall_time },
         (Some(Trap::OutOfFuel), Some(limit)) => RunFailure::FuelExhausted { limit },
         // C code that runs out of its own stack writes below address zero.
         (Some(Trap::StackOverflow | Trap::MemoryOutOfBounds), _) => RunFailure::StackOverflow,
@@ -102,7 +101,6 @@ mod tests {
             (Error::new(Exited { code: 3 }), "SystemExit"),
             (Error::new(Stopped::Deadline), "Timeout"),
             (Error::new(Stopped::Cancelled), "Cancelled"),
-            (Error::new(Trap::Interrupt), "Timeout"),
             (Error::new(Trap::OutOfFuel), "FuelExhausted"),
             (Error::new(Trap::StackOverflow), "StackOverflow"),
             (Error::new(Trap::MemoryOutOfBounds), "StackOverflow"),

@@ -3,7 +3,6 @@
 use wasmtime::{Caller, Engine, Instance, Linker, Memory, ResourceLimiter, Store, TypedFunc};
 
 use crate::job::limits::RunLimits;
-use crate::sandbox::deadline::Stopped;
 use crate::sandbox::desk::{Answer, Desk};
 use crate::sandbox::door::Door;
 use crate::sandbox::preview1::{self, Preview1, Wasi};
@@ -28,17 +27,6 @@ impl Guest {
     /// A guest whose memory is `length` bytes long from the start.
     pub(super) fn new(wasi: Wasi, door: Door, limits: &RunLimits, length: usize) -> Self {
         Self { wasi, door, ceiling: Ceiling::new(limits, length), exports: None }
-    }
-
-    /// Called whenever the guest is interrupted.
-    pub(super) fn ensure_may_go_on(&mut self) -> Result<(), Stopped> {
-        if self.door.is_cancelled() {
-            return Err(Stopped::Cancelled);
-        }
-        if self.wasi.deadline.remaining().is_zero() {
-            return Err(Stopped::Deadline);
-        }
-        Ok(())
     }
 
     /// Answers a frame that came through the door.

@@ -2,22 +2,27 @@
 
 use std::cell::RefCell;
 use std::ops::Range;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use wasmtime::{Engine, Instance, Memory, Module, Store, Trap, UpdateDeadline};
+use wasmtime::{Engine, Instance, Memory, Module, Store, Trap};
 
 use crate::clock::Clock;
 use crate::engine::compile::{self, MAX_WASM_STACK, Variant};
+use crate::engine::polls::with_polls;
 use crate::ids::{BlobId, Digest};
 use crate::job::limits::RunLimits;
 use crate::job::message::Refusal;
 use crate::sandbox::ambient::{Ambient, AmbientMode};
-use crate::sandbox::deadline::{Deadline, Stopped};
-use crate::sandbox::door::{Door, Host};
+use crate::sandbox::deadline::Deadline;
+use crate::sandbox::door::{Door, Host, IsCancelled};
 use crate::sandbox::guest::{self, Guest};
+use crate::sandbox::memory::{
+    DirtyPages, MemoryHandle, MemoryImage, PollPage, SlotMemories, SlotPool, SlotRules, Verify,
+};
 use crate::sandbox::run::wasi_for;
 
 /// A guest whose `host_alloc` does what its mode says, and which can call the door with anything.
@@ -101,8 +106,8 @@ impl Host for Forgetful {
         Ok(BlobId::of_digest(&Digest::of(content)))
     }
 
-    fn is_cancelled(&mut self) -> bool {
-        false
+    fn is_cancelled(&self) -> IsCancelled {
+        Box::new(|| false)
     }
 }
 
@@ -110,10 +115,16 @@ struct Hostile {
     store: Store<Guest>,
     instance: Instance,
     memory: Memory,
+    poll_page: Arc<PollPage>,
 }
 
 impl Hostile {
-    fn new(engine: &Engine, module: &Module) -> Self {
+    fn new(memories: &SlotMemories, module: &Module) -> Self {
+        let engine = module.engine();
+        let zeros = vec![0; SIZE.unsigned_abs() as usize];
+        let image = MemoryImage::open(MemoryImage::seal(zeros.as_slice()).unwrap()).unwrap();
+        let rules = SlotRules::new(1 << 20, Verify::Always, DirtyPages::best());
+        let pool = SlotPool::new(image, rules);
         let limits = RunLimits { host_calls: 1_000, ..RunLimits::DEFAULT };
         let mode = AmbientMode::Seeded { seed: [7; 32], realtime: Duration::ZERO };
         let ambient = Ambient::new(mode, Clock::System);
@@ -122,16 +133,12 @@ impl Hostile {
         let guest = Guest::new(wasi, door, &limits, SIZE.unsigned_abs() as usize);
         let mut store = Store::new(engine, guest);
         store.limiter(|guest| &mut guest.ceiling);
-        store.set_epoch_deadline(1);
-        store.epoch_deadline_callback(|mut context| {
-            context.data_mut().ensure_may_go_on()?;
-            Ok(UpdateDeadline::Continue(1))
-        });
         let linker = guest::linker(engine).unwrap();
-        let instance = linker.instantiate(&mut store, module).unwrap();
+        let (instance, poll_page) =
+            memories.offer(&pool, || linker.instantiate(&mut store, module).unwrap());
         guest::attach(&mut store, &instance).unwrap();
         let memory = instance.get_memory(&mut store, "memory").unwrap();
-        Self { store, instance, memory }
+        Self { store, instance, memory, poll_page: poll_page.unwrap() }
     }
 
     fn set(&mut self, mode: i32, answer: i32) {
@@ -175,16 +182,20 @@ fn part(start: i32, length: usize) -> Range<usize> {
 }
 
 /// Does something with a hostile guest, on a thread whose stack is as large as in a worker.
-fn with_guest<T: Send>(act: impl FnOnce(&Engine, &mut Hostile) -> T + Send) -> T {
+fn with_guest<T: Send>(act: impl FnOnce(&mut Hostile) -> T + Send) -> T {
     thread::scope(|scope| {
         let large = thread::Builder::new().stack_size(4 * MAX_WASM_STACK);
         let running = large.spawn_scoped(scope, || {
-            let engine = compile::start(Variant::Timed).unwrap();
-            let module = Module::new(&engine, wat::parse_str(SOURCE).unwrap()).unwrap();
-            let mut guest = Hostile::new(&engine, &module);
+            let memories = SlotMemories::new(SIZE.unsigned_abs() as usize);
+            let mut config = compile::config(Variant::Timed);
+            config.with_host_memory(Arc::new(MemoryHandle(Arc::clone(&memories))));
+            let engine = Engine::new(&config).unwrap();
+            let polled = with_polls(&wat::parse_str(SOURCE).unwrap()).unwrap();
+            let module = Module::new(&engine, polled).unwrap();
+            let mut guest = Hostile::new(&memories, &module);
             guest.set(FIXED, ANSWER);
             guest.put(&[1]);
-            act(&engine, &mut guest)
+            act(&mut guest)
         });
         running.unwrap().join().unwrap()
     })
@@ -192,7 +203,7 @@ fn with_guest<T: Send>(act: impl FnOnce(&Engine, &mut Hostile) -> T + Send) -> T
 
 #[test]
 fn a_frame_outside_of_memory_is_a_fault() {
-    with_guest(|_, guest| {
+    with_guest(|guest| {
         for frame in [[SIZE, 1], [SIZE - 1, 2], [-1, 1], [0, -1], [0, SIZE + 1], [i32::MIN, 1]] {
             assert_eq!(guest.call_and_compare(frame, OUT, ANSWER), FAULT, "{frame:?}");
         }
@@ -206,7 +217,7 @@ fn a_frame_outside_of_memory_is_a_fault() {
 
 #[test]
 fn an_answer_goes_nowhere_outside_of_memory() {
-    with_guest(|_, guest| {
+    with_guest(|guest| {
         for answer in HOSTILE {
             guest.set(FIXED, answer);
             guest.put(&[1]);
@@ -227,7 +238,7 @@ fn an_answer_goes_nowhere_outside_of_memory() {
 
 #[test]
 fn parts_that_overlap_are_the_guests_own_trouble() {
-    with_guest(|_, guest| {
+    with_guest(|guest| {
         // The answer over the frame, its address over the answer, its length over its address.
         for (answer, out) in [(1, OUT), (ANSWER, [ANSWER, ANSWER + 4]), (ANSWER, [0, 1])] {
             guest.set(FIXED, answer);
@@ -239,7 +250,7 @@ fn parts_that_overlap_are_the_guests_own_trouble() {
 
 #[test]
 fn an_allocation_that_grows_the_memory_is_answered_in_the_new_one() {
-    with_guest(|_, guest| {
+    with_guest(|guest| {
         guest.set(GROWS, SIZE + 100);
         assert_eq!(guest.call([0, 1], OUT).unwrap(), ANSWERED);
         let memory = guest.bytes();
@@ -250,22 +261,21 @@ fn an_allocation_that_grows_the_memory_is_answered_in_the_new_one() {
 
 #[test]
 fn an_allocation_that_traps_or_never_ends_ends_the_run() {
-    with_guest(|engine, guest| {
+    with_guest(|guest| {
         guest.set(TRAPS, ANSWER);
         let error = guest.call([0, 1], OUT).unwrap_err();
         assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::UnreachableCodeReached));
 
         guest.set(LOOPS, ANSWER);
-        guest.store.data_mut().wasi.deadline = Deadline::after(Duration::ZERO);
-        engine.increment_epoch();
+        guest.poll_page.close().unwrap();
         let error = guest.call([0, 1], OUT).unwrap_err();
-        assert!(matches!(error.downcast_ref::<Stopped>(), Some(Stopped::Deadline)), "{error:?}");
+        assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::MemoryOutOfBounds), "{error:?}");
     });
 }
 
 #[test]
 fn an_allocation_that_enters_the_door_again_ends_when_its_stack_does() {
-    with_guest(|_, guest| {
+    with_guest(|guest| {
         guest.set(ENTERS, ANSWER);
         let error = guest.call([0, 1], OUT).unwrap_err();
         assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::StackOverflow), "{error:?}");
@@ -279,7 +289,7 @@ fn an_allocation_that_enters_the_door_again_ends_when_its_stack_does() {
 
 #[test]
 fn a_hundred_thousand_calls_are_answered_and_refused_beyond_the_limit() {
-    with_guest(|_, guest| {
+    with_guest(|guest| {
         for frame in
             [&b"\x04\x01line\xff\nline"[..], b"\x05\x03\x00a/bx", b"\x06\x01\x00ano", b"\x01"]
         {
@@ -323,7 +333,7 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
 
 #[test]
 fn frames_of_every_kind_never_panic_nor_reach_outside() {
-    with_guest(|_, guest| {
+    with_guest(|guest| {
         let arguments = prop::collection::vec(select(&HOSTILE[..]), 4);
         let calls = (frame(), arguments, prop::bool::weighted(0.7));
         let config =

@@ -51,7 +51,7 @@ use crate::sandbox::watchdog::Watchdog;
 use crate::units::ByteCount;
 
 pub use crate::sandbox::code::CodeSpec;
-pub use crate::sandbox::door::Host;
+pub use crate::sandbox::door::{Host, IsCancelled};
 pub use crate::sandbox::image::ImageSpec;
 pub use crate::sandbox::library::Library;
 pub use crate::sandbox::run::Finished;
@@ -122,10 +122,10 @@ pub struct SandboxConfig {
 }
 
 impl Default for SandboxConfig {
-    /// Keeps as much as a usual pandas program touches, and trusts the tests.
+    /// Keeps as much as a program touches that draws a chart, and trusts the tests.
     fn default() -> Self {
         Self {
-            keep: ByteCount::mebibytes(16),
+            keep: ByteCount::mebibytes(32),
             keep_idle: ByteCount::mebibytes(32),
             verify: Verify::Never,
             ambient: AmbientMode::Live,

@@ -1,9 +1,10 @@
 //! One run, from the order to the outcome.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Instant;
 
-use wasmtime::{Store, UpdateDeadline};
+use wasmtime::{Store, Trap};
 
 use crate::engine::compile::Variant;
 use crate::job::RunSpec;
@@ -13,14 +14,15 @@ use crate::sandbox::ambient::Ambient;
 use crate::sandbox::capture::Capture;
 use crate::sandbox::code::LoadedCode;
 use crate::sandbox::deadline::Deadline;
-use crate::sandbox::door::{Door, Ending, Host};
+use crate::sandbox::door::{Door, Ending, Host, IsCancelled};
 use crate::sandbox::ending::{crash, failure_of};
 use crate::sandbox::guest::{self, Guest};
 use crate::sandbox::image::LoadedImage;
 use crate::sandbox::job_text::job_text;
-use crate::sandbox::memory::trim_heap;
+use crate::sandbox::memory::{PollPage, trim_heap};
 use crate::sandbox::preview1::Wasi;
 use crate::sandbox::vfs::{FileSystem, Mount, timestamp};
+use crate::sandbox::watchdog::Armed;
 use crate::sandbox::{Sandbox, SandboxError};
 use crate::units::{ByteCount, Fuel};
 
@@ -78,10 +80,9 @@ pub(super) fn run(
     let code = sandbox.code(variant).ok_or(SandboxError::NotAttached)?;
     let mut store = prepare(sandbox, (code, &image), spec, (host, started))?;
     let watchdog = sandbox.watchdog.as_ref().ok_or(SandboxError::NotAttached)?;
-    let end = {
-        let _armed = watchdog.arm(code.engine(), started + spec.limits.wall_time);
-        execute(&mut store, code, &image)
-    };
+    let end = execute(&mut store, (code, &image), |poll_page, is_cancelled| {
+        watchdog.arm(poll_page, started + spec.limits.wall_time, is_cancelled)
+    });
     Ok(finish(store, &image, spec, (end, started)))
 }
 
@@ -108,11 +109,6 @@ fn prepare(
 
     let mut store = Store::new(code.engine(), guest);
     store.limiter(|guest| &mut guest.ceiling);
-    store.set_epoch_deadline(1);
-    store.epoch_deadline_callback(|mut context| {
-        context.data_mut().ensure_may_go_on()?;
-        Ok(UpdateDeadline::Continue(1))
-    });
     if let Some(Fuel(fuel)) = spec.limits.fuel {
         store.set_fuel(fuel).map_err(SandboxError::Engine)?;
     }
@@ -131,14 +127,21 @@ pub(super) fn wasi_for(
     Ok(Wasi::new(files, Capture::new(limits.logs), ambient, deadline))
 }
 
-fn execute(
+/// Runs the guest while `watch` watches it.
+fn execute<'a>(
     store: &mut Store<Guest>,
-    code: &LoadedCode,
-    image: &LoadedImage,
+    (code, image): (&LoadedCode, &LoadedImage),
+    watch: impl FnOnce(Arc<PollPage>, IsCancelled) -> Armed<'a>,
 ) -> wasmtime::Result<i32> {
-    let instance = code.instantiate(store, image)?;
-    guest::attach(store, &instance)?;
-    guest::turn(store, START)
+    let (instance, poll_page) = code.instantiate(store, image)?;
+    let armed = watch(poll_page, store.data().door.is_cancelled());
+    let end = guest::attach(store, &instance).and_then(|()| guest::turn(store, START));
+    let stopped = armed.disarm();
+    end.map_err(|error| match (error.downcast_ref::<Trap>(), stopped) {
+        // What a poll does when the page is closed.
+        (Some(Trap::MemoryOutOfBounds), Some(stopped)) => stopped.into(),
+        _ => error,
+    })
 }
 
 fn finish(

@@ -1,4 +1,4 @@
-//! The alarm that stops a spinning guest.
+//! The alarm that stops a guest.
 
 use std::fmt;
 use std::io;
@@ -7,17 +7,20 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use wasmtime::Engine;
 
-/// A thread that moves an engine's epoch when a run's deadline strikes.
+use crate::sandbox::deadline::Stopped;
+use crate::sandbox::door::IsCancelled;
+use crate::sandbox::memory::PollPage;
+
+/// A thread that closes a run's poll page when its deadline strikes, or nobody waits for it.
 ///
 /// There is no tick while nothing runs, so an idle worker costs no processor time, and a short
-/// run costs at most one needless wake-up later. A longer run is interrupted every [`BEAT`], so
-/// that it can ask whether anybody still waits for it. The epoch belongs to an engine, not to a
-/// run, so it may move for a run that is already over; the run's own callback compares the clock
-/// before it stops anything.
+/// run costs at most one needless wake-up later. During a longer run it asks every [`BEAT`]
+/// whether anybody still waits; the guest does not notice.
 ///
 /// INVARIANT(watchdog-ends): the thread ends before the drop returns.
+/// INVARIANT(only-the-armed): a page is closed while its alarm is set, and not once it is
+/// disarmed: by then the page may be another guest's. Both happen under one lock.
 pub(super) struct Watchdog {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -31,7 +34,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// When to interrupt next, when at the latest, and whom, if a run is in progress.
+    /// What to watch, if a run is in progress.
     alarm: Option<Alarm>,
     /// When the thread will look again by itself.
     wakes_at: Option<Instant>,
@@ -39,12 +42,35 @@ struct State {
 }
 
 struct Alarm {
+    /// When to look next.
     next: Instant,
     deadline: Instant,
-    engine: Engine,
+    is_cancelled: IsCancelled,
+    poll_page: Arc<PollPage>,
+    stopped: Option<Stopped>,
 }
 
-/// How often a run is interrupted that takes its time.
+impl Alarm {
+    /// Stops the run if it must not go on; otherwise says when to look again.
+    ///
+    /// A page that cannot be closed is tried again: the system has too many mappings at the
+    /// moment, or the gateway loses its patience first and kills the process.
+    fn look(&mut self, now: Instant) {
+        self.next = now + BEAT;
+        if now >= self.deadline {
+            self.stopped.get_or_insert(Stopped::Deadline);
+        } else if self.stopped.is_none() {
+            if !(self.is_cancelled)() {
+                self.next = self.next.min(self.deadline);
+                return;
+            }
+            self.stopped = Some(Stopped::Cancelled);
+        }
+        self.poll_page.close().ok();
+    }
+}
+
+/// How often the watchdog asks whether anybody still waits for a run.
 const BEAT: Duration = Duration::from_millis(50);
 
 impl Watchdog {
@@ -57,11 +83,17 @@ impl Watchdog {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Moves the epoch of `engine` every [`BEAT`] and at `deadline`, until the guard is dropped.
-    pub(super) fn arm(&self, engine: &Engine, deadline: Instant) -> Armed<'_> {
-        let mut state = self.shared.state.lock();
+    /// Stops the guest that polls `poll_page` at `deadline`, or when `is_cancelled` says so, until
+    /// it is disarmed.
+    pub(super) fn arm(
+        &self,
+        poll_page: Arc<PollPage>,
+        deadline: Instant,
+        is_cancelled: IsCancelled,
+    ) -> Armed<'_> {
         let next = deadline.min(Instant::now() + BEAT);
-        state.alarm = Some(Alarm { next, deadline, engine: engine.clone() });
+        let mut state = self.shared.state.lock();
+        state.alarm = Some(Alarm { next, deadline, is_cancelled, poll_page, stopped: None });
         if state.wakes_at.is_none_or(|wakes_at| next < wakes_at) {
             self.shared.changed.notify_one();
         }
@@ -71,6 +103,14 @@ impl Watchdog {
 
 /// Keeps the alarm set.
 pub(super) struct Armed<'a>(&'a Watchdog);
+
+impl Armed<'_> {
+    /// Ends the watch. Why the guest was stopped, if it was: it may have come to its end
+    /// nevertheless, before it noticed.
+    pub(super) fn disarm(self) -> Option<Stopped> {
+        self.0.shared.state.lock().alarm.take().and_then(|alarm| alarm.stopped)
+    }
+}
 
 impl Drop for Armed<'_> {
     fn drop(&mut self) {
@@ -82,17 +122,12 @@ fn watch(shared: &Shared) {
     let mut state = shared.state.lock();
     while !state.ends {
         let now = Instant::now();
-        state.wakes_at = match &mut state.alarm {
-            Some(alarm) if alarm.next <= now => {
-                alarm.engine.increment_epoch();
-                let beat = now + BEAT;
-                // Past the deadline the beat goes on: the guest may be in a call of the host.
-                alarm.next = if now < alarm.deadline { beat.min(alarm.deadline) } else { beat };
-                Some(alarm.next)
+        state.wakes_at = state.alarm.as_mut().map(|alarm| {
+            if alarm.next <= now {
+                alarm.look(now);
             }
-            Some(alarm) => Some(alarm.next),
-            None => None,
-        };
+            alarm.next
+        });
         match state.wakes_at {
             Some(at) => drop(shared.changed.wait_until(&mut state, at)),
             None => shared.changed.wait(&mut state),
@@ -119,52 +154,152 @@ impl Drop for Watchdog {
 
 #[cfg(test)]
 mod tests {
-    use wasmtime::{Config, Instance, Module, Store, Trap};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use wasmtime::{Instance, Module, Store, Trap};
 
     use super::*;
+    use crate::engine::compile::{self, MAX_WASM_STACK, Variant};
+    use crate::engine::polls::with_polls;
+    use crate::sandbox::memory::{
+        DirtyPages, MemoryHandle, MemoryImage, SlotMemories, SlotPool, SlotRules, Verify, WASM_PAGE,
+    };
 
-    fn spinning() -> (Engine, Module) {
-        let mut config = Config::new();
-        config.epoch_interruption(true);
-        let engine = Engine::new(&config).unwrap();
-        let wat = r#"(module (func (export "spin") (loop br 0)))"#;
-        let module = Module::new(&engine, wat::parse_str(wat).unwrap()).unwrap();
-        (engine, module)
+    /// Everything that never ends by itself, without a single access to memory. The calls of
+    /// `tree` would take longer than the universe, and never deeper than 100.
+    const ENDLESS: &str = r#"(module
+        (memory (export "memory") 1)
+        (func (export "spins") (loop br 0))
+        (func (export "nested") (loop $outer (loop $inner (br_if $inner (i32.const 0))) br $outer))
+        (func (export "inner") (loop $outer (loop $inner br $inner) br $outer))
+        (func (export "counts") (local i64)
+            (loop (local.set 0 (i64.add (local.get 0) (i64.const 1)))
+                (br_if 0 (i64.ne (local.get 0) (i64.const -1)))))
+        (func $tree (param i32)
+            (if (local.get 0) (then
+                (call $tree (i32.sub (local.get 0) (i32.const 1)))
+                (call $tree (i32.sub (local.get 0) (i32.const 1))))))
+        (func (export "tree") (call $tree (i32.const 100)))
+        (func (export "ends")))"#;
+
+    /// Code on slots of an empty image, as a sandbox has it.
+    struct Fixture {
+        module: Module,
+        memories: Arc<SlotMemories>,
+        pool: Arc<SlotPool>,
+        watchdog: Watchdog,
     }
 
-    fn spin(watchdog: &Watchdog, engine: &Engine, module: &Module) -> Trap {
-        let mut store = Store::new(engine, ());
-        store.set_epoch_deadline(1);
-        let instance = Instance::new(&mut store, module, &[]).unwrap();
-        let spin = instance.get_typed_func::<(), ()>(&mut store, "spin").unwrap();
-        let _armed = watchdog.arm(engine, Instant::now() + Duration::from_millis(5));
-        *spin.call(&mut store, ()).unwrap_err().downcast_ref::<Trap>().unwrap()
+    impl Fixture {
+        fn new(variant: Variant) -> Self {
+            let memories = SlotMemories::new(WASM_PAGE);
+            let mut config = compile::config(variant);
+            config.with_host_memory(Arc::new(MemoryHandle(Arc::clone(&memories))));
+            let engine = wasmtime::Engine::new(&config).unwrap();
+            let polled = with_polls(&wat::parse_str(ENDLESS).unwrap()).unwrap();
+            let image = MemoryImage::seal([0; WASM_PAGE].as_slice()).unwrap();
+            let rules = SlotRules::new(1 << 20, Verify::Always, DirtyPages::best());
+            Self {
+                module: Module::new(&engine, polled).unwrap(),
+                memories,
+                pool: SlotPool::new(MemoryImage::open(image).unwrap(), rules),
+                watchdog: Watchdog::spawn().unwrap(),
+            }
+        }
+
+        fn run(
+            &self,
+            export: &str,
+            time: Duration,
+            is_cancelled: IsCancelled,
+        ) -> (Option<Trap>, Option<Stopped>) {
+            let mut store = Store::new(self.module.engine(), ());
+            // Fails where fuel is not counted.
+            store.set_fuel(u64::MAX).ok();
+            let instantiate = || Instance::new(&mut store, &self.module, &[]);
+            let (instance, poll_page) = self.memories.offer(&self.pool, instantiate);
+            let export = instance.unwrap().get_typed_func::<(), ()>(&mut store, export).unwrap();
+            let armed = self.watchdog.arm(poll_page.unwrap(), Instant::now() + time, is_cancelled);
+            let end = export.call(&mut store, ());
+            let trap = end.err().map(|error| *error.downcast_ref::<Trap>().unwrap());
+            (trap, armed.disarm())
+        }
+
+        fn stop(&self, export: &str) {
+            let end = self.run(export, Duration::from_millis(5), Box::new(|| false));
+            assert_eq!(end, (Some(Trap::MemoryOutOfBounds), Some(Stopped::Deadline)), "{export}");
+        }
+    }
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    /// On a thread whose stack is as large as in a worker.
+    fn with_fixture(variant: Variant, act: impl FnOnce(&Fixture) + Send) {
+        thread::scope(|scope| {
+            let large = thread::Builder::new().stack_size(2 * MAX_WASM_STACK);
+            let acting = large.spawn_scoped(scope, || act(&Fixture::new(variant)));
+            acting.unwrap().join().unwrap();
+        });
     }
 
     #[test]
-    fn a_spinning_guest_is_stopped_again_and_again() {
-        let (engine, module) = spinning();
-        let watchdog = Watchdog::spawn().unwrap();
-        for _ in 0..5 {
-            assert_eq!(spin(&watchdog, &engine, &module), Trap::Interrupt);
+    fn polls_everywhere_stop_whatever_does_not_end() {
+        for variant in Variant::ALL {
+            with_fixture(variant, |fixture| {
+                for export in ["spins", "nested", "inner", "counts", "tree", "spins"] {
+                    fixture.stop(export);
+                    let after = fixture.run("ends", HOUR, Box::new(|| false));
+                    assert_eq!(after, (None, None), "the next guest runs, after {export}");
+                }
+            });
         }
     }
 
     #[test]
+    fn a_run_that_nobody_waits_for_is_stopped_and_one_that_somebody_does_is_not() {
+        with_fixture(Variant::Timed, |fixture| {
+            let asked = Arc::new(AtomicBool::new(false));
+            let asks = Arc::clone(&asked);
+            let second_time = Box::new(move || asks.swap(true, Ordering::SeqCst));
+            let end = fixture.run("spins", HOUR, second_time);
+            assert_eq!(end, (Some(Trap::MemoryOutOfBounds), Some(Stopped::Cancelled)));
+            assert!(asked.load(Ordering::SeqCst));
+        });
+    }
+
+    #[test]
     fn an_earlier_deadline_is_noticed_while_the_watchdog_sleeps() {
-        let (engine, module) = spinning();
-        let watchdog = Watchdog::spawn().unwrap();
-        drop(watchdog.arm(&engine, Instant::now() + Duration::from_secs(3600)));
-        assert_eq!(spin(&watchdog, &engine, &module), Trap::Interrupt);
+        with_fixture(Variant::Timed, |fixture| {
+            assert_eq!(fixture.run("ends", HOUR, Box::new(|| false)), (None, None));
+            fixture.stop("spins");
+        });
+    }
+
+    #[test]
+    fn only_the_armed_are_stopped() {
+        with_fixture(Variant::Timed, |fixture| {
+            for _ in 0..200 {
+                // The deadline strikes about when the guest ends, before or after.
+                let end = fixture.run("ends", Duration::from_micros(20), Box::new(|| false));
+                assert!(matches!(end, (None, _) | (Some(_), Some(Stopped::Deadline))), "{end:?}");
+                let after = fixture.run("ends", HOUR, Box::new(|| false));
+                assert_eq!(after, (None, None), "an alarm outlived its run");
+            }
+        });
     }
 
     #[test]
     fn watchdog_ends_with_its_value() {
-        let (engine, _) = spinning();
-        let watchdog = Watchdog::spawn().unwrap();
-        drop(watchdog.arm(&engine, Instant::now() + Duration::from_secs(3600)));
-        let shared = Arc::downgrade(&watchdog.shared);
-        drop(watchdog);
-        assert!(shared.upgrade().is_none(), "the thread still holds its state");
+        with_fixture(Variant::Timed, |fixture| {
+            let watchdog = Watchdog::spawn().unwrap();
+            let shared = Arc::downgrade(&watchdog.shared);
+            let mut store = Store::new(fixture.module.engine(), ());
+            let instantiate = || Instance::new(&mut store, &fixture.module, &[]);
+            let (_, poll_page) = fixture.memories.offer(&fixture.pool, instantiate);
+            let deadline = Instant::now() + HOUR;
+            drop(watchdog.arm(poll_page.unwrap(), deadline, Box::new(|| false)));
+            drop(watchdog);
+            assert!(shared.upgrade().is_none(), "the thread still holds its state");
+        });
     }
 }

@@ -2,7 +2,9 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
+use std::sync::Arc;
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::RecvFlags;
 
 use crate::job::frame::{self, FrameError};
@@ -28,7 +30,7 @@ pub enum ChannelError {
 /// The worker's end of the socket.
 #[derive(Debug)]
 pub struct Channel {
-    socket: OwnedFd,
+    socket: Arc<OwnedFd>,
     incoming: Incoming,
 }
 
@@ -36,7 +38,7 @@ impl Channel {
     /// Speaks over `socket`, a connected Unix stream socket in blocking mode.
     #[must_use]
     pub fn new(socket: OwnedFd) -> Self {
-        Self { socket, incoming: Incoming::default() }
+        Self { socket: Arc::new(socket), incoming: Incoming::default() }
     }
 
     /// The socket's number, for the filter on system calls.
@@ -77,21 +79,16 @@ impl Channel {
         }
     }
 
-    /// Looks for a message without waiting; `None` if there is none yet. Costs one system call.
-    ///
-    /// # Errors
-    ///
-    /// The gateway is gone or breaks the rules.
-    pub fn glance(&mut self) -> Result<Option<(ToWorker, Payload)>, ChannelError> {
-        if let Some(found) = self.incoming.take()? {
-            return Ok(Some(found));
-        }
-        match self.incoming.receive(self.socket.as_fd(), RecvFlags::DONTWAIT) {
-            Ok(arrival) if arrival.bytes == 0 => Err(ChannelError::Gone),
-            Ok(_) => Ok(self.incoming.take()?),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+    /// True if a part of a message was received with the last one.
+    #[must_use]
+    pub fn holds_more(&self) -> bool {
+        !self.incoming.is_empty()
+    }
+
+    /// What looks at the socket from another thread.
+    #[must_use]
+    pub fn peephole(&self) -> Peephole {
+        Peephole(Arc::clone(&self.socket))
     }
 
     fn send_all(
@@ -109,5 +106,20 @@ impl Channel {
             bytes = bytes.get(sent..).unwrap_or_default();
         }
         Ok(())
+    }
+}
+
+/// Looks at a channel's socket and takes nothing from it.
+#[derive(Debug, Clone)]
+pub struct Peephole(Arc<OwnedFd>);
+
+impl Peephole {
+    /// True if something has arrived that nobody has received yet, or the gateway is gone. Costs
+    /// one system call.
+    #[must_use]
+    pub fn sees_something(&self) -> bool {
+        let mut socket = [PollFd::new(&*self.0, PollFlags::IN)];
+        // A call that fails says nothing; the next one may.
+        rustix::event::poll(&mut socket, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
     }
 }

@@ -2,11 +2,13 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::ids::BlobId;
 use crate::job::message::{FromWorker, PAYLOAD_MAX, Refusal, ToWorker};
 use crate::units::ByteCount;
-use crate::worker::channel::{Channel, ChannelError};
+use crate::worker::channel::{Channel, ChannelError, Peephole};
 
 /// What a sandbox asks of the process around it while a guest runs.
 pub trait GuestHost {
@@ -17,10 +19,13 @@ pub trait GuestHost {
     /// The gateway's reason for not doing so; the guest sees it as an exception.
     fn write_blob(&mut self, kind: &str, content: &[u8]) -> Result<BlobId, Refusal>;
 
-    /// True once nobody waits for the run any more: it was cancelled, or the gateway is gone.
-    /// Costs one system call; a sandbox asks whenever it interrupts the guest anyway.
-    fn is_cancelled(&mut self) -> bool;
+    /// What tells, on any thread, whether nobody waits for the run any more: it was cancelled, or
+    /// the gateway is gone. Costs one system call.
+    fn is_cancelled(&self) -> IsCancelled;
 }
+
+/// True once nobody waits for a run any more.
+pub type IsCancelled = Box<dyn Fn() -> bool + Send>;
 
 /// A [`GuestHost`] that asks the gateway.
 ///
@@ -33,6 +38,36 @@ pub trait GuestHost {
 pub struct ChannelHost {
     channel: Rc<RefCell<Channel>>,
     state: Rc<RefCell<HostState>>,
+    conversation: Arc<Conversation>,
+}
+
+/// What another thread has to know to tell an answer from a message that the guest did not ask
+/// for. Only one kind of those can come while a guest runs: it is cancelled.
+#[derive(Debug, Default)]
+struct Conversation {
+    /// Odd while the guest waits for an answer.
+    turns: AtomicU32,
+    /// A part of such a message came along with an answer, or before the guest began.
+    was_interrupted: AtomicBool,
+}
+
+impl Conversation {
+    fn is_interrupted(&self, peephole: &Peephole) -> bool {
+        if self.was_interrupted.load(Ordering::SeqCst) {
+            return true;
+        }
+        let turn = self.turns.load(Ordering::SeqCst);
+        // What is seen during a turn, or where one began meanwhile, may be the answer.
+        turn.is_multiple_of(2)
+            && peephole.sees_something()
+            && self.turns.load(Ordering::SeqCst) == turn
+    }
+
+    fn note(&self, channel: &Channel) {
+        if channel.holds_more() {
+            self.was_interrupted.store(true, Ordering::SeqCst);
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -46,7 +81,10 @@ impl ChannelHost {
     /// The door of the next run.
     #[must_use]
     pub fn new(channel: &Rc<RefCell<Channel>>) -> Self {
-        Self { channel: Rc::clone(channel), state: Rc::new(RefCell::new(HostState::Open)) }
+        let conversation = Arc::<Conversation>::default();
+        conversation.note(&channel.borrow());
+        let (channel, state) = (Rc::clone(channel), Rc::new(RefCell::new(HostState::Open)));
+        Self { channel, state, conversation }
     }
 
     /// Ends the run's use of the door.
@@ -67,8 +105,11 @@ impl ChannelHost {
 
     fn ask(&self, message: &FromWorker, content: &[u8]) -> Result<Answer, ChannelError> {
         let mut channel = self.channel.borrow_mut();
-        channel.send(message, content)?;
-        match channel.receive()? {
+        self.conversation.turns.fetch_add(1, Ordering::SeqCst);
+        let answer = channel.send(message, content).and_then(|()| channel.receive());
+        self.conversation.turns.fetch_add(1, Ordering::SeqCst);
+        self.conversation.note(&channel);
+        match answer? {
             Some((ToWorker::BlobStored { id }, _)) => Ok(Answer::Stored(id)),
             Some((ToWorker::Refused(refusal), _)) => Ok(Answer::Refused(refusal)),
             // The gateway takes no notice of requests after its Cancel, so this is the answer.
@@ -101,19 +142,10 @@ impl GuestHost for ChannelHost {
         }
     }
 
-    fn is_cancelled(&mut self) -> bool {
-        if self.is_open() {
-            let glanced = self.channel.borrow_mut().glance();
-            let state = match glanced {
-                Ok(None) => HostState::Open,
-                Ok(Some((ToWorker::Cancel, _))) => HostState::Cancelled,
-                // Nothing else may be said while a guest runs.
-                Ok(Some(_)) => HostState::Broken(ChannelError::Gone),
-                Err(error) => HostState::Broken(error),
-            };
-            self.state.replace(state);
-        }
-        !self.is_open()
+    fn is_cancelled(&self) -> IsCancelled {
+        let peephole = self.channel.borrow().peephole();
+        let conversation = Arc::clone(&self.conversation);
+        Box::new(move || conversation.is_interrupted(&peephole))
     }
 }
 
@@ -125,4 +157,80 @@ enum Answer {
 
 fn cancelled() -> Refusal {
     Refusal { error_type: "Cancelled".into(), message: "the run was cancelled".into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+
+    use super::*;
+    use crate::ids::Digest;
+    use crate::job::frame;
+
+    /// A worker's end, and the gateway's.
+    fn connected() -> (Rc<RefCell<Channel>>, UnixStream) {
+        let (worker, gateway) = UnixStream::pair().unwrap();
+        (Rc::new(RefCell::new(Channel::new(worker.into()))), gateway)
+    }
+
+    fn bytes(message: &ToWorker) -> Vec<u8> {
+        frame::encode(message, &[], false).unwrap()
+    }
+
+    fn stored() -> ToWorker {
+        ToWorker::BlobStored { id: BlobId::of_digest(&Digest::of(b"x")) }
+    }
+
+    #[test]
+    fn whatever_comes_unasked_means_that_nobody_waits() {
+        for unasked in [bytes(&ToWorker::Cancel), bytes(&ToWorker::Cancel)[..3].to_vec()] {
+            let (channel, mut gateway) = connected();
+            let is_cancelled = ChannelHost::new(&channel).is_cancelled();
+            assert!(!is_cancelled());
+            gateway.write_all(&unasked).unwrap();
+            assert!(is_cancelled());
+        }
+        let (channel, gateway) = connected();
+        let is_cancelled = ChannelHost::new(&channel).is_cancelled();
+        drop(gateway);
+        assert!(is_cancelled(), "the gateway is gone");
+    }
+
+    #[test]
+    fn an_answer_is_no_cancellation_however_often_the_other_thread_looks() {
+        let (channel, mut gateway) = connected();
+        let mut host = ChannelHost::new(&channel);
+        let is_cancelled = host.is_cancelled();
+        let answering = thread::spawn(move || {
+            for _ in 0..2_000 {
+                let question = gateway.read(&mut [0; 1024]).unwrap();
+                assert!(question > 0);
+                gateway.write_all(&bytes(&stored())).unwrap();
+            }
+            gateway
+        });
+        let looking = thread::spawn(move || (0..200_000).filter(|_| is_cancelled()).count());
+        for _ in 0..2_000 {
+            host.write_blob("text/plain", b"x").unwrap();
+        }
+        let gateway = answering.join().unwrap();
+        assert_eq!(looking.join().unwrap(), 0);
+        drop(gateway);
+    }
+
+    #[test]
+    fn a_cancellation_that_comes_with_something_else_is_noticed() {
+        let (channel, mut gateway) = connected();
+        let mut host = ChannelHost::new(&channel);
+        let is_cancelled = host.is_cancelled();
+        gateway.write_all(&[bytes(&stored()), bytes(&ToWorker::Cancel)].concat()).unwrap();
+        host.write_blob("text/plain", b"x").unwrap();
+        assert!(is_cancelled(), "it came with an answer");
+        assert!(ChannelHost::new(&channel).is_cancelled()(), "it came before the run");
+        let (next, _) = channel.borrow_mut().receive().unwrap().unwrap();
+        assert!(matches!(next, ToWorker::Cancel), "it is still there for the main loop");
+        assert!(!ChannelHost::new(&channel).is_cancelled()());
+    }
 }

@@ -11,10 +11,10 @@
 //! # Why one thread does everything
 //!
 //! The thread that runs the guest also reads and writes the socket. A thread of its own for the
-//! socket would add two wake-ups to every run and every call through the door. To be cancelled,
-//! a guest is interrupted now and then anyway, by the clock that stops endless loops; the
-//! sandbox then asks [`GuestHost::is_cancelled`], which looks at the socket. A guest that is not
-//! stopped in this way is stopped by the gateway, which kills the process.
+//! socket would add two wake-ups to every run and every call through the door. The sandbox has a
+//! thread that stops endless loops, which wakes up now and then during a long run and asks
+//! [`GuestHost::is_cancelled`], which looks at the socket. A guest that is not stopped in this way
+//! is stopped by the gateway, which kills the process.
 
 pub mod channel;
 pub mod host;

@@ -16,7 +16,7 @@ use crate::sandbox::{
     CodeSpec, Finished, Host, ImageSpec, Library, Sandbox, SandboxConfig, SandboxError,
 };
 use crate::units::ByteCount;
-use crate::worker::host::{ChannelHost, GuestHost as _};
+use crate::worker::host::{ChannelHost, GuestHost as _, IsCancelled};
 use crate::worker::runner::{Abilities, Ended, Runner, RunnerError};
 
 /// What a worker is started with. Files are numbers of descriptors that it inherits, checked by
@@ -160,7 +160,7 @@ impl Host for Gateway {
         self.0.write_blob(kind, content)
     }
 
-    fn is_cancelled(&mut self) -> bool {
+    fn is_cancelled(&self) -> IsCancelled {
         self.0.is_cancelled()
     }
 }

@@ -82,7 +82,8 @@ impl ScriptedRunner {
             "attached" => log(format!("{} skills, {} blobs", self.skills.len(), self.blobs.len())),
             "read" => log(String::from_utf8(self.find(rest).unwrap().clone()).unwrap()),
             "wait" => {
-                while !host.is_cancelled() {
+                let is_cancelled = host.is_cancelled();
+                while !is_cancelled() {
                     thread::park_timeout(PAUSE);
                 }
                 Ok(Step::Fail(RunFailure::Cancelled))

@@ -11,6 +11,7 @@ use crate::sandbox::memory::MemoryError;
 use crate::sandbox::memory::dirty::DirtyPages;
 use crate::sandbox::memory::image::{self, MemoryImage};
 use crate::sandbox::memory::plain::PlainMemories;
+use crate::sandbox::memory::poll_page::PollPage;
 use crate::sandbox::memory::slot::Slot;
 
 /// What the slots of all images of a sandbox have in common.
@@ -130,6 +131,8 @@ pub struct SlotMemories {
     /// Length of the memory that the module declares: what tells the guest's memory from others.
     declared: usize,
     offered: Mutex<Option<Arc<SlotPool>>>,
+    /// What stops the guest that took the last offer.
+    taken: Mutex<Option<Arc<PollPage>>>,
     plain: Arc<PlainMemories>,
 }
 
@@ -137,15 +140,21 @@ impl SlotMemories {
     /// Memories for a module that declares `declared` bytes.
     #[must_use]
     pub fn new(declared: usize) -> Arc<Self> {
-        Arc::new(Self { declared, offered: Mutex::default(), plain: Arc::default() })
+        let (offered, taken, plain) = (Mutex::default(), Mutex::default(), Arc::default());
+        Arc::new(Self { declared, offered, taken, plain })
     }
 
-    /// Lets the guest that `instantiate` makes begin as the image of `pool`.
-    pub fn offer<T>(&self, pool: &Arc<SlotPool>, instantiate: impl FnOnce() -> T) -> T {
+    /// Lets the guest that `instantiate` makes begin as the image of `pool`. With it comes what
+    /// stops it, unless it did not take the offer.
+    pub fn offer<T>(
+        &self,
+        pool: &Arc<SlotPool>,
+        instantiate: impl FnOnce() -> T,
+    ) -> (T, Option<Arc<PollPage>>) {
         *self.offered.lock() = Some(Arc::clone(pool));
         let made = instantiate();
         self.offered.lock().take();
-        made
+        (made, self.taken.lock().take())
     }
 }
 
@@ -176,6 +185,7 @@ unsafe impl MemoryCreator for MemoryHandle {
         let pool = self.0.offered.lock().take();
         let pool = pool.ok_or_else(|| "no image was offered for this guest".to_owned())?;
         let slot = pool.take(reserved, guard).map_err(|error| error.to_string())?;
+        *self.0.taken.lock() = Some(Arc::clone(slot.poll_page()));
         Ok(Box::new(GuestMemory { slot: Some(slot), pool }))
     }
 }
@@ -195,7 +205,7 @@ unsafe impl LinearMemory for GuestMemory {
     }
 
     fn byte_capacity(&self) -> usize {
-        self.slot.as_ref().map_or(0, Slot::reservation)
+        self.slot.as_ref().map_or(0, Slot::room)
     }
 
     fn grow_to(&mut self, size: usize) -> wasmtime::Result<()> {
@@ -250,7 +260,8 @@ mod tests {
 
         fn guest_of(&self, pool: &Arc<SlotPool>, module: &Module) -> (Store<()>, Instance) {
             let mut store = Store::new(&self.engine, ());
-            let instance = self.memories.offer(pool, || Instance::new(&mut store, module, &[]));
+            let (instance, _) =
+                self.memories.offer(pool, || Instance::new(&mut store, module, &[]));
             (store, instance.unwrap())
         }
     }

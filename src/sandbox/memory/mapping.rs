@@ -97,6 +97,11 @@ impl Mapping {
         self.protect(offset, length, MprotectFlags::READ | MprotectFlags::WRITE)
     }
 
+    /// Makes the range readable.
+    pub(super) fn show(&self, offset: usize, length: usize) -> Result<(), MemoryError> {
+        self.protect(offset, length, MprotectFlags::READ)
+    }
+
     /// Makes the range inaccessible; its pages stay as they are.
     pub(super) fn close(&self, offset: usize, length: usize) -> Result<(), MemoryError> {
         self.protect(offset, length, MprotectFlags::empty())

@@ -16,6 +16,7 @@ mod dirty;
 mod image;
 mod mapping;
 mod plain;
+mod poll_page;
 mod slot;
 
 use std::io;
@@ -25,6 +26,7 @@ pub use crate::sandbox::memory::creator::{
 };
 pub use crate::sandbox::memory::dirty::DirtyPages;
 pub use crate::sandbox::memory::image::{MemoryImage, WASM_PAGE};
+pub use crate::sandbox::memory::poll_page::PollPage;
 
 /// Size of a page of the host: the unit of protection, of private copies and of images.
 ///

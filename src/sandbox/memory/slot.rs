@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::sandbox::memory::dirty::DirtyPages;
 use crate::sandbox::memory::image::MemoryImage;
 use crate::sandbox::memory::mapping::Mapping;
-use crate::sandbox::memory::{MemoryError, PAGE};
+use crate::sandbox::memory::poll_page::PollPage;
+use crate::sandbox::memory::{MemoryError, PAGE, WASM_PAGE};
 
 /// How many resets decide whether the private pages are still those that runs need.
 ///
@@ -23,13 +24,14 @@ const ZEROS: [u8; PAGE] = [0; PAGE];
 /// A linear memory between runs or in a run.
 ///
 /// ```text
-///   guard | image (private, copy-on-write) | grown (anonymous) | reserved, inaccessible | guard
-///         0                     image length           accessible             reservation
+///   guard | image (private, copy-on-write) | grown (anonymous) | inaccessible | poll page | guard
+///         0                     image length           accessible        room         reservation
 /// ```
 #[derive(Debug)]
 pub(super) struct Slot {
-    mapping: Mapping,
+    mapping: Arc<Mapping>,
     image: Arc<MemoryImage>,
+    poll_page: Arc<PollPage>,
     guard: usize,
     reservation: usize,
     /// Bytes that the guest can touch.
@@ -81,15 +83,25 @@ impl Slot {
         guard: usize,
     ) -> Result<Self, MemoryError> {
         let total = reservation.saturating_add(guard.saturating_mul(2));
-        let mapping = Mapping::reserve(total)?;
-        if image.length() > reservation {
+        let mapping = Arc::new(Mapping::reserve(total)?);
+        let room = room_in(reservation);
+        if image.length() > room {
             return Err(MemoryError::Image { problem: "does not fit its reservation" });
         }
         mapping.map_private(guard, image.length(), image.as_ref())?;
+        let poll_page = PollPage::open(&mapping, guard.saturating_add(room))?;
         let accessible = image.length();
-        let image = Arc::clone(image);
-        let (touched, kept, habit) = (accessible, 0, Habit::default());
-        Ok(Self { mapping, image, guard, reservation, accessible, touched, kept, habit })
+        Ok(Self {
+            mapping,
+            image: Arc::clone(image),
+            poll_page,
+            guard,
+            reservation,
+            accessible,
+            touched: accessible,
+            kept: 0,
+            habit: Habit::default(),
+        })
     }
 
     /// Where the guest's address zero lies.
@@ -119,13 +131,18 @@ impl Slot {
     }
 
     /// Bytes that the guest could have at most.
-    pub(super) const fn reservation(&self) -> usize {
-        self.reservation
+    pub(super) const fn room(&self) -> usize {
+        room_in(self.reservation)
+    }
+
+    /// What stops the guest.
+    pub(super) const fn poll_page(&self) -> &Arc<PollPage> {
+        &self.poll_page
     }
 
     /// Makes the memory `size` bytes long; the new part reads as zero.
     pub(super) fn grow_to(&mut self, size: usize) -> Result<(), MemoryError> {
-        if size > self.reservation {
+        if size > self.room() {
             return Err(MemoryError::Image { problem: "cannot grow past its reservation" });
         }
         if let Some(more) = size.checked_sub(self.accessible).filter(|more| *more > 0) {
@@ -142,6 +159,7 @@ impl Slot {
     /// fast; beyond that all are dropped, so that one greedy run does not cost memory for ever.
     /// They are dropped too when the runs of late have hardly used them.
     pub(super) fn reset(&mut self, dirty: &DirtyPages, keep: usize) -> Result<Reset, MemoryError> {
+        self.poll_page.open_again()?;
         let first = self.base().addr();
         let mut runs = Vec::new();
         let mut pages = 0_usize;
@@ -239,6 +257,11 @@ impl Slot {
     }
 }
 
+/// The poll page begins the last wasm page of a reservation.
+const fn room_in(reservation: usize) -> usize {
+    reservation.saturating_sub(WASM_PAGE)
+}
+
 fn first_difference(one: &[u8], other: &[u8]) -> Option<usize> {
     if one == other {
         return None;
@@ -253,9 +276,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::sandbox::memory::image::WASM_PAGE;
 
-    const RESERVATION: usize = 64 * WASM_PAGE;
+    const RESERVATION: usize = 65 * WASM_PAGE;
+    const ROOM: usize = 64 * WASM_PAGE;
     const KEEP: usize = 16 << 20;
 
     fn image(pages: usize) -> Arc<MemoryImage> {
@@ -282,9 +305,8 @@ mod tests {
     }
 
     fn damage() -> impl Strategy<Value = Damage> {
-        let write = (any::<prop::sample::Index>(), any::<u8>(), 1..40_000_usize).prop_map(
-            |(at, byte, length)| Damage::Write { at: at.index(RESERVATION), byte, length },
-        );
+        let write = (any::<prop::sample::Index>(), any::<u8>(), 1..40_000_usize)
+            .prop_map(|(at, byte, length)| Damage::Write { at: at.index(ROOM), byte, length });
         prop_oneof![4 => write, 1 => (1..20_usize).prop_map(|pages| Damage::Grow { pages })]
     }
 
@@ -294,7 +316,7 @@ mod tests {
                 write(slot, at % slot.accessible(), byte, length);
             }
             Damage::Grow { pages } => {
-                let size = (slot.accessible() + pages * WASM_PAGE).min(RESERVATION);
+                let size = (slot.accessible() + pages * WASM_PAGE).min(ROOM);
                 slot.grow_to(size).unwrap();
             }
         }
@@ -323,8 +345,8 @@ mod tests {
                     }
                     slot.verify().unwrap();
                 }
-                slot.grow_to(RESERVATION).unwrap();
-                let grown = RESERVATION - image.length();
+                slot.grow_to(ROOM).unwrap();
+                let grown = ROOM - image.length();
                 let zero = slot
                     .mapping
                     .with_bytes(slot.at(image.length()), grown, |b| b.iter().all(|b| *b == 0))
@@ -414,7 +436,7 @@ mod tests {
     #[test]
     fn growth_past_the_reservation_is_refused() {
         let mut slot = Slot::new(&image(1), RESERVATION, PAGE).unwrap();
-        assert!(slot.grow_to(RESERVATION + WASM_PAGE).is_err());
+        assert!(slot.grow_to(ROOM + WASM_PAGE).is_err());
         assert_eq!(slot.accessible(), WASM_PAGE);
     }
 
