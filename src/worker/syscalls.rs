@@ -34,6 +34,7 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_madvise,
     libc::SYS_brk,
     libc::SYS_memfd_create,
+    libc::SYS_getrusage,
     // threads: those that exist, and the first steps of one that was just being started
     libc::SYS_futex,
     libc::SYS_rseq,

@@ -7,7 +7,8 @@
 //!
 //! INVARIANT(reset-complete): after a reset every byte that the next guest can read equals the
 //! image, or zero past its end, whatever the guest before did: random writes, growth, a trap in
-//! the middle. The kernel's page table decides which pages those are, not the guest.
+//! the middle. The kernel's page table decides which pages those are, and its count of page faults
+//! whether there are new ones since it was asked; not the guest.
 //!
 //! This folder holds the sandbox's own `unsafe` code; every block says why it is sound.
 

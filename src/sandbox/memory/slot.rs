@@ -1,5 +1,6 @@
 //! One reserved address range that guests run in, one after another.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::sandbox::memory::dirty::DirtyPages;
@@ -38,8 +39,11 @@ pub(super) struct Slot {
     accessible: usize,
     /// Largest `accessible` since private pages were last dropped: beyond it there are none.
     touched: usize,
-    /// Private pages that the last reset left for the next run.
-    kept: usize,
+    /// Runs of private pages that the last reset left for the next run, as offsets.
+    private: Vec<Range<usize>>,
+    /// Page faults of the process when the last reset was over: while there are no more, `private`
+    /// is still all that is private.
+    faults: Option<u64>,
     habit: Habit,
 }
 
@@ -69,6 +73,8 @@ impl Habit {
 pub(super) struct Reset {
     /// Private pages that were there.
     pub(super) pages: usize,
+    /// True if the kernel had to be asked which.
+    pub(super) asked: bool,
     /// Those that the guest had changed, unless all were dropped unseen.
     pub(super) changed: usize,
     /// True if they were dropped.
@@ -99,7 +105,8 @@ impl Slot {
             reservation,
             accessible,
             touched: accessible,
-            kept: 0,
+            private: Vec::new(),
+            faults: None,
             habit: Habit::default(),
         })
     }
@@ -126,8 +133,8 @@ impl Slot {
     }
 
     /// Bytes of private memory that the last reset left for the next run.
-    pub(super) const fn kept(&self) -> usize {
-        self.kept.saturating_mul(PAGE)
+    pub(super) fn kept(&self) -> usize {
+        bytes_in(&self.private)
     }
 
     /// Bytes that the guest could have at most.
@@ -160,19 +167,17 @@ impl Slot {
     /// They are dropped too when the runs of late have hardly used them.
     pub(super) fn reset(&mut self, dirty: &DirtyPages, keep: usize) -> Result<Reset, MemoryError> {
         self.poll_page.open_again()?;
-        let first = self.base().addr();
-        let mut runs = Vec::new();
-        let mut pages = 0_usize;
-        let known = dirty.visit(first..first.saturating_add(self.touched), &mut |run| {
-            pages = pages.saturating_add(run.len() / PAGE);
-            runs.push(run.start.saturating_sub(first)..run.end.saturating_sub(first));
-            Ok(())
-        })?;
+        let faults = dirty.faults();
+        let asked = faults.is_none() || faults != self.faults;
+        // Until the end of this reset nothing is known for sure.
+        self.faults = None;
+        let known = !asked || self.ask(dirty)?;
+        let pages = bytes_in(&self.private) / PAGE;
         let mut changed = 0_usize;
         let mut dropped = !known || pages.saturating_mul(PAGE) > keep;
         if !dropped {
-            for run in runs {
-                for page in run.step_by(PAGE) {
+            for run in &self.private {
+                for page in run.clone().step_by(PAGE) {
                     changed = changed.saturating_add(usize::from(self.restore(page)?));
                 }
             }
@@ -180,6 +185,7 @@ impl Slot {
         }
         if dropped {
             self.mapping.drop_private(self.guard, self.touched)?;
+            self.private.clear();
             self.touched = self.image.length();
             self.habit = Habit::default();
         }
@@ -188,8 +194,19 @@ impl Slot {
             self.mapping.close(self.at(image), grown)?;
             self.accessible = image;
         }
-        self.kept = if dropped { 0 } else { pages };
-        Ok(Reset { pages, changed, dropped })
+        self.faults = dirty.faults();
+        Ok(Reset { pages, asked, changed, dropped })
+    }
+
+    /// Asks the kernel which pages are private; false if it does not say.
+    fn ask(&mut self, dirty: &DirtyPages) -> Result<bool, MemoryError> {
+        let first = self.base().addr();
+        let private = &mut self.private;
+        private.clear();
+        dirty.visit(first..first.saturating_add(self.touched), &mut |run| {
+            private.push(run.start.saturating_sub(first)..run.end.saturating_sub(first));
+            Ok(())
+        })
     }
 
     /// Gives a private page the image's bytes, or zeros past its end; true if it had others.
@@ -260,6 +277,10 @@ impl Slot {
 /// The poll page begins the last wasm page of a reservation.
 const fn room_in(reservation: usize) -> usize {
     reservation.saturating_sub(WASM_PAGE)
+}
+
+fn bytes_in(runs: &[Range<usize>]) -> usize {
+    runs.iter().map(Range::len).sum()
 }
 
 fn first_difference(one: &[u8], other: &[u8]) -> Option<usize> {
@@ -365,7 +386,7 @@ mod tests {
 
         let reset = slot.reset(&DirtyPages::best(), KEEP).unwrap();
 
-        assert_eq!(reset, Reset { pages: 6, changed: 6, dropped: false });
+        assert_eq!(reset, Reset { pages: 6, asked: true, changed: 6, dropped: false });
         slot.verify().unwrap();
     }
 
@@ -390,6 +411,27 @@ mod tests {
             slot.verify().unwrap();
             write(&slot, 0, 0xbb, 40 * PAGE);
             assert_eq!(slot.reset(&dirty, KEEP).unwrap().pages, 40, "with {}", dirty.name());
+        }
+    }
+
+    #[test]
+    fn the_kernel_is_asked_again_only_after_a_fault() {
+        for dirty in [DirtyPages::best(), DirtyPages::without_scan()] {
+            let mut slot = Slot::new(&image(16), RESERVATION, PAGE).unwrap();
+            write(&slot, 3 * PAGE, 0xaa, 2 * PAGE);
+            let first = Reset { pages: 2, asked: true, changed: 2, dropped: false };
+            assert_eq!(slot.reset(&dirty, KEEP).unwrap(), first);
+            for _ in 0..3 {
+                write(&slot, 4 * PAGE, 0xaa, PAGE);
+                let again = Reset { pages: 2, asked: false, changed: 1, dropped: false };
+                assert_eq!(slot.reset(&dirty, KEEP).unwrap(), again, "with {}", dirty.name());
+                slot.verify().unwrap();
+                slot.reset(&dirty, KEEP).unwrap();
+            }
+            write(&slot, 40 * PAGE, 0xaa, 1);
+            let other = Reset { pages: 3, asked: true, changed: 1, dropped: false };
+            assert_eq!(slot.reset(&dirty, KEEP).unwrap(), other, "with {}", dirty.name());
+            slot.verify().unwrap();
         }
     }
 
