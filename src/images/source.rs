@@ -26,6 +26,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/result.py",
     "_wardian/runner.py",
     "_wardian/trace.py",
+    "_wardian/waiting.py",
     "runtime/__init__.py",
     "runtime/blobs.py",
     "runtime/log.py",

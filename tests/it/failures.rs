@@ -198,6 +198,10 @@ fn functions_are_called_as_their_parameters_ask_for() {
             "import asyncio\nasync def main(args): return await asyncio.to_thread(sum, [1, 2])",
             json!({"result": 3}),
         ),
+        (
+            "import queue\ndef main(args):\n    try: queue.Queue().get(timeout=0.01)\n    except queue.Empty: return 'empty'",
+            json!({"result": "empty"}),
+        ),
     ] {
         let result = client().run_with(code, json!({"args": args}));
         assert_eq!(*output(&result), expected, "{code}");

@@ -11,7 +11,7 @@ fn client() -> Client {
 }
 
 /// Programs that only a deadline ends.
-const ENDLESS: [(&str, &str); 8] = [
+const ENDLESS: [(&str, &str); 9] = [
     ("spinning", "while True: pass\n"),
     ("sleeping", "import time\ntime.sleep(3600)\n"),
     (
@@ -22,6 +22,7 @@ const ENDLESS: [(&str, &str); 8] = [
     ("in a regular expression", "import re\nre.match('(a+)+$', 'a' * 64 + 'b')\n"),
     ("in numpy", "import numpy as np\nx = np.ones((600, 600))\nwhile True: x = x @ x / 600\n"),
     ("in asyncio", "import asyncio\nasyncio.run(asyncio.sleep(3600))\n"),
+    ("waiting for a thread", "import threading\nthreading.Event().wait(3600)\n"),
     ("printing", "while True: print('x' * 1000)\n"),
 ];
 

@@ -90,9 +90,10 @@ def install_modules(modules):
         __import__(name)
     sys.meta_path.remove(finder)
 
-    from _wardian import event_loop, importer
+    from _wardian import event_loop, importer, waiting
 
     event_loop.install()
+    waiting.install()
     importer.install()
 
 
