@@ -14,8 +14,8 @@
 //! handed out.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, OFlags};
@@ -184,6 +184,28 @@ impl CheckedFile {
     #[must_use]
     pub const fn size(&self) -> ByteCount {
         self.record.size_bytes
+    }
+
+    /// Reads its content from the beginning, however often and from wherever it was read before:
+    /// clones of a file share one position.
+    #[must_use]
+    pub const fn content(&self) -> Content<'_> {
+        Content { file: &self.file, position: 0 }
+    }
+}
+
+/// Reads a file at a position of its own.
+#[derive(Debug)]
+pub struct Content<'a> {
+    file: &'a File,
+    position: u64,
+}
+
+impl Read for Content<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(buffer, self.position)?;
+        self.position = self.position.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+        Ok(count)
     }
 }
 
@@ -479,6 +501,18 @@ mod tests {
         let mut draft = lock.draft(name).unwrap();
         draft.write_all(content).unwrap();
         draft.commit("a file", BTreeMap::new()).unwrap()
+    }
+
+    #[test]
+    fn content_is_read_from_the_beginning_every_time() {
+        let (_folder, _cache, shelf) = cache();
+        let file = put(&shelf, "file", b"content");
+        for _ in 0..2 {
+            let mut first = file.content();
+            first.read_exact(&mut [0; 3]).unwrap();
+            assert_eq!(io::read_to_string(file.content()).unwrap(), "content");
+            assert_eq!(io::read_to_string(first).unwrap(), "tent");
+        }
     }
 
     fn mode_of(path: &Path) -> u32 {

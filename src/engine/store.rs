@@ -5,7 +5,6 @@
 //! was interrupted is repeated, and of two processes one works and the other one waits for it.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
@@ -340,7 +339,7 @@ fn lock<'a>(shelf: &'a Shelf, progress: &dyn Progress) -> Result<ShelfLock<'a>, 
 
 fn read_whole(file: &CheckedFile) -> Result<Vec<u8>, EngineError> {
     let mut bytes = Vec::with_capacity(file.size().as_usize());
-    let mut limited = (&file.file as &File).take(file.size().as_u64());
+    let mut limited = file.content().take(file.size().as_u64());
     limited.read_to_end(&mut bytes).map_err(storage("read", &file.path))?;
     Ok(bytes)
 }

@@ -291,14 +291,14 @@ impl<'a> ImageStore<'a> {
     fn order(&self, source: String, secret: &[u8]) -> Result<WarmUp<'a>, SandboxError> {
         let system = |cause| SandboxError::System { what: "open the engine's files", cause };
         let artifacts = self.artifacts;
-        let cold = artifacts.cold_image.file.try_clone().map_err(system)?;
         let code = CodeSpec {
             variant: artifacts.variant,
             native: artifacts.native.file.try_clone().map_err(system)?,
             declared_pages: usize::try_from(artifacts.facts.memory_min_pages).unwrap_or(usize::MAX),
         };
         let descriptors = ImageDescriptors::default();
-        let start = ImageSpec { memory: MemoryImage::seal(cold)?, descriptors };
+        let start =
+            ImageSpec { memory: MemoryImage::seal(artifacts.cold_image.content())?, descriptors };
         let library = artifacts.library.file.try_clone().map_err(system)?;
         Ok(WarmUp {
             code,

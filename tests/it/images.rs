@@ -116,3 +116,40 @@ fn an_image_that_cannot_be_is_refused_before_anything_starts() {
         assert!(ended.stderr.contains(expected), "{}", ended.stderr);
     }
 }
+
+/// A cache with the user's engine and no images, which costs no space.
+fn cache_without_images() -> tempfile::TempDir {
+    let users = dirs::cache_dir().unwrap().join("wardian");
+    let cache = tempfile::tempdir_in(users.parent().unwrap()).unwrap();
+    for area in ["engine", "native"] {
+        for key in fs::read_dir(users.join(area)).unwrap() {
+            let key = key.unwrap();
+            let target = cache.path().join(area).join(key.file_name());
+            fs::create_dir_all(&target).unwrap();
+            for file in fs::read_dir(key.path()).unwrap() {
+                let file = file.unwrap();
+                match fs::hard_link(file.path(), target.join(file.file_name())) {
+                    // Somebody finishes a draft at this moment; it is not for this test.
+                    Err(gone) if gone.kind() == std::io::ErrorKind::NotFound => {}
+                    linked => linked.unwrap(),
+                }
+            }
+        }
+    }
+    cache
+}
+
+#[test]
+fn one_process_makes_several_images() {
+    let place = Command::new();
+    // The engine is there once something has run.
+    place.run(&["run", "-c", "print(1)"]).with(0);
+    let cache = cache_without_images();
+    let folder = cache.path().to_str().unwrap();
+    let install = ["--cache-dir", folder, "engine", "install", "--image", "lxml"];
+    place.run(&[install.as_slice(), &["--image", "networkx"]].concat()).with(0);
+    let listed = place.run(&["--cache-dir", folder, "engine", "images"]).with(0);
+    for name in ["base", "lxml", "networkx"] {
+        assert!(listed.stdout.contains(name), "{}", listed.stdout);
+    }
+}
