@@ -9,17 +9,19 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use wardian::ids::{BlobId, Digest};
 use wardian::job::limits::RunLimits;
 use wardian::job::message::Refusal;
 use wardian::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK};
-use wardian::sandbox::{Host, IsCancelled};
 use wardian::sandbox::capture::Capture;
+use wardian::sandbox::deadline::Deadline;
 use wardian::sandbox::desk::{Answer, Desk};
 use wardian::sandbox::door::{Door, Ending};
 use wardian::sandbox::vfs::{At, FileSystem, OpenHow};
+use wardian::sandbox::{Host, IsCancelled};
 use wardian::units::ByteCount;
 
 const LIMITS: RunLimits = RunLimits {
@@ -60,14 +62,18 @@ fuzz_target!(|script: &[u8]| {
     let file = files.open(At { folder: 4, path: "x" }, OpenHow::REPLACE, 1).unwrap();
     files.write(file, &[b'x'; 100], 1).unwrap();
 
+    // Far away: a target must not depend on the time.
+    let deadline = Deadline::after(Duration::from_secs(3600));
     let mut rest = script;
     while let Some((frame, later)) = next(rest) {
         rest = later;
-        let mut desk = Desk { door: &mut door, files: &mut files, capture: &mut capture };
+        let (door, capture) = (&mut door, &mut capture);
+        let mut desk = Desk { door, files: &mut files, capture, deadline: &deadline };
         match desk.answer(frame) {
             Answer::Bytes(bytes) => check_answer(&bytes),
             Answer::Shared(bytes) => assert_eq!(&*bytes, b"\0{\"job\":1}"),
             Answer::Fault => {}
+            Answer::Stopped(stopped) => panic!("an hour is over: {stopped}"),
         }
     }
     assert!(asked.calls.get() <= LIMITS.host_calls);
