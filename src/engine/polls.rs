@@ -8,7 +8,7 @@
 //!
 //! wasmtime's own means are epochs: two loads, a comparison and a branch at each of the same
 //! places, and a deadline that every function keeps at hand. They took a sixth of the
-//! interpreter's time; polls take a hundredth.
+//! interpreter's time; what polls take is within the noise.
 //!
 //! INVARIANT(polls-everywhere): every cycle in the control flow of a module has a poll. A jump
 //! back goes to the head of a loop, and each loop begins with one; a function can be entered
