@@ -1,0 +1,2 @@
+def main(args):
+    return {"a": 1}["b"]

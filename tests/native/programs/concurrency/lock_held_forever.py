@@ -1,0 +1,5 @@
+# refused: RuntimeError|Deadlock: lock
+import threading
+def main(args):
+    l = threading.Lock()
+    l.acquire(); l.acquire()

@@ -1,0 +1,4 @@
+# refused: : 
+import queue
+def main(args):
+    queue.Queue().get()

@@ -1,0 +1,3 @@
+from zoneinfo import ZoneInfo
+def main(args):
+    return str(ZoneInfo("Mars/Olympus"))

@@ -1,0 +1,3 @@
+import sys
+def main(args):
+    return [sys.stdin.read(), sys.stdin.readline(), list(sys.stdin)]

@@ -1,0 +1,2 @@
+def main(args):
+    return open("/etc/does-not-exist/x").read()

@@ -1,0 +1,3 @@
+# refused: : network
+import asyncio
+asyncio.run(asyncio.open_connection("example.com", 80))

@@ -1,0 +1,3 @@
+# refused: : process
+import asyncio
+asyncio.run(asyncio.create_subprocess_exec("ls"))

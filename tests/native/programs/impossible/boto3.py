@@ -1,0 +1,2 @@
+# refused: ModuleNotFoundError: network
+import boto3

@@ -1,0 +1,2 @@
+# refused: ModuleNotFoundError: Pillow
+import cv2

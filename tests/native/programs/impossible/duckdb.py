@@ -1,0 +1,2 @@
+# refused: ModuleNotFoundError: sqlite3
+import duckdb

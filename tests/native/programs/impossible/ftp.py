@@ -1,0 +1,3 @@
+# refused: : network
+import ftplib
+ftplib.FTP("ftp.example.com")

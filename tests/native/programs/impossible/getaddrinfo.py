@@ -1,0 +1,3 @@
+# refused: : network
+import socket
+socket.getaddrinfo("example.com", 443)

@@ -1,0 +1,3 @@
+# refused: : network
+import http.client
+c = http.client.HTTPSConnection("example.com"); c.request("GET", "/")

@@ -1,0 +1,2 @@
+# refused: MemoryError: 
+x = [0] * (10**10)

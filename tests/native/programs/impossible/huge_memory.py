@@ -1,0 +1,2 @@
+# refused: MemoryError: 
+x = bytearray(3_000_000_000)

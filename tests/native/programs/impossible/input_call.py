@@ -1,0 +1,3 @@
+# refused: : args
+name = input("Your name? ")
+print("Hi", name)

@@ -1,0 +1,2 @@
+# refused: NameError: undefined_function
+undefined_function()

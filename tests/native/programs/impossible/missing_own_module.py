@@ -1,0 +1,2 @@
+# refused: ModuleNotFoundError: utils
+from utils import helper

@@ -1,0 +1,3 @@
+# refused: : process
+import os
+os.fork()

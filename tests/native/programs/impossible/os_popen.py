@@ -1,0 +1,3 @@
+# refused: : process
+import os
+print(os.popen("date").read())

@@ -1,0 +1,3 @@
+# refused: : network
+import pandas as pd
+print(pd.read_csv("https://example.com/x.csv"))

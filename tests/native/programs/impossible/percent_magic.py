@@ -1,0 +1,3 @@
+# refused: SyntaxError: magic
+%matplotlib inline
+import matplotlib.pyplot as plt

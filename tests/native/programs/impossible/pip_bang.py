@@ -1,0 +1,3 @@
+# refused: SyntaxError: pip
+!pip install requests
+import requests

@@ -1,0 +1,3 @@
+# refused: : pip
+import pip
+pip.main(["install", "requests"])

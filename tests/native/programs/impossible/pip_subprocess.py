@@ -1,0 +1,3 @@
+# refused: : process
+import subprocess, sys
+subprocess.check_call([sys.executable, "-m", "pip", "install", "requests"])

@@ -1,0 +1,2 @@
+# refused: ModuleNotFoundError: matplotlib
+import plotly.express as px

@@ -1,0 +1,2 @@
+# refused: ModuleNotFoundError: pandas
+import polars as pl

@@ -1,0 +1,4 @@
+# refused: : process
+from concurrent.futures import ProcessPoolExecutor
+with ProcessPoolExecutor() as ex:
+    print(list(ex.map(abs, [-1, 2])))

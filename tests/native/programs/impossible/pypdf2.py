@@ -1,0 +1,2 @@
+# refused: ModuleNotFoundError: pypdf
+import PyPDF2

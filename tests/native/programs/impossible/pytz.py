@@ -1,0 +1,2 @@
+# refused: ModuleNotFoundError: zoneinfo
+import pytz

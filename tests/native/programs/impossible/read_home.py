@@ -1,0 +1,2 @@
+# refused: FileNotFoundError: 
+print(open("/home/user/data.csv").read())

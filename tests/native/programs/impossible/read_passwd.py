@@ -1,0 +1,2 @@
+# refused: FileNotFoundError: /etc/passwd
+print(open("/etc/passwd").read())

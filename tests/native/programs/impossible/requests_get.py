@@ -1,0 +1,3 @@
+# refused: ModuleNotFoundError: network
+import requests
+print(requests.get("https://example.com").text)

@@ -1,0 +1,2 @@
+# refused: ModuleNotFoundError: 
+from selenium import webdriver

@@ -1,0 +1,3 @@
+# refused: : timeout
+import signal
+signal.alarm(2)

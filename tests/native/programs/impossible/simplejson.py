@@ -1,0 +1,2 @@
+# refused: ModuleNotFoundError: json
+import simplejson

@@ -1,0 +1,3 @@
+# refused: : network
+import smtplib
+smtplib.SMTP("localhost", 25)

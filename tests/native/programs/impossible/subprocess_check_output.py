@@ -1,0 +1,3 @@
+# refused: : process
+import subprocess
+subprocess.check_output("echo hi", shell=True)

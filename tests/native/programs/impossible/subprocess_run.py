@@ -1,0 +1,3 @@
+# refused: : process
+import subprocess
+print(subprocess.run(["ls"], capture_output=True).stdout)

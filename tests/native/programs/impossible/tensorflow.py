@@ -1,0 +1,2 @@
+# refused: ModuleNotFoundError: 
+import tensorflow as tf

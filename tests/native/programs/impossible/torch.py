@@ -1,0 +1,2 @@
+# refused: ModuleNotFoundError: scikit-learn
+import torch

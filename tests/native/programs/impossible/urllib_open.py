@@ -1,0 +1,3 @@
+# refused: : network
+import urllib.request
+print(urllib.request.urlopen("https://example.com").read())

@@ -1,0 +1,4 @@
+# refused: : 
+import webbrowser
+if not webbrowser.open("https://example.com"):
+    raise RuntimeError("no browser")

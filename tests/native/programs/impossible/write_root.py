@@ -1,0 +1,2 @@
+# refused: : 
+open("/usr/x.txt", "w").write("x")

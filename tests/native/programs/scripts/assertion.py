@@ -1,0 +1,2 @@
+# script
+assert 1 == 2, "one is not two"

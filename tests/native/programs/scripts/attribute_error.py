@@ -1,0 +1,3 @@
+# script
+import math
+math.sqroot(2)

@@ -1,0 +1,4 @@
+# script
+import sys
+print("bad")
+sys.exit(3)

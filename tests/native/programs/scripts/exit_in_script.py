@@ -1,0 +1,5 @@
+# script
+import sys
+print("one")
+sys.exit(0)
+print("two")

@@ -1,0 +1,3 @@
+# script
+import sys
+sys.exit("something is wrong")

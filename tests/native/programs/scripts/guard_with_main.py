@@ -1,0 +1,6 @@
+# script
+def main():
+    print("in main")
+
+if __name__ == "__main__":
+    main()

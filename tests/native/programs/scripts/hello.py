@@ -1,0 +1,2 @@
+# script
+print("Hello, world!")

@@ -1,0 +1,3 @@
+# script
+def f():
+print(1)

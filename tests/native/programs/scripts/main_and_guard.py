@@ -1,0 +1,5 @@
+def main(args):
+    return {"value": 5}
+
+if __name__ == "__main__":
+    print(main({}))

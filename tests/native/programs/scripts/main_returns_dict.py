@@ -1,0 +1,2 @@
+def main(args):
+    return {"ok": True, "n": 1}

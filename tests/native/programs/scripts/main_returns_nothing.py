@@ -1,0 +1,2 @@
+def main(args):
+    print("only printed")

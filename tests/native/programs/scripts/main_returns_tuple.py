@@ -1,0 +1,2 @@
+def main(args):
+    return (1, "a", None)

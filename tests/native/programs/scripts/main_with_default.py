@@ -1,0 +1,6 @@
+# script
+def main(n=5):
+    print(sum(range(n)))
+
+if __name__ == "__main__":
+    main()

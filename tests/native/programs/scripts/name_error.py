@@ -1,0 +1,3 @@
+# script
+value = 3
+print(valeu)

@@ -1,0 +1,5 @@
+# script
+try:
+    int("x")
+except ValueError as e:
+    raise RuntimeError("bad config") from e

@@ -1,0 +1,4 @@
+# script
+print("never")
+def f(:
+    pass

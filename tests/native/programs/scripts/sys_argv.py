@@ -1,0 +1,3 @@
+# script
+import sys
+print(len(sys.argv), sys.argv[1:])

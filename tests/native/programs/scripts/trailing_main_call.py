@@ -1,0 +1,5 @@
+# script
+def main():
+    print("once")
+
+main()

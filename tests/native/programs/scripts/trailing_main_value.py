@@ -1,0 +1,6 @@
+# script
+def main():
+    print("computing")
+    return 7
+
+print(main())
