@@ -6,6 +6,7 @@
 //! blob KIND TEXT        stores a blob; a refusal ends the run as an exception
 //! blob-of KIND COUNT    stores a blob of so many bytes
 //! log TEXT              writes a log line
+//! log-of COUNT          writes a log line of so many bytes
 //! secret NAME           logs the value of an environment variable
 //! attached              logs what is attached
 //! read PATH             logs a file of an attached skill, or a blob
@@ -78,6 +79,7 @@ impl ScriptedRunner {
                 })
             }
             "log" => log(rest.to_owned()),
+            "log-of" => log("l".repeat(rest.parse().unwrap())),
             "secret" => log(spec.environment.get(rest).cloned().unwrap_or_default()),
             "attached" => log(format!("{} skills, {} blobs", self.skills.len(), self.blobs.len())),
             "read" => log(String::from_utf8(self.find(rest).unwrap().clone()).unwrap()),
