@@ -158,6 +158,7 @@ fn a_client_that_goes_away_while_its_program_waits_costs_no_worker() {
         call_and_leave(&server, &code, &mark, || wait_for_mark(&client, &mark));
         assert_eq!(output(&client.run("def main(args): return 7"))["result"], 7, "after {wait}");
         assert_eq!(worker_of(&server).id, worker, "{wait} has cost the worker");
+        eventually(SOON, || (ends(&server).len() == 2 * (number + 1)).then_some(()));
         assert_eq!(ends(&server)[2 * number..], ["Cancelled", "completed"], "{wait}");
     }
 }
@@ -197,6 +198,7 @@ fn every_run_is_one_line_of_the_log_whatever_its_end() {
         assert_eq!(failed(&busy.join().unwrap()).0, "SandboxCrash");
         expected.push("SandboxCrash");
     });
+    eventually(SOON, || (ends(&server).len() == expected.len()).then_some(()));
     assert_eq!(ends(&server), expected);
 
     // The server stops while one runs.
