@@ -83,8 +83,9 @@ impl Channel {
         let step = || {
             let arrival = self.incoming.receive(self.socket.as_fd(), RecvFlags::empty())?;
             bytes = Some(arrival.bytes);
-            // The socket is empty now. To let the runtime know saves the system call that would
-            // find out later.
+            // To let the runtime know that the socket is empty saves the system call that would
+            // find out later. It must not be told on suspicion: epoll reports arrivals by edges, so
+            // nobody would wake this task for bytes that are there already.
             let is_empty = arrival.drained && arrival.bytes > 0;
             if is_empty { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
         };

@@ -28,6 +28,9 @@ pub(super) enum Broken {
     /// The worker never got the whole order, so that another one can have it.
     #[error("the worker could not be given the run")]
     NotStarted(#[source] AttachError),
+    /// The worker got the order and says that it does not begin it.
+    #[error("the worker could not run another guest")]
+    Declined,
     /// It has not answered in time.
     #[error("the worker did not answer in time")]
     Late,
@@ -62,7 +65,8 @@ pub(super) enum Violation {
 #[derive(Debug)]
 pub(super) struct Ran {
     pub(super) outcome: RunOutcome,
-    pub(super) output: Option<Vec<u8>>,
+    /// Not read yet: the worker has nothing more to do with it.
+    pub(super) output: Option<Received>,
 }
 
 /// Runs `job`, whose order is the frame `order`, on `worker`.
@@ -95,8 +99,12 @@ pub(super) async fn perform(
             (FromWorker::Done(outcome), output) => {
                 let outcome =
                     credible(*outcome, limits, started.elapsed()).map_err(Violation::from)?;
-                let output = exchange.output(&outcome, output).await?;
+                let output = exchange.output(&outcome, output)?;
                 return Ok(Ran { outcome, output });
+            }
+            // Only before the guest has asked for something: a run that has begun is not repeated.
+            (FromWorker::Failed { .. }, Payload::None) if exchange.calls == 0 => {
+                return Err(Broken::Declined);
             }
             (FromWorker::Ready(_) | FromWorker::Failed { .. }, _) => {
                 return Err(Violation::OutOfPlace.into());
@@ -155,11 +163,11 @@ impl Exchange<'_> {
         Ok(sent.map_err(|_elapsed| Broken::Late)??)
     }
 
-    async fn output(
+    fn output(
         &mut self,
         outcome: &RunOutcome,
         payload: Payload,
-    ) -> Result<Option<Vec<u8>>, Violation> {
+    ) -> Result<Option<Received>, Violation> {
         if matches!(payload, Payload::None) {
             return Ok(None);
         }
@@ -171,7 +179,7 @@ impl Exchange<'_> {
             return Err(Violation::Bytes);
         }
         self.count_bytes(output.size())?;
-        output.into_bytes().await.map(Some).map_err(Violation::Unreadable)
+        Ok(Some(output))
     }
 
     /// The sandbox counts these too, and refuses in a way that the guest can understand. Counting

@@ -12,12 +12,13 @@ use tracing::warn;
 
 use crate::dispatch::attachments::{AttachmentLimits, Key};
 use crate::dispatch::channel::ChannelError;
-use crate::dispatch::exchange::{self, Broken};
+use crate::dispatch::exchange::{self, Broken, Violation};
 use crate::dispatch::keeper::Keeper;
-use crate::dispatch::lease::Lease;
 use crate::dispatch::process::{Nursery, WorkerCommand};
+use crate::dispatch::received::Received;
 use crate::dispatch::report::PoolReport;
 use crate::dispatch::roster::{Phase, Roster};
+use crate::dispatch::worker::WorkerId;
 use crate::dispatch::{DispatchError, Door, Finished, Job};
 use crate::error::CauseChain;
 use crate::job::frame;
@@ -158,15 +159,28 @@ impl Pool {
             let Some(worker) = lease.begin() else { continue };
             match exchange::perform(worker, job, &order, door, self.grace).await {
                 Ok(ran) => {
+                    let worker = lease.worker_id();
+                    // First of all: a caller that leaves now must not cost a worker that is done.
                     lease.end();
+                    let is_crash = matches!(ran.outcome.end, Err(RunFailure::SandboxCrash { .. }));
                     self.roster.count(|counters| {
-                        counters.finished = counters.finished.saturating_add(1);
+                        let counter = &mut counters.finished;
+                        *counter = counter.saturating_add(1);
+                        let crashes = u64::from(is_crash);
+                        counters.crashed = counters.crashed.saturating_add(crashes);
                     });
-                    return Ok(Finished { outcome: ran.outcome, output: ran.output, queued });
+                    return Ok(match read(ran.output).await {
+                        Ok(output) => Finished { outcome: ran.outcome, output, queued },
+                        Err(broken) => {
+                            let failure = self.explain(&broken, job, worker);
+                            let outcome = without_worker(failure, begun.elapsed());
+                            Finished { outcome, output: None, queued }
+                        }
+                    });
                 }
                 Err(broken) => {
-                    let may_repeat = matches!(broken, Broken::NotStarted(_));
-                    let failure = self.explain(&broken, job, &lease);
+                    let may_repeat = matches!(broken, Broken::NotStarted(_) | Broken::Declined);
+                    let failure = self.explain(&broken, job, lease.worker_id());
                     lease.discard();
                     if !may_repeat {
                         let outcome = without_worker(failure, begun.elapsed());
@@ -216,9 +230,9 @@ impl Pool {
         }
     }
 
-    fn explain(&self, broken: &Broken, job: &Job, lease: &Lease) -> RunFailure {
+    fn explain(&self, broken: &Broken, job: &Job, worker: WorkerId) -> RunFailure {
         let is_closing = self.roster.phase() == Phase::Closed;
-        let (run, worker) = (&job.spec.run_id, lease.worker_id());
+        let run = &job.spec.run_id;
         if !is_closing {
             let cause = CauseChain(broken);
             warn!(run.id = %run, worker.id = %worker, "run `{run}` lost worker {worker}: {cause}");
@@ -231,14 +245,14 @@ impl Pool {
                     &mut counters.violations
                 }
                 Broken::Lost(_) => &mut counters.crashed,
-                Broken::NotStarted(_) => &mut counters.repeated,
+                Broken::NotStarted(_) | Broken::Declined => &mut counters.repeated,
             };
             *counter = counter.saturating_add(1);
         });
         match broken {
             _ if is_closing => RunFailure::Cancelled,
             Broken::Late => RunFailure::Timeout { limit: job.spec.limits.wall_time },
-            Broken::NotStarted(_) | Broken::Lost(_) | Broken::Hostile(_) => {
+            Broken::NotStarted(_) | Broken::Declined | Broken::Lost(_) | Broken::Hostile(_) => {
                 let reason = "the sandbox broke and was replaced".to_owned();
                 RunFailure::SandboxCrash { reason }
             }
@@ -251,6 +265,17 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.roster.close();
         self.keepers.get_mut().detach_all();
+    }
+}
+
+/// Reads what a program returned.
+async fn read(output: Option<Received>) -> Result<Option<Vec<u8>>, Broken> {
+    match output {
+        Some(output) => {
+            let bytes = output.into_bytes().await;
+            bytes.map(Some).map_err(|error| Violation::Unreadable(error).into())
+        }
+        None => Ok(None),
     }
 }
 

@@ -46,7 +46,7 @@ pub struct Counters {
     pub finished: u64,
     /// Runs whose worker was killed because it did not stop in time.
     pub overdue: u64,
-    /// Runs whose worker was lost.
+    /// Runs that ended as `SandboxCrash`, because their worker was lost or their interpreter broke.
     pub crashed: u64,
     /// Workers that broke a rule of their socket.
     pub violations: u64,

@@ -82,7 +82,8 @@ pub enum FromWorker {
     },
     /// The run is over; its output follows as a payload if it completed.
     Done(Box<RunOutcome>),
-    /// The worker cannot start.
+    /// The worker cannot start, or cannot run another guest. It ends; a run that was sent to it and
+    /// not answered by anything else was not begun.
     Failed {
         /// Why, for the log.
         reason: String,

@@ -7,7 +7,15 @@
 //! INVARIANT(grows-as-it-arrives): the buffer of [`Incoming`] is never more than twice as large
 //! as what has arrived, plus a constant: a header that announces much costs nothing.
 //! INVARIANT(one-descriptor): at most one received descriptor waits for its frame; any other is
-//! closed at once and reported as a violation.
+//! closed at once and reported as a violation. While one waits, nothing is received beyond the end
+//! of its frame, so that a peer may send frames with descriptors as fast as it likes.
+//!
+//! # Short reads
+//!
+//! On a Unix stream socket, `recvmsg` ends at the kernel's buffer to which a descriptor is
+//! attached, although more may have arrived (unix(7): ancillary data is a barrier). So a read that
+//! fills less than the offered space shows that the socket was empty only if nothing came with it
+//! but bytes; otherwise only `EAGAIN` shows it.
 
 use std::io::{IoSlice, IoSliceMut, Write as _};
 use std::mem::MaybeUninit;
@@ -95,7 +103,7 @@ impl Default for Incoming {
 
 impl Incoming {
     /// Receives once, as much as there is room for. Returns how many bytes came, 0 at the end,
-    /// and whether the socket is likely to be empty now.
+    /// and whether the socket was empty after them. Take every whole frame first.
     ///
     /// # Errors
     ///
@@ -104,22 +112,42 @@ impl Incoming {
         self.make_room();
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
-        let room = self.buffer.get_mut(self.filled..).unwrap_or_default();
+        let end = self.wanted_end().min(self.buffer.len());
+        let room = self.buffer.get_mut(self.filled..end).unwrap_or_default();
         let offered = room.len();
         let mut slices = [IoSliceMut::new(room)];
         let flags = flags | RecvFlags::CMSG_CLOEXEC;
         let received = retry_on_intr(|| recvmsg(socket, &mut slices, &mut control, flags))?;
 
+        let mut only_bytes = true;
         if received.flags.contains(ReturnFlags::CTRUNC) {
+            only_bytes = false;
             self.violation = Some(FrameError::TooManyDescriptors);
         }
         for message in control.drain() {
+            only_bytes = false;
             if let RecvAncillaryMessage::ScmRights(descriptors) = message {
                 descriptors.for_each(|descriptor| self.keep(descriptor));
             }
         }
         self.filled = self.filled.saturating_add(received.bytes).min(self.buffer.len());
-        Ok(Arrival { bytes: received.bytes, drained: received.bytes < offered })
+        let drained = only_bytes && received.bytes < offered;
+        Ok(Arrival { bytes: received.bytes, drained })
+    }
+
+    /// Where to stop receiving. The descriptor that waits belongs to the first frame, since whole
+    /// frames are taken before more is received; the bytes behind that frame may bring another.
+    fn wanted_end(&self) -> usize {
+        if self.descriptor.is_none() {
+            return usize::MAX;
+        }
+        let end = match self.announced() {
+            Ok(Some((_, length))) => length,
+            Ok(None) => HEADER,
+            Err(_) => usize::MAX,
+        };
+        // Receiving nothing would look like the end of the stream.
+        end.max(self.filled.saturating_add(1))
     }
 
     fn keep(&mut self, descriptor: OwnedFd) {
@@ -210,7 +238,8 @@ impl Incoming {
 pub struct Arrival {
     /// How many bytes; 0 if the peer has closed its end.
     pub bytes: usize,
-    /// True if less came than there was room for, so that another call would have to wait.
+    /// True if the socket was empty after these bytes, so that another call would have to wait.
+    /// False if that is not known.
     pub drained: bool,
 }
 
@@ -359,6 +388,50 @@ mod tests {
             drop((incoming, end));
             // Other tests of this process open descriptors meanwhile, but not a hundred.
             assert!(open_descriptors() < before + 90, "{what} left descriptors open");
+        }
+    }
+
+    #[test]
+    fn one_descriptor_at_a_time_however_many_frames_have_arrived() {
+        for length in [10, 5_000, ROOM - HEADER, ROOM, 20_000, 50_000] {
+            let (near, far) = pair();
+            let file = share(b"x").unwrap();
+            let reason = "r".repeat(length);
+            let message = FromWorker::Failed { reason: reason.clone() };
+            let bytes = frame::encode_shared(&message, ByteCount::bytes(1)).unwrap();
+            for _ in 0..3 {
+                send(near.as_fd(), &bytes, Some(file.as_fd())).unwrap();
+            }
+            let mut incoming = Incoming::default();
+            for _ in 0..3 {
+                let next = next::<FromWorker>(&mut incoming, &far).unwrap();
+                let (FromWorker::Failed { reason: received }, payload) = next.unwrap() else {
+                    panic!("another message");
+                };
+                assert!(received == reason && matches!(payload, Payload::Shared(..)), "{length}");
+            }
+            assert!(incoming.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_socket_is_not_drained_while_bytes_are_in_it() {
+        let (near, far) = pair();
+        let file = share(b"x").unwrap();
+        let mut incoming = Incoming::default();
+        for with_descriptor in [false, true] {
+            let descriptor = with_descriptor.then(|| file.as_fd());
+            // The kernel keeps these as two buffers; only the first has the descriptor.
+            assert_eq!(send(near.as_fd(), b"1", descriptor).unwrap(), 1);
+            assert_eq!(send(near.as_fd(), b"2", None).unwrap(), 1);
+            let mut arrived = 0;
+            while arrived < 2 {
+                let arrival = incoming.receive(far.as_fd(), RecvFlags::DONTWAIT).unwrap();
+                arrived += arrival.bytes;
+                assert!(!arrival.drained || arrived == 2, "{arrival:?} with {arrived} arrived");
+            }
+            let empty = incoming.receive(far.as_fd(), RecvFlags::DONTWAIT).unwrap_err();
+            assert_eq!(empty.kind(), io::ErrorKind::WouldBlock);
         }
     }
 

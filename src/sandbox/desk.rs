@@ -5,6 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::ids::BlobId;
 use crate::job::message::Refusal;
 use crate::sandbox::attachments::blob_path;
 use crate::sandbox::capture::Capture;
@@ -69,8 +70,8 @@ impl Desk<'_> {
                 self.capture.log(level, &String::from_utf8_lossy(kept));
                 door::done(&[])
             }
-            Request::WriteBlob { kind, content } => match self.copied(content) {
-                Ok(content) => self.store(kind, &SharedBytes::new(content)),
+            Request::WriteBlob { kind, content } => match self.store_bytes(kind, content) {
+                Ok(answer) => answer,
                 Err(stopped) => return Answer::Stopped(stopped),
             },
             Request::WriteBlobFile { kind, path } => self.store_file(kind, path),
@@ -89,18 +90,28 @@ impl Desk<'_> {
         Ok(copy)
     }
 
-    /// Stores a blob, and lets the rest of the run see it under its id.
-    fn store(&mut self, kind: &str, content: &SharedBytes) -> Vec<u8> {
-        let bytes = content.as_slice();
-        match self.door.write_blob(kind, bytes) {
-            Ok(id) => {
-                let mount = Mount::file(blob_path(&id), Arc::new(content.clone()));
-                // The same content may be mounted already: an input, or a blob written before.
-                drop(self.files.mount(&mount));
-                door::stored(&id, u64::try_from(bytes.len()).unwrap_or(u64::MAX))
-            }
-            Err(refusal) => door::refused(&refusal),
+    /// Stores bytes of the guest's memory, and copies them only if the run can keep them.
+    fn store_bytes(&mut self, kind: &str, content: &[u8]) -> Result<Vec<u8>, Stopped> {
+        if !content.is_empty() {
+            self.deadline.check()?;
         }
+        let id = match self.door.write_blob(kind, content) {
+            Ok(id) => id,
+            Err(refusal) => return Ok(door::refused(&refusal)),
+        };
+        if self.files.has_room_for(size_of(content)) {
+            let copy = SharedBytes::new(self.copied(content)?);
+            self.show(&id, &copy);
+        }
+        Ok(door::stored(&id, size_of(content)))
+    }
+
+    /// Lets the rest of the run see a blob that it has stored, if its workspace has room for the
+    /// copy. Without that, blobs would take memory of the worker beside the limits of the run.
+    fn show(&mut self, id: &BlobId, content: &SharedBytes) {
+        let mount = Mount::file(blob_path(id), Arc::new(content.clone()));
+        // The same content may be mounted already: an input, or a blob written before.
+        self.files.mount_charged(&mount, size_of(content.as_slice())).ok();
     }
 
     fn store_file(&mut self, kind: &str, path: &str) -> Vec<u8> {
@@ -109,10 +120,21 @@ impl Desk<'_> {
             Err(errno) => return door::refused(&unreadable(errno)),
         };
         match self.door.charge_bytes(content.as_slice().len()) {
-            Ok(()) => self.store(kind, &content),
+            Ok(()) => {}
+            Err(refusal) => return door::refused(&refusal),
+        }
+        match self.door.write_blob(kind, content.as_slice()) {
+            Ok(id) => {
+                self.show(&id, &content);
+                door::stored(&id, size_of(content.as_slice()))
+            }
             Err(refusal) => door::refused(&refusal),
         }
     }
+}
+
+fn size_of(content: &[u8]) -> u64 {
+    u64::try_from(content.len()).unwrap_or(u64::MAX)
 }
 
 impl fmt::Debug for Desk<'_> {

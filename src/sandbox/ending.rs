@@ -1,8 +1,11 @@
 //! From the way a guest stopped to the failure that its caller sees.
 
+use std::ops::Range;
+
 use serde::Deserialize;
 use wasmtime::Trap;
 
+use crate::engine::polls::POLL_PAGE;
 use crate::job::limits::RunLimits;
 use crate::job::outcome::{MAX_MESSAGE, MAX_TRACEBACK, RunFailure, is_class_name};
 use crate::sandbox::deadline::Stopped;
@@ -57,13 +60,44 @@ pub(super) fn failure_of(
     let trap = error.downcast_ref::<Trap>();
     match (trap, limits.fuel) {
         (Some(Trap::OutOfFuel), Some(limit)) => RunFailure::FuelExhausted { limit },
-        // C code that runs out of its own stack writes below address zero.
-        (Some(Trap::StackOverflow | Trap::MemoryOutOfBounds), _) => RunFailure::StackOverflow,
+        (Some(Trap::StackOverflow), _) => RunFailure::StackOverflow,
+        (Some(Trap::MemoryOutOfBounds), _) => match fault_address(error) {
+            Some(address) if BELOW_STACK.contains(&address) => RunFailure::StackOverflow,
+            _ => crash("the interpreter used memory that it does not have"),
+        },
         _ if refused_memory => RunFailure::MemoryLimit { limit: limits.memory },
         (Some(Trap::UnreachableCodeReached), _) => crash("the interpreter aborted"),
         (Some(_), _) => crash("the interpreter crashed"),
         (None, _) => crash("the sandbox failed"),
     }
+}
+
+/// Where C code writes that has used up its own stack.
+///
+/// The stack lies at the beginning of memory and grows down, so the next address is just below
+/// zero: at the end of what 32 bits can name, or beyond that end by as much as the offset of the
+/// access. The largest frames in the engine are far smaller than this range, which no memory
+/// reaches: its last wasm page is never part of a memory, and an operator's largest memory ends
+/// before.
+const BELOW_STACK: Range<u64> = (1 << 32) - (1 << 20)..(1 << 32) + (1 << 20);
+
+/// True if the guest was stopped by a poll whose page is closed.
+pub(super) fn is_poll(error: &wasmtime::Error) -> bool {
+    let page = u64::from(POLL_PAGE.start)..u64::from(POLL_PAGE.end);
+    error.downcast_ref::<Trap>() == Some(&Trap::MemoryOutOfBounds)
+        && fault_address(error).is_some_and(|address| page.contains(&address))
+}
+
+/// The address in the guest's memory whose access has trapped, if that is known.
+///
+/// wasmtime adds it to the error as a context of a private type, so it has to be read from the
+/// text. The version of wasmtime is pinned, and a test reads the addresses of real faults.
+fn fault_address(error: &wasmtime::Error) -> Option<u64> {
+    error.chain().find_map(|cause| {
+        let text = cause.to_string();
+        let address = text.strip_prefix("memory fault at wasm address 0x")?;
+        u64::from_str_radix(address.split(' ').next()?, 16).ok()
+    })
 }
 
 /// A crash with this reason.
@@ -84,9 +118,10 @@ fn cut(mut text: String, limit: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use wasmtime::Error;
+    use wasmtime::{Error, Instance, Module, Store};
 
     use super::*;
+    use crate::engine::compile::{self, Variant};
     use crate::units::Fuel;
 
     const LIMITS: RunLimits = RunLimits { fuel: Some(Fuel(9)), ..RunLimits::DEFAULT };
@@ -103,13 +138,56 @@ mod tests {
             (Error::new(Stopped::Cancelled), "Cancelled"),
             (Error::new(Trap::OutOfFuel), "FuelExhausted"),
             (Error::new(Trap::StackOverflow), "StackOverflow"),
-            (Error::new(Trap::MemoryOutOfBounds), "StackOverflow"),
+            (Error::new(Trap::MemoryOutOfBounds), "SandboxCrash"),
             (Error::new(Trap::UnreachableCodeReached), "SandboxCrash"),
             (Error::new(Trap::IndirectCallToNull), "SandboxCrash"),
             (Error::msg("host"), "SandboxCrash"),
         ];
         for (error, expected) in cases {
             assert_eq!(failure_of(&error, &LIMITS, false).error_type(), expected, "{error:?}");
+        }
+    }
+
+    /// Loads and stores at any address, with and without an offset.
+    const ACCESS: &str = r#"(module
+        (memory (export "memory") 1)
+        (func (export "load") (param i32) (drop (i32.load (local.get 0))))
+        (func (export "store") (param i32) (i32.store (local.get 0) (i32.const 1)))
+        (func (export "frame") (param i32)
+            (i32.store offset=4096 (local.get 0) (i32.const 1)))
+        (func (export "far") (param i32)
+            (i32.store offset=2147483648 (local.get 0) (i32.const 1))))"#;
+
+    #[test]
+    fn faults_are_told_apart_by_their_address() {
+        let engine = compile::start(Variant::Timed).unwrap();
+        let module = Module::new(&engine, wat::parse_str(ACCESS).unwrap()).unwrap();
+        let cases: [(&str, u32, Option<u64>, &str, bool); 12] = [
+            ("store", 0u32.wrapping_sub(16), Some(0xffff_fff0), "StackOverflow", false),
+            ("store", 0u32.wrapping_sub(4), Some(0xffff_fffc), "StackOverflow", false),
+            ("load", 0u32.wrapping_sub(70_000), Some(0xfffe_ee90), "StackOverflow", false),
+            ("frame", 0u32.wrapping_sub(16), Some(0x1_0000_0ff0), "StackOverflow", false),
+            ("store", 0xffff_0000, Some(0xffff_0000), "StackOverflow", true),
+            ("load", 0xffff_0ffc, Some(0xffff_0ffc), "StackOverflow", true),
+            ("store", 0xffff_1000, Some(0xffff_1000), "StackOverflow", false),
+            ("store", 0x1_0000, Some(0x1_0000), "SandboxCrash", false),
+            ("load", 0x4141_4141, Some(0x4141_4141), "SandboxCrash", false),
+            ("store", 0xdead_beef, Some(0xdead_beef), "SandboxCrash", false),
+            ("store", 0xffe0_0000, Some(0xffe0_0000), "SandboxCrash", false),
+            ("far", 0xf000_0000, None, "SandboxCrash", false),
+        ];
+        for (export, address, expected, error_type, polls) in cases {
+            let mut store = Store::new(&engine, ());
+            let instance = Instance::new(&mut store, &module, &[]).unwrap();
+            let access = instance.get_typed_func::<u32, ()>(&mut store, export).unwrap();
+            let error = access.call(&mut store, address).unwrap_err();
+            assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::MemoryOutOfBounds));
+            if expected.is_some() {
+                assert_eq!(fault_address(&error), expected, "{export} {address:#x}");
+            }
+            let failure = failure_of(&error, &LIMITS, true);
+            assert_eq!(failure.error_type(), error_type, "{export} {address:#x}");
+            assert_eq!(is_poll(&error), polls, "{export} {address:#x}");
         }
     }
 

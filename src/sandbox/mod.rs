@@ -255,6 +255,16 @@ impl Sandbox {
         self.codes.iter().find(|code| code.variant() == variant)
     }
 
+    /// Says whether the memory of the runs so far has returned to its images. Ask when the last
+    /// [`Finished`] has been dropped; costs no system call.
+    ///
+    /// # Errors
+    ///
+    /// A slot could not be reset: no further guest may run in this process.
+    pub fn check(&self) -> Result<(), SandboxError> {
+        self.slots.fault().map_or(Ok(()), |fault| Err(fault.into()))
+    }
+
     /// Runs one program to its end.
     ///
     /// The guest's memory returns to its image when the result is dropped, so the caller can

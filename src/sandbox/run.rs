@@ -1,10 +1,9 @@
 //! One run, from the order to the outcome.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Instant;
 
-use wasmtime::{Store, Trap};
+use wasmtime::Store;
 
 use crate::engine::compile::Variant;
 use crate::job::RunSpec;
@@ -14,15 +13,15 @@ use crate::sandbox::ambient::Ambient;
 use crate::sandbox::capture::Capture;
 use crate::sandbox::code::LoadedCode;
 use crate::sandbox::deadline::Deadline;
-use crate::sandbox::door::{Door, Ending, Host, IsCancelled};
-use crate::sandbox::ending::{crash, failure_of};
+use crate::sandbox::door::{Door, Ending, Host};
+use crate::sandbox::ending::{crash, failure_of, is_poll};
 use crate::sandbox::guest::{self, Guest};
 use crate::sandbox::image::LoadedImage;
 use crate::sandbox::job_text::job_text;
-use crate::sandbox::memory::{PollPage, trim_heap};
+use crate::sandbox::memory::trim_heap;
 use crate::sandbox::preview1::Wasi;
 use crate::sandbox::vfs::{FileSystem, Mount, timestamp};
-use crate::sandbox::watchdog::Armed;
+use crate::sandbox::watchdog::Watchdog;
 use crate::sandbox::{Sandbox, SandboxError};
 use crate::units::{ByteCount, Fuel};
 
@@ -72,17 +71,13 @@ pub(super) fn run(
 ) -> Result<Finished, SandboxError> {
     let started = Instant::now();
     let variant = if spec.limits.fuel.is_some() { Variant::Metered } else { Variant::Timed };
-    if let Some(fault) = sandbox.slots.fault() {
-        return Err(fault.into());
-    }
+    sandbox.check()?;
     let image = sandbox.images.for_run(&spec.image, sandbox.config.keep_idle.as_usize());
     let image = image.ok_or(SandboxError::NotAttached)?;
     let code = sandbox.code(variant).ok_or(SandboxError::NotAttached)?;
     let mut store = prepare(sandbox, (code, &image), spec, (host, started))?;
     let watchdog = sandbox.watchdog.as_ref().ok_or(SandboxError::NotAttached)?;
-    let end = execute(&mut store, (code, &image), |poll_page, is_cancelled| {
-        watchdog.arm(poll_page, started + spec.limits.wall_time, is_cancelled)
-    });
+    let end = execute(&mut store, (code, &image), watchdog);
     Ok(finish(store, &image, spec, (end, started)))
 }
 
@@ -127,19 +122,20 @@ pub(super) fn wasi_for(
     Ok(Wasi::new(files, Capture::new(limits.logs), ambient, deadline))
 }
 
-/// Runs the guest while `watch` watches it.
-fn execute<'a>(
+/// Runs the guest while the watchdog watches it.
+fn execute(
     store: &mut Store<Guest>,
     (code, image): (&LoadedCode, &LoadedImage),
-    watch: impl FnOnce(Arc<PollPage>, IsCancelled) -> Armed<'a>,
+    watchdog: &Watchdog,
 ) -> wasmtime::Result<i32> {
     let (instance, poll_page) = code.instantiate(store, image)?;
-    let armed = watch(poll_page, store.data().door.is_cancelled());
+    let guest = store.data();
+    let armed = watchdog.arm(poll_page, &guest.wasi.deadline, guest.door.is_cancelled());
     let end = guest::attach(store, &instance).and_then(|()| guest::turn(store, START));
     let stopped = armed.disarm();
-    end.map_err(|error| match (error.downcast_ref::<Trap>(), stopped) {
-        // What a poll does when the page is closed.
-        (Some(Trap::MemoryOutOfBounds), Some(stopped)) => stopped.into(),
+    end.map_err(|error| match stopped {
+        // A poll faults when its page is closed. Other faults are the guest's own.
+        Some(stopped) if is_poll(&error) => stopped.into(),
         _ => error,
     })
 }

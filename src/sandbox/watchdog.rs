@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::sandbox::deadline::Stopped;
+use crate::sandbox::deadline::{Canceller, Deadline, Stopped};
 use crate::sandbox::door::IsCancelled;
 use crate::sandbox::memory::PollPage;
 
@@ -16,7 +16,8 @@ use crate::sandbox::memory::PollPage;
 ///
 /// There is no tick while nothing runs, so an idle worker costs no processor time, and a short
 /// run costs at most one needless wake-up later. During a longer run it asks every [`BEAT`]
-/// whether anybody still waits; the guest does not notice.
+/// whether anybody still waits; the guest does not notice. A guest that sleeps in a call of the
+/// host reaches no poll, so a cancellation also wakes the sleepers of its [`Deadline`].
 ///
 /// INVARIANT(watchdog-ends): the thread ends before the drop returns.
 /// INVARIANT(only-the-armed): a page is closed while its alarm is set, and not once it is
@@ -46,6 +47,7 @@ struct Alarm {
     next: Instant,
     deadline: Instant,
     is_cancelled: IsCancelled,
+    canceller: Canceller,
     poll_page: Arc<PollPage>,
     stopped: Option<Stopped>,
 }
@@ -65,6 +67,7 @@ impl Alarm {
                 return;
             }
             self.stopped = Some(Stopped::Cancelled);
+            self.canceller.cancel();
         }
         self.poll_page.close().ok();
     }
@@ -88,12 +91,14 @@ impl Watchdog {
     pub(super) fn arm(
         &self,
         poll_page: Arc<PollPage>,
-        deadline: Instant,
+        deadline: &Deadline,
         is_cancelled: IsCancelled,
     ) -> Armed<'_> {
+        let (deadline, canceller) = (deadline.instant(), deadline.canceller());
         let next = deadline.min(Instant::now() + BEAT);
         let mut state = self.shared.state.lock();
-        state.alarm = Some(Alarm { next, deadline, is_cancelled, poll_page, stopped: None });
+        let stopped = None;
+        state.alarm = Some(Alarm { next, deadline, is_cancelled, canceller, poll_page, stopped });
         if state.wakes_at.is_none_or(|wakes_at| next < wakes_at) {
             self.shared.changed.notify_one();
         }
@@ -219,7 +224,8 @@ mod tests {
             let instantiate = || Instance::new(&mut store, &self.module, &[]);
             let (instance, poll_page) = self.memories.offer(&self.pool, instantiate);
             let export = instance.unwrap().get_typed_func::<(), ()>(&mut store, export).unwrap();
-            let armed = self.watchdog.arm(poll_page.unwrap(), Instant::now() + time, is_cancelled);
+            let deadline = Deadline::after(time);
+            let armed = self.watchdog.arm(poll_page.unwrap(), &deadline, is_cancelled);
             let end = export.call(&mut store, ());
             let trap = end.err().map(|error| *error.downcast_ref::<Trap>().unwrap());
             (trap, armed.disarm())
@@ -268,6 +274,24 @@ mod tests {
     }
 
     #[test]
+    fn a_guest_that_sleeps_is_woken_when_nobody_waits_for_it() {
+        with_fixture(Variant::Timed, |fixture| {
+            let mut store = Store::new(fixture.module.engine(), ());
+            let instantiate = || Instance::new(&mut store, &fixture.module, &[]);
+            let (_, poll_page) = fixture.memories.offer(&fixture.pool, instantiate);
+            let (deadline, started) = (Deadline::after(HOUR), Instant::now());
+            let gone = started + 3 * BEAT;
+            let is_cancelled = Box::new(move || Instant::now() >= gone);
+            let armed = fixture.watchdog.arm(poll_page.unwrap(), &deadline, is_cancelled);
+
+            assert_eq!(deadline.sleep(HOUR), Err(Stopped::Cancelled));
+
+            assert!(started.elapsed() >= 3 * BEAT, "somebody still waited");
+            assert_eq!(armed.disarm(), Some(Stopped::Cancelled));
+        });
+    }
+
+    #[test]
     fn an_earlier_deadline_is_noticed_while_the_watchdog_sleeps() {
         with_fixture(Variant::Timed, |fixture| {
             assert_eq!(fixture.run("ends", HOUR, Box::new(|| false)), (None, None));
@@ -296,8 +320,8 @@ mod tests {
             let mut store = Store::new(fixture.module.engine(), ());
             let instantiate = || Instance::new(&mut store, &fixture.module, &[]);
             let (_, poll_page) = fixture.memories.offer(&fixture.pool, instantiate);
-            let deadline = Instant::now() + HOUR;
-            drop(watchdog.arm(poll_page.unwrap(), deadline, Box::new(|| false)));
+            let deadline = Deadline::after(HOUR);
+            drop(watchdog.arm(poll_page.unwrap(), &deadline, Box::new(|| false)));
             drop(watchdog);
             assert!(shared.upgrade().is_none(), "the thread still holds its state");
         });

@@ -21,6 +21,7 @@ use crate::job::limits::RunLimits;
 use crate::job::message::{PackedFile, Refusal};
 use crate::job::{Program, RunSpec, SkillMount};
 use crate::service::run::{MountedSkill, Plan};
+use crate::service::run_log::{Purpose, RunLog};
 use crate::service::{Caller, Service};
 
 /// The program that compiles.
@@ -66,7 +67,9 @@ impl Service {
             return Ok(None);
         }
         let job = self.compilation(caller, skill);
+        let mut log = RunLog::open(&job.spec.run_id, &caller.tenant, Purpose::Compilation);
         let finished = self.pool.run(&job, &mut NoBlobs).await?;
+        log.note(&finished);
         let bytecode = packed(&skill.content, &finished);
         if bytecode.is_none() {
             let name = &skill.mount.name;

@@ -7,7 +7,7 @@ use crate::ids::BlobId;
 use crate::job::Program;
 use crate::protocol::execution::{ExecuteSkillParams, RunResult};
 use crate::protocol::members::{Members, Sort};
-use crate::service::run::Plan;
+use crate::service::run::{Bytecode, Plan};
 use crate::service::run_code::no_arguments;
 use crate::service::{Caller, Service, ServiceError};
 use crate::skill::arguments::{blobs_among, check_arguments};
@@ -29,8 +29,7 @@ impl Service {
         let limits = params.limits();
         let plan = self.plan_skill(&params.name, params.version.as_deref(), params.args);
         let plan = plan.await?.with_blobs(&params.input_blobs)?.limited(&self.limits, &limits)?;
-        let plan = self.with_bytecode(caller, plan).await;
-        Ok(self.perform(caller, plan).await?.result)
+        Ok(self.perform(caller, plan, Bytecode::Compiled).await?.result)
     }
 
     /// What executing a skill means, without the blobs and limits of the call.

@@ -10,7 +10,7 @@ use crate::error::CauseChain;
 use crate::job::Program;
 use crate::job::outcome::Logs;
 use crate::protocol::execution::{RequestedLimits, RunResult};
-use crate::service::run::{Performed, Plan};
+use crate::service::run::{Bytecode, Performed, Plan};
 use crate::service::{Caller, Service, ServiceError};
 
 /// A program on this machine that is to be run in the sandbox.
@@ -92,7 +92,7 @@ impl Service {
         if let Err(error) = loaded.await.map_err(ServiceError::Interrupted)? {
             warn!("an image cannot be loaded: {}", CauseChain(&error));
         }
-        let Performed { result, logs } = self.perform(caller, plan).await?;
+        let Performed { result, logs } = self.perform(caller, plan, Bytecode::AsItIs).await?;
         Ok(LocalResult { result, logs })
     }
 }

@@ -21,6 +21,7 @@ mod read_blob;
 mod read_skill_file;
 mod run;
 mod run_code;
+mod run_log;
 mod self_test;
 mod skills;
 

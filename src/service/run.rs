@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::value::RawValue;
 use tokio::task::spawn_blocking;
-use tracing::{debug, info};
+use tracing::debug;
 
 use crate::blobs::BlobStore;
 use crate::blobs::kind::BlobKind;
@@ -25,6 +24,7 @@ use crate::service::bytecode::Compiled;
 use crate::service::failure::error_of;
 use crate::service::guest_door::{GuestDoor, not_stored};
 use crate::service::output::{Output, head, one_line};
+use crate::service::run_log::{Purpose, RunLog, whole_milliseconds};
 use crate::service::skills::blob_ids;
 use crate::service::{Caller, LimitPolicy, Service, ServiceError, logs};
 
@@ -82,6 +82,15 @@ impl Plan {
     }
 }
 
+/// Whether the skills of a run are compiled first, if that was not done before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bytecode {
+    /// They are: runs to come have the use of it.
+    Compiled,
+    /// They are not: there are no runs to come.
+    AsItIs,
+}
+
 /// The end of a run.
 #[derive(Debug)]
 pub(super) struct Performed {
@@ -111,11 +120,29 @@ impl Service {
         &self,
         caller: &Caller,
         plan: Plan,
+        bytecode: Bytecode,
+    ) -> Result<Performed, ServiceError> {
+        let run_id = RunId::generate();
+        let mut log = RunLog::open(&run_id, &caller.tenant, Purpose::Call);
+        let plan = match bytecode {
+            Bytecode::Compiled => self.with_bytecode(caller, plan).await,
+            Bytecode::AsItIs => plan,
+        };
+        let performed = self.perform_logged(caller, run_id, plan, &mut log).await;
+        log.close(performed.as_ref().map(|performed| &performed.result));
+        performed
+    }
+
+    async fn perform_logged(
+        &self,
+        caller: &Caller,
+        run_id: RunId,
+        plan: Plan,
+        log: &mut RunLog,
     ) -> Result<Performed, ServiceError> {
         if plan.limits.fuel.is_some() {
             self.metering.ensure()?;
         }
-        let run_id = RunId::generate();
         let image = self.images.pick(plan.needs(), plan.limits.memory);
         debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
         let blobs = self.open_blobs(&caller.tenant, plan.blobs).await?;
@@ -142,7 +169,7 @@ impl Service {
         let job = Job { spec: Box::new(spec), image, skills: contents, blobs: sources };
         let mut door = GuestDoor::new(Arc::clone(&self.blobs), caller.tenant.clone());
         let finished = self.pool.run(&job, &mut door).await?;
-        log_end(&run_id, &caller.tenant, &finished);
+        log.note(&finished);
         self.harvest(caller, run_id, finished, door.into_written()).await
     }
 
@@ -268,20 +295,4 @@ fn open_blob(
     let kind = opened.blob.kind.as_str().to_owned();
     let source = BlobSource { id: id.clone(), file: Arc::new(file), size };
     Ok((BlobMount { id, kind, size }, source))
-}
-
-/// Rounds up: a run that took time never took none.
-fn whole_milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
-}
-
-fn log_end(run_id: &RunId, tenant: &TenantId, finished: &Finished) {
-    let milliseconds = whole_milliseconds(finished.outcome.usage.wall_time);
-    let queued = whole_milliseconds(finished.queued);
-    let end = match &finished.outcome.end {
-        Ok(()) => "completed",
-        Err(failure) => failure.error_type(),
-    };
-    info!(run.id = %run_id, tenant.id = %tenant, duration_ms = milliseconds, queued_ms = queued,
-        "run `{run_id}` ended: {}", end.escape_debug());
 }

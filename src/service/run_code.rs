@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 
 use crate::job::Program;
 use crate::protocol::execution::{Language, RunCodeParams, RunResult};
-use crate::service::run::Plan;
+use crate::service::run::{Bytecode, Plan};
 use crate::service::skills::blob_ids;
 use crate::service::{Caller, Service, ServiceError};
 
@@ -32,8 +32,7 @@ impl Service {
         let entrypoint = Some(params.entrypoint);
         let args = params.args.unwrap_or_else(no_arguments);
         let plan = Plan { program, entrypoint, args, skills, blobs, limits };
-        let plan = self.with_bytecode(caller, plan).await;
-        Ok(self.perform(caller, plan).await?.result)
+        Ok(self.perform(caller, plan, Bytecode::Compiled).await?.result)
     }
 }
 

@@ -47,7 +47,7 @@ pub struct ChannelHost {
 struct Conversation {
     /// Odd while the guest waits for an answer.
     turns: AtomicU32,
-    /// A part of such a message came along with an answer, or before the guest began.
+    /// Such a message, or a part of it, came as or along with an answer, or before the guest began.
     was_interrupted: AtomicBool,
 }
 
@@ -65,8 +65,13 @@ impl Conversation {
 
     fn note(&self, channel: &Channel) {
         if channel.holds_more() {
-            self.was_interrupted.store(true, Ordering::SeqCst);
+            self.interrupt();
         }
+    }
+
+    /// The message was received, so nobody can see it on the socket any more.
+    fn interrupt(&self) {
+        self.was_interrupted.store(true, Ordering::SeqCst);
     }
 }
 
@@ -133,10 +138,12 @@ impl GuestHost for ChannelHost {
             Ok(Answer::Refused(refusal)) => Err(refusal),
             Ok(Answer::Cancelled) => {
                 self.state.replace(HostState::Cancelled);
+                self.conversation.interrupt();
                 Err(cancelled())
             }
             Err(error) => {
                 self.state.replace(HostState::Broken(error));
+                self.conversation.interrupt();
                 Err(cancelled())
             }
         }
@@ -218,6 +225,18 @@ mod tests {
         let gateway = answering.join().unwrap();
         assert_eq!(looking.join().unwrap(), 0);
         drop(gateway);
+    }
+
+    #[test]
+    fn a_cancellation_that_comes_instead_of_an_answer_stops_a_guest_that_goes_on() {
+        let (channel, mut gateway) = connected();
+        let mut host = ChannelHost::new(&channel);
+        let is_cancelled = host.is_cancelled();
+        gateway.write_all(&bytes(&ToWorker::Cancel)).unwrap();
+        let refused = host.write_blob("text/plain", b"x").unwrap_err();
+        assert_eq!(refused.error_type, "Cancelled");
+        assert!(is_cancelled(), "nothing is left on the socket that could tell");
+        assert!(!ChannelHost::new(&channel).is_cancelled()(), "the next run is another matter");
     }
 
     #[test]

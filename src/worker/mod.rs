@@ -226,7 +226,16 @@ fn perform(
     channel.borrow_mut().send(&FromWorker::Done(Box::new(ended.outcome)), &output)?;
     // The gateway has its answer: cleaning up delays nobody now.
     drop(ended.remains);
-    Ok(())
+    runner.check().map_err(|error| decline(&mut channel.borrow_mut(), error))
+}
+
+/// Ends the worker before it takes more work. The gateway may have sent the next run already, so it
+/// is told that this run was not begun: another worker can have it.
+fn decline(channel: &mut Channel, error: RunnerError) -> WorkerError {
+    let reason = "the last run could not be cleaned up".to_owned();
+    // A gateway that is gone needs no answer.
+    channel.send(&FromWorker::Failed { reason }, &[]).ok();
+    WorkerError::Sandbox(error)
 }
 
 /// Overwrites the values of the environment, so that no later guest finds them in freed memory.

@@ -145,6 +145,10 @@ impl Runner for PythonRunner {
         self.sandbox.detach_blob(id);
     }
 
+    fn check(&mut self) -> Result<(), RunnerError> {
+        Ok(self.sandbox.check()?)
+    }
+
     fn run(&mut self, spec: &RunSpec, host: ChannelHost) -> Result<Ended, RunnerError> {
         let mut finished: Finished = self.sandbox.run(spec, Box::new(Gateway(host)))?;
         let output = finished.outcome.end.is_ok().then(|| std::mem::take(&mut finished.output));

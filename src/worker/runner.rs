@@ -77,6 +77,14 @@ pub trait Runner: Send {
     /// Forgets a blob. One that is not attached is no error.
     fn detach_blob(&mut self, id: &BlobId);
 
+    /// Says whether another guest may run here. Asked when everything of the last one has been
+    /// dropped, and before the next message is received.
+    ///
+    /// # Errors
+    ///
+    /// The worker ends with it. A run that the gateway has sent meanwhile was not begun.
+    fn check(&mut self) -> Result<(), RunnerError>;
+
     /// Runs one program to its end and cleans up after it.
     ///
     /// # Errors

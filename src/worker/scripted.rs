@@ -6,12 +6,14 @@
 //! blob KIND TEXT        stores a blob; a refusal ends the run as an exception
 //! blob-of KIND COUNT    stores a blob of so many bytes
 //! log TEXT              writes a log line
+//! log-of COUNT          writes a log line of so many bytes
 //! secret NAME           logs the value of an environment variable
 //! attached              logs what is attached
 //! read PATH             logs a file of an attached skill, or a blob
 //! wait                  waits until it is cancelled
 //! hang                  waits for ever
 //! panic, abort, break   ends the worker in one of three ways
+//! spoil MILLISECONDS    makes cleaning up take so long and fail
 //! complain COUNT        writes so many lines to standard error
 //! return TEXT           ends the run with this output
 //! return-of COUNT       ends the run with an output of so many bytes
@@ -42,6 +44,16 @@ pub(crate) struct ScriptedRunner {
     skills: BTreeMap<Digest, BTreeMap<String, Vec<u8>>>,
     blobs: BTreeMap<BlobId, Vec<u8>>,
     images: BTreeMap<Digest, Vec<u8>>,
+    spoils: Option<Duration>,
+}
+
+/// What is left of a run, and how long it takes to clean that up.
+struct Remains(Duration);
+
+impl Drop for Remains {
+    fn drop(&mut self) {
+        thread::sleep(self.0);
+    }
 }
 
 enum Step {
@@ -52,7 +64,7 @@ enum Step {
 
 impl ScriptedRunner {
     fn step(
-        &self,
+        &mut self,
         line: &str,
         spec: &RunSpec,
         host: &mut ChannelHost,
@@ -78,6 +90,7 @@ impl ScriptedRunner {
                 })
             }
             "log" => log(rest.to_owned()),
+            "log-of" => log("l".repeat(rest.parse().unwrap())),
             "secret" => log(spec.environment.get(rest).cloned().unwrap_or_default()),
             "attached" => log(format!("{} skills, {} blobs", self.skills.len(), self.blobs.len())),
             "read" => log(String::from_utf8(self.find(rest).unwrap().clone()).unwrap()),
@@ -94,6 +107,10 @@ impl ScriptedRunner {
             "panic" => panic_any(format!("a panic that was asked for: {}", spec.args)),
             "abort" => std::process::abort(),
             "break" => Err("a broken sandbox that was asked for".into()),
+            "spoil" => {
+                self.spoils = Some(Duration::from_millis(rest.parse().unwrap()));
+                Ok(Step::Next)
+            }
             "complain" => {
                 for number in 0..rest.parse().unwrap() {
                     writeln!(io::stderr(), "complaint {number}")?;
@@ -169,6 +186,10 @@ impl Runner for ScriptedRunner {
         self.blobs.remove(id);
     }
 
+    fn check(&mut self) -> Result<(), RunnerError> {
+        self.spoils.map_or(Ok(()), |_| Err("a reset that failed as was asked for".into()))
+    }
+
     fn run(&mut self, spec: &RunSpec, mut host: ChannelHost) -> Result<Ended, RunnerError> {
         let started = Instant::now();
         let Program::Code { source, .. } = &spec.program else {
@@ -185,7 +206,8 @@ impl Runner for ScriptedRunner {
         }
         let usage = RunUsage { wall_time: started.elapsed(), ..RunUsage::default() };
         let outcome = RunOutcome { end, logs, usage };
-        Ok(Ended { outcome, output, remains: Box::new(()) })
+        let remains = Box::new(Remains(self.spoils.unwrap_or_default()));
+        Ok(Ended { outcome, output, remains })
     }
 }
 

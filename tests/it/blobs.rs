@@ -74,6 +74,47 @@ fn what_cannot_be_a_blob_is_refused_and_the_parameter_named() {
     }
 }
 
+/// Bytes of memory that a process has ever had at once.
+fn peak_of(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
+}
+
+#[test]
+fn blobs_that_a_run_writes_are_memory_within_its_limits() {
+    let server = TestServer::start(&["--workers", "1", "--set", "workers.spares=0"]);
+    let code = "
+import os
+from runtime import blobs
+
+def main(args):
+    with open('/workspace/full', 'wb') as file:
+        for _ in range(200):
+            file.write(bytes(1 << 20))
+    ids = [blobs.write_bytes(b'%02d' % number * (5 << 20)) for number in range(args['blobs'])]
+    return sum(os.path.exists(blobs.path(id)) and len(blobs.read_bytes(id)) for id in ids[:3])
+";
+    let client = server.client();
+    let worker = || server.workers().pop().unwrap().id;
+    let (before, peaks) = (
+        worker(),
+        [0, 24].map(|blobs| {
+            let ended = client.run_with(code, json!({"args": {"blobs": blobs}}));
+            assert_eq!(
+                output(&ended)["result"],
+                blobs.min(3) * (10 << 20),
+                "they can be read back"
+            );
+            peak_of(worker())
+        }),
+    );
+    assert_eq!(worker(), before);
+    // What the first run left free of its workspace, and what is copied at the moment.
+    let [without, with] = peaks;
+    assert!(with < without + (56 << 20) + (40 << 20), "{without} bytes, then {with}");
+}
+
 #[test]
 fn an_id_follows_from_content_and_kind() {
     let client = client();

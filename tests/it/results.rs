@@ -39,6 +39,25 @@ fn a_result_has_exactly_its_members() {
     assert_eq!(members, ["message", "traceback", "type"]);
 }
 
+/// The log and the output travel in one frame, the output as a descriptor.
+#[test]
+fn a_printed_table_and_three_thousand_rows_come_together() {
+    let client = client();
+    let code = "
+import pandas as pd
+
+def main(args):
+    table = pd.DataFrame({'n': range(args['rows']), 'text': ['some words'] * args['rows']})
+    print(table.to_string())
+    return {'rows': table.to_dict('records')}
+";
+    for round in 0..40 {
+        let rows = 2_980 + round;
+        let ended = client.run_with(code, json!({"args": {"rows": rows}, "timeout_ms": 20_000}));
+        assert_eq!(ended["status"], "completed", "{rows} rows: {}", ended["error"]);
+    }
+}
+
 #[test]
 fn every_run_has_an_id_of_its_own_that_the_program_knows() {
     let client = client();

@@ -110,6 +110,110 @@ fn a_client_that_goes_away_stops_its_run() {
     assert_eq!(output(&client.run("def main(args): return 7"))["result"], 7);
 }
 
+/// Sends a call whose answer nobody waits for.
+fn call_and_leave(server: &TestServer, code: &str, mark: &str, leaves: impl FnOnce()) {
+    let params =
+        json!({"language": "python", "code": code, "args": {"mark": mark}, "timeout_ms": 300_000});
+    let call =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": params}).to_string();
+    let mut connection = server.connect();
+    connection.send(format!(
+        "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{call}",
+        call.len()
+    ));
+    leaves();
+    drop(connection);
+}
+
+/// Runs of the self-test.
+const SELF_TEST: usize = 4;
+
+/// How runs ended since the server became ready, in order: what its log says after its self-test.
+fn ends(server: &TestServer) -> Vec<String> {
+    let log = server.log();
+    let ends = log.lines().filter_map(|line| line.split_once("` ended: "));
+    ends.skip(SELF_TEST).map(|(_, end)| end.split(" run.id").next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_client_that_goes_away_while_its_program_waits_costs_no_worker() {
+    let server = one_worker();
+    let client = server.client();
+    let worker = worker_of(&server).id;
+    for (number, wait) in [
+        "time.sleep(200)",
+        "select.select([], [], [], 200)",
+        "threading.Event().wait(200)",
+        "[time.sleep(0.001) for _ in range(10**6)]",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let code = format!(
+            "import select, threading, time\nfrom runtime import blobs\n\n\
+             def main(args):\n    blobs.write_text(args['mark'])\n    {wait}\n"
+        );
+        let mark = format!("a client is about to leave a waiting program, {number}");
+        call_and_leave(&server, &code, &mark, || wait_for_mark(&client, &mark));
+        assert_eq!(output(&client.run("def main(args): return 7"))["result"], 7, "after {wait}");
+        assert_eq!(worker_of(&server).id, worker, "{wait} has cost the worker");
+        eventually(SOON, || (ends(&server).len() == 2 * (number + 1)).then_some(()));
+        assert_eq!(ends(&server)[2 * number..], ["Cancelled", "completed"], "{wait}");
+    }
+}
+
+#[test]
+fn every_run_is_one_line_of_the_log_whatever_its_end() {
+    let server = TestServer::start(&[
+        "--workers",
+        "1",
+        "--set",
+        "workers.spares=0",
+        "--set",
+        "workers.queue=1",
+    ]);
+    let client = server.client();
+    let mut expected = Vec::new();
+    assert_eq!(client.run("def main(args): return 7")["status"], "completed");
+    expected.push("completed");
+    assert_eq!(client.run("def main(args): 1 / 0")["status"], "failed");
+    expected.push("ZeroDivisionError");
+
+    // One runs, one waits, one is refused; then the client of the one that waits leaves, and the
+    // worker of the one that runs is killed.
+    let mark = "a run that keeps others waiting";
+    thread::scope(|scope| {
+        let busy = scope.spawn(|| client.run_with(BEGINS, json!({"args": {"mark": mark}})));
+        wait_for_mark(&client, mark);
+        call_and_leave(&server, "def main(args): return 7", "", || {
+            // Long enough to be read and to wait: the queue has room for one.
+            thread::sleep(Duration::from_secs(1));
+            client.call("run_code", json!({"language": "python", "code": "x"})).unwrap_err();
+        });
+        expected.push("refused: every worker is busy and too many runs are waiting");
+        expected.push("Cancelled");
+        eventually(SOON, || (ends(&server).len() == expected.len()).then_some(()));
+        worker_of(&server).kill();
+        assert_eq!(failed(&busy.join().unwrap()).0, "SandboxCrash");
+        expected.push("SandboxCrash");
+    });
+    eventually(SOON, || (ends(&server).len() == expected.len()).then_some(()));
+    assert_eq!(ends(&server), expected);
+
+    // The server stops while one runs.
+    let mark = "a run that outlasts its server";
+    call_and_leave(&server, BEGINS, mark, || {
+        wait_for_mark(&client, mark);
+        server.process().terminate();
+        server.process().terminate();
+        server.wait();
+    });
+    expected.push("Cancelled");
+    eventually(SOON, || (ends(&server).len() == expected.len()).then_some(()));
+    assert_eq!(ends(&server), expected);
+}
+
 #[test]
 fn workers_do_not_outlive_a_server_that_is_killed() {
     let server = TestServer::start(&["--workers", "2"]);

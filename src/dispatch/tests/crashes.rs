@@ -26,6 +26,25 @@ async fn one_run_one_crash_and_the_others_go_on() {
     }
 }
 
+/// The next run may be sent before the worker knows, while it still cleans up, and afterwards.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_run_is_lost_to_a_worker_that_could_not_be_cleaned_up() {
+    let pool = start(config(1)).await;
+    for milliseconds in [0, 1, 5, 30, 100, 300] {
+        for pause in [0, 10, 60] {
+            let spoiled = run_script(&pool, &format!("spoil {milliseconds}\nreturn 1")).await;
+            assert_eq!(error_type(&spoiled), "completed", "it has its answer already");
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+            let next = run_script(&pool, "log x\nreturn 2").await;
+            assert_eq!(error_type(&next), "completed", "{milliseconds} ms, then {pause} ms");
+            assert_eq!(next.output.as_deref(), Some(b"2".as_slice()));
+        }
+    }
+    let counters = pool.report().counters;
+    assert_eq!((counters.crashed, counters.violations), (0, 0), "{counters:?}");
+    assert!(counters.repeated > 0, "no run was sent to a worker that had to decline it");
+}
+
 #[tokio::test]
 async fn a_worker_that_does_not_stop_in_time_is_killed() {
     let grace = Duration::from_millis(50);

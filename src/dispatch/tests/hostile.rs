@@ -8,8 +8,10 @@ use std::{fs, io, thread};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::net::{RecvFlags, Shutdown, shutdown};
 
-use crate::dispatch::tests::{command, error_type, has_ended, job, logs, plays, run, until, watch};
-use crate::dispatch::{Job, Pool, PoolConfig, WorkerId};
+use crate::dispatch::tests::{
+    Shelf, command, error_type, has_ended, job, logs, plays, run, until, watch,
+};
+use crate::dispatch::{DispatchError, Job, Pool, PoolConfig, WorkerId};
 use crate::job::message::{FromWorker, OUTPUT_MAX, ToWorker, WorkerReport};
 use crate::job::outcome::{LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream};
 use crate::job::socket::{self, Incoming};
@@ -89,6 +91,10 @@ fn misbehave(socket: &OwnedFd, how: &str) {
         "other JSON" => shout(socket, &[header(4, 0, 0), b"null".to_vec()].concat(), None),
         "ready again" => say(socket, &FromWorker::Ready(WorkerReport::default()), b""),
         "failed" => say(socket, &FromWorker::Failed { reason: "because".into() }, b""),
+        "failed too late" => {
+            say(socket, &blob(), b"x");
+            say(socket, &FromWorker::Failed { reason: "because".into() }, b"");
+        }
         "pipe" => share(socket, &blob(), rustix::pipe::pipe().unwrap().0, 5),
         "zeros" => share(socket, &blob(), fs::File::open("/dev/zero").unwrap(), 5),
         "own file" => share(socket, &blob(), fs::File::open("/proc/self/exe").unwrap(), 5),
@@ -157,7 +163,7 @@ async fn a_worker_not_believed_is_dropped_and_costs_one_run() {
         "no JSON",
         "other JSON",
         "ready again",
-        "failed",
+        "failed too late",
         "pipe",
         "zeros",
         "own file",
@@ -194,6 +200,17 @@ async fn a_worker_not_believed_is_dropped_and_costs_one_run() {
     }
     let counters = pool.report().counters;
     assert_eq!((counters.crashed, counters.overdue), (1, 2), "{counters:?}");
+}
+
+/// Whoever declines a run says that it was not begun. That is believed so often and no more.
+#[tokio::test]
+async fn workers_that_decline_every_run_get_it_a_few_times() {
+    let pool = Pool::start(hostile()).unwrap();
+    let declined = pool.run(&tight("failed"), &mut Shelf::default()).await;
+    assert!(matches!(declined, Err(DispatchError::NoWorker)), "{declined:?}");
+    let counters = pool.report().counters;
+    assert_eq!((counters.crashed, counters.violations), (0, 0), "{counters:?}");
+    assert!((1..10).contains(&counters.repeated), "{counters:?}");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 
 mod admission;
 mod crashes;
+mod frames;
 mod hostile;
 mod lifetime;
 mod runs;

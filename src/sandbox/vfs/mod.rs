@@ -54,7 +54,7 @@ use crate::job::outcome::Stream;
 use crate::sandbox::vfs::descriptor::{Descriptor, Descriptors, OpenFolder};
 use crate::sandbox::vfs::node::Nodes;
 use crate::sandbox::vfs::path::{Names, ROOT};
-use crate::sandbox::vfs::quota::Quota;
+use crate::sandbox::vfs::quota::{ENTRY_COST, Quota};
 
 pub use crate::sandbox::vfs::descriptor::{Access, Fd};
 pub use crate::sandbox::vfs::errno::Errno;
@@ -150,6 +150,26 @@ impl FileSystem {
             // Guests look for preopened folders only once, so nobody would ever find it.
             Some(_) => Err(MountError::Taken(mount.path().to_owned())),
         }
+    }
+
+    /// True if the workspace has room for a file that the host keeps for the run.
+    #[must_use]
+    pub const fn has_room_for(&self, size: u64) -> bool {
+        size.saturating_add(ENTRY_COST) <= self.quota.free_bytes()
+    }
+
+    /// Mounts a file of `size` bytes that the run itself has made, and charges its workspace.
+    ///
+    /// # Errors
+    ///
+    /// `ENOSPC` if the workspace has no room for it, `EEXIST` if the path is taken.
+    pub fn mount_charged(&mut self, mount: &Mount, size: u64) -> Result<(), Errno> {
+        let cost = size.saturating_add(ENTRY_COST);
+        self.quota.charge(cost)?;
+        self.mount(mount).map_err(|_taken| {
+            self.quota.release(cost);
+            Errno::Exists
+        })
     }
 
     /// Bytes that the workspace takes up, bookkeeping included, and its entries.
