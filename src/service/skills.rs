@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio::task::spawn_blocking;
 
 use crate::dispatch::SkillContent;
 use crate::ids::{BlobId, Digest, SkillName, SkillVersion};
@@ -60,13 +59,9 @@ fn needs_of(snapshot: &Snapshot) -> Needs {
 }
 
 impl Service {
-    /// The skills as they are on the disk now.
-    pub(super) async fn skills(&self) -> Result<Arc<Index>, ServiceError> {
-        if !self.registry.is_due() {
-            return Ok(self.registry.current());
-        }
-        let registry = Arc::clone(&self.registry);
-        spawn_blocking(move || registry.refresh()).await.map_err(ServiceError::Interrupted)
+    /// All skills. Never waits for a disk.
+    pub(super) fn skills(&self) -> Arc<Index> {
+        self.registry.current()
     }
 
     /// A skill by the name and version of a call.
@@ -77,7 +72,7 @@ impl Service {
     ) -> Result<Arc<Snapshot>, ServiceError> {
         let name = SkillName::parse(name)?;
         let version = version.map(SkillVersion::parse).transpose()?;
-        let index = self.skills().await?;
+        let index = self.skills();
         Ok(Arc::clone(index.find(&name, version.as_ref())?))
     }
 
