@@ -101,22 +101,27 @@ impl Queue {
 #[derive(Debug)]
 pub(crate) struct Allowance {
     left: Duration,
+    /// Work that was done beyond what was left; it is earned back first.
+    debt: Duration,
     since: Instant,
 }
 
 impl Allowance {
     pub(crate) const fn new(now: Instant) -> Self {
-        Self { left: BURST, since: now }
+        Self { left: BURST, debt: Duration::ZERO, since: now }
     }
 
     pub(crate) fn spend(&mut self, cost: Duration) {
+        self.debt = self.debt.saturating_add(cost.saturating_sub(self.left));
         self.left = self.left.saturating_sub(cost);
     }
 
     /// True if work may be done now.
     pub(crate) fn is_open(&mut self, now: Instant) -> bool {
         let earned = now.saturating_duration_since(self.since) / SHARE;
-        self.left = self.left.saturating_add(earned).min(BURST);
+        let rest = earned.saturating_sub(self.debt);
+        self.debt = self.debt.saturating_sub(earned);
+        self.left = self.left.saturating_add(rest).min(BURST);
         self.since = now;
         !self.left.is_zero()
     }
