@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark may panic, and prints")]
 #![expect(clippy::indexing_slicing, clippy::expect_used, reason = "a benchmark may panic")]
+#![expect(clippy::too_many_lines, reason = "one measurement after another")]
 
 use std::fs;
 use std::path::Path;
@@ -39,10 +40,10 @@ fn main() {
 
     registry.follow().unwrap();
     let started = processor_time();
-    thread::sleep(Duration::from_secs(20));
+    thread::park_timeout(Duration::from_secs(20));
     println!("processor time for the watches: {:?}", processor_time() - started);
     let started = processor_time();
-    thread::sleep(Duration::from_secs(10));
+    thread::park_timeout(Duration::from_secs(10));
     println!("processor time of 10 idle seconds: {:?}", processor_time() - started);
 
     let is_done = AtomicBool::new(false);
@@ -50,7 +51,7 @@ fn main() {
         scope.spawn(|| {
             for number in (0..skills).cycle().take_while(|_| !is_done.load(Ordering::Relaxed)) {
                 write_skill(root.path(), number, "1.0.1");
-                thread::sleep(Duration::from_millis(20));
+                thread::park_timeout(Duration::from_millis(20));
             }
         });
         let mut times = Vec::new();
@@ -59,7 +60,7 @@ fn main() {
             let page = registry.current().list(None, 50, None).unwrap();
             assert_eq!(page.skills.len(), 50);
             times.push(started.elapsed());
-            thread::sleep(Duration::from_millis(2));
+            thread::park_timeout(Duration::from_millis(2));
         }
         is_done.store(true, Ordering::Relaxed);
         times.sort_unstable();
@@ -72,7 +73,7 @@ fn main() {
         );
     });
 
-    thread::sleep(Duration::from_secs(5));
+    thread::park_timeout(Duration::from_secs(5));
     let mut seen = Vec::new();
     for number in 0..20 {
         let version = format!("2.0.{number}");
@@ -81,7 +82,7 @@ fn main() {
         let (name, version) =
             (SkillName::parse(&name(number)).unwrap(), SkillVersion::parse(&version).unwrap());
         while registry.current().find(&name, Some(&version)).is_err() {
-            thread::sleep(Duration::from_millis(1));
+            thread::park_timeout(Duration::from_millis(1));
         }
         seen.push(started.elapsed());
     }

@@ -177,7 +177,7 @@ impl Drop for Registry {
     fn drop(&mut self) {
         if let Some(stop) = self.stop.lock().take() {
             // The thread ends at its next look at its events; nobody waits for it.
-            drop(rustix::io::write(&*stop, &1_u64.to_ne_bytes()));
+            rustix::io::write(&*stop, &1_u64.to_ne_bytes()).ok();
         }
     }
 }

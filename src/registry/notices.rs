@@ -56,7 +56,7 @@ impl Notices {
 
     pub(crate) fn unwatch(&self, watch: WatchId) {
         // A folder that is gone has taken its watch along.
-        drop(inotify::remove_watch(&self.0, watch));
+        inotify::remove_watch(&self.0, watch).ok();
     }
 
     /// Takes notices that wait, at most one buffer of them. Returns whether there were any.

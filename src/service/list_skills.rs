@@ -16,7 +16,7 @@ impl Service {
         &self,
         params: ListSkillsParams,
     ) -> Result<ListSkillsResult, ServiceError> {
-        let index = self.skills();
+        let index = self.skills().await?;
         let namespace = params.namespace.as_deref();
         let page = index.list(namespace, params.limit, params.cursor.as_deref())?;
         let listed = |manifest: &Manifest| ListedSkill {

@@ -60,8 +60,9 @@ fn needs_of(snapshot: &Snapshot) -> Needs {
 
 impl Service {
     /// All skills. Never waits for a disk.
-    pub(super) fn skills(&self) -> Arc<Index> {
-        self.registry.current()
+    #[expect(clippy::unused_async, reason = "the methods that call it are asynchronous")]
+    pub(super) async fn skills(&self) -> Result<Arc<Index>, ServiceError> {
+        Ok(self.registry.current())
     }
 
     /// A skill by the name and version of a call.
@@ -72,7 +73,7 @@ impl Service {
     ) -> Result<Arc<Snapshot>, ServiceError> {
         let name = SkillName::parse(name)?;
         let version = version.map(SkillVersion::parse).transpose()?;
-        let index = self.skills();
+        let index = self.skills().await?;
         Ok(Arc::clone(index.find(&name, version.as_ref())?))
     }
 

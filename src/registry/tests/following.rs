@@ -38,7 +38,7 @@ fn eventually(registry: &Registry, expected: &[&str]) {
             return;
         }
         assert!(Instant::now() < deadline, "{:?}, {:?}", served(&index), rejected(&index));
-        thread::sleep(Duration::from_millis(20));
+        thread::park_timeout(Duration::from_millis(20));
     }
 }
 
@@ -69,7 +69,7 @@ fn wait_for_file(registry: &Registry, path: &str, content: &[u8]) {
     };
     while !holds() {
         assert!(Instant::now() < deadline, "{path} is not as it should be");
-        thread::sleep(Duration::from_millis(20));
+        thread::park_timeout(Duration::from_millis(20));
     }
 }
 
@@ -107,7 +107,7 @@ fn a_root_may_lead_elsewhere_be_removed_and_made_again(
     eventually(&registry, &["a 2.0.0"]);
     // Gone for a while: the skills stay. Made again: they are those of the new folder.
     fs::remove_file(outer.path("current")).unwrap();
-    thread::sleep(Duration::from_millis(1_500));
+    thread::park_timeout(Duration::from_millis(1_500));
     assert_eq!(served(&registry.current()), ["a 2.0.0"]);
     fs::create_dir(outer.path("current")).unwrap();
     eventually(&registry, &[]);
@@ -149,7 +149,7 @@ fn one_moment_is_what_a_snapshot_holds() {
                     assert_eq!(one.read_file(&file.path).ok(), one.read_file("res/0").ok());
                 }
             }
-            thread::sleep(Duration::from_millis(5));
+            thread::park_timeout(Duration::from_millis(5));
         }
         is_done.store(true, Ordering::Relaxed);
         assert!(!generations.is_empty());
@@ -172,7 +172,7 @@ fn a_folder_that_changes_all_the_time_keeps_no_other() {
         let deadline = Instant::now() + SOON;
         while !served(&registry.current()).contains(&"quiet 1.1.0".to_owned()) {
             assert!(Instant::now() < deadline, "a quiet folder waits for a noisy one");
-            thread::sleep(Duration::from_millis(20));
+            thread::park_timeout(Duration::from_millis(20));
         }
         is_done.store(true, Ordering::Relaxed);
     });
@@ -193,7 +193,7 @@ fn a_root_with_too_many_folders_is_served_as_far_as_it_goes() {
     registry.follow().unwrap();
     // Newcomers displace nothing, whatever they are called; room that is made is taken.
     disk.skill("0", "1.0.0");
-    thread::sleep(Duration::from_millis(1_000));
+    thread::park_timeout(Duration::from_millis(1_000));
     assert_eq!(served(&registry.current()), ["a 1.0.0", "b 1.0.0", "c 1.0.0"]);
     disk.remove("b");
     eventually(&registry, &["0 1.0.0", "a 1.0.0", "c 1.0.0"]);
@@ -204,7 +204,7 @@ fn names_that_are_not_text_and_links_hurt_nothing() {
     let disk = Disk::new();
     disk.skill("a", "1.0.0");
     let registry = follow(&disk, NOTIFIED);
-    thread::sleep(Duration::from_millis(300));
+    thread::park_timeout(Duration::from_millis(300));
     for name in [&b"\xff\xfe"[..], b"x\xff", b"a\nb"] {
         fs::create_dir(disk.path("").join(OsStr::from_bytes(name))).unwrap();
         fs::write(disk.path("a").join(OsStr::from_bytes(name)), "").unwrap();
@@ -228,7 +228,7 @@ fn a_huge_skill_is_not_watched_and_is_followed_all_the_same() {
         disk.write(&format!("huge/res/{folder}/x"), "before");
     }
     let registry = follow(&disk, 100);
-    thread::sleep(Duration::from_millis(500));
+    thread::park_timeout(Duration::from_millis(500));
     disk.write("huge/res/199/x", "after!").skill("small", "1.1.0");
     eventually(&registry, &["huge 1.0.0", "small 1.1.0"]);
     wait_for_file(&registry, "res/199/x", b"after!");
@@ -243,6 +243,6 @@ fn a_registry_that_is_gone_leaves_no_thread() {
     let deadline = Instant::now() + SOON;
     while shared.strong_count() > 0 {
         assert!(Instant::now() < deadline, "the thread goes on");
-        thread::sleep(Duration::from_millis(10));
+        thread::park_timeout(Duration::from_millis(10));
     }
 }
