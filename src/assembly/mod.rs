@@ -26,7 +26,7 @@ use crate::engine::{EngineError, EngineStore};
 use crate::error::CauseChain;
 use crate::images::{ImageError, ImageStock, ImageStore, Made, Needs, StockRules};
 use crate::registry::cursor::CursorKey;
-use crate::registry::{BuiltIn, Registry, RegistryConfig, RegistryError};
+use crate::registry::{BuiltIn, Registry, RegistryConfig, RegistryError, Watching};
 use crate::service::{LimitPolicy, Metering, Parts, Service};
 use crate::skill::GUIDE_NAME;
 use crate::worker::python::{PythonRunner, WorkerSetup};
@@ -34,9 +34,6 @@ use crate::worker::{LockdownPlan, MissingWalls, WorkerError};
 
 pub use crate::assembly::engine_files::MeteredCode;
 pub use crate::assembly::provision::Provision;
-
-/// Shortest time between two looks at the folders of skills.
-const REFRESH: Duration = Duration::from_secs(1);
 
 /// How often expired blobs are looked for.
 const SWEEP: Duration = Duration::from_secs(600);
@@ -166,6 +163,7 @@ impl Runtime {
         provision: &Arc<dyn Provision>,
     ) -> Result<(), AssemblyError> {
         let refused = |cause| AssemblyError::System { what: "start a thread", cause };
+        self.registry.follow().map_err(refused)?;
         self.images.start(Box::new(ImagesOf(Arc::clone(provision)))).map_err(refused)?;
         let (files, pool, metering) = (&self.files, &self.pool, &self.metering);
         let compiling = compile_when_asked(config, files, pool, metering, Arc::clone(provision));
@@ -282,7 +280,7 @@ pub fn open_registry(config: &Config) -> Result<Registry, AssemblyError> {
         .map_err(|cause| AssemblyError::System { what: "give random bytes", cause })?;
     let settings = RegistryConfig {
         roots: config.skills.roots.clone(),
-        refresh_interval: REFRESH,
+        watching: Watching::default(),
         cursor_key,
     };
     let built_in: Vec<BuiltIn> = BUNDLED

@@ -208,6 +208,10 @@ fn skills(config: &Config) -> Finding {
         }
     };
     let (served, rejected) = (index.len(), index.rejected().len());
+    if let Some(left_out) = index.left_out().first() {
+        let says = format!("{served} are served, {rejected} folders are not; {left_out}");
+        return Finding::degraded("skills", says, "divide the folders among several roots");
+    }
     if rejected == 0 {
         return Finding::good("skills", format!("{served} are served"));
     }

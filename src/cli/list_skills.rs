@@ -67,6 +67,9 @@ fn note_warnings(index: &Index) {
 
 /// Says which folders are not served, and how to learn why.
 fn note_rejected(index: &Index) {
+    for left_out in index.left_out() {
+        note(&format!("not served: {left_out}"));
+    }
     for rejected in index.rejected() {
         let folder = shown(&rejected.folder);
         let first = rejected.diagnostics.iter().find(|finding| finding.is_error());

@@ -26,6 +26,10 @@ pub(crate) fn log_changes(before: Option<&Index>, after: &Index) {
             info!(skill.name = %name, skill.version = %version, "no longer serving `{name}` {version}");
         }
     }
+    let told = before.map(Index::left_out).unwrap_or_default();
+    for one in after.left_out().iter().filter(|one| !told.contains(one)) {
+        warn!("{one}");
+    }
     let known = before.map(Index::rejected).unwrap_or_default();
     for one in after.rejected().iter().filter(|one| !known.contains(one)) {
         for diagnostic in &one.diagnostics {

@@ -43,7 +43,7 @@ pub fn check_folder(path: &Path) -> Result<FolderCheck, RegistryError> {
     let folder = Dir::open_ambient_dir(path, ambient_authority()).map_err(at_path)?;
     let absolute = std::path::absolute(path).map_err(at_path)?;
     let name = absolute.file_name().unwrap_or_default().to_string_lossy();
-    let reading = read_folder(&name, &folder);
+    let reading = read_folder(&name, &folder, &mut |_| ());
     Ok(FolderCheck {
         diagnostics: reading.diagnostics,
         snapshot: reading.snapshot,

@@ -1,6 +1,8 @@
 //! All skills at one moment: found by name, listed by page. Never changes.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -28,6 +30,7 @@ pub struct Index {
     /// Versions of each skill, highest first.
     skills: BTreeMap<SkillName, Vec<Arc<Snapshot>>>,
     rejected: Vec<RejectedSkill>,
+    left_out: Vec<LeftOut>,
     size: u64,
     key: CursorKey,
 }
@@ -43,6 +46,24 @@ pub struct RejectedSkill {
     pub diagnostics: Vec<Diagnostic>,
 }
 
+/// Folders of a root that are not looked at, because it has too many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The root, counted from 1 in the order of the settings.
+    pub root: usize,
+    /// How many folders are left out, at least.
+    pub folders: usize,
+    /// How many are looked at.
+    pub most: usize,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { root, folders, most } = self;
+        write!(f, "root {root} has more than {most} folders: at least {folders} are left out")
+    }
+}
+
 /// Part of a list.
 #[derive(Debug)]
 pub struct Page {
@@ -55,7 +76,13 @@ pub struct Page {
 impl Index {
     /// Puts together what is built in and what the roots hold; whoever comes first wins.
     pub(crate) fn build(built_in: &[Arc<Snapshot>], roots: &[Root], key: CursorKey) -> Self {
-        let index = Self { skills: BTreeMap::new(), rejected: Vec::new(), size: 0, key };
+        let index = Self {
+            skills: BTreeMap::new(),
+            rejected: Vec::new(),
+            left_out: Vec::new(),
+            size: 0,
+            key,
+        };
         let mut builder = Builder { index, built_in, owners: BTreeMap::new() };
         for snapshot in built_in {
             builder.index.insert(snapshot);
@@ -63,6 +90,10 @@ impl Index {
         for (number, root) in (1..).zip(roots) {
             for (name, folder) in &root.folders {
                 builder.add(Owner { root: number, folder: name }, folder);
+            }
+            if root.left_out > 0 {
+                let (folders, most) = (root.left_out, root.folders.len());
+                builder.index.left_out.push(LeftOut { root: number, folders, most });
             }
         }
         let mut index = builder.index;
@@ -93,6 +124,12 @@ impl Index {
     #[must_use]
     pub fn rejected(&self) -> &[RejectedSkill] {
         &self.rejected
+    }
+
+    /// Roots with more folders than are looked at.
+    #[must_use]
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
     }
 
     /// Every version of every skill, by name, the highest version first.
@@ -178,7 +215,7 @@ struct Builder<'b> {
 #[derive(Clone, Copy)]
 struct Owner<'b> {
     root: usize,
-    folder: &'b str,
+    folder: &'b OsStr,
 }
 
 impl<'b> Builder<'b> {
@@ -196,7 +233,7 @@ impl<'b> Builder<'b> {
             }
         }
         if !diagnostics.is_empty() {
-            let folder = owner.folder.to_owned();
+            let folder = owner.folder.to_string_lossy().into_owned();
             self.index.rejected.push(RejectedSkill { root: owner.root, folder, diagnostics });
         }
     }
@@ -212,10 +249,10 @@ impl<'b> Builder<'b> {
             return about(Severity::Error, "reserved-name", message);
         }
         if let Some(other) = self.owners.get(&(name.clone(), version.clone())) {
-            let Owner { root, folder } = other;
+            let (root, folder) = (other.root, other.folder.to_string_lossy());
             let message =
                 format!("{version} of `{name}` is in the folder `{folder}` of root {root}");
-            return if *root == owner.root {
+            return if root == owner.root {
                 about(Severity::Error, "duplicate", message)
             } else {
                 about(Severity::Warning, "shadowed", message)

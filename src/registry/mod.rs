@@ -9,9 +9,12 @@
 //! `__pycache__` are left out. A folder that is no good never hides another. Earlier roots win,
 //! and what is built in wins over all.
 //!
-//! Changes on disk are picked up without a restart by [`Registry::refresh`]. Whoever holds an
-//! [`Index`] or a [`Snapshot`] is not affected: both never change. A root that cannot be read
-//! for a while keeps the skills that it had.
+//! Changes on disk are picked up without a restart once [`Registry::follow`] was called. Whoever
+//! holds an [`Index`] or a [`Snapshot`] is not affected: both never change. A root that cannot be
+//! read for a while keeps the skills that it had.
+//!
+//! INVARIANT(calls-never-walk): calls read the current [`Index`] and nothing else; one thread looks
+//! at the disk.
 
 pub mod cursor;
 pub mod index;
@@ -20,23 +23,30 @@ pub mod snapshot;
 mod changes;
 mod error;
 mod folder_check;
+mod follow;
+mod notices;
+mod queue;
 mod scan;
 mod walk;
 
 #[cfg(test)]
 mod tests;
 
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::thread;
 
-use crate::registry::changes::{log_changes, log_unreadable};
+use crate::registry::changes::log_changes;
 use crate::registry::cursor::CursorKey;
 use crate::registry::error::{AtPath, Faults};
+use crate::registry::follow::Follower;
 use crate::registry::index::Index;
-use crate::registry::scan::Root;
+use crate::registry::scan::{MAX_FOLDERS, Root};
 use crate::registry::snapshot::{Snapshot, of_built_in};
 use parking_lot::{Mutex, RwLock};
+use rustix::event::{EventfdFlags, eventfd};
 
 pub use crate::registry::error::RegistryError;
 pub use crate::registry::folder_check::{FolderCheck, check_folder};
@@ -47,8 +57,8 @@ pub use crate::registry::walk::{MAX_DEPTH, MAX_FILE, MAX_FILES, MAX_TOTAL};
 pub struct RegistryConfig {
     /// Folders of skill folders; earlier ones win.
     pub roots: Vec<PathBuf>,
-    /// Shortest time between two looks at the disk. Default 1 s.
-    pub refresh_interval: Duration,
+    /// Bounds of what is looked at.
+    pub watching: Watching,
     /// What cursors are sealed with.
     pub cursor_key: CursorKey,
 }
@@ -62,23 +72,49 @@ pub struct BuiltIn {
     pub files: &'static [(&'static str, &'static [u8])],
 }
 
+/// Bounds of what is looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct Watching {
+    /// Most folders of one root; more are left out, with a warning.
+    pub max_folders: usize,
+    /// Most folders of which the kernel tells changes; others are looked at again and again. With
+    /// 0 the kernel is not asked.
+    pub max_watches: usize,
+}
+
+impl Default for Watching {
+    fn default() -> Self {
+        Self { max_folders: MAX_FOLDERS, max_watches: 262_144 }
+    }
+}
+
 /// All skills, now and later.
 #[derive(Debug)]
 pub struct Registry {
-    interval: Duration,
+    shared: Arc<Shared>,
+    /// Until a thread follows it.
+    disk: Mutex<Option<Disk>>,
+    stop: Mutex<Option<Arc<OwnedFd>>>,
+}
+
+/// What calls see.
+#[derive(Debug)]
+pub(crate) struct Shared {
     current: RwLock<Arc<Index>>,
-    disk: Mutex<Disk>,
 }
 
 /// What only the one who looks at the disk touches.
 #[derive(Debug)]
-struct Disk {
+pub(crate) struct Disk {
     built_in: Vec<Arc<Snapshot>>,
     roots: Vec<Root>,
     /// Which roots could not be read when they were last looked at.
     unreadable: Vec<bool>,
     key: CursorKey,
-    last_look: Instant,
+    watching: Watching,
+    /// Earlier indexes that calls still hold. The last holder frees thousands of entries, which is
+    /// no work for a call.
+    retired: Vec<Arc<Index>>,
 }
 
 impl Registry {
@@ -90,71 +126,80 @@ impl Registry {
     /// no error: see [`Index::rejected`].
     pub fn open(config: RegistryConfig, built_in: &[BuiltIn]) -> Result<Self, RegistryError> {
         let built_in = built_in.iter().map(built_in_snapshot).collect::<Result<Vec<_>, _>>()?;
+        let (key, watching) = (config.cursor_key, config.watching);
         let mut roots = Vec::with_capacity(config.roots.len());
         for path in config.roots {
-            let mut root = Root::new(path.clone());
+            let mut root = Root::new(path.clone(), watching.max_folders);
             root.refresh().map_err(|cause| RegistryError::Root(AtPath { path, cause }))?;
             roots.push(root);
         }
-        let index = Arc::new(Index::build(&built_in, &roots, config.cursor_key.clone()));
+        let index = Arc::new(Index::build(&built_in, &roots, key.clone()));
         log_changes(None, &index);
-        let unreadable = vec![false; roots.len()];
-        let (key, last_look) = (config.cursor_key, Instant::now());
-        let disk = Mutex::new(Disk { built_in, roots, unreadable, key, last_look });
-        Ok(Self { interval: config.refresh_interval, current: RwLock::new(index), disk })
+        let (unreadable, retired) = (vec![false; roots.len()], Vec::new());
+        let disk = Disk { built_in, roots, unreadable, key, watching, retired };
+        let shared = Arc::new(Shared { current: RwLock::new(index) });
+        Ok(Self { shared, disk: Mutex::new(Some(disk)), stop: Mutex::new(None) })
+    }
+
+    /// Begins to pick up changes, in a thread that ends with the registry.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses the thread.
+    pub fn follow(&self) -> io::Result<()> {
+        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
+        let Some(disk) = self.disk.lock().take() else { return Ok(()) };
+        let (shared, stopped) = (Arc::clone(&self.shared), Arc::clone(&stop));
+        *self.stop.lock() = Some(stop);
+        let follow = move || Follower::new(shared, disk, stopped).run();
+        thread::Builder::new().name("registry".to_owned()).spawn(follow).map(drop)
     }
 
     /// All skills as they were at the last look. Never waits for a disk.
     #[must_use]
     pub fn current(&self) -> Arc<Index> {
-        Arc::clone(&self.current.read())
+        Arc::clone(&self.shared.current.read())
     }
 
-    /// True if [`refresh`](Self::refresh) would read the disk now. So a call in between need not
-    /// move to a thread that may wait.
-    #[must_use]
-    pub fn is_due(&self) -> bool {
-        self.disk.try_lock().is_some_and(|disk| disk.last_look.elapsed() >= self.interval)
-    }
-
-    /// All skills as they are now, give or take the refresh interval.
-    ///
-    /// Reads the disk, so it does not belong on a thread that others wait for. If somebody else
-    /// is reading it already, answers with what is known.
-    pub fn refresh(&self) -> Arc<Index> {
-        let Some(mut disk) = self.disk.try_lock() else { return self.current() };
-        if disk.last_look.elapsed() >= self.interval {
-            if disk.look() {
-                let index = Index::build(&disk.built_in, &disk.roots, disk.key.clone());
-                let index = Arc::new(index);
-                let before = std::mem::replace(&mut *self.current.write(), Arc::clone(&index));
-                log_changes(Some(&before), &index);
-            }
-            disk.last_look = Instant::now();
+    /// Looks at everything now, unless a thread follows the disk.
+    #[cfg(test)]
+    fn refresh(&self) -> Arc<Index> {
+        if let Some(disk) = self.disk.lock().as_mut()
+            && disk.look()
+        {
+            disk.publish(&self.shared);
         }
         self.current()
     }
 }
 
+impl Drop for Registry {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.lock().take() {
+            // The thread ends at its next look at its events; nobody waits for it.
+            rustix::io::write(&*stop, &1_u64.to_ne_bytes()).ok();
+        }
+    }
+}
+
 impl Disk {
     /// Looks at all roots. Returns whether anything changed.
+    #[cfg(test)]
     fn look(&mut self) -> bool {
-        let mut has_changed = false;
-        for ((number, root), unreadable) in (1..).zip(&mut self.roots).zip(&mut self.unreadable) {
-            match root.refresh() {
-                Ok(changed) => {
-                    has_changed |= changed;
-                    *unreadable = false;
-                }
-                // Said once, not at every look.
-                Err(cause) if !*unreadable => {
-                    *unreadable = true;
-                    log_unreadable(number, &cause);
-                }
-                Err(_) => {}
-            }
-        }
-        has_changed
+        self.roots.iter_mut().map(|root| root.refresh().unwrap_or(false)).fold(false, |a, b| a | b)
+    }
+
+    /// Shows calls what is known now.
+    fn publish(&mut self, shared: &Shared) {
+        let index = Arc::new(Index::build(&self.built_in, &self.roots, self.key.clone()));
+        let before = std::mem::replace(&mut *shared.current.write(), Arc::clone(&index));
+        log_changes(Some(&before), &index);
+        self.retired.push(before);
+    }
+
+    /// Frees the earlier indexes that no call holds any more.
+    fn retire(&mut self) {
+        self.retired.retain(|index| Arc::strong_count(index) > 1);
     }
 }
 

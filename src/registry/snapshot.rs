@@ -12,8 +12,8 @@ use crate::ids::{Digest, SkillName, SkillVersion};
 use crate::job::message::PackedFile;
 use crate::job::{Entrypoint, SkillMount};
 use crate::registry::RegistryError;
-use crate::registry::walk::{Survey, walk};
-use crate::skill::diagnostic::Diagnostic;
+use crate::registry::walk::{Enter, Survey, Trouble, walk};
+use crate::skill::diagnostic::{Diagnostic, Severity};
 use crate::skill::document::Document;
 use crate::skill::manifest::Manifest;
 use crate::skill::path::check_path;
@@ -158,14 +158,24 @@ pub(crate) struct Reading {
     pub(crate) fingerprint: Digest,
     /// True if the machine failed, rather than the skill.
     pub(crate) is_interrupted: bool,
+    /// The latest time of a change that was seen, in seconds since the Unix epoch.
+    pub(crate) newest: i64,
     /// The texts that diagnostics point into, where they could be read.
     pub(crate) texts: Vec<(String, String)>,
 }
 
-/// Reads the skill in `folder`, which is called `name`.
-pub(crate) fn read_folder(name: &str, folder: &Dir) -> Reading {
+/// A change this many seconds before a reading may have happened during it: clocks of file systems
+/// tick coarsely.
+pub(crate) const RECENT: i64 = 2;
+
+/// Reads the skill in `folder`, which is called `name`; `enter` is called for each folder in it.
+///
+/// INVARIANT(one-moment): a snapshot holds what the folder held at one moment. A folder with a
+/// recent change is looked at once more after it was read; if it differs, nothing is taken.
+pub(crate) fn read_folder(name: &str, folder: &Dir, enter: &mut Enter<'_>) -> Reading {
+    let started = now();
     let mut pack = Contents::default();
-    let survey = walk(folder, &mut |found| {
+    let mut survey = walk(folder, enter, &mut |found| {
         let offset = pack.end();
         let length = pack.bytes.len();
         match found.read_into(&mut pack.bytes) {
@@ -179,7 +189,20 @@ pub(crate) fn read_folder(name: &str, folder: &Dir) -> Reading {
             }
         }
     });
+    if survey.newest.saturating_add(RECENT) >= started {
+        let after = walk(folder, &mut |_| (), &mut |_| Ok(()));
+        if after.fingerprint != survey.fingerprint {
+            survey.is_interrupted = true;
+            let problem = Trouble::Changed.into_problem();
+            survey.problems.push(Diagnostic::about(Severity::Error, ".", problem));
+        }
+    }
     pack.check(name, survey, Origin::Folder)
+}
+
+/// Seconds since the Unix epoch, by the clock that file systems use.
+pub(crate) fn now() -> i64 {
+    rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec
 }
 
 /// Makes a snapshot of files that are part of the program.
@@ -191,7 +214,8 @@ pub(crate) fn of_built_in(name: &str, files: &[(&str, &[u8])]) -> Reading {
         pack.bytes.extend_from_slice(content);
     }
     let fingerprint = Digest::of(name.as_bytes());
-    let survey = Survey { fingerprint, problems: Vec::new(), is_interrupted: false };
+    let (problems, newest) = (Vec::new(), i64::MIN);
+    let survey = Survey { fingerprint, problems, is_interrupted: false, newest };
     pack.check(name, survey, Origin::BuiltIn)
 }
 
@@ -232,8 +256,8 @@ impl Contents {
             let (files, pack) = (self.files, Arc::from(self.bytes));
             Arc::new(Snapshot { digest, skill, files, pack, warnings })
         });
-        let Survey { fingerprint, is_interrupted, .. } = survey;
-        Reading { snapshot, diagnostics, fingerprint, is_interrupted, texts }
+        let Survey { fingerprint, is_interrupted, newest, .. } = survey;
+        Reading { snapshot, diagnostics, fingerprint, is_interrupted, newest, texts }
     }
 }
 

@@ -49,6 +49,8 @@ pub(crate) struct Survey {
     pub(crate) problems: Vec<Diagnostic>,
     /// True if the machine failed, rather than the folder: worth another try.
     pub(crate) is_interrupted: bool,
+    /// The latest time of a change that was seen, in seconds since the Unix epoch.
+    pub(crate) newest: i64,
 }
 
 /// A regular file that was found, and may be read with [`FoundFile::read_into`].
@@ -63,9 +65,15 @@ pub(crate) struct FoundFile<'w> {
 /// Called for each file; an error is a problem of that file.
 pub(crate) type Visit<'v> = dyn FnMut(&FoundFile<'_>) -> Result<(), Trouble> + 'v;
 
-/// Goes through the folder and calls `visit` for every file that belongs to the skill.
-pub(crate) fn walk(folder: &Dir, visit: &mut Visit<'_>) -> Survey {
+/// Called for each folder, the skill's own first, before its names are read: a watch that begins
+/// here misses nothing.
+pub(crate) type Enter<'e> = dyn FnMut(&Dir) + 'e;
+
+/// Goes through the folder and calls `visit` for every file that belongs to the skill, and
+/// `enter` for every folder.
+pub(crate) fn walk(folder: &Dir, enter: &mut Enter<'_>, visit: &mut Visit<'_>) -> Survey {
     let mut walk = Walk {
+        enter,
         visit,
         seen: Sha256::new(),
         files: 0,
@@ -73,6 +81,7 @@ pub(crate) fn walk(folder: &Dir, visit: &mut Visit<'_>) -> Survey {
         entries: 0,
         problems: Vec::new(),
         is_interrupted: false,
+        newest: i64::MIN,
     };
     // An early end has reported its reason.
     drop(walk.folder(folder, "", 1));
@@ -80,6 +89,7 @@ pub(crate) fn walk(folder: &Dir, visit: &mut Visit<'_>) -> Survey {
         fingerprint: Digest::from_bytes(walk.seen.finalize().into()),
         problems: walk.problems,
         is_interrupted: walk.is_interrupted,
+        newest: walk.newest,
     }
 }
 
@@ -139,7 +149,8 @@ impl From<io::Error> for Trouble {
 /// A limit was reached: what follows is not looked at.
 struct Stop;
 
-struct Walk<'v, 'f> {
+struct Walk<'v, 'f, 'e> {
+    enter: &'v mut Enter<'e>,
     visit: &'v mut Visit<'f>,
     seen: Sha256,
     files: usize,
@@ -147,15 +158,17 @@ struct Walk<'v, 'f> {
     entries: usize,
     problems: Vec<Diagnostic>,
     is_interrupted: bool,
+    newest: i64,
 }
 
-impl Walk<'_, '_> {
+impl Walk<'_, '_, '_> {
     fn folder(&mut self, folder: &Dir, prefix: &str, depth: usize) -> Result<(), Stop> {
         let shown = if prefix.is_empty() { "." } else { prefix.trim_end_matches('/') };
         if depth > MAX_DEPTH {
             self.refuse(shown, "too-deep", format!("is deeper than {MAX_DEPTH} folders"));
             return Err(Stop);
         }
+        (self.enter)(folder);
         let mut names = Vec::new();
         match folder.entries() {
             Ok(entries) => {
@@ -167,6 +180,11 @@ impl Walk<'_, '_> {
                     }
                 }
             }
+            Err(error) => self.report(shown, Trouble::Io(error)),
+        }
+        // After its names were read: a name that came or went before is seen in this time.
+        match folder.dir_metadata() {
+            Ok(seen) => self.newest = self.newest.max(seen.ctime()),
             Err(error) => self.report(shown, Trouble::Io(error)),
         }
         names.sort_unstable();
@@ -248,6 +266,7 @@ impl Walk<'_, '_> {
     }
 
     fn remember(&mut self, path: &str, seen: &Metadata) {
+        self.newest = self.newest.max(seen.ctime());
         self.seen.update(path.len().to_le_bytes());
         self.seen.update(path.as_bytes());
         // The times of a folder change with hidden files; its entries are remembered one by one.
@@ -287,9 +306,12 @@ impl FoundFile<'_> {
         let before = content.len();
         let size = self.seen.len();
         // One byte more than was seen, to notice a file that grows.
-        file.take(size.saturating_add(1)).read_to_end(content)?;
+        (&file).take(size.saturating_add(1)).read_to_end(content)?;
         let length = content.len().saturating_sub(before);
-        if u64::try_from(length).ok() == Some(size) { Ok(size) } else { Err(Trouble::Changed) }
+        let times = |found: &Metadata| (found.ctime(), found.ctime_nsec(), found.len());
+        let is_whole = u64::try_from(length).ok() == Some(size)
+            && times(self.seen) == times(&file.metadata()?);
+        if is_whole { Ok(size) } else { Err(Trouble::Changed) }
     }
 }
 

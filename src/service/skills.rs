@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio::task::spawn_blocking;
 
 use crate::dispatch::SkillContent;
 use crate::ids::{BlobId, Digest, SkillName, SkillVersion};
@@ -60,13 +59,10 @@ fn needs_of(snapshot: &Snapshot) -> Needs {
 }
 
 impl Service {
-    /// The skills as they are on the disk now.
+    /// All skills. Never waits for a disk.
+    #[expect(clippy::unused_async, reason = "the methods that call it are asynchronous")]
     pub(super) async fn skills(&self) -> Result<Arc<Index>, ServiceError> {
-        if !self.registry.is_due() {
-            return Ok(self.registry.current());
-        }
-        let registry = Arc::clone(&self.registry);
-        spawn_blocking(move || registry.refresh()).await.map_err(ServiceError::Interrupted)
+        Ok(self.registry.current())
     }
 
     /// A skill by the name and version of a call.

@@ -2,14 +2,11 @@
 
 use std::fs;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::ids::SkillName;
-use crate::registry::cursor::CursorKey;
 use crate::registry::index::Index;
 use crate::registry::snapshot::Snapshot;
 use crate::registry::tests::{DOCUMENT, Disk, open, rejected, served};
-use crate::registry::{Registry, RegistryConfig};
 
 fn only(index: &Index, name: &str) -> Arc<Snapshot> {
     Arc::clone(index.find(&SkillName::parse(name).unwrap(), None).unwrap())
@@ -107,20 +104,6 @@ fn a_root_that_is_gone_for_a_while_keeps_its_skills() {
     fs::rename(outer.path("away"), outer.path("root")).unwrap();
     outer.remove("root/a");
     assert_eq!(served(&registry.refresh()), Vec::<String>::new());
-}
-
-#[test]
-fn the_disk_is_not_read_before_the_interval_is_over() {
-    let disk = Disk::new();
-    let config = RegistryConfig {
-        roots: vec![disk.path("")],
-        refresh_interval: Duration::MAX,
-        cursor_key: CursorKey::from_bytes([1; 32]),
-    };
-    let registry = Registry::open(config, &[]).unwrap();
-    disk.skill("a", "1.0.0");
-    assert!(!registry.is_due() && registry.refresh().is_empty());
-    assert!(disk.open().is_due());
 }
 
 #[test]

@@ -1,13 +1,11 @@
 //! Skills are found by name and version, and listed page by page.
 
-use std::time::Duration;
-
 use crate::error::ErrorKind;
 use crate::ids::{SkillName, SkillVersion};
 use crate::registry::cursor::CursorKey;
 use crate::registry::index::Index;
 use crate::registry::tests::{Disk, open, rejected, served};
-use crate::registry::{BuiltIn, Registry, RegistryConfig, RegistryError};
+use crate::registry::{BuiltIn, Registry, RegistryConfig, RegistryError, Watching};
 
 fn find(index: &Index, name: &str, version: Option<&str>) -> Result<String, RegistryError> {
     let version = version.map(|version| SkillVersion::parse(version).unwrap());
@@ -217,7 +215,7 @@ fn a_built_in_skill_that_is_no_good_stops_the_start() {
     let broken = BuiltIn { name: "built.in", files: &[("SKILL.md", b"no frontmatter")] };
     let config = RegistryConfig {
         roots: Vec::new(),
-        refresh_interval: Duration::ZERO,
+        watching: Watching::default(),
         cursor_key: CursorKey::generate().unwrap(),
     };
     let error = Registry::open(config, &[broken]).unwrap_err();

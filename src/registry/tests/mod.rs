@@ -3,17 +3,17 @@
 mod changing;
 mod finding;
 mod fixtures;
+mod following;
 mod hostile;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use tempfile::TempDir;
 
 use crate::registry::cursor::CursorKey;
 use crate::registry::index::Index;
-use crate::registry::{BuiltIn, Registry, RegistryConfig, RegistryError};
+use crate::registry::{BuiltIn, Registry, RegistryConfig, RegistryError, Watching};
 use crate::skill::GUIDE_NAME;
 
 const DOCUMENT: &str = "---\nname: Title\nshort_description: Says it.\n---\n\n# Title\n";
@@ -65,9 +65,13 @@ impl Disk {
 }
 
 fn open(roots: &[&Path]) -> Result<Registry, RegistryError> {
+    open_within(roots, Watching::default())
+}
+
+fn open_within(roots: &[&Path], watching: Watching) -> Result<Registry, RegistryError> {
     let config = RegistryConfig {
         roots: roots.iter().map(|root| root.to_path_buf()).collect(),
-        refresh_interval: Duration::ZERO,
+        watching,
         cursor_key: CursorKey::from_bytes([1; 32]),
     };
     Registry::open(config, &[GUIDE])

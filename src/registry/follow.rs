@@ -1,0 +1,402 @@
+//! Follows the folders of all roots in a thread of its own, and publishes what changed.
+//!
+//! The kernel tells of most changes. It does not tell of changes on remote file systems, of a root
+//! whose path leads elsewhere now, of writes through a mapping or another name, nor of anything in
+//! a folder that could not be watched. So folders without watches are looked at again and again at
+//! a bounded cost, paths of roots are checked every second, and everything is walked now and then.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tracing::{error, info, warn};
+
+use crate::registry::changes::log_unreadable;
+use crate::registry::notices::{Notice, Notices, WatchId};
+use crate::registry::queue::{Allowance, Place, Queue};
+use crate::registry::scan::{Folder, OpenRoot, Watcher, look};
+use crate::registry::{Disk, Shared};
+
+/// How often the paths of roots are checked, and the shortest time between two looks at a folder
+/// that cannot be watched.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Folders without watches are looked at so rarely that it takes a twentieth of one processor.
+const POLL_SHARE: u32 = 20;
+
+/// Everything is walked once in this time,
+const WALK: Duration = Duration::from_secs(60);
+
+/// or so rarely that it takes a two-hundredth of one processor.
+const WALK_SHARE: u32 = 200;
+
+/// Longest time without a look at new notices.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// Longest wait between two tries at a folder that cannot be read.
+const MAX_BACKOFF: u32 = 6;
+
+/// Most places that wait for a look. If there are more, the roots are listed instead.
+const MAX_WAITING: usize = 100_000;
+
+/// Buffers of notices that are taken before other work.
+const MAX_BUFFERS: usize = 64;
+
+/// Follows the roots until its registry is gone.
+pub(crate) struct Follower {
+    shared: Arc<Shared>,
+    disk: Disk,
+    stop: Arc<OwnedFd>,
+    notices: Option<Notices>,
+    max_watches: usize,
+    owners: HashMap<WatchId, Place>,
+    queue: Queue,
+    allowance: Allowance,
+    /// Time that one look at all folders without watches takes, and their number.
+    polled: (Duration, usize),
+    has_told_polled: bool,
+    has_changed: bool,
+    publish_at: Instant,
+    walk_at: Instant,
+    check_at: Instant,
+}
+
+impl Follower {
+    pub(crate) fn new(shared: Arc<Shared>, disk: Disk, stop: Arc<OwnedFd>) -> Self {
+        let now = Instant::now();
+        let max_watches = disk.watching.max_watches;
+        let notices = if max_watches == 0 { None } else { open_notices() };
+        let mut polled = (Duration::ZERO, 0);
+        for folder in disk.roots.iter().flat_map(|root| root.folders.values()) {
+            polled = (polled.0.saturating_add(folder.cost), polled.1 + 1);
+        }
+        Self {
+            shared,
+            disk,
+            stop,
+            notices,
+            max_watches,
+            owners: HashMap::new(),
+            queue: Queue::default(),
+            allowance: Allowance::new(now),
+            polled,
+            has_told_polled: false,
+            has_changed: false,
+            publish_at: now,
+            walk_at: now,
+            check_at: now,
+        }
+    }
+
+    /// Runs until `stop` is readable.
+    pub(crate) fn run(mut self) {
+        let mounts = File::open("/proc/self/mountinfo").ok();
+        loop {
+            match self.wait(mounts.as_ref()) {
+                Ok(Woken { is_over: true, .. }) => return,
+                Ok(woken) if woken.has_mounted => self.walk_at = self.walk_at.min(Instant::now()),
+                Ok(_) => {}
+                Err(cause) => {
+                    error!("changes of skills are no longer noticed: {cause}");
+                    return;
+                }
+            }
+            self.take_notices();
+            self.check();
+            self.work();
+            self.publish();
+        }
+    }
+
+    fn wait(&mut self, mounts: Option<&File>) -> std::io::Result<Woken> {
+        let now = Instant::now();
+        let work = self.queue.next().map(|due| match self.allowance.is_open(now) {
+            true => due,
+            false => due.max(now + SLICE),
+        });
+        let publish = self.has_changed.then_some(self.publish_at);
+        let next = [work, publish].into_iter().flatten().fold(self.check_at, Instant::min);
+        let timeout = next.saturating_duration_since(now);
+        let timeout = Timespec::try_from(timeout).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
+        let mut events = vec![PollFd::new(&self.stop, PollFlags::IN)];
+        events.extend(mounts.map(|mounts| PollFd::new(mounts, PollFlags::PRI)));
+        events.extend(self.notices.iter().map(|notices| PollFd::new(notices, PollFlags::IN)));
+        match poll(&mut events, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let is_ready = |at: usize| events.get(at).is_some_and(|event| !event.revents().is_empty());
+        Ok(Woken { is_over: is_ready(0), has_mounted: mounts.is_some() && is_ready(1) })
+    }
+
+    /// Queues the folders that the kernel tells of.
+    fn take_notices(&mut self) {
+        let Some(notices) = self.notices.take() else { return };
+        let now = Instant::now();
+        for _ in 0..MAX_BUFFERS {
+            let taken = notices.take(|notice| self.note(notice, now));
+            match taken {
+                Ok(true) if self.queue.len() < MAX_WAITING => {}
+                Ok(true) => {
+                    self.queue = Queue::default();
+                    self.walk_at = now;
+                }
+                Ok(false) => break,
+                Err(cause) => {
+                    warn!(
+                        "the kernel's notices of changes cannot be read, everything is walked instead: {cause}"
+                    );
+                    self.walk_at = now;
+                    break;
+                }
+            }
+        }
+        self.notices = Some(notices);
+    }
+
+    fn note(&mut self, notice: Notice, now: Instant) {
+        let (watch, name) = match notice {
+            Notice::Overflow => {
+                self.walk_at = now;
+                return;
+            }
+            Notice::Ended(watch) => {
+                let owner = self.owners.remove(&watch);
+                owner.into_iter().for_each(|owner| self.queue.at(owner, now));
+                return;
+            }
+            Notice::Changed(watch, name) => (watch, name),
+        };
+        let Some(owner) = self.owners.get(&watch) else { return };
+        let place = match (owner, name) {
+            (Place::Root(root), Some(name)) => Place::Folder(*root, Arc::from(name)),
+            // The root's own rights or place; its path is checked every second.
+            (Place::Root(_), None) => return,
+            (owner, _) => owner.clone(),
+        };
+        let last = self.folder(&place).map(|folder| (folder.looked, folder.cost));
+        self.queue.changed(place, now, last);
+    }
+
+    fn folder(&self, place: &Place) -> Option<&Folder> {
+        match place {
+            Place::Root(_) => None,
+            Place::Folder(root, name) => self.disk.roots.get(*root)?.folders.get(name),
+        }
+    }
+
+    /// Queues roots that lie elsewhere now, and everything if it is time for a walk.
+    fn check(&mut self) {
+        let now = Instant::now();
+        if now >= self.walk_at {
+            (0..self.disk.roots.len()).for_each(|root| self.queue.at(Place::Root(root), now));
+            let folders = self.disk.roots.iter().flat_map(|root| root.folders.values());
+            let cost = folders.fold(Duration::ZERO, |sum, one| sum.saturating_add(one.cost));
+            self.walk_at = now + WALK.max(cost.saturating_mul(WALK_SHARE));
+        }
+        if now >= self.check_at {
+            for (number, root) in self.disk.roots.iter().enumerate() {
+                if !root.is_in_place() {
+                    self.queue.at(Place::Root(number), now);
+                }
+            }
+            self.check_at = now + SECOND;
+        }
+    }
+
+    /// Looks at what is due, for no longer than a slice.
+    fn work(&mut self) {
+        let started = Instant::now();
+        let mut open: HashMap<usize, Option<OpenRoot>> = HashMap::new();
+        let mut now = started;
+        while self.allowance.is_open(now) && now < started + SLICE {
+            let Some(place) = self.queue.pop(now) else { break };
+            match place {
+                Place::Root(number) => {
+                    open.remove(&number);
+                    self.list(number);
+                }
+                Place::Folder(number, name) => {
+                    let root = open.entry(number).or_insert_with(|| {
+                        self.disk.roots.get(number).and_then(|root| root.open().ok())
+                    });
+                    match root {
+                        Some(root) => self.look_at(number, &name, root),
+                        None => self.queue.at(Place::Root(number), now + SECOND),
+                    }
+                }
+            }
+            let after = Instant::now();
+            self.allowance.spend(after.saturating_duration_since(now));
+            now = after;
+        }
+        if !self.has_told_polled
+            && self.polled.1 > 0
+            && self.queue.next().is_none_or(|due| due > now)
+        {
+            self.has_told_polled = true;
+            tell_polled(self.polled.1, self.notices.is_some());
+        }
+    }
+
+    /// Lists a root, and queues all folders in it.
+    fn list(&mut self, number: usize) {
+        let started = Instant::now();
+        let Some(root) = self.disk.roots.get_mut(number) else { return };
+        let left_out = root.left_out;
+        let listed = root.open().and_then(|open| root.list(&open).map(|names| (open, names)));
+        let unreadable = self.disk.unreadable.get_mut(number);
+        let (open, names) = match listed {
+            Ok(listed) => {
+                unreadable.into_iter().for_each(|flag| *flag = false);
+                listed
+            }
+            Err(cause) => {
+                // Said once, not at every look.
+                if unreadable.is_some_and(|flag| !std::mem::replace(flag, true)) {
+                    log_unreadable(number.saturating_add(1), &cause);
+                }
+                self.queue.at(Place::Root(number), started + SECOND);
+                return;
+            }
+        };
+        self.has_changed |= left_out != root.left_out;
+        let watch = match &self.notices {
+            Some(notices) if !open.is_remote => open.watch(notices).ok(),
+            _ => None,
+        };
+        let before = std::mem::replace(&mut root.watch, watch);
+        if let (Some(before), Some(notices)) = (before.filter(|_| before != watch), &self.notices) {
+            notices.unwatch(before);
+            self.owners.remove(&before);
+        }
+        watch.map(|watch| self.owners.insert(watch, Place::Root(number)));
+        let now = Instant::now();
+        for name in names {
+            self.queue.at(Place::Folder(number, name), now);
+        }
+        if watch.is_none() {
+            self.queue.at(Place::Root(number), now + self.poll_pause(started.elapsed()));
+        }
+    }
+
+    /// Time until the next look at a folder that cannot be watched.
+    fn poll_pause(&self, more: Duration) -> Duration {
+        SECOND.max(self.polled.0.saturating_add(more).saturating_mul(POLL_SHARE))
+    }
+
+    fn look_at(&mut self, number: usize, name: &Arc<OsStr>, open: &OpenRoot) {
+        let place = Place::Folder(number, Arc::clone(name));
+        let left = AtomicUsize::new(self.max_watches.saturating_sub(self.owners.len()));
+        let Some(root) = self.disk.roots.get_mut(number) else { return };
+        let known = root.folders.remove(name);
+        if let Some(known) = known.as_ref().filter(|known| !known.is_watched) {
+            self.polled =
+                (self.polled.0.saturating_sub(known.cost), self.polled.1.saturating_sub(1));
+        }
+        let (held, was_known) =
+            (known.as_ref().map(|known| known.watches.clone()), known.is_some());
+        let watcher = self.notices.as_ref().map(|notices| Watcher { notices, left: &left });
+        let (mut found, has_changed) = look(open, name, known, watcher);
+        if found.is_some() && !was_known && !root.has_room() {
+            let surplus = found.take();
+            self.has_changed |= root.left_out == 0;
+            root.left_out = root.left_out.max(1);
+            let watches = surplus.map(|folder| folder.watches).unwrap_or_default();
+            release(self.notices.as_ref(), &watches);
+            return;
+        }
+        if found.is_none() && root.left_out > 0 && was_known {
+            self.queue.at(Place::Root(number), Instant::now() + SECOND);
+        }
+        self.has_changed |= has_changed;
+        let watches = found.as_ref().map(|found| found.watches.as_slice()).unwrap_or_default();
+        for watch in watches {
+            self.owners.insert(*watch, place.clone());
+        }
+        let gone = held.iter().flatten().filter(|watch| !watches.contains(watch));
+        let gone: Vec<_> =
+            gone.filter(|watch| self.owners.get(watch) == Some(&place)).copied().collect();
+        release(self.notices.as_ref(), &gone);
+        gone.iter().for_each(|watch| drop(self.owners.remove(watch)));
+
+        let Some(found) = found else { return };
+        let now = Instant::now();
+        if !found.is_settled {
+            let tries = found.unsettled.saturating_sub(1).min(MAX_BACKOFF);
+            self.queue.at(place.clone(), now + SECOND.saturating_mul(1 << tries));
+        }
+        if !found.is_watched {
+            self.polled = (self.polled.0.saturating_add(found.cost), self.polled.1 + 1);
+            self.queue.at(place, now + self.poll_pause(Duration::ZERO));
+        }
+        if let Some(root) = self.disk.roots.get_mut(number) {
+            root.folders.insert(Arc::clone(name), found);
+        }
+    }
+
+    /// Shows what changed, seldom enough that it takes a fifth of one processor.
+    fn publish(&mut self) {
+        let started = Instant::now();
+        self.disk.retire();
+        let is_walking = self.queue.next().is_some_and(|due| due <= started);
+        if !self.has_changed || started < self.publish_at || (is_walking && !self.is_late(started))
+        {
+            return;
+        }
+        self.has_changed = false;
+        // Time of this thread: on a busy machine others would count as well.
+        let before = worked();
+        self.disk.publish(&self.shared);
+        let cost = worked().saturating_sub(before);
+        self.allowance.spend(cost);
+        self.publish_at = Instant::now() + cost.saturating_mul(4);
+    }
+
+    /// True if a change has waited for other folders for long enough.
+    fn is_late(&self, now: Instant) -> bool {
+        now >= self.publish_at + SLICE
+    }
+}
+
+/// Processor time that this thread has taken.
+fn worked() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or_default();
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), nanoseconds)
+}
+
+/// Why a wait ended.
+struct Woken {
+    is_over: bool,
+    has_mounted: bool,
+}
+
+fn release(notices: Option<&Notices>, watches: &[WatchId]) {
+    let Some(notices) = notices else { return };
+    watches.iter().for_each(|watch| notices.unwatch(*watch));
+}
+
+fn open_notices() -> Option<Notices> {
+    Notices::open()
+        .inspect_err(|cause| {
+            warn!("the kernel gives no notice of changes, so all skills are looked at again and again (fs.inotify.max_user_instances?): {cause}");
+        })
+        .ok()
+}
+
+fn tell_polled(folders: usize, has_notices: bool) {
+    if has_notices {
+        warn!(
+            "changes in {folders} folders of skills are noticed late: they lie on a remote file system, \
+             have more than 64 folders inside, or fs.inotify.max_user_watches is too low"
+        );
+    } else {
+        info!("{folders} folders of skills are looked at again and again");
+    }
+}
