@@ -3,7 +3,6 @@
 //! INVARIANT(worker-not-believed): whatever a worker sends, the run ends in time, with an outcome
 //! within the run's limits; a worker that breaks a rule is dropped.
 
-use std::io;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
@@ -54,15 +53,13 @@ pub(super) enum Violation {
     Output,
     #[error("it sent a payload that is not acceptable")]
     Payload(#[from] PayloadError),
-    #[error("it sent a payload that cannot be read")]
-    Unreadable(#[source] io::Error),
 }
 
 /// What a worker made of a run.
 #[derive(Debug)]
 pub(super) struct Ran {
     pub(super) outcome: RunOutcome,
-    pub(super) output: Option<Vec<u8>>,
+    pub(super) output: Option<Received>,
 }
 
 /// Runs `job`, whose order is the frame `order`, on `worker`.
@@ -95,7 +92,7 @@ pub(super) async fn perform(
             (FromWorker::Done(outcome), output) => {
                 let outcome =
                     credible(*outcome, limits, started.elapsed()).map_err(Violation::from)?;
-                let output = exchange.output(&outcome, output).await?;
+                let output = exchange.output(&outcome, output)?;
                 return Ok(Ran { outcome, output });
             }
             (FromWorker::Ready(_) | FromWorker::Failed { .. }, _) => {
@@ -155,11 +152,11 @@ impl Exchange<'_> {
         Ok(sent.map_err(|_elapsed| Broken::Late)??)
     }
 
-    async fn output(
+    fn output(
         &mut self,
         outcome: &RunOutcome,
         payload: Payload,
-    ) -> Result<Option<Vec<u8>>, Violation> {
+    ) -> Result<Option<Received>, Violation> {
         if matches!(payload, Payload::None) {
             return Ok(None);
         }
@@ -171,7 +168,7 @@ impl Exchange<'_> {
             return Err(Violation::Bytes);
         }
         self.count_bytes(output.size())?;
-        output.into_bytes().await.map(Some).map_err(Violation::Unreadable)
+        Ok(Some(output))
     }
 
     /// The sandbox counts these too, and refuses in a way that the guest can understand. Counting
