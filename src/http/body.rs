@@ -69,8 +69,8 @@ impl Bodies {
         ByteCount::from(self.largest)
     }
 
-    /// Reads a body. Its announced size is checked before anything is read. It is charged as it
-    /// arrives: announcing much and sending nothing keeps nobody out.
+    /// Reads a body. Its announced size is checked before anything is read, but it is charged only
+    /// as it arrives: announcing much and sending nothing keeps nobody out.
     pub(crate) async fn read(&self, body: Body) -> Result<ReadBody, BodyFault> {
         let announced = body.size_hint();
         if announced.lower() > u64::try_from(self.largest).unwrap_or(u64::MAX) {
@@ -78,6 +78,9 @@ impl Bodies {
         }
         let mut charge = Charge::none(&self.budget);
         let announced = announced.exact().and_then(|size| usize::try_from(size).ok());
+        // A body that has no room now is refused before it is sent.
+        charge.grow_to(announced.unwrap_or(0).saturating_mul(WHILE_READ))?;
+        charge.shrink_to(0);
         let reading = self.read_all(body, announced, &mut charge);
         let bytes =
             tokio::time::timeout(self.timeout, reading).await.unwrap_or(Err(BodyFault::TooSlow))?;
