@@ -55,6 +55,16 @@ enum Expected {
     NothingInBody,
 }
 
+impl Expected {
+    /// Nothing, after a breach where this was expected.
+    const fn broken(&self) -> Self {
+        match self {
+            Self::Line(_) | Self::NothingInHead => Self::NothingInHead,
+            _ => Self::NothingInBody,
+        }
+    }
+}
+
 /// What is known of a head.
 #[derive(Debug, Default)]
 struct Head {
@@ -95,12 +105,10 @@ impl Inspector {
                 Expected::NothingInHead | Expected::NothingInBody => return Err(at),
                 _ => {
                     let byte = rest.first().copied().unwrap_or(POISON);
-                    if self.next_of_line(byte).is_err() {
-                        let is_head = matches!(self.expected, Expected::Line(_));
-                        self.expected =
-                            if is_head { Expected::NothingInHead } else { Expected::NothingInBody };
-                        return Err(at);
-                    }
+                    self.next_of_line(byte).map_err(|Breach| {
+                        self.expected = self.expected.broken();
+                        at
+                    })?;
                     1
                 }
             };

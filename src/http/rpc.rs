@@ -192,7 +192,7 @@ impl<M: Methods> Exchange<'_, M> {
 
 /// The call was executed, but there is no memory for its answer.
 fn no_room() -> Failure {
-    overloaded(&format!("{}; the call was executed", BudgetExhausted))
+    overloaded(&format!("{BudgetExhausted}; the call was executed"))
 }
 
 fn unwritable(fault: &serde_json::Error, request_id: &str) -> Response {

@@ -188,7 +188,7 @@ mod tests {
         let many: Vec<String> = (0..=MAX_MEMBERS).map(|n| format!("\"{n}\":0")).collect();
         let many = format!("{{{}}}", many.join(","));
         assert_eq!(read_output(&many), Ok(Root::Object));
-        let twice = format!("{},\"\\u0037\":1}}", &many[..many.len() - 1]);
+        let twice = format!("{},\"\\u0037\":1}}", many.trim_end_matches('}'));
         let path = "7".to_owned();
         assert_eq!(read_output(&twice), Err(StrictError::DuplicateMember { path }));
         let digits = |count: usize| format!("[1{}]", "0".repeat(count));
