@@ -254,6 +254,26 @@ fn stated(server: &TestServer) -> u64 {
     }
 }
 
+/// Bodies of white space, bodies of arguments, content of blobs, outputs with logs, and batches.
+fn calls_of_every_kind(blob: &str) -> [String; 5] {
+    [
+        format!("{GUIDE}{}", " ".repeat(15 << 20)),
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"execute_skill","params":{{"name":"acme.inputs","args":{{"x":{}}}}}}}"#,
+            forest(1_000_000)
+        ),
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"create_blob","params":{{"kind":"a/b","encoding":"base64","content":"{}"}}}}"#,
+            "AAAA".repeat(3 << 20)
+        ),
+        // Outputs and logs.
+        json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": {"language": "python",
+            "code": "def main(args):\n    print('x' * (1 << 20))\n    return [{'': 0}] * 4_000_000"}})
+        .to_string(),
+        batch_of_reads(blob, 8),
+    ]
+}
+
 #[test]
 fn everything_at_once_stays_within_the_stated_memory() {
     let skills = repository("tests/it/skills");
@@ -281,24 +301,7 @@ fn everything_at_once_stays_within_the_stated_memory() {
         })
     };
     let mut threads = Vec::new();
-    // Bodies of white space, bodies of arguments, and content of blobs.
-    let calls = [
-        format!("{GUIDE}{}", " ".repeat(15 << 20)),
-        format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"execute_skill","params":{{"name":"acme.inputs","args":{{"x":{}}}}}}}"#,
-            forest(1_000_000)
-        ),
-        format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"create_blob","params":{{"kind":"a/b","encoding":"base64","content":"{}"}}}}"#,
-            "AAAA".repeat(3 << 20)
-        ),
-        // Outputs and logs.
-        json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": {"language": "python",
-            "code": "def main(args):\n    print('x' * (1 << 20))\n    return [{'': 0}] * 4_000_000"}})
-        .to_string(),
-        batch_of_reads(&blob, 8),
-    ];
-    for body in calls {
+    for body in calls_of_every_kind(&blob) {
         for _ in 0..3 {
             let (address, body) = (server.address.clone(), body.clone());
             threads.push(again(Box::new(move || post_somehow(&address, &body))));
