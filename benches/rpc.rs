@@ -32,6 +32,7 @@ impl Methods for Done {
             logs_preview: String::new(),
             error: None,
             logs_truncated: false,
+            output_truncated: false,
             duration_ms: 1,
             memory_peak_bytes: 1 << 20,
             fuel: None,

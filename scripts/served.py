@@ -151,7 +151,7 @@ class Client:
 def output_of(client, result):
     """What a completed run returned, also where it was too large to be part of the result."""
     output = result["output"]
-    if not output.get("truncated"):
+    if not result["output_truncated"]:
         return output
     blob = client.call("read_blob", {"blob_id": output["blob_id"], "mode": "full"})
     return json.loads(blob["content"])

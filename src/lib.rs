@@ -4,7 +4,7 @@
 //! `tests/architecture.rs` is the law, and `ARCHITECTURE.md` tells the story.
 //!
 //! ```text
-//! vocabulary   error  ids  units  clock
+//! vocabulary   error  ids  units  clock  budget  heap
 //! formats      skill  protocol  job
 //! engines      blobs  registry  engine  sandbox  images  worker  dispatch
 //! use cases    service
@@ -16,8 +16,10 @@
 //! complete order), `dispatch` (an order to a free worker), `worker` and `sandbox` (a fresh
 //! interpreter on a warm memory), and back.
 
+pub mod budget;
 pub mod clock;
 pub mod error;
+pub mod heap;
 pub mod ids;
 pub mod units;
 

@@ -17,6 +17,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("ids",       &[]),
     ("units",     &[]),
     ("clock",     &[]),
+    ("budget",    &["units"]),
+    ("heap",      &[]),
     // 1 formats: bytes in, typed values out
     ("skill",     &["error", "ids", "units"]),
     ("protocol",  &["error", "ids", "units"]),
@@ -30,15 +32,15 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("worker",    &["error", "ids", "units", "job", "engine", "sandbox"]),
     ("dispatch",  &["error", "ids", "units", "job"]),
     // 3 use cases: the only place where the engines meet
-    ("service",   &["error", "ids", "units", "clock", "skill", "protocol", "job", "blobs",
+    ("service",   &["error", "ids", "units", "clock", "budget", "skill", "protocol", "job", "blobs",
                     "registry", "images", "dispatch"]),
     // 4 edges: translate, never decide
-    ("http",      &["error", "ids", "units", "protocol", "service"]),
+    ("http",      &["error", "ids", "units", "budget", "protocol", "service"]),
     // 5 program: reads the world, builds the rest
-    ("config",    &["error", "ids", "units", "job", "blobs", "registry", "engine", "images", "dispatch", "http"]),
-    ("assembly",  &["error", "ids", "units", "clock", "job", "skill", "blobs", "registry", "engine",
+    ("config",    &["error", "ids", "units", "budget", "job", "blobs", "registry", "engine", "images", "dispatch", "http"]),
+    ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "blobs", "registry", "engine",
                     "sandbox", "images", "worker", "dispatch", "service", "http", "config"]),
-    ("cli",       &["error", "ids", "units", "clock", "job", "skill", "protocol", "blobs",
+    ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "protocol", "blobs",
                     "registry", "engine", "sandbox", "images", "worker", "dispatch", "service",
                     "http", "config", "assembly"]),
 ];
@@ -49,7 +51,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("axum::", &["http/"]),
     ("clap::", &["cli/"]),
     ("std::env", &["config/"]),
-    ("unsafe ", &["sandbox/memory/", "engine/compile.rs", "worker/"]),
+    ("unsafe ", &["sandbox/memory/", "engine/compile.rs", "worker/", "heap.rs"]),
     ("println!", &["cli/output.rs"]),
 ];
 

@@ -326,7 +326,7 @@ async fn run(runtime: &Runtime) -> Finding {
     const SOURCE: &str =
         "def main(args):\n    import pandas\n    return pandas.Series([40, 2]).sum().item()\n";
     let advice = "`wardian run -c 'print(1)' --log-level debug` tells more";
-    let caller = Caller { tenant: TenantId::local(), request_id: "doctor".to_owned() };
+    let caller = Caller::local("doctor");
     let mut duration = 0;
     for _ in 0..2 {
         let request = LocalRun {

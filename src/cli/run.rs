@@ -24,7 +24,6 @@ use crate::cli::output::{note, shown};
 use crate::cli::prepare::{Installer, block_on, progress};
 use crate::cli::run_result;
 use crate::config::Config;
-use crate::ids::TenantId;
 use crate::protocol::execution::RequestedLimits;
 use crate::protocol::strict;
 use crate::service::{Caller, LocalProgram, LocalResult, LocalRun};
@@ -161,7 +160,7 @@ async fn perform_on(
     }
     request.args = serde_json::value::to_raw_value(&args)
         .map_err(|fault| Failed::at("write the arguments", &fault))?;
-    let caller = Caller { tenant: TenantId::local(), request_id: "command-line".to_owned() };
+    let caller = Caller::local("command-line");
     let ended = runtime.service.run_file(&caller, request).await?;
     runtime.warn_of_missing_walls();
     finish(runtime, &ended, options)

@@ -2,25 +2,49 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::task::spawn_blocking;
+use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
 use crate::assembly::{MeteredCode, Provision, Runtime};
+use crate::budget::MemoryBudget;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::output::print_line;
 use crate::cli::prepare::{Installer, block_on, progress};
-use crate::config::Config;
+use crate::config::{Config, GatewayMemory};
+use crate::heap::{give_back_free_memory, map_large_buffers};
 use crate::http::{Gate, Server, stop_on_signals};
 use crate::service::Service;
+use crate::units::ByteCount;
+
+/// How often it is looked whether memory can be given back to the system.
+const TRIM_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Memory that was charged and is not any more, from which on giving it back is worth the time.
+const WORTH_TRIMMING: ByteCount = ByteCount::mebibytes(4);
 
 /// Descriptors that are needed beside those of connections.
 const OTHER_FILES: u64 = 256;
 
 pub(crate) fn serve(config: &Config, installer: &Installer) -> Result<Exit, Failed> {
     raise_open_files(config);
+    map_large_buffers();
+    let memory = GatewayMemory::of(config);
+    info!(
+        "the gateway takes at most {} and the files of skills: {} at rest, {} for requests and \
+         answers, {} for outputs, {} for connections, {} for runs, {} for the queue",
+        memory.total(),
+        memory.at_rest,
+        memory.budget,
+        memory.outputs,
+        memory.connections,
+        memory.runs,
+        memory.queue
+    );
     block_on(Box::pin(listen(config, installer)))
 }
 
@@ -46,6 +70,7 @@ async fn listen(config: &Config, installer: &Installer) -> Result<Exit, Failed> 
     let address = server.address();
     info!("listening on http://{address}");
     let gate = Arc::new(Gate::waiting_for("the engine"));
+    let trimming = tokio::spawn(trim(Arc::clone(server.budget())));
     let mut serving = tokio::spawn(server.serve(Arc::clone(&gate), stop));
     let runtime = tokio::select! {
         biased;
@@ -54,10 +79,25 @@ async fn listen(config: &Config, installer: &Installer) -> Result<Exit, Failed> 
         started = start(config, installer, &gate, address) => started?,
     };
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
+    trimming.abort();
     // Runs in progress have had their time; the calls they belonged to are gone.
-    runtime.shut_down(std::time::Duration::ZERO).await;
+    runtime.shut_down(Duration::ZERO).await;
     info!("stopped");
     Ok(Exit::Done)
+}
+
+/// Gives memory back to the system after bursts, and does nothing else.
+async fn trim(budget: Arc<MemoryBudget>) {
+    let mut clock = tokio::time::interval(TRIM_INTERVAL);
+    clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        clock.tick().await;
+        let freed = budget.take_peak().as_u64().saturating_sub(budget.used().as_u64());
+        if freed >= WORTH_TRIMMING.as_u64() {
+            // A trim that panics is not worth a word; there will be another.
+            spawn_blocking(give_back_free_memory).await.ok();
+        }
+    }
 }
 
 async fn start(

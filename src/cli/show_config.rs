@@ -5,7 +5,7 @@ use toml::Table;
 
 use crate::cli::exit_code::Exit;
 use crate::cli::output::{print, print_json, print_line};
-use crate::config::Config;
+use crate::config::{Config, GatewayMemory};
 
 /// Prints the settings as a file that would give the same.
 pub(crate) fn as_toml(config: &Config, is_explained: bool) -> Exit {
@@ -13,6 +13,10 @@ pub(crate) fn as_toml(config: &Config, is_explained: bool) -> Exit {
         print_line(&format!("# read from {}", file.display()));
     }
     print(&if is_explained { config.to_explained_toml() } else { config.to_toml() });
+    let most = GatewayMemory::of(config).total();
+    print_line(&format!(
+        "\n# the gateway takes at most {most} of memory, beside the files of skills"
+    ));
     Exit::Done
 }
 

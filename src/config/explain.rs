@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 54] = [
+const EXPLANATIONS: [(&str, &str); 55] = [
     ("listen", "Address and port to listen on."),
     ("data_dir", "Folder for what has to be kept."),
     ("cache_dir", "Folder for what can be made again: the engine, its native code, its images."),
@@ -12,11 +12,12 @@ const EXPLANATIONS: [(&str, &str); 54] = [
     ("http.allowed_origins", "Websites from which browsers may call, such as `https://console.example`; `*` allows all."),
     ("http.max_connections", "Connections at one time; for a further one, whoever is idle longest has to go."),
     ("http.max_body", "Largest body of a request."),
-    ("http.bodies", "All large bodies at one time; further ones are refused with status 503."),
+    ("http.memory", "Memory for requests, their results and answers at one time; what does not fit is refused with status 503."),
     ("http.max_batch", "Most calls of one batch."),
     ("http.header_timeout", "From the first byte of a request to the end of its headers."),
     ("http.body_timeout", "For a whole body."),
     ("http.write_timeout", "For a client to take a whole answer, and a second more for each 64 KiB."),
+    ("http.stall_timeout", "For a client to take any part of an answer; one that takes nothing for so long is gone."),
     ("http.idle_timeout", "How long a connection may lie idle between requests."),
     ("http.drain_timeout", "How long calls in progress may take to finish when the server stops."),
     ("workers.count", "Programs that run at once, each in a process of its own."),

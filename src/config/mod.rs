@@ -6,6 +6,7 @@
 //!
 //! Nothing below this module looks at the environment or has defaults that depend on it.
 
+mod ceiling;
 mod environment;
 mod explain;
 mod reader;
@@ -26,6 +27,7 @@ use crate::images::Needs;
 use crate::job::limits::RunLimits;
 use crate::units::ByteCount;
 
+pub use crate::config::ceiling::GatewayMemory;
 pub use crate::config::environment::{Surroundings, command_line};
 pub use crate::config::reader::{EffectiveSetting, Origin};
 

@@ -78,7 +78,7 @@ fn folder(reader: &mut Reader, key: &'static str, users: Option<&PathBuf>) -> Pa
 fn read_http(reader: &mut Reader, listen: SocketAddr) -> HttpConfig {
     let usual = HttpConfig::listening_on(listen);
     let (short, long) = (Duration::from_millis(100), Duration::from_secs(3_600));
-    HttpConfig {
+    let config = HttpConfig {
         listen,
         allowed_hosts: reader.read("http.allowed_hosts", usual.allowed_hosts),
         allowed_origins: reader.read("http.allowed_origins", usual.allowed_origins),
@@ -92,9 +92,9 @@ fn read_http(reader: &mut Reader, listen: SocketAddr) -> HttpConfig {
             usual.max_body,
             ByteCount::kibibytes(1)..=ByteCount::mebibytes(32),
         ),
-        bodies: reader.read_within(
-            "http.bodies",
-            usual.bodies,
+        memory: reader.read_within(
+            "http.memory",
+            usual.memory,
             ByteCount::mebibytes(32)..=ByteCount::mebibytes(1 << 20),
         ),
         max_batch: reader.read_within("http.max_batch", usual.max_batch, 1..=1_000),
@@ -105,13 +105,18 @@ fn read_http(reader: &mut Reader, listen: SocketAddr) -> HttpConfig {
         ),
         body_timeout: reader.read_within("http.body_timeout", usual.body_timeout, short..=long),
         write_timeout: reader.read_within("http.write_timeout", usual.write_timeout, short..=long),
+        stall_timeout: reader.read_within("http.stall_timeout", usual.stall_timeout, short..=long),
         idle_timeout: reader.read_within("http.idle_timeout", usual.idle_timeout, short..=long),
         drain_timeout: reader.read_within(
             "http.drain_timeout",
             usual.drain_timeout,
             Duration::ZERO..=long,
         ),
+    };
+    if config.max_body.as_u64().saturating_mul(5) > config.memory.as_u64() {
+        reader.complain("`http.memory` must be at least five times `http.max_body`".to_owned());
     }
+    config
 }
 
 fn read_workers(reader: &mut Reader) -> WorkersConfig {

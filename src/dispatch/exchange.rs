@@ -3,7 +3,6 @@
 //! INVARIANT(worker-not-believed): whatever a worker sends, the run ends in time, with an outcome
 //! within the run's limits; a worker that breaks a rule is dropped.
 
-use std::io;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
@@ -57,8 +56,6 @@ pub(super) enum Violation {
     Output,
     #[error("it sent a payload that is not acceptable")]
     Payload(#[from] PayloadError),
-    #[error("it sent a payload that cannot be read")]
-    Unreadable(#[source] io::Error),
 }
 
 /// What a worker made of a run.

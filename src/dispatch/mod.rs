@@ -89,9 +89,9 @@ pub trait Door: Send {
 pub struct Finished {
     /// How it ended.
     pub outcome: RunOutcome,
-    /// JSON text of the returned value, as the guest made it; none if it did not complete or
-    /// returned nothing.
-    pub output: Option<Vec<u8>>,
+    /// JSON text of the returned value, as the guest made it, to be read when there is memory for
+    /// it; none if it did not complete or returned nothing.
+    pub output: Option<Received>,
     /// How long it waited for a worker.
     pub queued: Duration,
 }

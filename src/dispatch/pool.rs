@@ -12,10 +12,9 @@ use tracing::warn;
 
 use crate::dispatch::attachments::{AttachmentLimits, Key};
 use crate::dispatch::channel::ChannelError;
-use crate::dispatch::exchange::{self, Broken, Violation};
+use crate::dispatch::exchange::{self, Broken};
 use crate::dispatch::keeper::Keeper;
 use crate::dispatch::process::{Nursery, WorkerCommand};
-use crate::dispatch::received::Received;
 use crate::dispatch::report::PoolReport;
 use crate::dispatch::roster::{Phase, Roster};
 use crate::dispatch::worker::WorkerId;
@@ -159,7 +158,6 @@ impl Pool {
             let Some(worker) = lease.begin() else { continue };
             match exchange::perform(worker, job, &order, door, self.grace).await {
                 Ok(ran) => {
-                    let worker = lease.worker_id();
                     // First of all: a caller that leaves now must not cost a worker that is done.
                     lease.end();
                     let is_crash = matches!(ran.outcome.end, Err(RunFailure::SandboxCrash { .. }));
@@ -169,14 +167,7 @@ impl Pool {
                         let crashes = u64::from(is_crash);
                         counters.crashed = counters.crashed.saturating_add(crashes);
                     });
-                    return Ok(match read(ran.output).await {
-                        Ok(output) => Finished { outcome: ran.outcome, output, queued },
-                        Err(broken) => {
-                            let failure = self.explain(&broken, job, worker);
-                            let outcome = without_worker(failure, begun.elapsed());
-                            Finished { outcome, output: None, queued }
-                        }
-                    });
+                    return Ok(Finished { outcome: ran.outcome, output: ran.output, queued });
                 }
                 Err(broken) => {
                     let may_repeat = matches!(broken, Broken::NotStarted(_) | Broken::Declined);
@@ -265,17 +256,6 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.roster.close();
         self.keepers.get_mut().detach_all();
-    }
-}
-
-/// Reads what a program returned.
-async fn read(output: Option<Received>) -> Result<Option<Vec<u8>>, Broken> {
-    match output {
-        Some(output) => {
-            let bytes = output.into_bytes().await;
-            bytes.map(Some).map_err(|error| Violation::Unreadable(error).into())
-        }
-        None => Ok(None),
     }
 }
 

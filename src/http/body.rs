@@ -1,4 +1,5 @@
-//! The body of a request: bounded in size, in time, and in what all bodies together may hold.
+//! The body of a request: bounded in size and in time, and charged to the memory budget as it
+//! arrives.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,16 +7,18 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::budget::{BudgetExhausted, Charge, MemoryBudget};
 use crate::http::HttpConfig;
 use crate::units::ByteCount;
 
-/// Bodies up to this size are always read: all connections together hold little of them.
-const SMALL: usize = 64 << 10;
+/// What reading a body and finding its calls takes at most, as a multiple of its size: the body,
+/// room that a growing buffer has too much, and the names of members that are compared.
+pub(crate) const WHILE_READ: usize = 4;
 
-/// The share of the memory for bodies that is taken at once.
-const SHARE: usize = 1 << 20;
+/// What the calls of a body take at most once it is gone: their parameters, and the order for a
+/// worker or the content of a blob that is made of them.
+pub(crate) const WHILE_CALLED: usize = 3;
 
 /// Why there is no body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,10 +27,16 @@ pub(crate) enum BodyFault {
     TooLarge,
     /// It did not come in time.
     TooSlow,
-    /// The memory for bodies is taken.
+    /// The memory budget has no room for it.
     NoRoom,
     /// The client broke off, or the framing is wrong.
     Broken,
+}
+
+impl From<BudgetExhausted> for BodyFault {
+    fn from(_: BudgetExhausted) -> Self {
+        Self::NoRoom
+    }
 }
 
 /// What bodies may cost.
@@ -35,38 +44,23 @@ pub(crate) enum BodyFault {
 pub(crate) struct Bodies {
     largest: usize,
     timeout: Duration,
-    shares: Arc<Semaphore>,
+    budget: Arc<MemoryBudget>,
 }
 
 /// A body that was read.
 #[derive(Debug)]
 pub(crate) struct ReadBody {
     pub(crate) bytes: Bytes,
-    share: Share,
-}
-
-impl ReadBody {
-    /// The body, and its share of the memory: to be held for as long as anything that was made
-    /// of the body.
-    pub(crate) fn into_parts(self) -> (Bytes, Share) {
-        (self.bytes, self.share)
-    }
-}
-
-/// A part of the memory for bodies.
-#[derive(Debug, Default)]
-pub(crate) struct Share {
-    held: Option<OwnedSemaphorePermit>,
-    size: usize,
+    /// To be held for as long as anything that was made of the body.
+    pub(crate) charge: Charge,
 }
 
 impl Bodies {
-    pub(crate) fn of(config: &HttpConfig) -> Self {
-        let shares = config.bodies.as_usize() / SHARE;
+    pub(crate) fn of(config: &HttpConfig, budget: &Arc<MemoryBudget>) -> Self {
         Self {
             largest: config.max_body.as_usize(),
             timeout: config.body_timeout,
-            shares: Arc::new(Semaphore::new(shares.min(Semaphore::MAX_PERMITS))),
+            budget: Arc::clone(budget),
         }
     }
 
@@ -75,63 +69,51 @@ impl Bodies {
         ByteCount::from(self.largest)
     }
 
-    /// Reads a body. What it announces is checked before anything is read; so is what comes.
+    /// Reads a body. Its announced size is checked before anything is read, but it is charged only
+    /// as it arrives: announcing much and sending nothing keeps nobody out.
     pub(crate) async fn read(&self, body: Body) -> Result<ReadBody, BodyFault> {
         let announced = body.size_hint();
         if announced.lower() > u64::try_from(self.largest).unwrap_or(u64::MAX) {
             return Err(BodyFault::TooLarge);
         }
-        let mut share = Share::default();
+        let mut charge = Charge::none(&self.budget);
         let announced = announced.exact().and_then(|size| usize::try_from(size).ok());
-        self.extend(&mut share, announced.unwrap_or(0))?;
-        let reading = self.read_all(body, announced, &mut share);
+        // A body that has no room now is refused before it is sent.
+        charge.grow_to(announced.unwrap_or(0).saturating_mul(WHILE_READ))?;
+        charge.shrink_to(0);
+        let reading = self.read_all(body, announced, &mut charge);
         let bytes =
             tokio::time::timeout(self.timeout, reading).await.unwrap_or(Err(BodyFault::TooSlow))?;
-        Ok(ReadBody { bytes, share })
+        Ok(ReadBody { bytes, charge })
     }
 
     async fn read_all(
         &self,
         mut body: Body,
         announced: Option<usize>,
-        share: &mut Share,
+        charge: &mut Charge,
     ) -> Result<Bytes, BodyFault> {
         let mut collected = Vec::new();
         while let Some(frame) = body.frame().await {
             let Ok(frame) = frame else { return Err(BodyFault::Broken) };
             let Ok(piece) = frame.into_data() else { continue };
-            // A small body comes in one piece, which need not be copied.
-            if collected.is_empty() && Some(piece.len()) == announced {
-                return Ok(piece);
-            }
             let size = collected.len().saturating_add(piece.len());
             if size > self.largest {
                 return Err(BodyFault::TooLarge);
             }
-            self.extend(share, size)?;
-            if collected.capacity() == 0 {
-                collected.reserve(announced.unwrap_or(size));
+            charge.grow_to(size.saturating_mul(WHILE_READ))?;
+            // A small body comes in one piece, which need not be copied.
+            if collected.is_empty() && Some(piece.len()) == announced {
+                return Ok(piece);
+            }
+            if collected.capacity() < size {
+                // Never more than twice of what has arrived, whatever was announced.
+                let room = size.saturating_mul(2).min(announced.unwrap_or(usize::MAX).max(size));
+                collected.reserve_exact(room.saturating_sub(collected.len()));
             }
             collected.extend_from_slice(&piece);
         }
         Ok(collected.into())
-    }
-
-    /// Takes what a body of `size` needs beyond what it has.
-    fn extend(&self, share: &mut Share, size: usize) -> Result<(), BodyFault> {
-        if size <= SMALL || size <= share.size {
-            return Ok(());
-        }
-        let missing = size.saturating_sub(share.size).div_ceil(SHARE);
-        let wanted = u32::try_from(missing).unwrap_or(u32::MAX);
-        let shares = Arc::clone(&self.shares);
-        let taken = shares.try_acquire_many_owned(wanted).ok().ok_or(BodyFault::NoRoom)?;
-        match &mut share.held {
-            Some(held) => held.merge(taken),
-            None => share.held = Some(taken),
-        }
-        share.size = share.size.saturating_add(missing.saturating_mul(SHARE));
-        Ok(())
     }
 }
 
@@ -146,12 +128,12 @@ mod tests {
     use super::*;
 
     fn bodies(largest: ByteCount, together: ByteCount) -> Bodies {
-        Bodies::of(&HttpConfig {
+        let config = HttpConfig {
             max_body: largest,
-            bodies: together,
             body_timeout: Duration::from_millis(30),
             ..HttpConfig::listening_on(([127, 0, 0, 1], 0).into())
-        })
+        };
+        Bodies::of(&config, &MemoryBudget::new(together))
     }
 
     /// A body of unknown length that comes in pieces, the last of which may never come.
@@ -196,13 +178,25 @@ mod tests {
 
     #[tokio::test]
     async fn all_bodies_together_are_bounded() {
-        let bodies = bodies(ByteCount::mebibytes(16), ByteCount::mebibytes(3));
+        let bodies = bodies(ByteCount::mebibytes(16), ByteCount::mebibytes(16));
         let two = bodies.read(Body::from(vec![1; 2 << 20])).await.unwrap();
         assert_eq!(bodies.read(Body::from(vec![1; 2 << 20])).await.unwrap_err(), BodyFault::NoRoom);
         assert_eq!(bodies.read(pieces(&[1 << 20, 1 << 20])).await.unwrap_err(), BodyFault::NoRoom);
         assert!(bodies.read(pieces(&[1 << 19, 1 << 19])).await.is_ok());
-        assert!(bodies.read(Body::from(vec![1; SMALL])).await.is_ok(), "small ones always fit");
+        assert!(bodies.read(Body::from(vec![1; 16 << 10])).await.is_ok(), "small ones always fit");
         drop(two);
         assert!(bodies.read(pieces(&[1 << 20, 1 << 20, 1 << 20])).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn what_is_announced_and_not_sent_costs_nothing() {
+        let bodies = bodies(ByteCount::mebibytes(16), ByteCount::mebibytes(16));
+        let endless = Body::new(Pieces(vec![10], true));
+        let reading = bodies.read(endless);
+        let reading = tokio::time::timeout(Duration::from_millis(10), reading);
+        let others = async { bodies.read(Body::from(vec![1; 3 << 20])).await.is_ok() };
+        let (_, is_read) = tokio::join!(reading, others);
+        assert!(is_read);
+        assert_eq!(bodies.budget.used(), ByteCount::bytes(0));
     }
 }

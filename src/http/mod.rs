@@ -15,10 +15,12 @@
 //! There is no compression: an answer may hold a secret beside text of an attacker, and its
 //! length would tell. There is no CORS: no website has business here, unless it is named.
 
+mod answer;
 mod body;
 mod crowd;
 mod eager;
 mod gate;
+mod head;
 mod hosts;
 mod operations;
 mod pace;
@@ -48,6 +50,10 @@ pub use crate::http::shutdown::{Stage, stop_on_signals};
 #[cfg(doc)]
 use crate::service::Methods;
 
+/// The most memory of one connection that is not charged to the budget: what is read ahead, the
+/// head of a request in two forms, a small answer, and the tasks that serve it.
+pub const CONNECTION_MEMORY: ByteCount = ByteCount::kibibytes(160);
+
 /// The server's socket and what it accepts on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpConfig {
@@ -64,8 +70,9 @@ pub struct HttpConfig {
     pub max_connections: usize,
     /// Largest body of a request. Default 16 MiB.
     pub max_body: ByteCount,
-    /// All large bodies at one time; further ones are refused. Default 256 MiB.
-    pub bodies: ByteCount,
+    /// Memory for requests, their results and their answers at one time; what does not fit is
+    /// refused. Default 512 MiB.
+    pub memory: ByteCount,
     /// Most calls of one batch. Default 32.
     pub max_batch: usize,
     /// From the first byte of a request to the end of its headers. Default 10 s.
@@ -74,6 +81,8 @@ pub struct HttpConfig {
     pub body_timeout: Duration,
     /// For a client to take a whole answer, and a second more for each 64 KiB. Default 30 s.
     pub write_timeout: Duration,
+    /// For a client to take any part of an answer. Default 5 s.
+    pub stall_timeout: Duration,
     /// How long a connection may lie idle between requests. Default 60 s.
     pub idle_timeout: Duration,
     /// How long requests in progress may take to finish when the server stops. Default 30 s.
@@ -90,11 +99,12 @@ impl HttpConfig {
             allowed_origins: Vec::new(),
             max_connections: 1_024,
             max_body: ByteCount::mebibytes(16),
-            bodies: ByteCount::mebibytes(256),
+            memory: ByteCount::mebibytes(512),
             max_batch: DEFAULT_BATCH_MAX,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),
+            stall_timeout: Duration::from_secs(5),
             idle_timeout: Duration::from_secs(60),
             drain_timeout: Duration::from_secs(30),
         }

@@ -104,9 +104,11 @@ pub(crate) struct PacedStream<S> {
     phase: Phase,
     reading: Alarm,
     writing: Alarm,
+    stalling: Alarm,
     header_timeout: Duration,
     idle_timeout: Duration,
     write_timeout: Duration,
+    stall_timeout: Duration,
     written: u64,
 }
 
@@ -120,15 +122,18 @@ impl<S> PacedStream<S> {
             phase,
             reading,
             writing: Alarm::default(),
+            stalling: Alarm::default(),
             header_timeout: config.header_timeout,
             idle_timeout: config.idle_timeout,
             write_timeout: config.write_timeout,
+            stall_timeout: config.stall_timeout,
             written: 0,
         }
     }
 
     /// What to make of a write: the time for an answer runs from the moment the client first
-    /// keeps us waiting until everything is written.
+    /// keeps us waiting until everything is written. A client that takes nothing at all has less
+    /// time: what it does not take lies in memory.
     fn wrote(
         &mut self,
         written: Poll<io::Result<usize>>,
@@ -137,11 +142,18 @@ impl<S> PacedStream<S> {
         if let Poll::Ready(written) = written {
             let bytes = written.as_ref().map_or(0, |count| u64::try_from(*count).unwrap_or(0));
             self.written = self.written.saturating_add(bytes);
+            self.stalling.clear();
             return Poll::Ready(written);
         }
         if !self.writing.is_set() {
             self.written = 0;
             self.writing.set(self.write_timeout);
+        }
+        if !self.stalling.is_set() {
+            self.stalling.set(self.stall_timeout);
+        }
+        if self.stalling.poll_rung(cx, Duration::ZERO).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         let earned = Duration::from_secs(self.written / BYTES_PER_SECOND);
         self.writing.poll_rung(cx, earned).map(|()| Err(io::ErrorKind::TimedOut.into()))
@@ -336,6 +348,25 @@ mod tests {
         let error = stream.write_all(&[0; 65]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(start.elapsed() >= WRITE);
+    }
+
+    #[tokio::test]
+    async fn a_client_that_takes_nothing_is_gone_before_its_time_is_over() {
+        let (mut client, server) = duplex(64);
+        let config = HttpConfig { write_timeout: 100 * WRITE, stall_timeout: WRITE, ..config() };
+        let mut stream = PacedStream::new(server, Phase::default(), &config);
+        let start = Instant::now();
+        // Whoever takes something now and then gets on.
+        let drip = async {
+            for _ in 0..4 {
+                sleep(WRITE / 2).await;
+                client.read_exact(&mut [0; 64]).await.unwrap();
+            }
+        };
+        let answer = [0; 64 * 6];
+        let (ended, ()) = tokio::join!(stream.write_all(&answer), drip);
+        assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert!((2 * WRITE..20 * WRITE).contains(&start.elapsed()), "{:?}", start.elapsed());
     }
 
     #[tokio::test]

@@ -12,6 +12,7 @@ use axum::routing::{get, post};
 use tracing::debug;
 use uuid::Uuid;
 
+use crate::budget::MemoryBudget;
 use crate::http::body::Bodies;
 use crate::http::hosts::{HostFault, Hosts};
 use crate::http::operations::{healthz, readyz, tools, version};
@@ -25,6 +26,7 @@ use crate::service::Methods;
 pub(crate) struct Edge<M> {
     pub(crate) gate: Arc<Gate<M>>,
     pub(crate) bodies: Bodies,
+    pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) max_batch: usize,
     hosts: Hosts,
     started: String,
@@ -39,13 +41,23 @@ impl<M> Edge<M> {
     }
 }
 
-/// The server without its socket.
+/// The server without its socket, with a memory budget of its own.
 pub fn router<M: Methods>(config: &HttpConfig, gate: Arc<Gate<M>>) -> Router {
+    router_within(config, gate, MemoryBudget::new(config.memory))
+}
+
+/// The server without its socket.
+pub(crate) fn router_within<M: Methods>(
+    config: &HttpConfig,
+    gate: Arc<Gate<M>>,
+    budget: Arc<MemoryBudget>,
+) -> Router {
     // The last 12 digits of such an id are random.
     let started = Uuid::now_v7().simple().to_string().split_off(20);
     let edge = Arc::new(Edge {
         gate,
-        bodies: Bodies::of(config),
+        bodies: Bodies::of(config, &budget),
+        budget,
         max_batch: config.max_batch,
         hosts: Hosts::of(config),
         started,

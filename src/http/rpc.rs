@@ -6,14 +6,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
-use tracing::debug;
+use tokio::task::{JoinError, spawn_blocking};
+use tracing::{debug, error};
 
+use crate::budget::{BudgetExhausted, CallMemory, Charge};
 use crate::error::ErrorKind;
-use crate::http::body::BodyFault;
-use crate::http::respond::{Failure, closing, empty, json, json_bytes, refuse};
+use crate::http::answer::{Answer, AnswerFault};
+use crate::http::body::{BodyFault, ReadBody, WHILE_CALLED};
+use crate::http::respond::{Failure, closing, empty, json_bytes, refuse};
 use crate::http::router::Edge;
 use crate::ids::TenantId;
 use crate::protocol::envelope::{self, Call, Incoming, Refusal, RequestId};
@@ -22,7 +26,11 @@ use crate::protocol::{MethodCall, MethodResult};
 use crate::service::{Caller, Methods};
 
 /// Once the answers of a batch are longer than this, in bytes, its remaining calls are refused.
-const MAX_BATCH_ANSWER: usize = 16 << 20;
+const MAX_BATCH_ANSWER: usize = 8 << 20;
+
+/// Bodies up to this size, in bytes, are read at once: that takes less than a change of threads
+/// would be worth.
+const READ_AT_ONCE: usize = 256 << 10;
 
 /// A call that needs the request's body no longer.
 struct Prepared {
@@ -41,7 +49,7 @@ enum Calls {
 struct Exchange<'a, M> {
     edge: &'a Edge<M>,
     methods: &'a M,
-    caller: Caller,
+    request_id: String,
 }
 
 pub(crate) async fn rpc<M: Methods>(
@@ -59,77 +67,137 @@ pub(crate) async fn rpc<M: Methods>(
         let failure = overloaded(&format!("the server is not ready: {reasons}"));
         return closing(failure.into_response(RequestId::Null, &request_id));
     };
-    let (bytes, share) = match edge.bodies.read(body).await {
-        Ok(body) => body.into_parts(),
+    let ReadBody { bytes, mut charge } = match edge.bodies.read(body).await {
+        Ok(body) => body,
         Err(fault) => return refuse_body(&edge, fault, &request_id),
     };
-    let calls = read_calls(&bytes, edge.max_batch);
-    drop(bytes);
-    let caller = Caller { tenant: TenantId::local(), request_id };
-    let exchange = Exchange { edge: &edge, methods, caller };
+    let size = bytes.len();
+    let calls = match calls_of(bytes, edge.max_batch).await {
+        Ok(calls) => calls,
+        Err(fault) => {
+            error!(request.id = request_id, "a body was not read: {fault}");
+            return empty(StatusCode::INTERNAL_SERVER_ERROR, &request_id);
+        }
+    };
+    charge.shrink_to(size.saturating_mul(WHILE_CALLED));
+    let exchange = Exchange { edge: &edge, methods, request_id };
     let answer = match calls {
         Ok(Calls::Single(call)) => exchange.answer_single(call).await,
         Ok(Calls::Batch(calls)) => exchange.answer_batch(calls).await,
         Err(refusal) => {
             let (id, failure) = refused(refusal);
-            failure.into_response(id, &exchange.caller.request_id)
+            failure.into_response(id, &exchange.request_id)
         }
     };
-    drop(share);
+    drop(charge);
     answer
+}
+
+/// Finds the calls in a body; in a large one beside the event loop.
+async fn calls_of(bytes: Bytes, max_batch: usize) -> Result<Result<Calls, Refusal>, JoinError> {
+    if bytes.len() <= READ_AT_ONCE {
+        return Ok(read_calls(&bytes, max_batch));
+    }
+    spawn_blocking(move || read_calls(&bytes, max_batch)).await
 }
 
 impl<M: Methods> Exchange<'_, M> {
     async fn answer_single(&self, call: Box<Prepared>) -> Response {
-        let request_id = &self.caller.request_id;
+        let request_id = self.request_id.as_str();
         let Some(id) = call.id else {
             return empty(StatusCode::NO_CONTENT, request_id);
         };
-        match self.execute(call.call).await {
-            Ok(result) => json(200, &response::Response { id, outcome: Ok(result) }, request_id),
+        let caller = self.caller();
+        match self.execute(&caller, call.call).await {
+            Ok(result) => {
+                let mut answer = self.answer();
+                let response = response::Response { id, outcome: Ok(result) };
+                match answer.write_json(&response) {
+                    Ok(()) => json_bytes(200, answer.into_bytes(), request_id),
+                    Err(AnswerFault::NoRoom) => no_room().into_response(response.id, request_id),
+                    Err(AnswerFault::Unwritable(fault)) => unwritable(&fault, request_id),
+                }
+            }
             Err(failure) => failure.into_response(id, request_id),
         }
     }
 
-    /// Executes one call after the other, in their order.
+    /// Executes one call after the other, in their order. All answers together are bounded: once
+    /// they are long, the remaining calls are refused one by one.
     async fn answer_batch(&self, calls: Vec<Prepared>) -> Response {
-        let request_id = &self.caller.request_id;
-        let mut answers = vec![b'['];
+        let request_id = self.request_id.as_str();
+        let mut answer = self.answer();
         for Prepared { id, call } in calls {
             let Some(id) = id else { continue };
-            let outcome = if answers.len() > MAX_BATCH_ANSWER {
+            let caller = self.caller();
+            let outcome = if answer.len() > MAX_BATCH_ANSWER {
                 let message = "the answers of this batch are too long; send fewer calls at once";
                 Err(Failure::of_kind(ErrorKind::TooLarge, message))
             } else {
-                self.execute(call).await
+                self.execute(&caller, call).await
             };
             let outcome = outcome.map_err(|failure| failure.body);
-            if answers.len() > 1 {
-                answers.push(b',');
-            }
             let response = response::Response { id, outcome };
-            if let Err(fault) = serde_json::to_writer(&mut answers, &response) {
-                debug!(request.id = request_id, "an answer cannot be written: {fault}");
-                return empty(StatusCode::INTERNAL_SERVER_ERROR, request_id);
+            let separator = if answer.len() == 0 { b'[' } else { b',' };
+            let written = match answer.push(separator).and_then(|()| answer.write_json(&response)) {
+                Err(AnswerFault::NoRoom) => {
+                    let outcome = Err(no_room().body);
+                    answer.write_json(&response::Response::<()> { id: response.id, outcome })
+                }
+                written => written,
+            };
+            match written {
+                Ok(()) => {}
+                Err(AnswerFault::NoRoom) => {
+                    return no_room().into_response(RequestId::Null, request_id);
+                }
+                Err(AnswerFault::Unwritable(fault)) => return unwritable(&fault, request_id),
             }
         }
-        if answers.len() == 1 {
+        if answer.len() == 0 {
             return empty(StatusCode::NO_CONTENT, request_id);
         }
-        answers.push(b']');
-        json_bytes(200, answers.into(), request_id)
+        if answer.push(b']').is_err() {
+            return no_room().into_response(RequestId::Null, request_id);
+        }
+        json_bytes(200, answer.into_bytes(), request_id)
     }
 
-    async fn execute(&self, call: Result<MethodCall, Failure>) -> Result<MethodResult, Failure> {
-        let called = self.methods.call(&self.caller, call?);
+    /// Each call has a charge of its own, which ends with its result.
+    fn caller(&self) -> Caller {
+        Caller {
+            tenant: TenantId::local(),
+            request_id: self.request_id.clone(),
+            memory: CallMemory::new(&self.edge.budget),
+        }
+    }
+
+    fn answer(&self) -> Answer {
+        Answer::charged_to(Charge::none(&self.edge.budget))
+    }
+
+    async fn execute(
+        &self,
+        caller: &Caller,
+        call: Result<MethodCall, Failure>,
+    ) -> Result<MethodResult, Failure> {
+        let called = self.methods.call(caller, call?);
         tokio::select! {
             biased;
-            outcome = called => {
-                outcome.map_err(|error| Failure::of(&error, &self.caller.request_id))
-            }
+            outcome = called => outcome.map_err(|error| Failure::of(&error, &self.request_id)),
             () = self.edge.gate.closed() => Err(overloaded("the server is shutting down")),
         }
     }
+}
+
+/// The call was executed, but there is no memory for its answer.
+fn no_room() -> Failure {
+    overloaded(&format!("{BudgetExhausted}; the call was executed"))
+}
+
+fn unwritable(fault: &serde_json::Error, request_id: &str) -> Response {
+    error!(request.id = request_id, "an answer cannot be written as JSON: {fault}");
+    empty(StatusCode::INTERNAL_SERVER_ERROR, request_id)
 }
 
 /// A failure that repeating the call soon may mend.
@@ -192,7 +260,7 @@ fn refuse_body<M>(edge: &Edge<M>, fault: BodyFault, request_id: &str) -> Respons
             refuse(StatusCode::BAD_REQUEST, "the body cannot be read to its end", request_id)
         }
         BodyFault::NoRoom => {
-            let failure = overloaded("too many large requests at once");
+            let failure = overloaded(&BudgetExhausted.to_string());
             failure.into_response(RequestId::Null, request_id)
         }
     };

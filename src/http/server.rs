@@ -20,10 +20,12 @@ use tokio::time::{sleep, timeout};
 use tower::Service as _;
 use tracing::{debug, info, warn};
 
+use crate::budget::MemoryBudget;
 use crate::http::crowd::{Crowd, Place};
 use crate::http::eager::Eager;
+use crate::http::head::ClearStream;
 use crate::http::pace::{PacedStream, Phase};
-use crate::http::router::router;
+use crate::http::router::router_within;
 use crate::http::{Gate, HttpConfig, Stage};
 use crate::service::Methods;
 
@@ -60,6 +62,7 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     config: HttpConfig,
+    budget: Arc<MemoryBudget>,
 }
 
 impl Server {
@@ -73,7 +76,14 @@ impl Server {
         let failed = |cause| HttpError::Listen { address, cause };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener, address, config })
+        let budget = MemoryBudget::new(config.memory);
+        Ok(Self { listener, address, config, budget })
+    }
+
+    /// What requests, their results and their answers are charged to.
+    #[must_use]
+    pub const fn budget(&self) -> &Arc<MemoryBudget> {
+        &self.budget
     }
 
     /// The address that is listened on; with the port that the system chose for port 0.
@@ -87,7 +97,8 @@ impl Server {
     pub async fn serve<M: Methods>(self, gate: Arc<Gate<M>>, mut stop: watch::Receiver<Stage>) {
         let config = Arc::new(self.config);
         let connections = GracefulShutdown::new();
-        let accepting = accept_all(&self.listener, &config, &gate, &connections);
+        let router = router_within(&config, Arc::clone(&gate), self.budget);
+        let accepting = accept_all(&self.listener, &config, &router, &connections);
         tokio::select! {
             biased;
             () = reaches(&mut stop, Stage::Drain) => {}
@@ -118,20 +129,19 @@ async fn reaches(stop: &mut watch::Receiver<Stage>, stage: Stage) {
 }
 
 /// Accepts connections for ever; at most as many are open at one time as may be.
-async fn accept_all<M: Methods>(
+async fn accept_all(
     listener: &TcpListener,
     config: &Arc<HttpConfig>,
-    gate: &Arc<Gate<M>>,
+    router: &Router,
     connections: &GracefulShutdown,
 ) {
-    let router = router(config, Arc::clone(gate));
     let crowd = Crowd::new(config.max_connections);
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 let phase = crowd.new_phase();
                 let Some(place) = crowd.join(phase.clone()).await else { return };
-                serve_connection(stream, (phase, place), config, &router, connections);
+                serve_connection(stream, (phase, place), config, router, connections);
             }
             Err(fault) => {
                 // A client that is gone already is no reason to wait; a full table of
@@ -160,7 +170,7 @@ fn serve_connection(
         debug!("a connection is gone: {fault}");
         return;
     }
-    let stream = TokioIo::new(PacedStream::new(stream, phase.clone(), config));
+    let stream = TokioIo::new(PacedStream::new(ClearStream::new(stream), phase.clone(), config));
     let router = router.clone();
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         phase.begin_request();

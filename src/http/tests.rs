@@ -127,8 +127,8 @@ async fn the_answers_of_a_batch_are_bounded_together() {
     };
     let answers = value.as_array().unwrap();
     let refused = answers.iter().filter(|answer| answer["error"]["data"]["kind"] == "too_large");
-    assert_eq!((answers.len(), refused.count()), (32, 16));
-    assert_eq!(fake.calls.load(Ordering::SeqCst), 16);
+    assert_eq!((answers.len(), refused.count()), (32, 24));
+    assert_eq!(fake.calls.load(Ordering::SeqCst), 8);
 }
 
 #[rstest]

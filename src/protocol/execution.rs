@@ -183,7 +183,7 @@ pub struct RunResult {
     pub run_id: RunId,
     /// One sentence for people and models.
     pub summary: String,
-    /// What the program returned: an object, or `null`.
+    /// What the program returned: an object, or `null`; or a [`TruncatedOutput`] in its place.
     pub output: Option<Box<RawValue>>,
     /// Blobs that the run made, in order.
     pub output_blobs: Vec<BlobId>,
@@ -195,6 +195,9 @@ pub struct RunResult {
     pub error: Option<RunError>,
     /// True if the program wrote more than the preview shows.
     pub logs_truncated: bool,
+    /// True if `output` is a [`TruncatedOutput`] that the server made. A program can return an
+    /// object that looks like one, but it cannot set this member.
+    pub output_truncated: bool,
     /// Wall-clock time from the first instruction to the end.
     pub duration_ms: u64,
     /// Largest memory, the interpreter's included.
@@ -246,7 +249,8 @@ impl fmt::Debug for RunError {
     }
 }
 
-/// Stands in for an output that was too large for a result.
+/// Stands in for an output that was too large for a result. [`RunResult::output_truncated`] tells
+/// it from an output that looks the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TruncatedOutput {
     /// Always true.
@@ -273,6 +277,7 @@ mod tests {
             logs_preview: String::new(),
             error: None,
             logs_truncated: false,
+            output_truncated: false,
             duration_ms: 12,
             memory_peak_bytes: 1 << 20,
             fuel: None,
@@ -286,8 +291,8 @@ mod tests {
             concat!(
                 r#"{"status":"completed","run_id":"run_00000000000000000000000000000000","#,
                 r#""summary":"Completed in 12 ms.","output":null,"output_blobs":[],"#,
-                r#""logs_preview":"","logs_truncated":false,"duration_ms":12,"#,
-                r#""memory_peak_bytes":1048576}"#
+                r#""logs_preview":"","logs_truncated":false,"output_truncated":false,"#,
+                r#""duration_ms":12,"memory_peak_bytes":1048576}"#
             )
         );
     }

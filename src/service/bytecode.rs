@@ -4,14 +4,18 @@
 //! alone. It is made by a run that sees nothing but the skill, so whoever wrote the skill could
 //! at most make it something else than what the skill's source says.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use data_encoding::BASE64;
-use serde::Serialize;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
+use tokio::task::spawn_blocking;
 use tracing::{debug, warn};
 
 use crate::dispatch::{self, DispatchError, Finished, Job, Received, SkillContent};
@@ -70,7 +74,18 @@ impl Service {
         let mut log = RunLog::open(&job.spec.run_id, &caller.tenant, Purpose::Compilation);
         let finished = self.pool.run(&job, &mut NoBlobs).await?;
         log.note(&finished);
-        let bytecode = packed(&skill.content, &finished);
+        let Finished { outcome, output, .. } = finished;
+        let bytecode = match output.filter(|_| outcome.end.is_ok()) {
+            Some(output) => {
+                let permit = caller.memory.budget().wait_for_output(output.size()).await;
+                let content = Arc::clone(&skill.content);
+                let output = output.into_bytes().await.unwrap_or_default();
+                let packed = spawn_blocking(move || packed(&content, &output)).await;
+                drop(permit);
+                packed.unwrap_or_default()
+            }
+            None => None,
+        };
         if bytecode.is_none() {
             let name = &skill.mount.name;
             warn!(skill.name = %name, "the code of skill `{name}` cannot be kept compiled");
@@ -106,24 +121,65 @@ impl Service {
 }
 
 /// Packs what the compiler returned, as far as it belongs to files of the skill.
-fn packed(skill: &SkillContent, finished: &Finished) -> Option<Arc<SkillContent>> {
-    let output = finished.output.as_ref().filter(|_| finished.outcome.end.is_ok())?;
-    let compiled: BTreeMap<String, String> = serde_json::from_slice(output).ok()?;
+fn packed(skill: &SkillContent, output: &[u8]) -> Option<Arc<SkillContent>> {
     let known: HashSet<&str> = skill.files().iter().map(|file| file.path.as_str()).collect();
-    let (mut files, mut pack) = (Vec::new(), Vec::new());
-    for (path, code) in compiled {
-        if !known.contains(path.as_str()) || !is_python(&path) {
-            return None;
-        }
-        let code = BASE64.decode(code.as_bytes()).ok()?;
-        let (offset, size) = (u64::try_from(pack.len()).ok()?, u64::try_from(code.len()).ok()?);
-        files.push(PackedFile { path, offset, size });
-        pack.extend(code);
-    }
+    let mut text = serde_json::Deserializer::from_slice(output);
+    let Packed { mut files, pack } = PackedVisitor { known }.deserialize(&mut text).ok()?;
+    text.end().ok()?;
+    files.sort_by(|one, other| one.path.cmp(&other.path));
     // The source stays part of the name: equal code of two skills is two attachments.
     let digest = Digest::of(&[skill.digest().to_string().as_bytes(), &pack].concat());
     Some(Arc::new(SkillContent::new(digest, files, pack.into())))
 }
+
+/// Code of files, one behind the other.
+#[derive(Default)]
+struct Packed {
+    files: Vec<PackedFile>,
+    pack: Vec<u8>,
+}
+
+/// Reads an object of paths and base64, and gives up at the first member that is none of the
+/// skill's own files: a guest wrote it, and could have written any number.
+struct PackedVisitor<'a> {
+    known: HashSet<&'a str>,
+}
+
+impl<'de> DeserializeSeed<'de> for PackedVisitor<'_> {
+    type Value = Packed;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Packed, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for PackedVisitor<'_> {
+    type Value = Packed;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of paths and base64")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Packed, A::Error> {
+        let mut packed = Packed::default();
+        while let Some(Text(path)) = map.next_key()? {
+            if !self.known.remove(path.as_ref()) || !is_python(&path) {
+                return Err(A::Error::custom("not a file of the skill, or not for the first time"));
+            }
+            let Text(code) = map.next_value()?;
+            let code = BASE64.decode(code.as_bytes()).map_err(A::Error::custom)?;
+            let length = |bytes: usize| u64::try_from(bytes).map_err(A::Error::custom);
+            let (offset, size) = (length(packed.pack.len())?, length(code.len())?);
+            packed.files.push(PackedFile { path: path.into_owned(), offset, size });
+            packed.pack.extend(code);
+        }
+        Ok(packed)
+    }
+}
+
+/// A text that is borrowed where it has no escapes.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 pub(super) fn is_python(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension == "py")
@@ -142,7 +198,6 @@ impl dispatch::Door for NoBlobs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::outcome::{Logs, RunFailure, RunOutcome, RunUsage};
 
     fn skill() -> SkillContent {
         let file = |path: &str| PackedFile { path: path.to_owned(), offset: 0, size: 0 };
@@ -150,15 +205,9 @@ mod tests {
         SkillContent::new(Digest::of(b"skill"), files, Arc::from([]))
     }
 
-    fn finished(output: &str, end: Result<(), RunFailure>) -> Finished {
-        let outcome = RunOutcome { end, logs: Logs::default(), usage: RunUsage::default() };
-        let output = Some(output.as_bytes().to_vec());
-        Finished { outcome, output, queued: Duration::ZERO }
-    }
-
     #[test]
     fn own_bytecode_is_that_of_the_skills_own_files() {
-        let packed = |output: &str| packed(&skill(), &finished(output, Ok(())));
+        let packed = |output: &str| packed(&skill(), output.as_bytes());
         let good = packed(r#"{"code/main.py": "AAEC"}"#).unwrap();
         assert_eq!((good.pack(), good.files().len()), ([0, 1, 2].as_slice(), 1));
         assert_ne!(good.digest(), skill().digest());
@@ -168,16 +217,13 @@ mod tests {
             r#"{"SKILL.md": "AAEC"}"#,
             r#"{"code/main.py": "no base64"}"#,
             r#"{"code/main.py": 7}"#,
+            r#"{"code/main.py": "AAEC", "code/main.py": "AAEC"}"#,
+            r#"{"code/main.py": "AAEC"} {}"#,
+            "",
             "[]",
             "null",
         ] {
             assert!(packed(hostile).is_none(), "{hostile}");
         }
-    }
-
-    #[test]
-    fn a_compiler_that_failed_has_made_nothing() {
-        let failed = finished("{}", Err(RunFailure::Cancelled));
-        assert!(packed(&skill(), &failed).is_none());
     }
 }

@@ -21,10 +21,12 @@ impl Service {
     ) -> Result<CreateBlobResult, ServiceError> {
         let kind = BlobKind::parse(&params.kind)?;
         let usual = if kind.is_text() { Encoding::Utf8 } else { Encoding::Base64 };
-        let content = params.into_bytes(usual)?;
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let stored = spawn_blocking(move || blobs.put(&tenant, &kind, &content)).await;
-        let blob = stored.map_err(ServiceError::Interrupted)??;
+        let stored = spawn_blocking(move || -> Result<_, ServiceError> {
+            let content = params.into_bytes(usual)?;
+            Ok(blobs.put(&tenant, &kind, &content)?)
+        });
+        let blob = stored.await.map_err(ServiceError::Interrupted)??;
         Ok(CreateBlobResult { blob_id: blob.id, size_bytes: blob.size.as_u64() })
     }
 }

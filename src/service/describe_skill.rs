@@ -3,7 +3,7 @@
 use crate::protocol::discovery::{
     DescribeDetail, DescribeSkillParams, DescribeSkillResult, DescribedSkill,
 };
-use crate::service::{Service, ServiceError};
+use crate::service::{Caller, Service, ServiceError};
 
 impl Service {
     /// Returns a skill's manifest and, as asked for, its documentation.
@@ -13,17 +13,21 @@ impl Service {
     /// No such skill or version.
     pub async fn describe_skill(
         &self,
+        caller: &Caller,
         params: DescribeSkillParams,
     ) -> Result<DescribeSkillResult, ServiceError> {
         let snapshot = self.find_skill(&params.name, params.version.as_deref()).await?;
+        let (manifest, document) = (snapshot.manifest().json(), snapshot.document_text());
+        let size = manifest.get().len().saturating_add(document.len().saturating_mul(2));
+        caller.memory.reserve(size.into())?;
         let frontmatter = || snapshot.document().frontmatter_json().to_owned();
         let content = match params.detail {
             DescribeDetail::Manifest | DescribeDetail::Summary => None,
-            DescribeDetail::Full => Some(snapshot.document_text().to_owned()),
+            DescribeDetail::Full => Some(document.to_owned()),
         };
         Ok(DescribeSkillResult {
             skill: DescribedSkill {
-                manifest: snapshot.manifest().json().to_owned(),
+                manifest: manifest.to_owned(),
                 skill_md_frontmatter: match params.detail {
                     DescribeDetail::Manifest => None,
                     DescribeDetail::Summary | DescribeDetail::Full => Some(frontmatter()),

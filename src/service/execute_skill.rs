@@ -1,17 +1,22 @@
 //! `execute_skill`: runs the entrypoint of a skill.
 
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use serde::ser::Error as _;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use tokio::task::spawn_blocking;
 
 use crate::ids::BlobId;
 use crate::job::Program;
 use crate::protocol::execution::{ExecuteSkillParams, RunResult};
-use crate::protocol::members::{Members, Sort};
+use crate::protocol::members::Members;
+use crate::registry::snapshot::Snapshot;
 use crate::service::run::{Bytecode, Plan};
 use crate::service::run_code::no_arguments;
 use crate::service::{Caller, Service, ServiceError};
-use crate::skill::arguments::{blobs_among, check_arguments};
-use crate::skill::inputs::Inputs;
+use crate::skill::arguments::{CheckedArguments, check_arguments};
 use crate::skill::manifest::Manifest;
 
 impl Service {
@@ -45,62 +50,78 @@ impl Service {
             return Err(ServiceError::NotExecutable { name: name.to_string() });
         };
         let entrypoint = Some(runtime.export.clone());
-        let (args, blobs) = checked_arguments(snapshot.manifest(), args)?;
+        let (args, blobs) = checked_arguments(&snapshot, args).await?;
         let skills = vec![self.mounted(&snapshot)];
         let program = Program::Skill { name };
         Ok(Plan { program, entrypoint, args, skills, blobs, limits: self.limits.default })
     }
 }
 
-/// The arguments with defaults filled in, and the blobs among them.
-fn checked_arguments(
-    manifest: &Manifest,
+/// Arguments up to this size, in bytes, are checked at once: that takes less than a change of
+/// threads would be worth.
+const SMALL_ARGUMENTS: usize = 64 << 10;
+
+/// The arguments with defaults filled in, and the blobs among them; checked beside the event loop
+/// if they are many.
+async fn checked_arguments(
+    snapshot: &Arc<Snapshot>,
     args: Option<Box<RawValue>>,
 ) -> Result<(Box<RawValue>, Vec<BlobId>), ServiceError> {
     let given = args.unwrap_or_else(no_arguments);
-    let inputs = &manifest.inputs;
-    if inputs.iter().next().is_none() {
+    if snapshot.manifest().inputs.iter().next().is_none() {
         return Ok((given, Vec::new()));
     }
-    let read: Map<String, Value> =
-        serde_json::from_str(given.get()).map_err(ServiceError::Unserialisable)?;
-    let checked = check_arguments(inputs, read).map_err(|problems| {
+    if given.get().len() <= SMALL_ARGUMENTS {
+        return fitted(snapshot.manifest(), given);
+    }
+    let snapshot = Arc::clone(snapshot);
+    let checked = spawn_blocking(move || fitted(snapshot.manifest(), given));
+    checked.await.map_err(ServiceError::Interrupted)?
+}
+
+fn fitted(
+    manifest: &Manifest,
+    given: Box<RawValue>,
+) -> Result<(Box<RawValue>, Vec<BlobId>), ServiceError> {
+    let members = Members::split(given.get()).unwrap_or_default();
+    let checked = check_arguments(&manifest.inputs, &members.0).map_err(|problems| {
         let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
         let name = manifest.name.to_string();
         ServiceError::Arguments { name, problems: problems.join("; ") }
     })?;
-    let blobs = blobs_among(inputs, &checked);
-    let args = with_defaults(given, inputs, &checked).map_err(ServiceError::Unserialisable)?;
+    let CheckedArguments { defaults, blobs } = checked;
+    if defaults.is_empty() {
+        return Ok((given, blobs));
+    }
+    let args = with_defaults(&members, &defaults).map_err(ServiceError::Unserialisable)?;
     Ok((args, blobs))
 }
 
-/// `given` with the defaults that `checked` has and it has not. All else stays the text that it
-/// was, because reading a number may change its last digit, and a table forgets its order.
+/// The arguments with `defaults` in the place of what was not given. All else stays the text
+/// that it was, because reading a number may change its last digit, and a table forgets its
+/// order.
 fn with_defaults(
-    given: Box<RawValue>,
-    inputs: &Inputs,
-    checked: &Map<String, Value>,
+    members: &Members<'_>,
+    defaults: &[(&str, &Value)],
 ) -> Result<Box<RawValue>, serde_json::Error> {
-    let members = Members::split(given.get()).unwrap_or_default();
-    let is_given =
-        |name: &str| members.find(name).is_some_and(|value| Sort::of(value) != Sort::Null);
-    let defaults: Vec<(&str, &Value)> = inputs
-        .iter()
-        .filter(|input| !is_given(&input.name))
-        .filter_map(|input| Some((input.name.as_str(), checked.get(&input.name)?)))
-        .filter(|(_, value)| !value.is_null())
-        .collect();
-    if defaults.is_empty() {
-        return Ok(given);
-    }
     let is_default = |name: &str| defaults.iter().any(|(default, _)| *default == name);
-    let kept = members.0.iter().filter(|(name, _)| !is_default(name));
-    let kept = kept.map(|(name, value)| Ok(format!("{}:{value}", serde_json::to_string(name)?)));
-    let added = defaults
-        .iter()
-        .map(|(name, value)| Ok(format!("{}:{value}", serde_json::to_string(name)?)));
-    let all: Result<Vec<String>, serde_json::Error> = kept.chain(added).collect();
-    RawValue::from_string(format!("{{{}}}", all?.join(",")))
+    let mut text = String::from("{");
+    let mut add = |name: &str, value: fmt::Arguments<'_>| -> Result<(), serde_json::Error> {
+        if text.len() > 1 {
+            text.push(',');
+        }
+        text.push_str(&serde_json::to_string(name)?);
+        // Writing to a string cannot fail.
+        write!(text, ":{value}").map_err(serde_json::Error::custom)
+    };
+    for (name, value) in members.0.iter().filter(|(name, _)| !is_default(name)) {
+        add(name, format_args!("{value}"))?;
+    }
+    for (name, value) in defaults {
+        add(name, format_args!("{value}"))?;
+    }
+    text.push('}');
+    RawValue::from_string(text)
 }
 
 #[cfg(test)]
@@ -125,7 +146,7 @@ mod tests {
 
     fn passed_on(args: &str) -> String {
         let args = RawValue::from_string(args.to_owned()).unwrap();
-        checked_arguments(&manifest(), Some(args)).unwrap().0.get().to_owned()
+        fitted(&manifest(), args).unwrap().0.get().to_owned()
     }
 
     #[test]

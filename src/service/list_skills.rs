@@ -3,7 +3,7 @@
 use crate::protocol::discovery::{
     ListDetail, ListSkillsParams, ListSkillsResult, ListedKind, ListedSkill, SkillSummary,
 };
-use crate::service::{Service, ServiceError};
+use crate::service::{Caller, Service, ServiceError};
 use crate::skill::manifest::{Manifest, SkillKind};
 
 impl Service {
@@ -14,11 +14,14 @@ impl Service {
     /// A cursor that is not from here.
     pub async fn list_skills(
         &self,
+        caller: &Caller,
         params: ListSkillsParams,
     ) -> Result<ListSkillsResult, ServiceError> {
         let index = self.skills().await?;
         let namespace = params.namespace.as_deref();
         let page = index.list(namespace, params.limit, params.cursor.as_deref())?;
+        let sizes = page.skills.iter().map(|skill| size_listed(skill.manifest()));
+        caller.memory.reserve(sizes.sum::<usize>().into())?;
         let listed = |manifest: &Manifest| ListedSkill {
             name: manifest.name.clone(),
             version: manifest.version.clone(),
@@ -30,6 +33,14 @@ impl Service {
         let skills = page.skills.iter().map(|skill| listed(skill.manifest())).collect();
         Ok(ListSkillsResult { skills, next_cursor: page.next_cursor })
     }
+}
+
+/// The most that a skill takes in a list.
+fn size_listed(manifest: &Manifest) -> usize {
+    let namespace = manifest.namespace.as_ref().map_or(0, String::len);
+    let tags: usize = manifest.tags.iter().map(|tag| tag.len().saturating_add(32)).sum();
+    let texts = [manifest.description.len(), namespace, tags, size_of::<ListedSkill>(), 256];
+    texts.into_iter().sum()
 }
 
 fn summary(manifest: &Manifest) -> SkillSummary {

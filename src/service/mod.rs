@@ -26,15 +26,16 @@ mod self_test;
 mod skills;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use tokio::task::JoinError;
 
 use crate::blobs::kind::InvalidKind;
 use crate::blobs::{BlobError, BlobStore};
+use crate::budget::BudgetExhausted;
 use crate::dispatch::{DispatchError, Pool, PoolReport};
 use crate::error::ErrorKind;
 use crate::ids::InvalidId;
@@ -125,13 +126,13 @@ impl Methods for Service {
     async fn call(&self, caller: &Caller, call: MethodCall) -> Result<MethodResult, ServiceError> {
         Ok(match call {
             MethodCall::ListSkills(params) => {
-                MethodResult::ListSkills(self.list_skills(params).await?)
+                MethodResult::ListSkills(self.list_skills(caller, params).await?)
             }
             MethodCall::DescribeSkill(params) => {
-                MethodResult::DescribeSkill(self.describe_skill(params).await?)
+                MethodResult::DescribeSkill(self.describe_skill(caller, params).await?)
             }
             MethodCall::ReadSkillFile(params) => {
-                MethodResult::ReadSkillFile(self.read_skill_file(params).await?)
+                MethodResult::ReadSkillFile(self.read_skill_file(caller, params).await?)
             }
             MethodCall::ExecuteSkill(params) => {
                 MethodResult::Run(self.execute_skill(caller, params).await?)
@@ -243,6 +244,12 @@ pub enum ServiceError {
     /// A result cannot be written.
     #[error("a result cannot be written")]
     Unserialisable(#[source] serde_json::Error),
+    /// What a run returned cannot be read.
+    #[error("the output of a run cannot be read")]
+    Unreadable(#[source] io::Error),
+    /// The server holds as much for its clients as it may.
+    #[error(transparent)]
+    Memory(#[from] BudgetExhausted),
     /// A thread of ours did not come back.
     #[error("the call was interrupted")]
     Interrupted(#[source] JoinError),
@@ -261,9 +268,11 @@ impl ServiceError {
             Self::Registry(error) => error.kind(),
             Self::Blob(error) => error.kind(),
             Self::Dispatch(error) => error.kind(),
-            Self::Metering(NotMetering::Compiling) => ErrorKind::Overloaded,
+            Self::Metering(NotMetering::Compiling) | Self::Memory(_) => ErrorKind::Overloaded,
             Self::Metering(NotMetering::Failed) => ErrorKind::Internal,
-            Self::Unserialisable(_) | Self::Interrupted(_) => ErrorKind::Internal,
+            Self::Unserialisable(_) | Self::Unreadable(_) | Self::Interrupted(_) => {
+                ErrorKind::Internal
+            }
         }
     }
 

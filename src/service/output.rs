@@ -1,15 +1,19 @@
 //! What a program returned, as a result shows it. The text comes from the guest and may be hostile.
 
-use serde::Deserialize;
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::job::outcome::RunFailure;
-use crate::protocol::strict::MAX_DEPTH;
+use crate::protocol::members::{Sort, string};
+use crate::protocol::strict::{self, MAX_DEPTH, Root, StrictError};
 
 /// Longest summary, in bytes.
 const MAX_SUMMARY: usize = 500;
 
-/// A returned value that was read and found to be JSON.
+/// A returned value that was read and found to be JSON with one meaning.
 #[derive(Debug)]
 pub(super) struct Output {
     /// The `output` member; nothing if the program returned `None`.
@@ -19,112 +23,96 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Reads the text that the guest's runner sent.
+    /// Reads the text that the guest's runner sent. The value stays the text that it is: a tree
+    /// of it could take a hundred times its size.
     ///
     /// # Errors
     ///
     /// Text that is no JSON fails the run: an honest runner sends none. So does a value that is
-    /// nested deeper than what the server itself takes, since clients would choke on it.
-    pub(super) fn parse(text: &[u8]) -> Result<Self, RunFailure> {
-        let unreadable = |_| RunFailure::SandboxCrash {
-            reason: "the program ended with a result that is no JSON".into(),
-        };
-        let value: Box<RawValue> = serde_json::from_slice(text).map_err(unreadable)?;
-        let text = value.get();
-        if depth(text) > MAX_DEPTH {
-            let reason = format!("the returned value is nested more than {MAX_DEPTH} levels deep");
-            return Err(RunFailure::Exception {
-                class: "ValueError".to_owned(),
-                message: reason,
-                traceback: None,
-            });
-        }
-        if has_lone_surrogate(text) {
-            return Err(RunFailure::Exception {
-                class: "ValueError".to_owned(),
-                message: "the returned value has text that is not Unicode".to_owned(),
-                traceback: None,
-            });
-        }
-        if text == "null" {
+    /// nested deeper than what the server itself takes, or that readers would understand in
+    /// different ways.
+    pub(super) fn parse(text: Vec<u8>) -> Result<Self, RunFailure> {
+        let text = String::from_utf8(text).ok().ok_or_else(unreadable)?;
+        let root = strict::read_output(&text).map_err(|fault| refused(&fault))?;
+        let trimmed = text.trim_ascii();
+        if trimmed == "null" {
             return Ok(Self { value: None, summary: None });
         }
-        if !text.starts_with('{') {
-            let wrapped = RawValue::from_string(format!("{{\"result\":{text}}}"));
-            return Ok(Self { value: Some(wrapped.map_err(unreadable)?), summary: None });
+        if root != Root::Object {
+            let wrapped = format!("{{\"result\":{trimmed}}}");
+            drop(text);
+            let value = RawValue::from_string(wrapped).ok().ok_or_else(unreadable)?;
+            return Ok(Self { value: Some(value), summary: None });
         }
-        let summary = serde_json::from_str::<OwnSummary>(text).ok().and_then(|own| own.summary);
-        let summary = summary.as_deref().map(one_line).filter(|line| !line.is_empty());
+        let summary = serde_json::from_str::<OwnSummary>(trimmed).ok().and_then(|own| own.0);
+        let text = if trimmed.len() == text.len() { text } else { trimmed.to_owned() };
+        let value = RawValue::from_string(text).ok().ok_or_else(unreadable)?;
         Ok(Self { value: Some(value), summary })
     }
 }
 
-/// How deeply lists and objects are nested in a JSON text. [`RawValue`] checks syntax only.
-fn depth(text: &str) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    let (mut in_string, mut is_escaped) = (false, false);
-    for byte in text.bytes() {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = in_string,
-            b'"' => in_string = !in_string,
-            b'[' | b'{' if !in_string => {
-                depth = depth.saturating_add(1);
-                deepest = deepest.max(depth);
-            }
-            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
-            _ => {}
+fn unreadable() -> RunFailure {
+    RunFailure::SandboxCrash { reason: "the program ended with a result that is no JSON".into() }
+}
+
+/// Why a run fails that returned such a text.
+fn refused(fault: &StrictError) -> RunFailure {
+    let message = match fault {
+        StrictError::TooDeep { .. } => {
+            format!("the returned value is nested more than {MAX_DEPTH} levels deep")
         }
-    }
-    deepest
-}
-
-/// True if an escape such as `\ud800` in a JSON text stands for half a character. [`RawValue`]
-/// lets it through, and many readers of a result would refuse the whole of it.
-fn has_lone_surrogate(text: &str) -> bool {
-    let mut rest = text.as_bytes();
-    let mut high = false;
-    while let Some((byte, after)) = rest.split_first() {
-        let escaped = if *byte == b'\\' { after.split_first() } else { None };
-        let unit = match escaped {
-            Some((b'u', digits)) => {
-                rest = digits.get(4..).unwrap_or_default();
-                digits.get(..4).and_then(|digits| std::str::from_utf8(digits).ok())
-            }
-            Some((_, beyond)) => {
-                rest = beyond;
-                None
-            }
-            None => {
-                rest = after;
-                None
-            }
-        };
-        let unit = unit.and_then(|digits| u16::from_str_radix(digits, 16).ok());
-        match (high, unit) {
-            (true, Some(0xdc00..=0xdfff)) => high = false,
-            (true, _) | (false, Some(0xdc00..=0xdfff)) => return true,
-            (false, Some(0xd800..=0xdbff)) => high = true,
-            (false, _) => {}
+        StrictError::LoneSurrogate { .. } => {
+            "the returned value has text that is not Unicode".to_owned()
         }
+        StrictError::DuplicateMember { path } => format!(
+            "the returned value has the key `{path}` twice; keys such as 1 and \"1\" are one in JSON"
+        ),
+        StrictError::NumberTooLarge { path } => format!(
+            "the number at `{path}` of the returned value is too large for a double; use str(...)"
+        ),
+        _ => return unreadable(),
+    };
+    RunFailure::Exception { class: "ValueError".to_owned(), message, traceback: None }
+}
+
+/// The one member of a returned object that means something here, as one line. All other members
+/// are skipped where they stand.
+struct OwnSummary(Option<String>);
+
+impl<'de> Deserialize<'de> for OwnSummary {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(OwnSummaryVisitor)
     }
-    high
 }
 
-/// The one member of a returned object that means something here.
-#[derive(Deserialize)]
-struct OwnSummary {
-    #[serde(default, deserialize_with = "text_or_nothing")]
-    summary: Option<String>,
+struct OwnSummaryVisitor;
+
+impl<'de> Visitor<'de> for OwnSummaryVisitor {
+    type Value = OwnSummary;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut summary = None;
+        while let Some(Name(name)) = map.next_key()? {
+            if name == "summary" {
+                let value: &RawValue = map.next_value()?;
+                let text = Some(value).filter(|value| Sort::of(value) == Sort::Text);
+                let line = text.and_then(string).map(|text| one_line(&text));
+                summary = line.filter(|line| !line.is_empty());
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(OwnSummary(summary))
+    }
 }
 
-fn text_or_nothing<'de, D>(deserializer: D) -> Result<Option<String>, D::Error>
-where
-    D: serde::Deserializer<'de>,
-{
-    let value = serde_json::Value::deserialize(deserializer)?;
-    Ok(value.as_str().map(str::to_owned))
-}
+/// A member's name, borrowed where it has no escapes.
+#[derive(serde::Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// The first line of `text`, without control characters, at most [`MAX_SUMMARY`] bytes long.
 pub(super) fn one_line(text: &str) -> String {
@@ -158,7 +146,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> (Option<String>, Option<String>) {
-        let output = Output::parse(text.as_bytes()).unwrap();
+        let output = Output::parse(text.as_bytes().to_vec()).unwrap();
         (output.value.map(|value| value.get().to_owned()), output.summary)
     }
 
@@ -188,31 +176,51 @@ mod tests {
     #[test]
     fn hostile_texts_fail_the_run() {
         for text in ["", "{", "nul", "1 2", "\u{feff}1", "{'a': 1}", "NaN"] {
-            let failure = Output::parse(text.as_bytes()).unwrap_err();
+            let failure = Output::parse(text.as_bytes().to_vec()).unwrap_err();
             assert_eq!(failure.error_type(), "SandboxCrash", "{text:.20}");
         }
-        assert!(Output::parse(b"\"\xff\"").is_err());
+        assert!(Output::parse(b"\"\xff\"".to_vec()).is_err());
     }
 
     #[test]
     fn a_value_that_is_too_deep_fails_the_run() {
         let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
-        assert!(Output::parse(nested(MAX_DEPTH).as_bytes()).is_ok());
-        let failure = Output::parse(nested(MAX_DEPTH + 1).as_bytes()).unwrap_err();
+        assert!(Output::parse(nested(MAX_DEPTH).into_bytes()).is_ok());
+        let failure = Output::parse(nested(MAX_DEPTH + 1).into_bytes()).unwrap_err();
         assert_eq!(failure.error_type(), "ValueError");
-        assert_eq!(depth(r#"{"[[[\"[{": [1, "]"], "\\": {}}"#), 2);
     }
 
     #[test]
     fn half_characters_fail_the_run() {
         for text in [r#""\ud800""#, r#""\udc00""#, r#"["\uD83D x"]"#, r#"{"\ud83d\ud83d\ude00":1}"#]
         {
-            let failure = Output::parse(text.as_bytes()).unwrap_err();
+            let failure = Output::parse(text.as_bytes().to_vec()).unwrap_err();
             assert_eq!(failure.error_type(), "ValueError", "{text}");
         }
         for text in [r#""\ud83d\ude00""#, r#""\\ud800""#, r#""\u00e9""#, r#""\\\ud83d\ude00""#] {
-            assert!(Output::parse(text.as_bytes()).is_ok(), "{text}");
+            assert!(Output::parse(text.as_bytes().to_vec()).is_ok(), "{text}");
         }
+    }
+
+    #[test]
+    fn values_with_two_meanings_fail_the_run() {
+        for (text, said) in [
+            (r#"{"a":1,"a":2}"#, "the key `a` twice"),
+            (r#"[{"b":{"x":1,"\u0078":2}}]"#, "the key `[0].b.x` twice"),
+            (r#"{"a":[1e400]}"#, "the number at `a[0]`"),
+            (r#"{"a":-1e400}"#, "the number at `a`"),
+        ] {
+            let failure = Output::parse(text.as_bytes().to_vec()).unwrap_err();
+            assert_eq!(failure.error_type(), "ValueError", "{text}");
+            assert!(failure.to_string().contains(said), "{failure}");
+        }
+    }
+
+    #[test]
+    fn white_space_around_a_value_is_no_part_of_it() {
+        assert_eq!(parse(" {\"a\":1}\n").0.unwrap(), r#"{"a":1}"#);
+        assert_eq!(parse(" null ").0, None);
+        assert_eq!(parse("\t[1] ").0.unwrap(), r#"{"result":[1]}"#);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::blobs::read::BlobPart;
 use crate::ids::BlobId;
 use crate::protocol::blobs::{Encoding, ReadBlobParams, ReadBlobResult, SampleMode};
 use crate::service::{Caller, Service, ServiceError};
+use crate::units::ByteCount;
 
 impl Service {
     /// Returns the beginning, the end or all of a blob, up to the limit of the call.
@@ -29,6 +30,8 @@ impl Service {
             SampleMode::SampleTail => BlobPart::Tail,
         };
         let limit = params.limit();
+        // The bytes, and the text or base64 that they become.
+        caller.memory.reserve(ByteCount::bytes(limit.as_u64().saturating_mul(5) / 2))?;
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
         let read = spawn_blocking(move || blobs.read(&tenant, &id, part, limit)).await;
         let window = read.map_err(ServiceError::Interrupted)??;

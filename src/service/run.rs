@@ -5,12 +5,13 @@ use std::fs::File;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::spawn_blocking;
 use tracing::debug;
 
 use crate::blobs::BlobStore;
 use crate::blobs::kind::BlobKind;
-use crate::dispatch::{BlobSource, Finished, Job, SkillContent};
+use crate::dispatch::{BlobSource, Finished, Job, Received, SkillContent};
 use crate::ids::{BlobId, RunId, TenantId};
 use crate::images::Needs;
 use crate::job::limits::RunLimits;
@@ -199,7 +200,7 @@ impl Service {
     ) -> Result<Performed, ServiceError> {
         let RunOutcome { end, logs, usage } = finished.outcome;
         let output = match end {
-            Ok(()) => read_output(finished.output.unwrap_or_default()).await?,
+            Ok(()) => read_output(caller, finished.output).await?,
             Err(failure) => Err(failure),
         };
         let (logs_preview, logs_truncated) = logs::preview(&logs);
@@ -213,12 +214,13 @@ impl Service {
             logs_preview,
             error: None,
             logs_truncated,
+            output_truncated: false,
             duration_ms,
             memory_peak_bytes: usage.memory_peak.as_u64(),
             fuel: usage.fuel.map(|fuel| fuel.0),
         };
         match output {
-            Ok(Output { value, summary }) => {
+            Ok(Checked { output: Output { value, summary }, _permit }) => {
                 result.summary =
                     summary.unwrap_or_else(|| format!("Completed in {duration_ms} ms."));
                 if let Some(value) = value {
@@ -272,16 +274,40 @@ impl Service {
         let stand_in = TruncatedOutput { truncated: true, blob_id: blob.id, size_bytes, preview };
         let stand_in = serde_json::value::to_raw_value(&stand_in);
         result.output = Some(stand_in.map_err(ServiceError::Unserialisable)?);
+        result.output_truncated = true;
         Ok(())
     }
 }
 
 /// Reads what a program returned, beside the event loop if it is much.
-async fn read_output(text: Vec<u8>) -> Result<Result<Output, RunFailure>, ServiceError> {
-    if text.len() <= SMALL_OUTPUT {
-        return Ok(Output::parse(&text));
+async fn read_output(
+    caller: &Caller,
+    output: Option<Received>,
+) -> Result<Result<Checked, RunFailure>, ServiceError> {
+    let Some(output) = output else {
+        return Ok(Output::parse(Vec::new()).map(Checked::small));
+    };
+    if output.size().as_usize() <= SMALL_OUTPUT {
+        let text = output.into_bytes().await.map_err(ServiceError::Unreadable)?;
+        return Ok(Output::parse(text).map(Checked::small));
     }
-    spawn_blocking(move || Output::parse(&text)).await.map_err(ServiceError::Interrupted)
+    let permit = caller.memory.budget().wait_for_output(output.size()).await;
+    let text = output.into_bytes().await.map_err(ServiceError::Unreadable)?;
+    let parsed = spawn_blocking(move || Output::parse(text));
+    let parsed = parsed.await.map_err(ServiceError::Interrupted)?;
+    Ok(parsed.map(|output| Checked { output, _permit: permit }))
+}
+
+/// An output with its place among those that are in memory.
+struct Checked {
+    output: Output,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Checked {
+    const fn small(output: Output) -> Self {
+        Self { output, _permit: None }
+    }
 }
 
 fn open_blob(

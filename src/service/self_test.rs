@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::ids::TenantId;
 use crate::protocol::execution::{RequestedLimits, RunResult, RunStatus};
 use crate::service::{Caller, LocalProgram, LocalRun, Service, ServiceError};
 
@@ -79,7 +78,7 @@ impl Service {
         source: &str,
         limits: RequestedLimits,
     ) -> Result<RunResult, ServiceError> {
-        let caller = Caller { tenant: TenantId::local(), request_id: "self-test".to_owned() };
+        let caller = Caller::local("self-test");
         let request = LocalRun {
             program: LocalProgram::File {
                 source: source.to_owned(),
@@ -129,6 +128,7 @@ mod tests {
             logs_preview: String::new(),
             error: None,
             logs_truncated: false,
+            output_truncated: false,
             duration_ms: 1,
             memory_peak_bytes: 1,
             fuel: None,

@@ -14,6 +14,7 @@ pub mod manifest;
 pub mod path;
 pub mod permissions;
 pub mod runtime;
+mod same;
 pub mod similar;
 pub mod url_pattern;
 

@@ -233,3 +233,61 @@ fn a_server_without_its_engine_is_alive_says_what_it_waits_for_and_can_be_stoppe
     assert_eq!(server.wait().code(), Some(0));
     eventually(Duration::from_secs(30), || server.workers().is_empty().then_some(()));
 }
+
+/// A request that would be executed if it were accepted, with this head and body.
+fn refused_outright(server: &TestServer, request: &str) {
+    // What follows is a second request, smuggled behind the first.
+    let smuggled =
+        format!("POST /rpc HTTP/1.1\r\n{HEADERS}Content-Length: {}\r\n\r\n{GUIDE}", GUIDE.len());
+    let mut connection = server.connect();
+    connection.try_send(format!("{request}{smuggled}")).ok();
+    let reply = connection.reply();
+    assert_eq!(reply.status, 400, "{request:?}: {reply:?}");
+    let rest = connection.rest();
+    assert!(rest.is_empty(), "{request:?}: {}", String::from_utf8_lossy(&rest));
+}
+
+#[test]
+fn requests_whose_borders_are_not_clear_are_refused_and_nothing_is_executed() {
+    let server = TestServer::shared();
+    let length = format!("Content-Length: {}\r\n", GUIDE.len());
+    let chunked = "Transfer-Encoding: chunked\r\n";
+    let one_chunk = format!("{:x}\r\n{GUIDE}\r\n0\r\n\r\n", GUIDE.len());
+    let post = |version: &str, headers: &str, body: &str| {
+        format!("POST /rpc HTTP/{version}\r\n{HEADERS}{headers}\r\n{body}")
+    };
+    let lone_lf = post("1.1", &length, GUIDE).replace("\r\n", "\n");
+    let one_lf = post("1.1", &format!("X: y\n{length}"), GUIDE);
+    let last_lf = post("1.1", &length, GUIDE).replace("\r\n\r\n", "\r\n\n");
+    for request in [
+        lone_lf,
+        one_lf,
+        last_lf,
+        post("1.1", &format!("{length}{chunked}"), &one_chunk),
+        post("1.1", &format!("{chunked}{length}"), &one_chunk),
+        post("1.1", &format!("{length}{length}"), GUIDE),
+        post("1.1", &format!("Content-Length: {0}, {0}\r\n", GUIDE.len()), GUIDE),
+        post("1.1", &format!("Content-Length: +{}\r\n", GUIDE.len()), GUIDE),
+        post("1.1", "Transfer-Encoding: chunked, chunked\r\n", &one_chunk),
+        post("1.1", "Transfer-Encoding: identity\r\n", GUIDE),
+        post("1.1", &format!("{chunked}{chunked}"), &one_chunk),
+        post("1.0", chunked, &one_chunk),
+        post("1.1", &format!("X: a\r\n folded\r\n{length}"), GUIDE),
+        post("1.1", &format!("Content-Length : {}\r\n", GUIDE.len()), GUIDE),
+        post("1.1", &format!("X: a\0b\r\n{length}"), GUIDE),
+        post("1.1", &format!("X: a\u{b}b\r\n{length}"), GUIDE),
+        post("1.1", &format!("X: a\rb\r\n{length}"), GUIDE),
+        post("1.1", chunked, &one_chunk.replacen("\r\n", ";a=b\r\n", 1)),
+        post("1.1", chunked, &one_chunk.replacen("\r\n", "\n", 1)),
+        post("1.1", chunked, &one_chunk.replacen("}\r\n", "}\n", 1)),
+        post("1.1", chunked, &one_chunk.replacen("\r\n", " \r\n", 1)),
+        post("1.1", chunked, &one_chunk.replace("0\r\n\r\n", "0\r\nContent-Length: 9\r\n\r\n")),
+        post("1.1", &length, GUIDE).replace("POST /rpc", "POST http://elsewhere/rpc"),
+    ] {
+        refused_outright(server, &request);
+    }
+    let mut connection = server.connect();
+    let reply = ask(&mut connection, &post("1.1", chunked, &one_chunk));
+    assert_eq!(reply.status, 200, "{reply:?}");
+    assert_served(&mut connection);
+}

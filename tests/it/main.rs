@@ -26,6 +26,7 @@ mod images;
 mod isolation;
 mod limits;
 mod lockdown;
+mod memory;
 mod programs;
 mod results;
 mod rpc;

@@ -24,6 +24,7 @@ fn a_result_has_exactly_its_members() {
         "memory_peak_bytes",
         "output",
         "output_blobs",
+        "output_truncated",
         "run_id",
         "status",
         "summary",
@@ -176,17 +177,42 @@ fn a_value_that_is_nested_without_end_fails_the_run_and_no_more() {
 }
 
 #[test]
+fn a_value_like_the_marker_of_a_large_output_is_told_from_it() {
+    let value = json!({"truncated": true, "blob_id": "blob:x", "size_bytes": 9, "preview": "{}"});
+    let code = "def main(args): return args";
+    let forged = client().run_with(code, json!({"args": value}));
+    assert_eq!((output(&forged), &forged["output_truncated"]), (&value, &json!(false)));
+}
+
+#[test]
+fn values_that_readers_would_understand_differently_fail_the_run() {
+    for (value, place) in [
+        ("{'a': {1: 1, '1': 2}}", "the key `a.1`"),
+        ("{None: 1, 'null': 2}", "the key `null`"),
+        ("[10 ** 309]", "the number at `[0]`"),
+    ] {
+        let result = client().run(&main_of(&format!("return {value}")));
+        let (error_type, message) = failed(&result);
+        assert_eq!(error_type, "ValueError", "{value}: {message}");
+        assert!(message.contains(place), "{value}: {message}");
+    }
+    output(&client().run(&main_of("return [10 ** 308, 1.7e308, {1: 1, '2': 2}]")));
+}
+
+#[test]
 fn an_output_beyond_four_kilobytes_goes_to_a_blob() {
     let client = client();
     // {"a":"…"} has 8 bytes beside the letters.
     let fits = client.run(&main_of("return {'a': 'x' * 4088}"));
     assert_eq!(output(&fits)["a"].as_str().unwrap().len(), 4088);
+    assert_eq!(fits["output_truncated"], false);
     assert_eq!(fits["output_blobs"], json!([]));
 
     let code = "from runtime import blobs\ndef main(args):\n    own = blobs.write_text('own')\n    \
                 return {'summary': 'Large.', 'own': own, 'a': 'é' * 3000}\n";
     let large = client.run(code);
     assert_eq!(large["summary"], "Large.");
+    assert_eq!(large["output_truncated"], true);
     let stand_in = output(&large);
     let members: Vec<&str> = stand_in.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(members, ["blob_id", "preview", "size_bytes", "truncated"]);

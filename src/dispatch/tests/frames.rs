@@ -184,7 +184,7 @@ async fn a_run_with_a_long_log_and_a_large_output_completes() {
         let finished = timeout(PATIENCE, run_script(&pool, &source)).await.unwrap();
         assert_eq!(error_type(&finished), "completed", "{log} {output}");
         assert_eq!(logs(&finished)[0].len(), log);
-        assert_eq!(finished.output.unwrap().len(), output);
+        assert_eq!(finished.output.unwrap().size(), output.into());
     }
     assert_eq!(pool.report().workers[0].process, process, "one worker had all runs");
 }

@@ -20,12 +20,12 @@ async fn a_run_comes_back_with_its_output_logs_and_blobs() {
     let finished = pool.run(&job(source), &mut door).await.unwrap();
     assert_eq!(error_type(&finished), "completed");
     assert_eq!(logs(&finished), ["hello"]);
-    assert_eq!(finished.output.as_deref(), Some(b"{}".as_slice()));
+    assert_eq!(finished.output.unwrap().into_bytes().await.unwrap(), b"{}");
     let written: Vec<_> = door.0.iter().map(|(kind, bytes)| (kind.as_str(), bytes.len())).collect();
     assert_eq!(written, [("text/plain", 5), ("image/png", 100_000)]);
 
     let finished = run_script(&pool, "return-of 5000000").await;
-    assert_eq!(finished.output.map(|output| output.len()), Some(5_000_000));
+    assert_eq!(finished.output.unwrap().size(), ByteCount::bytes(5_000_000));
     let finished = run_script(&pool, "blob forbidden x\nreturn {}").await;
     assert_eq!(error_type(&finished), "QuotaExceeded");
     assert!(finished.output.is_none());

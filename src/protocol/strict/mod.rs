@@ -44,6 +44,12 @@ pub enum StrictError {
         /// What would have been right.
         expected: &'static str,
     },
+    /// An escape that stands for half a character.
+    #[error("byte {offset}: expected a pair of surrogates that is one character")]
+    LoneSurrogate {
+        /// Where, counted from 0.
+        offset: usize,
+    },
     /// Nested too deeply.
     #[error("byte {offset}: nested more than {MAX_DEPTH} levels deep")]
     TooDeep {
@@ -76,7 +82,11 @@ impl StrictError {
     pub const fn is_syntax(&self) -> bool {
         matches!(
             self,
-            Self::Empty | Self::NotUtf8 { .. } | Self::Syntax { .. } | Self::TooDeep { .. }
+            Self::Empty
+                | Self::NotUtf8 { .. }
+                | Self::Syntax { .. }
+                | Self::LoneSurrogate { .. }
+                | Self::TooDeep { .. }
         )
     }
 }
@@ -109,8 +119,57 @@ pub struct Document<'a> {
 pub fn read(bytes: &[u8]) -> Result<Document<'_>, StrictError> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| StrictError::NotUtf8 { offset: error.valid_up_to() })?;
-    let (root, fault) = Scanner::new(text).scan()?;
+    let (root, fault) = Scanner::new(text, Rules::REQUEST).scan()?;
     fault.map_or(Ok(Document { text, root }), Err)
+}
+
+/// Checks a value that a program returned. Python's integers have no end, and a table may have
+/// any number of rows: members are not counted, and numbers have to fit into a double.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_output(text: &str) -> Result<Root, StrictError> {
+    let (root, fault) = Scanner::new(text, Rules::OUTPUT).scan()?;
+    fault.map_or(Ok(root), Err)
+}
+
+/// Rules that are not the same for all texts.
+#[derive(Debug, Clone, Copy)]
+struct Rules {
+    /// Most members of one object.
+    members: usize,
+    numbers: Numbers,
+}
+
+impl Rules {
+    const REQUEST: Self = Self { members: MAX_MEMBERS, numbers: Numbers::Exact };
+    const OUTPUT: Self = Self { members: usize::MAX, numbers: Numbers::Finite };
+}
+
+/// Which numbers are allowed.
+#[derive(Debug, Clone, Copy)]
+enum Numbers {
+    /// Those whose value (of an integer) or size (of any other) 64 bits keep.
+    Exact,
+    /// Those that a double does not take for infinite.
+    Finite,
+}
+
+impl Numbers {
+    fn allow(self, number: &str, is_integer: bool) -> bool {
+        match self {
+            // 18 digits always fit.
+            Self::Exact if is_integer => {
+                number.len() <= 18 || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
+            }
+            // 300 digits without an exponent always do.
+            Self::Exact | Self::Finite => {
+                let is_short = number.len() <= 300 && !number.contains(['e', 'E']);
+                is_short || number.parse::<f64>().is_ok_and(f64::is_finite)
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -122,6 +181,22 @@ mod tests {
 
     fn fault(text: &str) -> StrictError {
         read(text.as_bytes()).expect_err(text)
+    }
+
+    #[test]
+    fn outputs_may_have_any_number_of_members_and_digits_but_one_meaning() {
+        let many: Vec<String> = (0..=MAX_MEMBERS).map(|n| format!("\"{n}\":0")).collect();
+        let many = format!("{{{}}}", many.join(","));
+        assert_eq!(read_output(&many), Ok(Root::Object));
+        let twice = format!("{},\"\\u0037\":1}}", many.trim_end_matches('}'));
+        let path = "7".to_owned();
+        assert_eq!(read_output(&twice), Err(StrictError::DuplicateMember { path }));
+        let digits = |count: usize| format!("[1{}]", "0".repeat(count));
+        assert_eq!(read_output(&digits(308)), Ok(Root::Array(1)));
+        for number in [digits(309), digits(5_000), "[1e309]".into(), "[-1e309]".into()] {
+            let path = "[0]".to_owned();
+            assert_eq!(read_output(&number), Err(StrictError::NumberTooLarge { path }));
+        }
     }
 
     #[test]

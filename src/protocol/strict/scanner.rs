@@ -3,8 +3,9 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::hash::{BuildHasher as _, RandomState};
 
-use crate::protocol::strict::{MAX_DEPTH, MAX_MEMBERS, Root, StrictError};
+use crate::protocol::strict::{MAX_DEPTH, Root, Rules, StrictError};
 use crate::protocol::wording::shortened;
 
 /// From this many members on, names are looked up in a set instead of compared one by one.
@@ -14,7 +15,7 @@ const MANY_MEMBERS: usize = 16;
 const SHOWN_PATH: usize = 200;
 
 /// An array or object whose end has not been seen yet.
-struct Open<'a> {
+struct Open {
     is_object: bool,
     /// Elements or members before the present one.
     count: usize,
@@ -22,8 +23,9 @@ struct Open<'a> {
     name: (usize, usize),
     /// This object's names in [`Scanner::names`] start here.
     names_from: usize,
-    /// All names, once there are many.
-    many: HashSet<Cow<'a, str>>,
+    /// Hashes of all names, once there are many. A set of the names themselves would take several
+    /// times the memory of the text.
+    many: HashSet<u64>,
 }
 
 /// What the grammar wants next.
@@ -37,16 +39,20 @@ enum Next {
 pub(crate) struct Scanner<'a> {
     text: &'a str,
     at: usize,
-    open: Vec<Open<'a>>,
+    open: Vec<Open>,
     /// Names of all open objects that have few.
     names: Vec<Cow<'a, str>>,
     /// The first breach of a rule that is not one of syntax.
     fault: Option<StrictError>,
+    rules: Rules,
+    /// Keyed anew for each text, so that nobody can prepare names whose hashes collide.
+    hasher: RandomState,
 }
 
 impl<'a> Scanner<'a> {
-    pub(crate) const fn new(text: &'a str) -> Self {
-        Self { text, at: 0, open: Vec::new(), names: Vec::new(), fault: None }
+    pub(crate) fn new(text: &'a str, rules: Rules) -> Self {
+        let hasher = RandomState::new();
+        Self { text, at: 0, open: Vec::new(), names: Vec::new(), fault: None, rules, hasher }
     }
 
     /// Reads the text to its end. Beside what it is, returns the first breach of a rule that is
@@ -172,13 +178,14 @@ impl<'a> Scanner<'a> {
             is_new
         } else {
             if open.many.is_empty() {
-                open.many.extend(self.names.drain(open.names_from..));
+                let few = self.names.drain(open.names_from..);
+                open.many.extend(few.map(|name| self.hasher.hash_one(name.as_ref())));
             }
-            open.many.insert(name)
+            open.many.insert(self.hasher.hash_one(name.as_ref()))
         };
         if !is_new {
             self.fault = Some(StrictError::DuplicateMember { path: self.path() });
-        } else if open.count >= MAX_MEMBERS {
+        } else if open.count >= self.rules.members {
             self.fault = Some(StrictError::TooManyMembers { path: self.path() });
         }
     }
@@ -216,8 +223,7 @@ impl<'a> Scanner<'a> {
                     _ => true,
                 };
                 if !is_paired {
-                    let expected = "a pair of surrogates that is one character";
-                    return Err(StrictError::Syntax { offset: start, expected });
+                    return Err(StrictError::LoneSurrogate { offset: start });
                 }
             }
             _ => return Err(self.expected("an escape that JSON knows")),
@@ -269,7 +275,7 @@ impl<'a> Scanner<'a> {
             self.digits()?;
         }
         let number = self.text.get(start..self.at).unwrap_or_default();
-        if self.fault.is_none() && !fits(number, is_integer) {
+        if self.fault.is_none() && !self.rules.numbers.allow(number, is_integer) {
             self.fault = Some(StrictError::NumberTooLarge { path: self.path() });
         }
         Ok(())
@@ -360,17 +366,6 @@ fn plain_run(bytes: &[u8]) -> usize {
     }
     let is_plain = |byte: &&u8| !matches!(byte, b'"' | b'\\' | 0..=0x1f);
     run.saturating_add(rest.iter().take_while(is_plain).count())
-}
-
-/// True if reading the number into 64 bits keeps its value (an integer) or its size (any other).
-fn fits(number: &str, is_integer: bool) -> bool {
-    // 18 digits always fit, and so do 300 without an exponent.
-    if is_integer {
-        number.len() <= 18 || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
-    } else {
-        let is_short = number.len() <= 300 && !number.contains(['e', 'E']);
-        is_short || number.parse::<f64>().is_ok_and(f64::is_finite)
-    }
 }
 
 /// The string that a quoted text stands for.

@@ -30,6 +30,13 @@ impl Watched {
         processes.filter(|id| parent_of(*id) == Some(self.id)).filter_map(Self::of).collect()
     }
 
+    /// A figure of `/proc/PID/status` such as `VmRSS`, in bytes.
+    pub(crate) fn memory(&self, name: &str) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.id)).unwrap();
+        let line = status.lines().find(|line| line.split(':').next() == Some(name)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+    }
+
     /// Waits until the process ends, or until there is no more patience.
     pub(crate) fn ends_within(&self, patience: Duration) -> bool {
         let mut events = [PollFd::new(&self.handle, PollFlags::IN)];

@@ -83,6 +83,14 @@ impl Connection {
         reply
     }
 
+    /// Reads an answer that has begun to arrive after this time, if one has.
+    pub(crate) fn reply_within(&mut self, patience: Duration) -> Option<Reply> {
+        self.0.get_ref().set_read_timeout(Some(patience)).unwrap();
+        let has_begun = self.0.fill_buf().is_ok_and(|bytes| !bytes.is_empty());
+        self.0.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
+        has_begun.then(|| self.reply())
+    }
+
     fn line(&mut self) -> String {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();

@@ -1,0 +1,247 @@
+//! The memory that the gateway holds for its clients: one budget that requests, their results and
+//! their answers are charged to.
+//!
+//! INVARIANT(charged-before-allocated): whoever makes something whose size a client or a guest
+//! decides charges it first, and gives the charge back when the thing is gone. What does not fit
+//! is refused. So the sum of all charges never passes the limit.
+//!
+//! An eighth of the budget is kept for small charges: large requests cannot keep small ones out.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::units::ByteCount;
+
+/// The largest charge that may use the part that is kept for small ones.
+pub const SMALL: ByteCount = ByteCount::kibibytes(64);
+
+/// Outputs of runs that are checked at one time, in MiB. Beyond it they wait for one another,
+/// never for a client.
+const OUTPUTS: u32 = 32;
+
+/// Copies of an output that checking and storing it takes, the names of its members included.
+const OUTPUT_COPIES: u64 = 4;
+
+/// The budget has no room; it has when other requests are done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the server holds as much for its clients as it may; repeat the call a little later")]
+pub struct BudgetExhausted;
+
+/// The budget.
+#[derive(Debug)]
+pub struct MemoryBudget {
+    limit: u64,
+    used: AtomicU64,
+    peak: AtomicU64,
+    outputs: Arc<Semaphore>,
+}
+
+impl MemoryBudget {
+    /// A budget of this size.
+    #[must_use]
+    pub fn new(limit: ByteCount) -> Arc<Self> {
+        Arc::new(Self {
+            limit: limit.as_u64(),
+            used: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
+            outputs: Arc::new(Semaphore::new(usize::try_from(OUTPUTS).unwrap_or(1))),
+        })
+    }
+
+    /// The most memory that checking outputs takes beside the budget.
+    #[must_use]
+    pub const fn outputs() -> ByteCount {
+        ByteCount::mebibytes((OUTPUTS as u64).saturating_mul(OUTPUT_COPIES))
+    }
+
+    /// The sum of all charges.
+    #[must_use]
+    pub fn used(&self) -> ByteCount {
+        ByteCount::bytes(self.used.load(Ordering::Acquire))
+    }
+
+    /// The largest sum of charges since this was asked last.
+    #[must_use]
+    pub fn take_peak(&self) -> ByteCount {
+        ByteCount::bytes(self.peak.swap(self.used.load(Ordering::Acquire), Ordering::AcqRel))
+    }
+
+    /// Waits until an output of this size may be read. The permit belongs to the reading alone,
+    /// so whoever waits here waits for processors and disks and for nothing else.
+    pub async fn wait_for_output(&self, size: ByteCount) -> Option<OwnedSemaphorePermit> {
+        self.note_peak(size.as_u64().saturating_mul(OUTPUT_COPIES));
+        let parts = size.as_u64().div_ceil(1 << 20);
+        let parts = u32::try_from(parts).unwrap_or(OUTPUTS).clamp(1, OUTPUTS);
+        // The semaphore is never closed.
+        Arc::clone(&self.outputs).acquire_many_owned(parts).await.ok()
+    }
+
+    /// Adds to the sum, unless the sum would pass what a charge of this `total` may use.
+    fn add(&self, more: u64, total: u64) -> Result<(), BudgetExhausted> {
+        let kept = if total > SMALL.as_u64() { self.limit / 8 } else { 0 };
+        let most = self.limit.saturating_sub(kept);
+        let add = |used: u64| used.checked_add(more).filter(|sum| *sum <= most);
+        let added = self.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, add);
+        let before = added.ok().ok_or(BudgetExhausted)?;
+        self.peak.fetch_max(before.saturating_add(more), Ordering::AcqRel);
+        Ok(())
+    }
+
+    fn note_peak(&self, more: u64) {
+        let used = self.used.load(Ordering::Acquire);
+        self.peak.fetch_max(used.saturating_add(more), Ordering::AcqRel);
+    }
+
+    fn give_back(&self, bytes: u64) {
+        self.used.fetch_sub(bytes, Ordering::AcqRel);
+    }
+}
+
+/// A part of the budget; given back when it is dropped.
+#[derive(Debug)]
+pub struct Charge {
+    budget: Arc<MemoryBudget>,
+    bytes: u64,
+}
+
+impl Charge {
+    /// A charge of nothing.
+    #[must_use]
+    pub fn none(budget: &Arc<MemoryBudget>) -> Self {
+        Self { budget: Arc::clone(budget), bytes: 0 }
+    }
+
+    /// Makes the charge at least as large as this.
+    ///
+    /// # Errors
+    ///
+    /// The budget has no room for it; the charge stays as it is.
+    pub fn grow_to(&mut self, bytes: usize) -> Result<(), BudgetExhausted> {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) else {
+            return Ok(());
+        };
+        self.budget.add(more, bytes)?;
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    /// Makes the charge at most as large as this.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let Some(less) = self.bytes.checked_sub(bytes) else { return };
+        self.budget.give_back(less);
+        self.bytes = bytes;
+    }
+
+    /// How much is charged.
+    #[must_use]
+    pub const fn size(&self) -> ByteCount {
+        ByteCount::bytes(self.bytes)
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.budget.give_back(self.bytes);
+    }
+}
+
+/// The charge of one call, which everything that works for the call adds to.
+#[derive(Debug, Clone)]
+pub struct CallMemory {
+    budget: Arc<MemoryBudget>,
+    charge: Arc<Mutex<Charge>>,
+}
+
+impl CallMemory {
+    /// The charge of a new call.
+    #[must_use]
+    pub fn new(budget: &Arc<MemoryBudget>) -> Self {
+        let charge = Arc::new(Mutex::new(Charge::none(budget)));
+        Self { budget: Arc::clone(budget), charge }
+    }
+
+    /// The charge of a call that nobody else has to share memory with.
+    #[must_use]
+    pub fn unlimited() -> Self {
+        Self::new(&MemoryBudget::new(ByteCount::bytes(u64::MAX)))
+    }
+
+    /// The budget that the call is charged to.
+    #[must_use]
+    pub fn budget(&self) -> &MemoryBudget {
+        &self.budget
+    }
+
+    /// Charges so much more to the call, until the call is answered.
+    ///
+    /// # Errors
+    ///
+    /// The budget has no room for it.
+    pub fn reserve(&self, bytes: ByteCount) -> Result<(), BudgetExhausted> {
+        let mut charge = self.charge.lock();
+        let total = charge.size().as_usize().saturating_add(bytes.as_usize());
+        charge.grow_to(total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn charged_before_allocated_and_given_back() {
+        let budget = MemoryBudget::new(ByteCount::mebibytes(8));
+        let mut large = Charge::none(&budget);
+        large.grow_to(4 << 20).unwrap();
+        large.grow_to(1 << 20).unwrap();
+        assert_eq!((budget.used(), large.size()), (ByteCount::mebibytes(4), budget.used()));
+        let mut other = Charge::none(&budget);
+        assert_eq!(other.grow_to((3 << 20) + 1), Err(BudgetExhausted));
+        assert_eq!(budget.used(), ByteCount::mebibytes(4), "what was refused costs nothing");
+        other.grow_to(3 << 20).unwrap();
+        large.shrink_to(1 << 20);
+        assert_eq!(budget.used(), ByteCount::mebibytes(4));
+        drop((large, other));
+        assert_eq!(budget.used(), ByteCount::bytes(0));
+        assert_eq!(budget.take_peak(), ByteCount::mebibytes(7));
+        assert_eq!(budget.take_peak(), ByteCount::bytes(0), "the peak begins anew");
+    }
+
+    #[test]
+    fn large_charges_leave_room_for_small_ones() {
+        let budget = MemoryBudget::new(ByteCount::mebibytes(8));
+        let mut large = Charge::none(&budget);
+        large.grow_to(7 << 20).unwrap();
+        assert_eq!(large.grow_to((7 << 20) + 1), Err(BudgetExhausted));
+        let small: Vec<Charge> = (0..16)
+            .map(|_| {
+                let mut charge = Charge::none(&budget);
+                charge.grow_to(SMALL.as_usize()).unwrap();
+                charge
+            })
+            .collect();
+        assert_eq!(budget.used(), ByteCount::mebibytes(8));
+        let call = CallMemory::new(&budget);
+        assert_eq!(call.reserve(ByteCount::bytes(1)), Err(BudgetExhausted));
+        drop(small);
+        call.reserve(ByteCount::bytes(1)).unwrap();
+        call.reserve(ByteCount::bytes(2)).unwrap();
+        assert_eq!(call.charge.lock().size(), ByteCount::bytes(3));
+    }
+
+    #[tokio::test]
+    async fn outputs_wait_for_one_another() {
+        let budget = MemoryBudget::new(ByteCount::mebibytes(8));
+        let first = budget.wait_for_output(ByteCount::mebibytes(32)).await.unwrap();
+        let second = budget.wait_for_output(ByteCount::bytes(7));
+        let second = tokio::time::timeout(std::time::Duration::from_millis(20), second).await;
+        assert!(second.is_err(), "the second did not wait");
+        drop(first);
+        assert!(budget.wait_for_output(ByteCount::bytes(7)).await.is_some());
+    }
+}

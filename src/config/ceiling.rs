@@ -1,0 +1,90 @@
+//! The most memory that the gateway takes with a configuration.
+
+use crate::budget::MemoryBudget;
+use crate::config::Config;
+use crate::http::CONNECTION_MEMORY;
+use crate::units::ByteCount;
+
+/// Code, threads, tables and the allocator's own: what a gateway takes that serves nobody, without
+/// the files of skills.
+const AT_REST: ByteCount = ByteCount::mebibytes(64);
+
+/// Frames and logs of one run, beside what the logs themselves may take three times: as they
+/// arrive, as they are read, and as they are shown.
+const RUN: ByteCount = ByteCount::mebibytes(2);
+
+/// A run that waits for a worker, beside what its request is charged.
+const QUEUED: ByteCount = ByteCount::kibibytes(16);
+
+/// The parts of the most memory that the gateway takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GatewayMemory {
+    /// What it takes when nobody calls, without the files of skills.
+    pub at_rest: ByteCount,
+    /// Requests, results and answers: `http.memory`.
+    pub budget: ByteCount,
+    /// Outputs of runs while they are checked.
+    pub outputs: ByteCount,
+    /// Buffers of connections: `http.max_connections`.
+    pub connections: ByteCount,
+    /// Logs and frames of runs: `workers.count` and `limits.max.logs`.
+    pub runs: ByteCount,
+    /// Runs that wait: `workers.queue`.
+    pub queue: ByteCount,
+}
+
+impl GatewayMemory {
+    /// The parts for a configuration.
+    #[must_use]
+    pub fn of(config: &Config) -> Self {
+        let times = |size: ByteCount, count: usize| {
+            let count = u64::try_from(count).unwrap_or(u64::MAX);
+            ByteCount::bytes(size.as_u64().saturating_mul(count))
+        };
+        let logs = config.limits.max.logs.as_u64().saturating_mul(3);
+        let run = ByteCount::bytes(logs.saturating_add(RUN.as_u64()));
+        Self {
+            at_rest: AT_REST,
+            budget: config.http.memory,
+            outputs: MemoryBudget::outputs(),
+            connections: times(CONNECTION_MEMORY, config.http.max_connections),
+            runs: times(run, config.workers.count),
+            queue: times(QUEUED, config.workers.queue),
+        }
+    }
+
+    /// The sum: the most that the gateway takes, beside the files of all skills.
+    #[must_use]
+    pub fn total(&self) -> ByteCount {
+        let Self { at_rest, budget, outputs, connections, runs, queue } = self;
+        let parts = [at_rest, budget, outputs, connections, runs, queue];
+        ByteCount::bytes(parts.iter().map(|part| part.as_u64()).fold(0, u64::saturating_add))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Flags, Surroundings};
+
+    fn memory(settings: &[(&str, &str)]) -> GatewayMemory {
+        let settings = settings.iter().map(|(key, value)| ((*key).into(), (*value).into()));
+        let home = Some(std::path::PathBuf::from("/home/wardian"));
+        let surroundings =
+            Surroundings { data_dir: home.clone(), cache_dir: home, ..Surroundings::default() };
+        let flags = Flags { settings: settings.collect(), ..Flags::default() };
+        GatewayMemory::of(&Config::load(&surroundings, flags).unwrap())
+    }
+
+    #[test]
+    fn the_most_memory_follows_from_the_settings() {
+        let few = [("workers.count", "2"), ("http.max_connections", "16")];
+        let small = memory(&[&few[..], &[("http.memory", "128 MiB")]].concat());
+        let large = memory(&[&few[..], &[("http.memory", "1 GiB")]].concat());
+        let more = large.total().as_u64() - small.total().as_u64();
+        assert_eq!(more, 896 << 20);
+        assert!(small.total() < ByteCount::mebibytes(400), "{small:?}");
+        let crowd = memory(&[("http.max_connections", "1000000")]);
+        assert!(crowd.total() > ByteCount::mebibytes(50_000), "{crowd:?}");
+    }
+}

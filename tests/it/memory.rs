@@ -1,0 +1,330 @@
+//! What the gateway holds in memory, measured from outside, while clients and guests do their worst.
+
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Connection, TestServer, eventually, failed, output, repository};
+
+const HEADERS: &str = "Host: localhost\r\nContent-Type: application/json\r\n";
+const GUIDE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"load_skills_protocol_guide"}"#;
+const MIB: u64 = 1 << 20;
+
+/// Looks at the memory of a server again and again.
+struct Watch {
+    goes_on: Arc<AtomicBool>,
+    peak: Arc<AtomicU64>,
+    before: u64,
+}
+
+impl Watch {
+    fn begin(server: &'static TestServer) -> Self {
+        let before = server.process().memory("VmRSS");
+        let (goes_on, peak) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicU64::new(before)));
+        let (watched, highest) = (Arc::clone(&goes_on), Arc::clone(&peak));
+        thread::spawn(move || {
+            while watched.load(Ordering::Acquire) {
+                highest.fetch_max(server.process().memory("VmRSS"), Ordering::AcqRel);
+                thread::park_timeout(Duration::from_millis(1));
+            }
+        });
+        Self { goes_on, peak, before }
+    }
+
+    /// The largest memory since the beginning.
+    fn peak(&self) -> u64 {
+        self.peak.load(Ordering::Acquire)
+    }
+
+    /// How much more than at the beginning that is.
+    fn growth(&self) -> u64 {
+        self.peak() - self.before
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.goes_on.store(false, Ordering::Release);
+    }
+}
+
+/// A server that lives as long as the watches that look at it; it is stopped by `finish`.
+fn start(arguments: &[&str]) -> &'static TestServer {
+    Box::leak(Box::new(TestServer::start(arguments)))
+}
+
+/// Stops a server that was started for good.
+fn finish(server: &TestServer) {
+    server.process().terminate();
+    assert_eq!(server.wait().code(), Some(0), "{}", server.log());
+}
+
+/// The text of a list of so many small objects, some hundred times as large as a tree.
+fn forest(objects: usize) -> String {
+    let mut text = "[".to_owned();
+    text.push_str(&r#"{"":0},"#.repeat(objects - 1));
+    text.push_str(r#"{"":0}]"#);
+    text
+}
+
+/// Waits until the server holds little more than at the beginning.
+fn returns_to(server: &TestServer, before: u64) {
+    eventually(Duration::from_secs(15), || {
+        (server.process().memory("VmRSS") <= before + 48 * MIB).then_some(())
+    });
+}
+
+#[test]
+fn a_returned_forest_never_becomes_a_tree_in_the_gateway() {
+    let server = start(&[]);
+    let client = server.client();
+    output(&client.run("def main(args): return 1"));
+    for returned in [
+        r#"{"summary": [{"": 0}] * 4_000_000}"#,
+        r#"{"summary": {"a": [{"": 0}] * 4_000_000}}"#,
+        r#"{str(n): 0 for n in range(2_000_000)}"#,
+        r#"[{"": 0}] * 4_000_000"#,
+    ] {
+        let watch = Watch::begin(server);
+        let result = client.run(&format!("def main(args): return {returned}"));
+        assert_eq!(result["output_truncated"], true, "{returned}: {result:.300}");
+        let growth = watch.growth();
+        assert!(growth < 200 * MIB, "{returned} took {} MiB", growth / MIB);
+        returns_to(server, watch.before);
+    }
+    finish(server);
+}
+
+#[test]
+fn arguments_never_become_a_tree_in_the_gateway() {
+    let skills = repository("tests/it/skills");
+    let server = start(&["--skills", skills.to_str().unwrap()]);
+    let client = server.client();
+    client.execute("acme.inputs", json!({"text": "t"}));
+    let forest = forest(950_000);
+    for args in [
+        format!(r#"{{"text":"t","rows":{forest}}}"#),
+        format!(r#"{{"text":"t","unknown":{forest}}}"#),
+        format!(r#"{{"text":"t","mode":{forest}}}"#),
+        format!(r#"{{"text":"t","options":{{"a":{forest}}}}}"#),
+    ] {
+        let watch = Watch::begin(server);
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"execute_skill","params":{{"name":"acme.inputs","args":{args}}}}}"#
+        );
+        let answer = client.post(&body).json();
+        assert!(answer.get("result").or(answer.get("error")).is_some(), "{answer:.300}");
+        let growth = watch.growth();
+        assert!(growth < 64 * MIB, "{args:.20} took {} MiB", growth / MIB);
+        returns_to(server, watch.before);
+    }
+    finish(server);
+}
+
+/// A batch that reads a blob again and again.
+fn batch_of_reads(blob: &str, calls: usize) -> String {
+    let params = json!({"blob_id": blob, "mode": "full", "max_bytes": MIB});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "read_blob", "params": params});
+    format!("[{}]", vec![call.to_string(); calls].join(","))
+}
+
+/// Sends a call on a connection whose answer is not read.
+fn ask_and_not_listen(server: &TestServer, body: &str) -> Connection {
+    let mut connection = server.connect();
+    let length = body.len();
+    connection.send(format!("POST /rpc HTTP/1.1\r\nContent-Length: {length}\r\n{HEADERS}\r\n"));
+    connection.send(body);
+    connection
+}
+
+#[test]
+fn answers_that_are_not_taken_are_charged_and_given_up_early() {
+    let server = start(&[
+        "--set",
+        "http.memory=96 MiB",
+        "--set",
+        "http.stall_timeout=2 s",
+        "--set",
+        "http.idle_timeout=2 s",
+    ]);
+    let blob = server.client().create_bytes(&[0x80; 1 << 20], "application/octet-stream");
+    let body = batch_of_reads(&blob, 16);
+    let watch = Watch::begin(server);
+    let began = Instant::now();
+    let mut connections: Vec<Connection> =
+        (0..32).map(|_| ask_and_not_listen(server, &body)).collect();
+    thread::park_timeout(Duration::from_secs(1));
+    // Others are served meanwhile, because small calls have a part of their own.
+    for _ in 0..10 {
+        let answer = server.client().post(GUIDE);
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+    thread::park_timeout(Duration::from_secs(4));
+    for connection in &mut connections {
+        connection.rest();
+    }
+    assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
+    let growth = watch.growth();
+    assert!(growth < 140 * MIB, "the answers took {} MiB", growth / MIB);
+    returns_to(server, watch.before);
+    let read = server.client().call("read_blob", json!({"blob_id": blob, "mode": "full"}));
+    assert_eq!(read.unwrap()["size_bytes"], MIB, "the budget is free again");
+    finish(server);
+}
+
+#[test]
+fn calls_of_a_batch_beyond_its_bound_are_refused_one_by_one() {
+    let client = TestServer::shared().client();
+    let blob = client.create_bytes(&[0x81; 1 << 20], "application/octet-stream");
+    let answers = client.post(batch_of_reads(&blob, 12)).json();
+    let answers = answers.as_array().unwrap();
+    assert_eq!(answers.len(), 12);
+    let refused: Vec<&Value> =
+        answers.iter().filter(|answer| answer["error"].is_object()).collect();
+    assert!((4..8).contains(&refused.len()), "{} were refused", refused.len());
+    for answer in refused {
+        assert_eq!(answer["error"]["data"]["kind"], "too_large", "{answer}");
+    }
+}
+
+#[test]
+fn a_body_beyond_the_budget_is_refused_and_can_be_repeated() {
+    let server = start(&["--set", "http.memory=80 MiB"]);
+    let half = format!("{}{}", GUIDE, " ".repeat(10 << 20));
+    let mut holders: Vec<Connection> = Vec::new();
+    for _ in 0..4 {
+        let mut connection = server.connect();
+        let length = half.len() + 1;
+        let head = format!("POST /rpc HTTP/1.1\r\nContent-Length: {length}\r\n{HEADERS}\r\n");
+        connection.send(head);
+        connection.try_send(&half).ok();
+        holders.push(connection);
+    }
+    let head = format!("POST /rpc HTTP/1.1\r\nContent-Length: {}\r\n{HEADERS}\r\n", 12 << 20);
+    // What was sent is not read to its end at once.
+    let reply = eventually(Duration::from_secs(10), || {
+        let reply = server.connect().send(&head).reply_within(Duration::from_millis(300))?;
+        (reply.status == 503).then_some(reply)
+    });
+    assert_eq!(reply.kind(), "overloaded");
+    assert!(!reply.header("retry-after").is_empty(), "{reply:?}");
+    assert!(reply.json()["error"]["data"]["retry_after_ms"].is_u64());
+    drop(holders);
+    eventually(Duration::from_secs(10), || {
+        let answer = server.client().post(format!("{}{}", GUIDE, " ".repeat(12 << 20)));
+        (answer.status == 200).then_some(())
+    });
+    finish(server);
+}
+
+/// Sends a call and reads what comes back, whatever it is: the server may refuse it at any point.
+fn post_somehow(address: &str, body: &str) {
+    let exchange = || -> std::io::Result<()> {
+        let mut stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+        let length = body.len();
+        let head =
+            format!("POST /rpc HTTP/1.1\r\nConnection: close\r\nContent-Length: {length}\r\n");
+        stream.write_all(format!("{head}{HEADERS}\r\n{body}").as_bytes())?;
+        std::io::copy(&mut stream, &mut std::io::sink())?;
+        Ok(())
+    };
+    // A refusal before the body was sent to its end breaks the connection.
+    exchange().ok();
+}
+
+/// The most that the server says it takes, in bytes.
+fn stated(server: &TestServer) -> u64 {
+    let line = server.wait_for_log("the gateway takes at most");
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let at = words.iter().position(|word| *word == "most").unwrap();
+    let number: f64 = words[at + 1].parse().unwrap();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size")]
+    let number = (number * 1024.0) as u64;
+    match words[at + 2].trim_end_matches(',') {
+        "KiB" => number,
+        "MiB" => number << 10,
+        "GiB" => number << 20,
+        other => panic!("a size in {other}: {line}"),
+    }
+}
+
+/// Bodies of white space, bodies of arguments, content of blobs, outputs with logs, and batches.
+fn calls_of_every_kind(blob: &str) -> [String; 5] {
+    [
+        format!("{GUIDE}{}", " ".repeat(15 << 20)),
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"execute_skill","params":{{"name":"acme.inputs","args":{{"x":{}}}}}}}"#,
+            forest(1_000_000)
+        ),
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"create_blob","params":{{"kind":"a/b","encoding":"base64","content":"{}"}}}}"#,
+            "AAAA".repeat(3 << 20)
+        ),
+        // Outputs and logs.
+        json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": {"language": "python",
+            "code": "def main(args):\n    print('x' * (1 << 20))\n    return [{'': 0}] * 4_000_000"}})
+        .to_string(),
+        batch_of_reads(blob, 8),
+    ]
+}
+
+#[test]
+fn everything_at_once_stays_within_the_stated_memory() {
+    let skills = repository("tests/it/skills");
+    let server = start(&[
+        "--skills",
+        skills.to_str().unwrap(),
+        "--set",
+        "http.memory=128 MiB",
+        "--set",
+        "http.max_connections=128",
+        "--set",
+        "http.stall_timeout=3 s",
+        "--set",
+        "workers.count=2",
+    ]);
+    let most = stated(server);
+    let blob = server.client().create_bytes(&[0x82; 1 << 20], "application/octet-stream");
+    let watch = Watch::begin(server);
+    let until = Instant::now() + Duration::from_secs(20);
+    let again = |work: Box<dyn Fn() + Send>| {
+        thread::spawn(move || {
+            while Instant::now() < until {
+                work();
+            }
+        })
+    };
+    let mut threads = Vec::new();
+    for body in calls_of_every_kind(&blob) {
+        for _ in 0..3 {
+            let (address, body) = (server.address.clone(), body.clone());
+            threads.push(again(Box::new(move || post_somehow(&address, &body))));
+        }
+    }
+    // Clients that ask for much and take nothing.
+    let reads = batch_of_reads(&blob, 16);
+    for _ in 0..16 {
+        let reads = reads.clone();
+        threads.push(again(Box::new(move || {
+            let _connection = ask_and_not_listen(server, &reads);
+            thread::park_timeout(Duration::from_secs(2));
+        })));
+    }
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    let peak = watch.peak();
+    eprintln!("the gateway took {} MiB of {} MiB", peak / MIB, most / MIB);
+    assert!(peak <= most, "{} MiB instead of {} MiB", peak / MIB, most / MIB);
+    assert!(peak > watch.before + 64 * MIB, "nothing was tried: {} MiB", peak / MIB);
+    returns_to(server, watch.before);
+    let result = server.client().run("def main(args): raise ValueError('alive')");
+    assert_eq!(failed(&result).1, "alive");
+    finish(server);
+}
