@@ -25,7 +25,7 @@ const EXPLANATIONS: [(&str, &str); 54] = [
     ("workers.queue_wait", "How long a run may wait for a worker."),
     ("workers.uid", "User that workers become if the server was started as root."),
     ("workers.gid", "Group that workers become if the server was started as root."),
-    ("workers.require_lockdown", "Whether to run nothing where a wall of the workers' lock-down cannot be built; else the log says what is missing."),
+    ("workers.require_lockdown", "Whether to run nothing where a wall of the workers' lock-down cannot be built: true, false, or auto, which is true when the server listens beyond loopback."),
     ("workers.paranoid", "Whether to compare the whole memory with its image after every run; costs milliseconds."),
     ("limits.fuel", "WebAssembly instructions of a run; not counted unless set."),
     ("limits.timeout", "Wall-clock time of a run."),

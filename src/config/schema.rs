@@ -9,7 +9,7 @@ use crate::config::reader::Reader;
 use crate::config::value::Value;
 use crate::config::{
     BlobsConfig, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig, LogFormat, LogLevel,
-    SkillsConfig, Surroundings, WorkersConfig,
+    RequireLockdown, SkillsConfig, Surroundings, WorkersConfig,
 };
 use crate::http::HttpConfig;
 use crate::job::limits::RunLimits;
@@ -127,7 +127,7 @@ fn read_workers(reader: &mut Reader) -> WorkersConfig {
         ),
         uid: reader.read_within("workers.uid", NOBODY, 1..=u32::MAX - 1),
         gid: reader.read_within("workers.gid", NOBODY, 1..=u32::MAX - 1),
-        require_lockdown: reader.read("workers.require_lockdown", false),
+        require_lockdown: reader.read("workers.require_lockdown", RequireLockdown::Auto),
         paranoid: reader.read("workers.paranoid", false),
     }
 }

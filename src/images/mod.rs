@@ -71,10 +71,13 @@ const MAX_DESCRIPTORS: u64 = 1 << 20;
 /// folder that is not there.
 const ENVIRONMENT: &[(&str, &str)] = &[("PYTHONTZPATH", "")];
 
+/// Largest memory of an image: no interpreter that is made ready may grow beyond it.
+pub const LARGEST_IMAGE: ByteCount = ByteCount::mebibytes(512);
+
 /// What making an image may cost: far more than it does.
 const LIMITS: RunLimits = RunLimits {
     wall_time: Duration::from_secs(300),
-    memory: ByteCount::mebibytes(2048),
+    memory: LARGEST_IMAGE,
     ..RunLimits::DEFAULT
 };
 

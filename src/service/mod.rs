@@ -24,7 +24,7 @@ mod run_code;
 mod self_test;
 mod skills;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -59,6 +59,9 @@ pub trait Methods: Send + Sync + 'static {
 
     /// Why calls cannot be executed at the moment: nothing if they can.
     fn obstacles(&self) -> Vec<String>;
+
+    /// What does not keep calls from being executed, and should not stay so.
+    fn warnings(&self) -> Vec<String>;
 
     /// How runs are kept apart here, as name and value: for people who operate the server.
     fn sandbox(&self) -> BTreeMap<&'static str, String>;
@@ -155,9 +158,19 @@ impl Methods for Service {
         BTreeMap::from([
             ("code", worker.report.code.join(" ")),
             ("images", images.collect::<Vec<_>>().join(" ")),
+            ("huge_pages", worker.report.huge_pages.clone()),
             ("lockdown", worker.report.lockdown.join(" ")),
+            ("lockdown_gaps", worker.report.partial.join("; ")),
             ("reset", worker.report.reset.clone()),
         ])
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let report = self.pool.report();
+        let missing: BTreeSet<&String> =
+            report.workers.iter().flat_map(|worker| &worker.report.missing).collect();
+        let warning = |wall| format!("guests run without a wall of the lock-down: {wall}");
+        missing.into_iter().map(warning).collect()
     }
 
     fn obstacles(&self) -> Vec<String> {
@@ -183,6 +196,10 @@ impl<M: Methods> Methods for Arc<M> {
         call: MethodCall,
     ) -> impl Future<Output = Result<MethodResult, ServiceError>> + Send {
         M::call(self, caller, call)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        M::warnings(self)
     }
 
     fn obstacles(&self) -> Vec<String> {
