@@ -195,7 +195,7 @@ fn nothing_of_a_run_is_left_for_the_next() {
 fn collapse(workers: &[support::Watched]) -> Value {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/collapse.py");
     let mut command = std::process::Command::new("python3");
-    command.arg(script).arg("0").args(workers.iter().map(|worker| worker.pid.to_string()));
+    command.arg(script).arg("0").args(workers.iter().map(|worker| worker.id.to_string()));
     let told = command.output().unwrap();
     assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
     serde_json::from_slice(&told.stdout).unwrap()

@@ -249,6 +249,7 @@ fn stock_rules(config: &Config) -> StockRules {
         variety: VARIETY,
         memory: config.images.memory,
         disk: config.images.disk,
+        max_age: config.images.max_age,
     }
 }
 

@@ -21,9 +21,9 @@ use crate::config::{Config, RequireLockdown};
 use crate::engine::compile::Variant;
 use crate::error::CauseChain;
 use crate::ids::TenantId;
+use crate::job::message::WorkerReport;
 use crate::protocol::execution::{RequestedLimits, RunStatus};
 use crate::service::{Caller, LocalProgram, LocalRun};
-use crate::job::message::WorkerReport;
 use crate::units::ByteCount;
 
 /// Room on a disk below which something may not fit.

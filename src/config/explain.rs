@@ -49,6 +49,7 @@ const EXPLANATIONS: [(&str, &str); 54] = [
     ("images.on_need", "Whether an image that a run would have needed is made for later ones, in the background."),
     ("images.memory", "Memory for images beyond the base and the profiles; what was not used for longest goes."),
     ("images.disk", "Disk space for images."),
+    ("images.max_age", "How old the secret of Python's hashes may be before all images are made anew with another one; 0 keeps it for ever."),
     ("blobs.folder", "Folder of the blob store; one server at a time uses it."),
     ("blobs.ttl", "How long a blob is kept after its last use; 0 keeps it for ever."),
     ("blobs.quota", "The most that one tenant may store."),

@@ -120,6 +120,9 @@ pub struct ImagesConfig {
     pub memory: ByteCount,
     /// Disk space for images. Default 4 GiB.
     pub disk: ByteCount,
+    /// How old images may be before they are made anew with another hash secret; `None` keeps
+    /// them for ever. Default 1 day.
+    pub max_age: Option<Duration>,
 }
 
 /// Ceilings on runs.

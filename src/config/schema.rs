@@ -36,6 +36,10 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         on_need: reader.read("images.on_need", true),
         memory: reader.read("images.memory", ByteCount::mebibytes(1 << 10)),
         disk: reader.read("images.disk", ByteCount::mebibytes(4 << 10)),
+        max_age: {
+            let age = reader.read("images.max_age", Duration::from_hours(24));
+            (!age.is_zero()).then_some(age)
+        },
     };
     let blobs = read_blobs(&mut reader, data_dir.join("blobs"));
     let engine = EngineConfig {

@@ -150,9 +150,7 @@ fn told_defaults(document: &str, is_key: impl Fn(&str) -> bool) -> Vec<(String, 
 fn documents_state_the_defaults_that_there_are() {
     let config = Config::load(&surroundings(), Flags::default()).unwrap();
     let home = |value: &String| {
-        value
-            .replace("/home/ada/.local/share/wardian/", "<data_dir>/")
-            .replace("/home/ada/", "~/")
+        value.replace("/home/ada/.local/share/wardian/", "<data_dir>/").replace("/home/ada/", "~/")
     };
     let real: std::collections::BTreeMap<&str, Option<String>> =
         config.effective.iter().map(|one| (one.key, one.value.as_ref().map(home))).collect();

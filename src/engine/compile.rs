@@ -341,7 +341,8 @@ mod tests {
             config.compiler_inlining(inlining);
             CompileKey::new(&Engine::new(&config).unwrap(), Digest::of(b""), Variant::Timed)
         };
-        let ours = CompileKey::new(&start(Variant::Timed).unwrap(), Digest::of(b""), Variant::Timed);
+        let ours =
+            CompileKey::new(&start(Variant::Timed).unwrap(), Digest::of(b""), Variant::Timed);
         assert_eq!(ours, key_with(Inlining::No));
         assert_ne!(ours, key_with(Inlining::Yes));
     }

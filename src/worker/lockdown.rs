@@ -23,8 +23,8 @@ use std::os::fd::RawFd;
 use std::{fs, io};
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, LandlockStatus, RestrictSelfAttr as _, Ruleset, RulesetAttr as _,
-    RulesetStatus, Scope,
+    ABI, Access as _, AccessFs, AccessNet, LandlockStatus, RestrictSelfAttr as _, Ruleset,
+    RulesetAttr as _, RulesetStatus, Scope,
 };
 use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
@@ -365,7 +365,8 @@ fn landlock_gap(status: LandlockStatus) -> Option<String> {
         (ABI::V5, "commands to devices"),
         (ABI::V6, "abstract sockets and signals"),
     ];
-    let gaps: Vec<_> = rules.iter().filter(|(since, _)| abi < *since).map(|(_, what)| *what).collect();
+    let gaps: Vec<_> =
+        rules.iter().filter(|(since, _)| abi < *since).map(|(_, what)| *what).collect();
     let named = gaps.join(", ");
     (!gaps.is_empty()).then(|| format!("ABI {} has no rules for {named}; seccomp has", abi as i32))
 }

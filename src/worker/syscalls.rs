@@ -62,13 +62,8 @@ const ALLOWED: &[libc::c_long] = &[
 
 /// What `fcntl` may do: nothing that sends signals, takes locks or changes how a file that others
 /// have open as well is read and written.
-const FCNTL: &[libc::c_int] = &[
-    libc::F_GETFD,
-    libc::F_SETFD,
-    libc::F_GETFL,
-    libc::F_ADD_SEALS,
-    libc::F_GET_SEALS,
-];
+const FCNTL: &[libc::c_int] =
+    &[libc::F_GETFD, libc::F_SETFD, libc::F_GETFL, libc::F_ADD_SEALS, libc::F_GET_SEALS];
 
 /// `ioctl` to ask `/proc/self/pagemap` which pages are dirty: `_IOWR('f', 16, struct pm_scan_arg)`.
 const PAGEMAP_SCAN: u64 = 0xc060_6610;
