@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 54] = [
+const EXPLANATIONS: [(&str, &str); 55] = [
     ("listen", "Address and port to listen on."),
     ("data_dir", "Folder for what has to be kept."),
     ("cache_dir", "Folder for what can be made again: the engine, its native code, its images."),

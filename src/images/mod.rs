@@ -37,14 +37,13 @@ use std::time::Duration;
 
 use serde_json::value::to_raw_value;
 
-use crate::clock::Clock;
 use crate::engine::cache::{Area, CheckedFile, Shelf};
 use crate::engine::progress::{Progress, Running, Step};
 use crate::engine::{EngineArtifacts, EngineError, EngineStore, HashSecretPlace};
 use crate::ids::Digest;
 use crate::job::image::ImageContent;
 use crate::job::limits::RunLimits;
-use crate::sandbox::ambient::{Ambient, AmbientMode};
+use crate::sandbox::ambient::AmbientMode;
 use crate::sandbox::memory::MemoryImage;
 use crate::sandbox::vfs::ImageDescriptors;
 use crate::sandbox::{CodeSpec, ImageSpec, Library, Preset, SandboxError, WarmUp, warm_up};

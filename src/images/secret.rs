@@ -73,7 +73,7 @@ fn draw(lock: &ShelfLock<'_>, size: ByteCount) -> Result<Vec<u8>, ImageError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::cache::{Area, Cache};
+    use crate::engine::cache::{Area, CacheFolder};
     use crate::ids::Digest;
 
     use super::*;
@@ -83,7 +83,7 @@ mod tests {
     const DRAWN: Duration = Duration::from_hours(1_000);
 
     fn shelf(folder: &std::path::Path, now: Duration) -> Shelf {
-        let cache = Cache::open(folder, Clock::Fixed(now)).unwrap();
+        let cache = CacheFolder::open(folder, Clock::Fixed(now)).unwrap();
         cache.shelf(Area::Images, &Digest::of(b"secret"))
     }
 
