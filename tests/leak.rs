@@ -191,11 +191,20 @@ fn nothing_of_a_run_is_left_for_the_next() {
     assert!(pairs.seen.lock().unwrap().len() >= TURNS * 11 * 7);
 }
 
+/// True for a process that runs guests: a server also starts some that make images.
+fn is_worker(process: &support::Watched) -> bool {
+    let command = std::fs::read(format!("/proc/{}/cmdline", process.id)).unwrap_or_default();
+    command.split(|byte| *byte == 0).nth(1) == Some(b"worker")
+}
+
 /// Has the kernel collapse the memory of workers into huge pages, as far as it lets itself.
 fn collapse(workers: &[support::Watched]) -> Value {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/collapse.py");
     let mut command = std::process::Command::new("python3");
-    command.arg(script).arg("0").args(workers.iter().map(|worker| worker.id.to_string()));
+    command.arg(script).arg("0");
+    for worker in workers.iter().filter(|process| is_worker(process)) {
+        command.arg(worker.id.to_string());
+    }
     let told = command.output().unwrap();
     assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
     serde_json::from_slice(&told.stdout).unwrap()
