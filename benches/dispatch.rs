@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -43,7 +42,7 @@ fn main() -> Result<ExitCode> {
         runtime.ready().await?;
         anyhow::Ok(runtime)
     })?;
-    let image = Arc::clone(runtime.images.base());
+    let image = runtime.images.base();
     let spec = Box::new(order::order(EMPTY, image.digest())?);
     let job = Job { spec, image, skills: Vec::new(), blobs: Vec::new() };
     let mut criterion = Criterion::default().configure_from_args();

@@ -22,6 +22,10 @@ use wardian::service::{Caller, Methods, ServiceError};
 struct Done;
 
 impl Methods for Done {
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     async fn call(&self, _: &Caller, _: MethodCall) -> Result<MethodResult, ServiceError> {
         Ok(MethodResult::Run(RunResult {
             status: RunStatus::Completed,

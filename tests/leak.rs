@@ -191,6 +191,49 @@ fn nothing_of_a_run_is_left_for_the_next() {
     assert!(pairs.seen.lock().unwrap().len() >= TURNS * 11 * 7);
 }
 
+/// True for a process that runs guests: a server also starts some that make images.
+fn is_worker(process: &support::Watched) -> bool {
+    let command = std::fs::read(format!("/proc/{}/cmdline", process.id)).unwrap_or_default();
+    command.split(|byte| *byte == 0).nth(1) == Some(b"worker")
+}
+
+/// Has the kernel collapse the memory of workers into huge pages, as far as it lets itself.
+fn collapse(workers: &[support::Watched]) -> Value {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/collapse.py");
+    let mut command = std::process::Command::new("python3");
+    command.arg(script).arg("0");
+    for worker in workers.iter().filter(|process| is_worker(process)) {
+        command.arg(worker.id.to_string());
+    }
+    let told = command.output().unwrap();
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    serde_json::from_slice(&told.stdout).unwrap()
+}
+
+/// Only root may tell the kernel such things of other processes.
+#[test]
+fn nothing_is_left_when_the_kernel_collapses_memory_between_runs() {
+    let pairs = Pairs::new();
+    let told = thread::scope(|scope| {
+        let pairs_of_runs = scope.spawn(|| {
+            while pairs.next.load(Ordering::Relaxed) < 2 * ENDINGS.len() && pairs.run_next() {}
+        });
+        let mut told = Vec::new();
+        while !pairs_of_runs.is_finished() {
+            told.push(collapse(&pairs.server.workers()));
+        }
+        pairs_of_runs.join().unwrap();
+        told
+    });
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root && told[0]["offered"] == true {
+        let tried: u64 = told.iter().map(|told| told["tried"].as_u64().unwrap()).sum();
+        assert!(tried > 0, "{told:?}");
+        // Workers have forbidden it, in the mappings and for the process.
+        assert!(told.iter().all(|told| told["done"] == 0), "{told:?}");
+    }
+}
+
 #[test]
 fn a_mark_in_any_place_is_seen_by_the_search() {
     let server = TestServer::start(&["--workers", "1", "--set", "workers.spares=0"]);

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
+use crate::assembly::worker_memory::WorkerMemory;
 use crate::assembly::{AssemblyError, open_engine};
 use crate::config::Config;
 use crate::dispatch::WorkerCommand;
@@ -84,6 +85,7 @@ impl EngineFiles {
             let native = inheritable(&artifacts.native.file)?;
             Ok(CodeSetup { variant: artifacts.variant, native })
         });
+        let most = WorkerMemory::of(config);
         let pages = self.timed.facts.memory_min_pages;
         Ok(WorkerSetup {
             library: inheritable(&self.timed.library.file)?,
@@ -94,7 +96,10 @@ impl EngineFiles {
             is_paranoid: config.workers.paranoid,
             uid: config.workers.uid,
             gid: config.workers.gid,
-            requires_lockdown: config.workers.require_lockdown,
+            memory: most.private,
+            addresses: most.addresses,
+            file_size: most.file,
+            requires_lockdown: config.requires_lockdown(),
         })
     }
 }

@@ -2,6 +2,7 @@
 
 mod engine_files;
 mod provision;
+mod worker_memory;
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -27,7 +28,7 @@ use crate::error::CauseChain;
 use crate::images::{ImageError, ImageStock, ImageStore, Made, Needs, StockRules};
 use crate::registry::cursor::CursorKey;
 use crate::registry::{BuiltIn, Registry, RegistryConfig, RegistryError, Watching};
-use crate::service::{LimitPolicy, Metering, Parts, Service};
+use crate::service::{LimitPolicy, Metering, Methods as _, Parts, Service};
 use crate::skill::GUIDE_NAME;
 use crate::worker::python::{PythonRunner, WorkerSetup};
 use crate::worker::{LockdownPlan, MissingWalls, WorkerError};
@@ -182,11 +183,14 @@ impl Runtime {
 
     /// Says in the log which walls around guests this machine does not offer.
     pub fn warn_of_missing_walls(&self) {
+        for warning in self.service.warnings() {
+            warn!("{warning}");
+        }
         let report = self.pool.report();
-        let missing: BTreeSet<&String> =
-            report.workers.iter().flat_map(|worker| &worker.report.missing).collect();
-        for wall in missing {
-            warn!("guests run without a wall of the lock-down: {wall}");
+        let partial: BTreeSet<&String> =
+            report.workers.iter().flat_map(|worker| &worker.report.partial).collect();
+        for gap in partial {
+            warn!("a wall of the lock-down has a gap on this kernel: {gap}");
         }
     }
 
@@ -243,6 +247,7 @@ fn stock_rules(config: &Config) -> StockRules {
         variety: VARIETY,
         memory: config.images.memory,
         disk: config.images.disk,
+        max_age: config.images.max_age,
     }
 }
 
@@ -336,8 +341,10 @@ pub fn work(setup: &str) -> Result<(), AssemblyError> {
     let plan = LockdownPlan {
         uid: setup.uid,
         gid: setup.gid,
+        memory: Some(setup.memory),
+        addresses: Some(setup.addresses),
+        file_size: setup.file_size,
         missing_walls: walls,
-        ..LockdownPlan::default()
     };
     Ok(crate::worker::serve(socket, &plan, || PythonRunner::load(&setup))?)
 }

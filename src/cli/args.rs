@@ -125,9 +125,11 @@ pub(crate) struct ServeArgs {
     /// Compare the whole memory with its image after every run, which costs milliseconds.
     #[arg(long)]
     pub(crate) paranoid: bool,
-    /// Refuse to start where a wall of the workers' lock-down cannot be built.
-    #[arg(long)]
-    pub(crate) require_lockdown: bool,
+    /// Refuse to start where a wall of the workers' lock-down cannot be built: `true`, `false`, or
+    /// `auto`, which is `true` beyond loopback [default: auto; without a value: true].
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true")]
+    pub(crate) require_lockdown: Option<String>,
 }
 
 /// A file that a run brings along.

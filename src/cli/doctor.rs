@@ -17,10 +17,11 @@ use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::output::{print_json, print_line, shown};
 use crate::cli::prepare::{block_on, progress};
-use crate::config::Config;
+use crate::config::{Config, RequireLockdown};
 use crate::engine::compile::Variant;
 use crate::error::CauseChain;
 use crate::ids::TenantId;
+use crate::job::message::WorkerReport;
 use crate::protocol::execution::{RequestedLimits, RunStatus};
 use crate::service::{Caller, LocalProgram, LocalRun};
 use crate::units::ByteCount;
@@ -263,7 +264,8 @@ async fn workers(mut config: Config) -> Vec<Finding> {
     config.blobs.folder = folder.path().join("blobs");
     (config.workers.count, config.workers.spares) = (1, 0);
     // What is missing is reported here instead.
-    let is_required = std::mem::take(&mut config.workers.require_lockdown);
+    let is_required = config.requires_lockdown();
+    config.workers.require_lockdown = RequireLockdown::Never;
     let began = Instant::now();
     let started = match Runtime::start(&config, MeteredCode::IfThere, progress().as_ref()).await {
         Ok(runtime) => runtime.ready().await.map(|()| runtime),
@@ -278,8 +280,9 @@ async fn workers(mut config: Config) -> Vec<Finding> {
     let says = format!("the first is ready after {} ms", began.elapsed().as_millis());
     let mut findings = vec![Finding::good("workers", says)];
     for worker in runtime.service.workers().workers {
-        findings.push(lockdown(&worker.report.lockdown, &worker.report.missing, is_required));
+        findings.push(lockdown(&worker.report, is_required));
         findings.push(reset(&worker.report.reset));
+        findings.push(huge_pages(&worker.report.huge_pages));
     }
     findings.push(escapes(&runtime).await);
     findings.push(run(&runtime).await);
@@ -297,10 +300,15 @@ async fn escapes(runtime: &Runtime) -> Finding {
     }
 }
 
-fn lockdown(standing: &[String], missing: &[String], is_required: bool) -> Finding {
+fn lockdown(report: &WorkerReport, is_required: bool) -> Finding {
+    let WorkerReport { lockdown: standing, missing, partial, .. } = report;
     let says = format!("{} walls stand", standing.len());
-    if missing.is_empty() {
+    if missing.is_empty() && partial.is_empty() {
         return Finding::good("lock-down", says);
+    }
+    if missing.is_empty() {
+        let says = format!("{says}, in part: {}", partial.join("; "));
+        return Finding::degraded("lock-down", says, "Linux 6.12 has the whole of Landlock");
     }
     let says = format!("{says}; missing: {}", missing.join("; "));
     if is_required {
@@ -311,6 +319,21 @@ fn lockdown(standing: &[String], missing: &[String], is_required: bool) -> Findi
     let advice = "a newer kernel or other container settings have them; `wardian serve \
                   --require-lockdown` does not start without";
     Finding::degraded("lock-down", says, advice)
+}
+
+/// Huge pages: whether workers have them, and what the system would do.
+fn huge_pages(workers: &str) -> Finding {
+    let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+    let chosen = |setting: &str| Some(setting.split_once('[')?.1.split_once(']')?.0.to_owned());
+    let system = setting.ok().and_then(|setting| chosen(&setting));
+    let system = system.unwrap_or_else(|| "not built in".to_owned());
+    let says = format!("{workers} in workers; `{system}` on this system");
+    if workers == "off" || system == "never" || system == "not built in" {
+        return Finding::good("huge pages", says);
+    }
+    let advice = "the kernel refuses to turn them off for a process: runs are kept apart, but \
+                  clean up slower";
+    Finding::degraded("huge pages", says, advice)
 }
 
 fn reset(method: &str) -> Finding {
@@ -354,13 +377,25 @@ mod tests {
 
     #[test]
     fn walls_that_are_missing_are_bad_only_where_they_are_required() {
-        let (standing, missing) =
-            (["seccomp".to_owned()], ["landlock: no kernel support".to_owned()]);
-        assert_eq!(lockdown(&standing, &[], true).state, State::Good);
-        let required = lockdown(&standing, &missing, true);
+        let whole = WorkerReport { lockdown: vec!["seccomp".into()], ..WorkerReport::default() };
+        assert_eq!(lockdown(&whole, true).state, State::Good);
+        let missing = vec!["landlock: no kernel support".to_owned()];
+        let less = WorkerReport { missing, ..whole.clone() };
+        let required = lockdown(&less, true);
         assert_eq!(required.state, State::Bad);
         assert!(required.says.contains("landlock: no kernel support"));
-        assert_eq!(lockdown(&standing, &missing, false).state, State::Degraded);
+        assert_eq!(lockdown(&less, false).state, State::Degraded);
+
+        let partial = WorkerReport { partial: vec!["landlock: ABI 3".into()], ..whole };
+        let told = lockdown(&partial, true);
+        assert_eq!(told.state, State::Degraded);
+        assert!(told.says.contains("landlock: ABI 3"), "{told:?}");
+    }
+
+    #[test]
+    fn huge_pages_are_told() {
+        assert_eq!(huge_pages("off").state, State::Good);
+        assert!(huge_pages("not controlled").says.contains("not controlled in workers"));
     }
 
     #[test]

@@ -86,7 +86,7 @@ fn flags_of(command: &Command) -> Vec<(String, String)> {
             ("listen", listen.clone()),
             ("workers.count", workers.clone()),
             ("workers.paranoid", paranoid.then(|| "true".to_owned())),
-            ("workers.require_lockdown", require_lockdown.then(|| "true".to_owned())),
+            ("workers.require_lockdown", require_lockdown.clone()),
         ],
         Command::Engine(EngineCommand::Install { from: Some(path), .. }) => {
             vec![("engine.source", Some(path.to_string_lossy().into_owned()))]

@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 55] = [
+const EXPLANATIONS: [(&str, &str); 56] = [
     ("listen", "Address and port to listen on."),
     ("data_dir", "Folder for what has to be kept."),
     ("cache_dir", "Folder for what can be made again: the engine, its native code, its images."),
@@ -26,7 +26,7 @@ const EXPLANATIONS: [(&str, &str); 55] = [
     ("workers.queue_wait", "How long a run may wait for a worker."),
     ("workers.uid", "User that workers become if the server was started as root."),
     ("workers.gid", "Group that workers become if the server was started as root."),
-    ("workers.require_lockdown", "Whether to run nothing where a wall of the workers' lock-down cannot be built; else the log says what is missing."),
+    ("workers.require_lockdown", "Whether to run nothing where a wall of the workers' lock-down cannot be built: true, false, or auto, which is true when the server listens beyond loopback."),
     ("workers.paranoid", "Whether to compare the whole memory with its image after every run; costs milliseconds."),
     ("limits.fuel", "WebAssembly instructions of a run; not counted unless set."),
     ("limits.timeout", "Wall-clock time of a run."),
@@ -50,6 +50,7 @@ const EXPLANATIONS: [(&str, &str); 55] = [
     ("images.on_need", "Whether an image that a run would have needed is made for later ones, in the background."),
     ("images.memory", "Memory for images beyond the base and the profiles; what was not used for longest goes."),
     ("images.disk", "Disk space for images."),
+    ("images.max_age", "How old the secret of Python's hashes may be before all images are made anew with another one; 0 keeps it for ever."),
     ("blobs.folder", "Folder of the blob store; one server at a time uses it."),
     ("blobs.ttl", "How long a blob is kept after its last use; 0 keeps it for ever."),
     ("blobs.quota", "The most that one tenant may store."),

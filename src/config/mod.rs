@@ -91,12 +91,24 @@ pub struct WorkersConfig {
     /// Group that workers become if the server was started as root. Default 65534.
     pub gid: u32,
     /// Whether to refuse to run guests where a wall of the lock-down cannot be built. Otherwise
-    /// the log says which is missing. Guests never run as root, whatever this says. Default
-    /// false.
-    pub require_lockdown: bool,
+    /// the log says which is missing. Guests never run as root or without the filter on system
+    /// calls, whatever this says. Default: beyond loopback.
+    pub require_lockdown: RequireLockdown,
     /// Whether workers compare the whole memory with its image after every run, and end if it
     /// differs. Costs milliseconds a run. Default false.
     pub paranoid: bool,
+}
+
+/// When a machine on which a wall of the lock-down cannot be built runs no guests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RequireLockdown {
+    /// If the server listens on an address that other machines can reach.
+    #[default]
+    Auto,
+    /// In any case.
+    Always,
+    /// Never: the walls that can be built are enough.
+    Never,
 }
 
 /// The memory images that runs begin as.
@@ -110,6 +122,9 @@ pub struct ImagesConfig {
     pub memory: ByteCount,
     /// Disk space for images. Default 4 GiB.
     pub disk: ByteCount,
+    /// How old images may be before they are made anew with another hash secret; `None` keeps
+    /// them for ever. Default 1 day.
+    pub max_age: Option<Duration>,
 }
 
 /// Ceilings on runs.
@@ -243,6 +258,16 @@ impl Config {
         schema::read(Reader::new(layers), surroundings)
             .map(|config| Self { file: path, ..config })
             .map_err(|problems| ConfigError::Settings { problems })
+    }
+
+    /// Whether guests run only where every wall of the lock-down stands.
+    #[must_use]
+    pub fn requires_lockdown(&self) -> bool {
+        match self.workers.require_lockdown {
+            RequireLockdown::Auto => !self.http.listen.ip().is_loopback(),
+            RequireLockdown::Always => true,
+            RequireLockdown::Never => false,
+        }
     }
 
     /// The effective settings as a file that would give the same configuration.

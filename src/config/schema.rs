@@ -9,7 +9,7 @@ use crate::config::reader::Reader;
 use crate::config::value::Value;
 use crate::config::{
     BlobsConfig, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig, LogFormat, LogLevel,
-    SkillsConfig, Surroundings, WorkersConfig,
+    RequireLockdown, SkillsConfig, Surroundings, WorkersConfig,
 };
 use crate::http::HttpConfig;
 use crate::job::limits::RunLimits;
@@ -36,6 +36,10 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         on_need: reader.read("images.on_need", true),
         memory: reader.read("images.memory", ByteCount::mebibytes(1 << 10)),
         disk: reader.read("images.disk", ByteCount::mebibytes(4 << 10)),
+        max_age: {
+            let age = reader.read("images.max_age", Duration::from_hours(24));
+            (!age.is_zero()).then_some(age)
+        },
     };
     let blobs = read_blobs(&mut reader, data_dir.join("blobs"));
     let engine = EngineConfig {
@@ -132,7 +136,7 @@ fn read_workers(reader: &mut Reader) -> WorkersConfig {
         ),
         uid: reader.read_within("workers.uid", NOBODY, 1..=u32::MAX - 1),
         gid: reader.read_within("workers.gid", NOBODY, 1..=u32::MAX - 1),
-        require_lockdown: reader.read("workers.require_lockdown", false),
+        require_lockdown: reader.read("workers.require_lockdown", RequireLockdown::Auto),
         paranoid: reader.read("workers.paranoid", false),
     }
 }

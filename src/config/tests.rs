@@ -38,7 +38,8 @@ fn without_any_setting_there_is_a_whole_configuration() {
     assert_eq!(config.skills.roots, [PathBuf::from("/home/ada/.local/share/wardian/skills")]);
     assert_eq!(config.limits.default, RunLimits::DEFAULT);
     assert_eq!(config.limits.max, RunLimits::DEFAULT_CAP);
-    assert!(!config.workers.require_lockdown && config.workers.uid != 0);
+    assert_eq!(config.workers.require_lockdown, RequireLockdown::Auto);
+    assert!(!config.requires_lockdown() && config.workers.uid != 0);
     assert!(config.effective.iter().all(|setting| setting.origin == Origin::Default));
 }
 
@@ -65,6 +66,116 @@ fn the_workers_can_never_be_root() {
         problems("[workers]\nuid = 0"),
         @"`workers.uid` in the file must be between 1 and 4294967294"
     );
+}
+
+#[test]
+fn the_whole_lockdown_is_required_as_soon_as_others_can_call() {
+    for (address, setting, is_required) in [
+        ("127.0.0.1:80", "\"auto\"", false),
+        ("127.8.0.1:80", "\"auto\"", false),
+        ("[::1]:80", "\"auto\"", false),
+        ("0.0.0.0:80", "\"auto\"", true),
+        ("[::]:80", "\"auto\"", true),
+        ("10.0.0.7:80", "\"auto\"", true),
+        ("[::ffff:127.0.0.1]:80", "\"auto\"", true),
+        ("127.0.0.1:80", "true", true),
+        ("127.0.0.1:80", "\"true\"", true),
+        ("0.0.0.0:80", "false", false),
+    ] {
+        let text = format!("listen = \"{address}\"\n[workers]\nrequire_lockdown = {setting}");
+        let config = from_file(&text).unwrap();
+        assert_eq!(config.requires_lockdown(), is_required, "{text}");
+        let again = from_file(&config.to_toml()).unwrap();
+        assert_eq!(again.workers.require_lockdown, config.workers.require_lockdown, "{text}");
+    }
+    let everywhere = from_file("listen = \"0.0.0.0:80\"").unwrap();
+    assert!(everywhere.requires_lockdown(), "without any setting");
+    insta::assert_snapshot!(
+        problems("[workers]\nrequire_lockdown = \"maybe\""),
+        @r#"`workers.require_lockdown` in the file must be "auto", true or false"#
+    );
+}
+
+/// The documents that have tables of settings.
+const DOCUMENTS: &[(&str, &str)] = &[
+    ("README.md", include_str!("../../README.md")),
+    ("docs/operators.md", include_str!("../../docs/operators.md")),
+    ("docs/security.md", include_str!("../../docs/security.md")),
+    ("docs/performance.md", include_str!("../../docs/performance.md")),
+    ("docs/protocol.md", include_str!("../../docs/protocol.md")),
+    ("docs/skills.md", include_str!("../../docs/skills.md")),
+];
+
+/// A default in the words of a table, as a file would have it.
+fn in_toml(key: &str, told: &str) -> Option<String> {
+    let told = told.trim_matches('`').trim_matches('"');
+    Some(match (key, told) {
+        ("limits.fuel", "not counted") | ("engine.source", "the package registry") => return None,
+        ("workers.count", "one for each core") => {
+            std::thread::available_parallelism().map_or(1, usize::from).to_string()
+        }
+        (_, "none") => "[]".to_owned(),
+        ("skills.roots", root) => format!("[\"{root}\"]"),
+        (_, other) => {
+            let number = other.replace(',', "");
+            if number.parse::<u64>().is_ok() || ["true", "false"].contains(&other) {
+                number
+            } else {
+                format!("\"{other}\"")
+            }
+        }
+    })
+}
+
+/// Keys and defaults of the rows in a document that state the default of a setting.
+fn told_defaults(document: &str, is_key: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    let mut told = Vec::new();
+    let mut is_table_of_settings = false;
+    for line in document.lines() {
+        let cells: Vec<&str> = line.trim().trim_matches('|').split(" | ").map(str::trim).collect();
+        if line.starts_with("| key | default |") {
+            is_table_of_settings = true;
+        } else if !line.starts_with('|') {
+            is_table_of_settings = false;
+        }
+        let Some(default) = cells.get(1).filter(|_| is_table_of_settings) else { continue };
+        for key in cells[0].split(", ").map(|key| key.trim_matches('`')).filter(|key| is_key(key)) {
+            told.push((key.to_owned(), (*default).to_owned()));
+        }
+    }
+    told
+}
+
+#[test]
+fn documents_state_the_defaults_that_there_are() {
+    let config = Config::load(&surroundings(), Flags::default()).unwrap();
+    let home = |value: &String| {
+        value.replace("/home/ada/.local/share/wardian/", "<data_dir>/").replace("/home/ada/", "~/")
+    };
+    let real: std::collections::BTreeMap<&str, Option<String>> =
+        config.effective.iter().map(|one| (one.key, one.value.as_ref().map(home))).collect();
+    let mut stated = std::collections::BTreeSet::new();
+    for (name, text) in DOCUMENTS {
+        for (key, told) in told_defaults(text, |key| real.contains_key(key)) {
+            assert_eq!(in_toml(&key, &told), real[key.as_str()], "`{key}` in {name}");
+            stated.insert(key);
+        }
+    }
+    // Maxima that are as their defaults have one row together.
+    for key in real.keys().filter(|key| !key.starts_with("limits.max.")) {
+        assert!(stated.contains(*key), "no document states the default of `{key}`");
+    }
+}
+
+#[test]
+fn a_wrong_default_in_a_document_would_be_noticed() {
+    let row = "| key | default | range | what it sets |\n| --- | --- | --- | --- |\n\
+               | `workers.uid`, `workers.gid` | 65,535 | | A user. |\n\n| `workers.uid` | 7 |\n";
+    let told = told_defaults(row, |key| key.starts_with("workers."));
+    let expected = ["uid", "gid"].map(|name| (format!("workers.{name}"), "65,535".to_owned()));
+    assert_eq!(told, expected);
+    assert_eq!(in_toml("workers.uid", "65,535").unwrap(), "65535");
+    assert_eq!(in_toml("http.idle_timeout", "1 min").unwrap(), "\"1 min\"");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::config::{LogFormat, LogLevel};
+use crate::config::{LogFormat, LogLevel, RequireLockdown};
 use crate::images::Needs;
 use crate::units::ByteCount;
 
@@ -100,6 +100,35 @@ fn quantity(text: &str) -> Option<(u64, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at_checked(digits)?;
     Some((number.parse().ok()?, unit.trim_start()))
+}
+
+impl Value for RequireLockdown {
+    const EXPECTED: &'static str = "\"auto\", true or false";
+
+    fn from_text(text: &str) -> Option<Self> {
+        match text {
+            "auto" => Some(Self::Auto),
+            "true" => Some(Self::Always),
+            "false" => Some(Self::Never),
+            _ => None,
+        }
+    }
+
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        match value {
+            toml::Value::Boolean(is_required) => Self::from_text(&is_required.to_string()),
+            toml::Value::String(text) => Self::from_text(text),
+            _ => None,
+        }
+    }
+
+    fn to_toml(&self) -> toml::Value {
+        match self {
+            Self::Auto => toml::Value::String("auto".to_owned()),
+            Self::Always => toml::Value::Boolean(true),
+            Self::Never => toml::Value::Boolean(false),
+        }
+    }
 }
 
 impl Value for bool {

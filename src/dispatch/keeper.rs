@@ -232,5 +232,7 @@ fn shortened(report: WorkerReport) -> WorkerReport {
         reset: short(&report.reset),
         lockdown: shorten(report.lockdown),
         missing: shorten(report.missing),
+        partial: shorten(report.partial),
+        huge_pages: short(&report.huge_pages),
     }
 }

@@ -12,7 +12,7 @@ use std::hash::{Hash as _, Hasher};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use wasmtime::{Collector, Config, Engine, Module, OptLevel};
+use wasmtime::{Collector, Config, Engine, Inlining, Module, OptLevel};
 
 use crate::engine::EngineError;
 use crate::engine::hollow::TRANSFORM_VERSION;
@@ -79,6 +79,9 @@ pub fn config(variant: Variant) -> Config {
         .consume_fuel(variant == Variant::Metered)
         .cranelift_nan_canonicalization(variant == Variant::Metered)
         .cranelift_opt_level(OptLevel::Speed)
+        // Polls are placed in functions as they are written; their number and distance are reasoned
+        // about there, so the compiler must not merge functions.
+        .compiler_inlining(Inlining::No)
         .parallel_compilation(true);
 
     // What the engine does not use stays off: it would only be more to attack.
@@ -329,6 +332,19 @@ mod tests {
         let error = loaded(&metered, &code).unwrap_err();
         assert_eq!(error.to_string(), "the engine's native code cannot be loaded");
         assert!(loaded(&timed, &code).is_ok());
+    }
+
+    #[test]
+    fn one_configuration_keeps_functions_apart() {
+        let key_with = |inlining| {
+            let mut config = config(Variant::Timed);
+            config.compiler_inlining(inlining);
+            CompileKey::new(&Engine::new(&config).unwrap(), Digest::of(b""), Variant::Timed)
+        };
+        let ours =
+            CompileKey::new(&start(Variant::Timed).unwrap(), Digest::of(b""), Variant::Timed);
+        assert_eq!(ours, key_with(Inlining::No));
+        assert_ne!(ours, key_with(Inlining::Yes));
     }
 
     #[test]

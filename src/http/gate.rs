@@ -64,12 +64,17 @@ impl<M: Methods> Gate<M> {
         is_closed.wait_for(|is_closed| *is_closed).await.ok();
     }
 
-    /// Why calls should not be sent here: nothing if they may.
     /// How runs are kept apart, once that is known.
     pub(crate) fn sandbox(&self) -> BTreeMap<&'static str, String> {
         self.methods.get().map(Methods::sandbox).unwrap_or_default()
     }
 
+    /// What should not stay as it is.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.methods.get().map(Methods::warnings).unwrap_or_default()
+    }
+
+    /// Why calls should not be sent here: nothing if they may.
     pub(crate) fn obstacles(&self) -> Vec<String> {
         let mut obstacles = match self.methods.get() {
             Some(methods) => methods.obstacles(),

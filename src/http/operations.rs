@@ -18,6 +18,9 @@ use crate::service::Methods;
 struct Ready {
     ready: bool,
     reasons: Vec<String>,
+    /// What does not keep calls from being executed, and should not stay so.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 /// What `/healthz` answers.
@@ -47,7 +50,7 @@ pub(crate) async fn healthz<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Res
 /// Calls can be executed, or why they cannot.
 pub(crate) async fn readyz<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Response {
     let reasons = edge.gate.obstacles();
-    let ready = Ready { ready: reasons.is_empty(), reasons };
+    let ready = Ready { ready: reasons.is_empty(), reasons, warnings: edge.gate.warnings() };
     let status = if ready.ready { 200 } else { 503 };
     json(status, &ready, &edge.next_request_id())
 }

@@ -71,6 +71,10 @@ impl Methods for Fake {
         self.obstacles.clone()
     }
 
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     fn sandbox(&self) -> BTreeMap<&'static str, String> {
         BTreeMap::from([("reset", "none".to_owned())])
     }

@@ -19,10 +19,12 @@
 //! which collisions can be prepared; so the secret is put in place before the interpreter starts.
 //!
 //! INVARIANT(hash-secret): it is drawn at random, once for all images in a cache: every deployment
-//! has its own, and a program sees the same hashes whichever image it begins as.
+//! has its own, and a program sees the same hashes whichever image it begins as. A running server
+//! draws it anew after `images.max_age` and makes all images again, one after another.
 
 mod imports;
 mod needs;
+mod secret;
 mod source;
 mod stock;
 mod usage;
@@ -35,18 +37,19 @@ use std::time::Duration;
 
 use serde_json::value::to_raw_value;
 
-use crate::clock::Clock;
 use crate::engine::cache::{Area, CheckedFile, Shelf};
 use crate::engine::progress::{Progress, Running, Step};
 use crate::engine::{EngineArtifacts, EngineError, EngineStore, HashSecretPlace};
 use crate::ids::Digest;
 use crate::job::image::ImageContent;
 use crate::job::limits::RunLimits;
-use crate::sandbox::ambient::{Ambient, AmbientMode};
+use crate::sandbox::ambient::AmbientMode;
 use crate::sandbox::memory::MemoryImage;
 use crate::sandbox::vfs::ImageDescriptors;
 use crate::sandbox::{CodeSpec, ImageSpec, Library, Preset, SandboxError, WarmUp, warm_up};
 use crate::units::ByteCount;
+
+use crate::images::secret::HASH_SECRET;
 
 pub use crate::images::needs::{Needs, UnknownGroup};
 pub use crate::images::stock::{ImageStock, Maker, StockReport, StockRules};
@@ -57,8 +60,6 @@ const FORMAT: u32 = 4;
 
 /// Name of the memory in the cache.
 const MEMORY: &str = "memory.img";
-/// Name of the secret of Python's hashes in the cache.
-const HASH_SECRET: &str = "hash-secret";
 /// What the record of an image calls its name.
 const PROFILE: &str = "profile";
 /// Name of the list of open files in the cache.
@@ -71,12 +72,12 @@ const MAX_DESCRIPTORS: u64 = 1 << 20;
 /// folder that is not there.
 const ENVIRONMENT: &[(&str, &str)] = &[("PYTHONTZPATH", "")];
 
+/// Largest memory of an image: no interpreter that is made ready may grow beyond it.
+pub const LARGEST_IMAGE: ByteCount = ByteCount::mebibytes(512);
+
 /// What making an image may cost: far more than it does.
-const LIMITS: RunLimits = RunLimits {
-    wall_time: Duration::from_secs(300),
-    memory: ByteCount::mebibytes(2048),
-    ..RunLimits::DEFAULT
-};
+const LIMITS: RunLimits =
+    RunLimits { wall_time: Duration::from_secs(300), memory: LARGEST_IMAGE, ..RunLimits::DEFAULT };
 
 /// Why there is no image.
 #[derive(Debug, thiserror::Error)]
@@ -263,28 +264,32 @@ impl<'a> ImageStore<'a> {
 
     /// The secret of Python's hashes in this cache, drawn now if there is none.
     fn hash_secret(&self) -> Result<Vec<u8>, ImageError> {
-        let storage = |cause| ImageError::Storage { name: HASH_SECRET.to_owned(), cause };
-        let shelf = self.engine.cache().shelf(Area::Images, &Digest::of(HASH_SECRET.as_bytes()));
-        let size = self.artifacts.hash_secret.size_bytes;
-        let read = |found: CheckedFile| {
-            let mut secret = Vec::new();
-            found.file.take(size.as_u64()).read_to_end(&mut secret).map_err(storage)?;
-            Ok(secret)
-        };
-        let is_whole = |found: &CheckedFile| found.size() == size;
-        if let Some(found) = shelf.open_checked(HASH_SECRET, None)?.filter(is_whole) {
-            return read(found);
-        }
-        let lock = shelf.lock(|| ())?;
-        if let Some(found) = shelf.open_checked(HASH_SECRET, None)?.filter(is_whole) {
-            return read(found);
-        }
-        let mut secret = vec![0; size.as_usize()];
-        Ambient::new(AmbientMode::Live, Clock::System).fill(&mut secret).map_err(storage)?;
-        let mut draft = lock.draft(HASH_SECRET)?;
-        draft.write_all(&secret).map_err(storage)?;
-        draft.commit("the secret of Python's hashes", BTreeMap::new())?;
-        Ok(secret)
+        secret::current(&self.secret_shelf(), self.artifacts.hash_secret.size_bytes)
+    }
+
+    fn secret_shelf(&self) -> Shelf {
+        self.engine.cache().shelf(Area::Images, &Digest::of(HASH_SECRET.as_bytes()))
+    }
+
+    /// Draws another secret if the one of this cache was drawn before `oldest`, a time since the
+    /// Unix epoch. True if it did: then no image on the disk is [current](Self::is_current).
+    ///
+    /// # Errors
+    ///
+    /// The cache fails.
+    pub fn renew_secret(&self, oldest: Duration) -> Result<bool, ImageError> {
+        secret::renew(&self.secret_shelf(), self.artifacts.hash_secret.size_bytes, oldest)
+    }
+
+    /// True if the image for `needs` with that digest is the one that lies on the disk for the
+    /// secret of this time.
+    ///
+    /// # Errors
+    ///
+    /// The cache fails.
+    pub fn is_current(&self, needs: Needs, digest: Digest) -> Result<bool, ImageError> {
+        let record = self.shelf(&source::text(needs))?.find_record(MEMORY)?;
+        Ok(record.is_some_and(|record| record.sha256 == digest))
     }
 
     /// What has to be done to make an image from `source`.

@@ -53,6 +53,8 @@ pub struct StockRules {
     pub memory: ByteCount,
     /// Disk space of all images.
     pub disk: ByteCount,
+    /// How old the secret of Python's hashes may be; `None` keeps it for ever.
+    pub max_age: Option<Duration>,
 }
 
 /// What is said of an image that is there.
@@ -80,7 +82,7 @@ struct Shared {
     artifacts: Arc<EngineArtifacts>,
     rules: StockRules,
     clock: Clock,
-    base: Image,
+    base: Mutex<Image>,
     state: Mutex<State>,
     missed: Condvar,
 }
@@ -120,7 +122,7 @@ impl ImageStock {
         rules: StockRules,
     ) -> Self {
         let state = Mutex::default();
-        let (clock, missed) = (Clock::System, Condvar::new());
+        let (clock, missed, base) = (Clock::System, Condvar::new(), Mutex::new(base));
         Self { shared: Arc::new(Shared { engine, artifacts, rules, clock, base, state, missed }) }
     }
 
@@ -153,7 +155,7 @@ impl ImageStock {
         if state.wanted.len() > before {
             shared.missed.notify_one();
         }
-        picked.unwrap_or_else(|| Arc::clone(&shared.base.content))
+        picked.unwrap_or_else(|| Arc::clone(&shared.base.lock().content))
     }
 
     /// Loads the image for `needs` if it lies on the disk: for a single run, which gains more
@@ -173,15 +175,15 @@ impl ImageStock {
 
     /// The base image.
     #[must_use]
-    pub fn base(&self) -> &Arc<ImageContent> {
-        &self.shared.base.content
+    pub fn base(&self) -> Arc<ImageContent> {
+        Arc::clone(&self.shared.base.lock().content)
     }
 
     /// The images that are there, the base image first.
     #[must_use]
     pub fn report(&self) -> Vec<StockReport> {
         let state = self.shared.state.lock();
-        let base = report(&self.shared.base, state.base_hits);
+        let base = report(&self.shared.base.lock(), state.base_hits);
         let others = state.ready.values().map(|ready| report(&ready.image, ready.hits));
         std::iter::once(base).chain(others).collect()
     }
@@ -353,6 +355,46 @@ impl Shared {
         self.store().find(needs)?.ok_or_else(|| "it was made and is gone".into())
     }
 
+    /// Makes all images anew with another hash secret, if the one in use is too old or another
+    /// server has drawn a new one. Runs begin as the old images until each new one is ready.
+    fn refresh(&self, maker: &dyn Maker) {
+        if let Err(error) = self.renew_images(maker) {
+            let cause = CauseChain(&*error);
+            warn!("images are not made anew and serve on with the hash secret they have: {cause}");
+        }
+    }
+
+    fn renew_images(
+        &self,
+        maker: &dyn Maker,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let Some(max_age) = self.rules.max_age else { return Ok(()) };
+        if self.store().renew_secret(self.clock.now().saturating_sub(max_age))? {
+            info!("the hash secret is old: making all images anew with another one");
+        }
+        let mut held = vec![(Needs::NONE, self.base.lock().content.digest())];
+        let state = self.state.lock();
+        held.extend(state.ready.iter().map(|(needs, one)| (*needs, one.image.content.digest())));
+        drop(state);
+        for (needs, digest) in held {
+            if !self.store().is_current(needs, digest)? {
+                let image = self.found_or_made(needs, maker)?;
+                self.replace(needs, image);
+                info!(image = %needs, "the image `{needs}` was made anew");
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets runs begin as `image` from now on, unless they need none for these `needs` any more.
+    fn replace(&self, needs: Needs, image: Image) {
+        if needs == Needs::NONE {
+            *self.base.lock() = image;
+        } else if let Some(ready) = self.state.lock().ready.get_mut(&needs) {
+            ready.image = image;
+        }
+    }
+
     /// What was used before and fits into memory, the latest first.
     fn recently_used(&self) -> Vec<Needs> {
         let mut noted = match self.store().made() {
@@ -420,6 +462,7 @@ impl Shared {
 /// Makes and loads what is wanted until the stock is gone.
 fn keep(shared: &Weak<Shared>, maker: &dyn Maker) {
     while let Some(shared) = shared.upgrade().filter(|shared| !shared.state.lock().ends) {
+        shared.refresh(maker);
         match shared.next() {
             Some(needs) => shared.provide(needs, maker),
             None => shared.note_usage(),
@@ -443,6 +486,7 @@ mod tests {
             variety: 3,
             memory: ByteCount::mebibytes(250),
             disk: MUCH,
+            max_age: None,
         }
     }
 

@@ -121,6 +121,10 @@ pub struct WorkerReport {
     pub lockdown: Vec<String>,
     /// Walls that this kernel does not offer, each with the reason.
     pub missing: Vec<String>,
+    /// Walls that stand and have a gap, each with what it is.
+    pub partial: Vec<String>,
+    /// Whether the kernel may make huge pages of guests' memory: `off`, or `not controlled`.
+    pub huge_pages: String,
 }
 
 /// Bulk bytes that travel beside a message.

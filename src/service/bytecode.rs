@@ -95,7 +95,7 @@ impl Service {
 
     /// The run that compiles the code of a skill.
     fn compilation(&self, caller: &Caller, skill: &MountedSkill) -> Job {
-        let image = Arc::clone(self.images.base());
+        let image = self.images.base();
         let arguments = Arguments { name: skill.mount.name.as_str() };
         let default = self.limits.default;
         let limits =

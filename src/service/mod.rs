@@ -25,11 +25,12 @@ mod run_log;
 mod self_test;
 mod skills;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::future::Future;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use std::{fmt, io};
 
 use tokio::task::JoinError;
 
@@ -61,6 +62,9 @@ pub trait Methods: Send + Sync + 'static {
 
     /// Why calls cannot be executed at the moment: nothing if they can.
     fn obstacles(&self) -> Vec<String>;
+
+    /// What does not keep calls from being executed, and should not stay so.
+    fn warnings(&self) -> Vec<String>;
 
     /// How runs are kept apart here, as name and value: for people who operate the server.
     fn sandbox(&self) -> BTreeMap<&'static str, String>;
@@ -157,9 +161,19 @@ impl Methods for Service {
         BTreeMap::from([
             ("code", worker.report.code.join(" ")),
             ("images", images.collect::<Vec<_>>().join(" ")),
+            ("huge_pages", worker.report.huge_pages.clone()),
             ("lockdown", worker.report.lockdown.join(" ")),
+            ("lockdown_gaps", worker.report.partial.join("; ")),
             ("reset", worker.report.reset.clone()),
         ])
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let report = self.pool.report();
+        let missing: BTreeSet<&String> =
+            report.workers.iter().flat_map(|worker| &worker.report.missing).collect();
+        let warning = |wall| format!("guests run without a wall of the lock-down: {wall}");
+        missing.into_iter().map(warning).collect()
     }
 
     fn obstacles(&self) -> Vec<String> {
@@ -185,6 +199,10 @@ impl<M: Methods> Methods for Arc<M> {
         call: MethodCall,
     ) -> impl Future<Output = Result<MethodResult, ServiceError>> + Send {
         M::call(self, caller, call)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        M::warnings(self)
     }
 
     fn obstacles(&self) -> Vec<String> {

@@ -11,6 +11,7 @@ use crate::job::frame::{self, FrameError};
 use crate::job::message::{FromWorker, INLINE_MAX, Payload, ToWorker};
 use crate::job::socket::{self, Incoming};
 use crate::units::ByteCount;
+use crate::worker::outbox::Outbox;
 
 /// Why no message can be sent or received any more.
 #[derive(Debug, thiserror::Error)]
@@ -32,13 +33,14 @@ pub enum ChannelError {
 pub struct Channel {
     socket: Arc<OwnedFd>,
     incoming: Incoming,
+    outbox: Option<Outbox>,
 }
 
 impl Channel {
     /// Speaks over `socket`, a connected Unix stream socket in blocking mode.
     #[must_use]
     pub fn new(socket: OwnedFd) -> Self {
-        Self { socket: Arc::new(socket), incoming: Incoming::default() }
+        Self { socket: Arc::new(socket), incoming: Incoming::default(), outbox: None }
     }
 
     /// The socket's number, for the filter on system calls.
@@ -55,11 +57,25 @@ impl Channel {
     /// The gateway is gone, memory is short, or the message is beyond the limits.
     pub fn send(&mut self, message: &FromWorker, content: &[u8]) -> Result<(), ChannelError> {
         if content.len() <= INLINE_MAX {
-            return self.send_all(&frame::encode(message, content, false)?, None);
+            return send_all(self.socket.as_fd(), &frame::encode(message, content, false)?, None);
         }
         let bytes = frame::encode_shared(message, ByteCount::from(content.len()))?;
-        let file = socket::share(content)?;
-        self.send_all(&bytes, Some(file.as_fd()))
+        let socket = Arc::clone(&self.socket);
+        let outbox = match &mut self.outbox {
+            Some(outbox) => outbox,
+            none => none.insert(Outbox::open()?),
+        };
+        outbox.share(content, |file| send_all(socket.as_fd(), &bytes, Some(file)))
+    }
+
+    /// The number under which memory files are sent, for the filter on system calls.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses a memory file.
+    pub fn outbox_descriptor(&mut self) -> Result<RawFd, ChannelError> {
+        let outbox = Outbox::open()?;
+        Ok(self.outbox.insert(outbox).number())
     }
 
     /// Waits for the next message; `None` when the gateway has closed its end.
@@ -90,23 +106,23 @@ impl Channel {
     pub fn peephole(&self) -> Peephole {
         Peephole(Arc::clone(&self.socket))
     }
+}
 
-    fn send_all(
-        &self,
-        mut bytes: &[u8],
-        mut descriptor: Option<BorrowedFd<'_>>,
-    ) -> Result<(), ChannelError> {
-        while !bytes.is_empty() {
-            let sent = match socket::send(self.socket.as_fd(), bytes, descriptor.take()) {
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                    return Err(ChannelError::Gone);
-                }
-                other => other?,
-            };
-            bytes = bytes.get(sent..).unwrap_or_default();
-        }
-        Ok(())
+fn send_all(
+    socket: BorrowedFd<'_>,
+    mut bytes: &[u8],
+    mut descriptor: Option<BorrowedFd<'_>>,
+) -> Result<(), ChannelError> {
+    while !bytes.is_empty() {
+        let sent = match socket::send(socket, bytes, descriptor.take()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                return Err(ChannelError::Gone);
+            }
+            other => other?,
+        };
+        bytes = bytes.get(sent..).unwrap_or_default();
     }
+    Ok(())
 }
 
 /// Looks at a channel's socket and takes nothing from it.

@@ -13,15 +13,18 @@
 //! # Why some walls may be missing
 //!
 //! Kernels and containers differ. A wall that cannot be built is reported with its reason, for
-//! the operator to see, or refused if the plan says so. Running as root is always refused.
+//! the operator to see, or refused if the plan says so. Running as root is always refused, and so
+//! is running without the filter on system calls: every kernel that this program runs on has it.
+//!
+//! INVARIANT(always-filtered): no guest runs in a process without the filter, whatever is set.
 
 use std::fmt;
 use std::os::fd::RawFd;
 use std::{fs, io};
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, RestrictSelfAttr as _, Ruleset, RulesetAttr as _,
-    RulesetStatus, Scope,
+    ABI, Access as _, AccessFs, AccessNet, LandlockStatus, RestrictSelfAttr as _, Ruleset,
+    RulesetAttr as _, RulesetStatus, Scope,
 };
 use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
@@ -56,8 +59,12 @@ pub struct LockdownPlan {
     /// Group to become if started as root. Default 65534.
     pub gid: u32,
     /// Private memory of the whole process, images and guest included: beyond it the guest sees
-    /// `MemoryError`. Bounds what a worker that was taken over can eat. Default none.
+    /// `MemoryError`. Default none.
     pub memory: Option<ByteCount>,
+    /// Addresses of the whole process, most of which have no memory behind them. Bounds what a
+    /// worker that was taken over can eat, whatever it does to the protection of memory. Default
+    /// none.
+    pub addresses: Option<ByteCount>,
     /// Largest memory file that the worker can make. Default 1 GiB, as for any payload.
     pub file_size: ByteCount,
     /// What to do about a wall that cannot be built. Default: report it.
@@ -70,6 +77,7 @@ impl Default for LockdownPlan {
             uid: NOBODY,
             gid: NOBODY,
             memory: None,
+            addresses: None,
             file_size: crate::job::message::PAYLOAD_MAX,
             missing_walls: MissingWalls::Report,
         }
@@ -125,6 +133,10 @@ pub struct LockdownReport {
     pub active: Vec<Wall>,
     /// Walls that could not be built, each with the reason.
     pub missing: Vec<(Wall, String)>,
+    /// Walls that stand and have a gap, each with what it is. Another wall stands behind each.
+    pub partial: Vec<(Wall, String)>,
+    /// True if the kernel was told to make no huge pages of this process's memory.
+    pub has_small_pages: bool,
 }
 
 impl LockdownReport {
@@ -136,6 +148,10 @@ impl LockdownReport {
     }
 
     fn ensure_allowed_by(&self, plan: &LockdownPlan) -> Result<(), LockdownError> {
+        let is_filter = |(wall, _): &&(Wall, String)| *wall == Wall::SystemCalls;
+        if let Some((wall, reason)) = self.missing.iter().find(is_filter) {
+            return Err(LockdownError::Missing { wall: *wall, reason: reason.clone() });
+        }
         match (plan.missing_walls, self.missing.first()) {
             (MissingWalls::Refuse, Some((wall, reason))) => {
                 Err(LockdownError::Missing { wall: *wall, reason: reason.clone() })
@@ -196,12 +212,21 @@ pub fn isolate(plan: &LockdownPlan, keep: &[RawFd]) -> Result<LockdownReport, Lo
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL)),
     );
     report.note(Wall::NoNewPrivileges, rustix::thread::set_no_new_privs(true));
-    report.note(Wall::Landlock, close_file_system());
+    match close_file_system() {
+        Ok(gap) => {
+            report.active.push(Wall::Landlock);
+            report.partial.extend(gap.map(|gap| (Wall::Landlock, gap)));
+        }
+        Err(reason) => report.missing.push((Wall::Landlock, reason)),
+    }
+    // No wall: a reset is right with huge pages as well, and only slower.
+    report.has_small_pages = rustix::thread::disable_transparent_huge_pages(true).is_ok();
     report.ensure_allowed_by(plan)?;
     Ok(report)
 }
 
-/// Second step: the filter on system calls, for all threads. `channel` is the socket's number.
+/// Second step: the filter on system calls, for all threads. `channel` is the socket's number,
+/// `outbox` the one that memory files are written under.
 ///
 /// # Errors
 ///
@@ -210,9 +235,10 @@ pub fn seal(
     plan: &LockdownPlan,
     mut report: LockdownReport,
     channel: RawFd,
+    outbox: RawFd,
 ) -> Result<LockdownReport, LockdownError> {
     report.note(Wall::NoChildren, set_limit(Resource::Nproc, 0));
-    report.note(Wall::SystemCalls, filter_system_calls(channel));
+    report.note(Wall::SystemCalls, filter_system_calls(channel, outbox));
     report.ensure_allowed_by(plan)?;
     Ok(report)
 }
@@ -247,6 +273,9 @@ fn limit_resources(plan: &LockdownPlan) -> io::Result<()> {
     set_limit(Resource::Fsize, plan.file_size.as_u64())?;
     if let Some(memory) = plan.memory {
         set_limit(Resource::Data, memory.as_u64())?;
+    }
+    if let Some(addresses) = plan.addresses {
+        set_limit(Resource::As, addresses.as_u64())?;
     }
     Ok(())
 }
@@ -303,8 +332,9 @@ fn drop_capabilities() -> io::Result<()> {
     Ok(())
 }
 
-/// Landlock with rules for everything and permission for nothing.
-fn close_file_system() -> Result<(), String> {
+/// Landlock with rules for everything and permission for nothing. Returns what this kernel has no
+/// rules for.
+fn close_file_system() -> Result<Option<String>, String> {
     let threads = fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
     let restricted = Ruleset::default()
         .handle_access(AccessFs::from_all(LANDLOCK))
@@ -321,12 +351,28 @@ fn close_file_system() -> Result<(), String> {
         Ok(status) if threads > 1 && !status.all_threads => {
             Err("threads were started before it and are outside".to_owned())
         }
-        Ok(_) => Ok(()),
+        Ok(status) => Ok(landlock_gap(status.landlock)),
     }
 }
 
-fn filter_system_calls(channel: RawFd) -> Result<(), seccompiler::Error> {
-    let filter = syscalls::filter(std::process::id(), channel)?;
+/// What a kernel with that Landlock cannot forbid.
+fn landlock_gap(status: LandlockStatus) -> Option<String> {
+    let LandlockStatus::Available { effective_abi: abi, .. } = status else { return None };
+    let rules = [
+        (ABI::V2, "moving files between folders"),
+        (ABI::V3, "truncating files"),
+        (ABI::V4, "TCP"),
+        (ABI::V5, "commands to devices"),
+        (ABI::V6, "abstract sockets and signals"),
+    ];
+    let gaps: Vec<_> =
+        rules.iter().filter(|(since, _)| abi < *since).map(|(_, what)| *what).collect();
+    let named = gaps.join(", ");
+    (!gaps.is_empty()).then(|| format!("ABI {} has no rules for {named}; seccomp has", abi as i32))
+}
+
+fn filter_system_calls(channel: RawFd, outbox: RawFd) -> Result<(), seccompiler::Error> {
+    let filter = syscalls::filter(std::process::id(), channel, outbox)?;
     seccompiler::apply_filter_all_threads(&filter)
 }
 
@@ -368,15 +414,24 @@ mod tests {
         let strict = LockdownPlan { missing_walls: MissingWalls::Refuse, ..plan };
         println!();
         match task.as_deref() {
-            Some("task-probe") => probe(plan),
+            Some("task-probe") => probe(LockdownPlan {
+                memory: Some(ByteCount::mebibytes(1 << 10)),
+                addresses: Some(ByteCount::mebibytes(8 << 10)),
+                ..plan
+            }),
             Some("task-exhaust") => exhaust(plan),
             Some("task-abort") => {
-                seal(&plan, isolate(&plan, &[]).unwrap(), -1).unwrap();
+                seal(&plan, isolate(&plan, &[]).unwrap(), -1, -1).unwrap();
                 std::process::abort();
             }
             Some("task-without-landlock") => {
                 refuse_system_call(libc::SYS_landlock_create_ruleset, libc::ENOSYS);
                 println!("> {:?}", isolate(&plan, &[]).unwrap().missing);
+            }
+            Some("task-without-seccomp") => {
+                let report = isolate(&plan, &[]).unwrap();
+                refuse_system_call(libc::SYS_seccomp, libc::EINVAL);
+                println!("> {}", seal(&plan, report, -1, -1).unwrap_err());
             }
             Some("task-insist-on-landlock") => {
                 refuse_system_call(libc::SYS_landlock_create_ruleset, libc::ENOSYS);
@@ -425,6 +480,8 @@ mod tests {
         assert_eq!(dumpable, DumpableBehavior::NotDumpable);
         let signal = rustix::process::parent_process_death_signal().unwrap();
         assert_eq!(signal, Some(Signal::KILL));
+        assert!(rustix::thread::transparent_huge_pages_are_disabled().unwrap());
+        assert!(report.has_small_pages);
         assert_eq!(rustix::process::getrlimit(Resource::Core).current, Some(0));
         assert!(become_user(0, 0).is_err());
         assert!(rustix::thread::capabilities(None).unwrap().permitted.is_empty());
@@ -434,7 +491,9 @@ mod tests {
             may_end.recv().ok();
             say("open on another thread", fs::File::open("/etc/passwd"));
         });
-        let report = seal(&plan, report, near.as_raw_fd()).unwrap();
+        let mut channel = Channel::new(near);
+        let outbox = channel.outbox_descriptor().unwrap();
+        let report = seal(&plan, report, channel.raw_descriptor(), outbox).unwrap();
         println!("> missing: {:?}", report.missing);
 
         drop(done);
@@ -442,11 +501,47 @@ mod tests {
         refused(&far);
         say("use a stray descriptor", system_call(libc::SYS_lseek, [stray.into(), 0, 1]));
         say("use a kept descriptor", system_call(libc::SYS_lseek, [kept.as_raw_fd().into(), 0, 1]));
-        let mut channel = Channel::new(near);
         let large = vec![7; INLINE_MAX + 1];
-        let sent = channel.send(&FromWorker::WriteBlob { kind: "x".into() }, &large);
-        assert!(sent.is_ok(), "{sent:?}");
+        for _ in 0..3 {
+            let sent = channel.send(&FromWorker::WriteBlob { kind: "x".into() }, &large);
+            assert!(sent.is_ok(), "{sent:?}");
+        }
         println!("> the channel works");
+        take_memory(plan, outbox);
+    }
+
+    /// Tries to hold more memory than the plan gives.
+    fn take_memory(plan: LockdownPlan, outbox: RawFd) {
+        let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let memory = plan.memory.unwrap().as_usize();
+        let addresses = plan.addresses.unwrap().as_usize();
+        let write = libc::PROT_READ | libc::PROT_WRITE;
+        say("map half of the memory", map_at(memory / 2, write, private, -1));
+        say("map more than the memory", map_at(memory / 2 + 4096, write, private, -1));
+        say("map more than the addresses", map_at(addresses, libc::PROT_NONE, private, -1));
+        let shared = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+        say("map shared memory", map_at(4096, write, shared, -1));
+        // One memory file after another under every number that there is.
+        let flags = rustix::fs::MemfdFlags::ALLOW_SEALING;
+        let files: Vec<_> =
+            std::iter::from_fn(|| rustix::fs::memfd_create(c"x", flags).ok()).collect();
+        assert!(files.len() > 100, "{}", files.len());
+        let filled = files.iter().filter(|file| rustix::io::write(file, &[1; 4096]).is_ok());
+        println!("> memory files filled: {}", filled.count());
+        let sized = files.iter().filter(|file| rustix::fs::ftruncate(file, 4096).is_ok());
+        println!("> memory files sized: {}", sized.count());
+        println!("> in the outbox: {:?}", write_to(outbox).is_ok());
+        say("map the outbox", map_at(4096, libc::PROT_READ, libc::MAP_PRIVATE, outbox));
+        for command in [libc::F_DUPFD, libc::F_DUPFD_CLOEXEC] {
+            let copied = system_call(libc::SYS_fcntl, [outbox.into(), command.into(), 3]);
+            say("duplicate the outbox", copied);
+        }
+    }
+
+    fn write_to(descriptor: RawFd) -> io::Result<i64> {
+        let bytes = [1_u8; 64];
+        let address = i64::try_from(bytes.as_ptr().addr()).unwrap();
+        system_call(libc::SYS_write, [descriptor.into(), address, 64])
     }
 
     fn refused(other_socket: &std::os::fd::OwnedFd) {
@@ -468,6 +563,8 @@ mod tests {
         let sent = rustix::net::sendmsg(other_socket, &slices, &mut control, flags);
         say("send elsewhere", sent.map_err(Into::into));
         let (write, execute) = (libc::PROT_READ | libc::PROT_WRITE, libc::PROT_EXEC);
+        let flags = rustix::fs::OFlags::APPEND;
+        say("change flags", rustix::fs::fcntl_setfl(other_socket, flags).map_err(Into::into));
         say("map code", map(write | execute));
         let page = map(write);
         let address = page.as_ref().copied().unwrap_or_default();
@@ -477,11 +574,14 @@ mod tests {
         say("protect memory", protect(libc::PROT_READ));
     }
 
-    #[expect(unsafe_code, reason = "the test makes calls that no library would make")]
     fn map(rights: i32) -> io::Result<i64> {
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        map_at(4096, rights, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+    }
+
+    #[expect(unsafe_code, reason = "the test makes calls that no library would make")]
+    fn map_at(length: usize, rights: i32, flags: i32, file: RawFd) -> io::Result<i64> {
         // SAFETY: new memory at a place that the kernel chooses.
-        match unsafe { libc::mmap(std::ptr::null_mut(), 4096, rights, flags, -1, 0) } {
+        match unsafe { libc::mmap(std::ptr::null_mut(), length, rights, flags, file, 0) } {
             libc::MAP_FAILED => Err(io::Error::last_os_error()),
             address => Ok(i64::try_from(address.addr()).unwrap()),
         }
@@ -498,7 +598,7 @@ mod tests {
 
     /// Makes every system call there is, except for those that are allowed with any argument.
     fn exhaust(plan: LockdownPlan) {
-        seal(&plan, isolate(&plan, &[]).unwrap(), 9).unwrap();
+        seal(&plan, isolate(&plan, &[]).unwrap(), 9, 10).unwrap();
         // The kernel's own trampolines; it answers a program that calls them with SIGILL.
         let trampolines = if cfg!(target_arch = "x86_64") { 335..=336 } else { 600..=600 };
         let refused = |call: &i64| !syscalls::is_allowed(*call) && !trampolines.contains(call);
@@ -527,6 +627,7 @@ mod tests {
             "thread",
             "signal",
             "send elsewhere",
+            "change flags",
             "map code",
             "make code",
             "open on another thread",
@@ -540,6 +641,30 @@ mod tests {
         assert!(said.contains(&stray), "{output:?}");
         assert!(said.contains(&"the channel works".to_owned()), "{output:?}");
         assert!(output.status.success(), "{output:?}");
+    }
+
+    #[test]
+    fn one_memory_file_and_no_more_memory_than_the_plan_gives() {
+        let output = locked_down_child("task-probe");
+        let said = said(&output);
+        for (what, errno) in [
+            ("map more than the memory", libc::ENOMEM),
+            ("map more than the addresses", libc::ENOMEM),
+            ("map shared memory", libc::EPERM),
+            ("map the outbox", libc::EPERM),
+            ("duplicate the outbox", libc::EPERM),
+        ] {
+            assert!(said.contains(&format!("{what}: errno {errno}")), "{what}: {output:?}");
+            assert!(!said.contains(&format!("{what}: done")), "{what}: {output:?}");
+        }
+        for line in [
+            "map half of the memory: done",
+            "memory files filled: 0",
+            "memory files sized: 0",
+            "in the outbox: true",
+        ] {
+            assert!(said.contains(&line.to_owned()), "{line}: {output:?}");
+        }
     }
 
     #[test]
@@ -576,6 +701,26 @@ mod tests {
         let output = locked_down_child("task-insist-on-landlock");
         let refused = "`landlock` is missing: the kernel does not offer it";
         assert_eq!(said(&output), [refused], "{output:?}");
+    }
+
+    #[test]
+    fn always_filtered_or_no_guest_runs() {
+        let output = locked_down_child("task-without-seccomp");
+        let said = said(&output);
+        assert!(said.len() == 1 && said[0].starts_with("`seccomp` is missing: "), "{output:?}");
+    }
+
+    #[test]
+    fn the_gaps_of_old_landlocks_are_named() {
+        let gap = |effective_abi| {
+            landlock_gap(LandlockStatus::Available { effective_abi, kernel_abi: None })
+        };
+        assert_eq!(
+            gap(ABI::V4).unwrap(),
+            "ABI 4 has no rules for commands to devices, abstract sockets and signals; seccomp has"
+        );
+        assert!(gap(ABI::V1).unwrap().contains("TCP"));
+        assert_eq!((gap(ABI::V6), gap(LANDLOCK)), (None, None));
     }
 
     #[test]

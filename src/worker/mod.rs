@@ -19,6 +19,7 @@
 pub mod channel;
 pub mod host;
 pub mod lockdown;
+mod outbox;
 pub mod python;
 pub mod runner;
 #[cfg(test)]
@@ -141,9 +142,10 @@ fn seal_and_attend<R: Runner>(
     plan: &LockdownPlan,
     report: LockdownReport,
 ) -> Result<(), WorkerError> {
-    let descriptor = channel.raw_descriptor();
-    let started = runner.start().map_err(WorkerError::Start);
-    let sealed = started.and_then(|()| Ok(lockdown::seal(plan, report, descriptor)?));
+    let sealed = runner.start().map_err(WorkerError::Start).and_then(|()| {
+        let outbox = channel.outbox_descriptor()?;
+        Ok(lockdown::seal(plan, report, channel.raw_descriptor(), outbox)?)
+    });
     match sealed {
         Ok(report) => {
             channel.send(&FromWorker::Ready(describe(runner.abilities(), &report)), &[])?;
@@ -163,12 +165,14 @@ fn give_up(channel: &mut Channel, error: WorkerError) -> WorkerError {
 }
 
 fn describe(abilities: Abilities, lockdown: &LockdownReport) -> WorkerReport {
-    let missing = |(wall, reason): &(lockdown::Wall, String)| format!("{wall}: {reason}");
+    let named = |(wall, reason): &(lockdown::Wall, String)| format!("{wall}: {reason}");
     WorkerReport {
         code: abilities.code,
         reset: abilities.reset,
         lockdown: lockdown.active.iter().map(ToString::to_string).collect(),
-        missing: lockdown.missing.iter().map(missing).collect(),
+        missing: lockdown.missing.iter().map(named).collect(),
+        partial: lockdown.partial.iter().map(named).collect(),
+        huge_pages: if lockdown.has_small_pages { "off" } else { "not controlled" }.to_owned(),
     }
 }
 

@@ -40,6 +40,12 @@ pub struct WorkerSetup {
     pub uid: u32,
     /// Group to become if started as root.
     pub gid: u32,
+    /// Private memory of the process.
+    pub memory: ByteCount,
+    /// Addresses of the process.
+    pub addresses: ByteCount,
+    /// Largest memory file.
+    pub file_size: ByteCount,
     /// Whether to refuse to run guests where a wall of the lock-down is missing.
     pub requires_lockdown: bool,
 }

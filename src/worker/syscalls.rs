@@ -5,6 +5,10 @@
 //!
 //! INVARIANT(no-new-code): memory can neither be mapped nor made executable, so that a hole in
 //! the sandbox cannot bring its own machine code.
+//! INVARIANT(one-memory-file): at most one memory file can hold bytes of this process at a time.
+//! Files are written under one number alone, the [outbox](crate::worker::outbox), and what has
+//! that number can be neither duplicated nor mapped. Memory that is mapped is never shared, so
+//! limits on private memory have it all.
 
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
@@ -20,12 +24,8 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_read,
     libc::SYS_readv,
     libc::SYS_pread64,
-    libc::SYS_write,
-    libc::SYS_writev,
-    libc::SYS_pwrite64,
     libc::SYS_lseek,
     libc::SYS_fstat,
-    libc::SYS_ftruncate,
     libc::SYS_close,
     libc::SYS_ppoll,
     // memory
@@ -34,7 +34,6 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_madvise,
     libc::SYS_brk,
     libc::SYS_memfd_create,
-    libc::SYS_getrusage,
     // threads: those that exist, and the first steps of one that was just being started
     libc::SYS_futex,
     libc::SYS_rseq,
@@ -61,35 +60,42 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_exit_group,
 ];
 
-/// What `fcntl` may do: nothing that sends signals or takes locks.
-const FCNTL: &[libc::c_int] = &[
-    libc::F_DUPFD_CLOEXEC,
-    libc::F_GETFD,
-    libc::F_SETFD,
-    libc::F_GETFL,
-    libc::F_SETFL,
-    libc::F_ADD_SEALS,
-    libc::F_GET_SEALS,
-];
+/// What `fcntl` may do: nothing that sends signals, takes locks or changes how a file that others
+/// have open as well is read and written.
+const FCNTL: &[libc::c_int] =
+    &[libc::F_GETFD, libc::F_SETFD, libc::F_GETFL, libc::F_ADD_SEALS, libc::F_GET_SEALS];
 
 /// `ioctl` to ask `/proc/self/pagemap` which pages are dirty: `_IOWR('f', 16, struct pm_scan_arg)`.
 const PAGEMAP_SCAN: u64 = 0xc060_6610;
 
-/// Builds the filter for a process `pid` that speaks over `channel`.
+/// Builds the filter for a process `pid` that speaks over `channel` and writes files as `outbox`.
 ///
 /// # Errors
 ///
 /// The filter cannot be built for this processor.
-pub(super) fn filter(pid: u32, channel: RawFd) -> Result<BpfProgram, seccompiler::BackendError> {
+pub(super) fn filter(
+    pid: u32,
+    channel: RawFd,
+    outbox: RawFd,
+) -> Result<BpfProgram, seccompiler::BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
     // Absent on newer processors, which have only `ppoll`.
     #[cfg(target_arch = "x86_64")]
     rules.insert(libc::SYS_poll, Vec::new());
 
-    let executable = without_bits(2, libc::PROT_EXEC)?;
-    rules.insert(libc::SYS_mmap, vec![executable.clone()]);
-    rules.insert(libc::SYS_mprotect, vec![executable]);
+    let not_executable = |argument| without_bits(argument, libc::PROT_EXEC);
+    let not_shared = without_bits(3, libc::MAP_SHARED)?;
+    let not_outbox = condition(4, SeccompCmpOp::Ne, bits(outbox))?;
+    let mapped = SeccompRule::new(vec![not_executable(2)?, not_shared, not_outbox])?;
+    rules.insert(libc::SYS_mmap, vec![mapped]);
+    rules.insert(libc::SYS_mprotect, vec![SeccompRule::new(vec![not_executable(2)?])?]);
+    // The log, and the file on its way to the gateway.
+    for call in [libc::SYS_write, libc::SYS_writev] {
+        let open = [libc::STDOUT_FILENO, libc::STDERR_FILENO, outbox];
+        let rule = |fd: &RawFd| equal(0, bits(*fd));
+        rules.insert(call, open.iter().map(rule).collect::<Result<_, _>>()?);
+    }
     rules.insert(libc::SYS_prctl, vec![equal(0, bits(libc::PR_SET_NAME))?]);
     rules.insert(libc::SYS_ioctl, vec![equal(1, PAGEMAP_SCAN)?]);
     let fcntl: Result<Vec<_>, _> = FCNTL.iter().map(|command| equal(1, bits(*command))).collect();
@@ -115,10 +121,13 @@ fn processor() -> Result<TargetArch, seccompiler::BackendError> {
 }
 
 fn equal(argument: u8, value: u64) -> Result<SeccompRule, seccompiler::BackendError> {
-    condition(argument, SeccompCmpOp::Eq, value)
+    SeccompRule::new(vec![condition(argument, SeccompCmpOp::Eq, value)?])
 }
 
-fn without_bits(argument: u8, mask: libc::c_int) -> Result<SeccompRule, seccompiler::BackendError> {
+fn without_bits(
+    argument: u8,
+    mask: libc::c_int,
+) -> Result<SeccompCondition, seccompiler::BackendError> {
     condition(argument, SeccompCmpOp::MaskedEq(bits(mask)), 0)
 }
 
@@ -127,9 +136,8 @@ fn condition(
     argument: u8,
     operator: SeccompCmpOp,
     value: u64,
-) -> Result<SeccompRule, seccompiler::BackendError> {
-    let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?;
-    SeccompRule::new(vec![condition])
+) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
 }
 
 /// The bits of a C `int`, as the filter sees them.

@@ -39,7 +39,12 @@ fn where_a_wall_is_missing_the_server_warns_and_goes_on() {
         let line = server.wait_for_log("without a wall");
         assert!(line.contains("WARN") && line.contains("landlock"), "{line}");
         assert_eq!(server.log().matches("without a wall").count(), 1, "{}", server.log());
-        let result = server.client().run("def main(args): return 1");
+        let client = server.client();
+        let ready = client.get("/readyz");
+        assert_eq!(ready.status, 200);
+        let warnings = ready.json()["warnings"].to_string();
+        assert!(warnings.contains("landlock"), "{warnings}");
+        let result = client.run("def main(args): return 1");
         assert_eq!(result["status"], "completed", "{result}");
     });
 }
@@ -51,6 +56,8 @@ fn where_all_walls_are_required_and_one_is_missing_nothing_starts() {
         for arguments in [
             &["serve", "--listen", "127.0.0.1:0", "--require-lockdown"][..],
             &["serve", "--listen", "127.0.0.1:0", "--set", "workers.require_lockdown=true"],
+            &["serve", "--listen", "0.0.0.0:0"],
+            &["serve", "--listen", "[::ffff:127.0.0.1]:0", "--require-lockdown=auto"],
             &["run", "-c", "print(1)", "--set", "workers.require_lockdown=true"],
         ] {
             let ended = place.run(arguments).with(3);
@@ -59,7 +66,20 @@ fn where_all_walls_are_required_and_one_is_missing_nothing_starts() {
         }
     });
     let server = TestServer::start(&["--require-lockdown"]);
+    assert!(server.client().get("/readyz").json().get("warnings").is_none());
     assert!(!server.log().contains("without a wall"), "{}", server.log());
+}
+
+#[test]
+fn without_a_filter_on_system_calls_nothing_runs_whatever_is_set() {
+    let place = Command::new();
+    // The filter of the test itself is there before `seccomp` is refused.
+    without(libc::SYS_seccomp, libc::EINVAL, || {
+        let run = ["run", "-c", "print(1)", "--set", "workers.require_lockdown=false"];
+        let ended = place.run(&run).with(3);
+        assert!(ended.stderr.contains("`seccomp` is missing"), "{}", ended.stderr);
+        assert_eq!(ended.stdout, "");
+    });
 }
 
 #[test]

@@ -4,18 +4,24 @@
 //! `/proc/self/pagemap`, or not asking at all and dropping every private page.
 //! Formats: `Documentation/admin-guide/mm/pagemap.rst` in the Linux sources.
 //!
-//! Whether there are new ones at all is answered by the count of page faults: a page becomes a
-//! private copy in a fault and in no other way. Asking for it takes a microsecond, the page table
-//! of an image some sixty.
+//! The page table is read after every run. The count of page faults cannot replace that: a page
+//! becomes private without a fault of this process when the kernel collapses pages into a huge
+//! one, when swap is switched off, or when a debugger writes. Only the page table has them all.
+//! It costs some sixty microseconds for the base image, after the run has been answered.
 #![expect(unsafe_code, reason = "the kernel writes to memory that it is given by address")]
 
 use std::fs::File;
-use std::mem::MaybeUninit;
+use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+
 use crate::sandbox::memory::{MemoryError, PAGE};
+
+/// The page table of this process.
+const PAGEMAP: &str = "/proc/self/pagemap";
 
 /// How private pages are found. Chosen once, when a worker starts.
 #[derive(Debug)]
@@ -34,7 +40,7 @@ impl DirtyPages {
     /// Must be called before the process locks itself down, since it opens a file.
     #[must_use]
     pub fn best() -> Self {
-        let Ok(pagemap) = File::open("/proc/self/pagemap") else {
+        let Ok(pagemap) = open_unprivileged(PAGEMAP) else {
             return Self::Unknown;
         };
         let probe = vec![0_u8; PAGE];
@@ -50,7 +56,7 @@ impl DirtyPages {
     /// The way that kernels before 6.7 offer.
     #[must_use]
     pub fn without_scan() -> Self {
-        File::open("/proc/self/pagemap").map_or(Self::Unknown, Self::Read)
+        open_unprivileged(PAGEMAP).map_or(Self::Unknown, Self::Read)
     }
 
     /// The file that must stay open.
@@ -72,25 +78,6 @@ impl DirtyPages {
         }
     }
 
-    /// Page faults of this process so far; `None` if they cannot be counted or are of no use.
-    ///
-    /// As long as the number is the same, no page has become private. All threads count, since
-    /// nothing here depends on which of them runs the guest.
-    pub(super) fn faults(&self) -> Option<u64> {
-        /// Tests share a process, and each keeps to its thread.
-        const WHOSE: libc::c_int = if cfg!(test) { libc::RUSAGE_THREAD } else { libc::RUSAGE_SELF };
-        self.file()?;
-        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: the kernel fills in the structure that it is given.
-        let answer = unsafe { libc::getrusage(WHOSE, usage.as_mut_ptr()) };
-        if answer != 0 {
-            return None;
-        }
-        // SAFETY: zeros are valid, and so is what the kernel wrote.
-        let usage = unsafe { usage.assume_init() };
-        u64::try_from(usage.ru_minflt.checked_add(usage.ru_majflt)?).ok()
-    }
-
     /// Calls `visit` with every run of private pages in `addresses`, in order; `false` if they
     /// are not known.
     pub(super) fn visit(
@@ -105,6 +92,22 @@ impl DirtyPages {
         }
         Ok(true)
     }
+}
+
+/// Opens a file without any capability, and takes the capabilities back.
+///
+/// INVARIANT(no-frame-numbers): the kernel decides at the opening of the page table whether its
+/// reader sees the physical addresses of pages. Whoever starts as root would, and a worker keeps
+/// the file.
+fn open_unprivileged(path: &str) -> io::Result<File> {
+    let own = capabilities(None)?;
+    if own.effective.is_empty() {
+        return File::open(path);
+    }
+    set_capabilities(None, CapabilitySets { effective: CapabilitySet::empty(), ..own })?;
+    let opened = File::open(path);
+    set_capabilities(None, own)?;
+    opened
 }
 
 /// `struct pm_scan_arg` of `linux/fs.h`.
@@ -174,7 +177,7 @@ fn scan(
         // `regions`, which holds as many entries as it says and outlives the call.
         let found = unsafe { libc::ioctl(pagemap.as_raw_fd(), PAGEMAP_SCAN, &raw mut arguments) };
         let Ok(found) = usize::try_from(found) else {
-            let cause = std::io::Error::last_os_error();
+            let cause = io::Error::last_os_error();
             return Err(MemoryError::System { what: "scan the page table", cause });
         };
         for region in regions.iter().take(found) {
@@ -183,7 +186,7 @@ fn scan(
         if arguments.walk_end <= start {
             return Err(MemoryError::System {
                 what: "scan the page table",
-                cause: std::io::Error::other("the scan does not advance"),
+                cause: io::Error::other("the scan does not advance"),
             });
         }
         start = arguments.walk_end;
@@ -231,4 +234,39 @@ fn widen(value: usize) -> u64 {
 
 fn narrow(value: u64) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The entry of a page of this process that is certainly in memory.
+    fn entry_in(pagemap: &File) -> u64 {
+        let page = vec![7_u8; 2 * PAGE];
+        let number = std::hint::black_box(&page).as_ptr().addr() / PAGE + 1;
+        let mut entry = [0; 8];
+        pagemap.read_exact_at(&mut entry, widen(number) * 8).unwrap();
+        u64::from_ne_bytes(entry)
+    }
+
+    #[test]
+    fn no_frame_numbers_are_seen_by_whoever_starts_as_root() {
+        const FRAME: u64 = (1 << 55) - 1;
+        for dirty in [DirtyPages::best(), DirtyPages::without_scan()] {
+            let entry = entry_in(dirty.file().unwrap());
+            assert_ne!(entry & ENTRY_EXISTS, 0, "the page is there");
+            assert_eq!(entry & FRAME, 0, "the number of its frame is shown");
+        }
+        let own = capabilities(None).unwrap().effective;
+        if own.contains(CapabilitySet::SYS_ADMIN) {
+            assert_ne!(entry_in(&File::open(PAGEMAP).unwrap()) & FRAME, 0, "it is there to see");
+        }
+    }
+
+    #[test]
+    fn opening_gives_the_capabilities_back() {
+        let before = capabilities(None).unwrap();
+        drop(DirtyPages::best());
+        assert_eq!(capabilities(None).unwrap(), before);
+    }
 }

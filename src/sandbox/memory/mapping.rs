@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use std::os::fd::AsFd;
 use std::ptr::{self, NonNull};
 
+use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 
 use crate::sandbox::memory::MemoryError;
@@ -20,6 +21,9 @@ pub(super) fn trim_heap() {
 }
 
 /// An address range that nobody else owns.
+///
+/// INVARIANT(small-pages): the kernel makes no huge pages here. One would make pages private that
+/// nobody has written to, and cost a reset of them all.
 ///
 /// All offsets are checked against its length, so that safe callers cannot touch memory outside
 /// of it; what they may not do is keep pointers beyond its life.
@@ -46,11 +50,13 @@ impl Mapping {
         Self::own(base, length)
     }
 
-    /// Maps the first `length` bytes of `file` for reading, shared with everybody who has it.
+    /// Maps the first `length` bytes of `file` for reading. Its pages are those of everybody who
+    /// has it; a worker that is locked down may not map memory that it shares with others for
+    /// writing, and the kernel tells the two apart by this flag alone.
     pub(super) fn read_only<F: AsFd>(file: F, length: usize) -> Result<Self, MemoryError> {
         // SAFETY: a new mapping at an address of the kernel's choice replaces nothing.
         let base = unsafe {
-            rustix::mm::mmap(ptr::null_mut(), length, ProtFlags::READ, MapFlags::SHARED, file, 0)
+            rustix::mm::mmap(ptr::null_mut(), length, ProtFlags::READ, MapFlags::PRIVATE, file, 0)
         }
         .map_err(MemoryError::system("map an image"))?;
         Self::own(base, length)
@@ -58,7 +64,9 @@ impl Mapping {
 
     fn own(base: *mut c_void, length: usize) -> Result<Self, MemoryError> {
         let problem = MemoryError::Image { problem: "was mapped at address zero" };
-        NonNull::new(base).map(|base| Self { base, length }).ok_or(problem)
+        let mapping = NonNull::new(base).map(|base| Self { base, length }).ok_or(problem)?;
+        mapping.keep_small(0, length)?;
+        Ok(mapping)
     }
 
     /// First address.
@@ -89,7 +97,19 @@ impl Mapping {
         // type never hands one out.
         unsafe { rustix::mm::mmap(at, length, protection, flags, file, 0) }
             .map_err(MemoryError::system("map an image privately"))?;
-        Ok(())
+        self.keep_small(offset, length)
+    }
+
+    /// Forbids huge pages in the range, whatever the system's settings are. A change of
+    /// protection keeps this, a new mapping does not.
+    fn keep_small(&self, offset: usize, length: usize) -> Result<(), MemoryError> {
+        let at = self.range(offset, length)?;
+        // SAFETY: the range is ours, and this kind of advice does not change what it holds.
+        match unsafe { rustix::mm::madvise(at, length, Advice::LinuxNoHugepage) } {
+            // A kernel that was built without huge pages does not know the advice.
+            Err(Errno::INVAL) | Ok(()) => Ok(()),
+            Err(errno) => Err(MemoryError::system("forbid huge pages")(errno)),
+        }
     }
 
     /// Makes the range readable and writable.

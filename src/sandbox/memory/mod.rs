@@ -7,8 +7,8 @@
 //!
 //! INVARIANT(reset-complete): after a reset every byte that the next guest can read equals the
 //! image, or zero past its end, whatever the guest before did: random writes, growth, a trap in
-//! the middle. The kernel's page table decides which pages those are, and its count of page faults
-//! whether there are new ones since it was asked; not the guest.
+//! the middle, huge pages that the kernel made. The kernel's page table, read after every run,
+//! decides which pages those are; not the guest, and no count that the kernel keeps.
 //!
 //! This folder holds the sandbox's own `unsafe` code; every block says why it is sound.
 

@@ -41,9 +41,6 @@ pub(super) struct Slot {
     touched: usize,
     /// Runs of private pages that the last reset left for the next run, as offsets.
     private: Vec<Range<usize>>,
-    /// Page faults of the process when the last reset was over: while there are no more, `private`
-    /// is still all that is private.
-    faults: Option<u64>,
     habit: Habit,
 }
 
@@ -73,8 +70,6 @@ impl Habit {
 pub(super) struct Reset {
     /// Private pages that were there.
     pub(super) pages: usize,
-    /// True if the kernel had to be asked which.
-    pub(super) asked: bool,
     /// Those that the guest had changed, unless all were dropped unseen.
     pub(super) changed: usize,
     /// True if they were dropped.
@@ -106,7 +101,6 @@ impl Slot {
             accessible,
             touched: accessible,
             private: Vec::new(),
-            faults: None,
             habit: Habit::default(),
         })
     }
@@ -167,11 +161,7 @@ impl Slot {
     /// They are dropped too when the runs of late have hardly used them.
     pub(super) fn reset(&mut self, dirty: &DirtyPages, keep: usize) -> Result<Reset, MemoryError> {
         self.poll_page.open_again()?;
-        let faults = dirty.faults();
-        let asked = faults.is_none() || faults != self.faults;
-        // Until the end of this reset nothing is known for sure.
-        self.faults = None;
-        let known = !asked || self.ask(dirty)?;
+        let known = self.ask(dirty)?;
         let pages = bytes_in(&self.private) / PAGE;
         let mut changed = 0_usize;
         let mut dropped = !known || pages.saturating_mul(PAGE) > keep;
@@ -194,8 +184,7 @@ impl Slot {
             self.mapping.close(self.at(image), grown)?;
             self.accessible = image;
         }
-        self.faults = dirty.faults();
-        Ok(Reset { pages, asked, changed, dropped })
+        Ok(Reset { pages, changed, dropped })
     }
 
     /// Asks the kernel which pages are private; false if it does not say.
@@ -301,6 +290,7 @@ mod tests {
     const RESERVATION: usize = 65 * WASM_PAGE;
     const ROOM: usize = 64 * WASM_PAGE;
     const KEEP: usize = 16 << 20;
+    const HUGE: usize = 2 << 20;
 
     fn image(pages: usize) -> Arc<MemoryImage> {
         let bytes: Vec<u8> =
@@ -386,7 +376,7 @@ mod tests {
 
         let reset = slot.reset(&DirtyPages::best(), KEEP).unwrap();
 
-        assert_eq!(reset, Reset { pages: 6, asked: true, changed: 6, dropped: false });
+        assert_eq!(reset, Reset { pages: 6, changed: 6, dropped: false });
         slot.verify().unwrap();
     }
 
@@ -415,21 +405,21 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_is_asked_again_only_after_a_fault() {
+    fn pages_that_stay_private_are_looked_at_after_every_run() {
         for dirty in [DirtyPages::best(), DirtyPages::without_scan()] {
             let mut slot = Slot::new(&image(16), RESERVATION, PAGE).unwrap();
             write(&slot, 3 * PAGE, 0xaa, 2 * PAGE);
-            let first = Reset { pages: 2, asked: true, changed: 2, dropped: false };
+            let first = Reset { pages: 2, changed: 2, dropped: false };
             assert_eq!(slot.reset(&dirty, KEEP).unwrap(), first);
             for _ in 0..3 {
                 write(&slot, 4 * PAGE, 0xaa, PAGE);
-                let again = Reset { pages: 2, asked: false, changed: 1, dropped: false };
+                let again = Reset { pages: 2, changed: 1, dropped: false };
                 assert_eq!(slot.reset(&dirty, KEEP).unwrap(), again, "with {}", dirty.name());
                 slot.verify().unwrap();
                 slot.reset(&dirty, KEEP).unwrap();
             }
             write(&slot, 40 * PAGE, 0xaa, 1);
-            let other = Reset { pages: 3, asked: true, changed: 1, dropped: false };
+            let other = Reset { pages: 3, changed: 1, dropped: false };
             assert_eq!(slot.reset(&dirty, KEEP).unwrap(), other, "with {}", dirty.name());
             slot.verify().unwrap();
         }
@@ -486,5 +476,82 @@ mod tests {
     fn every_kernel_has_a_way() {
         assert_ne!(DirtyPages::best().name(), DirtyPages::Unknown.name());
         assert_eq!(DirtyPages::without_scan().name(), "pagemap-read");
+    }
+
+    /// Addresses of a whole huge page in the part of a slot that has grown.
+    fn huge_range(slot: &Slot) -> Range<usize> {
+        let first = (slot.base().addr() + slot.image.length()).next_multiple_of(HUGE);
+        assert!(first + HUGE <= slot.base().addr() + slot.accessible());
+        first..first + HUGE
+    }
+
+    /// Gives the kernel advice about memory, such as to make huge pages of it.
+    fn advise(addresses: &Range<usize>, advice: libc::c_int) -> std::io::Result<()> {
+        let start = std::ptr::with_exposed_provenance_mut(addresses.start);
+        // SAFETY: neither a huge page nor the leave to make one changes what memory holds.
+        match unsafe { libc::madvise(start, addresses.len(), advice) } {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    }
+
+    #[test]
+    fn reset_complete_when_the_kernel_collapses_pages_between_runs() {
+        for dirty in [DirtyPages::best(), DirtyPages::without_scan(), DirtyPages::Unknown] {
+            let mut slot = Slot::new(&image(3), 4 * HUGE, PAGE).unwrap();
+            let room = slot.room();
+            slot.grow_to(room).unwrap();
+            let huge = huge_range(&slot);
+            let at = |page: usize| huge.start - slot.base().addr() + page * PAGE;
+            let (first, other) = (at(0), at(7));
+            write(&slot, first, 0xaa, PAGE);
+            slot.reset(&dirty, KEEP).unwrap();
+
+            slot.grow_to(room).unwrap();
+            // As if nobody had asked for small pages: the reset must be right without that.
+            advise(&huge, libc::MADV_HUGEPAGE).unwrap();
+            write(&slot, first, 0xaa, PAGE);
+            slot.reset(&dirty, KEEP).unwrap();
+            slot.grow_to(room).unwrap();
+            // Nothing is collapsed where no page is; after a reset this one may be gone.
+            write(&slot, first, 0xaa, PAGE);
+            let collapsed = advise(&huge, libc::MADV_COLLAPSE);
+            assert!(collapsed.is_ok() || !offers_huge_pages(), "{collapsed:?}");
+            write(&slot, other, 0xbb, PAGE);
+            slot.reset(&dirty, KEEP).unwrap();
+            slot.verify().unwrap_or_else(|found| panic!("{found} with {}", dirty.name()));
+        }
+    }
+
+    #[test]
+    fn small_pages_are_all_that_slots_and_images_have() {
+        let image = image(2 * HUGE / WASM_PAGE);
+        let mut slot = Slot::new(&image, 8 * HUGE, PAGE).unwrap();
+        slot.grow_to(slot.room()).unwrap();
+        let grown = huge_range(&slot);
+        write(&slot, 0, 0xaa, slot.accessible());
+        let in_image = slot.base().addr().next_multiple_of(HUGE);
+        let pristine = image.pristine().base().addr().next_multiple_of(HUGE);
+        for start in [grown.start, in_image, pristine] {
+            let refused = advise(&(start..start + HUGE), libc::MADV_COLLAPSE);
+            let errno = refused.unwrap_err().raw_os_error();
+            assert_eq!(errno, Some(libc::EINVAL));
+        }
+        slot.reset(&DirtyPages::best(), KEEP).unwrap();
+        slot.verify().unwrap();
+        // So that the refusals above are not those of a kernel that knows no huge pages.
+        let is_built_in = std::path::Path::new("/sys/kernel/mm/transparent_hugepage").try_exists();
+        assert_eq!(offers_huge_pages(), is_built_in.unwrap());
+    }
+
+    /// True if this kernel makes huge pages when it is told to.
+    fn offers_huge_pages() -> bool {
+        let mapping = Mapping::reserve(2 * HUGE).unwrap();
+        mapping.open(0, 2 * HUGE).unwrap();
+        mapping.zero(0, 2 * HUGE).unwrap();
+        let start = mapping.base().addr().next_multiple_of(HUGE);
+        let all = mapping.base().addr()..mapping.base().addr() + 2 * HUGE;
+        advise(&all, libc::MADV_HUGEPAGE).is_ok()
+            && advise(&(start..start + HUGE), libc::MADV_COLLAPSE).is_ok()
     }
 }

@@ -1,0 +1,92 @@
+//! The most memory that a worker may have, from what the configuration lets a run have.
+//!
+//! These are bounds on a worker that was taken over. An honest one stays far below them, since no
+//! run uses all of its limits in all ways at once.
+
+use crate::config::Config;
+use crate::dispatch::AttachmentLimits;
+use crate::engine::compile::{EXCEPTION_HEAP_RESERVATION, LINEAR_MEMORY_RESERVATION};
+use crate::images::LARGEST_IMAGE;
+use crate::job::message::PAYLOAD_MAX;
+use crate::units::ByteCount;
+use crate::worker::GUEST_STACK;
+
+/// The program itself with its heap, its threads' stacks but the guest's, frames on their way,
+/// and tables of open files.
+const PROGRAM: ByteCount = ByteCount::mebibytes(512);
+
+/// Native code of both variants, and wasmtime's guards around a linear memory.
+const CODE_AND_GUARDS: ByteCount = ByteCount::mebibytes(1 << 10);
+
+/// Limits of a worker's process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct WorkerMemory {
+    /// Private memory that can be written to.
+    pub(super) private: ByteCount,
+    /// Addresses, most of which have nothing behind them.
+    pub(super) addresses: ByteCount,
+    /// The memory file on its way to the gateway.
+    pub(super) file: ByteCount,
+}
+
+impl WorkerMemory {
+    /// The limits that this configuration asks for.
+    pub(super) fn of(config: &Config) -> Self {
+        let most = config.limits.max;
+        // One for the run in hand.
+        let images = AttachmentLimits::default().images.saturating_add(1);
+        let images = u64::try_from(images).unwrap_or(u64::MAX);
+        // A vector that grows exists twice for a moment; what the host is given, and what a run
+        // returns, exists beside the files that it is made of.
+        let private = [
+            PROGRAM.as_u64(),
+            u64::try_from(GUEST_STACK).unwrap_or(u64::MAX),
+            LARGEST_IMAGE.as_u64().saturating_mul(images),
+            most.memory.as_u64().saturating_mul(2),
+            most.workspace.as_u64().saturating_mul(2),
+            most.host_bytes.as_u64(),
+            most.logs.as_u64().saturating_mul(2),
+            AttachmentLimits::default().bytes.as_u64(),
+        ];
+        let private = private.into_iter().fold(0, u64::saturating_add);
+        let reserved = LINEAR_MEMORY_RESERVATION
+            .saturating_add(EXCEPTION_HEAP_RESERVATION)
+            .saturating_add(LARGEST_IMAGE.as_u64())
+            .saturating_add(CODE_AND_GUARDS.as_u64())
+            .saturating_mul(images);
+        let addresses = private.saturating_add(reserved).saturating_add(CODE_AND_GUARDS.as_u64());
+        // What a run returns lies in its memory, what it stores in its memory or its workspace.
+        let file = most.memory.max(most.workspace).min(PAYLOAD_MAX);
+        let (private, addresses) = (ByteCount::bytes(private), ByteCount::bytes(addresses));
+        Self { private, addresses, file }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Flags, Surroundings};
+
+    fn with(settings: &[(&str, &str)]) -> WorkerMemory {
+        let surroundings = Surroundings {
+            data_dir: Some("/d".into()),
+            cache_dir: Some("/c".into()),
+            ..Surroundings::default()
+        };
+        let settings = settings.iter().map(|(key, text)| ((*key).into(), (*text).into())).collect();
+        WorkerMemory::of(&Config::load(&surroundings, Flags { file: None, settings }).unwrap())
+    }
+
+    #[test]
+    fn the_bounds_follow_the_limits_of_runs() {
+        let usual = with(&[]);
+        let gibibyte = 1 << 30;
+        assert!(usual.private.as_u64() < 8 * gibibyte, "{usual:?}");
+        assert_eq!(usual.file, ByteCount::mebibytes(512));
+        let more = with(&[("limits.max.memory", "4 GiB"), ("limits.max.workspace", "2 GiB")]);
+        let added = more.private.as_u64() - usual.private.as_u64();
+        assert_eq!(added, 2 * (4 * gibibyte - gibibyte / 2) + 2 * (2 * gibibyte - gibibyte / 4));
+        assert_eq!(more.file, PAYLOAD_MAX);
+        assert!(more.addresses > usual.addresses);
+    }
+}

@@ -1,0 +1,121 @@
+//! The secret of Python's hashes: one for all images of a cache, drawn anew from time to time.
+//!
+//! A guest can read the secret of the image that it began as. With it collisions can be prepared
+//! for every run that has the same one, so no secret is used for ever.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::engine::cache::{CheckedFile, Shelf, ShelfLock};
+use crate::images::ImageError;
+use crate::sandbox::ambient::{Ambient, AmbientMode};
+use crate::units::ByteCount;
+
+/// Name of the secret in the cache.
+pub(super) const HASH_SECRET: &str = "hash-secret";
+
+fn storage(cause: std::io::Error) -> ImageError {
+    ImageError::Storage { name: HASH_SECRET.to_owned(), cause }
+}
+
+/// The secret on `shelf`, drawn now if there is none of this size.
+pub(super) fn current(shelf: &Shelf, size: ByteCount) -> Result<Vec<u8>, ImageError> {
+    if let Some(secret) = read(shelf, size)? {
+        return Ok(secret);
+    }
+    let lock = shelf.lock(|| ())?;
+    match read(shelf, size)? {
+        Some(secret) => Ok(secret),
+        None => draw(&lock, size),
+    }
+}
+
+/// Draws another secret if the one on `shelf` was drawn before `oldest`, a time since the Unix
+/// epoch. True if it did.
+pub(super) fn renew(shelf: &Shelf, size: ByteCount, oldest: Duration) -> Result<bool, ImageError> {
+    if !is_older(shelf, oldest)? {
+        return Ok(false);
+    }
+    let lock = shelf.lock(|| ())?;
+    // Another server with the same cache may have been faster.
+    let is_due = is_older(shelf, oldest)?;
+    if is_due {
+        draw(&lock, size)?;
+    }
+    Ok(is_due)
+}
+
+fn is_older(shelf: &Shelf, oldest: Duration) -> Result<bool, ImageError> {
+    let record = shelf.find_record(HASH_SECRET)?;
+    Ok(record.is_some_and(|record| record.created_unix_seconds < oldest.as_secs()))
+}
+
+fn read(shelf: &Shelf, size: ByteCount) -> Result<Option<Vec<u8>>, ImageError> {
+    let is_whole = |found: &CheckedFile| found.size() == size;
+    let Some(found) = shelf.open_checked(HASH_SECRET, None)?.filter(is_whole) else {
+        return Ok(None);
+    };
+    let mut secret = Vec::new();
+    found.file.take(size.as_u64()).read_to_end(&mut secret).map_err(storage)?;
+    Ok(Some(secret))
+}
+
+fn draw(lock: &ShelfLock<'_>, size: ByteCount) -> Result<Vec<u8>, ImageError> {
+    let mut secret = vec![0; size.as_usize()];
+    Ambient::new(AmbientMode::Live, Clock::System).fill(&mut secret).map_err(storage)?;
+    let mut draft = lock.draft(HASH_SECRET)?;
+    draft.write_all(&secret).map_err(storage)?;
+    draft.commit("the secret of Python's hashes", BTreeMap::new())?;
+    Ok(secret)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::cache::{Area, CacheFolder};
+    use crate::ids::Digest;
+
+    use super::*;
+
+    const SIZE: ByteCount = ByteCount::bytes(24);
+    const DAY: Duration = Duration::from_hours(24);
+    const DRAWN: Duration = Duration::from_hours(1_000);
+
+    fn shelf(folder: &std::path::Path, now: Duration) -> Shelf {
+        let cache = CacheFolder::open(folder, Clock::Fixed(now)).unwrap();
+        cache.shelf(Area::Images, &Digest::of(b"secret"))
+    }
+
+    #[test]
+    fn a_secret_is_drawn_anew_when_it_is_too_old_and_not_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = current(&shelf(folder.path(), DRAWN), SIZE).unwrap();
+        assert_eq!(first.len(), 24);
+        let mut secrets = vec![first];
+        for (later, is_due) in [
+            (Duration::ZERO, false),
+            (DAY, false),
+            (DAY + Duration::from_secs(1), true),
+            // Its age counts from the new drawing.
+            (2 * DAY, false),
+            (3 * DAY, true),
+        ] {
+            let now = DRAWN + later;
+            let shelf = shelf(folder.path(), now);
+            assert_eq!(renew(&shelf, SIZE, now - DAY).unwrap(), is_due, "after {later:?}");
+            let secret = current(&shelf, SIZE).unwrap();
+            assert_eq!(secrets.last() != Some(&secret), is_due, "after {later:?}");
+            if is_due {
+                assert!(!secrets.contains(&secret));
+                secrets.push(secret);
+            }
+        }
+    }
+
+    #[test]
+    fn where_there_is_no_secret_nothing_is_renewed() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(!renew(&shelf(folder.path(), DRAWN), SIZE, DRAWN).unwrap());
+    }
+}

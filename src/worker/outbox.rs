@@ -1,0 +1,94 @@
+//! The one place where a worker makes memory files: for payloads that are too large for a frame.
+//!
+//! Memory files belong to no process, so no limit of a process bounds them, but for the size of
+//! each. So a locked-down worker can write to one number of a descriptor only, and the filter on
+//! system calls lets nothing give that number's file a second number or map it. A worker that was
+//! taken over has to close one file before it can write another.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
+
+use rustix::fs::{MemfdFlags, fcntl_add_seals, memfd_create};
+use rustix::io::Errno;
+
+use crate::job::socket::IMMUTABLE;
+
+/// Tries to get a number: there are no more descriptors than this.
+const ATTEMPTS: usize = 4_096;
+
+/// A number of a descriptor, kept for memory files.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    number: RawFd,
+    /// Keeps the number while there is no file.
+    placeholder: Option<OwnedFd>,
+    /// Keep lower numbers, which the kernel would give first.
+    fillers: Vec<OwnedFd>,
+}
+
+impl Outbox {
+    /// Takes a number.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses a memory file.
+    pub(super) fn open() -> io::Result<Self> {
+        let placeholder = memory_file()?;
+        let number = placeholder.as_raw_fd();
+        Ok(Self { number, placeholder: Some(placeholder), fillers: Vec::new() })
+    }
+
+    /// The number, for the filter on system calls.
+    pub(super) const fn number(&self) -> RawFd {
+        self.number
+    }
+
+    /// Copies `bytes` to a memory file that nobody can change any more, and hands it to `post`.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses the file or its memory, or `post` fails.
+    pub(super) fn share<T, E: From<io::Error>>(
+        &mut self,
+        bytes: &[u8],
+        post: impl FnOnce(BorrowedFd<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        drop(self.placeholder.take());
+        let posted = self.filled(bytes).map_err(E::from).and_then(|file| post(file.as_fd()));
+        self.placeholder = Some(self.next()?);
+        posted
+    }
+
+    fn filled(&mut self, bytes: &[u8]) -> io::Result<File> {
+        let mut file = File::from(self.next()?);
+        file.write_all(bytes)?;
+        fcntl_add_seals(&file, IMMUTABLE)?;
+        Ok(file)
+    }
+
+    /// An empty memory file under the number.
+    fn next(&mut self) -> io::Result<OwnedFd> {
+        for _ in 0..ATTEMPTS {
+            let file = memory_file()?;
+            if file.as_raw_fd() == self.number {
+                return Ok(file);
+            }
+            if file.as_raw_fd() > self.number {
+                break;
+            }
+            self.fillers.push(file);
+        }
+        Err(io::Error::other("the number for memory files is taken"))
+    }
+}
+
+fn memory_file() -> io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = match memfd_create(c"payload", flags | MemfdFlags::NOEXEC_SEAL) {
+        // Kernels before 6.3 do not know the flag.
+        Err(Errno::INVAL) => memfd_create(c"payload", flags),
+        other => other,
+    };
+    Ok(file?)
+}
