@@ -7,8 +7,10 @@ use wasmtime::{Engine, Func, Instance, Store};
 use super::*;
 
 /// The sources of appended functions, by the table that appends them.
-const SOURCES: &[(&str, &str)] =
-    &[("positions.tsv", include_str!("../../../wasm/patches/positions.wat"))];
+const SOURCES: &[(&str, &str)] = &[
+    ("positions.tsv", include_str!("../../../wasm/patches/positions.wat")),
+    ("overflow.tsv", include_str!("../../../wasm/patches/overflow.wat")),
+];
 
 /// `go` returns 7 and the byte at address 16.
 const MODULE: &str = r#"(module
