@@ -139,9 +139,10 @@ def build(modules, warm_ups):
     install_modules(modules)
     warm_up(warm_ups)
 
-    from _wardian import rehearsal
+    from _wardian import amendments, rehearsal
 
     rehearsal.rehearse()
+    amendments.set_maxsize()
     forget_the_build()
     start_runs_directly()
 

@@ -39,6 +39,86 @@ def _multiarray(module: Any) -> None:
     module.count_nonzero = count
 
 
+def _fromnumeric(module: Any) -> None:
+    """`repeat` multiplies sizes without a look at their 32 bits, and writes beyond its result."""
+    import numpy as np
+
+    repeat = module.repeat
+
+    @functools.wraps(repeat)
+    def checked(a: Any, repeats: Any, axis: Any = None) -> Any:
+        counts = np.asarray(repeats)
+        if counts.dtype.kind in "iu" and counts.size and isinstance(a, np.ndarray) and a.size:
+            length = a.size if axis is None else a.shape[axis]
+            items = int(counts.sum()) * (length if counts.size == 1 else 1)
+            if items * (a.size // length) * a.itemsize > _LARGEST_OBJECT:
+                raise ValueError("array is too big; the result of repeat has more than 2 GiB")
+        return repeat(a, repeats, axis)
+
+    module.repeat = checked
+
+
+_LARGEST_OBJECT = (1 << 31) - 1
+
+
+def _struct(module: Any) -> None:
+    """Native `l` and `L` have eight bytes, as on 64-bit Linux."""
+    plain = module.Struct
+
+    class Struct(plain):  # type: ignore[misc]
+        __slots__ = ()
+        __doc__ = plain.__doc__
+
+        def __new__(cls, format: Any) -> Any:
+            return plain.__new__(cls, _wide_format(format))
+
+        def __init__(self, format: Any) -> None:
+            super().__init__(_wide_format(format))
+
+    Struct.__module__ = "struct"
+    Struct.__qualname__ = "Struct"
+    module.Struct = Struct
+    for name in ("calcsize", "iter_unpack", "pack", "pack_into", "unpack", "unpack_from"):
+        setattr(module, name, _with_wide_format(getattr(module, name)))
+
+
+def _with_wide_format(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def called(format: Any, /, *args: Any, **named: Any) -> Any:
+        return function(_wide_format(format), *args, **named)
+
+    return called
+
+
+def _wide_format(format: Any) -> Any:
+    """Returns the format with `q` and `Q` where a native one says `l` and `L`."""
+    if type(format) is bytes:
+        text = format.decode("latin-1")
+    elif type(format) is str:
+        text = format
+    else:
+        return format
+    if "l" not in text and "L" not in text or text[:1] in ("<", ">", "=", "!"):
+        return format
+    return text.translate(_WIDE_LETTERS)
+
+
+_WIDE_LETTERS = {ord("l"): "q", ord("L"): "Q"}
+
+
+def _csv(module: Any) -> None:
+    """`csv.field_size_limit(sys.maxsize)` is the usual way to lift the limit."""
+    field_size_limit = module.field_size_limit
+
+    @functools.wraps(field_size_limit)
+    def clamped(*limit: Any) -> Any:
+        if limit and type(limit[0]) is int:
+            limit = (min(limit[0], _LARGEST_OBJECT), *limit[1:])
+        return field_size_limit(*limit)
+
+    module.field_size_limit = clamped
+
+
 def _histograms(module: Any) -> None:
     """`histogram` returns counts as `np.dtype(np.intp)`, its only use of that type."""
     module.np = _WideCounts(module.np)
@@ -152,8 +232,10 @@ def _sparse(module: Any) -> None:
 
 
 AMENDMENTS: dict[str, Callable[[Any], None]] = {
+    "csv": _csv,
     "numpy._core._type_aliases": _type_aliases,
     "numpy._core.einsumfunc": _einsum,
+    "numpy._core.fromnumeric": _fromnumeric,
     "numpy._core.multiarray": _multiarray,
     "numpy._core.numeric": _numeric,
     "numpy.lib._histograms_impl": _histograms,
@@ -161,12 +243,27 @@ AMENDMENTS: dict[str, Callable[[Any], None]] = {
     "scipy.signal._peak_finding": _peak_finding,
     "scipy.sparse._sputils": _sparse,
     "scipy.special._ufuncs": _special,
+    "struct": _struct,
 }
+
+_MAXSIZE = (1 << 63) - 1
 
 
 def install() -> None:
-    """Lets modules that are loaded from now on be amended."""
+    """Lets modules that are loaded from now on be amended, and amends those that are there."""
+    for name, amend in AMENDMENTS.items():
+        if name in sys.modules:
+            amend(sys.modules[name])
     sys.meta_path.insert(0, AmendingFinder(AMENDMENTS))
+
+
+def set_maxsize() -> None:
+    """Makes `sys.maxsize` the number that programs know: they take it for infinity.
+
+    This is the last step of an image. The library was imported before and has seen the true one
+    where it asks for the width of addresses.
+    """
+    sys.maxsize = _MAXSIZE  # type: ignore[misc]
 
 
 class AmendingFinder:

@@ -11,6 +11,8 @@ _TOO_LARGE = (
     "Maximum allowed size exceeded",
     "array is too big",
     "array is too large",
+    "broadcast dimensions too large",
+    "iterator is too large",
     "index-sized integer",
     "C ssize_t",
     "Unable to allocate",

@@ -39,6 +39,28 @@ class Amendments(unittest.TestCase):
         self.assertIsNone(amendments.AmendingFinder({}).find_spec("json"))
 
 
+class Struct(unittest.TestCase):
+    def test_native_longs_have_eight_bytes(self):
+        for given, wanted in [
+            ("l", "q"), ("@3lL", "@3qQ"), (b"l", "q"), ("<l", "<l"), ("=L", "=L"), (">l", ">l"),
+            ("i", "i"), ("!l", "!l"),
+        ]:  # fmt: skip
+            self.assertEqual(amendments._wide_format(given), wanted)
+
+    def test_amended_module_packs_as_linux_does(self):
+        import struct
+        import types
+
+        module = types.ModuleType("struct")
+        vars(module).update({name: getattr(struct, name) for name in struct.__all__})
+        amendments._struct(module)
+        self.assertEqual(module.calcsize("il"), struct.calcsize("iq"))
+        self.assertEqual(module.pack("l", 2**40), struct.pack("q", 2**40))
+        self.assertEqual(module.unpack("L", struct.pack("Q", 2**40)), (2**40,))
+        packer = module.Struct("2l")
+        self.assertEqual((packer.size, packer.pack(1, 2)), (16, struct.pack("qq", 1, 2)))
+
+
 class Sizes(unittest.TestCase):
     def test_messages_about_sizes_name_the_cause(self):
         for kind, message in [
