@@ -24,7 +24,7 @@ _TOO_LARGE = (
 
 _EXPLANATION = (
     "this interpreter has 32-bit addresses: one object has at most 2 GiB, and a run may use as "
-    "much memory as its limit `memory_mb` allows; work in parts or with a smaller dtype"
+    "much memory as its limit `memory_bytes` allows; work in parts or with a smaller dtype"
 )
 
 
