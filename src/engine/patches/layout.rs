@@ -4,7 +4,10 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use wasm_encoder::{Encode as _, Module, RawSection};
-use wasmparser::{KnownCustom, Name, Parser, Payload, TypeRef};
+use wasmparser::{
+    DataSectionReader, ImportSectionReader, KnownCustom, Name, NameSectionReader, Parser, Payload,
+    TypeRef, TypeSectionReader,
+};
 
 use crate::engine::abi::signature;
 use crate::engine::patches::PatchError;
@@ -32,47 +35,21 @@ pub(super) struct Layout<'a> {
 impl<'a> Layout<'a> {
     pub(super) fn read(module: &'a [u8]) -> Result<Self, PatchError> {
         let mut layout = Self::default();
-        let mut names: HashMap<u32, &'a str> = HashMap::new();
-        let mut imported: u32 = 0;
+        let mut names = HashMap::new();
+        let mut imported = 0;
         for payload in Parser::new(0).parse_all(module) {
             let payload = payload?;
             if let Some(section) = payload.as_section() {
                 layout.sections.0.push(section);
             }
             match payload {
-                Payload::TypeSection(types) => {
-                    for (index, of) in (0_u32..).zip(types.into_iter_err_on_gc_types()) {
-                        layout.types.entry(signature(&of?)).or_insert(index);
-                    }
-                }
-                Payload::ImportSection(imports) => {
-                    for import in imports.into_imports() {
-                        if matches!(import?.ty, TypeRef::Func(_)) {
-                            imported = imported.saturating_add(1);
-                        }
-                    }
-                }
+                Payload::TypeSection(types) => layout.take_types(types)?,
+                Payload::ImportSection(imports) => imported = functions_in(imports)?,
                 Payload::CodeSectionEntry(body) => layout.bodies.push((body.range(), "")),
-                Payload::DataSection(segments) => {
-                    for segment in segments {
-                        let segment = segment?;
-                        let end = segment.range.end;
-                        layout.data.push(end.saturating_sub(segment.data.len())..end);
-                    }
-                }
+                Payload::DataSection(segments) => layout.take_data(segments)?,
                 Payload::CustomSection(custom) => {
-                    let KnownCustom::Name(parts) = custom.as_known() else { continue };
-                    for part in parts {
-                        let Name::Function(functions) = part? else { continue };
-                        for function in functions {
-                            let function = function?;
-                            names.insert(function.index, function.name);
-                            layout
-                                .by_name
-                                .entry(function.name)
-                                .and_modify(|index| *index = None)
-                                .or_insert(Some(function.index));
-                        }
+                    if let KnownCustom::Name(parts) = custom.as_known() {
+                        layout.take_names(parts, &mut names)?;
                     }
                 }
                 _ => {}
@@ -85,6 +62,41 @@ impl<'a> Layout<'a> {
             *name = names.get(&index).copied().unwrap_or_default();
         }
         Ok(layout)
+    }
+
+    fn take_types(&mut self, types: TypeSectionReader<'_>) -> Result<(), PatchError> {
+        for (index, of) in (0_u32..).zip(types.into_iter_err_on_gc_types()) {
+            self.types.entry(signature(&of?)).or_insert(index);
+        }
+        Ok(())
+    }
+
+    fn take_data(&mut self, segments: DataSectionReader<'_>) -> Result<(), PatchError> {
+        for segment in segments {
+            let segment = segment?;
+            let end = segment.range.end;
+            self.data.push(end.saturating_sub(segment.data.len())..end);
+        }
+        Ok(())
+    }
+
+    fn take_names(
+        &mut self,
+        parts: NameSectionReader<'a>,
+        names: &mut HashMap<u32, &'a str>,
+    ) -> Result<(), PatchError> {
+        for part in parts {
+            let Name::Function(functions) = part? else { continue };
+            for function in functions {
+                let function = function?;
+                names.insert(function.index, function.name);
+                self.by_name
+                    .entry(function.name)
+                    .and_modify(|index| *index = None)
+                    .or_insert(Some(function.index));
+            }
+        }
+        Ok(())
     }
 
     /// The name of the function whose body has all of `range`.
@@ -105,6 +117,17 @@ impl<'a> Layout<'a> {
         let contains = |data: &Range<usize>| data.start <= range.start && range.end <= data.end;
         self.data.iter().any(contains)
     }
+}
+
+/// How many functions are imported.
+fn functions_in(imports: ImportSectionReader<'_>) -> Result<u32, PatchError> {
+    let mut count: u32 = 0;
+    for import in imports.into_imports() {
+        if matches!(import?.ty, TypeRef::Func(_)) {
+            count = count.saturating_add(1);
+        }
+    }
+    Ok(count)
 }
 
 /// Number and content of each section, in the order of the file.

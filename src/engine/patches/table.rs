@@ -74,50 +74,27 @@ pub(super) enum Piece {
 
 impl Table {
     pub(super) fn parse(name: &str, text: &str) -> Result<Self, PatchError> {
-        let malformed = |line, problem| PatchError::Table { table: name.to_owned(), line, problem };
         let mut input = None;
         let (mut changes, mut added) = (Vec::new(), Vec::new());
         for (index, row) in text.lines().enumerate() {
             let line = index.saturating_add(1);
+            let malformed = |problem| PatchError::Table { table: name.to_owned(), line, problem };
             if row.is_empty() || row.starts_with('#') {
                 continue;
             }
-            match row.split('\t').collect::<Vec<_>>().as_slice() {
-                ["input", digest] => {
-                    let digest =
-                        Digest::parse(digest).map_err(|_bad| malformed(line, BAD_DIGEST))?;
+            match Row::read(line, row).map_err(malformed)? {
+                Row::Input(digest) => {
                     if input.replace(digest).is_some() {
-                        return Err(malformed(line, "a second digest of the input"));
+                        return Err(malformed("a second digest of the input"));
                     }
                 }
-                [place, offset, expected, new, reason] => {
-                    if place.is_empty() || reason.is_empty() {
-                        return Err(malformed(line, "no function or no reason"));
-                    }
-                    let new = pieces(new).ok_or_else(|| malformed(line, BAD_BYTES))?;
-                    if let Some(function) = place.strip_prefix('+') {
-                        if *expected != "-" {
-                            return Err(malformed(line, "a new function has no expected bytes"));
-                        }
-                        let (name, signature) = (function.to_owned(), (*offset).to_owned());
-                        added.push(Added { line, name, signature, body: new });
-                        continue;
-                    }
-                    let expected = pieces(expected).ok_or_else(|| malformed(line, BAD_BYTES))?;
-                    let offset = offset.strip_prefix("0x");
-                    let offset = offset.and_then(|hex| usize::from_str_radix(hex, 16).ok());
-                    let offset = offset.ok_or_else(|| malformed(line, "not an offset"))?;
-                    let place = match *place {
-                        "-" => Place::Data,
-                        function => Place::Function(function.to_owned()),
-                    };
-                    changes.push(Change { line, place, offset, expected, new });
-                }
-                _ => return Err(malformed(line, "not a row of five columns")),
+                Row::Change(change) => changes.push(change),
+                Row::Added(function) => added.push(function),
             }
         }
-        let input = input.ok_or_else(|| malformed(0, "no digest of the input"))?;
-        Ok(Self { name: name.to_owned(), input, changes, added })
+        let problem = "no digest of the input";
+        let missing = || PatchError::Table { table: name.to_owned(), line: 0, problem };
+        Ok(Self { name: name.to_owned(), input: input.ok_or_else(missing)?, changes, added })
     }
 
     pub(super) fn refused(&self, line: usize, function: &str, problem: &'static str) -> PatchError {
@@ -126,8 +103,51 @@ impl Table {
     }
 }
 
-const BAD_DIGEST: &str = "not a digest";
+/// One line of a table.
+enum Row {
+    Input(Digest),
+    Change(Change),
+    Added(Added),
+}
+
+impl Row {
+    fn read(line: usize, row: &str) -> Result<Self, &'static str> {
+        match row.split('\t').collect::<Vec<_>>().as_slice() {
+            ["input", digest] => {
+                Digest::parse(digest).map(Self::Input).map_err(|_invalid| "not a digest")
+            }
+            [place, _, _, _, reason] if place.is_empty() || reason.is_empty() => {
+                Err("no function or no reason")
+            }
+            [place, offset, expected, new, _] => {
+                let new = pieces(new).ok_or(BAD_BYTES)?;
+                match place.strip_prefix('+') {
+                    Some(_) if *expected != "-" => Err("a new function has no expected bytes"),
+                    Some(function) => {
+                        let (name, signature) = (function.to_owned(), (*offset).to_owned());
+                        Ok(Self::Added(Added { line, name, signature, body: new }))
+                    }
+                    None => {
+                        let expected = pieces(expected).ok_or(BAD_BYTES)?;
+                        let offset = offset_of(offset).ok_or("not an offset")?;
+                        let place = match *place {
+                            "-" => Place::Data,
+                            function => Place::Function(function.to_owned()),
+                        };
+                        Ok(Self::Change(Change { line, place, offset, expected, new }))
+                    }
+                }
+            }
+            _ => Err("not a row of five columns"),
+        }
+    }
+}
+
 const BAD_BYTES: &str = "not a sequence of bytes";
+
+fn offset_of(text: &str) -> Option<usize> {
+    usize::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+}
 
 /// Reads bytes such as `10{name}1a`; there is at least one.
 fn pieces(text: &str) -> Option<Vec<Piece>> {

@@ -97,8 +97,8 @@ fn every_row_that_does_not_fit_is_refused() {
         (row("go", SEVEN, "4120"), "`go` would change its length"),
         (row("go", SEVEN, SEVEN), "`go` would not change"),
         (format!("go\t{at}\t4108\t4109\twhy"), "`go` has other bytes than expected"),
-        (format!("go\t0xffffffff\t4108\t4109\twhy"), "`go` is not the function at this offset"),
-        (format!("-\t0xffffffffffffffff\t41\t42\twhy"), "is not at this offset"),
+        ("go\t0xffffffff\t4108\t4109\twhy".to_owned(), "`go` is not the function at this offset"),
+        ("-\t0xffffffffffffffff\t41\t42\twhy".to_owned(), "is not at this offset"),
         (row("go", SEVEN, "10{twin}"), "line 4: `twin` is not exactly one function's name"),
         (row("go", SEVEN, "10{nowhere}"), "`nowhere` is not exactly one function's name"),
         (
