@@ -20,9 +20,10 @@ use wasmparser::{
 use crate::engine::abi::{AbiMismatch, ModuleAbi, signature};
 use crate::units::ByteCount;
 
-/// Part of every key that names something made by this transform or by the polls that are added
-/// after it. Raise it with each change of their output, so that nobody runs what an older version
-/// left behind.
+/// Part of every key that names something made by this transform, or by the polls that follow.
+///
+/// The digest of the patched module is another part. Raise this number with each change of their
+/// output, so that nobody runs what an older version left behind.
 pub const TRANSFORM_VERSION: u32 = 2;
 
 /// Size of a wasm page in bytes.

@@ -258,8 +258,19 @@ impl<'a> ImageStore<'a> {
     /// Where the image lies that is made from `source`.
     fn shelf(&self, source: &str) -> Result<Shelf, ImageError> {
         let secret = Digest::of(&self.hash_secret()?);
-        let key = key(self.artifacts.cold_image.digest(), secret, source);
+        let key = key(&self.origin(), secret, source);
         Ok(self.engine.cache().shelf(Area::Images, &key))
+    }
+
+    /// What images are made from, beside their source.
+    fn origin(&self) -> Origin {
+        let EngineArtifacts { key, cold_image, library, .. } = self.artifacts;
+        Origin {
+            module: key.module,
+            transform: key.transform,
+            cold_image: cold_image.digest(),
+            library: library.digest(),
+        }
     }
 
     /// The secret of Python's hashes in this cache, drawn now if there is none.
@@ -318,10 +329,24 @@ impl<'a> ImageStore<'a> {
     }
 }
 
+/// The parts of the engine that decide what an image holds. An image is a state of the code's own
+/// memory and imports modules of the library, so it goes with no other code and no other library.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
+    /// Digest of the patched module.
+    module: Digest,
+    /// Version of the transform that made the code.
+    transform: u32,
+    cold_image: Digest,
+    library: Digest,
+}
+
 /// Names an image. The native code is not part of it: both variants compute the same.
-fn key(cold_image: Digest, secret: Digest, source: &str) -> Digest {
+fn key(origin: &Origin, secret: Digest, source: &str) -> Digest {
+    let Origin { module, transform, cold_image, library } = origin;
     let source = Digest::of(source.as_bytes());
-    Digest::of(format!("{FORMAT} {cold_image} {secret} {source}").as_bytes())
+    let parts = format!("{FORMAT} {module} {transform} {cold_image} {library} {secret} {source}");
+    Digest::of(parts.as_bytes())
 }
 
 /// What stands in memory before the interpreter starts: the secret, and that it is set.
@@ -376,12 +401,22 @@ mod tests {
     }
 
     #[test]
-    fn image_key_follows_the_engine_the_secret_and_the_source() {
+    fn image_key_follows_code_library_secret_and_source() {
         let (one, two) = (Digest::of(b"one"), Digest::of(b"two"));
-        let base = key(one, one, &source::text(Needs::NONE));
-        assert_eq!(base, key(one, one, &source::text(Needs::NONE)));
-        assert_ne!(base, key(two, one, &source::text(Needs::NONE)));
-        assert_ne!(base, key(one, two, &source::text(Needs::NONE)));
-        assert_ne!(base, key(one, one, &source::text(Needs::ALL)));
+        let origin = Origin { module: one, transform: 1, cold_image: one, library: one };
+        let none = source::text(Needs::NONE);
+        let base = key(&origin, one, &none);
+        assert_eq!(base, key(&origin, one, &source::text(Needs::NONE)));
+        let others = [
+            Origin { module: two, ..origin },
+            Origin { transform: 2, ..origin },
+            Origin { cold_image: two, ..origin },
+            Origin { library: two, ..origin },
+        ];
+        for other in others {
+            assert_ne!(base, key(&other, one, &none), "{other:?}");
+        }
+        assert_ne!(base, key(&origin, two, &none));
+        assert_ne!(base, key(&origin, one, &source::text(Needs::ALL)));
     }
 }

@@ -90,8 +90,9 @@ def install_modules(modules):
         __import__(name)
     sys.meta_path.remove(finder)
 
-    from _wardian import event_loop, importer, waiting
+    from _wardian import amendments, event_loop, importer, waiting
 
+    amendments.install()
     event_loop.install()
     waiting.install()
     importer.install()
@@ -138,9 +139,10 @@ def build(modules, warm_ups):
     install_modules(modules)
     warm_up(warm_ups)
 
-    from _wardian import rehearsal
+    from _wardian import amendments, rehearsal
 
     rehearsal.rehearse()
+    amendments.set_maxsize()
     forget_the_build()
     start_runs_directly()
 
