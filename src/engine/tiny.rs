@@ -14,7 +14,9 @@ use zip::write::SimpleFileOptions;
 use crate::clock::Clock;
 use crate::engine::abi::ModuleAbi;
 use crate::engine::fetch::Origin;
-use crate::engine::pin::{EnginePin, HashSecretPlace, PinnedFile, PinnedFiles};
+use crate::engine::pin::{
+    CStack, EnginePin, HashSecretPlace, PinnedExport, PinnedFile, PinnedFiles,
+};
 use crate::engine::progress::{Ending, Progress, Step};
 use crate::engine::store::EngineStore;
 use crate::ids::Digest;
@@ -76,7 +78,15 @@ impl TinyEngine {
                 size_bytes: ByteCount::from(wheel.len()),
             },
             files: PinnedFiles { module, library: library_file, manifest, licences },
-            added_exports: [("reset_preopens".into(), "__wasilibc_reset_preopens".into())].into(),
+            added_exports: [(
+                "reset_preopens".into(),
+                PinnedExport {
+                    symbol: "__wasilibc_reset_preopens".into(),
+                    signature: "() -> ()".into(),
+                },
+            )]
+            .into(),
+            c_stack: CStack { base: 1024, size_bytes: 1024 },
             hash_secret: HashSecretPlace {
                 address: 0,
                 size_bytes: ByteCount::bytes(24),

@@ -38,7 +38,7 @@ use serde_json::value::to_raw_value;
 use crate::clock::Clock;
 use crate::engine::cache::{Area, CheckedFile, Shelf};
 use crate::engine::progress::{Progress, Running, Step};
-use crate::engine::{EngineArtifacts, EngineError, EngineStore, HashSecretPlace};
+use crate::engine::{CStack, EngineArtifacts, EngineError, EngineStore, HashSecretPlace};
 use crate::ids::Digest;
 use crate::job::image::ImageContent;
 use crate::job::limits::RunLimits;
@@ -53,7 +53,7 @@ pub use crate::images::stock::{ImageStock, Maker, StockReport, StockRules};
 pub use crate::images::usage::Usage;
 
 /// Part of every key. Raise it when images are made or read in another way.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 /// Name of the memory in the cache.
 const MEMORY: &str = "memory.img";
@@ -257,7 +257,7 @@ impl<'a> ImageStore<'a> {
     /// Where the image lies that is made from `source`.
     fn shelf(&self, source: &str) -> Result<Shelf, ImageError> {
         let secret = Digest::of(&self.hash_secret()?);
-        let key = key(self.artifacts.cold_image.digest(), secret, source);
+        let key = key(self.artifacts.cold_image.digest(), secret, self.artifacts.c_stack, source);
         Ok(self.engine.cache().shelf(Area::Images, &key))
     }
 
@@ -305,6 +305,7 @@ impl<'a> ImageStore<'a> {
             start,
             library: Library::new(library, artifacts.mpl_data()?)?,
             presets: presets(artifacts.hash_secret, secret),
+            c_stack: artifacts.c_stack,
             environment: ENVIRONMENT,
             sources: vec![source],
             limits: LIMITS,
@@ -314,9 +315,11 @@ impl<'a> ImageStore<'a> {
 }
 
 /// Names an image. The native code is not part of it: both variants compute the same.
-fn key(cold_image: Digest, secret: Digest, source: &str) -> Digest {
+fn key(cold_image: Digest, secret: Digest, stack: CStack, source: &str) -> Digest {
     let source = Digest::of(source.as_bytes());
-    Digest::of(format!("{FORMAT} {cold_image} {secret} {source}").as_bytes())
+    let CStack { base, size_bytes } = stack;
+    let parts = format!("{FORMAT} {cold_image} {secret} {base} {size_bytes} {source}");
+    Digest::of(parts.as_bytes())
 }
 
 /// What stands in memory before the interpreter starts: the secret, and that it is set.
@@ -373,10 +376,13 @@ mod tests {
     #[test]
     fn image_key_follows_the_engine_the_secret_and_the_source() {
         let (one, two) = (Digest::of(b"one"), Digest::of(b"two"));
-        let base = key(one, one, &source::text(Needs::NONE));
-        assert_eq!(base, key(one, one, &source::text(Needs::NONE)));
-        assert_ne!(base, key(two, one, &source::text(Needs::NONE)));
-        assert_ne!(base, key(one, two, &source::text(Needs::NONE)));
-        assert_ne!(base, key(one, one, &source::text(Needs::ALL)));
+        let stack = CStack { base: 1, size_bytes: 2 };
+        let base = key(one, one, stack, &source::text(Needs::NONE));
+        assert_eq!(base, key(one, one, stack, &source::text(Needs::NONE)));
+        assert_ne!(base, key(two, one, stack, &source::text(Needs::NONE)));
+        assert_ne!(base, key(one, two, stack, &source::text(Needs::NONE)));
+        assert_ne!(base, key(one, one, stack, &source::text(Needs::ALL)));
+        let smaller = CStack { size_bytes: 1, ..stack };
+        assert_ne!(base, key(one, one, smaller, &source::text(Needs::NONE)));
     }
 }

@@ -19,7 +19,7 @@ use crate::sandbox::ending::{crash, failure_of};
 use crate::sandbox::guest::{self, Guest};
 use crate::sandbox::image::LoadedImage;
 use crate::sandbox::job_text::job_text;
-use crate::sandbox::memory::{PollPage, trim_heap};
+use crate::sandbox::memory::{PollPage, release_native_stack, trim_heap};
 use crate::sandbox::preview1::Wasi;
 use crate::sandbox::vfs::{FileSystem, Mount, timestamp};
 use crate::sandbox::watchdog::Armed;
@@ -30,7 +30,8 @@ use crate::units::{ByteCount, Fuel};
 /// the guest every time.
 const START: &[u8] = b"import _wardian; _wardian.run()";
 
-/// The end of a run. Dropping it returns the guest's memory to its image.
+/// The end of a run. Dropping it returns the guest's memory to its image, and gives the native
+/// stack that the run touched back to the system if it happens on the thread of the run.
 pub struct Finished {
     /// How it ended.
     pub outcome: RunOutcome,
@@ -52,6 +53,7 @@ impl Drop for Finished {
             guest.wasi.files.workspace_peak().saturating_add(sent)
         });
         drop(self.store.take());
+        release_native_stack();
         if held > LARGE {
             self.output = Vec::new();
             trim_heap();

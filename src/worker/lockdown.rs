@@ -55,7 +55,8 @@ pub struct LockdownPlan {
     pub uid: u32,
     /// Group to become if started as root. Default 65534.
     pub gid: u32,
-    /// Private memory of the whole process, images and guest included: beyond it the guest sees
+    /// Private memory of the whole process, images, guest and the
+    /// [guest's stack](crate::worker::GUEST_STACK) included: beyond it the guest sees
     /// `MemoryError`. Bounds what a worker that was taken over can eat. Default none.
     pub memory: Option<ByteCount>,
     /// Largest memory file that the worker can make. Default 1 GiB, as for any payload.
