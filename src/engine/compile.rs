@@ -134,7 +134,7 @@ pub fn start(variant: Variant) -> Result<Engine, EngineError> {
 /// Everything that decides what native code looks like and where it can run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CompileKey {
-    /// Digest of the module before it was hollowed.
+    /// Digest of the module after it was patched and before it was hollowed.
     pub module: Digest,
     /// Version of the transform.
     pub transform: u32,

@@ -21,7 +21,7 @@ use crate::engine::abi::{AbiMismatch, ModuleAbi, signature};
 use crate::units::ByteCount;
 
 /// Part of every key that names something made by this transform or by the polls that are added
-/// after it. Raise it with each change of their output, so that nobody runs what an older version
+/// after it; the digest of the patched module is another part. Raise it with each change of their output, so that nobody runs what an older version
 /// left behind.
 pub const TRANSFORM_VERSION: u32 = 3;
 
@@ -382,7 +382,8 @@ mod tests {
 
     use super::*;
 
-    const ADDED: [AddedExport<'_>; 1] = [AddedExport { name: "added", symbol: "hidden", signature: "() -> ()" }];
+    const ADDED: [AddedExport<'_>; 1] =
+        [AddedExport { name: "added", symbol: "hidden", signature: "() -> ()" }];
 
     /// A module whose `go` reads and writes what the data segments wrote.
     const MODULE: &str = r#"(module

@@ -6,7 +6,9 @@
 //!    |
 //!   fetch        registry, wheel or folder  ->  python.wasm, library, manifest
 //!    |
-//!   hollow       python.wasm  ->  module without data  +  cold image (its memory at the start)
+//!   patches      python.wasm  ->  the same with the changes of `wasm/patches`
+//!    |
+//!   hollow       that         ->  module without data  +  cold image (its memory at the start)
 //!    |
 //!   polls        module without data  ->  the same, with places at which it can be stopped
 //!    |
@@ -23,6 +25,7 @@ pub mod fetch;
 pub mod hollow;
 pub mod library;
 pub mod manifest;
+pub mod patches;
 pub mod pin;
 pub mod polls;
 pub mod progress;
@@ -41,6 +44,7 @@ use std::path::{Path, PathBuf};
 
 use crate::engine::fetch::Transcript;
 use crate::engine::hollow::HollowError;
+use crate::engine::patches::PatchError;
 use crate::ids::Digest;
 
 pub use crate::engine::draft::Draft;
@@ -120,6 +124,9 @@ pub enum EngineError {
     /// The module is not what the code around it needs.
     #[error("the engine's module cannot be used")]
     Module(#[from] HollowError),
+    /// The tables of patches do not fit the module.
+    #[error("the engine's module cannot be patched")]
+    Patch(#[from] PatchError),
     /// wasmtime refuses something.
     #[error("{problem}")]
     Native {

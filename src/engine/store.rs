@@ -160,7 +160,7 @@ impl EngineStore {
 
     pub(super) fn key(&self, variant: Variant) -> Result<CompileKey, EngineError> {
         let engine = compile::start(variant)?;
-        Ok(CompileKey::new(&engine, self.pin.files.module.sha256, variant))
+        Ok(CompileKey::new(&engine, self.pin.patched_module.sha256, variant))
     }
 
     /// The shelf of the pinned files.
@@ -170,7 +170,7 @@ impl EngineStore {
 
     /// The shelf of what the transform makes.
     pub(super) fn apart_shelf(&self) -> Shelf {
-        let key = format!("{} {TRANSFORM_VERSION}", self.pin.files.module.sha256);
+        let key = format!("{} {TRANSFORM_VERSION}", self.pin.patched_module.sha256);
         self.cache.shelf(Area::Engine, &Digest::of(key.as_bytes()))
     }
 
@@ -260,10 +260,14 @@ impl EngineStore {
 
         let running = Running::begin(progress, Step::Separate, None);
         let bytes = read_whole(&module)?;
-        let apart = hollow(&bytes, &self.pin.abi, &self.pin.added_exports())?;
+        let pinned = self.pin.patched_module.sha256;
+        let patched = self.pin.patches.apply(&bytes, pinned)?;
+        drop(bytes);
+        let apart = hollow(&patched, &self.pin.abi, &self.pin.added_exports())?;
         let stoppable = with_polls(&apart.module)?;
         let made_from = BTreeMap::from([
             ("module".to_owned(), module.digest().to_string()),
+            ("patched".to_owned(), pinned.to_string()),
             ("transform".to_owned(), TRANSFORM_VERSION.to_string()),
         ]);
         let mut draft = lock.draft(HOLLOW)?;
@@ -297,7 +301,7 @@ impl EngineStore {
         let code = compile::compile(&engine, &read_whole(&module)?)?;
         let made_from = BTreeMap::from([
             ("hollow".to_owned(), module.digest().to_string()),
-            ("module".to_owned(), key.module.to_string()),
+            ("patched".to_owned(), key.module.to_string()),
             ("transform".to_owned(), key.transform.to_string()),
             ("wasmtime".to_owned(), key.wasmtime.to_owned()),
             ("variant".to_owned(), key.variant.to_string()),
@@ -383,7 +387,7 @@ mod tests {
         assert_eq!(artifacts.facts.memory_min_pages, 1);
         assert_eq!(artifacts.mpl_data().unwrap(), [("matplotlibrc".to_owned(), vec![])]);
         let cold = fs::read(&artifacts.cold_image.path).unwrap();
-        assert_eq!((cold.len(), &cold[16..21]), (65_536, &b"hello"[..]));
+        assert_eq!((cold.len(), &cold[16..21]), (65_536, &b"hullo"[..]));
 
         let engine = compile::start(Variant::Timed).unwrap();
         let module = compile::load(&engine, artifacts.native.file).unwrap();
@@ -442,6 +446,28 @@ mod tests {
         let cause = std::error::Error::source(&error).unwrap().to_string();
         assert!(cause.ends_with("no export `turn`"), "{cause}");
         assert_eq!(steps.take(), [Step::Verify, Step::Unpack, Step::Separate]);
+    }
+
+    #[test]
+    fn other_patches_make_other_files_and_a_wrong_result_is_refused() {
+        let mut tiny = TinyEngine::new();
+        let before = tiny.store().ensure(Variant::Timed, &Silent).unwrap();
+        let shelves = |store: &EngineStore| {
+            let key = store.key(Variant::Timed).unwrap();
+            (store.apart_shelf().path().to_owned(), store.native_shelf(&key).path().to_owned())
+        };
+        let old = shelves(&tiny.store());
+
+        tiny.pin.patches = Default::default();
+        tiny.pin.patched_module.sha256 = Digest::of(b"something else");
+        let error = tiny.store().ensure(Variant::Timed, &Silent).unwrap_err();
+        assert!(matches!(error, EngineError::Patch(_)), "{error}");
+
+        tiny.pin.patched_module.sha256 = tiny.pin.files.module.sha256;
+        let new = shelves(&tiny.store());
+        assert!(old.0 != new.0 && old.1 != new.1);
+        let after = tiny.store().ensure(Variant::Timed, &Silent).unwrap();
+        assert_ne!(before.cold_image.digest(), after.cold_image.digest());
     }
 
     #[test]

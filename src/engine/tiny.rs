@@ -14,8 +14,9 @@ use zip::write::SimpleFileOptions;
 use crate::clock::Clock;
 use crate::engine::abi::ModuleAbi;
 use crate::engine::fetch::Origin;
+use crate::engine::patches::Patches;
 use crate::engine::pin::{
-    CStack, EnginePin, HashSecretPlace, PinnedExport, PinnedFile, PinnedFiles,
+    CStack, EnginePin, HashSecretPlace, PatchedModule, PinnedExport, PinnedFile, PinnedFiles,
 };
 use crate::engine::progress::{Ending, Progress, Step};
 use crate::engine::store::EngineStore;
@@ -45,13 +46,13 @@ impl TinyEngine {
 
     pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let module = wat::parse_str(MODULE).unwrap();
+        let module_bytes = wat::parse_str(MODULE).unwrap();
         let mpl_data = archive(&[("matplotlibrc", b"")]);
         let library = archive(&[("os.py", b"pass"), ("matplotlib/mpl-data.zip", &mpl_data)]);
         let manifest = b"python 3.15.0\npackage numpy 2.5.2\n".to_vec();
         let licences = b"as you like it".to_vec();
         let files = [
-            ("tiny/artifacts/python.wasm", &module),
+            ("tiny/artifacts/python.wasm", &module_bytes),
             ("tiny/artifacts/python-stdlib.zip", &library),
             ("tiny/artifacts/MANIFEST", &manifest),
             ("tiny-1.dist-info/licenses/LICENSE", &licences),
@@ -69,6 +70,7 @@ impl TinyEngine {
             let (sha256, size_bytes) = (Digest::of(content), ByteCount::from(content.len()));
             PinnedFile { path: path.to_owned(), sha256, size_bytes }
         });
+        let (patches, patched) = Self::patches(&module_bytes);
         let pin = EnginePin {
             package: "tiny".to_owned(),
             version: "1".to_owned(),
@@ -78,6 +80,8 @@ impl TinyEngine {
                 size_bytes: ByteCount::from(wheel.len()),
             },
             files: PinnedFiles { module, library: library_file, manifest, licences },
+            patched_module: PatchedModule { sha256: Digest::of(&patched) },
+            patches,
             added_exports: [(
                 "reset_preopens".into(),
                 PinnedExport {
@@ -95,6 +99,16 @@ impl TinyEngine {
             abi: abi(),
         };
         Self { pin, library, folder }
+    }
+
+    /// A table that makes `hullo` of `hello`, and what it makes of the module.
+    pub(super) fn patches(module: &[u8]) -> (Patches, Vec<u8>) {
+        let place = module.windows(5).position(|bytes| bytes == b"hello").unwrap();
+        let (input, offset) = (Digest::of(module), place + 1);
+        let table = format!("input\t{input}\n-\t0x{offset:x}\t65\t75\twhy\n");
+        let mut patched = module.to_vec();
+        patched[offset] = b'u';
+        (Patches::parse(&[("tiny.tsv", &table)]).unwrap(), patched)
     }
 
     /// The wheel.

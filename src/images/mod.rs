@@ -257,8 +257,20 @@ impl<'a> ImageStore<'a> {
     /// Where the image lies that is made from `source`.
     fn shelf(&self, source: &str) -> Result<Shelf, ImageError> {
         let secret = Digest::of(&self.hash_secret()?);
-        let key = key(self.artifacts.cold_image.digest(), secret, self.artifacts.c_stack, source);
+        let key = key(&self.origin(), secret, source);
         Ok(self.engine.cache().shelf(Area::Images, &key))
+    }
+
+    /// What images are made from, beside their source.
+    fn origin(&self) -> Origin {
+        let EngineArtifacts { key, cold_image, library, c_stack, .. } = self.artifacts;
+        Origin {
+            module: key.module,
+            transform: key.transform,
+            cold_image: cold_image.digest(),
+            library: library.digest(),
+            c_stack: *c_stack,
+        }
     }
 
     /// The secret of Python's hashes in this cache, drawn now if there is none.
@@ -314,11 +326,27 @@ impl<'a> ImageStore<'a> {
     }
 }
 
+/// The parts of the engine that decide what an image holds. An image is a state of the code's own
+/// memory and imports modules of the library, so it goes with no other code and no other library.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
+    /// Digest of the patched module.
+    module: Digest,
+    /// Version of the transform that made the code.
+    transform: u32,
+    cold_image: Digest,
+    library: Digest,
+    c_stack: CStack,
+}
+
 /// Names an image. The native code is not part of it: both variants compute the same.
-fn key(cold_image: Digest, secret: Digest, stack: CStack, source: &str) -> Digest {
+fn key(origin: &Origin, secret: Digest, source: &str) -> Digest {
+    let Origin { module, transform, cold_image, library, c_stack } = origin;
+    let CStack { base, size_bytes } = c_stack;
     let source = Digest::of(source.as_bytes());
-    let CStack { base, size_bytes } = stack;
-    let parts = format!("{FORMAT} {cold_image} {secret} {base} {size_bytes} {source}");
+    let parts = format!(
+        "{FORMAT} {module} {transform} {cold_image} {library} {base} {size_bytes} {secret} {source}"
+    );
     Digest::of(parts.as_bytes())
 }
 
@@ -374,15 +402,25 @@ mod tests {
     }
 
     #[test]
-    fn image_key_follows_the_engine_the_secret_and_the_source() {
+    fn image_key_follows_code_library_secret_and_source() {
         let (one, two) = (Digest::of(b"one"), Digest::of(b"two"));
-        let stack = CStack { base: 1, size_bytes: 2 };
-        let base = key(one, one, stack, &source::text(Needs::NONE));
-        assert_eq!(base, key(one, one, stack, &source::text(Needs::NONE)));
-        assert_ne!(base, key(two, one, stack, &source::text(Needs::NONE)));
-        assert_ne!(base, key(one, two, stack, &source::text(Needs::NONE)));
-        assert_ne!(base, key(one, one, stack, &source::text(Needs::ALL)));
-        let smaller = CStack { size_bytes: 1, ..stack };
-        assert_ne!(base, key(one, one, smaller, &source::text(Needs::NONE)));
+        let c_stack = CStack { base: 1, size_bytes: 2 };
+        let origin = Origin { module: one, transform: 1, cold_image: one, library: one, c_stack };
+        let none = source::text(Needs::NONE);
+        let base = key(&origin, one, &none);
+        assert_eq!(base, key(&origin, one, &source::text(Needs::NONE)));
+        let others = [
+            Origin { module: two, ..origin },
+            Origin { transform: 2, ..origin },
+            Origin { cold_image: two, ..origin },
+            Origin { library: two, ..origin },
+            Origin { c_stack: CStack { base: 2, ..c_stack }, ..origin },
+            Origin { c_stack: CStack { size_bytes: 1, ..c_stack }, ..origin },
+        ];
+        for other in others {
+            assert_ne!(base, key(&other, one, &none), "{other:?}");
+        }
+        assert_ne!(base, key(&origin, two, &none));
+        assert_ne!(base, key(&origin, one, &source::text(Needs::ALL)));
     }
 }

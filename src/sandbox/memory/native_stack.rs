@@ -64,9 +64,8 @@ fn lowest_address() -> Option<usize> {
     }
     let (mut lowest, mut size) = (ptr::null_mut(), 0);
     // SAFETY: the attributes were filled in by the call before, which succeeded.
-    let found = unsafe {
-        libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut lowest, &raw mut size)
-    };
+    let found =
+        unsafe { libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut lowest, &raw mut size) };
     // SAFETY: as above; nobody uses the attributes afterwards.
     let destroyed = unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
     (found == 0 && destroyed == 0 && size > 0).then(|| lowest.addr())

@@ -1,0 +1,152 @@
+//! A table of patches, as text.
+//!
+//! ```text
+//! # comment
+//! input<TAB>SHA-256 of the module
+//! function<TAB>offset<TAB>expected<TAB>new<TAB>reason
+//! -<TAB>offset<TAB>expected<TAB>new<TAB>reason           bytes of the data
+//! +function<TAB>type<TAB>-<TAB>body<TAB>reason           an appended function
+//! ```
+//!
+//! Bytes are hexadecimal. `{name}` among them stands for the index of that function, padded to five
+//! bytes as compilers write the operand of a call.
+
+use crate::engine::patches::PatchError;
+use crate::ids::Digest;
+
+/// One table.
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    pub(super) name: String,
+    /// Digest of the module that it was made for.
+    pub(super) input: Digest,
+    pub(super) changes: Vec<Change>,
+    pub(super) added: Vec<Added>,
+}
+
+/// Bytes that are replaced by as many others.
+#[derive(Debug, Clone)]
+pub(super) struct Change {
+    pub(super) line: usize,
+    pub(super) place: Place,
+    /// Where they lie in the file.
+    pub(super) offset: usize,
+    pub(super) expected: Vec<Piece>,
+    pub(super) new: Vec<Piece>,
+}
+
+/// What a change belongs to.
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    /// The body of this function.
+    Function(String),
+    /// A data segment.
+    Data,
+}
+
+impl Place {
+    pub(super) const fn as_str(&self) -> &str {
+        match self {
+            Self::Function(name) => name.as_str(),
+            Self::Data => "the data",
+        }
+    }
+}
+
+/// A function that the module does not have.
+#[derive(Debug, Clone)]
+pub(super) struct Added {
+    pub(super) line: usize,
+    pub(super) name: String,
+    /// Its type as a text such as `(i32, i32) -> i32`; the module has to know it.
+    pub(super) signature: String,
+    /// Local variables and code, without the length before them.
+    pub(super) body: Vec<Piece>,
+}
+
+/// A part of a sequence of bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    Bytes(Vec<u8>),
+    /// The index of this function.
+    Function(String),
+}
+
+impl Table {
+    pub(super) fn parse(name: &str, text: &str) -> Result<Self, PatchError> {
+        let malformed = |line, problem| PatchError::Table { table: name.to_owned(), line, problem };
+        let mut input = None;
+        let (mut changes, mut added) = (Vec::new(), Vec::new());
+        for (index, row) in text.lines().enumerate() {
+            let line = index.saturating_add(1);
+            if row.is_empty() || row.starts_with('#') {
+                continue;
+            }
+            match row.split('\t').collect::<Vec<_>>().as_slice() {
+                ["input", digest] => {
+                    let digest =
+                        Digest::parse(digest).map_err(|_bad| malformed(line, BAD_DIGEST))?;
+                    if input.replace(digest).is_some() {
+                        return Err(malformed(line, "a second digest of the input"));
+                    }
+                }
+                [place, offset, expected, new, reason] => {
+                    if place.is_empty() || reason.is_empty() {
+                        return Err(malformed(line, "no function or no reason"));
+                    }
+                    let new = pieces(new).ok_or_else(|| malformed(line, BAD_BYTES))?;
+                    if let Some(function) = place.strip_prefix('+') {
+                        if *expected != "-" {
+                            return Err(malformed(line, "a new function has no expected bytes"));
+                        }
+                        let (name, signature) = (function.to_owned(), (*offset).to_owned());
+                        added.push(Added { line, name, signature, body: new });
+                        continue;
+                    }
+                    let expected = pieces(expected).ok_or_else(|| malformed(line, BAD_BYTES))?;
+                    let offset = offset.strip_prefix("0x");
+                    let offset = offset.and_then(|hex| usize::from_str_radix(hex, 16).ok());
+                    let offset = offset.ok_or_else(|| malformed(line, "not an offset"))?;
+                    let place = match *place {
+                        "-" => Place::Data,
+                        function => Place::Function(function.to_owned()),
+                    };
+                    changes.push(Change { line, place, offset, expected, new });
+                }
+                _ => return Err(malformed(line, "not a row of five columns")),
+            }
+        }
+        let input = input.ok_or_else(|| malformed(0, "no digest of the input"))?;
+        Ok(Self { name: name.to_owned(), input, changes, added })
+    }
+
+    pub(super) fn refused(&self, line: usize, function: &str, problem: &'static str) -> PatchError {
+        let (table, function) = (self.name.clone(), function.to_owned());
+        PatchError::Row { table, line, function, problem }
+    }
+}
+
+const BAD_DIGEST: &str = "not a digest";
+const BAD_BYTES: &str = "not a sequence of bytes";
+
+/// Reads bytes such as `10{name}1a`; there is at least one.
+fn pieces(text: &str) -> Option<Vec<Piece>> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (plain, name) = match rest.split_once('{') {
+            Some((plain, after)) => {
+                let (name, after) = after.split_once('}')?;
+                rest = after;
+                (plain, Some(name))
+            }
+            None => (std::mem::take(&mut rest), None),
+        };
+        if !plain.is_empty() {
+            let decoded = data_encoding::HEXLOWER.decode(plain.as_bytes()).ok()?;
+            found.push(Piece::Bytes(decoded));
+        }
+        found.extend(name.map(|name| Piece::Function(name.to_owned())));
+    }
+    (!found.is_empty()).then_some(found)
+}
