@@ -44,9 +44,11 @@ use crate::engine::compile::MAX_WASM_STACK;
 use crate::job::RunSpec;
 use crate::job::message::{FromWorker, PackedFile, Payload, ToWorker, WorkerReport};
 
-/// Stack of the thread that runs guests, in bytes: the guest's own, which the sandbox limits, and
-/// 24 MiB for the host functions that it calls. It is address space that counts against `RLIMIT_AS`
-/// and `RLIMIT_DATA`; memory is what a run touches, and the sandbox gives that back.
+/// Stack of the thread that runs guests, in bytes.
+///
+/// It has the guest's own, which the sandbox limits, and 24 MiB for the host functions that it
+/// calls. It is address space that counts against `RLIMIT_AS` and `RLIMIT_DATA`; memory is what a
+/// run touches, and the sandbox gives that back.
 pub const GUEST_STACK: usize = MAX_WASM_STACK + (24 << 20);
 
 /// Why a worker ended.
