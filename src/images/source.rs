@@ -14,6 +14,7 @@ macro_rules! guest_files {
 /// Modules that the image knows from the start. A test holds this list against the folder.
 const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/__init__.py",
+    "_wardian/amendments.py",
     "_wardian/bytecode.py",
     "_wardian/door.py",
     "_wardian/entrypoint.py",
@@ -25,6 +26,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/rehearsal.py",
     "_wardian/result.py",
     "_wardian/runner.py",
+    "_wardian/sizes.py",
     "_wardian/trace.py",
     "_wardian/waiting.py",
     "runtime/__init__.py",

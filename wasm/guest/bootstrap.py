@@ -90,8 +90,9 @@ def install_modules(modules):
         __import__(name)
     sys.meta_path.remove(finder)
 
-    from _wardian import event_loop, importer, waiting
+    from _wardian import amendments, event_loop, importer, waiting
 
+    amendments.install()
     event_loop.install()
     waiting.install()
     importer.install()

@@ -1,10 +1,15 @@
 ;; Source of the functions that positions.tsv appends. A test compares the two and prints the row that is
 ;; wanted; imports are named like the engine's functions.
+;; 26435440 = &PyLongArrType_Type, 26435652 = &PyLongLongArrType_Type, 26106228 = &PyLong_Type.
 ;; NPY_LONG = 7 is intp; 26419088 = &PyArray_PyLongDType; 27642964 holds the DType of NPY_LONGLONG.
 (module
   (import "engine" "memory" (memory 1))
   (import "engine" "promote_and_get_ufuncimpl" (func $promote (param i32 i32 i32 i32 i32 i32 i32) (result i32)))
   (import "engine" "PyArray_DTypeFromObject" (func $dtype_from_object (param i32 i32 i32) (result i32)))
+  (import "engine" "gentype_add" (func $gentype_add (param i32 i32) (result i32)))
+  (import "engine" "gentype_subtract" (func $gentype_subtract (param i32 i32) (result i32)))
+  (import "engine" "gentype_multiply" (func $gentype_multiply (param i32 i32) (result i32)))
+  (import "engine" "gentype_alloc" (func $gentype_alloc (param i32 i32) (result i32)))
 
   ;; Before a ufunc looks for its loop: if it is one of the named ones, no dtype was asked for, all inputs are bool, integers
   ;; of 32 bits or less or Python ints, and one of them is intp, then all inputs count as int64.  add and subtract only
@@ -64,4 +69,44 @@
       (local.set $n (i32.load offset=472 (i32.load (i32.const 27642964))))  ;; its singleton
       (i32.store (local.get $n) (i32.add (i32.load (local.get $n)) (i32.const 1)))
       (i32.store (local.get $out) (local.get $n)))
-    (local.get $r)))
+    (local.get $r))
+
+  ;; The value of an intp or int64 scalar or of an int of one digit, if it has 32 bits; otherwise 1 << 32.
+  (func $small_value (param $object i32) (result i64) (local $type i32) (local $tag i32) (local $value i64)
+    (local.set $type (i32.load offset=4 (local.get $object)))
+    (if (i32.eq (local.get $type) (i32.const 26435440))
+      (then (return (i64.load32_s offset=8 (local.get $object)))))
+    (if (i32.eq (local.get $type) (i32.const 26106228))
+      (then
+        (if (i32.le_u (local.tee $tag (i32.load offset=8 (local.get $object))) (i32.const 15))
+          (then (return (i64.extend_i32_s (i32.mul (i32.load offset=12 (local.get $object))
+            (i32.sub (i32.const 1) (i32.and (local.get $tag) (i32.const 3))))))))))
+    (if (i32.eq (local.get $type) (i32.const 26435652))
+      (then
+        (local.set $value (i64.load offset=8 align=4 (local.get $object)))
+        (if (i64.eq (i64.extend_i32_s (i32.wrap_i64 (local.get $value))) (local.get $value))
+          (then (return (local.get $value))))))
+    (i64.const 4294967296))
+
+  ;; `a + b` (0), `a - b` (1) and `a * b` (2) where one is an intp scalar: an int64 scalar at once if
+  ;; both have 32 bits, so that nothing overflows; otherwise what the ufunc gives.
+  (func $position_scalar (param $left i32) (param $right i32) (param $kind i32) (result i32)
+    (local $a i64) (local $b i64) (local $result i32)
+    (if (i32.and
+          (i64.ne (local.tee $a (call $small_value (local.get $left))) (i64.const 4294967296))
+          (i64.ne (local.tee $b (call $small_value (local.get $right))) (i64.const 4294967296)))
+      (then
+        (if (local.tee $result (call $gentype_alloc (i32.const 26435652) (i32.const 0)))
+          (then
+            (if (i32.eqz (local.get $kind))
+              (then (local.set $a (i64.add (local.get $a) (local.get $b))))
+              (else (if (i32.eq (local.get $kind) (i32.const 1))
+                (then (local.set $a (i64.sub (local.get $a) (local.get $b))))
+                (else (local.set $a (i64.mul (local.get $a) (local.get $b)))))))
+            (i64.store offset=8 align=4 (local.get $result) (local.get $a))))
+        (return (local.get $result))))
+    (if (i32.eqz (local.get $kind))
+      (then (return (call $gentype_add (local.get $left) (local.get $right)))))
+    (if (i32.eq (local.get $kind) (i32.const 1))
+      (then (return (call $gentype_subtract (local.get $left) (local.get $right)))))
+    (call $gentype_multiply (local.get $left) (local.get $right))))

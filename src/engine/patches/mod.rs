@@ -22,6 +22,7 @@ use crate::ids::Digest;
 const TABLES: &[(&str, &str)] = &[
     ("integers.tsv", include_str!("../../../wasm/patches/integers.tsv")),
     ("positions.tsv", include_str!("../../../wasm/patches/positions.tsv")),
+    ("overflow.tsv", include_str!("../../../wasm/patches/overflow.tsv")),
     ("depth.tsv", include_str!("../../../wasm/patches/depth.tsv")),
 ];
 

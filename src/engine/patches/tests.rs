@@ -9,6 +9,7 @@ use super::*;
 /// The sources of appended functions, by the table that appends them.
 const SOURCES: &[(&str, &str)] = &[
     ("positions.tsv", include_str!("../../../wasm/patches/positions.wat")),
+    ("overflow.tsv", include_str!("../../../wasm/patches/overflow.wat")),
     ("depth.tsv", include_str!("../../../wasm/patches/depth.wat")),
 ];
 

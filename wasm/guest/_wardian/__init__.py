@@ -17,6 +17,8 @@ the program and answers with exactly one of RETURNED and RAISED:
 - `event_loop`: asyncio without sockets and threads; `waiting`: conditions without threads;
 - `entrypoint`: which function is called, and with what;
 - `result`, `failure`: the two ways to end, as frames; `trace`: tracebacks as text;
+- `sizes`: what messages say of sizes beyond 32-bit addresses;
+- `amendments`: library modules that take a position for the default integer;
 - `rehearsal`: runs while the image is built;
 - `places`: paths.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import traceback
 
-from _wardian import trace
+from _wardian import sizes, trace
 from _wardian.result import to_json
 
 MESSAGE_MAX = 64 << 10
@@ -59,7 +59,7 @@ def _frame(name: str, message: str, frames: str | None) -> bytes:
 
 def _message(exception: BaseException) -> str:
     try:
-        return str.__str__(_own_words(exception))
+        return sizes.explained(type(exception), str.__str__(_own_words(exception)))
     except MemoryError:
         raise
     except BaseException:

@@ -1,0 +1,215 @@
+"""Mends library modules that take a position for the default integer.
+
+`wasm/patches` makes NumPy's default integer int64 while `intp` stays 32 bits wide. A few modules
+of the library, written in Python, assume that the two are one. The library has byte code only, so
+their text cannot be patched. Each module is amended right after it was loaded instead: those of
+NumPy and pandas while the base image is built, the others when a program imports them.
+
+An amendment names what it replaces. If that is missing, importing the module fails, and a new
+library cannot lose an amendment silently.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+
+def _type_aliases(module: Any) -> None:
+    """`np.int_`, `"int"` are int64; `np.int32` is C `int`, since C `long` is `intp`."""
+    kinds = module.allTypes
+    for name, same_as in (("int_", "int64"), ("uint", "uint64")):
+        kinds[name] = module.sctypeDict[name] = kinds[same_as]
+    module.sctypeDict["int"] = kinds["int64"]
+    for name, character in (("int32", "i"), ("uint32", "I")):
+        kinds[name] = module.sctypeDict[name] = module.dtype(character).type
+
+
+def _multiarray(module: Any) -> None:
+    """`count_nonzero` is a count that programs calculate with."""
+    count_nonzero = module.count_nonzero
+
+    def count(a: Any) -> Any:
+        return module.dtype("q").type(count_nonzero(a))
+
+    module.count_nonzero = count
+
+
+def _histograms(module: Any) -> None:
+    """`histogram` returns counts as `np.dtype(np.intp)`, its only use of that type."""
+    module.np = _WideCounts(module.np)
+
+
+class _WideCounts:
+    """NumPy, except that the type of counts is int64."""
+
+    def __init__(self, numpy: Any) -> None:
+        self._numpy = numpy
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._numpy, name)
+
+    def dtype(self, kind: Any) -> Any:
+        numpy = self._numpy
+        return numpy.dtype(numpy.int64 if kind is numpy.intp else kind)
+
+
+def _numeric(module: Any) -> None:
+    """`cross` multiplies into an array of the promoted type."""
+    cross = module.cross
+
+    @functools.wraps(cross)
+    def wide(a: Any, b: Any, *args: Any, **named: Any) -> Any:
+        return cross(_widened(module.dtype, a), _widened(module.dtype, b), *args, **named)
+
+    module.cross = wide
+
+
+def _widened(dtype: Any, value: Any) -> Any:
+    is_position = getattr(getattr(value, "dtype", None), "char", "") == "l"
+    return value.astype(dtype("q")) if is_position else value
+
+
+def _einsum(module: Any) -> None:
+    """`einsum` of positions gives int64, as `dot` does."""
+    c_einsum = module.c_einsum
+
+    def wide(*args: Any, **named: Any) -> Any:
+        if "dtype" not in named and "out" not in named:
+            import numpy as np
+
+            arrays = [one for one in args if isinstance(one, (np.ndarray, np.generic))]
+            if arrays and np.result_type(*arrays).char == "l":
+                named["dtype"] = np.int64
+        return c_einsum(*args, **named)
+
+    module.c_einsum = wide
+
+
+def _managers(module: Any) -> None:
+    """The maps of blocks stay `intp`: `np.append(map, 0)` is int64."""
+    import numpy as np
+
+    manager = module.BlockManager
+    insert = manager._insert_update_blklocs_and_blknos
+
+    @functools.wraps(insert)
+    def insert_positions(self: Any, loc: int) -> None:
+        insert(self, loc)
+        for name in ("_blklocs", "_blknos"):
+            positions = getattr(self, name)
+            if positions.dtype != np.intp:
+                setattr(self, name, positions.astype(np.intp))
+
+    manager._insert_update_blklocs_and_blknos = insert_positions
+
+
+def _peak_finding(module: Any) -> None:
+    """Peaks are positions; they are cast safely, which int64 is not."""
+    import numpy as np
+
+    check = module._arg_peaks_as_expected
+
+    @functools.wraps(check)
+    def as_positions(value: Any) -> Any:
+        value = np.asarray(value)
+        return check(value.astype(np.intp) if value.dtype == np.int64 else value)
+
+    module._arg_peaks_as_expected = as_positions
+
+
+def _special(module: Any) -> None:
+    """The only loops of these functions for integers take `intp`."""
+    import numpy as np
+
+    def narrow(function: Callable[..., Any]) -> Callable[..., Any]:
+        def called(n: Any, *args: Any, **named: Any) -> Any:
+            n = np.asarray(n)
+            return function(n.astype(np.intp) if n.dtype == np.int64 else n, *args, **named)
+
+        called.__name__, called.__doc__ = function.__name__, function.__doc__
+        return called
+
+    for name in ("eval_hermite", "eval_hermitenorm"):
+        setattr(module, name, narrow(getattr(module, name)))
+
+
+def _sparse(module: Any) -> None:
+    """Sparse matrices calculate in C types: data of positions counts as int64."""
+    import numpy as np
+
+    upcast = module.upcast
+
+    @functools.wraps(upcast)
+    def wide(*args: Any) -> Any:
+        return upcast(*(np.int64 if np.dtype(one).char == "l" else one for one in args))
+
+    module.upcast = wide
+
+
+AMENDMENTS: dict[str, Callable[[Any], None]] = {
+    "numpy._core._type_aliases": _type_aliases,
+    "numpy._core.einsumfunc": _einsum,
+    "numpy._core.multiarray": _multiarray,
+    "numpy._core.numeric": _numeric,
+    "numpy.lib._histograms_impl": _histograms,
+    "pandas.core.internals.managers": _managers,
+    "scipy.signal._peak_finding": _peak_finding,
+    "scipy.sparse._sputils": _sparse,
+    "scipy.special._ufuncs": _special,
+}
+
+
+def install() -> None:
+    """Lets modules that are loaded from now on be amended."""
+    sys.meta_path.insert(0, AmendingFinder(AMENDMENTS))
+
+
+class AmendingFinder:
+    """Finds the modules that have an amendment, by asking the finders behind it."""
+
+    def __init__(self, amendments: dict[str, Callable[[Any], None]]) -> None:
+        self._amendments = amendments
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Returns the spec that others find, with a loader that amends the module."""
+        amend = self._amendments.get(name)
+        if amend is None:
+            return None
+        for finder in sys.meta_path:
+            if finder is self:
+                continue
+            spec = finder.find_spec(name, path, target)
+            if spec is not None:
+                spec.loader = _AmendingLoader(spec.loader, amend)
+                return spec
+        return None
+
+
+class _AmendingLoader:
+    """The loader that was found; it steps back once the module is loaded."""
+
+    def __init__(self, loader: Any, amend: Callable[[Any], None]) -> None:
+        self._loader = loader
+        self._amend = amend
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        created: ModuleType | None = self._loader.create_module(spec)
+        return created
+
+    def exec_module(self, module: ModuleType) -> None:
+        spec = module.__spec__
+        if spec is not None:
+            spec.loader = self._loader
+        module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        self._amend(module)

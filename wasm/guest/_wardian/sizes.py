@@ -1,0 +1,35 @@
+"""What to say of sizes that a 32-bit address space cannot hold.
+
+The interpreter's own words ("Maximum allowed dimension exceeded") name neither the cause nor a
+way out, since nobody meets these limits on the machines that programs are written for.
+"""
+
+from __future__ import annotations
+
+_TOO_LARGE = (
+    "Maximum allowed dimension exceeded",
+    "Maximum allowed size exceeded",
+    "array is too big",
+    "array is too large",
+    "index-sized integer",
+    "C ssize_t",
+    "Unable to allocate",
+    "too many items",
+    "repeated bytes are too long",
+    "repeated string is too long",
+)
+"""Parts of messages that mean: this does not fit into 32-bit addresses."""
+
+_EXPLANATION = (
+    "this interpreter has 32-bit addresses: one object has at most 2 GiB, and a run may use as "
+    "much memory as its limit `memory_mb` allows; work in parts or with a smaller dtype"
+)
+
+
+def explained(kind: type[BaseException], message: str) -> str:
+    """Returns `message`, with an explanation if an exception of `kind` tells of a size."""
+    if not issubclass(kind, (MemoryError, OverflowError, ValueError)):
+        return message
+    if any(part in message for part in _TOO_LARGE):
+        return f"{message} ({_EXPLANATION})"
+    return message

@@ -1,0 +1,53 @@
+"""Library modules that are mended when they are loaded, and words about sizes."""
+
+from __future__ import annotations
+
+import importlib
+import pathlib
+import sys
+import tempfile
+import unittest
+
+from _wardian import amendments, sizes
+
+
+class Amendments(unittest.TestCase):
+    def load(self, amend):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (folder / "amended_sample.py").write_text("value = 1\ndef get(): return value\n")
+        finder = amendments.AmendingFinder({"amended_sample": amend})
+        sys.path.insert(0, str(folder))
+        self.addCleanup(sys.path.remove, str(folder))
+        sys.meta_path.insert(0, finder)
+        self.addCleanup(sys.meta_path.remove, finder)
+        self.addCleanup(sys.modules.pop, "amended_sample", None)
+        importlib.invalidate_caches()
+        return importlib.import_module("amended_sample")
+
+    def test_module_is_amended_after_it_was_loaded_and_keeps_its_loader(self):
+        module = self.load(lambda module: setattr(module, "value", module.value + 1))
+        self.assertEqual(module.get(), 2)
+        self.assertEqual(type(module.__loader__).__name__, "SourceFileLoader")
+        self.assertIs(module.__spec__.loader, module.__loader__)
+
+    def test_amendment_that_no_longer_fits_fails_the_import(self):
+        with self.assertRaises(AttributeError):
+            self.load(lambda module: module.missing)
+        self.assertNotIn("amended_sample", sys.modules)
+
+    def test_other_modules_are_left_to_others(self):
+        self.assertIsNone(amendments.AmendingFinder({}).find_spec("json"))
+
+
+class Sizes(unittest.TestCase):
+    def test_messages_about_sizes_name_the_cause(self):
+        for kind, message in [
+            (ValueError, "Maximum allowed dimension exceeded"),
+            (OverflowError, "cannot fit 'int' into an index-sized integer"),
+            (MemoryError, "Unable to allocate 3 GiB for an array"),
+        ]:
+            self.assertIn("32-bit addresses", sizes.explained(kind, message))
+
+    def test_other_messages_stay_as_they_are(self):
+        self.assertEqual(sizes.explained(KeyError, "array is too big"), "array is too big")
+        self.assertEqual(sizes.explained(ValueError, "bad"), "bad")
