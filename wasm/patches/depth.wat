@@ -14,6 +14,7 @@
   (import "engine" "stack_pointer" (global $sp (mut i32)))
   (import "engine" "Py_EnterRecursiveCall" (func $enter (param i32) (result i32)))
   (import "engine" "object_recursive_isinstance" (func $isinstance (param i32 i32 i32) (result i32)))
+  (import "engine" "object_issubclass" (func $issubclass (param i32 i32 i32) (result i32)))
 
   ;; The hash of an object by its type's function; -1 with RecursionError if the stack ends.
   (func $checked_hash (param $object i32) (param $hash i32) (result i32)
@@ -43,5 +44,12 @@
   (func $framed_isinstance (param $thread i32) (param $object i32) (param $class i32) (result i32) (local $result i32)
     (global.set $sp (i32.sub (global.get $sp) (i32.const 112)))
     (local.set $result (call $isinstance (local.get $thread) (local.get $object) (local.get $class)))
+    (global.set $sp (i32.add (global.get $sp) (i32.const 112)))
+    (local.get $result))
+
+  ;; One level of `issubclass`. The called function checks.
+  (func $framed_issubclass (param $thread i32) (param $derived i32) (param $class i32) (result i32) (local $result i32)
+    (global.set $sp (i32.sub (global.get $sp) (i32.const 112)))
+    (local.set $result (call $issubclass (local.get $thread) (local.get $derived) (local.get $class)))
     (global.set $sp (i32.add (global.get $sp) (i32.const 112)))
     (local.get $result)))
