@@ -34,7 +34,7 @@ pub const EXCEPTION_HEAP_RESERVATION: u64 = 1 << 20;
 ///
 /// It is address space, of which a run takes the pages that it touches. CPython checks its depth
 /// by the 15 MiB of its [C stack](crate::engine::CStack). The largest use seen before those end is
-/// 51 MB, so recursion ends as Python's `RecursionError` and not as a trap.
+/// 63 MB, so recursion ends as Python's `RecursionError` and not as a trap.
 pub const MAX_WASM_STACK: usize = 96 << 20;
 
 /// Which checks are compiled into the code. Both have the [polls](crate::engine::polls) at which
