@@ -125,7 +125,8 @@ fn fresh_memory_after_every_kind_of_end() {
         ("def main(args)\n    pass", "SyntaxError"),
         ("def other(args):\n    pass", "EntrypointNotFound"),
         (
-            "def main(args):\n    x = None\n    for _ in range(10**6): x = [x]\n    del x",
+            "def main(args):\n    x, view = {1: 2}, type(type.__dict__)\n    \
+             for _ in range(10**6): x = view(x)\n    return x[1]",
             "StackOverflow",
         ),
     ] {

@@ -30,9 +30,12 @@ pub const LINEAR_MEMORY_RESERVATION: u64 = 4 << 30;
 /// beyond it moves.
 pub const EXCEPTION_HEAP_RESERVATION: u64 = 1 << 20;
 
-/// Native stack that one run of guest code may use, in bytes. CPython recurses deeply in its
-/// compiler and parser, and checks its own depth well before this.
-pub const MAX_WASM_STACK: usize = 8 << 20;
+/// Native stack that one run of guest code may use, in bytes.
+///
+/// It is address space, of which a run takes the pages that it touches. CPython checks its depth
+/// by the 15 MiB of its [C stack](crate::engine::CStack). The largest use seen before those end is
+/// 63 MB, so recursion ends as Python's `RecursionError` and not as a trap.
+pub const MAX_WASM_STACK: usize = 96 << 20;
 
 /// Which checks are compiled into the code. Both have the [polls](crate::engine::polls) at which
 /// a guest is stopped: they are part of the module.

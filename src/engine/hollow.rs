@@ -24,7 +24,7 @@ use crate::units::ByteCount;
 ///
 /// The digest of the patched module is another part. Raise this number with each change of their
 /// output, so that nobody runs what an older version left behind.
-pub const TRANSFORM_VERSION: u32 = 2;
+pub const TRANSFORM_VERSION: u32 = 3;
 
 /// Size of a wasm page in bytes.
 pub const WASM_PAGE: u64 = 65_536;
@@ -65,13 +65,15 @@ pub enum HollowError {
     Abi(#[from] AbiMismatch),
 }
 
-/// A function without an export that the hollow module is to export. Its type is `() -> ()`.
+/// A function without an export that the hollow module is to export.
 #[derive(Debug, Clone, Copy)]
 pub struct AddedExport<'a> {
     /// Name of the new export.
     pub name: &'a str,
     /// The function's name in the name section.
     pub symbol: &'a str,
+    /// The function's type as a text such as `(i32) -> i32`.
+    pub signature: &'a str,
 }
 
 /// A module taken apart.
@@ -346,13 +348,14 @@ impl<'a> Parsed<'a> {
                 let symbol = wanted.name.to_owned();
                 return Err(HollowError::Function { symbol, problem: "is exported already" });
             }
-            section.export(wanted.name, ExportKind::Func, self.find_function(wanted.symbol)?);
+            section.export(wanted.name, ExportKind::Func, self.find_function(wanted)?);
         }
         Ok(section)
     }
 
-    /// Finds the one function that the name section calls `symbol`.
-    fn find_function(&self, symbol: &str) -> Result<u32, HollowError> {
+    /// Finds the one function that the name section calls `wanted.symbol`, and checks its type.
+    fn find_function(&self, wanted: &AddedExport<'_>) -> Result<u32, HollowError> {
+        let symbol = wanted.symbol;
         let failed = |problem| HollowError::Function { symbol: symbol.to_owned(), problem };
         let mut found = None;
         for part in self.names.clone().into_iter().flatten() {
@@ -366,8 +369,8 @@ impl<'a> Parsed<'a> {
         }
         let index = found.ok_or_else(|| failed("is not in the name section"))?;
         match self.type_of(index) {
-            Some(of) if of.params().is_empty() && of.results().is_empty() => Ok(index),
-            Some(_) => Err(failed("takes or returns values")),
+            Some(of) if signature(of) == wanted.signature => Ok(index),
+            Some(_) => Err(failed("has another type than the pinned one")),
             None => Err(failed("has an index without a function")),
         }
     }
@@ -380,7 +383,8 @@ mod tests {
 
     use super::*;
 
-    const ADDED: [AddedExport<'_>; 1] = [AddedExport { name: "added", symbol: "hidden" }];
+    const ADDED: [AddedExport<'_>; 1] =
+        [AddedExport { name: "added", symbol: "hidden", signature: "() -> ()" }];
 
     /// A module whose `go` reads and writes what the data segments wrote.
     const MODULE: &str = r#"(module
@@ -514,7 +518,7 @@ mod tests {
         let memory = r#"(memory (export "memory") 1)"#;
         for (text, expected) in [
             ("", "`hidden` is not in the name section"),
-            ("(func $hidden (param i32))", "`hidden` takes or returns values"),
+            ("(func $hidden (param i32))", "`hidden` has another type than the pinned one"),
             (r#"(func $hidden (export "added"))"#, "`added` is exported already"),
             (r#"(func $hidden) (func (@name "hidden"))"#, "`hidden` is there more than once"),
         ] {

@@ -48,7 +48,7 @@ use crate::engine::patches::PatchError;
 use crate::ids::Digest;
 
 pub use crate::engine::draft::Draft;
-pub use crate::engine::pin::HashSecretPlace;
+pub use crate::engine::pin::{CStack, HashSecretPlace};
 pub use crate::engine::record::Record;
 pub use crate::engine::store::{EngineArtifacts, EngineStore, ModuleFacts};
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::engine::EngineError;
 use crate::engine::abi::ModuleAbi;
@@ -33,13 +33,35 @@ pub struct EnginePin {
     /// The tables of patches. They are not part of the text of the pin.
     #[serde(skip)]
     pub patches: Patches,
-    /// Exports that the transform adds: name of the export, and the function's name in the name
-    /// section.
-    pub added_exports: BTreeMap<String, String>,
+    /// Exports that the transform adds, by their names.
+    pub added_exports: BTreeMap<String, PinnedExport>,
     /// Where the interpreter keeps the secret of its hashes.
     pub hash_secret: HashSecretPlace,
+    /// Where the module's C stack lies.
+    pub c_stack: CStack,
     /// How the module looks from outside.
     pub abi: ModuleAbi,
+}
+
+/// A function of the module that has no export of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PinnedExport {
+    /// The function's name in the name section.
+    pub symbol: String,
+    /// The function's type as a text such as `(i32) -> i32`.
+    pub signature: String,
+}
+
+/// The part of the module's memory that the interpreter may use as its C stack. CPython measures
+/// recursion in C by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CStack {
+    /// Lowest address. C code that checks nothing may go below it.
+    pub base: u32,
+    /// Its length. The stack begins at the upper end and grows down.
+    pub size_bytes: u32,
 }
 
 /// Addresses in the module's memory.
@@ -127,12 +149,10 @@ impl EnginePin {
     /// The exports to add.
     #[must_use]
     pub fn added_exports(&self) -> Vec<AddedExport<'_>> {
-        let export = |(name, symbol)| AddedExport { name, symbol };
-        self.added_exports
-            .iter()
-            .map(|(name, symbol)| (name.as_str(), symbol.as_str()))
-            .map(export)
-            .collect()
+        let added = self.added_exports.iter().map(|(name, PinnedExport { symbol, signature })| {
+            AddedExport { name, symbol, signature }
+        });
+        added.collect()
     }
 }
 
@@ -150,7 +170,17 @@ mod tests {
         }
         let added = pin.added_exports();
         let names = added.iter().map(|export| export.name).collect::<Vec<_>>();
-        assert_eq!(names, ["clear_unused_stack", "reset_preopens"]);
+        assert_eq!(
+            names,
+            ["clear_unused_stack", "current_thread_state", "reset_preopens", "set_c_stack"]
+        );
+        let stack = pin.c_stack;
+        assert!(stack.base >= 64 << 10, "no room is left for C code that checks nothing");
+        assert_eq!(
+            stack.base.checked_add(stack.size_bytes),
+            Some(16 << 20),
+            "the top of the stack"
+        );
         for export in ["_initialize", "wizer.initialize", "turn", "host_alloc", "memory"] {
             assert!(pin.abi.exports.contains_key(export), "{export}");
         }

@@ -16,7 +16,7 @@ use crate::engine::compile::{self, CompileKey, Variant};
 use crate::engine::fetch::{self, Origin};
 use crate::engine::hollow::{TRANSFORM_VERSION, hollow};
 use crate::engine::manifest::EngineManifest;
-use crate::engine::pin::{EnginePin, HashSecretPlace, PinnedFile};
+use crate::engine::pin::{CStack, EnginePin, HashSecretPlace, PinnedFile};
 use crate::engine::polls::with_polls;
 use crate::engine::progress::{Progress, Running, Step};
 use crate::engine::{EngineError, PathFault, library};
@@ -55,6 +55,8 @@ pub struct EngineArtifacts {
     pub facts: ModuleFacts,
     /// Where its memory keeps the secret of hashes.
     pub hash_secret: HashSecretPlace,
+    /// Where its memory has room for the C stack.
+    pub c_stack: CStack,
 }
 
 /// Numbers of the module that its memory is built around.
@@ -195,7 +197,7 @@ impl EngineStore {
         let manifest =
             EngineManifest::read(&manifest.file).map_err(storage("read", &manifest.path))?;
         let facts = self.facts();
-        let hash_secret = self.pin.hash_secret;
+        let (hash_secret, c_stack) = (self.pin.hash_secret, self.pin.c_stack);
         let found = EngineArtifacts {
             variant,
             key,
@@ -205,6 +207,7 @@ impl EngineStore {
             manifest,
             facts,
             hash_secret,
+            c_stack,
         };
         Ok(Some(found))
     }

@@ -15,7 +15,9 @@ use crate::clock::Clock;
 use crate::engine::abi::ModuleAbi;
 use crate::engine::fetch::Origin;
 use crate::engine::patches::Patches;
-use crate::engine::pin::{EnginePin, HashSecretPlace, PatchedModule, PinnedFile, PinnedFiles};
+use crate::engine::pin::{
+    CStack, EnginePin, HashSecretPlace, PatchedModule, PinnedExport, PinnedFile, PinnedFiles,
+};
 use crate::engine::progress::{Ending, Progress, Step};
 use crate::engine::store::EngineStore;
 use crate::ids::Digest;
@@ -80,7 +82,15 @@ impl TinyEngine {
             files: PinnedFiles { module, library: library_file, manifest, licences },
             patched_module: PatchedModule { sha256: Digest::of(&patched) },
             patches,
-            added_exports: [("reset_preopens".into(), "__wasilibc_reset_preopens".into())].into(),
+            added_exports: [(
+                "reset_preopens".into(),
+                PinnedExport {
+                    symbol: "__wasilibc_reset_preopens".into(),
+                    signature: "() -> ()".into(),
+                },
+            )]
+            .into(),
+            c_stack: CStack { base: 1024, size_bytes: 1024 },
             hash_secret: HashSecretPlace {
                 address: 0,
                 size_bytes: ByteCount::bytes(24),

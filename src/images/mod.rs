@@ -39,7 +39,7 @@ use serde_json::value::to_raw_value;
 
 use crate::engine::cache::{Area, CheckedFile, Shelf};
 use crate::engine::progress::{Progress, Running, Step};
-use crate::engine::{EngineArtifacts, EngineError, EngineStore, HashSecretPlace};
+use crate::engine::{CStack, EngineArtifacts, EngineError, EngineStore, HashSecretPlace};
 use crate::ids::Digest;
 use crate::job::image::ImageContent;
 use crate::job::limits::RunLimits;
@@ -56,7 +56,7 @@ pub use crate::images::stock::{ImageStock, Maker, StockReport, StockRules};
 pub use crate::images::usage::Usage;
 
 /// Part of every key. Raise it when images are made or read in another way.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 /// Name of the memory in the cache.
 const MEMORY: &str = "memory.img";
@@ -264,12 +264,13 @@ impl<'a> ImageStore<'a> {
 
     /// What images are made from, beside their source.
     fn origin(&self) -> Origin {
-        let EngineArtifacts { key, cold_image, library, .. } = self.artifacts;
+        let EngineArtifacts { key, cold_image, library, c_stack, .. } = self.artifacts;
         Origin {
             module: key.module,
             transform: key.transform,
             cold_image: cold_image.digest(),
             library: library.digest(),
+            c_stack: *c_stack,
         }
     }
 
@@ -321,6 +322,7 @@ impl<'a> ImageStore<'a> {
             start,
             library: Library::new(library, artifacts.mpl_data()?)?,
             presets: presets(artifacts.hash_secret, secret),
+            c_stack: artifacts.c_stack,
             environment: ENVIRONMENT,
             sources: vec![source],
             limits: LIMITS,
@@ -339,13 +341,17 @@ struct Origin {
     transform: u32,
     cold_image: Digest,
     library: Digest,
+    c_stack: CStack,
 }
 
 /// Names an image. The native code is not part of it: both variants compute the same.
 fn key(origin: &Origin, secret: Digest, source: &str) -> Digest {
-    let Origin { module, transform, cold_image, library } = origin;
+    let Origin { module, transform, cold_image, library, c_stack } = origin;
+    let CStack { base, size_bytes } = c_stack;
     let source = Digest::of(source.as_bytes());
-    let parts = format!("{FORMAT} {module} {transform} {cold_image} {library} {secret} {source}");
+    let parts = format!(
+        "{FORMAT} {module} {transform} {cold_image} {library} {base} {size_bytes} {secret} {source}"
+    );
     Digest::of(parts.as_bytes())
 }
 
@@ -403,7 +409,8 @@ mod tests {
     #[test]
     fn image_key_follows_code_library_secret_and_source() {
         let (one, two) = (Digest::of(b"one"), Digest::of(b"two"));
-        let origin = Origin { module: one, transform: 1, cold_image: one, library: one };
+        let c_stack = CStack { base: 1, size_bytes: 2 };
+        let origin = Origin { module: one, transform: 1, cold_image: one, library: one, c_stack };
         let none = source::text(Needs::NONE);
         let base = key(&origin, one, &none);
         assert_eq!(base, key(&origin, one, &source::text(Needs::NONE)));
@@ -412,6 +419,8 @@ mod tests {
             Origin { transform: 2, ..origin },
             Origin { cold_image: two, ..origin },
             Origin { library: two, ..origin },
+            Origin { c_stack: CStack { base: 2, ..c_stack }, ..origin },
+            Origin { c_stack: CStack { size_bytes: 1, ..c_stack }, ..origin },
         ];
         for other in others {
             assert_ne!(base, key(&other, one, &none), "{other:?}");

@@ -18,7 +18,7 @@ use crate::sandbox::ending::{crash, failure_of, is_poll};
 use crate::sandbox::guest::{self, Guest};
 use crate::sandbox::image::LoadedImage;
 use crate::sandbox::job_text::job_text;
-use crate::sandbox::memory::trim_heap;
+use crate::sandbox::memory::{release_native_stack, trim_heap};
 use crate::sandbox::preview1::Wasi;
 use crate::sandbox::vfs::{FileSystem, Mount, timestamp};
 use crate::sandbox::watchdog::Watchdog;
@@ -29,7 +29,8 @@ use crate::units::{ByteCount, Fuel};
 /// the guest every time.
 const START: &[u8] = b"import _wardian; _wardian.run()";
 
-/// The end of a run. Dropping it returns the guest's memory to its image.
+/// The end of a run. Dropping it returns the guest's memory to its image, and gives the native
+/// stack that the run touched back to the system if it happens on the thread of the run.
 pub struct Finished {
     /// How it ended.
     pub outcome: RunOutcome,
@@ -51,6 +52,7 @@ impl Drop for Finished {
             guest.wasi.files.workspace_peak().saturating_add(sent)
         });
         drop(self.store.take());
+        release_native_stack();
         if held > LARGE {
             self.output = Vec::new();
             trim_heap();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use wasmtime::Store;
 
 use crate::clock::Clock;
+use crate::engine::CStack;
 use crate::ids::BlobId;
 use crate::job::limits::RunLimits;
 use crate::job::message::Refusal;
@@ -35,6 +36,8 @@ pub struct WarmUp<'a> {
     pub library: Library,
     /// What the memory holds beside the image before the first instruction.
     pub presets: Vec<Preset>,
+    /// Where the interpreter may have its C stack.
+    pub c_stack: CStack,
     /// Environment variables of the interpreter's start, such as `PYTHONTZPATH`.
     pub environment: &'a [(&'a str, &'a str)],
     /// Python to execute, one after another.
@@ -92,7 +95,8 @@ impl fmt::Debug for Warmed {
 ///
 /// The interpreter does not start, a source raises, or a file stays open that no run could have.
 pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
-    let WarmUp { code, start, library, presets, environment, sources, limits, ambient } = order;
+    let WarmUp { code, start, library, presets, c_stack, environment, sources, limits, ambient } =
+        order;
     let nul = |_| SandboxError::WarmUp { reason: "a variable has a zero byte".to_owned() };
     let rules = SlotRules::new(0, Verify::Never, DirtyPages::Unknown);
     let (code, image) = (LoadedCode::load(code)?, LoadedImage::load(start, &rules)?);
@@ -115,6 +119,8 @@ pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
     for export in ["_initialize", "wizer.initialize"] {
         call(&mut store, &instance, export)?;
     }
+    let set = set_c_stack(&mut store, &instance, c_stack);
+    ensure_quiet(&mut store, set)?;
     for source in &sources {
         let end = guest::turn(&mut store, source.as_bytes());
         ensure_quiet(&mut store, end)?;
@@ -136,6 +142,19 @@ fn call(
         .get_typed_func::<(), ()>(&mut *store, export)
         .and_then(|function| function.call(&mut *store, ()));
     ensure_quiet(store, end.map(|()| 0))
+}
+
+/// Tells the interpreter how large its C stack is. Zero means that it agrees.
+fn set_c_stack(
+    store: &mut Store<Guest>,
+    instance: &wasmtime::Instance,
+    stack: CStack,
+) -> wasmtime::Result<i32> {
+    let current = instance.get_typed_func::<(), i32>(&mut *store, "current_thread_state")?;
+    let set = instance.get_typed_func::<(i32, i32, i32), i32>(&mut *store, "set_c_stack")?;
+    let thread = current.call(&mut *store, ())?;
+    let (base, size) = (stack.base.cast_signed(), stack.size_bytes.cast_signed());
+    set.call(&mut *store, (thread, base, size))
 }
 
 /// An image is only made of an interpreter that had nothing to complain about.

@@ -58,7 +58,8 @@ pub struct LockdownPlan {
     pub uid: u32,
     /// Group to become if started as root. Default 65534.
     pub gid: u32,
-    /// Private memory of the whole process, images and guest included: beyond it the guest sees
+    /// Private memory of the whole process, images, guest and the
+    /// [guest's stack](crate::worker::GUEST_STACK) included: beyond it the guest sees
     /// `MemoryError`. Default none.
     pub memory: Option<ByteCount>,
     /// Addresses of the whole process, most of which have no memory behind them. Bounds what a

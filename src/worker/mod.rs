@@ -41,12 +41,16 @@ pub use crate::worker::host::{ChannelHost, GuestHost};
 pub use crate::worker::lockdown::{LockdownError, LockdownPlan, LockdownReport, MissingWalls};
 pub use crate::worker::runner::{Abilities, Ended, Runner, RunnerError};
 
+use crate::engine::compile::MAX_WASM_STACK;
 use crate::job::RunSpec;
 use crate::job::message::{FromWorker, PackedFile, Payload, ToWorker, WorkerReport};
 
-/// Stack of the thread that runs guests. The guest's own stack is limited below this by the
-/// sandbox; the rest is for the host functions that it calls.
-pub const GUEST_STACK: usize = 32 << 20;
+/// Stack of the thread that runs guests, in bytes.
+///
+/// It has the guest's own, which the sandbox limits, and 24 MiB for the host functions that it
+/// calls. It is address space that counts against `RLIMIT_AS` and `RLIMIT_DATA`; memory is what a
+/// run touches, and the sandbox gives that back.
+pub const GUEST_STACK: usize = MAX_WASM_STACK + (24 << 20);
 
 /// Why a worker ended.
 #[derive(Debug, thiserror::Error)]

@@ -233,13 +233,13 @@ fn recursion_without_end_fails_the_run_alone() {
         ("def f(n): return f(n + 1)\ndef main(args): return f(0)\n", "RecursionError"),
         (
             "import sys\nsys.setrecursionlimit(10**9)\ndef f(n): return f(n + 1)\ndef main(args): return f(0)\n",
-            "StackOverflow",
+            "MemoryLimit",
         ),
         (
             "import sys\nsys.setrecursionlimit(10**9)\nclass A:\n    def __repr__(self): return repr(self)\ndef main(args): return repr(A())\n",
             "RecursionError",
         ),
-        ("def main(args):\n    return eval('(' * 5000 + ')' * 5000)\n", "MemoryError"),
+        ("def main(args):\n    return eval('(' * 5000 + ')' * 5000)\n", "SyntaxError"),
     ] {
         let result = client.run(code);
         let (found, _) = failed(&result);

@@ -23,6 +23,7 @@ const TABLES: &[(&str, &str)] = &[
     ("integers.tsv", include_str!("../../../wasm/patches/integers.tsv")),
     ("positions.tsv", include_str!("../../../wasm/patches/positions.tsv")),
     ("overflow.tsv", include_str!("../../../wasm/patches/overflow.tsv")),
+    ("depth.tsv", include_str!("../../../wasm/patches/depth.tsv")),
 ];
 
 /// Why the engine's module cannot be patched.

@@ -10,6 +10,7 @@ use super::*;
 const SOURCES: &[(&str, &str)] = &[
     ("positions.tsv", include_str!("../../../wasm/patches/positions.wat")),
     ("overflow.tsv", include_str!("../../../wasm/patches/overflow.wat")),
+    ("depth.tsv", include_str!("../../../wasm/patches/depth.wat")),
 ];
 
 /// `go` returns 7 and the byte at address 16.

@@ -16,6 +16,7 @@ mod creator;
 mod dirty;
 mod image;
 mod mapping;
+mod native_stack;
 mod plain;
 mod poll_page;
 mod slot;
@@ -64,6 +65,11 @@ pub enum MemoryError {
 /// Gives heap memory that is free back to the operating system: for after large runs.
 pub(super) fn trim_heap() {
     mapping::trim_heap();
+}
+
+/// Gives the pages of this thread's stack back that a deep run touched.
+pub(super) fn release_native_stack() {
+    native_stack::release();
 }
 
 impl MemoryError {

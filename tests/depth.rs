@@ -1,0 +1,229 @@
+//! Programs that go deep, in the real engine: their ends are those of native CPython, or stated beside them.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic; that is how it fails")]
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::{LazyLock, Mutex};
+use std::time::Duration;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use wardian::clock::Clock;
+use wardian::engine::EngineStore;
+use wardian::engine::compile::Variant;
+use wardian::engine::fetch::Origin;
+use wardian::engine::progress::Lines;
+use wardian::ids::{BlobId, Digest, RunId, TenantId};
+use wardian::images::{ImageStore, Needs};
+use wardian::job::limits::RunLimits;
+use wardian::job::message::Refusal;
+use wardian::job::outcome::RunFailure;
+use wardian::job::{Program, RunSpec};
+use wardian::sandbox::memory::Verify;
+use wardian::sandbox::{CodeSpec, Host, ImageSpec, IsCancelled, Library, Sandbox, SandboxConfig};
+use wardian::units::Fuel;
+
+/// Gives every blob the name of its content and keeps nothing.
+struct Forgetful;
+
+impl Host for Forgetful {
+    fn write_blob(&mut self, _kind: &str, content: &[u8]) -> Result<BlobId, Refusal> {
+        Ok(BlobId::of_digest(&Digest::of(content)))
+    }
+
+    fn is_cancelled(&self) -> IsCancelled {
+        Box::new(|| false)
+    }
+}
+
+/// The sandboxes of both variants. Every run compares its whole memory with the image at its end.
+static TIMED: LazyLock<Mutex<Sandbox>> = LazyLock::new(|| Mutex::new(sandbox(Variant::Timed)));
+static METERED: LazyLock<Mutex<Sandbox>> = LazyLock::new(|| Mutex::new(sandbox(Variant::Metered)));
+
+fn sandbox(variant: Variant) -> Sandbox {
+    let folder = dirs::cache_dir().unwrap().join("wardian");
+    let origin = Origin::Registry { python: "python3".into() };
+    let progress = Lines::new(std::io::stderr());
+    let store = EngineStore::open(&folder, origin, Clock::System).unwrap();
+    let engine = store.ensure(variant, &progress).unwrap();
+    let image = ImageStore::new(&store, &engine).ensure(Needs::NONE, &progress).unwrap();
+    let library = Library::new(copy(&engine.library.file), engine.mpl_data().unwrap()).unwrap();
+    let config = SandboxConfig { verify: Verify::Always, ..SandboxConfig::default() };
+    let mut sandbox = Sandbox::new(library, config);
+    let native = copy(&engine.native.file);
+    let declared_pages = engine.facts.memory_min_pages.try_into().unwrap();
+    sandbox.add_code(CodeSpec { variant, native, declared_pages }).unwrap();
+    let memory = image.content.memory().try_clone_to_owned().unwrap();
+    let descriptors = serde_json::from_str(image.content.open_files().get()).unwrap();
+    sandbox.attach_image(base_digest(), ImageSpec { memory, descriptors }).unwrap();
+    sandbox.start().unwrap();
+    sandbox
+}
+
+/// What the tests call the base image.
+fn base_digest() -> Digest {
+    Digest::of(b"base")
+}
+
+fn copy(file: &File) -> File {
+    OwnedFd::from(file.try_clone().unwrap()).into()
+}
+
+/// How a run ended, and what its thread kept.
+#[derive(Debug)]
+struct Ended {
+    /// The returned value as JSON, or the type of the error.
+    end: String,
+    /// Memory behind the thread's stack in bytes, right after the run and after its reset.
+    touched: usize,
+    kept: usize,
+}
+
+fn run(source: &str, variant: Variant) -> Ended {
+    let fuel = (variant == Variant::Metered).then_some(Fuel(1 << 50));
+    let wall_time = Duration::from_secs(240);
+    let spec = RunSpec {
+        run_id: RunId::generate(),
+        tenant: TenantId::local(),
+        program: Program::Code { source: source.to_owned(), file_name: "main.py".to_owned() },
+        entrypoint: Some("main".to_owned()),
+        args: RawValue::from_string("{}".to_owned()).unwrap(),
+        skills: Vec::new(),
+        blobs: Vec::new(),
+        image: base_digest(),
+        environment: BTreeMap::new(),
+        limits: RunLimits { wall_time, fuel, ..RunLimits::DEFAULT },
+    };
+    let sandbox = if variant == Variant::Metered { &METERED } else { &TIMED };
+    // As in a worker: the guest's own stack is a part of its thread's.
+    std::thread::scope(|scope| {
+        let guest = std::thread::Builder::new().stack_size(wardian::worker::GUEST_STACK);
+        let running = guest.spawn_scoped(scope, || {
+            let mut sandbox = sandbox.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            // A fault of an earlier reset comes back here as an error.
+            let finished = sandbox.run(&spec, Box::new(Forgetful)).unwrap();
+            let output = String::from_utf8_lossy(&finished.output).into_owned();
+            let failure = finished.outcome.end.as_ref().err();
+            let end = failure.map_or(output, |failure| RunFailure::error_type(failure).to_owned());
+            let touched = resident_stack();
+            drop(finished);
+            Ended { end, touched, kept: resident_stack() }
+        });
+        running.unwrap().join().unwrap()
+    })
+}
+
+/// Memory behind the mapping in which this thread's frames lie, in bytes.
+fn resident_stack() -> usize {
+    let marker = 0_u8;
+    let here = std::ptr::from_ref(std::hint::black_box(&marker)).addr();
+    let text = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut inside = false;
+    for line in text.lines() {
+        let first = line.split(' ').next().unwrap();
+        if let Some((from, to)) = first.split_once('-') {
+            let address = |hex| usize::from_str_radix(hex, 16).unwrap();
+            inside = (address(from)..address(to)).contains(&here);
+        } else if inside && let Some(size) = line.strip_prefix("Rss:") {
+            return size.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10;
+        }
+    }
+    panic!("this thread has no stack");
+}
+
+/// One program of the corpus.
+struct Deep {
+    name: String,
+    /// The end that it has here: that of native CPython, unless another one is stated.
+    expected: String,
+    source: String,
+}
+
+/// Reads `tests/fixtures/depth/<group>.py`: programs below their titles, each with its native end.
+fn programs(group: &str) -> Vec<Deep> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/depth");
+    let text = std::fs::read_to_string(folder.join(format!("{group}.py"))).unwrap();
+    let sections = text.split("#### ").skip(1);
+    let programs = sections.map(|section| {
+        let (name, source) = section.split_once('\n').unwrap();
+        let line = |mark: &str| source.lines().take(2).find_map(|line| line.strip_prefix(mark));
+        let here = line("# here: ").map(|end| {
+            let (end, reason) = end.split_once(" (").unwrap_or_else(|| panic!("{name}: no reason"));
+            assert!(reason.len() > 10 && reason.ends_with(')'), "{name}: {reason}");
+            end
+        });
+        let native = line("# native: ").unwrap_or_else(|| panic!("{name}: no native end"));
+        let expected = here.unwrap_or(native).to_owned();
+        Deep { name: name.to_owned(), expected, source: source.to_owned() }
+    });
+    programs.collect()
+}
+
+/// Runs programs and panics with a list of those that ended otherwise.
+fn check(programs: &[Deep], variant: Variant) {
+    assert!(!programs.is_empty());
+    let mut wrong = Vec::new();
+    for program in programs {
+        let Ended { end, touched, kept } = run(&program.source, variant);
+        println!("{touched:>10} {kept:>8} {variant} {}: {end}", program.name);
+        let is_same = match (
+            serde_json::from_str::<Value>(&end),
+            serde_json::from_str::<Value>(&program.expected),
+        ) {
+            (Ok(found), Ok(expected)) => found == expected,
+            _ => end == program.expected,
+        };
+        if !is_same {
+            wrong.push(format!("{}: {end} instead of {}", program.name, program.expected));
+        }
+        if kept > KEPT {
+            wrong.push(format!("{}: keeps {kept} bytes of stack", program.name));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// Most memory that a thread's stack may keep after a run: 1 MiB, and what lies above the run.
+const KEPT: usize = 3 << 20;
+
+#[test]
+fn ordinary_programs_go_as_deep_as_natively() {
+    check(&programs("ordinary"), Variant::Timed);
+}
+
+#[test]
+fn deep_structures_are_freed() {
+    check(&programs("freed"), Variant::Timed);
+}
+
+#[test]
+fn too_deep_is_an_error_that_python_can_catch() {
+    check(&programs("too_deep"), Variant::Timed);
+}
+
+/// Every fifth program, and those that used most native stack per byte of shadow stack.
+#[test]
+fn metered_code_goes_as_deep() {
+    let mut chosen = Vec::new();
+    for group in ["ordinary", "freed", "too_deep"] {
+        let often =
+            ["endless lru_cache", "endless metaclass", "JSON of", "hash of tuples", "equal"];
+        let picks = |(at, program): &(usize, Deep)| {
+            at % 5 == 0 || often.iter().any(|name| program.name.contains(name))
+        };
+        chosen.extend(programs(group).into_iter().enumerate().filter(picks).map(|(_, one)| one));
+    }
+    check(&chosen, Variant::Metered);
+}
+
+#[test]
+fn a_deep_run_leaves_no_stack_behind() {
+    let deep = "import sys\nfrom functools import cache\n@cache\ndef down(n): return down(n + 1)\n\
+        def main(args):\n    sys.setrecursionlimit(10**6)\n    try: down(0)\n    except RecursionError: return 1";
+    let Ended { end, touched, kept } = run(deep, Variant::Timed);
+    assert_eq!(end, "1");
+    assert!(touched > 20 << 20, "the run was not deep: {touched}");
+    assert!(kept < KEPT, "{kept}");
+}
