@@ -25,7 +25,8 @@ impl Raised {
     #[must_use]
     pub fn into_failure(self, limits: &RunLimits, refused_memory: bool) -> RunFailure {
         if self.class == "MemoryError" && refused_memory {
-            return RunFailure::MemoryLimit { limit: limits.memory };
+            let traceback = self.traceback.map(|text| cut(text, MAX_TRACEBACK));
+            return RunFailure::MemoryLimit { limit: limits.memory, traceback };
         }
         RunFailure::Exception {
             class: if is_class_name(&self.class) { self.class } else { "Exception".to_owned() },
@@ -59,7 +60,7 @@ pub(super) fn failure_of(
         (Some(Trap::OutOfFuel), Some(limit)) => RunFailure::FuelExhausted { limit },
         // C code that runs out of its own stack writes below address zero.
         (Some(Trap::StackOverflow | Trap::MemoryOutOfBounds), _) => RunFailure::StackOverflow,
-        _ if refused_memory => RunFailure::MemoryLimit { limit: limits.memory },
+        _ if refused_memory => RunFailure::MemoryLimit { limit: limits.memory, traceback: None },
         (Some(Trap::UnreachableCodeReached), _) => crash("the interpreter aborted"),
         (Some(_), _) => crash("the interpreter crashed"),
         (None, _) => crash("the sandbox failed"),

@@ -19,7 +19,7 @@ use crate::error::CauseChain;
 use crate::ids::{BlobId, Digest, RunId};
 use crate::job::limits::RunLimits;
 use crate::job::message::{PackedFile, Refusal};
-use crate::job::{Program, RunSpec, SkillMount};
+use crate::job::{KeepFiles, Program, RunSpec, SkillMount};
 use crate::service::run::{MountedSkill, Plan};
 use crate::service::{Caller, Service};
 
@@ -95,6 +95,7 @@ impl Service {
             blobs: Vec::new(),
             image: image.digest(),
             environment: BTreeMap::new(),
+            keep_files: KeepFiles::Nothing,
             limits,
         };
         let skills = vec![Arc::clone(&skill.content)];
@@ -139,7 +140,7 @@ impl dispatch::Door for NoBlobs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::outcome::{Logs, RunFailure, RunOutcome, RunUsage};
+    use crate::job::outcome::{LeftFiles, Logs, RunFailure, RunOutcome, RunUsage};
 
     fn skill() -> SkillContent {
         let file = |path: &str| PackedFile { path: path.to_owned(), offset: 0, size: 0 };
@@ -148,7 +149,12 @@ mod tests {
     }
 
     fn finished(output: &str, end: Result<(), RunFailure>) -> Finished {
-        let outcome = RunOutcome { end, logs: Logs::default(), usage: RunUsage::default() };
+        let outcome = RunOutcome {
+            end,
+            logs: Logs::default(),
+            files: LeftFiles::default(),
+            usage: RunUsage::default(),
+        };
         let output = Some(output.as_bytes().to_vec());
         Finished { outcome, output, queued: Duration::ZERO }
     }

@@ -4,12 +4,12 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::ids::BlobId;
-use crate::job::Program;
+use crate::job::{KeepFiles, Program};
 use crate::protocol::execution::{ExecuteSkillParams, RunResult};
 use crate::protocol::members::{Members, Sort};
 use crate::service::run::Plan;
 use crate::service::run_code::no_arguments;
-use crate::service::{Caller, Service, ServiceError};
+use crate::service::{Caller, Service, ServiceError, left_files};
 use crate::skill::arguments::{blobs_among, check_arguments};
 use crate::skill::inputs::Inputs;
 use crate::skill::manifest::Manifest;
@@ -28,7 +28,9 @@ impl Service {
     ) -> Result<RunResult, ServiceError> {
         let limits = params.limits();
         let plan = self.plan_skill(&params.name, params.version.as_deref(), params.args);
-        let plan = plan.await?.with_blobs(&params.input_blobs)?.limited(&self.limits, &limits)?;
+        let mut plan =
+            plan.await?.with_blobs(&params.input_blobs)?.limited(&self.limits, &limits)?;
+        plan.keep_files = left_files::kept(params.keep_files);
         let plan = self.with_bytecode(caller, plan).await;
         Ok(self.perform(caller, plan).await?.result)
     }
@@ -49,7 +51,8 @@ impl Service {
         let (args, blobs) = checked_arguments(snapshot.manifest(), args)?;
         let skills = vec![self.mounted(&snapshot)];
         let program = Program::Skill { name };
-        Ok(Plan { program, entrypoint, args, skills, blobs, limits: self.limits.default })
+        let (keep_files, limits) = (KeepFiles::default(), self.limits.default);
+        Ok(Plan { program, entrypoint, args, skills, blobs, keep_files, limits })
     }
 }
 

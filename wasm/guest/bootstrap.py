@@ -90,11 +90,12 @@ def install_modules(modules):
         __import__(name)
     sys.meta_path.remove(finder)
 
-    from _wardian import event_loop, importer, waiting
+    from _wardian import advice, event_loop, importer, threads
 
     event_loop.install()
-    waiting.install()
+    threads.install()
     importer.install()
+    advice.install()
 
 
 def warm_up(warm_ups):
