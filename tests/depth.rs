@@ -20,7 +20,7 @@ use wardian::images::{ImageStore, Needs};
 use wardian::job::limits::RunLimits;
 use wardian::job::message::Refusal;
 use wardian::job::outcome::RunFailure;
-use wardian::job::{Program, RunSpec};
+use wardian::job::{KeepFiles, Program, RunSpec};
 use wardian::sandbox::memory::Verify;
 use wardian::sandbox::{CodeSpec, Host, ImageSpec, IsCancelled, Library, Sandbox, SandboxConfig};
 use wardian::units::Fuel;
@@ -93,6 +93,7 @@ fn run(source: &str, variant: Variant) -> Ended {
         skills: Vec::new(),
         blobs: Vec::new(),
         image: base_digest(),
+        keep_files: KeepFiles::Nothing,
         environment: BTreeMap::new(),
         limits: RunLimits { wall_time, fuel, ..RunLimits::DEFAULT },
     };

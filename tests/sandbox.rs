@@ -18,7 +18,7 @@ use wardian::images::{ImageStore, Needs};
 use wardian::job::limits::RunLimits;
 use wardian::job::message::Refusal;
 use wardian::job::outcome::{RunFailure, RunOutcome};
-use wardian::job::{Program, RunSpec};
+use wardian::job::{KeepFiles, Program, RunSpec};
 use wardian::sandbox::memory::Verify;
 use wardian::sandbox::{CodeSpec, Host, ImageSpec, IsCancelled, Library, Sandbox, SandboxConfig};
 use wardian::units::ByteCount;
@@ -83,6 +83,7 @@ fn run(source: &str, limits: RunLimits) -> (RunOutcome, Vec<u8>) {
         blobs: Vec::new(),
         image: base_digest(),
         environment: BTreeMap::new(),
+        keep_files: KeepFiles::Nothing,
         limits,
     };
     // As in a worker: the guest's own stack is a part of its thread's.

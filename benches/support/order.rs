@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::value::RawValue;
 use wardian::ids::{Digest, RunId, TenantId};
 use wardian::job::limits::RunLimits;
-use wardian::job::{Program, RunSpec};
+use wardian::job::{KeepFiles, Program, RunSpec};
 
 /// The order to run `main` of `source` without arguments, as `image`.
 pub(crate) fn order(source: &str, image: Digest) -> Result<RunSpec> {
@@ -20,6 +20,7 @@ pub(crate) fn order(source: &str, image: Digest) -> Result<RunSpec> {
         blobs: Vec::new(),
         image,
         environment: BTreeMap::new(),
+        keep_files: KeepFiles::Nothing,
         limits: RunLimits::DEFAULT,
     })
 }

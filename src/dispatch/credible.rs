@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::job::limits::RunLimits;
 use crate::job::outcome::{
-    Logs, MAX_MESSAGE, MAX_TRACEBACK, RunFailure, RunOutcome, RunUsage, is_class_name,
+    LeftFile, LeftFiles, Logs, MAX_CLASS, MAX_LEFT_FILES, MAX_LEFT_PATH, MAX_MESSAGE, MAX_NOT_KEPT,
+    MAX_TRACEBACK, RunFailure, RunOutcome, RunUsage, is_class_name,
 };
 use crate::units::ByteCount;
 
@@ -22,6 +23,9 @@ pub enum Incredible {
     /// An exception whose texts are longer than any sandbox sends, or whose class is no name.
     #[error("it has a failure that no sandbox reports")]
     Failure,
+    /// More files, or longer texts about them, than any sandbox lists.
+    #[error("it lists files as no sandbox does")]
+    Files,
 }
 
 /// The outcome, if it can be true. Usage that cannot be is cut to what can.
@@ -39,6 +43,9 @@ pub fn credible(
     }
     if outcome.end.as_ref().err().is_some_and(|failure| !can_be_reported(failure)) {
         return Err(Incredible::Failure);
+    }
+    if !can_be_listed(&outcome.files) {
+        return Err(Incredible::Files);
     }
     let usage = outcome.usage;
     outcome.usage = RunUsage {
@@ -68,9 +75,21 @@ fn can_be_reported(failure: &RunFailure) -> bool {
                 && message.len() <= MAX_MESSAGE
                 && traceback.as_ref().is_none_or(|text| text.len() <= MAX_TRACEBACK)
         }
+        RunFailure::MemoryLimit { traceback, .. } => {
+            traceback.as_ref().is_none_or(|text| text.len() <= MAX_TRACEBACK)
+        }
         RunFailure::SandboxCrash { reason } => reason.len() <= MAX_MESSAGE,
         _ => true,
     }
+}
+
+fn can_be_listed(files: &LeftFiles) -> bool {
+    let is_bounded = |file: &LeftFile| {
+        file.path.len() <= MAX_LEFT_PATH
+            && file.problem.as_ref().is_none_or(|text| text.len() <= MAX_NOT_KEPT)
+            && file.kept.as_ref().is_none_or(|kept| kept.kind.len() <= MAX_CLASS)
+    };
+    files.listed.len() <= MAX_LEFT_FILES && files.listed.iter().all(is_bounded)
 }
 
 #[cfg(test)]
@@ -78,8 +97,12 @@ mod tests {
     use super::*;
 
     fn failed(failure: RunFailure) -> Result<RunOutcome, Incredible> {
-        let outcome =
-            RunOutcome { end: Err(failure), logs: Logs::default(), usage: RunUsage::default() };
+        let outcome = RunOutcome {
+            end: Err(failure),
+            logs: Logs::default(),
+            files: LeftFiles::default(),
+            usage: RunUsage::default(),
+        };
         credible(outcome, &RunLimits::DEFAULT, Duration::ZERO)
     }
 
@@ -101,6 +124,30 @@ mod tests {
         ] {
             assert!(failed(failure.clone()).is_ok(), "{failure:?}");
         }
+    }
+
+    #[test]
+    fn lists_of_files_that_no_sandbox_makes_are_refused() {
+        let file = |path: usize, problem: usize| LeftFile {
+            path: "p".repeat(path),
+            size: ByteCount::bytes(1),
+            kept: None,
+            problem: Some("x".repeat(problem)),
+        };
+        let passes = |listed: Vec<LeftFile>| {
+            let outcome = RunOutcome {
+                end: Ok(()),
+                logs: Logs::default(),
+                files: LeftFiles { listed, total: 1 },
+                usage: RunUsage::default(),
+            };
+            credible(outcome, &RunLimits::DEFAULT, Duration::ZERO).is_ok()
+        };
+        let longest = file(MAX_LEFT_PATH, MAX_NOT_KEPT);
+        assert!(passes(vec![longest.clone(); MAX_LEFT_FILES]));
+        assert!(!passes(vec![longest; MAX_LEFT_FILES + 1]));
+        assert!(!passes(vec![file(MAX_LEFT_PATH + 1, 0)]));
+        assert!(!passes(vec![file(1, MAX_NOT_KEPT + 1)]));
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::dispatch::{DispatchError, Door, Finished, Job};
 use crate::error::CauseChain;
 use crate::job::frame;
 use crate::job::message::Order;
-use crate::job::outcome::{Logs, RunFailure, RunOutcome, RunUsage};
+use crate::job::outcome::{LeftFiles, Logs, RunFailure, RunOutcome, RunUsage};
 
 /// How many workers a run may try that have broken before it could begin, besides those that may
 /// all have died while they were resting.
@@ -264,6 +264,7 @@ fn without_worker(failure: RunFailure, wall_time: Duration) -> RunOutcome {
     RunOutcome {
         end: Err(failure),
         logs: Logs::default(),
+        files: LeftFiles::default(),
         usage: RunUsage { wall_time, ..RunUsage::default() },
     }
 }

@@ -196,6 +196,7 @@ mod tests {
             blobs: vec![],
             image: Digest::of(b"image"),
             environment: BTreeMap::from([("TOKEN".into(), "hunter2".into())]),
+            keep_files: crate::job::KeepFiles::Figures,
             limits: RunLimits::DEFAULT,
         };
         let text = serde_json::to_string(&Order::Run(&spec)).unwrap();

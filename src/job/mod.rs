@@ -43,6 +43,8 @@ pub struct RunSpec {
     pub image: Digest,
     /// Environment variables beyond the fixed ones: declared secrets and nothing else.
     pub environment: BTreeMap<String, String>,
+    /// Files of the workspace to be stored as blobs after the run.
+    pub keep_files: KeepFiles,
     /// Ceilings on this run.
     pub limits: RunLimits,
 }
@@ -56,6 +58,21 @@ impl fmt::Debug for RunSpec {
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
+}
+
+/// Which files that a program leaves in its workspace are stored as blobs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeepFiles {
+    /// Images and PDF files: what `plt.savefig` and its like write.
+    #[default]
+    Figures,
+    /// All of them.
+    All,
+    /// Those whose path below the workspace fits one of these glob patterns.
+    Matching(Vec<String>),
+    /// None of them.
+    Nothing,
 }
 
 /// The Python to run.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ids::BlobId;
 use crate::units::{ByteCount, Fuel};
 
 /// Longest class name of an exception, in bytes.
@@ -15,6 +16,15 @@ pub const MAX_MESSAGE: usize = 16 << 10;
 
 /// Longest traceback, in bytes: the runner sends at most as much.
 pub const MAX_TRACEBACK: usize = 32 << 10;
+
+/// Most files of a workspace that an outcome lists.
+pub const MAX_LEFT_FILES: usize = 100;
+
+/// Longest path of a listed file, in bytes. Files with longer ones are counted and not listed.
+pub const MAX_LEFT_PATH: usize = 512;
+
+/// Longest reason why a file was not kept, in bytes.
+pub const MAX_NOT_KEPT: usize = 512;
 
 /// True if `text` looks like the name of a class, perhaps within modules.
 #[must_use]
@@ -32,6 +42,8 @@ pub struct RunOutcome {
     pub end: Result<(), RunFailure>,
     /// What the guest wrote, in order.
     pub logs: Logs,
+    /// What the guest left in its workspace.
+    pub files: LeftFiles,
     /// What the run cost.
     pub usage: RunUsage,
 }
@@ -66,6 +78,8 @@ pub enum RunFailure {
     MemoryLimit {
         /// The ceiling.
         limit: ByteCount,
+        /// Frames of user code, if Python lived to report them.
+        traceback: Option<String>,
     },
     /// The guest's call stack overflowed below Python's own recursion check.
     StackOverflow,
@@ -97,7 +111,9 @@ impl RunFailure {
     #[must_use]
     pub fn traceback(&self) -> Option<&str> {
         match self {
-            Self::Exception { traceback, .. } => traceback.as_deref(),
+            Self::Exception { traceback, .. } | Self::MemoryLimit { traceback, .. } => {
+                traceback.as_deref()
+            }
             _ => None,
         }
     }
@@ -114,7 +130,7 @@ impl fmt::Display for RunFailure {
             Self::FuelExhausted { limit } => {
                 write!(f, "the run used up its budget of {} units of fuel", limit.0)
             }
-            Self::MemoryLimit { limit } => {
+            Self::MemoryLimit { limit, .. } => {
                 write!(f, "the run needed more than its limit of {limit} of memory")
             }
             Self::StackOverflow => f.write_str("the call stack overflowed"),
@@ -122,6 +138,44 @@ impl fmt::Display for RunFailure {
             Self::Cancelled => f.write_str("the run was cancelled"),
         }
     }
+}
+
+/// The files that a guest left in its workspace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftFiles {
+    /// The first [`MAX_LEFT_FILES`], in the order of their paths; kept files come first.
+    pub listed: Vec<LeftFile>,
+    /// How many there are.
+    pub total: u64,
+}
+
+/// A file that a guest left in its workspace.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftFile {
+    /// Path below `/workspace`.
+    pub path: String,
+    /// Length of the content.
+    pub size: ByteCount,
+    /// The blob that has its content, if it was kept.
+    pub kept: Option<KeptFile>,
+    /// Why it was not kept although it should have been.
+    pub problem: Option<String>,
+}
+
+/// Prints no path: it is the program's and may hold anything.
+impl fmt::Debug for LeftFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeftFile").field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+/// The blob that has a file's content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptFile {
+    /// Names the blob.
+    pub id: BlobId,
+    /// Its MIME type.
+    pub kind: String,
 }
 
 /// Where a piece of output came from.
@@ -176,7 +230,7 @@ mod tests {
         let timeout = RunFailure::Timeout { limit: Duration::from_secs(2) };
         assert_eq!(timeout.to_string(), "the run was stopped after its limit of 2000 ms");
         assert_eq!(timeout.error_type(), "Timeout");
-        let memory = RunFailure::MemoryLimit { limit: ByteCount::mebibytes(512) };
+        let memory = RunFailure::MemoryLimit { limit: ByteCount::mebibytes(512), traceback: None };
         assert_eq!(memory.to_string(), "the run needed more than its limit of 512 MiB of memory");
     }
 }

@@ -172,13 +172,18 @@ fn check_members<'a>(
 
 fn default_of(parameter: &Parameter) -> Option<Box<RawValue>> {
     match parameter.shape {
+        Shape::Text(Text { shows_default: true, .. }) => None,
         Shape::Text(Text { default, .. }) | Shape::Choice { default, .. } => {
             default.and_then(|text| to_raw_value(text).ok())
         }
         Shape::Integer(Integer { fallback: Fallback::Filled(default), .. }) => {
             to_raw_value(&default).ok()
         }
-        Shape::Integer(_) | Shape::TextList { .. } | Shape::AnyObject | Shape::Object(_) => None,
+        Shape::Integer(_)
+        | Shape::TextList { .. }
+        | Shape::FlagOrList { .. }
+        | Shape::AnyObject
+        | Shape::Object(_) => None,
     }
 }
 
@@ -196,6 +201,10 @@ fn check_value<'a>(
         }
         Shape::Integer(integer) => fit_integer(integer, value).ok_or_else(wrong),
         Shape::TextList { item, max_items } => {
+            check_list(item, max_items, path, value).and_then(keep)
+        }
+        Shape::FlagOrList { .. } if Sort::of(value) == Sort::Boolean => keep(true),
+        Shape::FlagOrList { item, max_items } => {
             check_list(item, max_items, path, value).and_then(keep)
         }
         Shape::AnyObject => keep(Sort::of(value) == Sort::Object),
@@ -520,6 +529,10 @@ mod tests {
         let keyword = |name: &str| schema.get(name);
         let number = value.as_f64();
         let has_type = match keyword("type").and_then(Value::as_str) {
+            None => keyword("anyOf").is_some_and(|choices| {
+                choices.as_array().unwrap().iter().any(|schema| schema_allows(schema, value))
+            }),
+            Some("boolean") => value.is_boolean(),
             Some("string") => value.is_string(),
             Some("integer") => number.is_some_and(|number| number.fract() == 0.0),
             Some("array") => value.is_array(),
@@ -614,6 +627,13 @@ mod tests {
             Shape::TextList { max_items, .. } => (0..=max_items)
                 .prop_map(|count| (0..count).map(|item| Value::from(item.to_string())).collect())
                 .boxed(),
+            Shape::FlagOrList { .. } => prop_oneof![
+                any::<bool>().prop_map(Value::from),
+                (0..3_usize).prop_map(|count| {
+                    (0..count).map(|item| Value::from(item.to_string())).collect()
+                }),
+            ]
+            .boxed(),
             Shape::AnyObject => any_value().prop_map(|value| json!({ "x": value })).boxed(),
             Shape::Object(members) => right_object(members, &Just(false).boxed()),
         }

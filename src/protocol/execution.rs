@@ -28,6 +28,8 @@ pub struct ExecuteSkillParams {
     /// Blobs to mount, as sent.
     #[serde(default)]
     pub input_blobs: Vec<String>,
+    /// Files of the workspace to be stored.
+    pub keep_files: Option<KeepFilesParam>,
     timeout_ms: Option<u64>,
     #[serde(default)]
     limits: RequestedLimits,
@@ -67,8 +69,8 @@ pub struct RunCodeParams {
     pub language: Language,
     /// The code.
     pub code: String,
-    /// Function to call: an identifier.
-    pub entrypoint: String,
+    /// Function to call: an identifier. Without it the code may be a script.
+    pub entrypoint: Option<String>,
     /// Its arguments, as the text of a JSON object.
     pub args: Option<Box<RawValue>>,
     /// Skills to mount, as sent.
@@ -77,6 +79,8 @@ pub struct RunCodeParams {
     /// Blobs to mount, as sent.
     #[serde(default)]
     pub input_blobs: Vec<String>,
+    /// Files of the workspace to be stored.
+    pub keep_files: Option<KeepFilesParam>,
     timeout_ms: Option<u64>,
     #[serde(default)]
     limits: RequestedLimits,
@@ -107,6 +111,16 @@ impl fmt::Debug for RunCodeParams {
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
+}
+
+/// Which files of the workspace a call wants to be stored as blobs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum KeepFilesParam {
+    /// All or none of them.
+    Flag(bool),
+    /// Those that fit a glob pattern.
+    Patterns(Vec<String>),
 }
 
 /// A language that code may be written in.
@@ -187,6 +201,12 @@ pub struct RunResult {
     pub output: Option<Box<RawValue>>,
     /// Blobs that the run made, in order.
     pub output_blobs: Vec<BlobId>,
+    /// What the program left in its workspace, if anything; a part of it if there is much.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileResult>,
+    /// How many files there are, if not all of them are listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files_total: Option<u64>,
     /// What the program wrote, at most [`MAX_LOGS_PREVIEW`]: all of it, or its beginning and its
     /// end with a line between that counts what was left out.
     pub logs_preview: String,
@@ -205,6 +225,31 @@ pub struct RunResult {
     /// WebAssembly instructions, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fuel: Option<u64>,
+}
+
+/// A file that a run left in its workspace.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+pub struct FileResult {
+    /// Path below `/workspace`.
+    pub path: String,
+    /// Length of the content.
+    pub size_bytes: u64,
+    /// The blob that has its content, if it was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blob_id: Option<BlobId>,
+    /// MIME type of the blob.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Why it was not kept although it should have been.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_kept: Option<String>,
+}
+
+/// Prints no path: it is the program's and must not reach a log of ours.
+impl fmt::Debug for FileResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileResult").field("size_bytes", &self.size_bytes).finish_non_exhaustive()
+    }
 }
 
 /// Prints neither output nor logs: they may hold anything and must not reach a log of ours.
@@ -274,6 +319,8 @@ mod tests {
             summary: "Completed in 12 ms.".into(),
             output: None,
             output_blobs: Vec::new(),
+            files: Vec::new(),
+            files_total: None,
             logs_preview: String::new(),
             error: None,
             logs_truncated: false,

@@ -63,6 +63,13 @@ pub enum Shape {
         /// Most strings.
         max_items: usize,
     },
+    /// A boolean, or an array of different strings.
+    FlagOrList {
+        /// What each string has to be.
+        item: Text,
+        /// Most strings.
+        max_items: usize,
+    },
     /// An object with any members.
     AnyObject,
     /// An object with these members and no others.
@@ -76,8 +83,10 @@ pub struct Text {
     pub max_length: Option<usize>,
     /// How it has to be formed.
     pub pattern: Option<Pattern>,
-    /// Filled in if the parameter is left out.
+    /// Published; filled in if the parameter is left out, unless `shows_default`.
     pub default: Option<&'static str>,
+    /// True if the method applies the default, because leaving the parameter out means more.
+    pub shows_default: bool,
 }
 
 /// How a string has to be formed.
@@ -141,7 +150,8 @@ pub enum Fallback {
 
 impl Text {
     /// A string of any length.
-    pub const ANY: Self = Self { max_length: None, pattern: None, default: None };
+    pub const ANY: Self =
+        Self { max_length: None, pattern: None, default: None, shows_default: false };
 
     /// A string of at most `characters`.
     #[must_use]
@@ -180,6 +190,9 @@ impl Parameter {
             Shape::Integer(Integer { minimum, .. }) => format!("an integer of at least {minimum}"),
             Shape::TextList { max_items, .. } => {
                 format!("an array of at most {max_items} different strings")
+            }
+            Shape::FlagOrList { max_items, .. } => {
+                format!("true, false or an array of at most {max_items} different strings")
             }
             Shape::AnyObject | Shape::Object(_) => "an object".to_owned(),
         }
@@ -252,6 +265,13 @@ impl Serialize for Parameter {
                 map.serialize_entry("items", item)?;
                 map.serialize_entry("maxItems", max_items)?;
                 map.serialize_entry("uniqueItems", &true)?;
+            }
+            Shape::FlagOrList { item, max_items } => {
+                let list = serde_json::json!({
+                    "type": "array", "items": item, "maxItems": max_items, "uniqueItems": true,
+                });
+                let flag = serde_json::json!({ "type": "boolean" });
+                map.serialize_entry("anyOf", &[flag, list])?;
             }
             Shape::AnyObject => map.serialize_entry("type", "object")?,
             Shape::Object(members) => {

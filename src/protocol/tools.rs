@@ -43,6 +43,16 @@ const POSITIVE: Shape =
 const INPUT_BLOBS: Shape =
     Shape::TextList { item: Text::up_to(MAX_REFERENCE), max_items: MAX_INPUT_BLOBS };
 
+/// Most patterns of `keep_files`, and the longest one in characters.
+const MAX_KEEP_PATTERNS: usize = 64;
+const MAX_KEEP_PATTERN: usize = 256;
+
+const KEEP_FILES: Parameter = Parameter::optional(
+    "keep_files",
+    Shape::FlagOrList { item: Text::up_to(MAX_KEEP_PATTERN), max_items: MAX_KEEP_PATTERNS },
+    "Files in /workspace to store as blobs after the run: true for all, or glob patterns (omit for images and PDF)",
+);
+
 /// All tools, in the protocol's order.
 pub static TOOLS: [Tool; 8] = [
     LIST_SKILLS,
@@ -122,6 +132,7 @@ const EXECUTE_SKILL: Tool = Tool {
             "JSON-serializable arguments to pass to the skill",
         ),
         Parameter::optional("input_blobs", INPUT_BLOBS, "Blob IDs to mount in the sandbox"),
+        KEEP_FILES,
         Parameter::optional("timeout_ms", POSITIVE, "Execution timeout in milliseconds"),
         Parameter::optional("limits", Shape::Object(LIMITS), "Execution limits"),
     ],
@@ -143,6 +154,7 @@ const RUN_CODE: Tool = Tool {
                 max_length: Some(128),
                 pattern: Some(Pattern::Identifier),
                 default: Some("main"),
+                shows_default: true,
             }),
             "Function name to call",
         ),
@@ -153,6 +165,7 @@ const RUN_CODE: Tool = Tool {
             "Skill names to mount in sandbox",
         ),
         Parameter::optional("input_blobs", INPUT_BLOBS, "Blob IDs to mount in sandbox"),
+        KEEP_FILES,
         Parameter::optional("limits", Shape::Object(LIMITS), "Execution limits"),
         Parameter::optional("timeout_ms", POSITIVE, "Same as limits.timeout_ms"),
     ],
@@ -289,7 +302,9 @@ mod tests {
         ["minimum", "maximum", "maxLength", "maxItems", "uniqueItems", "pattern"];
 
     /// Parameters that we add to the protocol's tools.
-    const ADDED_PARAMETERS: [(&str, &str); 7] = [
+    const ADDED_PARAMETERS: [(&str, &str); 9] = [
+        ("execute_skill", "keep_files"),
+        ("run_code", "keep_files"),
         ("execute_skill", "limits"),
         ("run_code", "timeout_ms"),
         ("run_code.limits", "fuel"),

@@ -54,8 +54,14 @@ impl Desk<'_> {
         };
         let charged = match request {
             Request::Job => return Answer::Shared(self.door.job()),
-            Request::Returned(value) => return Answer::Bytes(self.door.returned(value)),
-            Request::Raised(report) => return Answer::Bytes(self.door.raised(report)),
+            Request::Returned(value) => {
+                let answer = self.door.returned(value);
+                return Answer::Bytes(self.told_of_open_files(answer));
+            }
+            Request::Raised(report) => {
+                let answer = self.door.raised(report);
+                return Answer::Bytes(self.told_of_open_files(answer));
+            }
             Request::Log { .. } | Request::WriteBlob { .. } | Request::WriteBlobFile { .. } => {
                 self.door.charge(frame.len())
             }
@@ -77,6 +83,15 @@ impl Desk<'_> {
             Request::WriteBlobFile { kind, path } => self.store_file(kind, path),
             Request::Job | Request::Returned(_) | Request::Raised(_) => door::done(&[]),
         })
+    }
+
+    /// The answer to a report, with a body if files are open for writing: then the runner flushes
+    /// them, as the end of a process does, before the host looks at the files.
+    fn told_of_open_files(&self, mut answer: Vec<u8>) -> Vec<u8> {
+        if answer == [0] && self.files.has_open_writers() {
+            answer.push(1);
+        }
+        answer
     }
 
     /// Copies bytes of the guest's piece by piece: new memory costs time, and nothing else

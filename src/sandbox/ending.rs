@@ -28,7 +28,8 @@ impl Raised {
     #[must_use]
     pub fn into_failure(self, limits: &RunLimits, refused_memory: bool) -> RunFailure {
         if self.class == "MemoryError" && refused_memory {
-            return RunFailure::MemoryLimit { limit: limits.memory };
+            let traceback = self.traceback.map(|text| cut(text, MAX_TRACEBACK));
+            return RunFailure::MemoryLimit { limit: limits.memory, traceback };
         }
         RunFailure::Exception {
             class: if is_class_name(&self.class) { self.class } else { "Exception".to_owned() },
@@ -65,7 +66,7 @@ pub(super) fn failure_of(
             Some(address) if BELOW_STACK.contains(&address) => RunFailure::StackOverflow,
             _ => crash("the interpreter used memory that it does not have"),
         },
-        _ if refused_memory => RunFailure::MemoryLimit { limit: limits.memory },
+        _ if refused_memory => RunFailure::MemoryLimit { limit: limits.memory, traceback: None },
         (Some(Trap::UnreachableCodeReached), _) => crash("the interpreter aborted"),
         (Some(_), _) => crash("the interpreter crashed"),
         (None, _) => crash("the sandbox failed"),

@@ -24,6 +24,7 @@ mod guest;
 mod hostile_door_tests;
 mod image;
 mod job_text;
+mod keep;
 mod library;
 mod run;
 mod warm;

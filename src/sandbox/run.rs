@@ -18,6 +18,7 @@ use crate::sandbox::ending::{crash, failure_of, is_poll};
 use crate::sandbox::guest::{self, Guest};
 use crate::sandbox::image::LoadedImage;
 use crate::sandbox::job_text::job_text;
+use crate::sandbox::keep::keep_files;
 use crate::sandbox::memory::{release_native_stack, trim_heap};
 use crate::sandbox::preview1::Wasi;
 use crate::sandbox::vfs::{FileSystem, Mount, timestamp};
@@ -155,6 +156,7 @@ fn finish(
         .map(|Fuel(budget)| Fuel(budget.saturating_sub(store.get_fuel().unwrap_or(0))));
     let guest = store.data_mut();
     let refused = guest.ceiling.refused;
+    let files = keep_files(&guest.wasi.files, &mut guest.door, &spec.keep_files);
     let (ending, host_calls) = guest.door.take_ending();
     let (end, output) = match (end, ending) {
         (Ok(0), Some(Ending::Returned(output))) => (Ok(()), output),
@@ -170,6 +172,7 @@ fn finish(
         end,
         logs: std::mem::replace(&mut guest.wasi.capture, Capture::new(ByteCount::default()))
             .into_logs(),
+        files,
         usage,
     };
     Finished { outcome, output, store: Some(store) }
@@ -179,7 +182,7 @@ fn finish(
 /// nobody could say so.
 fn silent_end(refused_memory: bool, spec: &RunSpec) -> RunFailure {
     if refused_memory {
-        RunFailure::MemoryLimit { limit: spec.limits.memory }
+        RunFailure::MemoryLimit { limit: spec.limits.memory, traceback: None }
     } else {
         crash("the program ended without a result")
     }

@@ -23,7 +23,7 @@ use crate::error::CauseChain;
 use crate::ids::{BlobId, Digest, RunId};
 use crate::job::limits::RunLimits;
 use crate::job::message::{PackedFile, Refusal};
-use crate::job::{Program, RunSpec, SkillMount};
+use crate::job::{KeepFiles, Program, RunSpec, SkillMount};
 use crate::service::run::{MountedSkill, Plan};
 use crate::service::run_log::{Purpose, RunLog};
 use crate::service::{Caller, Service};
@@ -113,6 +113,7 @@ impl Service {
             blobs: Vec::new(),
             image: image.digest(),
             environment: BTreeMap::new(),
+            keep_files: KeepFiles::Nothing,
             limits,
         };
         let skills = vec![Arc::clone(&skill.content)];

@@ -9,13 +9,13 @@ use serde_json::value::RawValue;
 use tokio::task::spawn_blocking;
 
 use crate::ids::BlobId;
-use crate::job::Program;
+use crate::job::{KeepFiles, Program};
 use crate::protocol::execution::{ExecuteSkillParams, RunResult};
 use crate::protocol::members::Members;
 use crate::registry::snapshot::Snapshot;
 use crate::service::run::{Bytecode, Plan};
 use crate::service::run_code::no_arguments;
-use crate::service::{Caller, Service, ServiceError};
+use crate::service::{Caller, Service, ServiceError, left_files};
 use crate::skill::arguments::{CheckedArguments, check_arguments};
 use crate::skill::manifest::Manifest;
 
@@ -33,7 +33,9 @@ impl Service {
     ) -> Result<RunResult, ServiceError> {
         let limits = params.limits();
         let plan = self.plan_skill(&params.name, params.version.as_deref(), params.args);
-        let plan = plan.await?.with_blobs(&params.input_blobs)?.limited(&self.limits, &limits)?;
+        let mut plan =
+            plan.await?.with_blobs(&params.input_blobs)?.limited(&self.limits, &limits)?;
+        plan.keep_files = left_files::kept(params.keep_files);
         Ok(self.perform(caller, plan, Bytecode::Compiled).await?.result)
     }
 
@@ -53,7 +55,8 @@ impl Service {
         let (args, blobs) = checked_arguments(&snapshot, args).await?;
         let skills = vec![self.mounted(&snapshot)];
         let program = Program::Skill { name };
-        Ok(Plan { program, entrypoint, args, skills, blobs, limits: self.limits.default })
+        let (keep_files, limits) = (KeepFiles::default(), self.limits.default);
+        Ok(Plan { program, entrypoint, args, skills, blobs, keep_files, limits })
     }
 }
 

@@ -66,7 +66,7 @@ mod tests {
         let stops = [
             RunFailure::Timeout { limit: Duration::ZERO },
             RunFailure::FuelExhausted { limit: Fuel(0) },
-            RunFailure::MemoryLimit { limit: ByteCount::bytes(0) },
+            RunFailure::MemoryLimit { limit: ByteCount::bytes(0), traceback: None },
             RunFailure::StackOverflow,
             RunFailure::SandboxCrash { reason: String::new() },
             RunFailure::Cancelled,

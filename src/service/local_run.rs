@@ -7,8 +7,8 @@ use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use crate::error::CauseChain;
-use crate::job::Program;
 use crate::job::outcome::Logs;
+use crate::job::{KeepFiles, Program};
 use crate::protocol::execution::{RequestedLimits, RunResult};
 use crate::service::run::{Bytecode, Performed, Plan};
 use crate::service::{Caller, Service, ServiceError};
@@ -78,6 +78,7 @@ impl Service {
                 args,
                 skills: Vec::new(),
                 blobs: Vec::new(),
+                keep_files: KeepFiles::default(),
                 limits: self.limits.default,
             },
             LocalProgram::Skill { name, version } => {

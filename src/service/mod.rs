@@ -11,6 +11,7 @@ mod execute_skill;
 mod failure;
 mod guest_door;
 mod guide;
+mod left_files;
 mod limits;
 mod list_skills;
 mod local_run;

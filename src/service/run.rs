@@ -17,7 +17,7 @@ use crate::images::Needs;
 use crate::job::limits::RunLimits;
 use crate::job::message::Refusal;
 use crate::job::outcome::{Logs, RunFailure, RunOutcome};
-use crate::job::{BlobMount, Program, RunSpec, SkillMount};
+use crate::job::{BlobMount, KeepFiles, Program, RunSpec, SkillMount};
 use crate::protocol::execution::{
     MAX_OUTPUT, RequestedLimits, RunError, RunResult, RunStatus, TruncatedOutput,
 };
@@ -27,7 +27,7 @@ use crate::service::guest_door::{GuestDoor, not_stored};
 use crate::service::output::{Output, head, one_line};
 use crate::service::run_log::{Purpose, RunLog, whole_milliseconds};
 use crate::service::skills::blob_ids;
-use crate::service::{Caller, LimitPolicy, Service, ServiceError, logs};
+use crate::service::{Caller, LimitPolicy, Service, ServiceError, left_files, logs};
 
 /// Bytes of a large output that stand in its place.
 const OUTPUT_PREVIEW: usize = 512;
@@ -44,6 +44,7 @@ pub(super) struct Plan {
     pub(super) args: Box<RawValue>,
     pub(super) skills: Vec<MountedSkill>,
     pub(super) blobs: Vec<BlobId>,
+    pub(super) keep_files: KeepFiles,
     pub(super) limits: RunLimits,
 }
 
@@ -165,6 +166,7 @@ impl Service {
             blobs: mounts,
             image: image.digest(),
             environment: BTreeMap::new(),
+            keep_files: plan.keep_files,
             limits: plan.limits,
         };
         let job = Job { spec: Box::new(spec), image, skills: contents, blobs: sources };
@@ -198,19 +200,22 @@ impl Service {
         finished: Finished,
         output_blobs: Vec<BlobId>,
     ) -> Result<Performed, ServiceError> {
-        let RunOutcome { end, logs, usage } = finished.outcome;
+        let RunOutcome { end, logs, files, usage } = finished.outcome;
         let output = match end {
             Ok(()) => read_output(caller, finished.output).await?,
             Err(failure) => Err(failure),
         };
         let (logs_preview, logs_truncated) = logs::preview(&logs);
         let duration_ms = whole_milliseconds(usage.wall_time);
+        let (files, files_total) = left_files::shown(files, &output_blobs);
         let mut result = RunResult {
             status: RunStatus::Completed,
             run_id,
             summary: String::new(),
             output: None,
             output_blobs,
+            files,
+            files_total,
             logs_preview,
             error: None,
             logs_truncated,
@@ -229,10 +234,7 @@ impl Service {
             }
             Err(failure) => {
                 result.status = RunStatus::Failed;
-                // `assert x` raises without a word.
-                let message = one_line(&failure.to_string());
-                let class = || failure.error_type().to_owned();
-                result.summary = if message.is_empty() { class() } else { message };
+                result.summary = summary_of(&failure);
                 result.error = Some(error_of(&failure));
             }
         }
@@ -276,6 +278,19 @@ impl Service {
         result.output = Some(stand_in.map_err(ServiceError::Unserialisable)?);
         result.output_truncated = true;
         Ok(())
+    }
+}
+
+/// One line about a failure. `assert x` raises without a word, and `KeyError` with nothing but the
+/// key: a message of a single word is no sentence without the type.
+fn summary_of(failure: &RunFailure) -> String {
+    let (class, message) = (failure.error_type(), one_line(&failure.to_string()));
+    if message.is_empty() {
+        class.to_owned()
+    } else if class == "KeyError" || !message.contains(' ') {
+        one_line(&format!("{class}: {message}"))
+    } else {
+        message
     }
 }
 

@@ -6,7 +6,7 @@ use crate::job::Program;
 use crate::protocol::execution::{Language, RunCodeParams, RunResult};
 use crate::service::run::{Bytecode, Plan};
 use crate::service::skills::blob_ids;
-use crate::service::{Caller, Service, ServiceError};
+use crate::service::{Caller, Service, ServiceError, left_files};
 
 /// What tracebacks call the file of code that has none.
 const FILE_NAME: &str = "main.py";
@@ -29,9 +29,10 @@ impl Service {
         let skills = self.mounted_skills(&params.mount_skills).await?;
         let blobs = blob_ids(&params.input_blobs)?;
         let program = Program::Code { source: params.code, file_name: FILE_NAME.to_owned() };
-        let entrypoint = Some(params.entrypoint);
+        let entrypoint = params.entrypoint;
+        let keep_files = left_files::kept(params.keep_files);
         let args = params.args.unwrap_or_else(no_arguments);
-        let plan = Plan { program, entrypoint, args, skills, blobs, limits };
+        let plan = Plan { program, entrypoint, args, skills, blobs, keep_files, limits };
         Ok(self.perform(caller, plan, Bytecode::Compiled).await?.result)
     }
 }

@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
     use crate::dispatch::DispatchError;
-    use crate::job::outcome::{Logs, RunFailure, RunOutcome, RunUsage};
+    use crate::job::outcome::{LeftFiles, Logs, RunFailure, RunOutcome, RunUsage};
 
     /// Keeps what is logged on one thread.
     #[derive(Clone, Default)]
@@ -151,7 +151,7 @@ mod tests {
 
     fn finished(end: Result<(), RunFailure>) -> Finished {
         let usage = RunUsage { wall_time: Duration::from_micros(1_500), ..RunUsage::default() };
-        let outcome = RunOutcome { end, logs: Logs::default(), usage };
+        let outcome = RunOutcome { end, logs: Logs::default(), files: LeftFiles::default(), usage };
         Finished { outcome, output: None, queued: Duration::from_millis(7) }
     }
 

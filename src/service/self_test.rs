@@ -125,6 +125,8 @@ mod tests {
             summary: "done".to_owned(),
             output: Some(RawValue::from_string(output.to_owned()).unwrap()),
             output_blobs: Vec::new(),
+            files: Vec::new(),
+            files_total: None,
             logs_preview: String::new(),
             error: None,
             logs_truncated: false,

@@ -30,7 +30,7 @@ use serde_json::value::RawValue;
 
 use crate::ids::{BlobId, Digest};
 use crate::job::message::{PackedFile, Payload};
-use crate::job::outcome::{LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream};
+use crate::job::outcome::{LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream};
 use crate::job::{Program, RunSpec};
 use crate::worker::host::{ChannelHost, GuestHost as _};
 use crate::worker::runner::{Abilities, Ended, Runner, RunnerError};
@@ -205,7 +205,7 @@ impl Runner for ScriptedRunner {
             break;
         }
         let usage = RunUsage { wall_time: started.elapsed(), ..RunUsage::default() };
-        let outcome = RunOutcome { end, logs, usage };
+        let outcome = RunOutcome { end, logs, files: LeftFiles::default(), usage };
         let remains = Box::new(Remains(self.spoils.unwrap_or_default()));
         Ok(Ended { outcome, output, remains })
     }
@@ -242,6 +242,7 @@ pub(crate) fn script(source: &str) -> Box<RunSpec> {
         blobs: Vec::new(),
         image: Digest::of(b"image"),
         environment: BTreeMap::new(),
+        keep_files: crate::job::KeepFiles::Nothing,
         limits: crate::job::limits::RunLimits::DEFAULT,
     })
 }

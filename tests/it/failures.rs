@@ -98,7 +98,7 @@ fn every_end_has_its_type_and_message() {
         ("def main(args):\n    raise GeneratorExit\n", "GeneratorExit", ""),
         ("import nothere\n", "ModuleNotFoundError", "No module named 'nothere'"),
         ("undefined\n", "NameError", "name 'undefined' is not defined"),
-        ("def main(args):\n    return input()\n", "EOFError", "EOF when reading a line"),
+        ("def main(args):\n    return input()\n", "EOFError", "nobody types here"),
         ("def main(args):\n    args['missing']\n", "KeyError", "'missing'"),
         ("def main(args):\n    assert args, 'nothing given'\n", "AssertionError", "nothing given"),
         (

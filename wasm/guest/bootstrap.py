@@ -90,12 +90,13 @@ def install_modules(modules):
         __import__(name)
     sys.meta_path.remove(finder)
 
-    from _wardian import amendments, event_loop, importer, waiting
+    from _wardian import advice, amendments, event_loop, importer, threads
 
     amendments.install()
     event_loop.install()
-    waiting.install()
+    threads.install()
     importer.install()
+    advice.install()
 
 
 def warm_up(warm_ups):

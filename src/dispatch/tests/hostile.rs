@@ -13,7 +13,7 @@ use crate::dispatch::tests::{
 };
 use crate::dispatch::{DispatchError, Job, Pool, PoolConfig, WorkerId};
 use crate::job::message::{FromWorker, OUTPUT_MAX, ToWorker, WorkerReport};
-use crate::job::outcome::{LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream};
+use crate::job::outcome::{LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream};
 use crate::job::socket::{self, Incoming};
 use crate::job::{Program, frame};
 use crate::units::ByteCount;
@@ -67,7 +67,12 @@ fn share(socket: &OwnedFd, message: &FromWorker, file: impl Into<OwnedFd>, size:
 fn done(end: Result<(), RunFailure>, log: &str) -> FromWorker {
     let chunk = LogChunk { stream: Stream::Log, text: log.to_owned() };
     let logs = Logs { chunks: vec![chunk], dropped: 0 };
-    FromWorker::Done(Box::new(RunOutcome { end, logs, usage: RunUsage::default() }))
+    FromWorker::Done(Box::new(RunOutcome {
+        end,
+        logs,
+        files: LeftFiles::default(),
+        usage: RunUsage::default(),
+    }))
 }
 
 fn header(message: u32, inline: u32, flags: u32) -> Vec<u8> {

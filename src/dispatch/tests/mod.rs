@@ -81,6 +81,7 @@ fn job(source: &str) -> Job {
         blobs: Vec::new(),
         image: IMAGE.digest(),
         environment: BTreeMap::new(),
+        keep_files: crate::job::KeepFiles::Nothing,
         limits: RunLimits::DEFAULT,
     };
     Job { spec: Box::new(spec), image: Arc::clone(&IMAGE), skills: Vec::new(), blobs: Vec::new() }

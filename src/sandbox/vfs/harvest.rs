@@ -2,11 +2,68 @@
 
 use crate::sandbox::vfs::FileSystem;
 use crate::sandbox::vfs::content::SharedBytes;
+use crate::sandbox::vfs::descriptor::Descriptor;
 use crate::sandbox::vfs::errno::Errno;
 use crate::sandbox::vfs::node::{FileKind, NodeKind, Place};
-use crate::sandbox::vfs::path::LastLink;
+use crate::sandbox::vfs::path::{LastLink, MAX_DEPTH};
+
+/// A regular file of the workspace.
+#[derive(Debug)]
+pub struct WorkspaceFile {
+    /// Path below the workspace.
+    pub path: String,
+    /// Length of the content.
+    pub size: u64,
+}
 
 impl FileSystem {
+    /// The regular files in the workspace whose paths have at most `max_path` bytes, sorted by
+    /// path within each folder, and how many there are of any path. Links are not followed.
+    #[must_use]
+    pub fn workspace_files(&self, max_path: usize) -> (Vec<WorkspaceFile>, u64) {
+        let (mut files, mut total) = (Vec::new(), 0_u64);
+        let Place::Own(root) = self.workspace else { return (files, total) };
+        let mut pending = vec![(String::new(), root, 0_usize)];
+        while let Some((prefix, index, depth)) = pending.pop() {
+            let Ok(folder) = self.names.nodes.folder(index) else { continue };
+            let mut below = Vec::new();
+            for (name, entry) in &folder.entries {
+                let Place::Own(index) = entry.place else { continue };
+                let Ok(node) = self.names.nodes.find(index) else { continue };
+                // A path that is too long already leads to nothing that is listed: it is not kept.
+                let is_short = prefix.len().saturating_add(name.len()) <= max_path;
+                let path = if is_short { format!("{prefix}{name}") } else { prefix.clone() };
+                match &node.kind {
+                    NodeKind::File(storage) => {
+                        total = total.saturating_add(1);
+                        if is_short {
+                            files.push(WorkspaceFile { path, size: storage.size() });
+                        }
+                    }
+                    NodeKind::Folder(_) if depth < MAX_DEPTH => {
+                        let prefix = if is_short {
+                            format!("{path}/")
+                        } else {
+                            "/".repeat(max_path.saturating_add(1))
+                        };
+                        below.push((prefix, index, depth.saturating_add(1)));
+                    }
+                    _ => {}
+                }
+            }
+            pending.extend(below.into_iter().rev());
+        }
+        (files, total)
+    }
+
+    /// True if a file is open for writing: what a program wrote may still be in its own memory.
+    #[must_use]
+    pub fn has_open_writers(&self) -> bool {
+        self.descriptors.iter().any(
+            |(_, descriptor)| matches!(descriptor, Descriptor::File(file) if file.access.write),
+        )
+    }
+
     /// The content of a regular file, found as the guest would find it; relative paths start in
     /// the workspace. Nothing is copied if the file is a mount that lies in memory.
     ///

@@ -58,6 +58,7 @@ use crate::sandbox::vfs::quota::{ENTRY_COST, Quota};
 
 pub use crate::sandbox::vfs::descriptor::{Access, Fd};
 pub use crate::sandbox::vfs::errno::Errno;
+pub use crate::sandbox::vfs::harvest::WorkspaceFile;
 pub use crate::sandbox::vfs::image::{ImageDescriptors, NotCarried, OpenDescriptor};
 pub use crate::sandbox::vfs::listing::ListedEntry;
 pub use crate::sandbox::vfs::mount::{Mount, MountError};

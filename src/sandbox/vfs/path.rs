@@ -234,7 +234,12 @@ impl Names {
         segment: Segment<'_>,
         purpose: Purpose,
     ) -> Result<Entered, Errno> {
-        let found = self.child(folder, segment.name)?;
+        let found = match self.child(folder, segment.name)? {
+            None if segment.is_last() && matches!(purpose, Purpose::Find(_)) => {
+                self.blob_named(folder, segment.name)?
+            }
+            found => found,
+        };
         let has_slash = segment.later.is_some();
         let follows = !segment.is_last() || purpose.follows(has_slash);
         if let Some(Place::Own(link)) = found
@@ -329,6 +334,26 @@ impl Names {
         usize::try_from(tree).ok().and_then(|tree| self.trees.get(tree)).ok_or(Errno::InputOutput)
     }
 }
+
+impl Names {
+    /// The blob that a name in the workspace stands for, if nothing else has that name: programs
+    /// use the id of a blob as a path.
+    fn blob_named(&self, folder: Place, name: &str) -> Result<Option<Place>, Errno> {
+        if !name.starts_with(BLOB_PREFIX) || self.writable(folder).is_err() {
+            return Ok(None);
+        }
+        match self.child(ROOT, BLOBS)? {
+            Some(blobs) if self.kind(blobs)? == FileKind::Folder => self.child(blobs, name),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// What every blob's id begins with.
+const BLOB_PREFIX: &str = "blob:";
+
+/// The folder of the root where blobs are.
+const BLOBS: &str = "blobs";
 
 /// Refuses what can be no path.
 pub(crate) fn check_path(path: &str) -> Result<(), Errno> {

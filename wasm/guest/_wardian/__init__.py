@@ -14,7 +14,9 @@ the program and answers with exactly one of RETURNED and RAISED:
 - `runner`: the order of these steps, and how a program is loaded;
 - `door`: requests to the host, as bytes; `refusals`: its refusals as exceptions;
 - `importer`: mounted skills as modules below `skills`;
-- `event_loop`: asyncio without sockets and threads; `waiting`: conditions without threads;
+- `event_loop`: asyncio without sockets and threads; `threads`: threads one after another;
+- `script`: programs as scripts and modules; `advice`: errors that say what to do instead;
+- `packages`: what is not installed, and what to use for it; `figures`: what `plt.show` shows;
 - `entrypoint`: which function is called, and with what;
 - `result`, `failure`: the two ways to end, as frames; `trace`: tracebacks as text;
 - `sizes`: what messages say of sizes beyond 32-bit addresses;

@@ -32,8 +32,11 @@ def find(namespace: Mapping[str, Any], name: str, where: str) -> Callable[..., A
         for other, value in namespace.items()
         if type(value) is FunctionType and value.__module__ == namespace.get("__name__")
     )
-    advice = f"it defines {defined}" if defined else "it defines no functions"
-    raise EntrypointNotFound(f"{problem}; {advice}")
+    found = f"it defines {defined}" if defined else "it defines no functions"
+    remedy = f"put the code into `def {name}(args):` and return the result"
+    if not defined:
+        remedy += ", or leave `entrypoint` out to run it as a script"
+    raise EntrypointNotFound(f"{problem}; {found}; {remedy}")
 
 
 def call(function: Callable[..., Any], args: dict[str, Any]) -> Any:

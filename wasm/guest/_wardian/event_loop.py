@@ -9,6 +9,7 @@ lose parallelism that the sandbox does not have.
 from __future__ import annotations
 
 import asyncio
+import errno
 import time
 from collections.abc import Awaitable, Callable
 from types import CoroutineType
@@ -52,6 +53,22 @@ class SandboxEventLoop(asyncio.BaseEventLoop):
 
     def _write_to_self(self) -> None:
         """Nobody else could wake the loop: there is one thread."""
+
+    async def _refuse_network(self, *args: Any, **kwargs: Any) -> Any:
+        raise OSError(
+            errno.ENETUNREACH,
+            "there is no network in the sandbox: pass the data in `args`, or as a blob in "
+            "`input_blobs`",
+        )
+
+    async def _refuse_process(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(
+            "no other program can run in the sandbox: use Python's library instead"
+        )
+
+    create_connection = create_server = create_datagram_endpoint = _refuse_network
+    getaddrinfo = getnameinfo = _refuse_network
+    subprocess_exec = subprocess_shell = _refuse_process
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., Any], *args: Any

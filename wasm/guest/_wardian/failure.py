@@ -6,9 +6,10 @@ step may raise, so each has a plainer one behind it, and the last one was made w
 
 from __future__ import annotations
 
+import sys
 import traceback
 
-from _wardian import sizes, trace
+from _wardian import advice, sizes, trace
 from _wardian.result import to_json
 
 MESSAGE_MAX = 64 << 10
@@ -25,6 +26,9 @@ _UNSPEAKABLE = _RAISED + (
     b'described","traceback":null}'
 )
 
+_reserve = [bytearray(1 << 20)]
+"""Room to describe the end of a program that has filled the memory."""
+
 _class_name = type.__dict__["__name__"].__get__  # a hostile metaclass has no say
 _clear_frames = traceback.clear_frames
 
@@ -40,7 +44,10 @@ def raised(exception: BaseException) -> bytes:
     """Returns the frame that reports `exception`; never raises itself."""
     try:
         if isinstance(exception, MemoryError):
+            _reserve.clear()
             _clear_frames(exception.__traceback__)  # what filled the memory hangs on the frames
+        else:
+            _explain(exception)
         return _frame(_class_name(type(exception)), _message(exception), trace.text_of(exception))
     except MemoryError:
         return _OUT_OF_MEMORY
@@ -50,6 +57,15 @@ def raised(exception: BaseException) -> bytes:
         return _frame(_class_name(type(exception)), _message(exception), None)
     except BaseException:
         return _OUT_OF_MEMORY if isinstance(exception, MemoryError) else _UNSPEAKABLE
+
+
+def _explain(exception: BaseException) -> None:
+    try:
+        advice.explain(exception)
+    except MemoryError:
+        raise
+    except BaseException:
+        pass
 
 
 def _frame(name: str, message: str, frames: str | None) -> bytes:
@@ -71,7 +87,10 @@ def _own_words(exception: BaseException) -> str:
         code = exception.code
         if code is None or type(code) is int:
             shown = "" if code is None else code
-            return f"the program called sys.exit({shown}) instead of returning a value"
+            words = f"the program called sys.exit({shown}) instead of returning a value"
+            if code == 2 and "argparse" in sys.modules:
+                words += "; there is no command line here: read the values from `args`"
+            return words
         return str(code)
     if isinstance(exception, MemoryError) and not exception.args:
         return "the program needs more memory than it may use"

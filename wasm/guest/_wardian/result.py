@@ -47,12 +47,41 @@ def to_json(value: object, name: str) -> bytes:
 
 def _chunks(value: object, name: str) -> tuple[str, ...]:
     try:
-        return _encode(value, 0)
+        chunks = _encode(value, 0)
     except (TypeError, ValueError, RecursionError, OverflowError, AttributeError):
         pass
+    else:
+        if _may_have_twins(value):
+            _plain(value, _Place(name, None))
+        return chunks
     finally:
         _markers.clear()
     return _encode_exactly(_plain(value, _Place(name, None)), 0)
+
+
+def _may_have_twins(value: object) -> bool:
+    """True if an object in `value` has keys that are not all text: `1` and `"1"` are one in JSON.
+
+    The value was encoded already, so it is finite.
+    """
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, dict):
+            if not _TEXT >= set(map(type, dict.keys(part))):
+                return True
+            items: Any = dict.values(part)
+        elif isinstance(part, (list, tuple)):
+            items = part
+        else:
+            continue
+        if not _LEAVES >= set(map(type, items)):
+            pending.extend(item for item in items if type(item) not in _LEAVES)
+    return False
+
+
+_TEXT = frozenset((str,))
+_LEAVES = frozenset(_SCALARS)
 
 
 def _to_bytes(chunks: list[str] | tuple[str, ...]) -> bytes:
@@ -148,10 +177,31 @@ def _plain(value: Any, place: _Place, above: tuple[int, ...] = ()) -> Any:
 
 def _plain_object(value: dict[Any, Any], place: _Place, above: tuple[int, ...]) -> dict[Any, Any]:
     plain = {}
+    seen: dict[str, Any] = {}
     for key, item in dict.items(value):
         plain_key = _plain_key(key, place)
+        shown = _shown_key(plain_key)
+        if shown in seen:
+            raise TypeError(
+                f"{place} has the keys {_quoted(seen[shown])} and {_quoted(key)}, which are the "
+                f"same in JSON; use keys of one type, such as str(key)"
+            )
+        seen[shown] = key
         plain[plain_key] = _plain(item, _Place(plain_key, place), above)
     return plain
+
+
+def _shown_key(key: Any) -> str:
+    """The text that a key of an exact plain type becomes."""
+    if type(key) is str:
+        return key
+    if key is None or type(key) is bool:
+        return {None: "null", True: "true", False: "false"}[key]
+    return float.__repr__(key) if type(key) is float else int.__repr__(key)
+
+
+def _quoted(key: object) -> str:
+    return _quote(str.__str__(key)) if isinstance(key, str) else _key_text(key)
 
 
 def _plain_key(key: Any, place: _Place) -> Any:

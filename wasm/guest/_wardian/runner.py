@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import _random
 import atexit
-import builtins
 import logging
 import os
 import random
 import sys
 import time
-from types import ModuleType
 from typing import Any
 
-from _wardian import door, entrypoint, failure, importer, places, result, trace
+from _wardian import (
+    door,
+    entrypoint,
+    failure,
+    files,
+    importer,
+    places,
+    result,
+    script,
+    threads,
+    trace,
+)
 from _wardian.failure import EntrypointNotFound
 
 _modules = sys.modules
@@ -41,10 +50,12 @@ def run() -> None:
         _prepare(job)
         value = _execute(job)
         _kept.append(value)
+        threads.finish()
         report = result.returned(value)
     except BaseException as exception:
         _kept.append(exception)
         report = failure.raised(exception)
+        _finish_threads()
     _finish()
     _send(report)
 
@@ -66,6 +77,7 @@ def _prepare(job: dict[str, Any]) -> None:
 def forget_run() -> None:
     """Forgets what is left of a run; for rehearsals only, as each real run has a new memory."""
     del _kept[1:]
+    threads.forget()
     _random_generator.gauss_next = None  # half of a pair of normal numbers
 
 
@@ -79,35 +91,19 @@ def _execute(job: dict[str, Any]) -> Any:
 
 
 def _execute_code(job: dict[str, Any], source: str, file_name: str) -> Any:
-    """Runs source text as a module and calls its entrypoint.
-
-    The module is called `main`, so that code guarded by `__name__ == "__main__"` does not call
-    what is going to be called anyway. Only a program that is a plain script (nobody named an
-    entrypoint, and it does not define `main`) is `__main__`, runs its guarded code, and may end
-    itself with `sys.exit(0)`.
-    """
+    """Runs source text as a module, and calls its entrypoint unless it has called it itself."""
+    source = script.cleaned(source)
     trace.remember_source(file_name, source)
-    code = compile(source, file_name, "exec", 0, True)
-    name = job["entrypoint"]
-    is_script = name is None and "main" not in code.co_names
-    module = ModuleType("__main__" if is_script else "main")
-    namespace = module.__dict__
-    namespace["__builtins__"] = builtins
-    namespace["__file__"] = f"{places.WORKSPACE}/{file_name}"
-    _modules["__main__"] = _modules[module.__name__] = module
-    sys.argv = [file_name]
-    try:
-        exec(code, namespace)
-    except SystemExit as stop:
-        if is_script and stop.code in (None, 0):
-            return None
-        raise
+    name, args = job["entrypoint"], job["args"]
+    ended = script.run(source, file_name, name, args)
+    if ended.has_run:
+        return ended.value
     if name is None:
-        if not callable(namespace.get("main")):
+        if script.lacks_main(ended.namespace):
             return None
         name = "main"
-    function = entrypoint.find(namespace, name, file_name)
-    return entrypoint.call(function, job["args"])
+    function = entrypoint.find(ended.namespace, name, file_name)
+    return entrypoint.call(function, args)
 
 
 def _execute_skill(job: dict[str, Any], name: str) -> Any:
@@ -128,6 +124,14 @@ def _execute_skill(job: dict[str, Any], name: str) -> Any:
     return entrypoint.call(function, job["args"])
 
 
+def _finish_threads() -> None:
+    """Lets threads of a program that has failed speak, as Python does."""
+    try:
+        threads.finish()
+    except BaseException:
+        pass
+
+
 def _finish() -> None:
     """Lets exit handlers speak and empties the streams, whatever the program made of them."""
     try:
@@ -146,6 +150,11 @@ def _finish() -> None:
 
 def _send(report: bytes) -> None:
     try:
-        door.ask(report)
+        are_open = door.ask(report)
     except Exception as refused:
-        door.ask(failure.raised(refused))
+        are_open = door.ask(failure.raised(refused))
+    if are_open:  # files that the program was still writing
+        try:
+            files.flush()
+        except BaseException:
+            pass

@@ -23,3 +23,8 @@ __all__ = [
     "log",
     "run",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names alone: what is not among them is no help to callers."""
+    return sorted(__all__)

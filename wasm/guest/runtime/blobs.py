@@ -15,7 +15,7 @@ import json
 import os
 from typing import IO, Any
 
-from _wardian import door, places
+from _wardian import door, files, places
 from _wardian.refusals import BlobNotFound
 from _wardian.result import to_json
 
@@ -162,19 +162,27 @@ def write_json(value: Any, kind: str = "application/json") -> str:
     return _write(to_json(value, "value"), kind)
 
 
-def write_file(path: str | os.PathLike[str], kind: str | None = None) -> str:
+def write_file(path: str | os.PathLike[str] | IO[Any], kind: str | None = None) -> str:
     """Stores a file of the workspace as a new blob and returns its id.
 
-    The file must be complete: close it first. Without a `kind`, it is told by the name's ending.
+    A file that is still open is flushed first, and may be given itself in the place of its path.
+    Without a `kind`, it is told by the name's ending.
 
     Raises:
         OSError: There is no such file.
         Refused: The host does not take it.
     """
+    if isinstance(path, io.IOBase):
+        path = getattr(path, "name", None)  # type: ignore[assignment]
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(
+                "write_file takes a file of the workspace; "
+                "use write_bytes(stream.getvalue()) or write_text for a stream in memory"
+            )
     name = os.path.abspath(os.fspath(path))
     if os.path.isdir(name):
         raise IsADirectoryError(21, "Is a directory", name)
-    os.stat(name)
+    files.flush(os.stat(name).st_ino)
     chosen = kind if kind is not None else _kind_of(name)
     return _stored(door.WRITE_BLOB_FILE, chosen, name.encode("utf-8", "surrogateescape"))
 
@@ -214,9 +222,15 @@ def _not_found(blob_id: str | Blob) -> BlobNotFound:
 
 
 _KINDS = {
-    "csv": "text/csv",
+    "arrow": "application/vnd.apache.arrow.file",
+    "avif": "image/avif",
+    "bmp": "image/bmp",
     "css": "text/css",
+    "csv": "text/csv",
+    "db": "application/vnd.sqlite3",
     "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "eps": "application/postscript",
+    "feather": "application/vnd.apache.arrow.file",
     "gif": "image/gif",
     "gz": "application/gzip",
     "htm": "text/html",
@@ -230,14 +244,19 @@ _KINDS = {
     "log": "text/plain",
     "md": "text/markdown",
     "mp3": "audio/mpeg",
+    "npy": "application/x-npy",
+    "npz": "application/zip",
     "parquet": "application/vnd.apache.parquet",
     "pdf": "application/pdf",
     "png": "image/png",
     "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "ps": "application/postscript",
     "py": "text/x-python",
     "sqlite": "application/vnd.sqlite3",
     "svg": "image/svg+xml",
     "tar": "application/x-tar",
+    "tif": "image/tiff",
+    "tiff": "image/tiff",
     "toml": "application/toml",
     "tsv": "text/tab-separated-values",
     "txt": "text/plain",
@@ -256,3 +275,8 @@ _KINDS = {
 def _kind_of(name: str) -> str:
     ending = name.rpartition("/")[2].rpartition(".")[2].lower()
     return _KINDS.get(ending, "application/octet-stream")
+
+
+def __dir__() -> builtins.list[str]:
+    """The public names alone: what is not among them is no help to callers."""
+    return builtins.sorted(__all__)

@@ -74,3 +74,8 @@ def _fall_back(level: int, text: str) -> None:
         _stderr.write(f"{_LEVELS[level]}: {text}\n")
     except (OSError, ValueError):
         pass
+
+
+def __dir__() -> list[str]:
+    """The public names alone: what is not among them is no help to callers."""
+    return sorted(__all__)

@@ -82,14 +82,18 @@ class Finding(Sandbox):
         self.assertEqual(failure["type"], "EntrypointNotFound")
         self.assertEqual(
             failure["message"],
-            "`main.py` does not define the function `main`; it defines `run`",
+            "`main.py` does not define the function `main`; it defines `run`; "
+            "put the code into `def main(args):` and return the result",
         )
         self.assertIsNone(failure["traceback"])
 
     def test_an_entrypoint_must_be_callable(self):
         failure = self.fails("main = 3", entrypoint="main")
         self.assertEqual(
-            failure["message"], "`main` in `main.py` is no function; it defines no functions"
+            failure["message"],
+            "`main` in `main.py` is no function; it defines no functions; put the code into "
+            "`def main(args):` and return the result, or leave `entrypoint` out to run it as a "
+            "script",
         )
 
     def test_another_entrypoint_can_be_named(self):
@@ -101,14 +105,15 @@ class Finding(Sandbox):
 
 
 class Modules(Sandbox):
-    def test_guarded_code_runs_in_scripts_alone(self):
+    def test_guarded_code_runs_unless_a_function_was_asked_for(self):
         guarded = "\nif __name__ == '__main__':\n    print('guarded')\n"
-        self.assertEqual(self.returns("def main(args): return 1" + guarded), 1)
-        self.assertEqual(self.printed, "")
-        self.assertIsNone(self.returns("def other(args): return 1" + guarded))
-        self.assertEqual(self.printed, "guarded\n")
-        self.assertEqual(self.returns("def other(): return 1" + guarded, entrypoint="other"), 1)
-        self.assertEqual(self.printed, "")
+        both = "def main(args): return 1" + guarded
+        self.assertEqual((self.returns(both), self.printed), (1, "guarded\n"))
+        self.assertEqual((self.returns(both, args={"n": 1}), self.printed), (1, ""))
+        self.assertEqual((self.returns(both, entrypoint="main"), self.printed), (1, ""))
+        other = "def other(): return 1" + guarded
+        self.assertEqual((self.returns(other), self.printed), (None, "guarded\n"))
+        self.assertEqual((self.returns(other, entrypoint="other"), self.printed), (1, ""))
 
     def test_the_program_is_a_module_that_others_can_find(self):
         for header in ("def main(args): return check()", "x = 1\nimport atexit"):
@@ -127,7 +132,7 @@ class Modules(Sandbox):
             )
             with self.subTest(header):
                 value = self.returns(source)
-                self.assertEqual(self.printed or value, value or "3\n")
+                self.assertEqual((self.printed, value), ("3\n", 3 if "main" in header else None))
 
     def test_source_can_be_inspected(self):
         source = "import inspect\ndef main(args):\n    return inspect.getsource(main)\n"

@@ -261,7 +261,11 @@ class WithinSkills(Sandbox):
         skill = self.mount_skill("acme.sales", {"code/main.py": "import nothing_like_it\n"})
         end, report = self.run_skill(skill)
         self.assertEqual(end, "raised")
-        self.assertEqual(report["message"], "No module named 'nothing_like_it'")
+        self.assertEqual(
+            report["message"],
+            "No module named 'nothing_like_it': it is not installed, and nothing can be "
+            "installed; load_skills_protocol_guide lists what is",
+        )
 
     def test_resources_are_found_beside_the_code(self):
         skill = self.mount_skill(
@@ -346,7 +350,8 @@ class AsPrograms(Sandbox):
         self.assertEqual((end, report["type"]), ("raised", "EntrypointNotFound"))
         self.assertEqual(
             report["message"],
-            "`code/main.py` does not define the function `main`; it defines `run`",
+            "`code/main.py` does not define the function `main`; it defines `run`; "
+            "put the code into `def main(args):` and return the result",
         )
 
     def test_a_missing_file_is_a_failure(self):

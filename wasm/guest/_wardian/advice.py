@@ -1,0 +1,326 @@
+"""Errors that say what to do instead: for what cannot work in the sandbox.
+
+The type of an error is the one that programs expect, so that `except ImportError` and
+`except OSError` keep working; only its text is another.
+"""
+
+from __future__ import annotations
+
+import builtins
+import concurrent.futures
+import errno
+import os
+import re
+import sys
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+from _wardian import figures, packages, threads
+
+NETWORK = (
+    "there is no network in the sandbox: pass the data in `args`, or as a blob in `input_blobs`"
+)
+PROCESSES = "no other program can run in the sandbox: use Python's library instead"
+NO_PROCESSES = (
+    "there are no other processes in the sandbox: use "
+    "concurrent.futures.ThreadPoolExecutor, which runs the work in turn, or a plain loop"
+)
+NOT_INSTALLED = (
+    "it is not installed, and nothing can be installed; load_skills_protocol_guide lists what is"
+)
+NOTEBOOK = "the code is run as Python, not in a notebook"
+
+_modules = sys.modules
+_getframe = sys._getframe
+
+
+class MissingPackages:
+    """Stands last among the finders: whatever comes here is not installed."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Finds nothing.
+
+        Raises:
+            ModuleNotFoundError: A program imports a popular package; the message says what to use.
+        """
+        if path is not None:
+            return
+        advice = packages.substitute_for(name)
+        # `importlib.util.find_spec` asks, too, and gets None for an answer.
+        if advice is not None and _is_import():
+            raise ModuleNotFoundError(
+                f"No module named {name!r}: it is not installed; {advice}", name=name
+            )
+
+
+def _is_import() -> bool:
+    frame = _getframe(2)
+    for _ in range(3):
+        if frame is None:
+            break
+        if frame.f_code.co_name == "_find_and_load_unlocked":
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
+class _PatchedModules:
+    """Finds modules of the library that are changed once they are loaded."""
+
+    def find_spec(
+        self, name: str, path: Any = None, target: Any = None
+    ) -> ModuleSpec | None:
+        """The spec of such a module, whose loader changes it."""
+        patch = _PATCHES.get(name)
+        if patch is None:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
+            return None
+        spec.loader = _PatchingLoader(spec.loader, patch)  # type: ignore[assignment]
+        return spec
+
+
+class _PatchingLoader:
+    """Loads one module as another loader would, and changes it then.
+
+    That loader itself stays as it is: an archive has one for all of its modules.
+    """
+
+    def __init__(self, loader: Any, patch: Callable[[Any], None]) -> None:
+        self._loader = loader
+        self._patch = patch
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Makes the module, or leaves that to Python."""
+        return self._loader.create_module(spec)  # type: ignore[no-any-return]
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Loads the module and changes it."""
+        self._loader.exec_module(module)
+        self._patch(module)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+
+def _refusing(kind: Callable[[str], BaseException], text: str) -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise kind(text)
+
+    return refuse
+
+
+def _os_error(number: int) -> Callable[[str], OSError]:
+    return lambda text: OSError(number, text)
+
+
+_no_process = _os_error(errno.ENOSYS)
+_no_network = _os_error(errno.ENETUNREACH)
+
+
+def _patch_os(module: Any) -> None:
+    for name in (
+        "system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp", "startfile",
+        *(f"exec{how}" for how in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")),
+        *(f"spawn{how}" for how in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")),
+    ):
+        refuse = _refusing(_no_process, f"os.{name}: {PROCESSES}")
+        refuse.__name__ = refuse.__qualname__ = name
+        setattr(module, name, refuse)
+
+
+def _patch_subprocess(module: Any) -> None:
+    def refuse(self: Any, args: Any = (), *more: Any, **kwargs: Any) -> None:
+        if isinstance(args, (list, tuple)):
+            args = " ".join(map(str, args))
+        words = str(args)[:1_000].split()
+        shown = os.path.basename(words[0])[:60] if words else ""
+        advice = f"`{shown}` cannot run: {PROCESSES}"
+        if "pip" in shown or "install" in words:
+            advice += "; nothing can be installed"
+        self._child_created = False
+        raise OSError(errno.ENOSYS, advice)
+
+    module.Popen.__init__ = refuse
+
+
+def _patch_http(module: Any) -> None:
+    def refuse(self: Any) -> None:
+        raise OSError(errno.ENETUNREACH, f"{NETWORK} (asked for {self.host})")
+
+    module.HTTPConnection.connect = refuse
+    if hasattr(module, "HTTPSConnection"):
+        module.HTTPSConnection.connect = refuse
+
+
+def _patch_urllib(module: Any) -> None:
+    """Without `ssl` there is no handler for https, and the error would name that."""
+    if hasattr(module, "HTTPSHandler"):
+        return
+
+    class HTTPSHandler(module.AbstractHTTPHandler):  # type: ignore[misc, name-defined]
+        def https_open(self, request: Any) -> Any:
+            reason = f"{NETWORK} (asked for {request.host})"
+            raise module.URLError(OSError(errno.ENETUNREACH, reason))
+
+        https_request = module.AbstractHTTPHandler.do_request_
+
+    module.HTTPSHandler = HTTPSHandler
+    build = module.build_opener
+
+    def build_opener(*handlers: Any) -> Any:
+        return build(HTTPSHandler, *handlers)
+
+    module.build_opener = build_opener
+
+
+def _patch_socket(module: Any) -> None:
+    module.create_connection = _refusing(_no_network, NETWORK)
+    module.create_server = _refusing(_no_network, NETWORK)
+    for name in ("bind", "connect", "connect_ex", "listen", "sendto"):
+        setattr(module.socket, name, _refusing(_no_network, NETWORK))
+
+
+def _patch_signal(module: Any) -> None:
+    text = "no signals arrive in the sandbox: set `timeout_ms`, or look at time.monotonic()"
+    if not hasattr(module, "SIGALRM"):
+        module.SIGALRM = 14
+        for name, value in (("ITIMER_REAL", 0), ("ITIMER_VIRTUAL", 1), ("ITIMER_PROF", 2)):
+            setattr(module, name, value)
+        connect = module.signal
+
+        def signal(number: Any, handler: Any) -> Any:
+            return module.SIG_DFL if number == 14 else connect(number, handler)
+
+        module.signal = signal
+    for name in ("alarm", "setitimer", "pause", "sigwait"):
+        setattr(module, name, _refusing(_no_process, f"signal.{name}: {text}"))
+
+
+def _patch_multiprocessing(module: Any) -> None:
+    base: Any = _modules["multiprocessing.context"].BaseContext
+    for name in (
+        "Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue", "Lock",
+        "Manager", "Pipe", "Pool", "Queue", "RLock", "RawArray", "RawValue", "Semaphore",
+        "SimpleQueue", "Value",
+    ):
+        refuse = _refusing(_no_process, f"multiprocessing.{name}: {NO_PROCESSES}")
+        setattr(base, name, refuse)
+        setattr(module, name, refuse)
+    module.process.BaseProcess.start = _refusing(_no_process, NO_PROCESSES)
+
+
+def _pool_module() -> ModuleType:
+    """`multiprocessing.pool`, which cannot be loaded here, with its pool of threads."""
+    module: Any = ModuleType("multiprocessing.pool", "Pools of threads.")
+    module.ThreadPool = threads.ThreadPool
+    module.AsyncResult = module.ApplyResult = module.MapResult = threads.AsyncResult
+    module.Pool = _refusing(_no_process, f"multiprocessing.Pool: {NO_PROCESSES}")
+    module.__all__ = ["Pool", "ThreadPool"]
+    return module  # type: ignore[no-any-return]
+
+
+class _PoolFinder:
+    """Finds `multiprocessing.pool`; also its loader."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """The spec of the one module."""
+        return ModuleSpec(name, self) if name == "multiprocessing.pool" else None  # type: ignore
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Makes the module."""
+        return _pool_module()
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It is complete."""
+
+
+class ProcessPoolExecutor(concurrent.futures.Executor):
+    """Stands for that of `concurrent.futures`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise OSError(errno.ENOSYS, f"ProcessPoolExecutor: {NO_PROCESSES}")
+
+
+def _input(prompt: object = "", /) -> str:
+    """Stands for `input`."""
+    sys.stdout.write(str(prompt))
+    sys.stdout.flush()
+    raise EOFError(
+        "input(): nobody types here; pass the value in `args` and read it in `main(args)`"
+    )
+
+
+_PATCHES: dict[str, Callable[[Any], None]] = {
+    "http.client": _patch_http,
+    "matplotlib": figures.patch_package,
+    "matplotlib.backend_bases": figures.patch,
+    "multiprocessing": _patch_multiprocessing,
+    "signal": _patch_signal,
+    "socket": _patch_socket,
+    "subprocess": _patch_subprocess,
+    "urllib.request": _patch_urllib,
+}
+
+
+def install() -> None:
+    """Changes what is loaded, and what will be."""
+    _patch_os(os)
+    for name, patch in _PATCHES.items():
+        if name in _modules:
+            patch(_modules[name])
+    sys.meta_path.insert(0, _PatchedModules())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _PoolFinder())  # type: ignore[arg-type]
+    sys.meta_path.append(MissingPackages())  # type: ignore[arg-type]
+    builtins.input = _input
+    concurrent.futures.ProcessPoolExecutor = ProcessPoolExecutor  # type: ignore
+
+
+_INSTALL = re.compile(
+    r"\s*[!%]*\s*(?:sudo |python3? -m )?(?:pip3?|conda|uv|apt|apt-get)\s+(?:pip )?install\s+(.*)"
+)
+
+
+def explain_syntax(error: SyntaxError, source: str) -> None:
+    """Adds to the error what the line was meant for, if that is no Python."""
+    lines = source.split("\n")
+    line = lines[error.lineno - 1] if error.lineno and error.lineno <= len(lines) else ""
+    install = _INSTALL.match(line)
+    if install is not None:
+        advice = f"{NOTEBOOK}, and nothing can be installed"
+        for word in re.findall(r"[A-Za-z][\w.-]*", install[1]):
+            substitute = packages.substitute_for(word.replace("-", "_"))
+            if substitute is not None:
+                advice += f"; in the place of {word}: {substitute}"
+    elif line.lstrip().startswith("!"):
+        advice = f"{NOTEBOOK}: {PROCESSES}"
+    elif line.lstrip().startswith("%"):
+        advice = f"{NOTEBOOK}: leave lines out that begin with `%`"
+    elif any(text.lstrip().startswith(("```", "~~~")) for text in lines):
+        advice = "send the Python alone, without Markdown around it"
+    else:
+        return
+    error.msg = f"{error.msg} ({advice})"
+
+
+def explain(exception: BaseException) -> None:
+    """Adds to an error that ends the program what can be done about it."""
+    if type(exception) is ModuleNotFoundError:
+        name = exception.name
+        if isinstance(name, str) and exception.msg == f"No module named {name!r}":
+            if name.partition(".")[0] == name:
+                exception.msg = f"{exception.msg}: {NOT_INSTALLED}"
+    elif type(exception) is NameError:
+        if exception.name in ("display", "get_ipython"):
+            text = f"{exception.args[0]}: {NOTEBOOK}; print the value, or return it"
+            exception.args = (text,)
+    elif type(exception) is FileNotFoundError:
+        path = exception.filename
+        if isinstance(path, str) and os.path.basename(path).startswith("blob:"):
+            exception.strerror = (
+                f"{exception.strerror}: the blob is not mounted in this run, "
+                f"add it to `input_blobs`"
+            )

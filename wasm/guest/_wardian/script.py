@@ -1,0 +1,277 @@
+"""Runs source text as a module, the way its author meant it: as a script, or for its `main`.
+
+A call without an entrypoint and without arguments means a script: the module is `__main__`, and
+its guarded code runs. If the code calls `main` itself, in whatever way, `main` has had its turn
+and is not called again; its value is the answer. If the code defines `main` and does not call
+it, the caller of this module does. Without a `main`, the answer is the value of the last
+statement if that is an expression, as in a notebook.
+
+A call with an entrypoint or with arguments means that function: guarded code does not run, and
+calls of the function that stand alone at the end of the module are left out, since the function
+is going to be called with the arguments.
+"""
+
+from __future__ import annotations
+
+import __future__
+
+import ast
+import builtins
+import re
+import sys
+from collections.abc import Mapping
+from types import CodeType, ModuleType
+from typing import Any
+
+from _wardian import advice, event_loop, places, result
+
+_modules = sys.modules
+_compile, _exec, _eval = compile, exec, eval
+_FUTURES = sum(
+    getattr(__future__, name).compiler_flag for name in __future__.all_feature_names
+) & ~0xF
+_AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_COROUTINE = 0x80
+
+_FENCE = re.compile(
+    r"\A\s*(```+|~~~+)[ \t]*[A-Za-z0-9_+.-]*[ \t]*\r?\n(.*?)\n?[ \t]*\1\s*\Z", re.S
+)
+
+
+class Ended:
+    """What running a module came to."""
+
+    __slots__ = ("has_run", "namespace", "value")
+
+    def __init__(self, namespace: dict[str, Any]) -> None:
+        self.namespace = namespace
+        self.has_run = False
+        self.value: Any = None
+
+
+def cleaned(source: str) -> str:
+    """The program in `source`, without a byte order mark and a Markdown fence around it.
+
+    Lines keep their numbers, so that tracebacks fit what the caller sent.
+    """
+    if source.startswith("\ufeff"):
+        source = source[1:]
+    if "```" in source or "~~~" in source:
+        fence = _FENCE.match(source)
+        if fence is not None and fence[1] not in fence[2]:
+            return "\n" * source[: fence.start(2)].count("\n") + fence[2] + "\n"
+    return source
+
+
+def run(source: str, file_name: str, entrypoint: str | None, args: dict[str, Any]) -> Ended:
+    """Runs the module; afterwards its entrypoint may still have to be called.
+
+    Raises:
+        BaseException: What the code raised.
+    """
+    is_called = entrypoint is not None or bool(args)
+    name = entrypoint or "main"
+    code = _compiled(source, file_name)
+    functions = _functions(code, name)
+    if not functions and name not in code.co_names:
+        # Nothing is called: not even with arguments, which a script finds in `args`.
+        is_called = entrypoint is not None
+    last = None
+    if is_called:
+        if name in code.co_names and functions:
+            code = _without_own_calls(source, file_name, name) or code
+            functions = _functions(code, name)
+    elif not functions:
+        code, last = _split(source, file_name, code)
+
+    module = ModuleType("main" if is_called else "__main__")
+    namespace = module.__dict__
+    namespace["__builtins__"] = builtins
+    namespace["__file__"] = f"{places.WORKSPACE}/{file_name}"
+    if not is_called:
+        namespace["args"] = args
+    _modules["__main__"] = _modules[module.__name__] = module
+    sys.argv = [file_name]
+    ended = Ended(namespace)
+    # Another function may well be called by the module for its own sake.
+    calls = _Calls(functions if name == "main" else [])
+    try:
+        with calls:
+            _perform(code, namespace)
+            if last is not None:
+                ended.value, ended.has_run = _shown(_perform(last, namespace)), True
+    except SystemExit as stop:
+        if is_called or not _is_success(stop.code, calls):
+            raise
+        ended.has_run = True
+    if calls.count and not args:
+        ended.has_run = True
+        ended.value = calls.value
+    return ended
+
+
+def _functions(code: CodeType, name: str) -> list[CodeType]:
+    """The functions of this name that a module defines."""
+    return [
+        const for const in code.co_consts if type(const) is CodeType and const.co_name == name
+    ]
+
+
+def _is_success(status: object, calls: _Calls) -> bool:
+    """True if a script that ends with this status has not failed."""
+    if status is None or (isinstance(status, int) and status == 0):
+        return True
+    return bool(calls.count) and status is calls.value and not isinstance(status, (int, str))
+
+
+def _compiled(source: str, file_name: str) -> CodeType:
+    try:
+        return _compile(source, file_name, "exec", 0, True)
+    except SyntaxError as error:
+        if "outside function" in str(error.msg) and ("await" in source or "async" in source):
+            try:
+                return _compile(source, file_name, "exec", _AWAIT, True)
+            except SyntaxError:
+                pass
+        advice.explain_syntax(error, source)
+        raise
+
+
+def _perform(code: CodeType, namespace: dict[str, Any]) -> Any:
+    """Runs code, and awaits it if it awaits something itself."""
+    value = _eval(code, namespace)
+    if code.co_flags & _COROUTINE:
+        return event_loop.run(value)
+    return value
+
+
+def _split(source: str, file_name: str, whole: CodeType) -> tuple[CodeType, CodeType | None]:
+    """The code before a last statement that is an expression, and that expression's."""
+    flags = _AWAIT | (whole.co_flags & _FUTURES)
+    tree = _compile(source, file_name, "exec", ast.PyCF_ONLY_AST | flags, True)
+    if not tree.body or not isinstance(tree.body[-1], ast.Expr):
+        return whole, None
+    expression = tree.body[-1].value
+    if isinstance(expression, ast.Constant) and (
+        expression.value is ... or len(tree.body) == 1 and isinstance(expression.value, str)
+    ):
+        return whole, None
+    if source.rstrip().endswith(";"):
+        return whole, None  # a notebook's way to say that the value is not wanted
+    del tree.body[-1]
+    return (
+        _compile(tree, file_name, "exec", flags, True),
+        _compile(ast.Expression(expression), file_name, "eval", flags, True),
+    )
+
+
+def _without_own_calls(source: str, file_name: str, name: str) -> CodeType | None:
+    """The code without the calls of `name` at the end, or None if there are none."""
+    try:
+        tree = _compile(source, file_name, "exec", ast.PyCF_ONLY_AST, True)
+    except SyntaxError:
+        return None
+    left_out = False
+    while tree.body and _is_own_call(tree.body[-1], name):
+        del tree.body[-1]
+        left_out = True
+    return _compile(tree, file_name, "exec", 0, True) if left_out else None
+
+
+_WRAPPERS = {"print", "sys.exit", "exit", "quit", "asyncio.run", "pprint", "json.dumps"}
+
+
+def _is_own_call(statement: ast.stmt, name: str) -> bool:
+    """True for `main()`, `print(main(…))`, `sys.exit(asyncio.run(main()))` and their like."""
+    if isinstance(statement, (ast.Expr, ast.Assign)):
+        value: ast.AST | None = statement.value
+        while isinstance(value, ast.Call):
+            called = ast.unparse(value.func)
+            if called == name:
+                return True
+            if called not in _WRAPPERS and not called.endswith(".run_until_complete"):
+                return False
+            value = value.args[0] if value.args else None
+    return False
+
+
+class _Calls:
+    """Notices calls of a module's functions, from wherever they come."""
+
+    def __init__(self, functions: list[CodeType]) -> None:
+        self.functions = functions
+        self.count = 0
+        self.value: Any = None
+
+    def _begins(self, code: CodeType, offset: int) -> None:
+        self.count += 1
+        self.value = None
+
+    def _returns(self, code: CodeType, offset: int, value: object) -> None:
+        self.value = value
+
+    def __enter__(self) -> None:
+        if self.functions:
+            _watch(self)
+
+    def __exit__(self, *error: object) -> None:
+        if self.functions:
+            _unwatch(self)
+
+
+_TOOL = 4  # one that Python reserves for nobody
+
+if hasattr(sys, "monitoring"):
+    _monitoring = sys.monitoring
+    _START, _RETURN = _monitoring.events.PY_START, _monitoring.events.PY_RETURN
+
+    def _watch(calls: _Calls) -> None:
+        _monitoring.use_tool_id(_TOOL, "wardian")
+        _monitoring.register_callback(_TOOL, _START, calls._begins)
+        _monitoring.register_callback(_TOOL, _RETURN, calls._returns)
+        for function in calls.functions:
+            _monitoring.set_local_events(_TOOL, function, _START | _RETURN)
+
+    def _unwatch(calls: _Calls) -> None:
+        if _monitoring.get_tool(_TOOL) == "wardian":
+            for function in calls.functions:
+                _monitoring.set_local_events(_TOOL, function, 0)
+            for event in (_START, _RETURN):
+                _monitoring.register_callback(_TOOL, event, None)
+            _monitoring.free_tool_id(_TOOL)
+
+else:  # Python before 3.12, which the guest is not, but its tests may be
+
+    def _watch(calls: _Calls) -> None:
+        def notice(frame: Any, event: str, value: object) -> None:
+            if frame.f_code in calls.functions:
+                if event == "call" and frame.f_lasti < 16:
+                    calls._begins(frame.f_code, 0)
+                elif event == "return":
+                    calls._returns(frame.f_code, 0, value)
+
+        sys.setprofile(notice)
+
+    def _unwatch(calls: _Calls) -> None:
+        sys.setprofile(None)
+
+
+def _shown(value: Any) -> Any:
+    """What of the last expression's value can be an output: itself, or the text of it."""
+    if value is None:
+        return None
+    try:
+        result.to_json(value, "output")
+    except MemoryError:
+        raise
+    except Exception:
+        try:
+            return str.__str__(repr(value))
+        except Exception:
+            return None
+    return value
+
+
+def lacks_main(namespace: Mapping[str, Any]) -> bool:
+    """True if there is nothing to call when nobody has named anything."""
+    return not callable(namespace.get("main"))

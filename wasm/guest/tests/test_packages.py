@@ -1,0 +1,139 @@
+"""Missing packages: the table, its copy in the guide, and what an import says."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from _wardian import packages
+from tests.support import Sandbox
+
+GUIDE = Path(__file__).parents[3] / "skills/skills.protocol.guide"
+
+
+class Packages(Sandbox):
+    def test_the_table_is_long_and_well_formed(self):
+        self.assertGreater(len(packages.SUBSTITUTES), 300)
+        for name, advice in packages.SUBSTITUTES.items():
+            self.assertTrue(name.isidentifier(), name)
+            self.assertRegex(advice, r"^[a-z`].*[^.]$", name)
+            self.assertNotIn(name, sys.stdlib_module_names - {"tkinter", "distutils"}, name)
+
+    def test_the_guide_shows_the_same_table(self):
+        shown = {}
+        for line in (GUIDE / "resources/packages.md").read_text(encoding="utf-8").splitlines():
+            cells = line.strip("|").split("|")
+            for name in re.findall(r"`(\w+)`", cells[0]) if len(cells) == 2 else ():
+                shown[name] = cells[1].strip()
+        self.assertEqual(shown, packages.SUBSTITUTES)
+
+    def test_the_guide_is_short(self):
+        self.assertLess(len((GUIDE / "SKILL.md").read_text(encoding="utf-8")), 8_000)
+
+    def test_an_import_says_what_to_use(self):
+        for statement, name, advice in [
+            ("import PyPDF2", "PyPDF2", "use pypdf"),
+            ("from duckdb import connect", "duckdb", "sqlite3"),
+            ("import pytz as tz", "pytz", "zoneinfo"),
+            ("import plotly.express as px", "plotly", "matplotlib"),
+            ("__import__('polars')", "polars", "pandas"),
+            ("import importlib\nimportlib.import_module('torch.nn')", "torch", "sklearn"),
+        ]:
+            with self.subTest(statement):
+                failure = self.fails(statement)
+                self.assertEqual(failure["type"], "ModuleNotFoundError")
+                self.assertTrue(
+                    failure["message"].startswith(f"No module named '{name}': it is not installed")
+                )
+                self.assertIn(advice, failure["message"])
+
+    def test_programs_can_still_ask(self):
+        source = (
+            "import importlib.util\n"
+            "found = []\n"
+            "try:\n    import polars\n"
+            "except ImportError as error:\n    found += [error.name, type(error).__name__]\n"
+            "[*found, importlib.util.find_spec('polars')]\n"
+        )
+        self.assertEqual(self.returns(source), ["polars", "ModuleNotFoundError", None])
+
+    def test_an_unknown_module_is_said_not_to_be_installable(self):
+        message = self.fails("import no_such_thing")["message"]
+        self.assertRegex(message, r"^No module named 'no_such_thing': .*nothing can be installed")
+
+
+class Impossible(Sandbox):
+    def test_what_cannot_work_says_what_to_do(self):
+        for source, kind, advice in [
+            ("import os\nos.system('ls')", "OSError", "Python's library"),
+            ("import os\nos.popen('ls')", "OSError", "Python's library"),
+            ("import os\nos.fork()", "OSError", "no other program"),
+            ("import subprocess\nsubprocess.run(['ls', '-l'])", "OSError", "`ls` cannot run"),
+            ("import subprocess\nsubprocess.check_output('ls', shell=True)", "OSError", "`ls`"),
+            (
+                "import subprocess, sys\nsubprocess.check_call([sys.executable, '-m', 'pip', "
+                "'install', 'x'])",
+                "OSError",
+                "nothing can be installed",
+            ),
+            ("import multiprocessing\nmultiprocessing.Pool(2)", "OSError", "ThreadPoolExecutor"),
+            (
+                "import multiprocessing\nmultiprocessing.Process(target=print).start()",
+                "OSError",
+                "ThreadPoolExecutor",
+            ),
+            (
+                "from concurrent.futures import ProcessPoolExecutor\nProcessPoolExecutor()",
+                "OSError",
+                "ThreadPoolExecutor",
+            ),
+            ("import urllib.request\nurllib.request.urlopen('http://x.y/')", "URLError", "network"),
+            (
+                "import http.client\nhttp.client.HTTPConnection('x').request('GET', '/')",
+                "OSError",
+                "network",
+            ),
+            ("import signal\nsignal.alarm(3)", "OSError", "timeout_ms"),
+            ("name = input('Name? ')", "EOFError", "main(args)"),
+            ("display(3)", "NameError", "print the value"),
+            ("open('blob:nothing')", "FileNotFoundError", "input_blobs"),
+        ]:
+            with self.subTest(source):
+                failure = self.fails(source)
+                self.assertEqual(failure["type"], kind)
+                self.assertIn(advice, failure["message"])
+
+    def test_a_key_twice_in_json_is_an_error(self):
+        twins = ["{1: 'a', '1': 'b'}", "{'x': [{True: 1, 'true': 2}]}", "{None: 1, 'null': 2}"]
+        for value in twins:
+            failure = self.fails(f"def main(args):\n    return {value}\n")
+            self.assertEqual(failure["type"], "TypeError")
+            self.assertIn("which are the same in JSON", failure["message"])
+        self.assertEqual(
+            self.returns("def main(args): return {1: [{2: (), 'b': {}}], 1.5: None}"),
+            {"1": [{"2": [], "b": {}}], "1.5": None},
+        )
+
+    def test_only_public_names_are_shown(self):
+        source = (
+            "import runtime\nfrom runtime import blobs, log, run\n"
+            "[dir(blobs), dir(log), dir(runtime)]"
+        )
+        names, log, package = self.returns(source)
+        self.assertIn("write_file", names)
+        self.assertEqual(log, ["debug", "error", "info", "warning"])
+        for name in [*names, *log, *package]:
+            self.assertFalse(name.startswith("_") or name in ("json", "io", "os", "door"), name)
+
+    def test_a_file_that_is_open_is_flushed_before_it_is_stored(self):
+        for stored in ["'a.txt'", "file", "__import__('pathlib').Path('a.txt')"]:
+            source = (
+                "from runtime import blobs\nfile = open('a.txt', 'w')\nfile.write('all of it')\n"
+                f"blobs.read_text(blobs.write_file({stored}))\n"
+            )
+            self.assertEqual(self.returns(source), "all of it")
+
+    def test_an_uncaught_memory_error_keeps_its_line(self):
+        failure = self.fails("def main(args):\n    raise MemoryError\n")
+        self.assertIn("line 2, in main", failure["traceback"])
