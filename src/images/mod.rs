@@ -22,6 +22,7 @@
 //! has its own, and a program sees the same hashes whichever image it begins as.
 
 mod imports;
+mod locking;
 mod needs;
 mod source;
 mod stock;
@@ -304,7 +305,10 @@ impl<'a> ImageStore<'a> {
             code,
             start,
             library: Library::new(library, artifacts.mpl_data()?)?,
-            presets: presets(artifacts.hash_secret, secret),
+            presets: presets(artifacts.hash_secret, secret)
+                .into_iter()
+                .chain(locking::presets())
+                .collect(),
             environment: ENVIRONMENT,
             sources: vec![source],
             limits: LIMITS,
@@ -316,7 +320,8 @@ impl<'a> ImageStore<'a> {
 /// Names an image. The native code is not part of it: both variants compute the same.
 fn key(cold_image: Digest, secret: Digest, source: &str) -> Digest {
     let source = Digest::of(source.as_bytes());
-    Digest::of(format!("{FORMAT} {cold_image} {secret} {source}").as_bytes())
+    let words = locking::key();
+    Digest::of(format!("{FORMAT} {cold_image} {secret} {words}{source}").as_bytes())
 }
 
 /// What stands in memory before the interpreter starts: the secret, and that it is set.

@@ -55,6 +55,7 @@ impl Desk<'_> {
             Request::Job => return Answer::Shared(self.door.job()),
             Request::Returned(value) => return Answer::Bytes(self.door.returned(value)),
             Request::Raised(report) => return Answer::Bytes(self.door.raised(report)),
+            Request::Files(request) => return Answer::Bytes(request.answer(self.files)),
             Request::Log { .. } | Request::WriteBlob { .. } | Request::WriteBlobFile { .. } => {
                 self.door.charge(frame.len())
             }
@@ -74,7 +75,9 @@ impl Desk<'_> {
                 Err(stopped) => return Answer::Stopped(stopped),
             },
             Request::WriteBlobFile { kind, path } => self.store_file(kind, path),
-            Request::Job | Request::Returned(_) | Request::Raised(_) => door::done(&[]),
+            Request::Job | Request::Returned(_) | Request::Raised(_) | Request::Files(_) => {
+                door::done(&[])
+            }
         })
     }
 

@@ -90,8 +90,9 @@ def install_modules(modules):
         __import__(name)
     sys.meta_path.remove(finder)
 
-    from _wardian import event_loop, importer, waiting
+    from _wardian import event_loop, importer, platform, waiting
 
+    platform.install()
     event_loop.install()
     waiting.install()
     importer.install()
@@ -108,8 +109,9 @@ def forget_the_build():
     """Removes what belongs to this process and not to the runs."""
     import tempfile
 
-    from _wardian import event_loop
+    from _wardian import event_loop, files
 
+    files.forget()
     event_loop.provide_loop()
     atexit._clear()  # what packages have registered concerns the end of this process
     linecache.clearcache()

@@ -18,7 +18,8 @@ the program and answers with exactly one of RETURNED and RAISED:
 - `entrypoint`: which function is called, and with what;
 - `result`, `failure`: the two ways to end, as frames; `trace`: tracebacks as text;
 - `rehearsal`: runs while the image is built;
-- `places`: paths.
+- `places`: paths;
+- `platform`: the machine as a program sees it, with `files`, `locks`, `accounts`, `names`, `derive`.
 
 Everything here is imported when the image is built. At run time nothing is imported, and nothing
 that runs after the user's code relies on names that this code can rebind in shared modules: the
