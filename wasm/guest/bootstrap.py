@@ -82,6 +82,21 @@ def prepare_process():
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
 
 
+def install_accounts(modules):
+    """Makes `pwd` and `grp` importable before `pathlib` looks for them, which it does once."""
+    name = "_wardian.accounts"
+    namespace = {"__name__": name, "__builtins__": builtins}
+    exec(compile(modules[name][1], OWN_CODE + "_wardian/accounts.py", "exec", 0, True), namespace)
+    namespace["install"]()
+
+
+def install_platform():
+    """Gives the standard library what WASI does not have."""
+    from _wardian import platform
+
+    platform.install()
+
+
 def install_modules(modules):
     """Imports every module of `modules`; nothing of them is loaded later."""
     finder = SourceFinder(modules)
@@ -90,9 +105,8 @@ def install_modules(modules):
         __import__(name)
     sys.meta_path.remove(finder)
 
-    from _wardian import event_loop, importer, platform, waiting
+    from _wardian import event_loop, importer, waiting
 
-    platform.install()
     event_loop.install()
     waiting.install()
     importer.install()
@@ -136,8 +150,10 @@ def start_runs_directly():
 
 def build(modules, warm_ups):
     """Makes everything ready, in the order in which one needs the other."""
+    install_accounts(modules)
     prepare_process()
     install_modules(modules)
+    install_platform()
     warm_up(warm_ups)
 
     from _wardian import rehearsal

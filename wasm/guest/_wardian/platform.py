@@ -19,7 +19,7 @@ import time
 from errno import ENOTTY, ENXIO, EPERM, ESRCH
 from typing import Any, NamedTuple
 
-from _wardian import accounts, derive, files, locks, names
+from _wardian import derive, files, locks, names
 
 _UNAME = ("Linux", "sandbox", "0.0.0", "#1", "wasm32")
 _PROCESS = posix.getpid()
@@ -169,7 +169,6 @@ def _tzset() -> None:
 
 def install() -> None:
     """Gives the modules of the standard library what is missing in them."""
-    accounts.install()
     derive.install()
     files.install()
     locks.install()
