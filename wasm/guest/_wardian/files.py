@@ -16,6 +16,7 @@ import struct
 from collections.abc import Callable, Iterator
 from errno import EBADF, EINVAL, ENOENT, EROFS
 from functools import wraps
+from operator import index
 from typing import Any
 
 from _wardian import door
@@ -28,6 +29,9 @@ _USAGE_FORMAT = struct.Struct("<5Q")
 
 _modes: dict[int, int] = {}
 """Permission bits of the files of the workspace that have others than the umask gives."""
+
+_owners: dict[int, tuple[int, int]] = {}
+"""User and group of the files of the workspace that were given away."""
 
 _umasks: list[tuple[int, int]] = [(0, _FIRST_UMASK)]
 """Since which number of a file which umask has been in force."""
@@ -105,9 +109,12 @@ def _shown(result: os.stat_result) -> os.stat_result:
     """Adds what WASI does not know to the metadata of a file."""
     _, (fields, extra) = result.__reduce__()  # type: ignore[misc]
     mode = fields[0] | _permissions(result)
+    rest = fields[1:]
+    if _owners and result.st_dev == _WORKSPACE_DEVICE:
+        rest = (*fields[1:4], *_owners.get(result.st_ino, (0, 0)), *fields[6:])
     extra["st_blksize"] = 4096
     extra["st_blocks"] = -(-result.st_size // 512)
-    return os.stat_result((mode, *fields[1:]), extra)
+    return os.stat_result((mode, *rest), extra)
 
 
 @wraps(_stat)
@@ -162,12 +169,28 @@ def lchmod(path: Any, mode: int) -> None:
 def chown(
     path: Any, uid: int, gid: int, *, dir_fd: int | None = None, follow_symlinks: bool = True
 ) -> None:
-    """Gives a file to another user: there is only one, so this succeeds for that one only."""
+    """Gives a file to another user and group, as `root` may; `-1` leaves one as it is."""
+    uid, gid = identifier(uid, "uid"), identifier(gid, "gid")
     found = _os_stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
-    if uid not in (0, -1) or gid not in (0, -1):
-        raise OSError(EINVAL, "there are no users here but root (0)", path)
     if found.st_dev != _WORKSPACE_DEVICE:
         raise OSError(EROFS, posix.strerror(EROFS), path)
+    user = found.st_uid if uid == -1 else uid
+    _owners[found.st_ino] = (user, found.st_gid if gid == -1 else gid)
+
+
+def identifier(number: Any, name: str) -> int:
+    """A number of a user or group.
+
+    Raises:
+        TypeError: It is no integer.
+        OverflowError: It has more than 32 bits.
+    """
+    value = index(number)
+    if value < -1:
+        raise OverflowError(f"{name} is less than minimum")
+    if value >= 1 << 32:
+        raise OverflowError(f"{name} is greater than maximum")
+    return value
 
 
 def fchown(fd: int, uid: int, gid: int) -> None:
@@ -419,11 +442,12 @@ def sendfile(out_fd: int, in_fd: int, offset: int | None, count: int) -> int:
 def statvfs(path: Any) -> os.statvfs_result:
     """Says how much room the workspace has; the rest of the files takes none."""
     if _os_stat(path).st_dev != _WORKSPACE_DEVICE:
-        return os.statvfs_result((4096, 4096, 0, 0, 0, 0, 0, 0, 1, 255))
+        return os.statvfs_result((4096, 4096, 0, 0, 0, 0, 0, 0, 1, 255, 0))
     usage = _Usage()
     size, free = usage.bytes // 4096, (usage.bytes - usage.used_bytes) // 4096
     entries = usage.entries - usage.used_entries
-    return os.statvfs_result((4096, 4096, size, free, free, usage.entries, entries, entries, 0, 255))
+    files = (usage.entries, entries, entries)
+    return os.statvfs_result((4096, 4096, size, free, free, *files, 0, 255, 0))
 
 
 def fstatvfs(fd: int) -> os.statvfs_result:
@@ -442,6 +466,14 @@ def pipe(*_: object) -> tuple[int, int]:
 
 def sync() -> None:
     """Does nothing: there is no disk that could lag behind."""
+
+
+def own(function: Callable[..., Any]) -> Any:
+    """Makes a function one that stays as it is when it is an attribute of a class.
+
+    So do the functions written in C that these replace: `_unlink = os.unlink` in a class is common.
+    """
+    return staticmethod(function)
 
 
 def install() -> None:
@@ -463,25 +495,26 @@ def install() -> None:
     for name in ("truncate", "utime"):
         replaced[name] = _refuse_empty(getattr(posix, name))
     features: Any = (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks)
-    for name, function in replaced.items():
-        original = getattr(posix, name)
+    for name in replaced:
+        original, function = getattr(posix, name), own(replaced[name])
         for feature in (*features, os.supports_effective_ids):
             if original in feature:
                 feature.add(function)
         setattr(os, name, function)
-    os.supports_fd.update((_os_chmod, _os_listdir, _os_scandir, _os_chdir))
-    os.supports_dir_fd.add(_os_chmod)
+    os.supports_fd.update((os.chmod, os.listdir, os.scandir, os.chdir))
+    os.supports_dir_fd.add(os.chmod)
     os.DirEntry = DirEntry  # type: ignore[misc, assignment]
     added = (
         fchmod, lchmod, chown, fchown, lchown, umask, fchdir, dup, dup2, readv, preadv, writev,
         pwritev, posix_fallocate, sendfile, statvfs, fstatvfs, pipe, sync,
     )  # fmt: skip
     for function in added:
-        setattr(os, function.__name__, function)
+        setattr(os, function.__name__, own(function))
         os.__all__.append(function.__name__)
 
 
 def forget() -> None:
     """Forgets the files of the process that made the image."""
     _modes.clear()
+    _owners.clear()
     del _umasks[1:]

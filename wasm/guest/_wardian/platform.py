@@ -82,7 +82,7 @@ def _times() -> os.times_result:
 
 def _set_id(*wanted: int) -> None:
     """There is only one user and one group: number zero."""
-    if any(number not in (0, -1) for number in wanted):
+    if any(files.identifier(number, "id") not in (0, -1) for number in wanted):
         raise PermissionError(EPERM, posix.strerror(EPERM))
 
 
@@ -175,7 +175,7 @@ def install() -> None:
     for name, function in _OS_FUNCTIONS.items():
         if function.__name__.startswith(("_", "<")):
             function.__name__ = function.__qualname__ = name
-        setattr(os, name, function)
+        setattr(os, name, files.own(function))
         if name not in os.__all__:
             os.__all__.append(name)
     os.GRND_NONBLOCK, os.GRND_RANDOM = 1, 2  # type: ignore[attr-defined]
