@@ -241,7 +241,9 @@ def _os_open(path, flags, mode=0o777, *, dir_fd=None):  # type: ignore[no-untype
 
 
 @wraps(posix.access)
-def _os_access(path, mode, *, dir_fd=None, effective_ids=False, follow_symlinks=True):  # type: ignore[no-untyped-def]
+def _os_access(  # type: ignore[no-untyped-def]
+    path, mode, *, dir_fd=None, effective_ids=False, follow_symlinks=True
+):
     if path == "" or path == b"":
         return False
     if not _access(path, mode & ~os.X_OK, dir_fd=dir_fd, follow_symlinks=follow_symlinks):
