@@ -160,6 +160,7 @@ fn open_how(letters: &str) -> OpenHow {
         truncate: has('t'),
         folder: has('f'),
         appends: has('a'),
+        nonblocking: has('n'),
     }
 }
 

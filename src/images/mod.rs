@@ -23,6 +23,7 @@
 //! draws it anew after `images.max_age` and makes all images again, one after another.
 
 mod imports;
+mod locking;
 mod needs;
 mod secret;
 mod source;
@@ -321,7 +322,10 @@ impl<'a> ImageStore<'a> {
             code,
             start,
             library: Library::new(library, artifacts.mpl_data()?)?,
-            presets: presets(artifacts.hash_secret, secret),
+            presets: presets(artifacts.hash_secret, secret)
+                .into_iter()
+                .chain(locking::presets())
+                .collect(),
             c_stack: artifacts.c_stack,
             environment: ENVIRONMENT,
             sources: vec![source],
@@ -349,8 +353,9 @@ fn key(origin: &Origin, secret: Digest, source: &str) -> Digest {
     let Origin { module, transform, cold_image, library, c_stack } = origin;
     let CStack { base, size_bytes } = c_stack;
     let source = Digest::of(source.as_bytes());
+    let words = locking::key();
     let parts = format!(
-        "{FORMAT} {module} {transform} {cold_image} {library} {base} {size_bytes} {secret} {source}"
+        "{FORMAT} {module} {transform} {cold_image} {library} {base} {size_bytes} {secret} {words}{source}"
     );
     Digest::of(parts.as_bytes())
 }

@@ -62,6 +62,7 @@ impl Desk<'_> {
                 let answer = self.door.raised(report);
                 return Answer::Bytes(self.told_of_open_files(answer));
             }
+            Request::Files(request) => return Answer::Bytes(request.answer(self.files)),
             Request::Log { .. } | Request::WriteBlob { .. } | Request::WriteBlobFile { .. } => {
                 self.door.charge(frame.len())
             }
@@ -81,7 +82,9 @@ impl Desk<'_> {
                 Err(stopped) => return Answer::Stopped(stopped),
             },
             Request::WriteBlobFile { kind, path } => self.store_file(kind, path),
-            Request::Job | Request::Returned(_) | Request::Raised(_) => door::done(&[]),
+            Request::Job | Request::Returned(_) | Request::Raised(_) | Request::Files(_) => {
+                door::done(&[])
+            }
         })
     }
 

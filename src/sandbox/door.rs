@@ -12,6 +12,7 @@ use crate::ids::BlobId;
 use crate::job::limits::RunLimits;
 use crate::job::message::{OUTPUT_MAX, Refusal};
 use crate::sandbox::capture::LogLevel;
+use crate::sandbox::file_request::FileRequest;
 use crate::units::ByteCount;
 
 pub use crate::sandbox::ending::Raised;
@@ -48,6 +49,8 @@ pub(super) enum Request<'a> {
     WriteBlob { kind: &'a str, content: &'a [u8] },
     /// Store the content of a file that the guest can read.
     WriteBlobFile { kind: &'a str, path: &'a str },
+    /// Do what preview 1 has no function for.
+    Files(FileRequest),
 }
 
 impl<'a> Request<'a> {
@@ -67,6 +70,7 @@ impl<'a> Request<'a> {
                 let (kind, path) = kind_and_rest(payload)?;
                 Some(Self::WriteBlobFile { kind, path: std::str::from_utf8(path).ok()? })
             }
+            0x07 => FileRequest::parse(payload).map(Self::Files),
             _ => None,
         }
     }

@@ -18,6 +18,7 @@ pub mod vfs;
 mod attachments;
 mod code;
 mod ending;
+mod file_request;
 mod gallery;
 mod guest;
 #[cfg(test)]

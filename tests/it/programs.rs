@@ -33,11 +33,18 @@ programs! {
     "files":
         a_path_cannot_leave_the_workspace
         archives_are_written_and_read
+        changes_have_times_of_their_own
         csv_and_json_are_written_and_read
+        descriptors_are_duplicated
+        devices_are_there
+        files_are_locked_within_a_program
         files_are_written_and_read
         folders_are_made_listed_walked_and_removed
         mounts_cannot_be_changed
         pathlib_works
+        paths_are_as_on_linux
+        permission_bits_are_kept
+        sqlite_connections_share_a_file
         sqlite_keeps_a_database_in_a_file
         stat_says_what_a_file_is
         tempfile_and_shutil_work;
@@ -53,6 +60,11 @@ programs! {
         scientific_packages_compute
         times_and_zones_are_known
         workbooks_are_written_and_read;
+    "platform":
+        keys_are_derived
+        names_fail_as_without_a_network
+        only_the_locales_of_c_are_there
+        users_and_machine_are_those_of_a_container;
 }
 
 fn programs_on_disk() -> BTreeSet<String> {

@@ -82,6 +82,21 @@ def prepare_process():
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
 
 
+def install_accounts(modules):
+    """Makes `pwd` and `grp` importable before `pathlib` looks for them, which it does once."""
+    name = "_wardian.accounts"
+    namespace = {"__name__": name, "__builtins__": builtins}
+    exec(compile(modules[name][1], OWN_CODE + "_wardian/accounts.py", "exec", 0, True), namespace)
+    namespace["install"]()
+
+
+def install_platform():
+    """Gives the standard library what WASI does not have."""
+    from _wardian import platform
+
+    platform.install()
+
+
 def install_modules(modules):
     """Imports every module of `modules`; nothing of them is loaded later."""
     finder = SourceFinder(modules)
@@ -110,8 +125,9 @@ def forget_the_build():
     """Removes what belongs to this process and not to the runs."""
     import tempfile
 
-    from _wardian import event_loop
+    from _wardian import event_loop, files
 
+    files.forget()
     event_loop.provide_loop()
     atexit._clear()  # what packages have registered concerns the end of this process
     linecache.clearcache()
@@ -136,8 +152,10 @@ def start_runs_directly():
 
 def build(modules, warm_ups):
     """Makes everything ready, in the order in which one needs the other."""
+    install_accounts(modules)
     prepare_process()
     install_modules(modules)
+    install_platform()
     warm_up(warm_ups)
 
     from _wardian import amendments, rehearsal

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use crate::sandbox::preview1::Call;
 use crate::sandbox::preview1::layout::{self, FDSTAT_SIZE, FILESTAT_SIZE, fdflags};
 use crate::sandbox::preview1::memory::Span;
+use crate::sandbox::preview1::process::MAX_RANDOM;
 use crate::sandbox::vfs::{Errno, Whence};
 
 /// Most bytes that one call reads or writes, 32 MiB; callers see that less was done than asked
@@ -39,15 +40,21 @@ impl Call<'_> {
     ) -> Result<(), Errno> {
         self.memory.ensure_vectors(vectors)?;
         self.memory.ensure(out, 4)?;
+        let is_random = self.wasi.files.is_random(fd)?;
+        let most = if is_random { MAX_RANDOM } else { MAX_TRANSFER };
         let mut total = 0_u32;
         for index in 0..vectors.len.max(1) {
             let vector = match vectors.len {
                 0 => Span::new(0, 0),
                 _ => self.memory.vector(vectors, index)?,
             };
-            let vector = vector.at_most(MAX_TRANSFER.saturating_sub(total));
+            let vector = vector.at_most(most.saturating_sub(total));
             let into = self.memory.bytes_mut(vector)?;
             let read = match position.plus(total)? {
+                _ if is_random => {
+                    let filled = self.wasi.ambient.fill(into);
+                    filled.map(|()| into.len()).ok().ok_or(Errno::InputOutput)
+                }
                 Position::Own => self.wasi.files.read(fd, into),
                 Position::At(offset) => self.wasi.files.read_at(fd, into, offset),
             };
@@ -137,12 +144,13 @@ impl Call<'_> {
         self.memory.put(out, layout::fdstat(&stat))
     }
 
-    /// Heeds `APPEND`; the other flags make no difference here.
+    /// Heeds `APPEND` and remembers `NONBLOCK`; the other flags make no difference here.
     pub(crate) fn fd_fdstat_set_flags(&mut self, fd: u32, flags: u32) -> Result<(), Errno> {
         let flags = u16::try_from(flags).ok().ok_or(Errno::Invalid)?;
         if flags & !fdflags::ALL != 0 {
             return Err(Errno::Invalid);
         }
+        self.wasi.files.set_nonblocking(fd, flags & fdflags::NONBLOCK != 0)?;
         if flags & fdflags::APPEND != 0 {
             self.wasi.files.append_always(fd)
         } else {

@@ -44,6 +44,7 @@ pub(crate) mod rights {
 /// Flags of an open file.
 pub(crate) mod fdflags {
     pub(crate) const APPEND: u16 = 1 << 0;
+    pub(crate) const NONBLOCK: u16 = 1 << 2;
     pub(crate) const ALL: u16 = (1 << 5) - 1;
 }
 
@@ -142,7 +143,8 @@ pub(crate) fn filestat(stat: &FileStat) -> [u8; 64] {
 ///   All other rights are handed down, so that opening a file there to write is still recognised,
 ///   and refused, as that.
 pub(crate) fn fdstat(stat: &DescriptorStat) -> [u8; 24] {
-    let flags = if stat.appends { fdflags::APPEND } else { 0 };
+    let appends = if stat.appends { fdflags::APPEND } else { 0 };
+    let flags = appends | if stat.nonblocking { fdflags::NONBLOCK } else { 0 };
     let (base, inheriting) = if stat.kind == FileKind::Folder {
         let changes = if stat.in_workspace { 0 } else { rights::FD_WRITE };
         let no_files = rights::FD_READ | rights::FD_WRITE | rights::FD_SEEK | rights::FD_TELL;

@@ -10,6 +10,7 @@
 //! INVARIANT(bounded-call): no call holds the thread for long: transfers, random bytes, vectors
 //! and subscriptions are capped, and every other cost is bounded by a quota.
 
+mod file_clock;
 mod files;
 mod layout;
 mod link;
@@ -28,6 +29,7 @@ use wasmtime::Memory;
 use crate::sandbox::ambient::Ambient;
 use crate::sandbox::capture::Capture;
 use crate::sandbox::deadline::Deadline;
+use crate::sandbox::preview1::file_clock::FileClock;
 use crate::sandbox::preview1::memory::GuestMemory;
 use crate::sandbox::vfs::{FileSystem, Timestamp, timestamp};
 
@@ -67,6 +69,7 @@ pub struct Wasi {
     pub arguments: StringTable,
     /// Environment variables, as `NAME=value`.
     pub environment: StringTable,
+    file_clock: FileClock,
     calls: u64,
 }
 
@@ -75,7 +78,8 @@ impl Wasi {
     #[must_use]
     pub fn new(files: FileSystem, capture: Capture, ambient: Ambient, deadline: Deadline) -> Self {
         let (arguments, environment) = (StringTable::default(), StringTable::default());
-        Self { files, capture, ambient, deadline, arguments, environment, calls: 0 }
+        let file_clock = FileClock::default();
+        Self { files, capture, ambient, deadline, arguments, environment, file_clock, calls: 0 }
     }
 
     /// How many functions the guest has called.
@@ -84,9 +88,10 @@ impl Wasi {
         self.calls
     }
 
-    /// The time of the run's clock, for the file system.
+    /// The time of a change of the file system, later than that of the change before.
     pub fn now(&mut self) -> Timestamp {
-        timestamp(self.ambient.realtime())
+        let step = timestamp(self.ambient.resolution());
+        self.file_clock.next(timestamp(self.ambient.realtime()), step)
     }
 }
 

@@ -53,6 +53,7 @@ impl OpenRequest {
             truncate: open_flags & oflags::TRUNC != 0,
             folder: open_flags & oflags::DIRECTORY != 0,
             appends: descriptor_flags & fdflags::APPEND != 0,
+            nonblocking: descriptor_flags & fdflags::NONBLOCK != 0,
         })
     }
 }

@@ -10,7 +10,7 @@ use crate::sandbox::vfs::{Errno, timestamp};
 
 /// Most random bytes that one call gives, 1 MiB: beyond it `EINVAL`. The C library asks for 256 at
 /// a time.
-const MAX_RANDOM: u32 = 1 << 20;
+pub(crate) const MAX_RANDOM: u32 = 1 << 20;
 
 /// A text that cannot be handed to C, because a zero byte would end it early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -1,9 +1,12 @@
 //! The numbers under which a guest has files open.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::job::outcome::Stream;
 use crate::sandbox::vfs::content::Content;
+use crate::sandbox::vfs::device::Device;
 use crate::sandbox::vfs::errno::Errno;
 use crate::sandbox::vfs::node::{NodeIndex, Place};
 
@@ -23,6 +26,7 @@ pub struct Access {
 }
 
 /// An open folder.
+#[derive(Clone)]
 pub(crate) struct OpenFolder {
     pub(crate) place: Place,
     /// The path under which the guest was given it, if it did not open it itself.
@@ -33,6 +37,7 @@ pub(crate) struct OpenFolder {
 }
 
 /// Where an open file's bytes are.
+#[derive(Clone)]
 pub(crate) enum Source {
     /// In the workspace.
     Workspace(NodeIndex),
@@ -40,21 +45,43 @@ pub(crate) enum Source {
     Mounted(Arc<dyn Content>, Place),
 }
 
+/// A position in a file, which duplicates of a descriptor share, as on Linux.
+#[derive(Clone, Default)]
+pub(crate) struct Offset(Arc<AtomicU64>);
+
+impl Offset {
+    pub(crate) fn at(offset: u64) -> Self {
+        Self(Arc::new(AtomicU64::new(offset)))
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set(&self, offset: u64) {
+        self.0.store(offset, Ordering::Relaxed);
+    }
+}
+
 /// An open file.
+#[derive(Clone)]
 pub(crate) struct OpenFile {
     pub(crate) source: Source,
-    pub(crate) offset: u64,
+    pub(crate) offset: Offset,
     pub(crate) access: Access,
     /// Every write goes to the end.
     pub(crate) appends: bool,
 }
 
 /// What a descriptor leads to.
+#[derive(Clone)]
 pub(crate) enum Descriptor {
     /// Standard input, which is empty.
     Input,
     /// Standard output or error.
     Output(Stream),
+    /// A device without a stream behind it.
+    Device(Device),
     Folder(OpenFolder),
     File(OpenFile),
 }
@@ -63,6 +90,8 @@ pub(crate) enum Descriptor {
 #[derive(Default)]
 pub(crate) struct Descriptors {
     slots: Vec<Option<Descriptor>>,
+    /// Numbers that were asked not to wait.
+    nonblocking: BTreeSet<Fd>,
     open: usize,
     max_open: usize,
 }
@@ -118,7 +147,29 @@ impl Descriptors {
         let index = usize::try_from(fd).ok().ok_or(Errno::BadDescriptor)?;
         let slot = self.slots.get_mut(index).and_then(Option::take).ok_or(Errno::BadDescriptor)?;
         self.open = self.open.saturating_sub(1);
+        self.nonblocking.remove(&fd);
         Ok(slot)
+    }
+
+    pub(crate) fn is_nonblocking(&self, fd: Fd) -> bool {
+        self.nonblocking.contains(&fd)
+    }
+
+    pub(crate) fn set_nonblocking(&mut self, fd: Fd, nonblocking: bool) -> Result<(), Errno> {
+        self.find(fd)?;
+        if nonblocking {
+            self.nonblocking.insert(fd);
+        } else {
+            self.nonblocking.remove(&fd);
+        }
+        Ok(())
+    }
+
+    /// The lowest free number from `lowest` on.
+    pub(crate) fn free_from(&self, lowest: Fd) -> Result<Fd, Errno> {
+        let taken = |fd: &Fd| self.find(*fd).is_ok();
+        let end = Fd::try_from(MAX_FD).unwrap_or(Fd::MAX);
+        (lowest..end).find(|fd| !taken(fd)).ok_or(Errno::TooManyOpenFiles)
     }
 
     pub(crate) fn find(&self, fd: Fd) -> Result<&Descriptor, Errno> {
@@ -144,7 +195,9 @@ impl Descriptors {
         match self.find_mut(fd)? {
             Descriptor::File(file) => Ok(file),
             Descriptor::Folder(_) => Err(Errno::IsFolder),
-            Descriptor::Input | Descriptor::Output(_) => Err(Errno::NotSeekable),
+            Descriptor::Input | Descriptor::Output(_) | Descriptor::Device(_) => {
+                Err(Errno::NotSeekable)
+            }
         }
     }
 

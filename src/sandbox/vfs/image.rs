@@ -4,7 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::sandbox::vfs::FileSystem;
-use crate::sandbox::vfs::descriptor::{Access, Descriptor, Fd, OpenFile, OpenFolder, Source};
+use crate::sandbox::vfs::descriptor::{
+    Access, Descriptor, Fd, Offset, OpenFile, OpenFolder, Source,
+};
 use crate::sandbox::vfs::errno::Errno;
 use crate::sandbox::vfs::node::{FileKind, NodeKind, Place};
 use crate::sandbox::vfs::path::{LastLink, ROOT};
@@ -52,7 +54,8 @@ impl FileSystem {
                 Descriptor::Folder(folder) => (folder.place, 0),
                 Descriptor::File(OpenFile {
                     source: Source::Mounted(_, place), offset, ..
-                }) => (*place, *offset),
+                }) => (*place, offset.get()),
+                Descriptor::Device(_) => return Err(NotCarried { fd, what: "a device" }),
                 Descriptor::File(_) => {
                     return Err(NotCarried { fd, what: "a file in the workspace" });
                 }
@@ -79,7 +82,7 @@ impl FileSystem {
                 }
                 _ => Descriptor::File(OpenFile {
                     source: self.source(place)?,
-                    offset: *offset,
+                    offset: Offset::at(*offset),
                     access: Access { read: true, write: false },
                     appends: false,
                 }),

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::sandbox::vfs::content::Content;
+use crate::sandbox::vfs::device::Device;
 use crate::sandbox::vfs::path::{MAX_DEPTH, MAX_NAME};
 
 /// Why a list of files is no tree.
@@ -33,6 +34,7 @@ type Entries = Box<[(Arc<str>, TreeNode)]>;
 enum Kind {
     Folder(Entries),
     File(Arc<dyn Content>),
+    Device(Device),
 }
 
 struct Node {
@@ -63,6 +65,21 @@ impl ImmutableTree {
         Ok(builder.finish())
     }
 
+    /// Builds a folder of devices.
+    pub(crate) fn of_devices(devices: &[(&str, Device)]) -> Self {
+        let mut nodes = vec![Node { parent: 0, kind: Kind::Folder(Box::default()) }];
+        let mut entries: Vec<(Arc<str>, TreeNode)> = Vec::new();
+        for ((name, device), node) in devices.iter().zip(1..) {
+            nodes.push(Node { parent: 0, kind: Kind::Device(*device) });
+            entries.push(((*name).into(), node));
+        }
+        entries.sort();
+        if let Some(root) = nodes.first_mut() {
+            root.kind = Kind::Folder(entries.into());
+        }
+        Self { nodes: nodes.into() }
+    }
+
     /// The content of the file at `path`, relative to the root.
     #[must_use]
     pub fn find_file(&self, path: &str) -> Option<&Arc<dyn Content>> {
@@ -84,15 +101,23 @@ impl ImmutableTree {
     pub(crate) fn entries(&self, node: TreeNode) -> Option<&[(Arc<str>, TreeNode)]> {
         match &self.node(node)?.kind {
             Kind::Folder(entries) => Some(entries),
-            Kind::File(_) => None,
+            Kind::File(_) | Kind::Device(_) => None,
         }
     }
 
-    /// A file's content; `None` for folders.
+    /// A file's content; `None` for anything else.
     pub(crate) fn file(&self, node: TreeNode) -> Option<&Arc<dyn Content>> {
         match &self.node(node)?.kind {
-            Kind::Folder(_) => None,
+            Kind::Folder(_) | Kind::Device(_) => None,
             Kind::File(content) => Some(content),
+        }
+    }
+
+    /// A device; `None` for anything else.
+    pub(crate) fn device(&self, node: TreeNode) -> Option<Device> {
+        match &self.node(node)?.kind {
+            Kind::Device(device) => Some(*device),
+            Kind::Folder(_) | Kind::File(_) => None,
         }
     }
 

@@ -7,6 +7,7 @@
 //! ```text
 //! /                   read-only, made of folders that lead to mounts
 //! ├── blobs/<id>      one file each; more can appear during a run
+//! ├── dev/            null, zero, full, random, urandom and the three streams
 //! ├── skills/<name>/  one tree each
 //! ├── usr/local/lib/  the interpreter's library
 //! ├── workspace/      writable, in memory, gone with the run
@@ -30,6 +31,8 @@ pub mod mount;
 
 mod change;
 mod descriptor;
+mod device;
+mod duplicate;
 mod harvest;
 mod image;
 mod listing;
@@ -57,6 +60,7 @@ use crate::sandbox::vfs::path::{Names, ROOT};
 use crate::sandbox::vfs::quota::{ENTRY_COST, Quota};
 
 pub use crate::sandbox::vfs::descriptor::{Access, Fd};
+pub use crate::sandbox::vfs::duplicate::Usage;
 pub use crate::sandbox::vfs::errno::Errno;
 pub use crate::sandbox::vfs::harvest::WorkspaceFile;
 pub use crate::sandbox::vfs::image::{ImageDescriptors, NotCarried, OpenDescriptor};

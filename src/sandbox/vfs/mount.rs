@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::sandbox::vfs::content::Content;
+use crate::sandbox::vfs::device::DEVICES;
 use crate::sandbox::vfs::errno::Errno;
 use crate::sandbox::vfs::immutable::{ImmutableTree, is_plain_name};
 use crate::sandbox::vfs::node::{
@@ -91,6 +92,9 @@ impl Names {
         for name in FIXED_FOLDERS {
             names.add_folder(ROOT, name)?;
         }
+        let devices = MountedTree { tree: Arc::clone(&DEVICES), parent: ROOT, path: "/dev".into() };
+        names.trees.push(devices);
+        names.add_entry(ROOT, "dev", Place::Mounted { tree: 0, node: 0 })?;
         let workspace = NodeKind::Folder(Folder::new(ROOT));
         let workspace = names.nodes.add(workspace, Region::Workspace, now)?;
         for name in WORKSPACE_NAMES {

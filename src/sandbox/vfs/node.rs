@@ -41,7 +41,7 @@ pub(crate) enum Place {
 /// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// A stream that is no file: stdin, stdout or stderr.
+    /// A stream or another device that is no file.
     Device,
     /// A folder.
     Folder,
@@ -186,6 +186,11 @@ impl Nodes {
         let index = NodeIndex::try_from(self.slots.len()).ok().ok_or(Errno::NoSpace)?;
         self.slots.push(Some(node));
         Ok(index)
+    }
+
+    /// The number that the next node gets; no number is ever used twice.
+    pub(crate) const fn next_inode(&self) -> u64 {
+        self.last_inode.saturating_add(1)
     }
 
     /// The node of that index; a node that somebody points at is always there.

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use crate::sandbox::vfs::content::Content;
-use crate::sandbox::vfs::descriptor::{Access, Descriptor, Fd, OpenFile, OpenFolder, Source};
+use crate::sandbox::vfs::descriptor::{
+    Access, Descriptor, Fd, Offset, OpenFile, OpenFolder, Source,
+};
+use crate::sandbox::vfs::device::Device;
 use crate::sandbox::vfs::errno::Errno;
 use crate::sandbox::vfs::node::{FileKind, NodeKind, Place, Timestamp};
 use crate::sandbox::vfs::path::{Last, LastLink, Purpose};
@@ -27,6 +30,8 @@ pub struct OpenHow {
     pub folder: bool,
     /// Every write goes to the end.
     pub appends: bool,
+    /// Remember that nobody wants to wait.
+    pub nonblocking: bool,
 }
 
 impl OpenHow {
@@ -39,6 +44,7 @@ impl OpenHow {
         truncate: false,
         folder: false,
         appends: false,
+        nonblocking: false,
     };
 
     /// Opens to write from the start, making the file if there is none.
@@ -66,6 +72,9 @@ impl FileSystem {
             self.names.resolve(start, at.path, how.last_link)?
         };
         self.ensure_fits(place, how)?;
+        if let Some(device) = self.device(place)? {
+            return self.add_opened(device.descriptor(), how);
+        }
         if how.truncate {
             let index = self.names.writable(place)?;
             let (nodes, quota) = self.nodes_and_quota();
@@ -78,7 +87,7 @@ impl FileSystem {
             }
             _ => Descriptor::File(OpenFile {
                 source: self.source(place)?,
-                offset: 0,
+                offset: Offset::default(),
                 access: how.access,
                 appends: how.appends,
             }),
@@ -86,7 +95,23 @@ impl FileSystem {
         if let Place::Own(index) = place {
             self.names.nodes.add_open(index)?;
         }
-        self.descriptors.add(descriptor)
+        self.add_opened(descriptor, how)
+    }
+
+    fn add_opened(&mut self, descriptor: Descriptor, how: OpenHow) -> Result<Fd, Errno> {
+        let fd = self.descriptors.add(descriptor)?;
+        if how.nonblocking {
+            self.descriptors.set_nonblocking(fd, true)?;
+        }
+        Ok(fd)
+    }
+
+    /// The device at a place, if there is one.
+    fn device(&self, place: Place) -> Result<Option<Device>, Errno> {
+        match place {
+            Place::Own(_) => Ok(None),
+            Place::Mounted { tree, node } => Ok(self.names.tree(tree)?.tree.device(node)),
+        }
     }
 
     /// Closes a descriptor; what nobody else uses and no name leads to is gone.
@@ -166,7 +191,7 @@ impl FileSystem {
             FileKind::Folder => Ok(()),
             _ if how.folder => Err(Errno::NotFolder),
             FileKind::Link => Err(Errno::LinkLoop),
-            FileKind::File | FileKind::Device if changes => self.names.writable(place).map(|_| ()),
+            FileKind::File if changes => self.names.writable(place).map(|_| ()),
             FileKind::File | FileKind::Device => Ok(()),
         }
     }

@@ -315,10 +315,14 @@ impl Names {
     pub(crate) fn kind(&self, place: Place) -> Result<FileKind, Errno> {
         match place {
             Place::Own(index) => Ok(self.nodes.find(index)?.file_kind()),
-            Place::Mounted { tree, node } => match self.tree(tree)?.tree.file(node) {
-                Some(_) => Ok(FileKind::File),
-                None => Ok(FileKind::Folder),
-            },
+            Place::Mounted { tree, node } => {
+                let tree = &self.tree(tree)?.tree;
+                Ok(match (tree.file(node), tree.device(node)) {
+                    (Some(_), _) => FileKind::File,
+                    (None, Some(_)) => FileKind::Device,
+                    (None, None) => FileKind::Folder,
+                })
+            }
         }
     }
 

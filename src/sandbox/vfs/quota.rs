@@ -48,6 +48,11 @@ impl Quota {
         self.entries
     }
 
+    /// Entries that there may be.
+    pub(crate) const fn max_entries(&self) -> u32 {
+        self.max_entries
+    }
+
     /// Takes `bytes`, all or nothing.
     pub(crate) const fn charge(&mut self, bytes: u64) -> Result<(), Errno> {
         if bytes > self.free_bytes() {

@@ -14,7 +14,7 @@ const MOUNT_DEVICE: u64 = 1;
 /// Device number of the workspace.
 const WORKSPACE_DEVICE: u64 = 2;
 
-/// Device number of the three streams.
+/// Device number of the three streams and of what is in `/dev`.
 const STREAM_DEVICE: u64 = 3;
 
 /// A file's metadata.
@@ -52,6 +52,8 @@ pub struct DescriptorStat {
     pub access: Access,
     /// Every write goes to the end.
     pub appends: bool,
+    /// Asked not to wait, which nothing here does anyway.
+    pub nonblocking: bool,
     /// What it leads to lies in the workspace.
     pub in_workspace: bool,
 }
@@ -79,7 +81,7 @@ impl FileSystem {
                 Source::Workspace(index) => self.stat_place(Place::Own(*index)),
                 Source::Mounted(_, place) => self.stat_place(*place),
             },
-            Descriptor::Input | Descriptor::Output(_) => Ok(FileStat {
+            Descriptor::Input | Descriptor::Output(_) | Descriptor::Device(_) => Ok(FileStat {
                 device: STREAM_DEVICE,
                 inode: u64::from(fd).saturating_add(1),
                 kind: FileKind::Device,
@@ -119,7 +121,9 @@ impl FileSystem {
                 Source::Workspace(index) => Place::Own(*index),
                 Source::Mounted(_, place) => *place,
             },
-            Descriptor::Input | Descriptor::Output(_) => return Err(Errno::ReadOnly),
+            Descriptor::Input | Descriptor::Output(_) | Descriptor::Device(_) => {
+                return Err(Errno::ReadOnly);
+            }
         };
         self.set_times_at(place, times, now)
     }
@@ -130,25 +134,30 @@ impl FileSystem {
     ///
     /// `EBADF`.
     pub fn descriptor_stat(&self, fd: Fd) -> Result<DescriptorStat, Errno> {
-        let stream = |read| DescriptorStat {
+        let nonblocking = self.descriptors.is_nonblocking(fd);
+        let stream = |read, write| DescriptorStat {
             kind: FileKind::Device,
-            access: Access { read, write: !read },
+            access: Access { read, write },
             appends: false,
+            nonblocking,
             in_workspace: false,
         };
         match self.descriptors.find(fd)? {
-            Descriptor::Input => Ok(stream(true)),
-            Descriptor::Output(_) => Ok(stream(false)),
+            Descriptor::Input => Ok(stream(true, false)),
+            Descriptor::Output(_) => Ok(stream(false, true)),
+            Descriptor::Device(_) => Ok(stream(true, true)),
             Descriptor::Folder(folder) => Ok(DescriptorStat {
                 kind: FileKind::Folder,
                 access: Access { read: true, write: false },
                 appends: false,
+                nonblocking,
                 in_workspace: self.names.writable(folder.place).is_ok(),
             }),
             Descriptor::File(file) => Ok(DescriptorStat {
                 kind: FileKind::File,
                 access: file.access,
                 appends: file.appends,
+                nonblocking,
                 in_workspace: matches!(file.source, Source::Workspace(_)),
             }),
         }
@@ -176,6 +185,15 @@ impl FileSystem {
             file.appends = false;
         }
         Ok(())
+    }
+
+    /// Remembers whether a descriptor was asked not to wait.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF`.
+    pub fn set_nonblocking(&mut self, fd: Fd, nonblocking: bool) -> Result<(), Errno> {
+        self.descriptors.set_nonblocking(fd, nonblocking)
     }
 
     fn set_times_at(&mut self, place: Place, times: SetTimes, now: Timestamp) -> Result<(), Errno> {
@@ -208,10 +226,11 @@ impl FileSystem {
             }
             Place::Mounted { tree, node } => {
                 let content = self.names.tree(tree)?.tree.file(node);
+                let kind = self.names.kind(place)?;
                 Ok(FileStat {
-                    device: MOUNT_DEVICE,
+                    device: if kind == FileKind::Device { STREAM_DEVICE } else { MOUNT_DEVICE },
                     inode: mounted_inode(tree, node),
-                    kind: content.map_or(FileKind::Folder, |_| FileKind::File),
+                    kind,
                     links: 1,
                     size: content.map_or(0, |content| content.size()),
                     times: Times::all(MOUNT_TIME),

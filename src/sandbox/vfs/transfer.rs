@@ -29,12 +29,13 @@ impl FileSystem {
     pub fn read(&mut self, fd: Fd, into: &mut [u8]) -> Result<usize, Errno> {
         let offset = match self.descriptors.find(fd)? {
             Descriptor::Input => return Ok(0),
+            Descriptor::Device(device) => return Ok(device.read(into)),
             Descriptor::Output(_) => return Err(Errno::BadDescriptor),
             Descriptor::Folder(_) => return Err(Errno::IsFolder),
-            Descriptor::File(file) => file.offset,
+            Descriptor::File(file) => file.offset.get(),
         };
         let read = self.read_at(fd, into, offset)?;
-        self.descriptors.file_mut(fd)?.offset = offset.saturating_add(count(read));
+        self.descriptors.file_mut(fd)?.offset.set(offset.saturating_add(count(read)));
         Ok(read)
     }
 
@@ -44,8 +45,10 @@ impl FileSystem {
     ///
     /// As [`read`](Self::read), and `ESPIPE` for streams.
     pub fn read_at(&self, fd: Fd, into: &mut [u8], offset: u64) -> Result<usize, Errno> {
-        let Descriptor::File(file) = self.descriptors.find(fd)? else {
-            return Err(self.no_file(fd));
+        let file = match self.descriptors.find(fd)? {
+            Descriptor::File(file) => file,
+            Descriptor::Device(device) => return Ok(device.read(into)),
+            _ => return Err(self.no_file(fd)),
         };
         if !file.access.read {
             return Err(Errno::BadDescriptor);
@@ -72,13 +75,16 @@ impl FileSystem {
     ///
     /// `EBADF` if not open for writing, `ENOSPC`, `EFBIG` beyond the quota as a whole.
     pub fn write(&mut self, fd: Fd, from: &[u8], now: Timestamp) -> Result<usize, Errno> {
+        if let Descriptor::Device(device) = self.descriptors.find(fd)? {
+            return device.write(from);
+        }
         let (index, appends, offset) = self.writable_file(fd)?;
         if from.is_empty() {
             return Ok(0);
         }
         let offset = if appends { self.size_of(index)? } else { offset };
         let written = self.write_to(index, from, offset, now)?;
-        self.descriptors.file_mut(fd)?.offset = offset.saturating_add(count(written));
+        self.descriptors.file_mut(fd)?.offset.set(offset.saturating_add(count(written)));
         Ok(written)
     }
 
@@ -98,6 +104,9 @@ impl FileSystem {
         if offset > MAX_OFFSET {
             return Err(Errno::Invalid);
         }
+        if let Descriptor::Device(device) = self.descriptors.find(fd)? {
+            return device.write(from);
+        }
         let (index, appends, _) = self.writable_file(fd)?;
         let offset = if appends { self.size_of(index)? } else { offset };
         self.write_to(index, from, offset, now)
@@ -109,6 +118,9 @@ impl FileSystem {
     ///
     /// `EINVAL` before the start, `EOVERFLOW` beyond 2^63 - 1, `ESPIPE` for streams, `EISDIR`.
     pub fn seek(&mut self, fd: Fd, delta: i64, whence: Whence) -> Result<u64, Errno> {
+        if let Descriptor::Device(_) = self.descriptors.find(fd)? {
+            return Ok(0);
+        }
         let base = match whence {
             Whence::Start => 0,
             Whence::Current => self.tell(fd)?,
@@ -117,7 +129,7 @@ impl FileSystem {
         let base = i64::try_from(base).ok().ok_or(Errno::Overflow)?;
         let target = base.checked_add(delta).ok_or(Errno::Overflow)?;
         let target = u64::try_from(target).ok().ok_or(Errno::Invalid)?;
-        self.descriptors.file_mut(fd)?.offset = target;
+        self.descriptors.file_mut(fd)?.offset.set(target);
         Ok(target)
     }
 
@@ -128,7 +140,8 @@ impl FileSystem {
     /// `ESPIPE` for streams, `EISDIR`.
     pub fn tell(&self, fd: Fd) -> Result<u64, Errno> {
         match self.descriptors.find(fd)? {
-            Descriptor::File(file) => Ok(file.offset),
+            Descriptor::File(file) => Ok(file.offset.get()),
+            Descriptor::Device(_) => Ok(0),
             _ => Err(self.no_file(fd)),
         }
     }
@@ -161,7 +174,7 @@ impl FileSystem {
     /// `EBADF`.
     pub fn readable_bytes(&self, fd: Fd) -> Result<u64, Errno> {
         match self.descriptors.find(fd)? {
-            Descriptor::File(file) => Ok(self.file_size(fd)?.saturating_sub(file.offset)),
+            Descriptor::File(file) => Ok(self.file_size(fd)?.saturating_sub(file.offset.get())),
             _ => Ok(0),
         }
     }
@@ -189,7 +202,7 @@ impl FileSystem {
     fn writable_file(&self, fd: Fd) -> Result<(NodeIndex, bool, u64), Errno> {
         match self.descriptors.find(fd)? {
             Descriptor::File(file) if file.access.write => match file.source {
-                Source::Workspace(index) => Ok((index, file.appends, file.offset)),
+                Source::Workspace(index) => Ok((index, file.appends, file.offset.get())),
                 Source::Mounted(..) => Err(Errno::BadDescriptor),
             },
             Descriptor::Output(_) => Err(Errno::NotSeekable),

@@ -22,7 +22,8 @@ the program and answers with exactly one of RETURNED and RAISED:
 - `sizes`: what messages say of sizes beyond 32-bit addresses;
 - `amendments`: library modules that take a position for the default integer;
 - `rehearsal`: runs while the image is built;
-- `places`: paths.
+- `places`: paths;
+- `platform`: the machine as a program sees it, with `files`, `locks`, `accounts`, `names`, `derive`.
 
 Everything here is imported when the image is built. At run time nothing is imported, and nothing
 that runs after the user's code relies on names that this code can rebind in shared modules: the

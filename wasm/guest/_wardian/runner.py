@@ -15,7 +15,7 @@ from _wardian import (
     door,
     entrypoint,
     failure,
-    files,
+    open_files,
     importer,
     places,
     result,
@@ -155,6 +155,6 @@ def _send(report: bytes) -> None:
         are_open = door.ask(failure.raised(refused))
     if are_open:  # files that the program was still writing
         try:
-            files.flush()
+            open_files.flush()
         except BaseException:
             pass

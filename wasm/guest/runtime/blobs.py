@@ -15,7 +15,7 @@ import json
 import os
 from typing import IO, Any
 
-from _wardian import door, files, places
+from _wardian import door, open_files, places
 from _wardian.refusals import BlobNotFound
 from _wardian.result import to_json
 
@@ -182,7 +182,7 @@ def write_file(path: str | os.PathLike[str] | IO[Any], kind: str | None = None) 
     name = os.path.abspath(os.fspath(path))
     if os.path.isdir(name):
         raise IsADirectoryError(21, "Is a directory", name)
-    files.flush(os.stat(name).st_ino)
+    open_files.flush(os.stat(name).st_ino)
     chosen = kind if kind is not None else _kind_of(name)
     return _stored(door.WRITE_BLOB_FILE, chosen, name.encode("utf-8", "surrogateescape"))
 

@@ -1,5 +1,6 @@
 //! Promises of the file system that Linux knows nothing of, and a comparison with Linux.
 
+mod duplicates;
 mod folders;
 mod mounts;
 mod operations;

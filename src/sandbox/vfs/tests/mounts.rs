@@ -17,12 +17,12 @@ use crate::sandbox::vfs::{
 #[test]
 fn the_root_shows_exactly_what_guests_may_know() {
     let mut files = files();
-    assert_eq!(names(&mut files, "/"), ["blobs", "skills", "tmp", "usr", "workspace"]);
+    assert_eq!(names(&mut files, "/"), ["blobs", "dev", "skills", "tmp", "usr", "workspace"]);
     assert_eq!(names(&mut files, "/blobs"), ["blob:abc"]);
     assert_eq!(names(&mut files, "/skills/acme.report"), ["SKILL.md", "code"]);
     assert_eq!(names(&mut files, "/usr/local/lib"), ["python315.zip"]);
     let mut empty = FileSystem::for_run(&RunLimits::DEFAULT, &[], 0).unwrap();
-    assert_eq!(names(&mut empty, "/"), ["blobs", "skills", "tmp", "workspace"]);
+    assert_eq!(names(&mut empty, "/"), ["blobs", "dev", "skills", "tmp", "workspace"]);
 }
 
 #[test]

@@ -69,6 +69,7 @@ pub(crate) fn how() -> impl Strategy<Value = OpenHow> {
             truncate,
             folder,
             appends,
+            nonblocking: false,
         },
     )
 }

@@ -1,0 +1,36 @@
+//! Lets SQLite lock files as it does on Linux, as far as one process can tell.
+//!
+//! The engine's SQLite keeps locks in files (`unix-dotfile`), because the C library has no locks
+//! of records: any lock then shuts out every other connection, readers too. Nobody but the run
+//! itself can open a file here, so locks between processes have nothing to do; what SQLite keeps
+//! in memory about its own connections (`unix-excl`) is all that is needed. Three places in memory
+//! say so before the interpreter starts.
+
+use crate::sandbox::Preset;
+
+/// A word of memory: its address and what it becomes.
+type Word = (u32, u32);
+
+/// For the pinned engine. A new release has new addresses: `aSyscall` and `aVfs` of SQLite's
+/// `os_unix.c`, the names of two of its file systems, their finders, and any function of the table
+/// that takes three words and answers zero.
+const WORDS: [Word; 5] = [
+    // `aSyscall[7]`, `fcntl`: always succeeds (the entry of `pysqlite_prepare_protocol_init`).
+    (27_516_200, 2_543),
+    // The default, `unix-dotfile`, becomes `unix-excl` with its finder `posixIoFinder`.
+    (27_515_664, 17_343_665),
+    (27_515_668, 25_857_524),
+    // And the other way round.
+    (27_515_752, 17_559_096),
+    (27_515_756, 25_857_532),
+];
+
+/// What stands in memory before the interpreter starts.
+pub(super) fn presets() -> impl Iterator<Item = Preset> {
+    WORDS.iter().map(|&(address, word)| Preset { address, bytes: word.to_le_bytes().to_vec() })
+}
+
+/// Names the words, so that an image that was made with others is not taken for one with these.
+pub(super) fn key() -> String {
+    WORDS.iter().map(|(address, word)| format!("{address}={word} ")).collect()
+}

@@ -1,0 +1,229 @@
+"""What a program finds out about the machine and its user: those of a small container.
+
+Nothing here is a fact about the host. `sys.platform` stays `wasi`, because the standard library
+asks it for what the interpreter can do; `os.uname` and `platform` say `Linux`, because programs ask
+them how to behave.
+"""
+
+from __future__ import annotations
+
+import _locale
+import _signal
+import _socket
+import locale
+import os
+import posix
+import socket
+import sys
+import time
+from errno import ENOTTY, ENXIO, EPERM, ESRCH
+from typing import Any, NamedTuple
+
+from _wardian import derive, files, locks, names
+
+_UNAME = ("Linux", "sandbox", "0.0.0", "#1", "wasm32")
+_PROCESS = posix.getpid()
+_CLOCK_START = 3600.0  # where the clocks of every run start
+_LOCALES = {"C": "C", "POSIX": "C", "C.UTF-8": "C.UTF-8", "C.UTF8": "C.UTF-8"}
+_CATEGORIES = (
+    ("LC_CTYPE", _locale.LC_CTYPE),
+    ("LC_NUMERIC", _locale.LC_NUMERIC),
+    ("LC_TIME", _locale.LC_TIME),
+    ("LC_COLLATE", _locale.LC_COLLATE),
+    ("LC_MONETARY", _locale.LC_MONETARY),
+    ("LC_MESSAGES", _locale.LC_MESSAGES),
+)
+_locales: dict[int, str] = {number: "C" for _, number in _CATEGORIES}
+_locales[_locale.LC_CTYPE] = "C.UTF-8"
+
+
+def setlocale(category: int, name: str | None = None) -> str:
+    """Sets or tells the locale of a category; there are `C`, `POSIX` and `C.UTF-8`.
+
+    Raises:
+        locale.Error: There is no data for that locale, or no such category.
+    """
+    wanted = [number for _, number in _CATEGORIES if category in (number, _locale.LC_ALL)]
+    if not wanted:
+        raise locale.Error("unsupported locale setting")
+    if name is not None:
+        _locales.update({number: _known_locale(number, name) for number in wanted})
+    found = [_locales[number] for number in wanted]
+    if all(other == found[0] for other in found):
+        return found[0]
+    return ";".join(f"{label}={_locales[number]}" for label, number in _CATEGORIES)
+
+
+def _known_locale(category: int, name: str) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"setlocale() argument 2 must be str or None, not {type(name).__name__}")
+    label = next(label for label, number in _CATEGORIES if number == category)
+    if "=" in name:  # what `setlocale` itself returned
+        parts = dict(part.partition("=")[::2] for part in name.split(";"))
+        name = parts.get(label, "")
+    elif not name:
+        environment = os.environ
+        name = environment.get("LC_ALL") or environment.get(label) or environment.get("LANG") or "C"
+    known = _LOCALES.get(name) or _LOCALES.get(name.upper())
+    if known is None:
+        raise locale.Error("unsupported locale setting")
+    return known
+
+
+def uname() -> os.uname_result:
+    """Says what system this is."""
+    return os.uname_result(_UNAME)
+
+
+def _times() -> os.times_result:
+    used = max(0.0, time.process_time() - _CLOCK_START)
+    return os.times_result((used, 0.0, 0.0, 0.0, time.monotonic()))
+
+
+def _set_id(*wanted: int) -> None:
+    """There is only one user and one group: number zero."""
+    if any(files.identifier(number, "id") not in (0, -1) for number in wanted):
+        raise PermissionError(EPERM, posix.strerror(EPERM))
+
+
+def _kill(pid: int, signal_number: int) -> None:
+    """Sends a signal to this process, the only one that there is."""
+    if pid not in (_PROCESS, 0):
+        raise ProcessLookupError(ESRCH, posix.strerror(ESRCH))
+    if signal_number:
+        _signal.raise_signal(signal_number)
+
+
+def _own_process(pid: int = 0) -> int:
+    if pid not in (_PROCESS, 0):
+        raise ProcessLookupError(ESRCH, posix.strerror(ESRCH))
+    return _PROCESS
+
+
+def _get_login() -> str:
+    raise OSError(ENXIO, posix.strerror(ENXIO))
+
+
+def _get_terminal_size(fd: int = 1) -> os.terminal_size:
+    posix.fstat(fd)
+    raise OSError(ENOTTY, posix.strerror(ENOTTY))
+
+
+def _get_load_average() -> tuple[float, float, float]:
+    raise OSError("Load averages are unobtainable")
+
+
+def _get_random(size: int, flags: int = 0) -> bytes:
+    return posix.urandom(size)
+
+
+def _sysconf(name: str | int) -> int:
+    number = os.sysconf_names.get(name) if isinstance(name, str) else name
+    if number in (os.sysconf_names["SC_PHYS_PAGES"], os.sysconf_names.get("SC_AVPHYS_PAGES")):
+        return -1  # how much memory a run may use is its host's to say
+    return posix.sysconf(name)
+
+
+def _nice(increment: int) -> int:
+    return 0
+
+
+_OS_FUNCTIONS: dict[str, Any] = {
+    "uname": uname,
+    "times": _times,
+    "sysconf": _sysconf,
+    "kill": _kill,
+    "nice": _nice,
+    "getlogin": _get_login,
+    "get_terminal_size": _get_terminal_size,
+    "getloadavg": _get_load_average,
+    "getrandom": _get_random,
+    "getppid": lambda: 1,
+    "getpgrp": lambda: _PROCESS,
+    "getpgid": _own_process,
+    "getsid": _own_process,
+    "getgroups": lambda: [0],
+    "getresuid": lambda: (0, 0, 0),
+    "getresgid": lambda: (0, 0, 0),
+    "sched_getaffinity": lambda pid: {0} if _own_process(pid) else set(),
+}
+for _name in ("getuid", "geteuid", "getgid", "getegid"):
+    _OS_FUNCTIONS[_name] = lambda: 0
+for _name in ("setuid", "seteuid", "setgid", "setegid", "setreuid", "setregid"):
+    _OS_FUNCTIONS[_name] = _set_id
+
+
+def _tzset() -> None:
+    """Takes note of `TZ`, as far as it says UTC.
+
+    Raises:
+        NotImplementedError: It says anything else; the clock of the C library knows UTC only.
+    """
+    zone = os.environ.get("TZ", "").removeprefix(":")
+    if zone.upper() not in ("", "UTC", "UTC0", "GMT", "GMT0", "ETC/UTC", "ETC/GMT", "ZULU"):
+        raise NotImplementedError(
+            f"local time is UTC here, `TZ={zone}` cannot change it; "
+            "use `datetime.now(zoneinfo.ZoneInfo(...))`"
+        )
+
+
+def install() -> None:
+    """Gives the modules of the standard library what is missing in them."""
+    derive.install()
+    files.install()
+    locks.install()
+    for name, function in _OS_FUNCTIONS.items():
+        if function.__name__.startswith(("_", "<")):
+            function.__name__ = function.__qualname__ = name
+        setattr(os, name, files.own(function))
+        if name not in os.__all__:
+            os.__all__.append(name)
+    os.GRND_NONBLOCK, os.GRND_RANDOM = 1, 2  # type: ignore[attr-defined]
+    time.tzset = _tzset
+    _locale.setlocale = locale._setlocale = setlocale  # type: ignore[attr-defined]
+    sys.executable = sys._base_executable = ""  # there is no file to execute
+    _install_names()
+    _complete_imported()
+
+
+def _install_names() -> None:
+    """Gives `socket` the look-ups that fail as they do on a Linux without a network."""
+    for name, function in vars(names).items():
+        if name in names.__all__:
+            setattr(_socket, name, function)
+            if name != "getaddrinfo":  # `socket` has one of its own, which calls this
+                setattr(socket, name, function)
+                socket.__all__.append(name)
+
+
+def _complete_imported() -> None:
+    """Gives modules that were imported before what they looked for in vain then."""
+    import shutil
+
+    if not hasattr(shutil, "disk_usage"):
+        shutil._ntuple_diskusage = _DiskUsage  # type: ignore[attr-defined]
+        shutil.disk_usage = _disk_usage
+        shutil.__all__.append("disk_usage")
+    machine: Any = sys.modules.get("platform")
+    if machine is not None:
+        machine._uname_cache = None
+    for module in list(sys.modules.values()):
+        for missing in ("pwd", "grp"):
+            if getattr(module, missing, module) is None:
+                setattr(module, missing, sys.modules[missing])
+
+
+class _DiskUsage(NamedTuple):
+    total: int
+    used: int
+    free: int
+
+
+_DiskUsage.__name__ = _DiskUsage.__qualname__ = "usage"
+
+
+def _disk_usage(path: Any) -> _DiskUsage:
+    """Says how much room the workspace has, in bytes."""
+    found = files.statvfs(path)
+    total, free = found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
+    return _DiskUsage(total, total - free, free)
