@@ -152,8 +152,17 @@ def _patch_http(module: Any) -> None:
         raise OSError(errno.ENETUNREACH, f"{NETWORK} (asked for {self.host})")
 
     module.HTTPConnection.connect = refuse
-    if hasattr(module, "HTTPSConnection"):
-        module.HTTPSConnection.connect = refuse
+    if not hasattr(module, "HTTPSConnection"):  # `ssl` is not there
+
+        class HTTPSConnection(module.HTTPConnection):  # type: ignore[misc, name-defined]
+            default_port = 443
+
+            def __init__(self, host: str, *args: Any, context: Any = None, **kwargs: Any) -> None:
+                super().__init__(host, *args, **kwargs)
+
+        module.HTTPSConnection = HTTPSConnection
+        module._create_https_context = lambda http_version: None
+    module.HTTPSConnection.connect = refuse
 
 
 def _patch_urllib(module: Any) -> None:
@@ -178,6 +187,15 @@ def _patch_urllib(module: Any) -> None:
 
 
 def _patch_socket(module: Any) -> None:
+    make = module.socket.__init__
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            make(self, *args, **kwargs)
+        except OSError:
+            raise OSError(errno.ENETUNREACH, NETWORK) from None
+
+    module.socket.__init__ = __init__
     module.create_connection = _refusing(_no_network, NETWORK)
     module.create_server = _refusing(_no_network, NETWORK)
     for name in ("bind", "connect", "connect_ex", "listen", "sendto"):

@@ -11,6 +11,8 @@ import ipaddress
 from errno import EPERM
 from typing import Any
 
+from _wardian.advice import NETWORK
+
 __all__ = [
     "getaddrinfo",
     "gethostbyaddr",
@@ -57,7 +59,7 @@ def _failure(number: int, text: str) -> Any:
 
 
 def _unreachable() -> Any:
-    return _failure(_AGAIN, "Temporary failure in name resolution")
+    return _failure(_AGAIN, f"Temporary failure in name resolution ({NETWORK})")
 
 
 def _addresses(host: str | None, family: int, passive: bool) -> list[tuple[int, str]]:

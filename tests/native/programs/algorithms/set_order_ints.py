@@ -1,2 +1,2 @@
 def main(args):
-    return [list({5, 1, 3}), list({10, 100, 1000, 2**31, 2**33}), list(dict.fromkeys("banana"))]
+    return [list({5, 1, 3}), list({10, 100, 1000}), list(dict.fromkeys("banana"))]

@@ -1,4 +1,3 @@
-# refused: : 
 import threading
 def main(args):
     b = threading.Barrier(2)

@@ -1,3 +1,6 @@
 from datetime import datetime
 def main(args):
-    return datetime(2026, 2, 30)
+    try:
+        datetime(2026, 2, 30)
+    except ValueError as e:
+        return ["day" in str(e), type(e).__name__]

@@ -1,3 +1,3 @@
-# refused: : process
+# refused: : program
 import asyncio
 asyncio.run(asyncio.create_subprocess_exec("ls"))

@@ -1,2 +1,2 @@
-# refused: ModuleNotFoundError: Pillow
+# refused: ModuleNotFoundError: PIL
 import cv2

@@ -1,2 +1,2 @@
-# refused: MemoryError: 
+# refused: MemoryError|ValueError|OverflowError: memory_bytes
 x = [0] * (10**10)

@@ -1,2 +1,2 @@
-# refused: MemoryError: 
+# refused: MemoryError|ValueError|OverflowError: memory_bytes
 x = bytearray(3_000_000_000)

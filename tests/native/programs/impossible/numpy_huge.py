@@ -1,3 +1,3 @@
-# refused: MemoryError: 
+# refused: MemoryError|ValueError|OverflowError: memory_bytes
 import numpy as np
 np.ones((100000, 100000))

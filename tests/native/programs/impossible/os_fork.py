@@ -1,3 +1,3 @@
-# refused: : process
+# refused: : program
 import os
 os.fork()

@@ -1,3 +1,3 @@
-# refused: : process
+# refused: : program
 import os
 print(os.popen("date").read())

@@ -1,3 +1,3 @@
-# refused: SyntaxError: magic
+# refused: SyntaxError: notebook
 %matplotlib inline
 import matplotlib.pyplot as plt

@@ -1,3 +1,3 @@
-# refused: SyntaxError: pip
+# refused: SyntaxError: installed
 !pip install requests
 import requests

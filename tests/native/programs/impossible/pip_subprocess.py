@@ -1,3 +1,3 @@
-# refused: : process
+# refused: : program
 import subprocess, sys
 subprocess.check_call([sys.executable, "-m", "pip", "install", "requests"])

@@ -1,3 +1,3 @@
-# refused: : process
+# refused: : program
 import subprocess
 subprocess.check_output("echo hi", shell=True)

@@ -1,3 +1,3 @@
-# refused: : process
+# refused: : program
 import subprocess
 print(subprocess.run(["ls"], capture_output=True).stdout)

@@ -1,2 +1,2 @@
-# refused: ModuleNotFoundError: scikit-learn
+# refused: ModuleNotFoundError: sklearn
 import torch

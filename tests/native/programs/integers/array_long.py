@@ -1,3 +1,4 @@
+# refused: OverflowError: C long
 import array
 def main(args):
     a = array.array("l", [1, 2**40])

@@ -1,3 +1,3 @@
 import struct
 def main(args):
-    return [struct.calcsize("l"), struct.calcsize("P"), struct.calcsize("n"), struct.pack("=q", -5).hex(), struct.calcsize("iqi"), struct.pack("<l", 7).hex()]
+    return [struct.calcsize("l"), struct.pack("=q", -5).hex(), struct.calcsize("iqi"), struct.pack("<l", 7).hex()]

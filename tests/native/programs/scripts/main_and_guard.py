@@ -1,3 +1,4 @@
+# script
 def main(args):
     return {"value": 5}
 
