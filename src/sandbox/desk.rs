@@ -9,6 +9,7 @@ use crate::ids::BlobId;
 use crate::job::message::Refusal;
 use crate::sandbox::attachments::blob_path;
 use crate::sandbox::capture::Capture;
+use crate::sandbox::codecs::{self, Room};
 use crate::sandbox::deadline::{Deadline, Stopped};
 use crate::sandbox::door::{self, Door, Request};
 use crate::sandbox::vfs::content::SharedBytes;
@@ -24,6 +25,8 @@ pub struct Desk<'run> {
     pub capture: &'run mut Capture,
     /// When the run has to end.
     pub deadline: &'run Deadline,
+    /// Bytes that the guest's memory may still grow by, and that a codec may take meanwhile.
+    pub room: usize,
 }
 
 /// What goes back to the guest.
@@ -56,6 +59,7 @@ impl Desk<'_> {
             Request::Job => return Answer::Shared(self.door.job()),
             Request::Returned(value) => return Answer::Bytes(self.door.returned(value)),
             Request::Raised(report) => return Answer::Bytes(self.door.raised(report)),
+            Request::Codec(request) => return self.codec(request),
             Request::Log { .. } | Request::WriteBlob { .. } | Request::WriteBlobFile { .. } => {
                 self.door.charge(frame.len())
             }
@@ -75,8 +79,21 @@ impl Desk<'_> {
                 Err(stopped) => return Answer::Stopped(stopped),
             },
             Request::WriteBlobFile { kind, path } => self.store_file(kind, path),
-            Request::Job | Request::Returned(_) | Request::Raised(_) => door::done(&[]),
+            Request::Job | Request::Returned(_) | Request::Raised(_) | Request::Codec(_) => {
+                door::done(&[])
+            }
         })
+    }
+
+    /// Has a codec work. Nothing leaves this process, so the share of host calls is not touched;
+    /// the codec's memory counts against that of the run, and its own bounds keep it short.
+    fn codec(&mut self, request: &[u8]) -> Answer {
+        if let Err(stopped) = self.deadline.check() {
+            return Answer::Stopped(stopped);
+        }
+        let answer = codecs::answer(request, Room::new(self.room));
+        self.door.saw(answer.as_ref().map_or(0, Vec::len).max(request.len()));
+        Answer::Bytes(answer.unwrap_or_else(|error| door::refused(&error.refusal())))
     }
 
     /// Copies bytes of the guest's piece by piece: new memory costs time, and nothing else

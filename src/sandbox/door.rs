@@ -48,6 +48,8 @@ pub(super) enum Request<'a> {
     WriteBlob { kind: &'a str, content: &'a [u8] },
     /// Store the content of a file that the guest can read.
     WriteBlobFile { kind: &'a str, path: &'a str },
+    /// Read or write a picture or a table.
+    Codec(&'a [u8]),
 }
 
 impl<'a> Request<'a> {
@@ -67,6 +69,7 @@ impl<'a> Request<'a> {
                 let (kind, path) = kind_and_rest(payload)?;
                 Some(Self::WriteBlobFile { kind, path: std::str::from_utf8(path).ok()? })
             }
+            0x07 => Some(Self::Codec(payload)),
             _ => None,
         }
     }
@@ -193,6 +196,11 @@ impl Door {
         self.max_bytes.saturating_sub(self.bytes.saturating_add(reported))
     }
 
+    /// Remembers a piece that is not charged.
+    pub(super) fn saw(&mut self, bytes: usize) {
+        self.largest = self.largest.max(bytes);
+    }
+
     /// Length of the longest piece that came through the door.
     pub(super) const fn largest(&self) -> usize {
         self.largest
@@ -279,6 +287,7 @@ mod tests {
         let log = Request::Log { level: LogLevel::Warning, message: b"x" };
         assert_eq!(Request::parse(b"\x04\x02x"), Some(log));
         let file = b"\x06\x01\x00a/workspace/x";
+        assert_eq!(Request::parse(b"\x07x"), Some(Request::Codec(b"x")));
         assert_eq!(
             Request::parse(file),
             Some(Request::WriteBlobFile { kind: "a", path: "/workspace/x" })

@@ -90,11 +90,12 @@ def install_modules(modules):
         __import__(name)
     sys.meta_path.remove(finder)
 
-    from _wardian import event_loop, importer, waiting
+    from _wardian import event_loop, importer, patches, waiting
 
     event_loop.install()
     waiting.install()
     importer.install()
+    patches.install()
 
 
 def warm_up(warm_ups):
