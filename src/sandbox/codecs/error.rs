@@ -15,7 +15,9 @@ pub enum CodecError {
     #[error("{0}")]
     Unsupported(String),
     /// The picture has no pixels or too many.
-    #[error("a picture of {width} x {height} pixels is refused: this codec takes 1 to {most} pixels")]
+    #[error(
+        "a picture of {width} x {height} pixels is refused: this codec takes 1 to {most} pixels"
+    )]
     Pixels {
         /// Width.
         width: usize,

@@ -179,10 +179,10 @@ impl Encode {
         let mut encoder = Encoder::new(&mut out, 100);
         let [luma, chroma] = self.tables.map(|table| quantization(&table));
         encoder.set_quantization_tables(luma?, chroma?);
-        encoder.set_sampling_factor(match self.sampling {
-            Sampling::None => SamplingFactor::F_1_1,
-            Sampling::Half => SamplingFactor::F_2_1,
-            Sampling::Quarter => SamplingFactor::F_2_2,
+        encoder.set_sampling_factor(match (self.mode, self.sampling) {
+            (Mode::L | Mode::Cmyk, _) | (_, Sampling::None) => SamplingFactor::F_1_1,
+            (_, Sampling::Half) => SamplingFactor::F_2_1,
+            (_, Sampling::Quarter) => SamplingFactor::F_2_2,
         });
         encoder.set_chroma_subsampling_method(ChromaSubsamplingMethod::Average);
         encoder.set_progressive(self.progressive);
@@ -240,5 +240,82 @@ impl std::io::Write for Bounded {
 
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::sandbox::codecs::testing::ask;
+
+    fn encoded(mode: &str, channels: usize, progressive: bool) -> Vec<u8> {
+        let header = json!({"op": "jpeg.encode", "width": 40, "height": 24, "mode": mode,
+            "tables": [vec![2; 64], vec![2; 64]], "sampling": "4:2:0", "progressive": progressive});
+        let pixels: Vec<u8> = (0..=255).cycle().take(40 * 24 * channels).collect();
+        ask(&header, &pixels).unwrap().1
+    }
+
+    fn decode(file: &[u8], mode: &str) -> Result<Vec<u8>, CodecError> {
+        ask(&json!({"op": "jpeg.decode", "mode": mode}), file).map(|(_, pixels)| pixels)
+    }
+
+    /// The same file with other sides in its frame header.
+    fn with_sides(file: &[u8], width: u16, height: u16) -> Vec<u8> {
+        let mut file = file.to_vec();
+        let frame = |pair: &[u8]| pair == [0xff, 0xc0] || pair == [0xff, 0xc2];
+        let at = file.windows(2).position(frame).unwrap();
+        file[at + 5..at + 7].copy_from_slice(&height.to_be_bytes());
+        file[at + 7..at + 9].copy_from_slice(&width.to_be_bytes());
+        file
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for (mode, channels) in [("L", 1), ("RGB", 3), ("YCbCr", 3), ("CMYK", 4)] {
+            for progressive in [false, true] {
+                let file = encoded(mode, channels, progressive);
+                let pixels = decode(&file, mode).unwrap_or_else(|error| panic!("{mode}: {error}"));
+                assert_eq!(pixels.len(), 40 * 24 * channels, "{mode}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_picture_with_too_many_pixels_is_refused_by_its_header() {
+        for progressive in [false, true] {
+            let bomb = with_sides(&encoded("RGB", 3, progressive), u16::MAX, u16::MAX);
+            assert!(matches!(decode(&bomb, "RGB"), Err(CodecError::Pixels { .. })));
+        }
+        let header = json!({"op": "jpeg.encode", "width": 65535, "height": 65535, "mode": "L",
+            "tables": [vec![1; 64], vec![1; 64]], "sampling": "4:4:4"});
+        assert!(matches!(ask(&header, b""), Err(CodecError::Pixels { .. })));
+    }
+
+    #[test]
+    fn many_scans_of_a_large_picture_are_refused() {
+        let mut bomb = with_sides(&encoded("RGB", 3, true), 6000, 8000);
+        bomb.extend([0xff, 0xda].repeat(100));
+        let refused = decode(&bomb, "RGB").unwrap_err().to_string();
+        assert!(refused.contains("scans"), "{refused}");
+    }
+
+    #[test]
+    fn every_beginning_of_a_file_ends_in_pixels_or_a_refusal() {
+        for file in [encoded("RGB", 3, false), encoded("RGB", 3, true), encoded("CMYK", 4, false)] {
+            for end in 0..file.len() {
+                drop(decode(&file[..end], "RGB"));
+            }
+        }
+    }
+
+    #[test]
+    fn bad_quantisation_tables_are_refused() {
+        for table in [vec![0; 64], vec![1; 63], vec![256; 64]] {
+            let header = json!({"op": "jpeg.encode", "width": 1, "height": 1, "mode": "L",
+                "tables": [table.clone(), table], "sampling": "4:4:4"});
+            assert!(matches!(ask(&header, b"x"), Err(CodecError::Malformed)));
+        }
     }
 }

@@ -10,6 +10,8 @@
 mod error;
 mod jpeg;
 mod snappy;
+#[cfg(test)]
+mod testing;
 mod webp;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -150,31 +152,10 @@ fn bytes_of(count: usize, size: usize) -> Result<usize, CodecError> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
-
-    pub(super) const ROOM: usize = 64 << 20;
-
-    pub(super) fn ask(header: &Value, data: &[u8]) -> Result<(Value, Vec<u8>), CodecError> {
-        ask_within(header, data, ROOM)
-    }
-
-    pub(super) fn ask_within(
-        header: &Value,
-        data: &[u8],
-        room: usize,
-    ) -> Result<(Value, Vec<u8>), CodecError> {
-        let header = header.to_string();
-        let mut request = u32::try_from(header.len()).unwrap().to_le_bytes().to_vec();
-        request.extend_from_slice(header.as_bytes());
-        request.extend_from_slice(data);
-        let answer = answer(&request, Room::new(room))?;
-        assert_eq!(answer[0], 0);
-        let length = u32::from_le_bytes(answer[1..5].try_into().unwrap()) as usize;
-        let header = serde_json::from_slice(&answer[5..5 + length]).unwrap();
-        Ok((header, answer[5 + length..].to_vec()))
-    }
+    use crate::sandbox::codecs::testing::{ROOM, ask, ask_within};
 
     #[test]
     fn malformed_requests_are_refused() {
@@ -205,7 +186,37 @@ mod tests {
         assert_eq!(ask(&decode, &jpeg).unwrap().1.len(), pixels.len());
     }
 
+    const FILES: [(&str, &[u8]); 5] = [
+        ("jpeg", include_bytes!("../../../tests/fixtures/pictures/photo.jpg")),
+        ("jpeg", include_bytes!("../../../tests/fixtures/pictures/progressive.jpg")),
+        ("jpeg", include_bytes!("../../../tests/fixtures/pictures/cmyk.jpg")),
+        ("webp", include_bytes!("../../../tests/fixtures/pictures/photo.webp")),
+        ("webp", include_bytes!("../../../tests/fixtures/pictures/alpha.webp")),
+    ];
+
     proptest! {
+        #[test]
+        fn damaged_pictures_end_in_pixels_or_a_refusal(
+            which in 0..FILES.len(),
+            mode in prop::sample::select(vec!["L", "RGB", "YCbCr", "CMYK"]),
+            damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        ) {
+            let (kind, file) = FILES[which];
+            let mut file = file.to_vec();
+            for (at, byte) in damage {
+                let at = at.index(file.len());
+                file[at] = byte;
+            }
+            let header = match kind {
+                "jpeg" => json!({"op": "jpeg.decode", "mode": mode}),
+                _ => json!({"op": "webp.decode"}),
+            };
+            if let Ok((said, pixels)) = ask(&header, &file) {
+                let side = |name: &str| usize::try_from(said[name].as_u64().unwrap()).unwrap();
+                prop_assert_eq!(pixels.len() % (side("width") * side("height")), 0);
+            }
+        }
+
         #[test]
         fn hostile_requests_never_panic(request in prop::collection::vec(any::<u8>(), 0..200)) {
             drop(answer(&request, Room::new(ROOM)));

@@ -23,9 +23,6 @@ struct Nothing {}
 impl Decode {
     pub(super) fn run(self, data: &[u8], room: &mut Room) -> Result<Done, CodecError> {
         let (length, rest) = length(data).ok_or_else(damaged)?;
-        if length > MAX_LENGTH {
-            return Err(damaged());
-        }
         room.take(length)?;
         Done::new(&Nothing {}, unpack(rest, length).ok_or_else(damaged)?)
     }
@@ -45,12 +42,13 @@ fn damaged() -> CodecError {
     CodecError::Damaged("Corrupt snappy compressed data.".to_owned())
 }
 
+/// The length that a block says it has, and what follows.
 fn length(data: &[u8]) -> Option<(usize, &[u8])> {
     let mut value = 0_usize;
     for (at, byte) in data.iter().take(5).enumerate() {
         value |= usize::from(byte & 0x7f).checked_shl(u32::try_from(at * 7).ok()?)?;
         if byte & 0x80 == 0 {
-            return Some((value, data.get(at + 1..)?));
+            return Some((value, data.get(at + 1..)?)).filter(|_| value <= MAX_LENGTH);
         }
     }
     None

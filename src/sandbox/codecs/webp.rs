@@ -136,3 +136,62 @@ impl Encode {
         Done::new(&Picture { width, height, mode }, out)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::sandbox::codecs::testing::ask;
+
+    fn decode(file: &[u8]) -> Result<Vec<u8>, CodecError> {
+        ask(&json!({"op": "webp.decode"}), file).map(|(_, pixels)| pixels)
+    }
+
+    fn encoded() -> Vec<u8> {
+        let header = json!({"op": "webp.encode", "width": 9, "height": 7, "mode": "RGBA"});
+        let pixels: Vec<u8> = (0..=251).collect();
+        let (_, file) = ask(&header, &pixels).unwrap();
+        assert_eq!(decode(&file).unwrap(), pixels);
+        file
+    }
+
+    fn file(chunks: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
+        let mut body = b"WEBP".to_vec();
+        for (name, content) in chunks {
+            body.extend_from_slice(*name);
+            body.extend_from_slice(&u32::try_from(content.len()).unwrap().to_le_bytes());
+            body.extend_from_slice(content);
+        }
+        let length = u32::try_from(body.len()).unwrap().to_le_bytes();
+        [b"RIFF", &length[..], &body].concat()
+    }
+
+    #[test]
+    fn a_frame_larger_than_its_canvas_is_refused_by_its_header() {
+        let vp8x = [0_u8; 10]; // a canvas of one pixel
+        let lossy = [&[0x30, 1, 0, 0x9d, 1, 0x2a, 0xff, 0x3f, 0xff, 0x3f][..], &[0; 64]].concat();
+        let lossless = [&[0x2f, 0xff, 0xff, 0xff, 0x0f][..], &[0; 64]].concat();
+        for (name, frame) in [(b"VP8 ", &lossy), (b"VP8L", &lossless)] {
+            for bomb in [file(&[(name, frame)]), file(&[(b"VP8X", &vp8x), (name, frame)])] {
+                assert!(matches!(decode(&bomb), Err(CodecError::Pixels { .. })), "{name:?}");
+            }
+        }
+        let canvas = file(&[(b"VP8X", &[0, 0, 0, 0, 255, 255, 255, 255, 255, 255])]);
+        assert!(decode(&canvas).is_err());
+    }
+
+    #[test]
+    fn every_beginning_of_a_file_ends_in_pixels_or_a_refusal() {
+        let file = encoded();
+        for end in 0..file.len() {
+            drop(decode(&file[..end]));
+        }
+    }
+
+    #[test]
+    fn pixels_that_do_not_fill_the_picture_are_refused() {
+        let header = json!({"op": "webp.encode", "width": 9, "height": 7, "mode": "RGB"});
+        assert!(matches!(ask(&header, &[0; 188]), Err(CodecError::Malformed)));
+    }
+}

@@ -13,7 +13,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from _wardian import fonts, jpeg, parquet, webp
+from _wardian import fonts, jpeg, parquet, pdf, webp
 
 _MADE: dict[str, Callable[[dict[str, Any]], None]] = {
     "PIL._imagingft": fonts.fill_module,
@@ -23,6 +23,7 @@ _MADE: dict[str, Callable[[dict[str, Any]], None]] = {
 
 _CHANGED: dict[str, Callable[[Any], None]] = {
     "PIL.Image": jpeg.add_codecs,
+    "PIL.PdfParser": pdf.read_without_mapping,
     "PIL.WebPImagePlugin": webp.replace_save,
     "pandas.io.parquet": parquet.add_engine,
 }
