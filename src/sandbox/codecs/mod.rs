@@ -81,7 +81,7 @@ struct Done {
 
 impl Done {
     fn new(header: &impl Serialize, bytes: Vec<u8>) -> Result<Self, CodecError> {
-        let header = serde_json::to_value(header).map_err(|_| CodecError::Malformed)?;
+        let header = serde_json::to_value(header).map_err(|_unwritable| CodecError::Malformed)?;
         Ok(Self { header, bytes })
     }
 }
@@ -97,18 +97,19 @@ pub fn answer(request: &[u8], mut room: Room) -> Result<Vec<u8>, CodecError> {
     let (job, data) = parse(request)?;
     // A crate that panics on damaged data must not end the worker.
     let done = catch_unwind(AssertUnwindSafe(|| run(job, data, &mut room)));
-    let done = done.map_err(|_| CodecError::Damaged("the codec gave up".to_owned()))??;
+    let done = done.map_err(|_panic| CodecError::Damaged("the codec gave up".to_owned()))??;
     frame(&done, &mut room)
 }
 
 fn parse(request: &[u8]) -> Result<(Job, &[u8]), CodecError> {
     let (length, rest) = request.split_first_chunk::<4>().ok_or(CodecError::Malformed)?;
-    let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|_| CodecError::Malformed)?;
+    let length =
+        usize::try_from(u32::from_le_bytes(*length)).map_err(|_wide| CodecError::Malformed)?;
     let (header, data) = rest.split_at_checked(length).ok_or(CodecError::Malformed)?;
     if header.len() > MAX_HEADER {
         return Err(CodecError::Malformed);
     }
-    let job = serde_json::from_slice(header).map_err(|_| CodecError::Malformed)?;
+    let job = serde_json::from_slice(header).map_err(|_unread| CodecError::Malformed)?;
     Ok((job, data))
 }
 
@@ -125,7 +126,7 @@ fn run(job: Job, data: &[u8], room: &mut Room) -> Result<Done, CodecError> {
 
 fn frame(done: &Done, room: &mut Room) -> Result<Vec<u8>, CodecError> {
     let header = done.header.to_string();
-    let length = u32::try_from(header.len()).map_err(|_| CodecError::Malformed)?;
+    let length = u32::try_from(header.len()).map_err(|_long| CodecError::Malformed)?;
     let total = header.len().saturating_add(done.bytes.len()).saturating_add(5);
     room.take(total)?;
     let mut answer = Vec::with_capacity(total);

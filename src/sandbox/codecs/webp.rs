@@ -9,8 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::sandbox::codecs::{CodecError, Done, Room, bytes_of, pixels};
 
-/// Most pixels of a picture: decoding or encoding one of them takes about a second at most.
-const MAX_PIXELS: usize = 24 << 20;
+/// Most pixels of a picture that is read: a call takes one or two seconds then.
+const MAX_PIXELS: usize = 16 << 20;
+
+/// Most pixels of a picture that is written, which takes longer.
+const MAX_WRITTEN: usize = 12 << 20;
 
 /// Bytes for each pixel that the decoder holds beside its output: four channels, planes of luma
 /// and chroma, or indices.
@@ -60,7 +63,7 @@ fn damaged(error: &DecodingError) -> CodecError {
 }
 
 fn to_usize(side: u32) -> Result<usize, CodecError> {
-    usize::try_from(side).map_err(|_| CodecError::Memory)
+    usize::try_from(side).map_err(|_wide| CodecError::Memory)
 }
 
 /// Pixels of the largest picture in a file, by the headers of its chunks.
@@ -118,7 +121,7 @@ enum Mode {
 
 impl Encode {
     pub(super) fn run(self, data: &[u8], room: &mut Room) -> Result<Done, CodecError> {
-        let count = pixels(usize::from(self.width), usize::from(self.height), MAX_PIXELS)?;
+        let count = pixels(usize::from(self.width), usize::from(self.height), MAX_WRITTEN)?;
         let (channels, color, mode) = match self.mode {
             Mode::Rgb => (3, ColorType::Rgb8, "RGB"),
             Mode::Rgba => (4, ColorType::Rgba8, "RGBA"),
