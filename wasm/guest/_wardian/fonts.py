@@ -10,7 +10,10 @@ from __future__ import annotations
 import io
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
+from importlib.machinery import BuiltinImporter
+from importlib.util import module_from_spec
 from typing import Any
 
 _UNIT = 64
@@ -24,9 +27,6 @@ def _freetype() -> Any:
     name = "matplotlib.ft2font"
     module = sys.modules.get(name)
     if module is None:
-        from importlib.machinery import BuiltinImporter
-        from importlib.util import module_from_spec
-
         spec = BuiltinImporter.find_spec(name)
         if spec is None:
             from matplotlib import ft2font
@@ -191,8 +191,6 @@ class Font:
         self, text: str, mode: str, features: list[str] | None, lang: str | None
     ) -> Iterator[Glyph]:
         """Raqm's layout, with advances that are not rounded to the grid."""
-        import warnings
-
         flags = self._flags.TARGET_MONO if mode == "1" else self._flags.NO_HINTING
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of missing glyphs, which Pillow draws as boxes

@@ -131,7 +131,9 @@ def read(data: Any, columns: list[str] | None = None) -> Any:
         made = {leaf.name: _series(view, footer, leaf, metadata) for leaf in wanted}
         rows = sum(group[3] for group in footer[4])
         table = pandas.DataFrame(made, index=pandas.RangeIndex(rows))
-        return _with_index(table, metadata, columns)
+        table = _with_index(table, metadata, columns)
+        table.attrs = dict(metadata.get("attributes") or {})
+        return table
     except (AttributeError, LookupError, StopIteration, TypeError, UnicodeError) as fault:
         raise ParquetError(f"the file is damaged ({type(fault).__name__})") from None
 
@@ -564,7 +566,8 @@ def _metadata(table: Any, columns: list[Any], written: list[_Written], index: li
         "numpy_type": str(heads.dtype), "metadata": details,
     }  # fmt: skip
     text = {
-        "index_columns": index, "column_indexes": [head], "columns": entries, "attributes": {},
+        "index_columns": index, "column_indexes": [head], "columns": entries,
+        "attributes": table.attrs,
         "partition_columns": [], "creator": {"library": "wardian", "version": "0.1.0"},
         "pandas_version": pandas.__version__,
     }  # fmt: skip

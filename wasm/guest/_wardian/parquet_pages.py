@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
+from _wardian.codecs import ask
 from _wardian.thrift import I32, Reader, struct, unsigned
 
 _BOOLEAN, _INT32, _INT64, _INT96, _FLOAT, _DOUBLE, _BYTES, _FIXED = range(8)
@@ -48,8 +49,6 @@ def _zstd() -> Any:
 
 def _packed(data: bytes, codec: int) -> Any:
     if codec == _SNAPPY:
-        from _wardian.codecs import ask
-
         return ask({"op": "snappy.encode"}, data)[1]
     if codec == _GZIP:
         packer = zlib.compressobj(wbits=31)
@@ -65,8 +64,6 @@ def _unpacked(data: memoryview, codec: int, size: int) -> memoryview:
     if not 0 <= size <= _MAX_PAGE:
         raise ValueError("the file is damaged: a page is too long")
     if codec == _SNAPPY:
-        from _wardian.codecs import ask
-
         made = ask({"op": "snappy.decode"}, data)[1]
     elif codec == _GZIP:
         made = memoryview(zlib.decompressobj(wbits=47).decompress(data, size))
