@@ -146,8 +146,11 @@ def main(args):
     for n in range(i.n_frames):
         i.seek(n); i.load(); seen.append([i.getpixel((3, 3))[:3], i.info['duration']])
     i.seek(0)
-    return [i.n_frames, i.is_animated, i.info['loop'], seen, i.getpixel((0, 0))[:3]]",
-        "[3, true, 2, [[[255, 0, 0], 10], [[0, 255, 0], 20], [[0, 0, 255], 30]], [255, 0, 0]]",
+    same = [Image.new('RGB', (8, 8))] * 3
+    same[0].save('b.webp', save_all=True, append_images=same[1:], duration=40)
+    return [i.mode, Image.open('b.webp').n_frames,
+            i.n_frames, i.is_animated, i.info['loop'], seen, i.getpixel((0, 0))[:3]]",
+        "[\"RGB\", 1, 3, true, 2, [[[255, 0, 0], 10], [[0, 255, 0], 20], [[0, 0, 255], 30]], [255, 0, 0]]",
     ),
     (
         "def main(args):

@@ -204,7 +204,8 @@ def add_codecs(Image: Any) -> None:  # noqa: N803
         def _write(self, made: memoryview) -> None:
             """The segments of metadata come behind the first one, which says JFIF or Adobe."""
             begin = 4 + int.from_bytes(made[4:6], "big")
-            self._fd.write(made[:begin])
+            head = bytes(made[:begin]).replace(b"JFIF\0\x01\x02", b"JFIF\0\x01\x01")
+            self._fd.write(head)  # libjpeg says version 1.01
             if self._exif:
                 self._fd.write(_segment(0xE1, self._exif))
             self._fd.write(self._extra)

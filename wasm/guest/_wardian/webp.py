@@ -237,41 +237,55 @@ def _save(im: Any, fp: Any, filename: Any) -> None:
 
 
 def _save_all(im: Any, fp: Any, filename: Any) -> None:
-    """Writes an animation whose frames are whole pictures without loss."""
+    """Writes an animation whose frames are whole pictures without loss; equal ones become one."""
     info = im.encoderinfo
     images = [im, *info.get("append_images", [])]
     if sum(getattr(image, "n_frames", 1) for image in images) == 1:
         _save(im, fp, filename)
         return
     duration = info.get("duration", im.info.get("duration", 0))
-    frames: list[bytes] = []
+    frames: list[list[Any]] = []
     position = im.tell()
+    count, has_alpha, before = 0, False, ("", b"")
     try:
         for image in images:
             for number in range(getattr(image, "n_frames", 1)):
                 image.seek(number)
-                each = duration[len(frames)] if isinstance(duration, (list, tuple)) else duration
-                frames.append(_frame(_plain(image), im.size, round(each)))
+                each = duration[count] if isinstance(duration, (list, tuple)) else duration
+                count += 1
+                picture = _plain(image)
+                if picture.size != im.size:
+                    raise ValueError("frames of an animation need one size")
+                has_alpha |= picture.mode == "RGBA"
+                pixels = (picture.mode, picture.tobytes())
+                if frames and pixels == before:
+                    frames[-1][1] += each
+                else:
+                    frames.append([_encode(picture), each])
+                before = pixels
     finally:
         im.seek(position)
+    metadata = _metadata(info)
+    flags = _ALPHA if has_alpha else 0
+    if len(frames) == 1:
+        fp.write(_with_metadata(im.size, flags, metadata, [frames[0][0]]))
+        return
     background = info.get("background", (0, 0, 0, 0))
     valid = isinstance(background, (list, tuple)) and len(background) == 4
     if not valid or not all(0 <= value < 256 for value in background):
         raise OSError(f"Background color is not an RGBA tuple clamped to (0-255): {background}")
-    red, green, blue, alpha = background
+    red, green, blue, opacity = background
     loop = int(info.get("loop", 0)).to_bytes(2, "little")
-    head = _chunk(b"ANIM", bytes((blue, green, red, alpha)) + loop)
-    metadata = _metadata(info)
-    fp.write(_with_metadata(im.size, _ANIMATION | _ALPHA, metadata, [head, *frames]))
+    head = _chunk(b"ANIM", bytes((blue, green, red, opacity)) + loop)
+    made = [_frame(picture, im.size, round(each)) for picture, each in frames]
+    fp.write(_with_metadata(im.size, _ANIMATION | flags, metadata, [head, *made]))
 
 
-def _frame(picture: Any, size: tuple[int, int], duration: int) -> bytes:
-    if picture.size != size:
-        raise ValueError("frames of an animation need one size")
+def _frame(picture: bytes, size: tuple[int, int], duration: int) -> bytes:
     width, height = size
     place = _three(0) * 2 + _three(width - 1) + _three(height - 1)
     # Bit 1: the frame replaces what was there.
-    return _chunk(b"ANMF", place + _three(duration) + b"\x02" + _encode(picture))
+    return _chunk(b"ANMF", place + _three(duration) + b"\x02" + picture)
 
 
 def replace_save(plugin: Any) -> None:
