@@ -53,6 +53,9 @@ const FENCES: &[(&str, &[&str])] = &[
     ("std::env", &["config/"]),
     ("unsafe ", &["sandbox/memory/", "engine/compile.rs", "worker/", "heap.rs"]),
     ("println!", &["cli/output.rs"]),
+    ("zune_jpeg::", &["sandbox/codecs/"]),
+    ("jpeg_encoder::", &["sandbox/codecs/"]),
+    ("image_webp::", &["sandbox/codecs/"]),
 ];
 
 const MAX_LINES: usize = 500;

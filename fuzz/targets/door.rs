@@ -68,7 +68,7 @@ fuzz_target!(|script: &[u8]| {
     while let Some((frame, later)) = next(rest) {
         rest = later;
         let (door, capture) = (&mut door, &mut capture);
-        let mut desk = Desk { door, files: &mut files, capture, deadline: &deadline };
+        let mut desk = Desk { door, files: &mut files, capture, deadline: &deadline, room: 0 };
         match desk.answer(frame) {
             Answer::Bytes(bytes) => check_answer(&bytes),
             Answer::Shared(bytes) => assert_eq!(&*bytes, b"\0{\"job\":1}"),

@@ -9,6 +9,7 @@ use crate::ids::BlobId;
 use crate::job::message::Refusal;
 use crate::sandbox::attachments::blob_path;
 use crate::sandbox::capture::Capture;
+use crate::sandbox::codecs::{self, Room};
 use crate::sandbox::deadline::{Deadline, Stopped};
 use crate::sandbox::door::{self, Door, Request};
 use crate::sandbox::vfs::content::SharedBytes;
@@ -24,6 +25,8 @@ pub struct Desk<'run> {
     pub capture: &'run mut Capture,
     /// When the run has to end.
     pub deadline: &'run Deadline,
+    /// Bytes that the guest's memory may still grow by, and that a codec may take meanwhile.
+    pub room: usize,
 }
 
 /// What goes back to the guest.
@@ -63,6 +66,7 @@ impl Desk<'_> {
                 return Answer::Bytes(self.told_of_open_files(answer));
             }
             Request::Files(request) => return Answer::Bytes(request.answer(self.files)),
+            Request::Codec(request) => return self.codec(request),
             Request::Log { .. } | Request::WriteBlob { .. } | Request::WriteBlobFile { .. } => {
                 self.door.charge(frame.len())
             }
@@ -82,9 +86,11 @@ impl Desk<'_> {
                 Err(stopped) => return Answer::Stopped(stopped),
             },
             Request::WriteBlobFile { kind, path } => self.store_file(kind, path),
-            Request::Job | Request::Returned(_) | Request::Raised(_) | Request::Files(_) => {
-                door::done(&[])
-            }
+            Request::Job
+            | Request::Returned(_)
+            | Request::Raised(_)
+            | Request::Files(_)
+            | Request::Codec(_) => door::done(&[]),
         })
     }
 
@@ -95,6 +101,17 @@ impl Desk<'_> {
             answer.push(1);
         }
         answer
+    }
+
+    /// Has a codec work. Nothing leaves this process, so the share of host calls is not touched;
+    /// the codec's memory counts against that of the run, and its own bounds keep it short.
+    fn codec(&mut self, request: &[u8]) -> Answer {
+        if let Err(stopped) = self.deadline.check() {
+            return Answer::Stopped(stopped);
+        }
+        let answer = codecs::answer(request, Room::new(self.room));
+        self.door.saw(answer.as_ref().map_or(0, Vec::len).max(request.len()));
+        Answer::Bytes(answer.unwrap_or_else(|error| door::refused(&error.refusal())))
     }
 
     /// Copies bytes of the guest's piece by piece: new memory costs time, and nothing else

@@ -51,6 +51,8 @@ pub(super) enum Request<'a> {
     WriteBlobFile { kind: &'a str, path: &'a str },
     /// Do what preview 1 has no function for.
     Files(FileRequest),
+    /// Read or write a picture or a table.
+    Codec(&'a [u8]),
 }
 
 impl<'a> Request<'a> {
@@ -71,6 +73,7 @@ impl<'a> Request<'a> {
                 Some(Self::WriteBlobFile { kind, path: std::str::from_utf8(path).ok()? })
             }
             0x07 => FileRequest::parse(payload).map(Self::Files),
+            0x08 => Some(Self::Codec(payload)),
             _ => None,
         }
     }
@@ -197,6 +200,11 @@ impl Door {
         self.max_bytes.saturating_sub(self.bytes.saturating_add(reported))
     }
 
+    /// Remembers a piece that is not charged.
+    pub(super) fn saw(&mut self, bytes: usize) {
+        self.largest = self.largest.max(bytes);
+    }
+
     /// Length of the longest piece that came through the door.
     pub(super) const fn largest(&self) -> usize {
         self.largest
@@ -283,6 +291,7 @@ mod tests {
         let log = Request::Log { level: LogLevel::Warning, message: b"x" };
         assert_eq!(Request::parse(b"\x04\x02x"), Some(log));
         let file = b"\x06\x01\x00a/workspace/x";
+        assert_eq!(Request::parse(b"\x08x"), Some(Request::Codec(b"x")));
         assert_eq!(
             Request::parse(file),
             Some(Request::WriteBlobFile { kind: "a", path: "/workspace/x" })

@@ -29,10 +29,11 @@ impl Guest {
         Self { wasi, door, ceiling: Ceiling::new(limits, length), exports: None }
     }
 
-    /// Answers a frame that came through the door.
-    fn answer(&mut self, frame: &[u8]) -> Answer {
+    /// Answers a frame that came through the door; the guest's memory has this length.
+    fn answer(&mut self, frame: &[u8], length: usize) -> Answer {
+        let room = self.ceiling.limit.saturating_sub(length);
         let Wasi { files, capture, deadline, .. } = &mut self.wasi;
-        Desk { door: &mut self.door, files, capture, deadline }.answer(frame)
+        Desk { door: &mut self.door, files, capture, deadline, room }.answer(frame)
     }
 }
 
@@ -131,7 +132,7 @@ fn call_host(
     };
     let (memory, guest) = exports.memory.data_and_store_mut(&mut caller);
     let answer = match slice(memory, frame, frame_length) {
-        Some(frame) => guest.answer(frame),
+        Some(frame) => guest.answer(frame, memory.len()),
         None => Answer::Fault,
     };
     let answer = match &answer {

@@ -8,6 +8,7 @@
 
 pub mod ambient;
 pub mod capture;
+pub mod codecs;
 pub mod deadline;
 pub mod desk;
 pub mod door;

@@ -105,13 +105,14 @@ def install_modules(modules):
         __import__(name)
     sys.meta_path.remove(finder)
 
-    from _wardian import advice, amendments, event_loop, importer, threads
+    from _wardian import advice, amendments, event_loop, importer, patches, threads
 
     amendments.install()
     event_loop.install()
     threads.install()
     importer.install()
     advice.install()
+    patches.install()
 
 
 def warm_up(warm_ups):

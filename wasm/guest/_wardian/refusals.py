@@ -64,3 +64,8 @@ def _new_kind(name: str) -> type[Exception]:
     # Some of Python's exceptions print more than their message, or print it as `repr` does.
     namespace = {"__module__": "runtime", "__str__": Exception.__str__}
     return type(readable, bases, namespace)
+
+
+def python_exception(name: str, message: str) -> Exception:
+    """Returns Python's own exception of this name, as a C library would raise it."""
+    return _EXCEPTIONS.get(name, OSError)(message)

@@ -13,7 +13,7 @@ def use_pillow():
     draw.text((2, 2), "text", fill="black", font=ImageFont.load_default())
     picture = ImageOps.autocontrast(picture.resize((16, 16)).filter(ImageFilter.BLUR))
     ImageEnhance.Contrast(picture).enhance(1.5).rotate(90).convert("L")
-    for kind in ("PNG", "GIF", "BMP", "TIFF"):  # the engine has no codecs for JPEG and WebP
+    for kind in ("PNG", "GIF", "BMP", "TIFF", "JPEG", "WEBP"):
         file = io.BytesIO()
         picture.save(file, kind)
         file.seek(0)

@@ -56,14 +56,20 @@ class Modules(Sandbox):
         for name in read_modules():
             self.assertTrue(sys.modules[name].__file__.startswith(places.OWN_CODE), name)
 
-    def test_no_module_imports_anything_at_run_time(self):
+    def test_no_module_imports_anything_but_packages_at_run_time(self):
+        """Packages are imported by the program before what is made for them is called."""
+        packages = {"PIL", "compression", "matplotlib", "numpy", "pandas"}
         for name, (_, source) in read_modules().items():
             for node in ast.walk(ast.parse(source)):
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                     inner = [
                         n for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom)
                     ]
-                    self.assertEqual(inner, [], f"{name}.{node.name}")
+                    modules = [
+                        getattr(n, "module", None) or n.names[0].name for n in inner
+                    ]
+                    roots = {module.split(".")[0] for module in modules}
+                    self.assertLessEqual(roots, packages, f"{name}.{node.name}")
 
 
 class Images(Sandbox):

@@ -1,0 +1,200 @@
+//! WebP: the pixels of one still picture, and a lossless file of pixels.
+//!
+//! The guest takes animations apart and puts them together; metadata stays with it, too.
+
+use std::io::Cursor;
+
+use image_webp::{ColorType, DecodingError, WebPDecoder, WebPEncoder};
+use serde::{Deserialize, Serialize};
+
+use crate::sandbox::codecs::{CodecError, Done, Room, bytes_of, pixels};
+
+/// Most pixels of a picture that is read: a call takes one or two seconds then.
+const MAX_PIXELS: usize = 16 << 20;
+
+/// Most pixels of a picture that is written, which takes longer.
+const MAX_WRITTEN: usize = 12 << 20;
+
+/// Bytes for each pixel that the decoder holds beside its output: four channels, planes of luma
+/// and chroma, or indices.
+const DECODER_BYTES: usize = 8;
+
+/// Bytes for each pixel that the encoder holds: a copy of four channels, and its output, which
+/// doubles when it grows.
+const ENCODER_BYTES: usize = 16;
+
+/// Chunks that are looked at: a still picture has fewer than ten.
+const MAX_CHUNKS: usize = 64;
+
+/// Takes the pixels out of a file that holds one still picture.
+#[derive(Debug, Deserialize)]
+pub(super) struct Decode {}
+
+#[derive(Serialize)]
+struct Picture {
+    width: u32,
+    height: u32,
+    mode: &'static str,
+}
+
+impl Decode {
+    pub(super) fn run(self, data: &[u8], room: &mut Room) -> Result<Done, CodecError> {
+        // The decoder believes the sizes within a file more than those at its beginning.
+        let inner = largest_frame(data)?;
+        // What the container claims is believed by parts of the decoder, too.
+        let mut decoder = WebPDecoder::new(Cursor::new(data)).map_err(|error| damaged(&error))?;
+        let (width, height) = decoder.dimensions();
+        let canvas = pixels(to_usize(width)?, to_usize(height)?, MAX_PIXELS)?;
+        if decoder.is_animated() {
+            return Err(CodecError::Unsupported("an animation is read by its frames".to_owned()));
+        }
+        let (channels, mode) = if decoder.has_alpha() { (4, "RGBA") } else { (3, "RGB") };
+        room.take(bytes_of(canvas.max(inner), DECODER_BYTES + channels)?)?;
+        let size = decoder.output_buffer_size().ok_or(CodecError::Memory)?;
+        decoder.set_memory_limit(room.left());
+        let mut out = vec![0; size];
+        decoder.read_image(&mut out).map_err(|error| damaged(&error))?;
+        Done::new(&Picture { width, height, mode }, out)
+    }
+}
+
+fn damaged(error: &DecodingError) -> CodecError {
+    CodecError::Damaged(format!("broken WebP: {error}"))
+}
+
+fn to_usize(side: u32) -> Result<usize, CodecError> {
+    usize::try_from(side).map_err(|_wide| CodecError::Memory)
+}
+
+/// Pixels of the largest picture in a file, by the headers of its chunks.
+fn largest_frame(data: &[u8]) -> Result<usize, CodecError> {
+    let broken = || CodecError::Damaged("broken WebP: no chunks".to_owned());
+    let mut rest = data.get(12..).ok_or_else(broken)?;
+    let mut largest = 0;
+    for _ in 0..MAX_CHUNKS {
+        let Some((head, body)) = rest.split_first_chunk::<8>() else {
+            return Ok(largest);
+        };
+        let [a, b, c, d, size @ ..] = *head;
+        let size = to_usize(u32::from_le_bytes(size))?;
+        let sides = match &[a, b, c, d] {
+            b"VP8 " => body.get(6..10).map(|sides| {
+                let side = |at: usize| {
+                    let low = sides.get(at).copied().unwrap_or_default();
+                    let high = sides.get(at + 1).copied().unwrap_or_default();
+                    usize::from(u16::from_le_bytes([low, high]) & 0x3fff)
+                };
+                (side(0), side(2))
+            }),
+            b"VP8L" => body.get(1..5).and_then(|bits| {
+                let bits = u32::from_le_bytes(bits.try_into().ok()?);
+                let side = |bits: u32| usize::try_from(bits & 0x3fff).map(|side| side + 1).ok();
+                Some((side(bits)?, side(bits >> 14)?))
+            }),
+            _ => None,
+        };
+        if let Some((width, height)) = sides {
+            largest = largest.max(pixels(width, height, MAX_PIXELS)?);
+        }
+        let padded = size.checked_add(size % 2).ok_or_else(broken)?;
+        rest = body.get(padded..).unwrap_or_default();
+    }
+    Err(CodecError::Damaged("broken WebP: too many chunks".to_owned()))
+}
+
+/// Makes a lossless file of pixels.
+#[derive(Debug, Deserialize)]
+pub(super) struct Encode {
+    width: u16,
+    height: u16,
+    mode: Mode,
+}
+
+/// Layout of pixels, named as Pillow names it.
+#[derive(Debug, Clone, Copy, Deserialize)]
+enum Mode {
+    #[serde(rename = "RGB")]
+    Rgb,
+    #[serde(rename = "RGBA")]
+    Rgba,
+}
+
+impl Encode {
+    pub(super) fn run(self, data: &[u8], room: &mut Room) -> Result<Done, CodecError> {
+        let count = pixels(usize::from(self.width), usize::from(self.height), MAX_WRITTEN)?;
+        let (channels, color, mode) = match self.mode {
+            Mode::Rgb => (3, ColorType::Rgb8, "RGB"),
+            Mode::Rgba => (4, ColorType::Rgba8, "RGBA"),
+        };
+        if data.len() != bytes_of(count, channels)? {
+            return Err(CodecError::Malformed);
+        }
+        let needed = bytes_of(count, ENCODER_BYTES)?.saturating_add(1 << 16);
+        room.take(needed)?;
+        let (width, height) = (u32::from(self.width), u32::from(self.height));
+        let mut out = Vec::new();
+        WebPEncoder::new(&mut out)
+            .encode(data, width, height, color)
+            .map_err(|error| CodecError::Damaged(format!("cannot write WebP: {error}")))?;
+        Done::new(&Picture { width, height, mode }, out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::sandbox::codecs::testing::ask;
+
+    fn decode(file: &[u8]) -> Result<Vec<u8>, CodecError> {
+        ask(&json!({"op": "webp.decode"}), file).map(|(_, pixels)| pixels)
+    }
+
+    fn encoded() -> Vec<u8> {
+        let header = json!({"op": "webp.encode", "width": 9, "height": 7, "mode": "RGBA"});
+        let pixels: Vec<u8> = (0..=251).collect();
+        let (_, file) = ask(&header, &pixels).unwrap();
+        assert_eq!(decode(&file).unwrap(), pixels);
+        file
+    }
+
+    fn file(chunks: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
+        let mut body = b"WEBP".to_vec();
+        for (name, content) in chunks {
+            body.extend_from_slice(*name);
+            body.extend_from_slice(&u32::try_from(content.len()).unwrap().to_le_bytes());
+            body.extend_from_slice(content);
+        }
+        let length = u32::try_from(body.len()).unwrap().to_le_bytes();
+        [b"RIFF", &length[..], &body].concat()
+    }
+
+    #[test]
+    fn a_frame_larger_than_its_canvas_is_refused_by_its_header() {
+        let vp8x = [0_u8; 10]; // a canvas of one pixel
+        let lossy = [&[0x30, 1, 0, 0x9d, 1, 0x2a, 0xff, 0x3f, 0xff, 0x3f][..], &[0; 64]].concat();
+        let lossless = [&[0x2f, 0xff, 0xff, 0xff, 0x0f][..], &[0; 64]].concat();
+        for (name, frame) in [(b"VP8 ", &lossy), (b"VP8L", &lossless)] {
+            for bomb in [file(&[(name, frame)]), file(&[(b"VP8X", &vp8x), (name, frame)])] {
+                assert!(matches!(decode(&bomb), Err(CodecError::Pixels { .. })), "{name:?}");
+            }
+        }
+        let canvas = file(&[(b"VP8X", &[0, 0, 0, 0, 255, 255, 255, 255, 255, 255])]);
+        assert!(decode(&canvas).is_err());
+    }
+
+    #[test]
+    fn every_beginning_of_a_file_ends_in_pixels_or_a_refusal() {
+        let file = encoded();
+        for end in 0..file.len() {
+            drop(decode(&file[..end]));
+        }
+    }
+
+    #[test]
+    fn pixels_that_do_not_fill_the_picture_are_refused() {
+        let header = json!({"op": "webp.encode", "width": 9, "height": 7, "mode": "RGB"});
+        assert!(matches!(ask(&header, &[0; 188]), Err(CodecError::Malformed)));
+    }
+}
