@@ -130,6 +130,8 @@ def _patch_os(module: Any) -> None:
         refuse = _refusing(_no_process, f"os.{name}: {PROCESSES}")
         refuse.__name__ = refuse.__qualname__ = name
         setattr(module, name, refuse)
+    # The library takes this to be there with `fork`.
+    module.register_at_fork = lambda **functions: None
 
 
 def _patch_subprocess(module: Any) -> None:
