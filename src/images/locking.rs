@@ -3,8 +3,8 @@
 //! The engine's SQLite keeps locks in files (`unix-dotfile`), because the C library has no locks
 //! of records: any lock then shuts out every other connection, readers too. Nobody but the run
 //! itself can open a file here, so locks between processes have nothing to do; what SQLite keeps
-//! in memory about its own connections (`unix-excl`) is all that is needed. Three places in memory
-//! say so before the interpreter starts.
+//! in memory about its own connections is all that is needed. Three places in memory say so before
+//! the interpreter starts. The names stay, since the engine chooses its default by name.
 
 use crate::sandbox::Preset;
 
@@ -12,16 +12,14 @@ use crate::sandbox::Preset;
 type Word = (u32, u32);
 
 /// For the pinned engine. A new release has new addresses: `aSyscall` and `aVfs` of SQLite's
-/// `os_unix.c`, the names of two of its file systems, their finders, and any function of the table
+/// `os_unix.c`, the finders of two of its file systems, and any function of the table
 /// that takes three words and answers zero.
-const WORDS: [Word; 5] = [
+const WORDS: [Word; 3] = [
     // `aSyscall[7]`, `fcntl`: always succeeds (the entry of `pysqlite_prepare_protocol_init`).
     (27_516_200, 2_543),
-    // The default, `unix-dotfile`, becomes `unix-excl` with its finder `posixIoFinder`.
-    (27_515_664, 17_343_665),
+    // `unix-dotfile`, the default, locks with `posixIoFinder`.
     (27_515_668, 25_857_524),
-    // And the other way round.
-    (27_515_752, 17_559_096),
+    // And `unix-excl` with files.
     (27_515_756, 25_857_532),
 ];
 

@@ -15,7 +15,7 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 
@@ -261,8 +261,12 @@ def set_maxsize() -> None:
     """Makes `sys.maxsize` the number that programs know: they take it for infinity.
 
     This is the last step of an image. The library was imported before and has seen the true one
-    where it asks for the width of addresses.
+    where it asks for the width of addresses. One module has kept it as the key of a table.
     """
+    printing = sys.modules.get("numpy._core.arrayprint")
+    if printing is not None:
+        true_size = SimpleNamespace(**vars(sys))
+        printing.sys = true_size  # type: ignore[attr-defined]
     sys.maxsize = _MAXSIZE  # type: ignore[misc]
 
 
