@@ -61,7 +61,9 @@ programs! {
         times_and_zones_are_known
         workbooks_are_written_and_read;
     "platform":
+        error_numbers_are_those_of_linux
         keys_are_derived
+        limits_may_be_as_large_as_maxsize
         names_fail_as_without_a_network
         only_the_locales_of_c_are_there
         users_and_machine_are_those_of_a_container;

@@ -18,6 +18,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from _wardian import errors
+
 
 def _type_aliases(module: Any) -> None:
     """`np.int_`, `"int"` are int64; `np.int32` is C `int`, since C `long` is `intp`."""
@@ -117,6 +119,27 @@ def _csv(module: Any) -> None:
         return field_size_limit(*limit)
 
     module.field_size_limit = clamped
+
+
+def _functools(module: Any) -> None:
+    """`lru_cache(maxsize=sys.maxsize)` is a cache that forgets nothing."""
+    lru_cache = module.lru_cache
+
+    @functools.wraps(lru_cache)
+    def clamped(maxsize: Any = 128, typed: bool = False) -> Any:
+        if type(maxsize) is not int or not _LARGEST_OBJECT < maxsize <= _MAXSIZE:
+            return lru_cache(maxsize, typed)
+
+        def decorate(function: Callable[..., Any]) -> Any:
+            cached: Any = lru_cache(_LARGEST_OBJECT, typed)(function)
+            cache_info = cached.cache_info
+            cached.cache_info = lambda: cache_info()._replace(maxsize=maxsize)
+            cached.cache_parameters = lambda: {"maxsize": maxsize, "typed": typed}
+            return cached
+
+        return decorate
+
+    module.lru_cache = clamped
 
 
 def _histograms(module: Any) -> None:
@@ -233,6 +256,8 @@ def _sparse(module: Any) -> None:
 
 AMENDMENTS: dict[str, Callable[[Any], None]] = {
     "csv": _csv,
+    "errno": errors.renumber,
+    "functools": _functools,
     "numpy._core._type_aliases": _type_aliases,
     "numpy._core.einsumfunc": _einsum,
     "numpy._core.fromnumeric": _fromnumeric,
