@@ -5,6 +5,8 @@ of the library, written in Python, assume that the two are one. The library has 
 their text cannot be patched. Each module is amended right after it was loaded instead: those of
 NumPy and pandas while the base image is built, the others when a program imports them.
 
+NumPy is there when its parts and its users are loaded, so amendments take it from `sys.modules`.
+
 An amendment names what it replaces. If that is missing, importing the module fails, and a new
 library cannot lose an amendment silently.
 """
@@ -39,25 +41,6 @@ def _multiarray(module: Any) -> None:
         return module.dtype("q").type(count_nonzero(a))
 
     module.count_nonzero = count
-
-
-def _fromnumeric(module: Any) -> None:
-    """`repeat` multiplies sizes without a look at their 32 bits, and writes beyond its result."""
-    import numpy as np
-
-    repeat = module.repeat
-
-    @functools.wraps(repeat)
-    def checked(a: Any, repeats: Any, axis: Any = None) -> Any:
-        counts = np.asarray(repeats)
-        if counts.dtype.kind in "iu" and counts.size and isinstance(a, np.ndarray) and a.size:
-            length = a.size if axis is None else a.shape[axis]
-            items = int(counts.sum()) * (length if counts.size == 1 else 1)
-            if items * (a.size // length) * a.itemsize > _LARGEST_OBJECT:
-                raise ValueError("array is too big; the result of repeat has more than 2 GiB")
-        return repeat(a, repeats, axis)
-
-    module.repeat = checked
 
 
 _LARGEST_OBJECT = (1 << 31) - 1
@@ -180,11 +163,10 @@ def _widened(dtype: Any, value: Any) -> Any:
 def _einsum(module: Any) -> None:
     """`einsum` of positions gives int64, as `dot` does."""
     c_einsum = module.c_einsum
+    np = sys.modules["numpy"]
 
     def wide(*args: Any, **named: Any) -> Any:
         if "dtype" not in named and "out" not in named:
-            import numpy as np
-
             arrays = [one for one in args if isinstance(one, (np.ndarray, np.generic))]
             if arrays and np.result_type(*arrays).char == "l":
                 named["dtype"] = np.int64
@@ -195,7 +177,7 @@ def _einsum(module: Any) -> None:
 
 def _managers(module: Any) -> None:
     """The maps of blocks stay `intp`: `np.append(map, 0)` is int64."""
-    import numpy as np
+    np = sys.modules["numpy"]
 
     manager = module.BlockManager
     insert = manager._insert_update_blklocs_and_blknos
@@ -213,7 +195,7 @@ def _managers(module: Any) -> None:
 
 def _peak_finding(module: Any) -> None:
     """Peaks are positions; they are cast safely, which int64 is not."""
-    import numpy as np
+    np = sys.modules["numpy"]
 
     check = module._arg_peaks_as_expected
 
@@ -227,7 +209,7 @@ def _peak_finding(module: Any) -> None:
 
 def _special(module: Any) -> None:
     """The only loops of these functions for integers take `intp`."""
-    import numpy as np
+    np = sys.modules["numpy"]
 
     def narrow(function: Callable[..., Any]) -> Callable[..., Any]:
         def called(n: Any, *args: Any, **named: Any) -> Any:
@@ -243,7 +225,7 @@ def _special(module: Any) -> None:
 
 def _sparse(module: Any) -> None:
     """Sparse matrices calculate in C types: data of positions counts as int64."""
-    import numpy as np
+    np = sys.modules["numpy"]
 
     upcast = module.upcast
 
@@ -260,7 +242,6 @@ AMENDMENTS: dict[str, Callable[[Any], None]] = {
     "functools": _functools,
     "numpy._core._type_aliases": _type_aliases,
     "numpy._core.einsumfunc": _einsum,
-    "numpy._core.fromnumeric": _fromnumeric,
     "numpy._core.multiarray": _multiarray,
     "numpy._core.numeric": _numeric,
     "numpy.lib._histograms_impl": _histograms,

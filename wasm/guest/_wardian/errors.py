@@ -152,7 +152,8 @@ _LINUX = """\
 """Number, name and text of the errors of Linux on x86-64, as its C library tells them."""
 
 _ALIASES = {"EWOULDBLOCK": "EAGAIN", "EDEADLK": "EDEADLOCK", "EOPNOTSUPP": "ENOTSUP"}
-_ONLY_WASI = {"ENOTCAPABLE": "EPERM"}
+_WASI_MEANS = {"ENOTCAPABLE": "EPERM", "ESHUTDOWN": "EPIPE"}
+"""Names of WASI that Linux does not have, or that share the number of another name."""
 
 _names: dict[int, str] = {}
 _texts: dict[int, str] = {0: "Success"}
@@ -189,7 +190,7 @@ def install() -> None:
     if _known():
         return
     wasi = {name: value for name, value in vars(errno).items() if name.isupper()}
-    as_linux = {number: _numbers[_ONLY_WASI.get(name, name)] for name, number in wasi.items()}
+    as_linux = {number: _numbers[_WASI_MEANS.get(name, name)] for name, number in wasi.items()}
     _renumber_exceptions(wasi, as_linux)
     # Modules that are imported already may have taken numbers from `errno`.
     for module in list(sys.modules.values()):
@@ -217,6 +218,7 @@ def _renumber_exceptions(wasi: dict[str, int], as_linux: dict[int, int]) -> None
     if len(found) != 1:
         raise RuntimeError(f"{len(found)} maps of error numbers to exceptions instead of one")
     kinds = {as_linux[number]: kind for number, kind in found[0].items()}
+    kinds[_numbers["ESHUTDOWN"]] = BrokenPipeError
     found[0].clear()
     found[0].update(kinds)
 
