@@ -57,6 +57,7 @@ programs! {
         figures_are_drawn
         pandas_reads_what_it_wrote
         pictures_are_written_and_read
+        positions_never_overflow_silently
         scientific_packages_compute
         times_and_zones_are_known
         workbooks_are_written_and_read;
