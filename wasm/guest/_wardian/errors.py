@@ -155,6 +155,9 @@ _ALIASES = {"EWOULDBLOCK": "EAGAIN", "EDEADLK": "EDEADLOCK", "EOPNOTSUPP": "ENOT
 _WASI_MEANS = {"ENOTCAPABLE": "EPERM", "ESHUTDOWN": "EPIPE"}
 """Names of WASI that Linux does not have, or that share the number of another name."""
 
+_known: dict[int, tuple[int, str]] = getattr(sys, "_errnos", {})
+"""WASI's numbers, each with Linux's number and text."""
+
 _names: dict[int, str] = {}
 _texts: dict[int, str] = {0: "Success"}
 for _row in _LINUX.splitlines():
@@ -172,13 +175,8 @@ def strerror(code: Any, /) -> str:
 
 def of_host(number: int, path: object = None) -> OSError:
     """Returns the exception for an error number of WASI."""
-    number, text = _known().get(number, (number, strerror(number)))
+    number, text = _known.get(number, (number, strerror(number)))
     return OSError(number, text) if path is None else OSError(number, text, path)
-
-
-def _known() -> dict[int, tuple[int, str]]:
-    """WASI's numbers, each with Linux's number and text."""
-    return getattr(sys, "_errnos", {})
 
 
 def install() -> None:
@@ -187,7 +185,7 @@ def install() -> None:
     Raises:
         RuntimeError: The interpreter's own map of numbers to exceptions was not found.
     """
-    if _known():
+    if hasattr(sys, "_errnos"):
         return
     wasi = {name: value for name, value in vars(errno).items() if name.isupper()}
     as_linux = {number: _numbers[_WASI_MEANS.get(name, name)] for name, number in wasi.items()}
@@ -196,7 +194,7 @@ def install() -> None:
     for module in list(sys.modules.values()):
         for name, number in wasi.items():
             if module is not errno and vars(module).get(name) == number:
-                setattr(module, name, as_linux[number])
+                setattr(module, name, _numbers.get(name, as_linux[number]))
     renumber(errno)
     posix.strerror = os.strerror = strerror
     sys._errnos = {  # type: ignore[attr-defined]
