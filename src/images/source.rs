@@ -22,6 +22,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/derive.py",
     "_wardian/door.py",
     "_wardian/entrypoint.py",
+    "_wardian/errors.py",
     "_wardian/event_loop.py",
     "_wardian/failure.py",
     "_wardian/figures.py",

@@ -57,11 +57,14 @@ programs! {
         figures_are_drawn
         pandas_reads_what_it_wrote
         pictures_are_written_and_read
+        positions_never_overflow_silently
         scientific_packages_compute
         times_and_zones_are_known
         workbooks_are_written_and_read;
     "platform":
+        error_numbers_are_those_of_linux
         keys_are_derived
+        limits_may_be_as_large_as_maxsize
         names_fail_as_without_a_network
         only_the_locales_of_c_are_there
         users_and_machine_are_those_of_a_container;

@@ -82,12 +82,17 @@ def prepare_process():
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
 
 
-def install_accounts(modules):
-    """Makes `pwd` and `grp` importable before `pathlib` looks for them, which it does once."""
-    name = "_wardian.accounts"
-    namespace = {"__name__": name, "__builtins__": builtins}
-    exec(compile(modules[name][1], OWN_CODE + "_wardian/accounts.py", "exec", 0, True), namespace)
-    namespace["install"]()
+def install_first(modules):
+    """Installs what other modules look at while they are imported.
+
+    `errors` comes first, since modules take numbers from `errno`; `accounts` makes `pwd` and `grp`
+    importable before `pathlib` looks for them.
+    """
+    for name in ("errors", "accounts"):
+        namespace = {"__name__": f"_wardian.{name}", "__builtins__": builtins}
+        source, file_name = modules[f"_wardian.{name}"][1], f"{OWN_CODE}_wardian/{name}.py"
+        exec(compile(source, file_name, "exec", 0, True), namespace)
+        namespace["install"]()
 
 
 def install_platform():
@@ -153,7 +158,7 @@ def start_runs_directly():
 
 def build(modules, warm_ups):
     """Makes everything ready, in the order in which one needs the other."""
-    install_accounts(modules)
+    install_first(modules)
     prepare_process()
     install_modules(modules)
     install_platform()

@@ -24,6 +24,8 @@ const TABLES: &[(&str, &str)] = &[
     ("positions.tsv", include_str!("../../../wasm/patches/positions.tsv")),
     ("overflow.tsv", include_str!("../../../wasm/patches/overflow.tsv")),
     ("depth.tsv", include_str!("../../../wasm/patches/depth.tsv")),
+    ("errors.tsv", include_str!("../../../wasm/patches/errors.tsv")),
+    ("limits.tsv", include_str!("../../../wasm/patches/limits.tsv")),
 ];
 
 /// Why the engine's module cannot be patched.

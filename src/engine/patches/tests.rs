@@ -11,6 +11,8 @@ const SOURCES: &[(&str, &str)] = &[
     ("positions.tsv", include_str!("../../../wasm/patches/positions.wat")),
     ("overflow.tsv", include_str!("../../../wasm/patches/overflow.wat")),
     ("depth.tsv", include_str!("../../../wasm/patches/depth.wat")),
+    ("errors.tsv", include_str!("../../../wasm/patches/errors.wat")),
+    ("limits.tsv", include_str!("../../../wasm/patches/limits.wat")),
 ];
 
 /// `go` returns 7 and the byte at address 16.

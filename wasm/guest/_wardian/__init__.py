@@ -23,6 +23,7 @@ the program and answers with exactly one of RETURNED and RAISED:
 - `amendments`: library modules that take a position for the default integer;
 - `rehearsal`: runs while the image is built;
 - `places`: paths;
+- `errors`: error numbers of Linux;
 - `platform`: the machine as a program sees it, with `files`, `locks`, `accounts`, `names`, `derive`.
 
 Everything here is imported when the image is built. At run time nothing is imported, and nothing

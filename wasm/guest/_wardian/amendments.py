@@ -5,6 +5,8 @@ of the library, written in Python, assume that the two are one. The library has 
 their text cannot be patched. Each module is amended right after it was loaded instead: those of
 NumPy and pandas while the base image is built, the others when a program imports them.
 
+NumPy is there when its parts and its users are loaded, so amendments take it from `sys.modules`.
+
 An amendment names what it replaces. If that is missing, importing the module fails, and a new
 library cannot lose an amendment silently.
 """
@@ -17,6 +19,8 @@ from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
+
+from _wardian import errors
 
 
 def _type_aliases(module: Any) -> None:
@@ -37,25 +41,6 @@ def _multiarray(module: Any) -> None:
         return module.dtype("q").type(count_nonzero(a))
 
     module.count_nonzero = count
-
-
-def _fromnumeric(module: Any) -> None:
-    """`repeat` multiplies sizes without a look at their 32 bits, and writes beyond its result."""
-    import numpy as np
-
-    repeat = module.repeat
-
-    @functools.wraps(repeat)
-    def checked(a: Any, repeats: Any, axis: Any = None) -> Any:
-        counts = np.asarray(repeats)
-        if counts.dtype.kind in "iu" and counts.size and isinstance(a, np.ndarray) and a.size:
-            length = a.size if axis is None else a.shape[axis]
-            items = int(counts.sum()) * (length if counts.size == 1 else 1)
-            if items * (a.size // length) * a.itemsize > _LARGEST_OBJECT:
-                raise ValueError("array is too big; the result of repeat has more than 2 GiB")
-        return repeat(a, repeats, axis)
-
-    module.repeat = checked
 
 
 _LARGEST_OBJECT = (1 << 31) - 1
@@ -119,6 +104,27 @@ def _csv(module: Any) -> None:
     module.field_size_limit = clamped
 
 
+def _functools(module: Any) -> None:
+    """`lru_cache(maxsize=sys.maxsize)` is a cache that forgets nothing."""
+    lru_cache = module.lru_cache
+
+    @functools.wraps(lru_cache)
+    def clamped(maxsize: Any = 128, typed: bool = False) -> Any:
+        if type(maxsize) is not int or not _LARGEST_OBJECT < maxsize <= _MAXSIZE:
+            return lru_cache(maxsize, typed)
+
+        def decorate(function: Callable[..., Any]) -> Any:
+            cached: Any = lru_cache(_LARGEST_OBJECT, typed)(function)
+            cache_info = cached.cache_info
+            cached.cache_info = lambda: cache_info()._replace(maxsize=maxsize)
+            cached.cache_parameters = lambda: {"maxsize": maxsize, "typed": typed}
+            return cached
+
+        return decorate
+
+    module.lru_cache = clamped
+
+
 def _histograms(module: Any) -> None:
     """`histogram` returns counts as `np.dtype(np.intp)`, its only use of that type."""
     module.np = _WideCounts(module.np)
@@ -157,11 +163,10 @@ def _widened(dtype: Any, value: Any) -> Any:
 def _einsum(module: Any) -> None:
     """`einsum` of positions gives int64, as `dot` does."""
     c_einsum = module.c_einsum
+    np = sys.modules["numpy"]
 
     def wide(*args: Any, **named: Any) -> Any:
         if "dtype" not in named and "out" not in named:
-            import numpy as np
-
             arrays = [one for one in args if isinstance(one, (np.ndarray, np.generic))]
             if arrays and np.result_type(*arrays).char == "l":
                 named["dtype"] = np.int64
@@ -172,7 +177,7 @@ def _einsum(module: Any) -> None:
 
 def _managers(module: Any) -> None:
     """The maps of blocks stay `intp`: `np.append(map, 0)` is int64."""
-    import numpy as np
+    np = sys.modules["numpy"]
 
     manager = module.BlockManager
     insert = manager._insert_update_blklocs_and_blknos
@@ -190,7 +195,7 @@ def _managers(module: Any) -> None:
 
 def _peak_finding(module: Any) -> None:
     """Peaks are positions; they are cast safely, which int64 is not."""
-    import numpy as np
+    np = sys.modules["numpy"]
 
     check = module._arg_peaks_as_expected
 
@@ -204,7 +209,7 @@ def _peak_finding(module: Any) -> None:
 
 def _special(module: Any) -> None:
     """The only loops of these functions for integers take `intp`."""
-    import numpy as np
+    np = sys.modules["numpy"]
 
     def narrow(function: Callable[..., Any]) -> Callable[..., Any]:
         def called(n: Any, *args: Any, **named: Any) -> Any:
@@ -220,7 +225,7 @@ def _special(module: Any) -> None:
 
 def _sparse(module: Any) -> None:
     """Sparse matrices calculate in C types: data of positions counts as int64."""
-    import numpy as np
+    np = sys.modules["numpy"]
 
     upcast = module.upcast
 
@@ -233,9 +238,10 @@ def _sparse(module: Any) -> None:
 
 AMENDMENTS: dict[str, Callable[[Any], None]] = {
     "csv": _csv,
+    "errno": errors.renumber,
+    "functools": _functools,
     "numpy._core._type_aliases": _type_aliases,
     "numpy._core.einsumfunc": _einsum,
-    "numpy._core.fromnumeric": _fromnumeric,
     "numpy._core.multiarray": _multiarray,
     "numpy._core.numeric": _numeric,
     "numpy.lib._histograms_impl": _histograms,

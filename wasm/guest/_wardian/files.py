@@ -19,7 +19,7 @@ from functools import wraps
 from operator import index
 from typing import Any
 
-from _wardian import door
+from _wardian import door, errors
 
 _WORKSPACE_DEVICE = 2
 _FIRST_UMASK = 0o022
@@ -61,7 +61,7 @@ def _ask(operation: int, first: int, second: int = 0) -> bytes:
     answer = door.ask(b"\x07" + struct.pack("<BII", operation, first, second))
     number = int.from_bytes(answer[:2], "little")
     if number:
-        raise OSError(number, posix.strerror(number))
+        raise errors.of_host(number)
     return answer[2:]
 
 

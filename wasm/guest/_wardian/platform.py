@@ -13,6 +13,7 @@ import _socket
 import locale
 import os
 import posix
+import shutil
 import socket
 import sys
 import time
@@ -198,8 +199,6 @@ def _install_names() -> None:
 
 def _complete_imported() -> None:
     """Gives modules that were imported before what they looked for in vain then."""
-    import shutil
-
     if not hasattr(shutil, "disk_usage"):
         shutil._ntuple_diskusage = _DiskUsage  # type: ignore[attr-defined]
         shutil.disk_usage = _disk_usage
