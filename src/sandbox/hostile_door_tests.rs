@@ -125,7 +125,9 @@ impl Hostile {
         let image = MemoryImage::open(MemoryImage::seal(zeros.as_slice()).unwrap()).unwrap();
         let rules = SlotRules::new(1 << 20, Verify::Always, DirtyPages::best());
         let pool = SlotPool::new(image, rules);
-        let limits = RunLimits { host_calls: 1_000, ..RunLimits::DEFAULT };
+        // One guest serves thousands of calls, each of which is compared byte by byte.
+        let wall_time = Duration::from_secs(600);
+        let limits = RunLimits { host_calls: 1_000, wall_time, ..RunLimits::DEFAULT };
         let mode = AmbientMode::Seeded { seed: [7; 32], realtime: Duration::ZERO };
         let ambient = Ambient::new(mode, Clock::System);
         let wasi = wasi_for(&limits, &[], ambient, Deadline::after(limits.wall_time)).unwrap();
