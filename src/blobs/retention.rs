@@ -1,6 +1,7 @@
 //! How long blobs stay: until they have not been used for the store's time to live.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tracing::{debug, warn};
@@ -27,6 +28,30 @@ pub struct SweepReport {
 }
 
 impl<D: Disk> BlobStore<D> {
+    /// Counts the blobs of all tenants, so that the first of each to store one need not wait. Calls
+    /// may go on beside it: who stores a blob waits for the count of this tenant, nobody else.
+    ///
+    /// # Errors
+    ///
+    /// [`BlobError::Storage`] if the list of tenants cannot be read. Trouble with a tenant is
+    /// logged; its blobs are counted when it stores one.
+    pub fn count_all(&self) -> Result<(), BlobError> {
+        for shelf in self.shelves_on_disk()? {
+            if let Err(cause) = shelf.count_ahead(&self.disk) {
+                warn!(tenant.id = %shelf.tenant, error = %cause, "could not be counted");
+            }
+        }
+        Ok(())
+    }
+
+    fn shelves_on_disk(&self) -> Result<Vec<Arc<Shelf>>, BlobError> {
+        let folder = self.config.root.join("tenants");
+        let entries = self.disk.list(&folder).map_err(BlobError::from_disk("read"))?;
+        let tenants = entries.iter().filter(|entry| !entry.is_file);
+        let tenants = tenants.filter_map(|entry| TenantId::parse(&entry.name).ok());
+        Ok(tenants.map(|tenant| self.shelf(&tenant)).collect())
+    }
+
     /// Removes all blobs that were not used for the time to live before `now` (time since the
     /// Unix epoch). Files that are open stay readable, other files in the folders are left alone.
     ///
@@ -39,14 +64,12 @@ impl<D: Disk> BlobStore<D> {
         let Some(ttl) = self.config.ttl else {
             return Ok(report);
         };
-        let folder = self.config.root.join("tenants");
-        let entries = self.disk.list(&folder).map_err(BlobError::from_disk("read"))?;
-        for entry in entries.iter().filter(|entry| !entry.is_file) {
-            let Ok(tenant) = TenantId::parse(&entry.name) else { continue };
-            let shelf = self.shelf(&tenant);
+        for shelf in self.shelves_on_disk()? {
             match self.disk.list(&shelf.folder) {
                 Ok(entries) => self.sweep_shelf(&shelf, &entries, now, &mut report),
-                Err(cause) => warn!(tenant.id = %tenant, error = %cause, "could not be swept"),
+                Err(cause) => {
+                    warn!(tenant.id = %shelf.tenant, error = %cause, "could not be swept")
+                }
             }
         }
         debug!(expired = report.expired, failed = report.failed, "swept the blob store of {ttl:?}");
