@@ -154,6 +154,7 @@ mod tests {
     use crate::blobs::testing::{HOUR, START, TestStore, plain, tenant};
     use crate::blobs::{BlobError, Usage};
     use crate::clock::Clock;
+    use crate::ids::Digest;
 
     const WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
@@ -274,5 +275,39 @@ mod tests {
         let stamp = test.store.disk.stamp(&file).unwrap();
         assert_eq!(stamp.used, START + HOUR * 3, "the use was not noted");
         assert!(test.store.verified.lock().find(&local, &id, &stamp).is_some());
+    }
+
+    #[test]
+    fn blobs_are_counted_before_somebody_stores_one() {
+        let test = TestStore::new();
+        let (local, other) = (TenantId::local(), tenant("other"));
+        test.store.put(&local, &plain(), b"abc").unwrap();
+        test.store.put(&other, &plain(), b"abcde").unwrap();
+        let test = test.reopened_at(START);
+        test.store.count_all().unwrap();
+        // Nothing is looked at again: what is put there behind our back is not seen.
+        fs::write(test.path(&local, &BlobId::of_digest(&Digest::of(b"x"))), "x").unwrap();
+        assert_eq!(test.store.usage(&local).unwrap(), Usage { blobs: 1, bytes: 3 });
+        test.store.put(&local, &plain(), b"12345678").unwrap();
+        assert_eq!(test.store.usage(&local).unwrap(), Usage { blobs: 2, bytes: 11 });
+        assert_eq!(test.store.usage(&other).unwrap(), Usage { blobs: 1, bytes: 5 });
+    }
+
+    #[test]
+    fn a_count_beside_writers_and_sweeps_loses_nothing() {
+        let mut test = TestStore::with(|config| config.tenant_blobs = 60);
+        let local = TenantId::local();
+        for number in 0..50_u8 {
+            test.store.put(&local, &plain(), &[number]).unwrap();
+        }
+        for _ in 0..20 {
+            test = test.reopened_at(START);
+            std::thread::scope(|scope| {
+                scope.spawn(|| test.store.count_all().unwrap());
+                scope.spawn(|| test.store.put(&local, &plain(), b"more").unwrap());
+                scope.spawn(|| test.store.sweep(START).unwrap());
+            });
+            assert_eq!(test.store.usage(&local).unwrap().blobs, 51);
+        }
     }
 }

@@ -24,14 +24,14 @@ pub(crate) fn log_changes(before: Option<&Index>, after: &Index) {
         info!(skill.name = %name, skill.version = %version, skill.digest = %one.digest(), "serving `{name}` {version}");
     }
     if let Some(more) = beyond(changes.served.len(), MAX_LINES) {
-        info!(skills = after.len(), "serving {more} more skills or versions that are new");
+        info!(skills = after.len(), "serving {more} more skills");
     }
     for one in changes.gone.iter().take(MAX_LINES) {
         let (name, version) = (one.name(), one.version());
         info!(skill.name = %name, skill.version = %version, "no longer serving `{name}` {version}");
     }
     if let Some(more) = beyond(changes.gone.len(), MAX_LINES) {
-        info!(skills = after.len(), "no longer serving {more} more skills or versions");
+        info!(skills = after.len(), "no longer serving {more} more skills");
     }
     let warned: Vec<_> = changes.served.iter().filter(|one| !one.warnings().is_empty()).collect();
     for one in warned.iter().take(MAX_REJECTED) {

@@ -83,7 +83,7 @@ impl Follower {
             has_told_polled: false,
             has_changed: false,
             publish_at: now,
-            walk_at: now + WALK,
+            walk_at: now,
             check_at: now,
         };
         follower.notices = follower.disk.notices.take();
@@ -112,6 +112,7 @@ impl Follower {
                 }
             }
         }
+        self.walk_at = now + self.walk_pause();
         let pause = self.poll_pause(Duration::ZERO);
         for (number, root) in self.disk.roots.iter().enumerate() {
             for (name, _) in root.folders.iter().filter(|(_, folder)| !folder.is_watched) {
@@ -226,9 +227,7 @@ impl Follower {
         let now = Instant::now();
         if now >= self.walk_at {
             (0..self.disk.roots.len()).for_each(|root| self.queue.at(Place::Root(root), now));
-            let folders = self.disk.roots.iter().flat_map(|root| root.folders.values());
-            let cost = folders.fold(Duration::ZERO, |sum, one| sum.saturating_add(one.cost));
-            self.walk_at = now + WALK.max(cost.saturating_mul(WALK_SHARE));
+            self.walk_at = now + self.walk_pause();
         }
         if now >= self.check_at {
             for (number, root) in self.disk.roots.iter().enumerate() {
@@ -238,6 +237,12 @@ impl Follower {
             }
             self.check_at = now + SECOND;
         }
+    }
+
+    fn walk_pause(&self) -> Duration {
+        let folders = self.disk.roots.iter().flat_map(|root| root.folders.values());
+        let cost = folders.fold(Duration::ZERO, |sum, one| sum.saturating_add(one.cost));
+        WALK.max(cost.saturating_mul(WALK_SHARE))
     }
 
     /// Looks at what is due, for no longer than a slice.

@@ -31,6 +31,7 @@ mod memory;
 mod programs;
 mod results;
 mod rpc;
+mod scale;
 mod scripts;
 mod support;
 mod workers;

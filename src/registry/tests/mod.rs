@@ -5,6 +5,7 @@ mod finding;
 mod fixtures;
 mod following;
 mod hostile;
+mod listing;
 
 use std::fs;
 use std::path::{Path, PathBuf};
