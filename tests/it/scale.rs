@@ -41,7 +41,15 @@ fn listed(client: &Client, namespace: &str) -> usize {
 
 fn version(client: &Client, name: &str) -> Option<String> {
     let found = client.call("describe_skill", json!({"name": name})).ok()?;
-    found["version"].as_str().map(str::to_owned)
+    found["skill"]["manifest"]["version"].as_str().map(str::to_owned)
+}
+
+struct SetOnDrop<'f>(&'f AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Processor time of the gateway, in ticks of ten milliseconds.
@@ -94,6 +102,8 @@ fn calls_are_answered_while_thousands_of_skills_change() {
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
         let (skills, is_done) = (&skills, &is_done);
+        // Also if an assertion fails: the scope waits for its thread.
+        let _ended = SetOnDrop(is_done);
         scope.spawn(move || {
             let turns = (1..).take_while(|_| !is_done.load(Ordering::Relaxed));
             for turn in turns {
@@ -113,7 +123,6 @@ fn calls_are_answered_while_thousands_of_skills_change() {
         // One change among the others is not lost among them.
         skills.instruction(&name(999), "1.1.0");
         eventually(SHOWN * 4, || (version(&client, &name(999))? == "1.1.0").then_some(()));
-        is_done.store(true, Ordering::Relaxed);
     });
 }
 
