@@ -147,7 +147,7 @@ impl Runtime {
         settings.queue_wait = config.workers.queue_wait;
         let pool = Arc::new(Pool::start(settings)?);
         let registry =
-            block_in_place(|| registry.join()).map_err(|_| AssemblyError::System {
+            block_in_place(|| registry.join()).map_err(|_panic| AssemblyError::System {
                 what: "read the skills",
                 cause: io::Error::other("a thread ended early"),
             })??;

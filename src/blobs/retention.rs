@@ -68,7 +68,7 @@ impl<D: Disk> BlobStore<D> {
             match self.disk.list(&shelf.folder) {
                 Ok(entries) => self.sweep_shelf(&shelf, &entries, now, &mut report),
                 Err(cause) => {
-                    warn!(tenant.id = %shelf.tenant, error = %cause, "could not be swept")
+                    warn!(tenant.id = %shelf.tenant, error = %cause, "could not be swept");
                 }
             }
         }
