@@ -29,6 +29,7 @@ fn main() {
         RegistryConfig {
             roots: vec![root.path().to_owned()],
             watching: Watching::default(),
+            is_followed: true,
             cursor_key: CursorKey::from_bytes([1; 32]),
         },
         &[],

@@ -115,6 +115,13 @@ fn is_name_segment(segment: &str) -> bool {
 
 checked_text!(SkillName);
 
+/// Names are ordered as their texts are.
+impl std::borrow::Borrow<str> for SkillName {
+    fn borrow(&self) -> &str {
+        self.as_str()
+    }
+}
+
 /// Version of a skill: `major.minor.patch`, ordered as Semantic Versioning 2.0.0 says.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -113,10 +114,17 @@ impl Runtime {
     pub async fn start(
         config: &Config,
         metered: MeteredCode,
+        skills: SkillsRead,
         progress: &dyn Progress,
     ) -> Result<Self, AssemblyError> {
-        let registry = Arc::new(open_registry(config)?);
+        // Beside the engine and the workers: thousands of skills take a second.
+        let (settings, built_in) = registry_settings(config, skills)?;
+        let registry = thread::Builder::new()
+            .name("skills".to_owned())
+            .spawn(move || Registry::open(settings, &built_in))
+            .map_err(|cause| AssemblyError::System { what: "start a thread", cause })?;
         let blobs = Arc::new(open_blobs(config)?);
+        let sweeping = tokio::spawn(sweep(Arc::clone(&blobs)));
         // An operator who gives every run a budget wants it counted, whatever compiling costs.
         let is_wanted = config.limits.default.fuel.is_some();
         let metered = if is_wanted { MeteredCode::Wanted } else { metered };
@@ -138,6 +146,12 @@ impl Runtime {
         settings.queue = config.workers.queue;
         settings.queue_wait = config.workers.queue_wait;
         let pool = Arc::new(Pool::start(settings)?);
+        let registry =
+            block_in_place(|| registry.join()).map_err(|_panic| AssemblyError::System {
+                what: "read the skills",
+                cause: io::Error::other("a thread ended early"),
+            })??;
+        let registry = Arc::new(registry);
         let (images, metering) = (Arc::new(images), Arc::new(metering));
         let service = Arc::new(Service::new(Parts {
             registry: Arc::clone(&registry),
@@ -147,7 +161,7 @@ impl Runtime {
             limits,
             metering: Arc::clone(&metering),
         }));
-        let tasks = Mutex::new(vec![tokio::spawn(sweep(Arc::clone(&blobs)))]);
+        let tasks = Mutex::new(vec![sweeping]);
         let files = Arc::new(files);
         Ok(Self { service, registry, blobs, pool, images, metering, files, tasks })
     }
@@ -270,12 +284,29 @@ type BundledSkill = (&'static str, &'static [(&'static str, &'static [u8])]);
 /// Skills that are part of the program, with their files.
 const BUNDLED: &[BundledSkill] = include!(concat!(env!("OUT_DIR"), "/bundled_skills.rs"));
 
-/// Reads all skills. The guide is always among them.
+/// How long the skills that are read will be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SkillsRead {
+    /// For as long as the process lives: changes are followed.
+    Followed,
+    /// As they are now.
+    Once,
+}
+
+/// Reads all skills as they are now. The guide is always among them.
 ///
 /// # Errors
 ///
 /// A folder of skills cannot be read.
 pub fn open_registry(config: &Config) -> Result<Registry, AssemblyError> {
+    let (settings, built_in) = registry_settings(config, SkillsRead::Once)?;
+    Ok(Registry::open(settings, &built_in)?)
+}
+
+fn registry_settings(
+    config: &Config,
+    read: SkillsRead,
+) -> Result<(RegistryConfig, Vec<BuiltIn>), AssemblyError> {
     let own = config.data_dir.join("skills");
     for root in config.skills.roots.iter().filter(|root| **root == own) {
         std::fs::create_dir_all(root)
@@ -285,15 +316,19 @@ pub fn open_registry(config: &Config) -> Result<Registry, AssemblyError> {
         .map_err(|cause| AssemblyError::System { what: "give random bytes", cause })?;
     let settings = RegistryConfig {
         roots: config.skills.roots.clone(),
-        watching: Watching::default(),
+        watching: Watching {
+            max_folders: config.skills.max_folders,
+            max_watches: config.skills.max_watches,
+        },
+        is_followed: read == SkillsRead::Followed,
         cursor_key,
     };
-    let built_in: Vec<BuiltIn> = BUNDLED
+    let built_in = BUNDLED
         .iter()
         .filter(|(name, _)| config.skills.bundled || *name == GUIDE_NAME)
         .map(|(name, files)| BuiltIn { name, files })
         .collect();
-    Ok(Registry::open(settings, &built_in)?)
+    Ok((settings, built_in))
 }
 
 /// Opens the blob store, which belongs to one process at a time.
@@ -311,8 +346,13 @@ pub fn open_blobs(config: &Config) -> Result<BlobStore, AssemblyError> {
     Ok(BlobStore::open(settings, Clock::System)?)
 }
 
-/// Removes expired blobs now and then.
+/// Counts the blobs before somebody stores one, then removes expired ones now and then.
 async fn sweep(blobs: Arc<BlobStore>) {
+    let counted = Arc::clone(&blobs);
+    let counted = tokio::task::spawn_blocking(move || counted.count_all()).await;
+    if let Ok(Err(error)) = counted {
+        warn!("blobs could not be counted: {}", CauseChain(&error));
+    }
     let mut clock = tokio::time::interval(SWEEP);
     loop {
         clock.tick().await;

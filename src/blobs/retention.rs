@@ -1,6 +1,7 @@
 //! How long blobs stay: until they have not been used for the store's time to live.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tracing::{debug, warn};
@@ -27,6 +28,30 @@ pub struct SweepReport {
 }
 
 impl<D: Disk> BlobStore<D> {
+    /// Counts the blobs of all tenants, so that the first of each to store one need not wait. Calls
+    /// may go on beside it: who stores a blob waits for the count of this tenant, nobody else.
+    ///
+    /// # Errors
+    ///
+    /// [`BlobError::Storage`] if the list of tenants cannot be read. Trouble with a tenant is
+    /// logged; its blobs are counted when it stores one.
+    pub fn count_all(&self) -> Result<(), BlobError> {
+        for shelf in self.shelves_on_disk()? {
+            if let Err(cause) = shelf.count_ahead(&self.disk) {
+                warn!(tenant.id = %shelf.tenant, error = %cause, "could not be counted");
+            }
+        }
+        Ok(())
+    }
+
+    fn shelves_on_disk(&self) -> Result<Vec<Arc<Shelf>>, BlobError> {
+        let folder = self.config.root.join("tenants");
+        let entries = self.disk.list(&folder).map_err(BlobError::from_disk("read"))?;
+        let tenants = entries.iter().filter(|entry| !entry.is_file);
+        let tenants = tenants.filter_map(|entry| TenantId::parse(&entry.name).ok());
+        Ok(tenants.map(|tenant| self.shelf(&tenant)).collect())
+    }
+
     /// Removes all blobs that were not used for the time to live before `now` (time since the
     /// Unix epoch). Files that are open stay readable, other files in the folders are left alone.
     ///
@@ -39,14 +64,12 @@ impl<D: Disk> BlobStore<D> {
         let Some(ttl) = self.config.ttl else {
             return Ok(report);
         };
-        let folder = self.config.root.join("tenants");
-        let entries = self.disk.list(&folder).map_err(BlobError::from_disk("read"))?;
-        for entry in entries.iter().filter(|entry| !entry.is_file) {
-            let Ok(tenant) = TenantId::parse(&entry.name) else { continue };
-            let shelf = self.shelf(&tenant);
+        for shelf in self.shelves_on_disk()? {
             match self.disk.list(&shelf.folder) {
                 Ok(entries) => self.sweep_shelf(&shelf, &entries, now, &mut report),
-                Err(cause) => warn!(tenant.id = %tenant, error = %cause, "could not be swept"),
+                Err(cause) => {
+                    warn!(tenant.id = %shelf.tenant, error = %cause, "could not be swept");
+                }
             }
         }
         debug!(expired = report.expired, failed = report.failed, "swept the blob store of {ttl:?}");
@@ -131,6 +154,7 @@ mod tests {
     use crate::blobs::testing::{HOUR, START, TestStore, plain, tenant};
     use crate::blobs::{BlobError, Usage};
     use crate::clock::Clock;
+    use crate::ids::Digest;
 
     const WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
@@ -251,5 +275,39 @@ mod tests {
         let stamp = test.store.disk.stamp(&file).unwrap();
         assert_eq!(stamp.used, START + HOUR * 3, "the use was not noted");
         assert!(test.store.verified.lock().find(&local, &id, &stamp).is_some());
+    }
+
+    #[test]
+    fn blobs_are_counted_before_somebody_stores_one() {
+        let test = TestStore::new();
+        let (local, other) = (TenantId::local(), tenant("other"));
+        test.store.put(&local, &plain(), b"abc").unwrap();
+        test.store.put(&other, &plain(), b"abcde").unwrap();
+        let test = test.reopened_at(START);
+        test.store.count_all().unwrap();
+        // Nothing is looked at again: what is put there behind our back is not seen.
+        fs::write(test.path(&local, &BlobId::of_digest(&Digest::of(b"x"))), "x").unwrap();
+        assert_eq!(test.store.usage(&local).unwrap(), Usage { blobs: 1, bytes: 3 });
+        test.store.put(&local, &plain(), b"12345678").unwrap();
+        assert_eq!(test.store.usage(&local).unwrap(), Usage { blobs: 2, bytes: 11 });
+        assert_eq!(test.store.usage(&other).unwrap(), Usage { blobs: 1, bytes: 5 });
+    }
+
+    #[test]
+    fn a_count_beside_writers_and_sweeps_loses_nothing() {
+        let mut test = TestStore::with(|config| config.tenant_blobs = 60);
+        let local = TenantId::local();
+        for number in 0..50_u8 {
+            test.store.put(&local, &plain(), &[number]).unwrap();
+        }
+        for _ in 0..20 {
+            test = test.reopened_at(START);
+            std::thread::scope(|scope| {
+                scope.spawn(|| test.store.count_all().unwrap());
+                scope.spawn(|| test.store.put(&local, &plain(), b"more").unwrap());
+                scope.spawn(|| test.store.sweep(START).unwrap());
+            });
+            assert_eq!(test.store.usage(&local).unwrap().blobs, 51);
+        }
     }
 }

@@ -49,6 +49,8 @@ pub(crate) struct Shelf {
     pub(crate) tenant: TenantId,
     pub(crate) folder: PathBuf,
     state: Mutex<ShelfState>,
+    /// Held while the folder is counted for the first time. Writers wait for it, readers do not.
+    counting: Mutex<()>,
 }
 
 /// What is known of a folder without looking.
@@ -58,23 +60,29 @@ pub(crate) struct ShelfState {
     stored: Option<Usage>,
     /// What is being written at this moment.
     reserved: Usage,
+    /// Counts removals and failed changes, so that a count beside them is noticed.
+    changes: u64,
+    /// True once a writer came: blobs may be given their names at any time.
+    has_writers: bool,
 }
 
 impl ShelfState {
     /// Notes that a blob is gone.
     pub(crate) fn subtract(&mut self, blob: Usage) {
+        self.changes = self.changes.wrapping_add(1);
         self.stored = self.stored.map(|stored| stored.minus(blob));
     }
 
     /// Notes that a change failed, and may have been made all the same.
     pub(crate) const fn forget(&mut self) {
+        self.changes = self.changes.wrapping_add(1);
         self.stored = None;
     }
 }
 
 impl Shelf {
     pub(crate) fn new(tenant: TenantId, folder: PathBuf) -> Self {
-        Self { tenant, folder, state: Mutex::default() }
+        Self { tenant, folder, state: Mutex::default(), counting: Mutex::default() }
     }
 
     /// Where a blob's file is.
@@ -89,14 +97,41 @@ impl Shelf {
 
     /// Makes the folder and reads what is in it, once.
     pub(crate) fn prepare<D: Disk>(&self, disk: &D) -> io::Result<()> {
+        drop(self.counting.lock());
         self.count(disk, &mut self.lock()).map(|_| ())
     }
 
+    /// Counts what is in the folder, beside readers.
+    ///
+    /// The count is exact or is not taken. Nothing is added meanwhile: a blob is given its name
+    /// only after [`Self::prepare`], which waits, and before any writer was in `prepare` there is
+    /// no draft. If something is removed meanwhile, the next writer counts again.
+    pub(crate) fn count_ahead<D: Disk>(&self, disk: &D) -> io::Result<()> {
+        let _counting = self.counting.lock();
+        let before = {
+            let state = self.lock();
+            if state.stored.is_some() || state.has_writers {
+                return Ok(());
+            }
+            state.changes
+        };
+        let found = count(&disk.list(&self.folder)?);
+        let mut state = self.lock();
+        if state.stored.is_none() && state.changes == before {
+            state.stored = Some(found);
+        }
+        Ok(())
+    }
+
     fn count<D: Disk>(&self, disk: &D, state: &mut ShelfState) -> io::Result<Usage> {
-        if let Some(stored) = state.stored {
+        if let (Some(stored), true) = (state.stored, state.has_writers) {
             return Ok(stored);
         }
         ensure_private_folder(disk, &self.folder)?;
+        state.has_writers = true;
+        if let Some(stored) = state.stored {
+            return Ok(stored);
+        }
         let stored = count(&disk.list(&self.folder)?);
         state.stored = Some(stored);
         Ok(stored)

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 
-use crate::assembly::{self, AssemblyError, MeteredCode, Runtime};
+use crate::assembly::{self, AssemblyError, MeteredCode, Runtime, SkillsRead};
 use crate::blobs::BlobError;
 use crate::cli::engine::readable;
 use crate::cli::exit_code::Exit;
@@ -267,10 +267,13 @@ async fn workers(mut config: Config) -> Vec<Finding> {
     let is_required = config.requires_lockdown();
     config.workers.require_lockdown = RequireLockdown::Never;
     let began = Instant::now();
-    let started = match Runtime::start(&config, MeteredCode::IfThere, progress().as_ref()).await {
-        Ok(runtime) => runtime.ready().await.map(|()| runtime),
-        Err(error) => Err(error),
-    };
+    let started =
+        match Runtime::start(&config, MeteredCode::IfThere, SkillsRead::Once, progress().as_ref())
+            .await
+        {
+            Ok(runtime) => runtime.ready().await.map(|()| runtime),
+            Err(error) => Err(error),
+        };
     let runtime = match started {
         Ok(runtime) => runtime,
         Err(error) => {

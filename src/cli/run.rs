@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tempfile::TempDir;
 
-use crate::assembly::{MeteredCode, Runtime};
+use crate::assembly::{MeteredCode, Runtime, SkillsRead};
 use crate::cli::args::{ExecArgs, NamedFile, RunArgs, RunOptions};
 use crate::cli::blobs::{save_all, store_file};
 use crate::cli::exit_code::Exit;
@@ -111,7 +111,8 @@ fn run(
         };
         let performed = async {
             installer.ensure_engine(&config, metered).await?;
-            let runtime = Runtime::start(&config, metered, progress().as_ref()).await?;
+            let runtime =
+                Runtime::start(&config, metered, SkillsRead::Once, progress().as_ref()).await?;
             perform(&config, &runtime, request, args, options).await
         };
         tokio::select! {

@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
-use crate::assembly::{MeteredCode, Provision, Runtime};
+use crate::assembly::{MeteredCode, Provision, Runtime, SkillsRead};
 use crate::budget::MemoryBudget;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -109,7 +109,9 @@ async fn start(
     let began = Instant::now();
     installer.ensure_engine(config, MeteredCode::IfThere).await?;
     gate.wait_for("the workers");
-    let runtime = Runtime::start(config, MeteredCode::IfThere, progress().as_ref()).await?;
+    let runtime =
+        Runtime::start(config, MeteredCode::IfThere, SkillsRead::Followed, progress().as_ref())
+            .await?;
     runtime.ready().await?;
     runtime.warn_of_missing_walls();
     gate.wait_for("the self-test");

@@ -2,12 +2,14 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 56] = [
+const EXPLANATIONS: [(&str, &str); 58] = [
     ("listen", "Address and port to listen on."),
     ("data_dir", "Folder for what has to be kept."),
     ("cache_dir", "Folder for what can be made again: the engine, its native code, its images."),
     ("skills.roots", "Folders with skills; earlier ones win."),
     ("skills.bundled", "Whether the skills that come with the program are served; the guide always is."),
+    ("skills.max_folders", "Most folders of one root; more are left out, with a warning."),
+    ("skills.max_watches", "Most folders of which the kernel tells changes; others are looked at again and again."),
     ("http.allowed_hosts", "Host names by which clients may call, beside loopback ones and the address listened on; `*` allows all."),
     ("http.allowed_origins", "Websites from which browsers may call, such as `https://console.example`; `*` allows all."),
     ("http.max_connections", "Connections at one time; for a further one, whoever is idle longest has to go."),

@@ -73,6 +73,11 @@ pub struct SkillsConfig {
     /// Whether the skills that are part of the program are served. The guide always is. Default
     /// true.
     pub bundled: bool,
+    /// Most folders of one root that are looked at. Default 32,768.
+    pub max_folders: usize,
+    /// Most folders of which the kernel tells changes; 0 to look at all of them again and again.
+    /// Default 262,144.
+    pub max_watches: usize,
 }
 
 /// The processes that run guests.

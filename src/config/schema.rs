@@ -27,6 +27,8 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let skills = SkillsConfig {
         roots: reader.read("skills.roots", vec![data_dir.join("skills")]),
         bundled: reader.read("skills.bundled", true),
+        max_folders: reader.read_within("skills.max_folders", 32_768, 1..=1_000_000),
+        max_watches: reader.read_within("skills.max_watches", 262_144, 0..=10_000_000),
     };
     let http = read_http(&mut reader, listen);
     let workers = read_workers(&mut reader);

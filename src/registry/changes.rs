@@ -1,5 +1,7 @@
 //! Tells the operator what came, what went and what is no good.
 
+use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::io;
 
 use tracing::{error, info, warn};
@@ -7,33 +9,104 @@ use tracing::{error, info, warn};
 use crate::registry::index::Index;
 use crate::registry::snapshot::Snapshot;
 
+/// Most skills of one change that have a line each. A start with thousands of skills would spend
+/// more time on its log than on the skills.
+const MAX_LINES: usize = 20;
+
+/// Most folders of one change whose problems are told.
+const MAX_REJECTED: usize = 100;
+
 /// Logs what `after` serves or rejects and `before` did not, and the other way round.
 pub(crate) fn log_changes(before: Option<&Index>, after: &Index) {
-    let is_in = |index: Option<&Index>, one: &Snapshot| {
-        let same = index.and_then(|index| index.find(one.name(), Some(one.version())).ok());
-        same.is_some_and(|same| same.digest() == one.digest())
-    };
-    for one in after.snapshots().filter(|one| !is_in(before, one)) {
+    let changes = compare(before, after);
+    for one in changes.served.iter().take(MAX_LINES) {
         let (name, version) = (one.name(), one.version());
         info!(skill.name = %name, skill.version = %version, skill.digest = %one.digest(), "serving `{name}` {version}");
+    }
+    if let Some(more) = beyond(changes.served.len(), MAX_LINES) {
+        info!(skills = after.len(), "serving {more} more skills");
+    }
+    for one in changes.gone.iter().take(MAX_LINES) {
+        let (name, version) = (one.name(), one.version());
+        info!(skill.name = %name, skill.version = %version, "no longer serving `{name}` {version}");
+    }
+    if let Some(more) = beyond(changes.gone.len(), MAX_LINES) {
+        info!(skills = after.len(), "no longer serving {more} more skills");
+    }
+    let warned: Vec<_> = changes.served.iter().filter(|one| !one.warnings().is_empty()).collect();
+    for one in warned.iter().take(MAX_REJECTED) {
+        let (name, version) = (one.name(), one.version());
         for warning in one.warnings() {
             warn!(skill.name = %name, "`{name}` {version}: {warning}");
         }
     }
-    for one in before.iter().flat_map(|index| index.snapshots()) {
-        let (name, version) = (one.name(), one.version());
-        if after.find(name, Some(version)).is_err() {
-            info!(skill.name = %name, skill.version = %version, "no longer serving `{name}` {version}");
-        }
+    if let Some(more) = beyond(warned.len(), MAX_REJECTED) {
+        warn!("{more} more skills have warnings: `wardian skills list` shows them");
     }
     let told = before.map(Index::left_out).unwrap_or_default();
     for one in after.left_out().iter().filter(|one| !told.contains(one)) {
         warn!("{one}");
     }
-    let known = before.map(Index::rejected).unwrap_or_default();
-    for one in after.rejected().iter().filter(|one| !known.contains(one)) {
+    log_rejected(before, after);
+}
+
+fn log_rejected(before: Option<&Index>, after: &Index) {
+    let known: HashMap<_, _> = before
+        .iter()
+        .flat_map(|index| index.rejected())
+        .map(|one| ((one.root, one.folder.as_str()), &one.diagnostics))
+        .collect();
+    let is_new = |diagnostics, key| known.get(&key).is_none_or(|known| *known != diagnostics);
+    let fresh = after.rejected().iter();
+    let fresh: Vec<_> =
+        fresh.filter(|one| is_new(&one.diagnostics, (one.root, one.folder.as_str()))).collect();
+    for one in fresh.iter().take(MAX_REJECTED) {
         for diagnostic in &one.diagnostics {
             warn!(skill.folder = %one.folder, "folder `{}` of root {}: {diagnostic}", one.folder, one.root);
+        }
+    }
+    if let Some(more) = beyond(fresh.len(), MAX_REJECTED) {
+        warn!("{more} more folders have problems: `wardian skills list` shows them");
+    }
+}
+
+fn beyond(found: usize, most: usize) -> Option<usize> {
+    found.checked_sub(most).filter(|more| *more > 0)
+}
+
+/// What one index serves and the other does not.
+#[derive(Debug, Default)]
+struct Changes<'i> {
+    served: Vec<&'i Snapshot>,
+    gone: Vec<&'i Snapshot>,
+}
+
+/// Goes through both in their order, once.
+fn compare<'i>(before: Option<&'i Index>, after: &'i Index) -> Changes<'i> {
+    let mut changes = Changes::default();
+    let mut old = before.into_iter().flat_map(Index::snapshots).peekable();
+    let mut new = after.snapshots().peekable();
+    let order = |one: &Snapshot, other: &Snapshot| {
+        // As an index has it: by name, the highest version first.
+        one.name().cmp(other.name()).then_with(|| other.version().cmp(one.version()))
+    };
+    loop {
+        let order = match (old.peek(), new.peek()) {
+            (None, None) => return changes,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(old), Some(new)) if std::sync::Arc::ptr_eq(old, new) => Ordering::Equal,
+            (Some(old), Some(new)) => order(old, new),
+        };
+        let one = (order != Ordering::Greater).then(|| old.next()).flatten();
+        let other = (order != Ordering::Less).then(|| new.next()).flatten();
+        match (one, other) {
+            (Some(one), None) => changes.gone.push(one),
+            (None, Some(other)) => changes.served.push(other),
+            (Some(one), Some(other)) if one.digest() != other.digest() => {
+                changes.served.push(other);
+            }
+            _ => {}
         }
     }
 }

@@ -3,11 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cap_std::ambient_authority;
-use cap_std::fs::Dir;
-
 use crate::registry::RegistryError;
 use crate::registry::error::AtPath;
+use crate::registry::handle::Dir;
 use crate::registry::snapshot::{Snapshot, read_folder};
 use crate::skill::diagnostic::Diagnostic;
 
@@ -40,7 +38,7 @@ impl FolderCheck {
 /// The folder cannot be opened.
 pub fn check_folder(path: &Path) -> Result<FolderCheck, RegistryError> {
     let at_path = |cause| RegistryError::Root(AtPath { path: path.to_owned(), cause });
-    let folder = Dir::open_ambient_dir(path, ambient_authority()).map_err(at_path)?;
+    let folder = Dir::open_path(path).map_err(at_path)?;
     let absolute = std::path::absolute(path).map_err(at_path)?;
     let name = absolute.file_name().unwrap_or_default().to_string_lossy();
     let reading = read_folder(&name, &folder, &mut |_| ());

@@ -70,26 +70,54 @@ impl Follower {
     pub(crate) fn new(shared: Arc<Shared>, disk: Disk, stop: Arc<OwnedFd>) -> Self {
         let now = Instant::now();
         let max_watches = disk.watching.max_watches;
-        let notices = if max_watches == 0 { None } else { open_notices() };
-        let mut polled = (Duration::ZERO, 0);
-        for folder in disk.roots.iter().flat_map(|root| root.folders.values()) {
-            polled = (polled.0.saturating_add(folder.cost), polled.1 + 1);
-        }
-        Self {
+        let mut follower = Self {
             shared,
+            notices: None,
             disk,
             stop,
-            notices,
             max_watches,
             owners: HashMap::new(),
             queue: Queue::default(),
             allowance: Allowance::new(now),
-            polled,
+            polled: (Duration::ZERO, 0),
             has_told_polled: false,
             has_changed: false,
             publish_at: now,
             walk_at: now,
             check_at: now,
+        };
+        follower.notices = follower.disk.notices.take();
+        follower.take_over(now);
+        follower
+    }
+
+    /// Takes over what was watched while the folders were read, and queues the folders that need
+    /// another look.
+    fn take_over(&mut self, now: Instant) {
+        for (number, root) in self.disk.roots.iter().enumerate() {
+            match root.watch {
+                Some(watch) => drop(self.owners.insert(watch, Place::Root(number))),
+                None => self.queue.at(Place::Root(number), now),
+            }
+            for (name, folder) in &root.folders {
+                let place = Place::Folder(number, Arc::clone(name));
+                for watch in &folder.watches {
+                    self.owners.insert(*watch, place.clone());
+                }
+                if !folder.is_watched {
+                    self.polled = (self.polled.0.saturating_add(folder.cost), self.polled.1 + 1);
+                }
+                if !folder.is_settled {
+                    self.queue.at(place, now + SECOND);
+                }
+            }
+        }
+        self.walk_at = now + self.walk_pause();
+        let pause = self.poll_pause(Duration::ZERO);
+        for (number, root) in self.disk.roots.iter().enumerate() {
+            for (name, _) in root.folders.iter().filter(|(_, folder)| !folder.is_watched) {
+                self.queue.at(Place::Folder(number, Arc::clone(name)), now + pause);
+            }
         }
     }
 
@@ -115,12 +143,16 @@ impl Follower {
 
     fn wait(&mut self, mounts: Option<&File>) -> std::io::Result<Woken> {
         let now = Instant::now();
-        let work = self.queue.next().map(|due| match self.allowance.is_open(now) {
+        let allowed = self.allowance.at(now);
+        let later = |due: Instant, is_allowed: bool| match is_allowed {
             true => due,
             false => due.max(now + SLICE),
-        });
+        };
+        let changed = self.queue.next_changed().map(|due| later(due, allowed.changes));
+        let routine = self.queue.next_routine().map(|due| later(due, allowed.routine));
         let publish = self.has_changed.then_some(self.publish_at);
-        let next = [work, publish].into_iter().flatten().fold(self.check_at, Instant::min);
+        let next =
+            [changed, routine, publish].into_iter().flatten().fold(self.check_at, Instant::min);
         let timeout = next.saturating_duration_since(now);
         let timeout = Timespec::try_from(timeout).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
         let mut events = vec![PollFd::new(&self.stop, PollFlags::IN)];
@@ -195,9 +227,7 @@ impl Follower {
         let now = Instant::now();
         if now >= self.walk_at {
             (0..self.disk.roots.len()).for_each(|root| self.queue.at(Place::Root(root), now));
-            let folders = self.disk.roots.iter().flat_map(|root| root.folders.values());
-            let cost = folders.fold(Duration::ZERO, |sum, one| sum.saturating_add(one.cost));
-            self.walk_at = now + WALK.max(cost.saturating_mul(WALK_SHARE));
+            self.walk_at = now + self.walk_pause();
         }
         if now >= self.check_at {
             for (number, root) in self.disk.roots.iter().enumerate() {
@@ -209,13 +239,19 @@ impl Follower {
         }
     }
 
+    fn walk_pause(&self) -> Duration {
+        let folders = self.disk.roots.iter().flat_map(|root| root.folders.values());
+        let cost = folders.fold(Duration::ZERO, |sum, one| sum.saturating_add(one.cost));
+        WALK.max(cost.saturating_mul(WALK_SHARE))
+    }
+
     /// Looks at what is due, for no longer than a slice.
     fn work(&mut self) {
         let started = Instant::now();
         let mut open: HashMap<usize, Option<OpenRoot>> = HashMap::new();
         let mut now = started;
-        while self.allowance.is_open(now) && now < started + SLICE {
-            let Some(place) = self.queue.pop(now) else { break };
+        while now < started + SLICE {
+            let Some(place) = self.queue.pop(now, self.allowance.at(now)) else { break };
             match place {
                 Place::Root(number) => {
                     open.remove(&number);
@@ -380,14 +416,6 @@ struct Woken {
 fn release(notices: Option<&Notices>, watches: &[WatchId]) {
     let Some(notices) = notices else { return };
     watches.iter().for_each(|watch| notices.unwatch(*watch));
-}
-
-fn open_notices() -> Option<Notices> {
-    Notices::open()
-        .inspect_err(|cause| {
-            warn!("the kernel gives no notice of changes, so all skills are looked at again and again (fs.inotify.max_user_instances?): {cause}");
-        })
-        .ok()
 }
 
 fn tell_polled(folders: usize, has_notices: bool) {

@@ -1,6 +1,6 @@
 //! All skills at one moment: found by name, listed by page. Never changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::fmt;
 use std::ops::Bound;
@@ -24,11 +24,16 @@ const MAX_TOTAL: ByteCount = ByteCount::mebibytes(1_024);
 /// Versions that a message lists.
 const MAX_LISTED: usize = 10;
 
+/// Names that an unknown name is compared with: these many before it and after it.
+const MAX_NEAR: usize = 500;
+
 /// All skills at one moment.
 #[derive(Debug)]
 pub struct Index {
     /// Versions of each skill, highest first.
     skills: BTreeMap<SkillName, Vec<Arc<Snapshot>>>,
+    /// Skills that belong to a namespace by its field in their manifest and not by their name.
+    declared: BTreeMap<Box<str>, BTreeSet<SkillName>>,
     rejected: Vec<RejectedSkill>,
     left_out: Vec<LeftOut>,
     size: u64,
@@ -78,12 +83,13 @@ impl Index {
     pub(crate) fn build(built_in: &[Arc<Snapshot>], roots: &[Root], key: CursorKey) -> Self {
         let index = Self {
             skills: BTreeMap::new(),
+            declared: BTreeMap::new(),
             rejected: Vec::new(),
             left_out: Vec::new(),
             size: 0,
             key,
         };
-        let mut builder = Builder { index, built_in, owners: BTreeMap::new() };
+        let mut builder = Builder { index, built_in, owners: HashMap::new() };
         for snapshot in built_in {
             builder.index.insert(snapshot);
         }
@@ -100,6 +106,7 @@ impl Index {
         for versions in index.skills.values_mut() {
             versions.sort_by(|one, other| other.version().cmp(one.version()));
         }
+        index.declared = declared(&index.skills);
         index
     }
 
@@ -148,8 +155,7 @@ impl Index {
         version: Option<&SkillVersion>,
     ) -> Result<&Arc<Snapshot>, RegistryError> {
         let versions = self.skills.get(name).ok_or_else(|| {
-            let near = closest(name.as_str(), self.skills.keys().map(SkillName::as_str));
-            let near = near.into_iter().map(str::to_owned).collect();
+            let near = self.near(name).into_iter().map(str::to_owned).collect();
             RegistryError::SkillNotFound { name: name.clone(), near }
         })?;
         let found = match version {
@@ -161,6 +167,14 @@ impl Index {
             version: version.map_or_else(|| "latest".to_owned(), ToString::to_string),
             existing: versions.iter().take(MAX_LISTED).map(|one| one.version().clone()).collect(),
         })
+    }
+
+    /// Names that may be meant. Of thousands of names only those around it in the alphabet are
+    /// compared: the cost of a mistake does not grow with the number of skills.
+    fn near(&self, name: &SkillName) -> Vec<&str> {
+        let before = self.skills.range::<SkillName, _>(..name).rev().take(MAX_NEAR);
+        let after = self.skills.range::<SkillName, _>(name..).take(MAX_NEAR);
+        closest(name.as_str(), before.chain(after).map(|(name, _)| name.as_str()))
     }
 
     /// The next skills of a list, sorted by name, each in its latest version.
@@ -190,11 +204,10 @@ impl Index {
         }
         let after = cursor.map(|cursor| self.key.open(namespace, cursor)).transpose();
         let after = after.map_err(|problem| invalid("cursor", problem))?;
-        let start = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-
-        let rest = self.skills.range::<SkillName, _>((start, Bound::Unbounded));
-        let latest = rest.filter_map(|(_, versions)| latest(versions));
-        let mut matching = latest.filter(|one| namespace.is_none_or(|text| belongs_to(one, text)));
+        let mut matching: Box<dyn Iterator<Item = _>> = match namespace {
+            None => Box::new(self.range(Bound::Unbounded, Bound::Unbounded, after.as_ref())),
+            Some(namespace) => Box::new(self.within(namespace, after.as_ref())),
+        };
         let skills: Vec<_> = matching.by_ref().take(limit).cloned().collect();
         let next_cursor = match (skills.last(), matching.next()) {
             (Some(last), Some(_)) => Some(self.key.seal(namespace, last.name())),
@@ -202,13 +215,78 @@ impl Index {
         };
         Ok(Page { skills, next_cursor })
     }
+
+    /// Skills whose names lie between two bounds and after `after`, by name.
+    fn range<'i>(
+        &'i self,
+        from: Bound<&str>,
+        to: Bound<&str>,
+        after: Option<&SkillName>,
+    ) -> impl Iterator<Item = &'i Arc<Snapshot>> + use<'i> {
+        let from = match (from, after) {
+            (Bound::Included(from), Some(after)) if after.as_str() < from => Bound::Included(from),
+            (_, Some(after)) => Bound::Excluded(after.as_str()),
+            (from, None) => from,
+        };
+        let is_empty = match (from, to) {
+            (Bound::Included(from) | Bound::Excluded(from), Bound::Excluded(to)) => from >= to,
+            _ => false,
+        };
+        let found = (!is_empty).then(|| self.skills.range::<str, _>((from, to)));
+        found.into_iter().flatten().filter_map(|(_, versions)| latest(versions))
+    }
+
+    /// Skills of a namespace after `after`, by name. Looks at no others.
+    fn within<'i>(
+        &'i self,
+        namespace: &str,
+        after: Option<&SkillName>,
+    ) -> impl Iterator<Item = &'i Arc<Snapshot>> + use<'i> {
+        let itself = self.skills.get(namespace).and_then(|versions| latest(versions));
+        let itself = itself.filter(|one| after.is_none_or(|after| one.name() > after));
+        // A slash is the letter that follows the dot.
+        let (from, to) = (format!("{namespace}."), format!("{namespace}/"));
+        let inside = self.range(Bound::Included(&from), Bound::Excluded(&to), after);
+        let mut named = itself.into_iter().chain(inside).peekable();
+
+        let from = after.cloned().map_or(Bound::Unbounded, Bound::Excluded);
+        let declared = self.declared.get(namespace);
+        let declared = declared.map(|names| names.range((from, Bound::Unbounded)));
+        let mut declared = declared
+            .into_iter()
+            .flatten()
+            .filter_map(|name| self.skills.get(name).and_then(|versions| latest(versions)))
+            .peekable();
+        std::iter::from_fn(move || match (named.peek(), declared.peek()) {
+            (Some(one), Some(other)) if other.name() < one.name() => declared.next(),
+            (None, _) => declared.next(),
+            _ => named.next(),
+        })
+    }
+}
+
+/// Which skills belong to a namespace that their names do not tell.
+fn declared(
+    skills: &BTreeMap<SkillName, Vec<Arc<Snapshot>>>,
+) -> BTreeMap<Box<str>, BTreeSet<SkillName>> {
+    let mut declared: BTreeMap<Box<str>, BTreeSet<SkillName>> = BTreeMap::new();
+    for one in skills.values().filter_map(|versions| latest(versions)) {
+        let Some(namespace) = one.manifest().namespace.as_deref() else { continue };
+        let ends = namespace.match_indices('.').map(|(at, _)| at).chain([namespace.len()]);
+        for prefix in ends.filter_map(|end| namespace.get(..end)) {
+            if !is_within(one.name().as_str(), prefix) {
+                declared.entry(prefix.into()).or_default().insert(one.name().clone());
+            }
+        }
+    }
+    declared
 }
 
 /// An index in the making.
 struct Builder<'b> {
     index: Index,
     built_in: &'b [Arc<Snapshot>],
-    owners: BTreeMap<(SkillName, SkillVersion), Owner<'b>>,
+    owners: HashMap<(&'b SkillName, &'b SkillVersion), Owner<'b>>,
 }
 
 /// The folder that a version of a skill comes from.
@@ -219,14 +297,13 @@ struct Owner<'b> {
 }
 
 impl<'b> Builder<'b> {
-    fn add(&mut self, owner: Owner<'b>, folder: &Folder) {
+    fn add(&mut self, owner: Owner<'b>, folder: &'b Folder) {
         let mut diagnostics = folder.diagnostics.clone();
         if let Some(snapshot) = &folder.snapshot {
             if let Some(obstacle) = self.obstacle(snapshot, owner) {
                 diagnostics.push(obstacle);
             } else {
-                let identity = (snapshot.name().clone(), snapshot.version().clone());
-                self.owners.insert(identity, owner);
+                self.owners.insert((snapshot.name(), snapshot.version()), owner);
                 self.index.insert(snapshot);
                 // Warnings of a skill that is served are the snapshot's own.
                 diagnostics.retain(Diagnostic::is_error);
@@ -248,7 +325,7 @@ impl<'b> Builder<'b> {
             let message = format!("`{name}` is part of the server, so its name cannot be used");
             return about(Severity::Error, "reserved-name", message);
         }
-        if let Some(other) = self.owners.get(&(name.clone(), version.clone())) {
+        if let Some(other) = self.owners.get(&(name, version)) {
             let (root, folder) = (other.root, other.folder.to_string_lossy());
             let message =
                 format!("{version} of `{name}` is in the folder `{folder}` of root {root}");
@@ -272,10 +349,7 @@ fn latest(versions: &[Arc<Snapshot>]) -> Option<&Arc<Snapshot>> {
     versions.iter().find(|one| !one.version().is_prerelease()).or_else(|| versions.first())
 }
 
-fn belongs_to(snapshot: &Snapshot, namespace: &str) -> bool {
-    let is_within = |text: &str| {
-        text.strip_prefix(namespace).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    is_within(snapshot.name().as_str())
-        || snapshot.manifest().namespace.as_deref().is_some_and(is_within)
+/// True if `text` is the namespace itself or lies in it.
+fn is_within(text: &str, namespace: &str) -> bool {
+    text.strip_prefix(namespace).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

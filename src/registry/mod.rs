@@ -21,9 +21,11 @@ pub mod index;
 pub mod snapshot;
 
 mod changes;
+mod disk;
 mod error;
 mod folder_check;
 mod follow;
+mod handle;
 mod notices;
 mod queue;
 mod scan;
@@ -40,10 +42,11 @@ use std::thread;
 
 use crate::registry::changes::log_changes;
 use crate::registry::cursor::CursorKey;
-use crate::registry::error::{AtPath, Faults};
+use crate::registry::disk::Disk;
+use crate::registry::error::Faults;
 use crate::registry::follow::Follower;
 use crate::registry::index::Index;
-use crate::registry::scan::{MAX_FOLDERS, Root};
+use crate::registry::scan::MAX_FOLDERS;
 use crate::registry::snapshot::{Snapshot, of_built_in};
 use parking_lot::{Mutex, RwLock};
 use rustix::event::{EventfdFlags, eventfd};
@@ -59,6 +62,9 @@ pub struct RegistryConfig {
     pub roots: Vec<PathBuf>,
     /// Bounds of what is looked at.
     pub watching: Watching,
+    /// Whether [`Registry::follow`] will be called. Folders are then watched from their first look
+    /// on, so that no change after it is missed.
+    pub is_followed: bool,
     /// What cursors are sealed with.
     pub cursor_key: CursorKey,
 }
@@ -103,20 +109,6 @@ pub(crate) struct Shared {
     current: RwLock<Arc<Index>>,
 }
 
-/// What only the one who looks at the disk touches.
-#[derive(Debug)]
-pub(crate) struct Disk {
-    built_in: Vec<Arc<Snapshot>>,
-    roots: Vec<Root>,
-    /// Which roots could not be read when they were last looked at.
-    unreadable: Vec<bool>,
-    key: CursorKey,
-    watching: Watching,
-    /// Earlier indexes that calls still hold. The last holder frees thousands of entries, which is
-    /// no work for a call.
-    retired: Vec<Arc<Index>>,
-}
-
 impl Registry {
     /// Reads all skills.
     ///
@@ -126,17 +118,9 @@ impl Registry {
     /// no error: see [`Index::rejected`].
     pub fn open(config: RegistryConfig, built_in: &[BuiltIn]) -> Result<Self, RegistryError> {
         let built_in = built_in.iter().map(built_in_snapshot).collect::<Result<Vec<_>, _>>()?;
-        let (key, watching) = (config.cursor_key, config.watching);
-        let mut roots = Vec::with_capacity(config.roots.len());
-        for path in config.roots {
-            let mut root = Root::new(path.clone(), watching.max_folders);
-            root.refresh().map_err(|cause| RegistryError::Root(AtPath { path, cause }))?;
-            roots.push(root);
-        }
-        let index = Arc::new(Index::build(&built_in, &roots, key.clone()));
+        let disk = Disk::open(config, built_in)?;
+        let index = Arc::new(disk.index());
         log_changes(None, &index);
-        let (unreadable, retired) = (vec![false; roots.len()], Vec::new());
-        let disk = Disk { built_in, roots, unreadable, key, watching, retired };
         let shared = Arc::new(Shared { current: RwLock::new(index) });
         Ok(Self { shared, disk: Mutex::new(Some(disk)), stop: Mutex::new(None) })
     }
@@ -179,27 +163,6 @@ impl Drop for Registry {
             // The thread ends at its next look at its events; nobody waits for it.
             rustix::io::write(&*stop, &1_u64.to_ne_bytes()).ok();
         }
-    }
-}
-
-impl Disk {
-    /// Looks at all roots. Returns whether anything changed.
-    #[cfg(test)]
-    fn look(&mut self) -> bool {
-        self.roots.iter_mut().map(|root| root.refresh().unwrap_or(false)).fold(false, |a, b| a | b)
-    }
-
-    /// Shows calls what is known now.
-    fn publish(&mut self, shared: &Shared) {
-        let index = Arc::new(Index::build(&self.built_in, &self.roots, self.key.clone()));
-        let before = std::mem::replace(&mut *shared.current.write(), Arc::clone(&index));
-        log_changes(Some(&before), &index);
-        self.retired.push(before);
-    }
-
-    /// Frees the earlier indexes that no call holds any more.
-    fn retire(&mut self) {
-        self.retired.retain(|index| Arc::strong_count(index) > 1);
     }
 }
 

@@ -9,9 +9,10 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
-use cap_std::fs::Dir;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
+
+use crate::registry::handle::Dir;
 
 /// Bytes that one read takes: some two thousand notices.
 const BUFFER: usize = 64 << 10;

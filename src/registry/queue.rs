@@ -21,6 +21,13 @@ const MAX_REST: Duration = Duration::from_secs(10);
 /// Work that may be done at once after a time without any.
 const BURST: Duration = Duration::from_secs(5);
 
+/// The part of that work which is kept for folders that changed. A walk through all folders leaves
+/// it, so that a change does not wait for the walk.
+const RESERVE: Duration = Duration::from_secs(1);
+
+/// While folders that changed are waiting, one look of this many is for the others.
+const TURNS: u32 = 4;
+
 /// The part of one processor that work may take in the long run: a quarter.
 const SHARE: u32 = 4;
 
@@ -37,7 +44,11 @@ pub(crate) enum Place {
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     waiting: HashMap<Place, Waiting>,
-    order: BTreeSet<(Instant, Place)>,
+    /// Places of which a change was noticed.
+    changed: BTreeSet<(Instant, Place)>,
+    /// All others: those of a walk, and those without watches.
+    routine: BTreeSet<(Instant, Place)>,
+    turn: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -75,23 +86,58 @@ impl Queue {
 
     fn set(&mut self, place: Place, waiting: Waiting) {
         if let Some(before) = self.waiting.insert(place.clone(), waiting) {
-            self.order.remove(&(before.due, place.clone()));
+            self.order(before).remove(&(before.due, place.clone()));
         }
-        self.order.insert((waiting.due, place));
+        self.order(waiting).insert((waiting.due, place));
     }
 
-    /// The place that has been due for longest.
-    pub(crate) fn pop(&mut self, now: Instant) -> Option<Place> {
-        self.next().filter(|due| *due <= now)?;
-        let (_, place) = self.order.pop_first()?;
+    const fn order(&mut self, waiting: Waiting) -> &mut BTreeSet<(Instant, Place)> {
+        if waiting.first.is_some() { &mut self.changed } else { &mut self.routine }
+    }
+
+    /// The place that has been due for longest; one that changed rather than another, but every
+    /// few turns another.
+    pub(crate) fn pop(&mut self, now: Instant, allowed: Allowed) -> Option<Place> {
+        let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= now);
+        let changed = allowed.changes && is_due(self.next_changed());
+        let routine = allowed.routine && is_due(self.next_routine());
+        let order = match (changed, routine) {
+            (false, false) => return None,
+            (true, false) => &mut self.changed,
+            (false, true) => &mut self.routine,
+            (true, true) => {
+                self.turn = (self.turn + 1) % TURNS;
+                if self.turn == 0 { &mut self.routine } else { &mut self.changed }
+            }
+        };
+        let (_, place) = order.pop_first()?;
         self.waiting.remove(&place);
         Some(place)
     }
 
     /// When the next place is due.
     pub(crate) fn next(&self) -> Option<Instant> {
-        self.order.first().map(|(due, _)| *due)
+        [self.next_changed(), self.next_routine()].into_iter().flatten().min()
     }
+
+    /// When the next place of which a change was noticed is due.
+    pub(crate) fn next_changed(&self) -> Option<Instant> {
+        self.changed.first().map(|(due, _)| *due)
+    }
+
+    /// When the next of the other places is due.
+    pub(crate) fn next_routine(&self) -> Option<Instant> {
+        self.routine.first().map(|(due, _)| *due)
+    }
+}
+
+/// Which places may be looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Allowed {
+    /// Places of which a change was noticed.
+    pub(crate) changes: bool,
+    /// All others.
+    pub(crate) routine: bool,
 }
 
 /// How much work may be done.
@@ -116,20 +162,22 @@ impl Allowance {
         self.left = self.left.saturating_sub(cost);
     }
 
-    /// True if work may be done now.
-    pub(crate) fn is_open(&mut self, now: Instant) -> bool {
+    /// The work that may be done now.
+    pub(crate) fn at(&mut self, now: Instant) -> Allowed {
         let earned = now.saturating_duration_since(self.since) / SHARE;
         let rest = earned.saturating_sub(self.debt);
         self.debt = self.debt.saturating_sub(earned);
         self.left = self.left.saturating_add(rest).min(BURST);
         self.since = now;
-        !self.left.is_zero()
+        Allowed { changes: !self.left.is_zero(), routine: self.left > RESERVE }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const ALL: Allowed = Allowed { changes: true, routine: true };
 
     fn folder(name: &str) -> Place {
         Place::Folder(0, Arc::from(OsStr::new(name)))
@@ -142,8 +190,8 @@ mod tests {
             queue.changed(folder("a"), start + Duration::from_millis(after), None);
         }
         assert_eq!((queue.len(), queue.next()), (1, Some(start + PATIENCE)));
-        assert_eq!(queue.pop(start + PATIENCE - Duration::from_nanos(1)), None);
-        assert_eq!(queue.pop(start + PATIENCE), Some(folder("a")));
+        assert_eq!(queue.pop(start + PATIENCE - Duration::from_nanos(1), ALL), None);
+        assert_eq!(queue.pop(start + PATIENCE, ALL), Some(folder("a")));
         queue.changed(folder("a"), start, None);
         assert_eq!(queue.next(), Some(start + QUIET));
     }
@@ -153,10 +201,10 @@ mod tests {
         let (mut queue, start) = (Queue::default(), Instant::now());
         queue.changed(folder("huge"), start, Some((start, Duration::from_millis(500))));
         queue.changed(folder("small"), start, Some((start, Duration::from_micros(100))));
-        assert_eq!(queue.pop(start + QUIET), Some(folder("small")));
+        assert_eq!(queue.pop(start + QUIET, ALL), Some(folder("small")));
         assert_eq!(queue.next(), Some(start + Duration::from_secs(5)));
         queue.at(folder("huge"), start);
-        assert_eq!(queue.pop(start), Some(folder("huge")));
+        assert_eq!(queue.pop(start, ALL), Some(folder("huge")));
     }
 
     #[test]
@@ -165,12 +213,53 @@ mod tests {
         let (mut allowance, mut now, mut worked) = (Allowance::new(start), start, Duration::ZERO);
         let step = Duration::from_millis(10);
         while now < start + Duration::from_secs(100) {
-            if allowance.is_open(now) {
+            if allowance.at(now).changes {
                 allowance.spend(step);
                 worked += step;
             }
             now += step;
         }
         assert!(worked > Duration::from_secs(29) && worked < Duration::from_secs(31), "{worked:?}");
+    }
+
+    #[test]
+    fn a_change_does_not_wait_for_a_walk() {
+        let (mut queue, start) = (Queue::default(), Instant::now());
+        for number in 0..1_000 {
+            queue.at(folder(&format!("walked-{number:04}")), start);
+        }
+        queue.changed(folder("walked-0999"), start, None);
+        queue.changed(folder("zz"), start, None);
+        let later = start + PATIENCE;
+        let first: Vec<_> = (0..3).map_while(|_| queue.pop(later, ALL)).collect();
+        assert!(first.contains(&folder("zz")), "{first:?}");
+        assert!(first.contains(&folder("walked-0999")), "{first:?}");
+    }
+
+    #[test]
+    fn a_walk_goes_on_while_others_change() {
+        let (mut queue, start) = (Queue::default(), Instant::now());
+        queue.at(folder("walked"), start);
+        for number in 0..100 {
+            queue.changed(folder(&format!("changed-{number}")), start, None);
+        }
+        let taken = (0..8).map_while(|_| queue.pop(start + QUIET, ALL));
+        assert_eq!(taken.filter(|place| *place == folder("walked")).count(), 1);
+    }
+
+    #[test]
+    fn a_walk_leaves_work_for_changes() {
+        let start = Instant::now();
+        let mut allowance = Allowance::new(start);
+        while allowance.at(start).routine {
+            allowance.spend(Duration::from_millis(50));
+        }
+        assert_eq!(allowance.at(start), Allowed { changes: true, routine: false });
+        let (mut queue, later) = (Queue::default(), start + PATIENCE);
+        queue.at(folder("walked"), start);
+        let allowed = Allowed { changes: true, routine: false };
+        assert_eq!(queue.pop(later, allowed), None);
+        queue.changed(folder("changed"), start, None);
+        assert_eq!(queue.pop(later, allowed), Some(folder("changed")));
     }
 }

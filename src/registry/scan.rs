@@ -10,19 +10,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use cap_std::ambient_authority;
-use cap_std::fs::{Dir, MetadataExt as _};
 use parking_lot::Mutex;
+use rustix::fs::FileType;
 
 use crate::ids::{Digest, SkillName};
+use crate::registry::handle::{Dir, Seen};
 use crate::registry::notices::{Notices, WatchId, is_remote};
 use crate::registry::snapshot::{RECENT, Reading, Snapshot, now, read_folder};
-use crate::registry::walk::{Trouble, open_folder, special_kind, walk};
+use crate::registry::walk::{Trouble, special_kind, walk};
 use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
 use crate::skill::path::is_left_out;
 
@@ -100,17 +101,16 @@ impl Root {
 
     /// Opens the root. The path is the operator's own: links in it are followed.
     pub(crate) fn open(&self) -> io::Result<OpenRoot> {
-        let handle = Dir::open_ambient_dir(&self.path, ambient_authority())?;
-        let seen = handle.dir_metadata()?;
+        let handle = Dir::open_path(&self.path)?;
+        let seen = handle.see()?;
         let is_remote = is_remote(&handle);
         Ok(OpenRoot { handle, place: (seen.dev(), seen.ino()), is_remote })
     }
 
     /// True if the path leads to the folder that was last listed.
     pub(crate) fn is_in_place(&self) -> bool {
-        let seen = rustix::fs::stat(&self.path);
-        self.place.is_some()
-            && seen.is_ok_and(|seen| self.place == Some((seen.st_dev, seen.st_ino)))
+        let seen = Seen::at_path(&self.path);
+        self.place.is_some() && seen.is_ok_and(|seen| self.place == Some((seen.dev(), seen.ino())))
     }
 
     /// Lists the root: notes which folders are left out, and returns the names to look at, those
@@ -121,22 +121,21 @@ impl Root {
         // first by name.
         let mut fresh: BTreeSet<OsString> = BTreeSet::new();
         let (mut present, mut left_out) = (0_usize, 0_usize);
-        for entry in open.handle.entries()? {
-            let entry = entry?;
-            let name = entry.file_name();
-            if !may_be_skill(&name) || entry.file_type().is_ok_and(|kind| kind.is_file()) {
-                continue;
+        open.handle.entries(|name, kind| {
+            if !may_be_skill(name) || kind == FileType::RegularFile {
+                return ControlFlow::Continue(());
             }
-            if known.contains(name.as_os_str()) {
+            if known.contains(name) {
                 present += 1;
-                continue;
+                return ControlFlow::Continue(());
             }
-            fresh.insert(name);
+            fresh.insert(name.to_owned());
             if fresh.len() > self.most {
                 fresh.pop_last();
                 left_out += 1;
             }
-        }
+            ControlFlow::Continue(())
+        })?;
         while present.saturating_add(fresh.len()) > self.most && fresh.pop_last().is_some() {
             left_out += 1;
         }
@@ -151,18 +150,22 @@ impl Root {
     /// # Errors
     ///
     /// The root cannot be read; everything in it is kept as it was.
-    pub(crate) fn refresh(&mut self) -> io::Result<bool> {
+    pub(crate) fn refresh(&mut self, watcher: Option<Watcher<'_>>) -> io::Result<bool> {
         let open = self.open()?;
+        // Before its names are read: a name that comes afterwards is told of.
+        self.watch =
+            watcher.filter(|_| !open.is_remote).and_then(|watcher| watcher.set(&open.handle, &[]));
         let left_out = self.left_out;
         let names: Vec<Arc<OsStr>> = self.list(&open)?.into_iter().collect();
         let (next, known) = (AtomicUsize::new(0), Mutex::new(std::mem::take(&mut self.folders)));
         let found = Mutex::new((BTreeMap::new(), left_out != self.left_out));
-        let readers = std::thread::available_parallelism().map_or(1, usize::from);
+        // Some wait for the disk while others work.
+        let readers = std::thread::available_parallelism().map_or(1, usize::from) * 2;
         std::thread::scope(|scope| {
             let read = || {
                 while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let before = known.lock().remove(name);
-                    let (after, has_changed) = look(&open, name, before, None);
+                    let (after, has_changed) = look(&open, name, before, watcher);
                     let mut found = found.lock();
                     found.1 |= has_changed;
                     found.0.extend(after.map(|after| (Arc::clone(name), after)));
@@ -323,7 +326,7 @@ fn next_try(known: Option<&Folder>) -> u32 {
 
 /// True if the folder lies on this device: what is mounted there may be anything.
 fn is_on(folder: &Dir, device: u64) -> bool {
-    folder.dir_metadata().is_ok_and(|seen| seen.dev() == device)
+    folder.see().is_ok_and(|seen| seen.dev() == device)
 }
 
 /// Opens a skill's folder, unless it only points to one. Nothing if it is gone, or a plain file,
@@ -333,16 +336,16 @@ fn open_skill(root: &Dir, name: &OsStr) -> Result<Option<Dir>, Trouble> {
         io::ErrorKind::NotFound => Ok(None),
         _ => Err(Trouble::Io(error)),
     };
-    let seen = match root.symlink_metadata(name) {
+    let seen = match root.see_entry(name) {
         Ok(seen) => seen,
         Err(error) => return missing(error),
     };
-    if seen.is_file() {
+    if seen.kind() == FileType::RegularFile {
         return Ok(None);
     }
-    if let Some(kind) = special_kind(seen.file_type()) {
+    if let Some(kind) = special_kind(seen.kind()) {
         let problem = Problem::new("special-file", format!("is {kind}"));
         return Err(Trouble::Refused(problem.help("put the skill's folder itself here")));
     }
-    open_folder(root, name).map(Some).or_else(missing)
+    root.open_folder(name).map(Some).or_else(missing)
 }

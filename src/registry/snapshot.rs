@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use cap_std::fs::Dir;
 use sha2::{Digest as _, Sha256};
 
 use crate::ids::{Digest, SkillName, SkillVersion};
 use crate::job::message::PackedFile;
 use crate::job::{Entrypoint, SkillMount};
 use crate::registry::RegistryError;
+use crate::registry::handle::Dir;
 use crate::registry::walk::{Enter, Survey, Trouble, walk};
 use crate::skill::diagnostic::{Diagnostic, Severity};
 use crate::skill::document::Document;

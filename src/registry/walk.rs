@@ -9,15 +9,14 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::path::Path;
+use std::ops::ControlFlow;
+use std::os::unix::fs::FileExt as _;
 
-use cap_std::fs::{
-    Dir, File, FileType, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt as _,
-};
-use rustix::fs::OFlags;
+use rustix::fs::FileType;
 use sha2::{Digest as _, Sha256};
 
 use crate::ids::Digest;
+use crate::registry::handle::{Dir, Seen};
 use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
 use crate::skill::path::{MAX_PATH, is_left_out};
 use crate::units::ByteCount;
@@ -59,7 +58,7 @@ pub(crate) struct FoundFile<'w> {
     pub(crate) path: &'w str,
     folder: &'w Dir,
     name: &'w str,
-    seen: &'w Metadata,
+    seen: &'w Seen,
 }
 
 /// Called for each file; an error is a problem of that file.
@@ -91,19 +90,6 @@ pub(crate) fn walk(folder: &Dir, enter: &mut Enter<'_>, visit: &mut Visit<'_>) -
         is_interrupted: walk.is_interrupted,
         newest: walk.newest,
     }
-}
-
-/// Opens the folder called `name`, which must be one: no link to one.
-pub(crate) fn open_folder(parent: &Dir, name: &OsStr) -> io::Result<Dir> {
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    open(parent, Path::new(name), flags).map(|file| Dir::from_std_file(file.into_std()))
-}
-
-/// Opens `name` without following a link and without waiting for the other end of a pipe.
-fn open(parent: &Dir, name: &Path, flags: OFlags) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).custom_flags(flags.bits().cast_signed());
-    parent.open_with(name, &options)
 }
 
 /// Why an entry could not be taken.
@@ -169,22 +155,29 @@ impl Walk<'_, '_, '_> {
             return Err(Stop);
         }
         (self.enter)(folder);
-        let mut names = Vec::new();
-        match folder.entries() {
-            Ok(entries) => {
-                for entry in entries {
-                    self.count_entry(shown)?;
-                    match entry {
-                        Ok(entry) => names.push(entry.file_name()),
-                        Err(error) => self.report(shown, Trouble::Io(error)),
-                    }
-                }
+        let (mut names, mut has_more) = (Vec::new(), false);
+        let room = MAX_ENTRIES.saturating_sub(self.entries);
+        let listed = folder.entries(|name, _| {
+            has_more = names.len() == room;
+            if has_more {
+                return ControlFlow::Break(());
             }
-            Err(error) => self.report(shown, Trouble::Io(error)),
+            names.push(name.to_owned());
+            ControlFlow::Continue(())
+        });
+        if let Err(error) = listed {
+            self.report(shown, Trouble::Io(error));
+        }
+        self.entries = self.entries.saturating_add(names.len());
+        if has_more {
+            let message =
+                format!("there are more than {MAX_ENTRIES} entries, hidden ones included");
+            self.refuse(shown, "too-many-files", message);
+            return Err(Stop);
         }
         // After its names were read: a name that came or went before is seen in this time.
-        match folder.dir_metadata() {
-            Ok(seen) => self.newest = self.newest.max(seen.ctime()),
+        match folder.see() {
+            Ok(seen) => self.newest = self.newest.max(seen.changed().0),
             Err(error) => self.report(shown, Trouble::Io(error)),
         }
         names.sort_unstable();
@@ -212,7 +205,7 @@ impl Walk<'_, '_, '_> {
             self.refuse(&path, "file-name", "has a control character or `\\` in its name");
             return Ok(());
         }
-        let seen = match folder.symlink_metadata(name) {
+        let seen = match folder.see_entry(OsStr::new(name)) {
             Ok(seen) => seen,
             Err(error) => {
                 self.report(&path, Trouble::Io(error));
@@ -239,17 +232,6 @@ impl Walk<'_, '_, '_> {
         Ok(())
     }
 
-    fn count_entry(&mut self, shown: &str) -> Result<(), Stop> {
-        self.entries += 1;
-        if self.entries > MAX_ENTRIES {
-            let message =
-                format!("there are more than {MAX_ENTRIES} entries, hidden ones included");
-            self.refuse(shown, "too-many-files", message);
-            return Err(Stop);
-        }
-        Ok(())
-    }
-
     fn count_file(&mut self, path: &str, size: u64) -> Result<(), Stop> {
         self.files += 1;
         self.bytes = self.bytes.saturating_add(size);
@@ -265,22 +247,22 @@ impl Walk<'_, '_, '_> {
         Ok(())
     }
 
-    fn remember(&mut self, path: &str, seen: &Metadata) {
-        self.newest = self.newest.max(seen.ctime());
+    fn remember(&mut self, path: &str, seen: &Seen) {
+        self.newest = self.newest.max(seen.changed().0);
         self.seen.update(path.len().to_le_bytes());
         self.seen.update(path.as_bytes());
-        // The times of a folder change with hidden files; its entries are remembered one by one.
-        let file = [
-            seen.size(),
-            seen.nlink(),
-            seen.mtime().cast_unsigned(),
-            seen.mtime_nsec().cast_unsigned(),
-            seen.ctime().cast_unsigned(),
-            seen.ctime_nsec().cast_unsigned(),
-        ];
         let identity = [seen.dev(), seen.ino(), u64::from(seen.mode())];
-        for number in identity.into_iter().chain(file.into_iter().filter(|_| !seen.is_dir())) {
-            self.seen.update(number.to_le_bytes());
+        identity.iter().for_each(|number| self.seen.update(number.to_le_bytes()));
+        if seen.is_dir() {
+            // The times of a folder change with hidden files; its entries are remembered one by
+            // one.
+            return;
+        }
+        self.seen.update(seen.len().to_le_bytes());
+        self.seen.update(seen.nlink().to_le_bytes());
+        for (seconds, nanoseconds) in [seen.modified(), seen.changed()] {
+            self.seen.update(seconds.to_le_bytes());
+            self.seen.update(nanoseconds.to_le_bytes());
         }
     }
 
@@ -299,37 +281,56 @@ impl Walk<'_, '_, '_> {
 impl FoundFile<'_> {
     /// Appends the file's content to `content` and returns its length.
     pub(crate) fn read_into(&self, content: &mut Vec<u8>) -> Result<u64, Trouble> {
-        use std::io::Read as _;
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = open(self.folder, Path::new(self.name), flags)?;
-        ensure_same(self.seen, &file.metadata()?)?;
+        let file = self.folder.open_file(OsStr::new(self.name))?;
+        ensure_same(self.seen, &Seen::of(&file)?)?;
         let before = content.len();
-        let size = self.seen.len();
         // One byte more than was seen, to notice a file that grows.
-        (&file).take(size.saturating_add(1)).read_to_end(content)?;
-        let length = content.len().saturating_sub(before);
-        let times = |found: &Metadata| (found.ctime(), found.ctime_nsec(), found.len());
-        let is_whole = u64::try_from(length).ok() == Some(size)
-            && times(self.seen) == times(&file.metadata()?);
-        if is_whole { Ok(size) } else { Err(Trouble::Changed) }
+        let room = ByteCount::bytes(self.seen.len()).as_usize().saturating_add(1);
+        content.resize(before.saturating_add(room), 0);
+        let mut length = 0_usize;
+        while let Some(rest) = content.get_mut(before.saturating_add(length)..) {
+            let offset = ByteCount::from(length).as_u64();
+            match file.read_at(rest, offset) {
+                Ok(read) => {
+                    length = length.saturating_add(read);
+                    // A read of a regular file is only short at its end.
+                    if read < rest.len() {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+            if length >= room {
+                break;
+            }
+        }
+        content.truncate(before.saturating_add(length));
+        let is_whole = ByteCount::from(length).as_u64() == self.seen.len()
+            && times(self.seen) == times(&Seen::of(&file)?);
+        if is_whole { Ok(self.seen.len()) } else { Err(Trouble::Changed) }
     }
 }
 
-fn open_same_folder(parent: &Dir, name: &str, seen: &Metadata) -> Result<Dir, Trouble> {
-    let folder = open_folder(parent, OsStr::new(name))?;
-    ensure_same(seen, &folder.dir_metadata()?)?;
+fn times(seen: &Seen) -> ((i64, u32), u64) {
+    (seen.changed(), seen.len())
+}
+
+fn open_same_folder(parent: &Dir, name: &str, seen: &Seen) -> Result<Dir, Trouble> {
+    let folder = parent.open_folder(OsStr::new(name))?;
+    ensure_same(seen, &folder.see()?)?;
     Ok(folder)
 }
 
-fn ensure_same(seen: &Metadata, opened: &Metadata) -> Result<(), Trouble> {
-    let identity = |found: &Metadata| (found.dev(), found.ino(), found.mode());
+fn ensure_same(seen: &Seen, opened: &Seen) -> Result<(), Trouble> {
+    let identity = |found: &Seen| (found.dev(), found.ino(), found.mode());
     if identity(seen) == identity(opened) { Ok(()) } else { Err(Trouble::Changed) }
 }
 
 /// Refuses everything but an ordinary file that belongs to this folder alone.
-fn check_file(seen: &Metadata) -> Result<(), Problem> {
-    const SET_ID: u32 = 0o6000;
-    if let Some(kind) = special_kind(seen.file_type()) {
+fn check_file(seen: &Seen) -> Result<(), Problem> {
+    const SET_ID: u16 = 0o6000;
+    if let Some(kind) = special_kind(seen.kind()) {
         let problem = Problem::new("special-file", format!("is {kind}"));
         return Err(problem.help("a skill has ordinary files and folders only"));
     }
@@ -348,19 +349,13 @@ fn check_file(seen: &Metadata) -> Result<(), Problem> {
 }
 
 /// What a file is that is neither ordinary nor a folder.
-pub(crate) fn special_kind(kind: FileType) -> Option<&'static str> {
-    use cap_std::fs::FileTypeExt as _;
-    if kind.is_symlink() {
-        Some("a symbolic link")
-    } else if kind.is_fifo() {
-        Some("a pipe")
-    } else if kind.is_socket() {
-        Some("a socket")
-    } else if kind.is_block_device() || kind.is_char_device() {
-        Some("a device")
-    } else if kind.is_file() || kind.is_dir() {
-        None
-    } else {
-        Some("no ordinary file")
+pub(crate) const fn special_kind(kind: FileType) -> Option<&'static str> {
+    match kind {
+        FileType::RegularFile | FileType::Directory => None,
+        FileType::Symlink => Some("a symbolic link"),
+        FileType::Fifo => Some("a pipe"),
+        FileType::Socket => Some("a socket"),
+        FileType::BlockDevice | FileType::CharacterDevice => Some("a device"),
+        FileType::Unknown => Some("no ordinary file"),
     }
 }

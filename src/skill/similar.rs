@@ -58,7 +58,7 @@ pub(crate) fn is_slip(text: &str, other: &str) -> bool {
         return false;
     }
     let (text, other) = (letters(text), letters(other));
-    text == other || (other.chars().count() >= 4 && keystrokes(&text, &other) == 1)
+    text == other || (other.chars().count() >= 4 && keystrokes(&text, &other, 1) == Some(1))
 }
 
 fn nearness(wanted: &str, candidate: &str, allowed: usize) -> Option<usize> {
@@ -69,38 +69,52 @@ fn nearness(wanted: &str, candidate: &str, allowed: usize) -> Option<usize> {
     if is_part {
         return Some(1);
     }
-    let distance = keystrokes(wanted, &candidate);
-    (distance <= allowed).then_some(distance)
+    keystrokes(wanted, &candidate, allowed)
 }
 
-/// Keystrokes between two texts: letters inserted, dropped, replaced, or swapped with their
-/// neighbour.
-fn keystrokes(from: &str, to: &str) -> usize {
+/// Keystrokes between two texts, if there are no more than `most`: letters inserted, dropped,
+/// replaced, or swapped with their neighbour. Looks only at the places that `most` can reach.
+fn keystrokes(from: &str, to: &str, most: usize) -> Option<usize> {
     let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
-    let mut before: Vec<usize> = Vec::new();
+    if from.len().abs_diff(to.len()) > most {
+        return None;
+    }
+    let far = most.saturating_add(1);
+    let at = |line: &[usize], column: usize| line.get(column).copied().unwrap_or(far);
+    let mut before: Vec<usize> = vec![far; to.len() + 1];
     let mut above: Vec<usize> = (0..=to.len()).collect();
+    let mut line: Vec<usize> = vec![far; to.len() + 1];
     let mut left_of_from = None;
     for (row, letter) in from.iter().enumerate() {
-        let mut line = vec![row + 1];
-        let mut left_of_to = None;
-        for (column, other) in to.iter().enumerate() {
-            let at =
-                |line: &[usize], column: usize| line.get(column).copied().unwrap_or(usize::MAX);
+        line.fill(far);
+        line.iter_mut().take(1).for_each(|first| *first = row + 1);
+        let start = row.saturating_sub(most);
+        let mut left_of_to = start.checked_sub(1).and_then(|column| to.get(column));
+        let end = row.saturating_add(most).saturating_add(1);
+        let mut least = at(&line, 0);
+        for (column, other) in to.iter().enumerate().take(end).skip(start) {
             let replaced = at(&above, column).saturating_add(usize::from(letter != other));
             let dropped = at(&above, column + 1).saturating_add(1);
             let inserted = at(&line, column).saturating_add(1);
             let is_swap = left_of_from == Some(other) && left_of_to == Some(letter);
             let swapped = match (is_swap, column.checked_sub(1)) {
                 (true, Some(column)) => at(&before, column).saturating_add(1),
-                _ => usize::MAX,
+                _ => far,
             };
-            line.push(replaced.min(dropped).min(inserted).min(swapped));
+            let found = replaced.min(dropped).min(inserted).min(swapped);
+            line.get_mut(column + 1).into_iter().for_each(|cell| *cell = found);
+            least = least.min(found);
             left_of_to = Some(other);
         }
-        before = std::mem::replace(&mut above, line);
+        // A swap reaches back two lines and adds one.
+        if least > far {
+            return None;
+        }
+        std::mem::swap(&mut before, &mut above);
+        std::mem::swap(&mut above, &mut line);
         left_of_from = Some(letter);
     }
-    above.last().copied().unwrap_or_default()
+    above.last().copied().filter(|distance| *distance <= most)
 }
 
 #[cfg(test)]
@@ -118,7 +132,10 @@ mod tests {
             ("", "abc", 3),
             ("abc", "", 3),
         ] {
-            assert_eq!(keystrokes(from, to), distance, "{from} -> {to}");
+            for most in 0..6 {
+                let expected = (distance <= most).then_some(distance);
+                assert_eq!(keystrokes(from, to, most), expected, "{from} -> {to}, {most}");
+            }
         }
     }
 

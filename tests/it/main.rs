@@ -32,6 +32,7 @@ mod pictures;
 mod programs;
 mod results;
 mod rpc;
+mod scale;
 mod scripts;
 mod support;
 mod tables;

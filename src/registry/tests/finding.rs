@@ -216,6 +216,7 @@ fn a_built_in_skill_that_is_no_good_stops_the_start() {
     let config = RegistryConfig {
         roots: Vec::new(),
         watching: Watching::default(),
+        is_followed: false,
         cursor_key: CursorKey::generate().unwrap(),
     };
     let error = Registry::open(config, &[broken]).unwrap_err();

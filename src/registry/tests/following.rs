@@ -246,3 +246,34 @@ fn a_registry_that_is_gone_leaves_no_thread() {
         thread::park_timeout(Duration::from_millis(10));
     }
 }
+
+#[test]
+fn changes_before_the_thread_begins_are_not_missed() {
+    let disk = Disk::new();
+    disk.skill("a", "1.0.0").skill("gone", "1.0.0");
+    let registry = open_within(&[disk.0.path()], watching(NOTIFIED)).unwrap();
+    disk.skill("a", "1.1.0").skill("b", "1.0.0").remove("gone");
+    registry.follow().unwrap();
+    eventually(&registry, &["a 1.1.0", "b 1.0.0"]);
+}
+
+/// More changes than the kernel keeps notices of: those after them are not told of.
+#[test]
+fn an_overflow_of_notices_leads_to_a_look_at_everything() {
+    let queued = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
+    let queued: usize = queued.trim().parse().unwrap();
+    let disk = Disk::new();
+    disk.skill("noisy", "1.0.0").skill("quiet", "1.0.0");
+    let registry = open_within(&[disk.0.path()], watching(NOTIFIED)).unwrap();
+    // Two at once, since equal notices in a row are one.
+    for _ in 0..queued / 2 + 1_000 {
+        for file in ["noisy/.one", "noisy/.two"] {
+            disk.write(file, "x");
+        }
+    }
+    disk.skill("quiet", "1.1.0");
+    let started = Instant::now();
+    registry.follow().unwrap();
+    eventually(&registry, &["noisy 1.0.0", "quiet 1.1.0"]);
+    assert!(started.elapsed() < Duration::from_secs(15), "only the walk of a minute found it");
+}

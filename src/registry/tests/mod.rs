@@ -5,6 +5,7 @@ mod finding;
 mod fixtures;
 mod following;
 mod hostile;
+mod listing;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -70,6 +71,7 @@ fn open(roots: &[&Path]) -> Result<Registry, RegistryError> {
 
 fn open_within(roots: &[&Path], watching: Watching) -> Result<Registry, RegistryError> {
     let config = RegistryConfig {
+        is_followed: true,
         roots: roots.iter().map(|root| root.to_path_buf()).collect(),
         watching,
         cursor_key: CursorKey::from_bytes([1; 32]),
