@@ -7,7 +7,8 @@ exception was stopped.
 import builtins
 import os
 
-ROOT = {"blobs", "skills", "tmp", "usr", "workspace"}
+ROOT = {"blobs", "dev", "skills", "tmp", "usr", "workspace"}
+DEVICES = {"full", "null", "random", "stderr", "stdin", "stdout", "urandom", "zero"}
 VARIABLES = {"HOME", "LANG", "LC_ALL", "PATH", "PYTHONTZPATH", "TMPDIR", "TZ", "PWD"}
 
 
@@ -27,7 +28,7 @@ def files_of_the_host():
 
 
 def folders_of_the_host():
-    return sorted(set(os.listdir("/")) - ROOT)
+    return sorted(set(os.listdir("/")) - ROOT) + sorted(set(os.listdir("/dev")) - DEVICES)
 
 
 def links_to_the_host():

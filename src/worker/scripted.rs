@@ -242,6 +242,7 @@ pub(crate) fn script(source: &str) -> Box<RunSpec> {
         blobs: Vec::new(),
         image: Digest::of(b"image"),
         environment: BTreeMap::new(),
+        stream_logs: false,
         keep_files: crate::job::KeepFiles::Nothing,
         limits: crate::job::limits::RunLimits::DEFAULT,
     })
