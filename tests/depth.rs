@@ -93,6 +93,7 @@ fn run(source: &str, variant: Variant) -> Ended {
         skills: Vec::new(),
         blobs: Vec::new(),
         image: base_digest(),
+        stream_logs: false,
         keep_files: KeepFiles::Nothing,
         environment: BTreeMap::new(),
         limits: RunLimits { wall_time, fuel, ..RunLimits::DEFAULT },

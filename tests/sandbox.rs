@@ -83,6 +83,7 @@ fn run(source: &str, limits: RunLimits) -> (RunOutcome, Vec<u8>) {
         blobs: Vec::new(),
         image: base_digest(),
         environment: BTreeMap::new(),
+        stream_logs: false,
         keep_files: KeepFiles::Nothing,
         limits,
     };

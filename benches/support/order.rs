@@ -20,6 +20,7 @@ pub(crate) fn order(source: &str, image: Digest) -> Result<RunSpec> {
         blobs: Vec::new(),
         image,
         environment: BTreeMap::new(),
+        stream_logs: false,
         keep_files: KeepFiles::Nothing,
         limits: RunLimits::DEFAULT,
     })

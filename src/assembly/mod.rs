@@ -284,6 +284,12 @@ type BundledSkill = (&'static str, &'static [(&'static str, &'static [u8])]);
 /// Skills that are part of the program, with their files.
 const BUNDLED: &[BundledSkill] = include!(concat!(env!("OUT_DIR"), "/bundled_skills.rs"));
 
+/// True for the name of a skill that is part of the program.
+#[must_use]
+pub fn is_bundled(name: &str) -> bool {
+    BUNDLED.iter().any(|(bundled, _)| *bundled == name)
+}
+
 /// How long the skills that are read will be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SkillsRead {

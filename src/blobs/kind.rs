@@ -73,19 +73,137 @@ impl BlobKind {
         &self.0
     }
 
-    /// True for content that is text by its kind: `text/*`, JSON, XML, YAML and CSV, and whatever
-    /// is built on JSON or XML.
+    /// True for content that is text by its kind: `text/*`, formats of source code and data that
+    /// are known as text, whatever is built on JSON, XML or YAML, and whatever names a charset.
     #[must_use]
     pub fn is_text(&self) -> bool {
-        let essence = self.0.split(';').next().unwrap_or_default();
+        self.nature() == Nature::Text
+    }
+
+    /// What content of this kind is made of, as far as the kind says.
+    #[must_use]
+    pub fn nature(&self) -> Nature {
+        let (essence, parameters) = self.0.split_once(';').unwrap_or((&self.0, ""));
         let (top, sub) = essence.split_once('/').unwrap_or_default();
-        let is_named = matches!(
-            sub,
-            "json" | "x-ndjson" | "ndjson" | "jsonl" | "xml" | "yaml" | "x-yaml" | "csv"
-        );
-        top == "text" || is_named || sub.ends_with("+json") || sub.ends_with("+xml")
+        let bare = sub.strip_prefix("x-").unwrap_or(sub);
+        let has_suffix = |suffixes: &[&str]| {
+            let suffix = sub.rsplit_once('+').map_or("", |(_, suffix)| suffix);
+            suffixes.contains(&suffix)
+        };
+        let is_text = top == "text"
+            || TEXT_FORMATS.contains(&bare)
+            || has_suffix(TEXT_SUFFIXES)
+            || parameters.contains("charset=");
+        if is_text {
+            return Nature::Text;
+        }
+        let is_binary = matches!(top, "image" | "audio" | "video" | "font" | "model")
+            || BINARY_FORMATS.contains(&bare)
+            || has_suffix(BINARY_SUFFIXES)
+            || OFFICE.iter().any(|family| sub.starts_with(family));
+        if is_binary { Nature::Binary } else { Nature::Unknown }
     }
 }
+
+/// What content is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nature {
+    /// Characters.
+    Text,
+    /// Any bytes.
+    Binary,
+    /// The kind does not say.
+    Unknown,
+}
+
+/// Subtypes that are text whatever stands before the `/`, without `x-` before them.
+const TEXT_FORMATS: &[&str] = &[
+    "csv",
+    "dart",
+    "ecmascript",
+    "geojson",
+    "graphql",
+    "hcl",
+    "httpd-php",
+    "ipynb",
+    "java",
+    "javascript",
+    "js",
+    "json",
+    "json5",
+    "jsonc",
+    "jsonl",
+    "jsonlines",
+    "jsonnet",
+    "latex",
+    "lua",
+    "manifest",
+    "markdown",
+    "mbox",
+    "ndjson",
+    "node",
+    "perl",
+    "php",
+    "powershell",
+    "python",
+    "rtf",
+    "ruby",
+    "sh",
+    "shellscript",
+    "sparql-query",
+    "sql",
+    "subrip",
+    "tcl",
+    "tex",
+    "toml",
+    "typescript",
+    "xml",
+    "yaml",
+    "yml",
+];
+
+/// Endings of subtypes that are built on text.
+const TEXT_SUFFIXES: &[&str] = &["json", "xml", "yaml", "json-seq"];
+
+/// Subtypes that are no text, without `x-` before them.
+const BINARY_FORMATS: &[&str] = &[
+    "7z-compressed",
+    "avro",
+    "bzip",
+    "bzip2",
+    "epub+zip",
+    "feather",
+    "gzip",
+    "hdf",
+    "hdf5",
+    "java-archive",
+    "msgpack",
+    "msword",
+    "npy",
+    "octet-stream",
+    "parquet",
+    "pdf",
+    "pickle",
+    "protobuf",
+    "rar-compressed",
+    "sqlite3",
+    "tar",
+    "vnd.apache.arrow.file",
+    "vnd.apache.arrow.stream",
+    "vnd.apache.parquet",
+    "vnd.sqlite3",
+    "wasm",
+    "xz",
+    "zip",
+    "zstd",
+];
+
+/// Endings of subtypes that are built on something binary.
+const BINARY_SUFFIXES: &[&str] = &["zip", "gzip", "cbor", "zstd"];
+
+/// Beginnings of the subtypes of office documents.
+const OFFICE: &[&str] =
+    &["vnd.openxmlformats-officedocument.", "vnd.oasis.opendocument.", "vnd.ms-", "vnd.adobe."];
 
 impl fmt::Display for BlobKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -163,9 +281,35 @@ mod tests {
             ("application/pdf", false),
             ("image/png; x=+json", false),
             ("application/jsonp", false),
+            ("application/sql", true),
+            ("application/javascript", true),
+            ("application/toml", true),
+            ("application/x-sh", true),
+            ("application/x-python", true),
+            ("application/graphql", true),
+            ("application/openapi+yaml", true),
+            ("application/x-own; charset=utf-8", true),
+            ("application/vnd.sql", false),
         ] {
             assert_eq!(BlobKind::parse(kind).unwrap().is_text(), is_text, "{kind}");
         }
+    }
+
+    #[test]
+    fn a_kind_is_text_or_binary_or_does_not_say() {
+        let nature = |kind: &str| BlobKind::parse(kind).unwrap().nature();
+        let office = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
+        for kind in [office, "image/png", "application/zip", "application/x-tar", "audio/x-y"] {
+            assert_eq!(nature(kind), Nature::Binary, "{kind}");
+        }
+        for kind in ["application/vnd.acme", "x/y", "application/x-foo", "chemical/x-pdb"] {
+            assert_eq!(nature(kind), Nature::Unknown, "{kind}");
+        }
+        // Sorted and without a double, so that a person can look something up.
+        for list in [TEXT_FORMATS, BINARY_FORMATS] {
+            assert!(list.is_sorted_by(|one, other| one < other), "{list:?}");
+        }
+        assert!(TEXT_FORMATS.iter().all(|one| !BINARY_FORMATS.contains(one)));
     }
 
     proptest! {

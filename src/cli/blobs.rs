@@ -146,6 +146,16 @@ fn copy_blob(
     }
 }
 
+/// The whole of a blob that is text.
+pub(crate) fn read_text_blob(store: &BlobStore, id: &BlobId) -> Result<String, Failed> {
+    let mut bytes = Vec::new();
+    copy_blob(open_blob(store, id)?, |piece| {
+        bytes.extend_from_slice(piece);
+        Ok(())
+    })?;
+    String::from_utf8(bytes).map_err(|fault| Failed::at("read the blob", &fault))
+}
+
 /// Writes blobs as files into a folder, each under its letters and the ending of its kind.
 pub(crate) fn save_all(
     store: &BlobStore,

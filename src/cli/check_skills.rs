@@ -4,43 +4,75 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::assembly::is_bundled;
+use crate::cli::check_python::{Looked, check_python};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::output::{note, print_error, print_json, print_line};
+use crate::cli::output::{note, print_error, print_json, print_line, shown};
+use crate::config::Config;
 use crate::registry::{FolderCheck, check_folder};
-use crate::skill::diagnostic::Diagnostic;
+use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
 
 /// One skill's findings, for programs.
 #[derive(Serialize)]
 struct Finding<'a> {
-    folder: String,
+    folder: &'a str,
     /// Name and version, if there are no errors.
     skill: Option<String>,
+    /// Why the Python was not looked at, if so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    python_not_checked: Option<&'a str>,
     diagnostics: &'a [Diagnostic],
 }
 
 /// Checks each folder as a skill.
-pub(crate) fn check_skills(folders: &[PathBuf], as_json: bool) -> Result<Exit, Failed> {
-    let mut checks = Vec::new();
+pub(crate) fn check_skills(
+    config: Config,
+    folders: &[PathBuf],
+    as_json: bool,
+) -> Result<Exit, Failed> {
+    let (mut names, mut checks) = (Vec::new(), Vec::new());
     for folder in folders {
-        let check =
+        let mut check =
             check_folder(&whole(folder)?).map_err(|e| Failed::named(folder.display(), &e))?;
-        checks.push((folder.display().to_string(), check));
+        check.diagnostics.extend(bundled_name(&check));
+        names.push(folder.display().to_string());
+        checks.push(check);
     }
+    let looked = check_python(config, &mut checks)?;
+    let not_checked = match &looked {
+        Looked::Yes => None,
+        Looked::No(why) => Some(why.as_str()),
+    };
     if as_json {
-        let findings = checks.iter().map(|(folder, check)| Finding {
-            folder: folder.clone(),
+        let findings = names.iter().zip(&checks).map(|(folder, check)| Finding {
+            folder,
             skill: name_of(check),
+            python_not_checked: not_checked,
             diagnostics: &check.diagnostics,
         });
         print_json(&findings.collect::<Vec<_>>());
     } else {
-        for (folder, check) in &checks {
+        for (folder, check) in names.iter().zip(&checks) {
             report(folder, check);
         }
+        if let Some(why) = not_checked {
+            note(&format!("the Python of the skills was not checked: {}", shown(why)));
+        }
     }
-    let are_good = checks.iter().all(|(_, check)| check.snapshot.is_some());
+    let are_good = checks.iter().all(|check| name_of(check).is_some());
     Ok(if are_good { Exit::Done } else { Exit::GuestFailed })
+}
+
+/// Says that a skill is going to stand in the place of a bundled one.
+fn bundled_name(check: &FolderCheck) -> Option<Diagnostic> {
+    let name = check.snapshot.as_ref()?.name();
+    is_bundled(name.as_str()).then(|| {
+        let message = format!("`{name}` is a bundled skill, whose place this one takes");
+        let help = "give it another name unless that is what you want";
+        let problem = Problem::new("bundled-name", message).help(help);
+        Diagnostic::about(Severity::Warning, ".", problem)
+    })
 }
 
 /// The folder under its own name: `.` has none.
@@ -50,7 +82,8 @@ fn whole(folder: &Path) -> Result<PathBuf, Failed> {
 }
 
 fn name_of(check: &FolderCheck) -> Option<String> {
-    let skill = check.snapshot.as_ref()?;
+    let has_errors = check.diagnostics.iter().any(Diagnostic::is_error);
+    let skill = check.snapshot.as_ref().filter(|_| !has_errors)?;
     Some(format!("{}@{}", skill.name(), skill.version()))
 }
 
@@ -77,6 +110,7 @@ fn counted(count: usize, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Flags, Surroundings};
 
     #[test]
     fn good_skills_bad_skills_and_no_skills_end_differently() {
@@ -84,9 +118,17 @@ mod tests {
         crate::cli::new_skill::new_skill("a.b", false, parent.path()).unwrap();
         let (good, bad) = (parent.path().join("a.b"), parent.path().join("bad"));
         std::fs::create_dir(&bad).unwrap();
-        assert_eq!(check_skills(std::slice::from_ref(&good), false), Ok(Exit::Done));
-        assert_eq!(check_skills(&[good.clone(), bad], true), Ok(Exit::GuestFailed));
-        let failed = check_skills(&[good, parent.path().join("none")], false).unwrap_err();
+        // There is no engine here, which is said and is no mistake of the skill.
+        let surroundings = Surroundings {
+            data_dir: Some(parent.path().join("data")),
+            cache_dir: Some(parent.path().join("cache")),
+            ..Surroundings::default()
+        };
+        let config = Config::load(&surroundings, Flags::default()).unwrap();
+        let check = |folders: &[PathBuf], as_json| check_skills(config.clone(), folders, as_json);
+        assert_eq!(check(std::slice::from_ref(&good), false), Ok(Exit::Done));
+        assert_eq!(check(&[good.clone(), bad], true), Ok(Exit::GuestFailed));
+        let failed = check(&[good, parent.path().join("none")], false).unwrap_err();
         assert_eq!(failed.exit, Exit::WrongUsage);
     }
 }

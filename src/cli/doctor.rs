@@ -214,7 +214,12 @@ fn skills(config: &Config) -> Finding {
         return Finding::degraded("skills", says, "divide the folders among several roots");
     }
     if rejected == 0 {
-        return Finding::good("skills", format!("{served} are served"));
+        let replaced: Vec<_> = index.replaced().iter().map(|name| format!("`{name}`")).collect();
+        let note = match replaced.as_slice() {
+            [] => String::new(),
+            names => format!("; in place of bundled ones: {}", names.join(", ")),
+        };
+        return Finding::good("skills", format!("{served} are served{note}"));
     }
     let says = format!("{served} are served, {rejected} folders are not");
     Finding::degraded("skills", says, "`wardian skills list` names them")
@@ -360,6 +365,7 @@ async fn run(runtime: &Runtime) -> Finding {
             entrypoint: None,
             args: RawValue::from_string("{}".to_owned()).unwrap_or_default(),
             mount_skills: Vec::new(),
+            listener: None,
             input_blobs: Vec::new(),
             limits: RequestedLimits::default(),
         };

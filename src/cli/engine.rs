@@ -91,7 +91,8 @@ fn describe(report: &EngineReport) {
 
 fn verify(config: &Config, as_json: bool) -> Result<Exit, Failed> {
     let files = assembly::open_engine(config)?.verify(progress().as_ref())?;
-    let is_good = files.iter().all(|file| file.finding == Finding::Good);
+    // An empty cache has no damaged file, and no engine either.
+    let is_good = !files.is_empty() && files.iter().all(|file| file.finding == Finding::Good);
     let exit = if is_good { Exit::Done } else { Exit::OurFault };
     if as_json {
         print_json(&files);
@@ -108,14 +109,16 @@ fn verify(config: &Config, as_json: bool) -> Result<Exit, Failed> {
     });
     let rows: Vec<_> = rows.collect();
     if rows.is_empty() {
-        note("nothing is in the cache");
-        return Ok(Exit::Done);
+        note("nothing is in the cache: `wardian engine install` fills it");
+        return Ok(exit);
     }
     print_table(&["finding", "what", "file"], rows);
-    if !is_good {
+    if files.iter().any(|file| file.finding == Finding::Damaged) {
         note(
             "remove what is damaged with `wardian engine clean --all`, then `wardian engine install`",
         );
+    } else if !is_good {
+        note("`wardian engine install` makes what is missing");
     }
     Ok(exit)
 }

@@ -24,7 +24,7 @@ Examples:
   wardian run report.py --args @args.json --blob sheet=sales.csv --out results/
   wardian run report.py --mount-skill acme.sales.report --timeout-ms 5000 --json
 
-What the program prints goes to stdout and stderr, as it did; then comes what it returned.
+What the program prints goes to stdout and stderr as it comes; then comes all of what it returned.
 `--blob sheet=sales.csv` stores the file for the run and sets the argument `sheet` to its id;
 `runtime.blobs.read_text(args[\"sheet\"])` reads it. `--blob sales.csv` sets no argument;
 `runtime.blobs.list()` has it. Write `./a=b.csv` for a file with `=` in its name.
@@ -52,6 +52,8 @@ pub(crate) const CHECK: &str = "\
 Examples:
   wardian skills check my-skills/acme.sales.report
   wardian skills check my-skills/*
+
+Python is read in the sandbox and not run: syntax, packages that are not there, the export.
 
 Exit codes: 0 the skills are good (there may be warnings), 1 one has errors, 2 a folder is not there.";
 

@@ -67,6 +67,9 @@ fn note_warnings(index: &Index) {
 
 /// Says which folders are not served, and how to learn why.
 fn note_rejected(index: &Index) {
+    for name in index.replaced() {
+        note(&format!("`{name}` takes the place of the bundled skill of that name"));
+    }
     for left_out in index.left_out() {
         note(&format!("not served: {left_out}"));
     }

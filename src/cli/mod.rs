@@ -4,6 +4,7 @@
 
 mod args;
 mod blobs;
+mod check_python;
 mod check_skills;
 mod doctor;
 mod engine;
@@ -11,6 +12,7 @@ mod examples;
 mod exit_code;
 mod failed;
 mod images;
+mod json_layout;
 mod list_skills;
 mod logging;
 mod new_skill;
@@ -34,13 +36,30 @@ use crate::config::{self, Config, Surroundings};
 /// Does what the command line of this process says.
 #[must_use]
 pub fn main() -> ExitCode {
-    // Wrong arguments end the program here, with the exit code 2.
-    let cli = Cli::read(config::command_line()).unwrap_or_else(|error| error.exit());
-    let exit = execute(cli).unwrap_or_else(|failed| {
-        output::note(&format!("error: {failed}"));
-        failed.exit
-    });
+    let exit = match Cli::read(config::command_line()) {
+        Ok(cli) => execute(cli).unwrap_or_else(|failed| {
+            output::note(&format!("error: {failed}"));
+            failed.exit
+        }),
+        Err(message) => explain(&message),
+    };
+    if let Some(fault) = output::stdout_fault() {
+        output::note(&format!("error: could not write to standard output: {fault}"));
+        return Exit::OurFault.into();
+    }
     exit.into()
+}
+
+/// Prints help, the version, or what is wrong with the arguments.
+fn explain(message: &clap::Error) -> Exit {
+    if message.use_stderr() {
+        message.print().ok();
+        return Exit::WrongUsage;
+    }
+    if let Err(fault) = message.print().or_else(output::unless_gone) {
+        output::note_stdout_fault(fault);
+    }
+    Exit::Done
 }
 
 fn execute(cli: Cli) -> Result<Exit, Failed> {
@@ -54,9 +73,6 @@ fn execute(cli: Cli) -> Result<Exit, Failed> {
             clap_complete::generate(*shell, &mut Cli::command(), "wardian", &mut script);
             output::print_bytes(&script);
             return Ok(Exit::Done);
-        }
-        Command::Skills(SkillsCommand::Check { folders, json }) => {
-            return check_skills::check_skills(folders, *json);
         }
         Command::Skills(SkillsCommand::New { name, instruction, parent }) => {
             return new_skill::new_skill(name, *instruction, parent);
@@ -102,6 +118,9 @@ fn with_config(command: Command, config: Config, installer: &Installer) -> Resul
         Command::Serve(_) => serve::serve(&config, installer),
         Command::Run(args) => run::run_code(config, installer, args),
         Command::Exec(args) => run::execute_skill(config, installer, args),
+        Command::Skills(SkillsCommand::Check { folders, json }) => {
+            check_skills::check_skills(config, &folders, json)
+        }
         Command::Skills(SkillsCommand::List { namespace, json }) => {
             list_skills::list(&config, namespace.as_deref(), json)
         }

@@ -4,14 +4,21 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use crate::assembly::is_bundled;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::output::print_line;
+use crate::cli::output::{note, print_line};
 use crate::ids::SkillName;
+use crate::skill::GUIDE_NAME;
 
 /// Makes the skill's folder with its files in `parent`, which is made if it is not there.
 pub(crate) fn new_skill(name: &str, is_instruction: bool, parent: &Path) -> Result<Exit, Failed> {
     let name = SkillName::parse(name)?;
+    if name.as_str() == GUIDE_NAME {
+        return Err(Failed::usage(format!(
+            "`{name}` is part of the server, so its name cannot be used"
+        )));
+    }
     let folder = parent.join(name.as_str());
     let failed = |fault: io::Error| match fault.kind() {
         io::ErrorKind::AlreadyExists => {
@@ -31,6 +38,9 @@ pub(crate) fn new_skill(name: &str, is_instruction: bool, parent: &Path) -> Resu
     if !is_instruction {
         let skills = parent.display();
         print_line(&format!("Execute it: wardian --skills {skills} exec {name}"));
+    }
+    if is_bundled(name.as_str()) {
+        note(&format!("`{name}` is a bundled skill, whose place this one takes"));
     }
     Ok(Exit::Done)
 }

@@ -2,9 +2,11 @@
 //!
 //! What was asked for goes to standard output, everything about it to standard error. Texts that
 //! come from elsewhere are shown without their control characters, unless they are a program's own
-//! output. A reader that goes away, such as `head`, ends nothing.
+//! output. A reader that goes away, such as `head`, ends nothing. Any other failure to write to
+//! standard output is remembered, and [`stdout_fault`] makes it the end of the program.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::OnceLock;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
@@ -22,22 +24,35 @@ pub(crate) fn print_line(line: &str) {
 
 /// Prints bytes as they are.
 pub(crate) fn print_bytes(bytes: &[u8]) {
-    // Nobody is left to be told if standard output is gone.
-    deliver(bytes).ok();
+    if let Err(fault) = deliver(bytes) {
+        note_stdout_fault(fault);
+    }
+}
+
+/// The first reason why something that was printed did not arrive.
+static STDOUT_FAULT: OnceLock<io::Error> = OnceLock::new();
+
+/// Remembers that standard output did not take what was printed.
+pub(crate) fn note_stdout_fault(fault: io::Error) {
+    STDOUT_FAULT.set(fault).ok();
+}
+
+/// Why something that was printed did not arrive, if so: a full disk, say. Exit codes must not
+/// promise output that is incomplete.
+pub(crate) fn stdout_fault() -> Option<&'static io::Error> {
+    STDOUT_FAULT.get()
 }
 
 /// Prints bytes that are of no use if they are not complete. A reader that has seen enough is
 /// content; a disk that is full is not.
 pub(crate) fn deliver(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    unless_gone(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).or_else(unless_gone)
 }
 
-fn unless_gone(written: io::Result<()>) -> io::Result<()> {
-    match written {
-        Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other,
-    }
+/// A reader that has seen enough is content.
+pub(crate) fn unless_gone(fault: io::Error) -> io::Result<()> {
+    if fault.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(fault) }
 }
 
 /// Prints a text to standard error as it is.
@@ -60,18 +75,23 @@ pub(crate) fn print_json(value: &impl Serialize) {
 
 /// Prints rows in columns: no borders, so that other programs can read them.
 pub(crate) fn print_table(header: &[&str], rows: Vec<Vec<String>>) {
-    let arrangement = if io::stdout().is_terminal() {
-        ContentArrangement::Dynamic
-    } else {
-        ContentArrangement::Disabled
-    };
-    print(&laid_out(header, rows, arrangement));
+    let width = Table::new().width().filter(|_| io::stdout().is_terminal());
+    print(&laid_out(header, rows, width));
 }
 
-fn laid_out(header: &[&str], rows: Vec<Vec<String>>, arrangement: ContentArrangement) -> String {
+/// Narrowest terminal that tables are fitted into. Some report a width of 0 when they do not know
+/// it, such as serial lines and new pseudo-terminals.
+const MIN_WIDTH: u16 = 20;
+
+/// The rows in columns, fitted into `width` if it is the width of a real terminal.
+fn laid_out(header: &[&str], rows: Vec<Vec<String>>, width: Option<u16>) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING);
-    table.set_content_arrangement(arrangement);
+    if let Some(width) = width.filter(|width| *width >= MIN_WIDTH) {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    } else {
+        table.set_content_arrangement(ContentArrangement::Disabled);
+    }
     table.set_header(header.iter().map(|name| name.to_uppercase()));
     for row in rows {
         table.add_row(row.iter().map(|cell| shown(cell)));
@@ -105,7 +125,7 @@ mod tests {
     fn rows_stand_in_columns_and_keep_to_their_line() {
         let rows = [["a.b", "first\nsecond"], ["acme.sales.report", "\u{1b}[2J"]];
         let rows = rows.map(|row| row.map(str::to_owned).to_vec()).to_vec();
-        let table = laid_out(&["name", "description"], rows, ContentArrangement::Disabled);
+        let table = laid_out(&["name", "description"], rows, None);
         insta::assert_snapshot!(table, @r"
         NAME               DESCRIPTION
         a.b                first\nsecond
@@ -114,9 +134,21 @@ mod tests {
     }
 
     #[test]
+    fn a_terminal_without_a_width_gets_whole_words() {
+        let table = |width| {
+            let row = vec!["hello.world".to_owned(), "Says hello to somebody.".to_owned()];
+            laid_out(&["name", "description"], vec![row], width)
+        };
+        for unknown in [None, Some(0), Some(1)] {
+            assert!(table(unknown).contains("hello.world  Says hello to somebody.\n"));
+        }
+        assert!(table(Some(30)).lines().all(|line| line.chars().count() <= 30));
+        assert!(table(Some(30)).lines().count() > 2, "it is wrapped");
+    }
+
+    #[test]
     fn a_reader_that_went_away_is_content_and_a_full_disk_is_not() {
-        let ended = |kind: io::ErrorKind| unless_gone(Err(kind.into()));
-        assert!(unless_gone(Ok(())).is_ok());
+        let ended = |kind: io::ErrorKind| unless_gone(kind.into());
         assert!(ended(io::ErrorKind::BrokenPipe).is_ok());
         assert_eq!(
             ended(io::ErrorKind::StorageFull).unwrap_err().kind(),

@@ -13,16 +13,17 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tempfile::TempDir;
+use tokio::sync::mpsc::unbounded_channel;
 
 use crate::assembly::{MeteredCode, Runtime, SkillsRead};
 use crate::cli::args::{ExecArgs, NamedFile, RunArgs, RunOptions};
-use crate::cli::blobs::{save_all, store_file};
+use crate::cli::blobs::{read_text_blob, save_all, store_file};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::list_skills::name_and_version;
 use crate::cli::output::{note, shown};
 use crate::cli::prepare::{Installer, block_on, progress};
-use crate::cli::run_result;
+use crate::cli::run_result::{self, ShownLogs};
 use crate::config::Config;
 use crate::protocol::execution::RequestedLimits;
 use crate::protocol::strict;
@@ -99,6 +100,7 @@ fn run(
         mount_skills,
         input_blobs: Vec::new(),
         limits,
+        listener: None,
     };
     let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
     let config = on_its_own(config, &folder);
@@ -123,7 +125,7 @@ fn run(
 }
 
 /// The configuration for one run: one worker, and a store for its blobs alone.
-fn on_its_own(mut config: Config, folder: &TempDir) -> Config {
+pub(crate) fn on_its_own(mut config: Config, folder: &TempDir) -> Config {
     config.blobs.folder = folder.path().join("blobs");
     config.workers.count = 1;
     config.workers.spares = 0;
@@ -162,13 +164,34 @@ async fn perform_on(
     request.args = serde_json::value::to_raw_value(&args)
         .map_err(|fault| Failed::at("write the arguments", &fault))?;
     let caller = Caller::local("command-line");
-    let ended = runtime.service.run_file(&caller, request).await?;
+    let mut shown = ShownLogs::default();
+    let (listener, mut printed) = unbounded_channel();
+    // With `--json` the result is all that is printed.
+    request.listener = (!options.json).then_some(listener);
+    let ended = {
+        let showing = async {
+            while let Some(chunk) = printed.recv().await {
+                shown.show(&chunk);
+            }
+        };
+        // The listener goes with the run, so the one ends soon after the other.
+        tokio::join!(runtime.service.run_file(&caller, request), showing).0?
+    };
     runtime.warn_of_missing_walls();
-    finish(runtime, &ended, options)
+    finish(runtime, &ended, shown, options)
 }
 
 /// Prints the result and keeps what the program made.
-fn finish(runtime: &Runtime, ended: &LocalResult, options: &RunOptions) -> Result<Exit, Failed> {
+fn finish(
+    runtime: &Runtime,
+    ended: &LocalResult,
+    shown: ShownLogs,
+    options: &RunOptions,
+) -> Result<Exit, Failed> {
+    let whole = match &ended.output_blob {
+        Some(id) if !options.json => Some(read_text_blob(&runtime.blobs, id)?),
+        _ => None,
+    };
     let made = &ended.result.output_blobs;
     let saved = match &options.out {
         Some(folder) => save_all(&runtime.blobs, made, folder)?,
@@ -177,13 +200,16 @@ fn finish(runtime: &Runtime, ended: &LocalResult, options: &RunOptions) -> Resul
     let exit = if options.json {
         run_result::print_protocol(&ended.result)
     } else {
-        run_result::print_all(ended)
+        run_result::print_all(ended, shown, whole.as_deref())
     };
     for (id, path) in &saved {
         note(&format!("{id} is {path}"));
     }
-    if saved.len() < made.len() && !options.json {
-        note(&format!("{} made and dropped; keep them with `--out FOLDER`", made.len()));
+    // An output that became a blob was printed.
+    let printed = ended.output_blob.as_ref().filter(|_| whole.is_some());
+    let dropped = made.iter().filter(|id| Some(*id) != printed).count();
+    if options.out.is_none() && dropped > 0 && !options.json {
+        note(&format!("{dropped} made and dropped; keep them with `--out FOLDER`"));
     }
     Ok(exit)
 }

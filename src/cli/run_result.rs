@@ -2,11 +2,10 @@
 
 use std::io::{self, IsTerminal as _};
 
-use serde_json::Value;
-
 use crate::cli::exit_code::Exit;
+use crate::cli::json_layout::laid_out;
 use crate::cli::output::{note, print, print_error, print_json, print_line, shown};
-use crate::job::outcome::{Logs, Stream};
+use crate::job::outcome::{LogChunk, Logs, Stream};
 use crate::protocol::execution::{RunResult, RunStatus};
 use crate::service::LocalResult;
 
@@ -16,12 +15,14 @@ pub(crate) fn print_protocol(result: &RunResult) -> Exit {
     exit_of(result)
 }
 
-/// Prints what the program printed, and then what it returned or why it failed.
-pub(crate) fn print_all(ended: &LocalResult) -> Exit {
-    print_logs(&ended.logs);
+/// Prints what the program printed, and then what it returned or why it failed. `whole` is an
+/// output that was too large for the protocol's result.
+/// `shown` says what of the logs was shown while the program ran.
+pub(crate) fn print_all(ended: &LocalResult, shown_logs: ShownLogs, whole: Option<&str>) -> Exit {
+    shown_logs.finish(&ended.logs);
     let result = &ended.result;
-    if let Some(output) = &result.output {
-        print_line(&pretty(output.get()));
+    if let Some(output) = whole.or_else(|| result.output.as_ref().map(|output| output.get())) {
+        print_line(&laid_out(output));
     }
     match &result.error {
         Some(error) => {
@@ -44,29 +45,66 @@ fn exit_of(result: &RunResult) -> Exit {
     }
 }
 
-/// What a program wrote goes where it wrote it, as it is: its user asked for it.
-fn print_logs(logs: &Logs) {
-    let mut ends_line = true;
-    for chunk in &logs.chunks {
-        match chunk.stream {
-            Stream::Stdout => {
-                print(&chunk.text);
-                ends_line = chunk.text.ends_with('\n');
-            }
-            Stream::Stderr | Stream::Log => print_error(&chunk.text),
-        }
-    }
-    if !ends_line {
-        print_line("");
-    }
-    if logs.dropped > 0 {
-        note(&format!("{} bytes beyond the limit of `limits.logs` were dropped", logs.dropped));
+/// Shows what a program writes where it wrote it, as it is: its user asked for it.
+#[derive(Debug)]
+pub(crate) struct ShownLogs {
+    /// Bytes that were shown of each stream.
+    shown: [usize; 3],
+    ends_line: bool,
+}
+
+impl Default for ShownLogs {
+    fn default() -> Self {
+        Self { shown: [0; 3], ends_line: true }
     }
 }
 
-fn pretty(json: &str) -> String {
-    let value = serde_json::from_str::<Value>(json);
-    value.and_then(|value| serde_json::to_string_pretty(&value)).unwrap_or_else(|_| shown(json))
+impl ShownLogs {
+    /// Shows what comes while the program runs.
+    pub(crate) fn show(&mut self, chunk: &LogChunk) {
+        if let Some(shown) = self.shown.get_mut(slot(chunk.stream)) {
+            *shown = shown.saturating_add(chunk.text.len());
+        }
+        self.print(chunk.stream, &chunk.text);
+    }
+
+    /// Shows what was not shown before.
+    fn finish(mut self, logs: &Logs) {
+        for chunk in &logs.chunks {
+            let Some(left) = self.shown.get_mut(slot(chunk.stream)) else { continue };
+            let known = (*left).min(chunk.text.len());
+            *left = left.saturating_sub(known);
+            let rest = chunk.text.get(known..).unwrap_or_default();
+            self.print(chunk.stream, rest);
+        }
+        if !self.ends_line {
+            print_line("");
+        }
+        if logs.dropped > 0 {
+            note(&format!("{} bytes beyond the limit of `limits.logs` were dropped", logs.dropped));
+        }
+    }
+
+    fn print(&mut self, stream: Stream, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        match stream {
+            Stream::Stdout => {
+                print(text);
+                self.ends_line = text.ends_with('\n');
+            }
+            Stream::Stderr | Stream::Log => print_error(text),
+        }
+    }
+}
+
+const fn slot(stream: Stream) -> usize {
+    match stream {
+        Stream::Stdout => 0,
+        Stream::Stderr => 1,
+        Stream::Log => 2,
+    }
 }
 
 fn with_newline(text: &str) -> String {
@@ -77,21 +115,6 @@ fn with_newline(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn outputs_are_laid_out_for_people() {
-        insta::assert_snapshot!(pretty(r#"{"b":[1,2],"a":"x\ny"}"#), @r#"
-        {
-          "a": "x\ny",
-          "b": [
-            1,
-            2
-          ]
-        }
-        "#);
-        // What cannot be read as one number is shown as it is.
-        assert_eq!(pretty(r#"{"n":1e999}"#), r#"{"n":1e999}"#);
-    }
 
     #[test]
     fn a_text_ends_its_line() {

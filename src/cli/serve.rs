@@ -17,7 +17,7 @@ use crate::cli::output::print_line;
 use crate::cli::prepare::{Installer, block_on, progress};
 use crate::config::{Config, GatewayMemory};
 use crate::heap::{give_back_free_memory, map_large_buffers};
-use crate::http::{Gate, Server, stop_on_signals};
+use crate::http::{EXPOSED, Gate, Server, stop_on_signals};
 use crate::service::Service;
 use crate::units::ByteCount;
 
@@ -69,6 +69,9 @@ async fn listen(config: &Config, installer: &Installer) -> Result<Exit, Failed> 
     let server = Server::bind(config.http.clone()).await?;
     let address = server.address();
     info!("listening on http://{address}");
+    if config.http.is_exposed() {
+        warn!("{EXPOSED}");
+    }
     let gate = Arc::new(Gate::waiting_for("the engine"));
     let trimming = tokio::spawn(trim(Arc::clone(server.budget())));
     let mut serving = tokio::spawn(server.serve(Arc::clone(&gate), stop));

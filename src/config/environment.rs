@@ -16,6 +16,8 @@ pub struct Surroundings {
     pub data_dir: Option<PathBuf>,
     /// Folder for caches of this user.
     pub cache_dir: Option<PathBuf>,
+    /// The working folder, against which relative paths are read.
+    pub working_dir: Option<PathBuf>,
 }
 
 impl Surroundings {
@@ -32,6 +34,19 @@ impl Surroundings {
             config_dir: dirs::config_dir(),
             data_dir: dirs::data_dir(),
             cache_dir: dirs::cache_dir(),
+            working_dir: std::env::current_dir().ok(),
+        }
+    }
+
+    /// `path` as it stands for a process in any folder. An empty path stays empty: nobody has chosen
+    /// one.
+    pub(crate) fn absolute(&self, path: PathBuf) -> PathBuf {
+        match &self.working_dir {
+            Some(folder) if path.is_relative() && !path.as_os_str().is_empty() => {
+                let whole = folder.join(&path);
+                std::path::absolute(&whole).unwrap_or(whole)
+            }
+            _ => path,
         }
     }
 

@@ -120,6 +120,21 @@ impl Reader {
         }
     }
 
+    /// The setting `key`, or `default`, as `map` makes it of what was written.
+    pub(crate) fn read_mapped<T: Value>(
+        &mut self,
+        key: &'static str,
+        default: T,
+        map: impl FnOnce(T) -> T,
+    ) -> T {
+        let (value, origin) = match self.find::<T>(key) {
+            Found::Value(value, origin) => (map(value), origin),
+            Found::Nowhere | Found::Wrong => (default, Origin::Default),
+        };
+        self.note(key, Some(&value), origin);
+        value
+    }
+
     /// The setting `key`, which may be absent.
     pub(crate) fn read_optional<T: Value>(&mut self, key: &'static str) -> Option<T> {
         let (value, origin) = match self.find::<T>(key) {

@@ -22,10 +22,13 @@ const NOBODY: u32 = 65_534;
 pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Config, Vec<String>> {
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080));
     let listen = reader.read("listen", listen);
-    let data_dir = folder(&mut reader, "data_dir", surroundings.data_dir.as_ref());
-    let cache_dir = folder(&mut reader, "cache_dir", surroundings.cache_dir.as_ref());
+    let data_dir = folder(&mut reader, "data_dir", surroundings.data_dir.as_ref(), surroundings);
+    let cache_dir = folder(&mut reader, "cache_dir", surroundings.cache_dir.as_ref(), surroundings);
+    let roots = vec![data_dir.join("skills")];
     let skills = SkillsConfig {
-        roots: reader.read("skills.roots", vec![data_dir.join("skills")]),
+        roots: reader.read_mapped("skills.roots", roots, |roots: Vec<PathBuf>| {
+            roots.into_iter().map(|root| surroundings.absolute(root)).collect()
+        }),
         bundled: reader.read("skills.bundled", true),
         max_folders: reader.read_within("skills.max_folders", 32_768, 1..=1_000_000),
         max_watches: reader.read_within("skills.max_watches", 262_144, 0..=10_000_000),
@@ -43,7 +46,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
             (!age.is_zero()).then_some(age)
         },
     };
-    let blobs = read_blobs(&mut reader, data_dir.join("blobs"));
+    let blobs = read_blobs(&mut reader, data_dir.join("blobs"), surroundings);
     let engine = EngineConfig {
         source: reader.read_optional("engine.source"),
         python: reader.read("engine.python", PathBuf::from("python3")),
@@ -71,9 +74,14 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
 }
 
 /// A folder of ours: `wardian` in the user's folder for such things, unless set.
-fn folder(reader: &mut Reader, key: &'static str, users: Option<&PathBuf>) -> PathBuf {
+fn folder(
+    reader: &mut Reader,
+    key: &'static str,
+    users: Option<&PathBuf>,
+    surroundings: &Surroundings,
+) -> PathBuf {
     let default = users.map_or_else(PathBuf::new, |dir| dir.join("wardian"));
-    let chosen: PathBuf = reader.read(key, default);
+    let chosen: PathBuf = reader.read_mapped(key, default, |path| surroundings.absolute(path));
     if chosen.as_os_str().is_empty() {
         reader
             .complain(format!("`{key}` must be set: this user has no home folder to take it from"));
@@ -143,9 +151,9 @@ fn read_workers(reader: &mut Reader) -> WorkersConfig {
     }
 }
 
-fn read_blobs(reader: &mut Reader, folder: PathBuf) -> BlobsConfig {
+fn read_blobs(reader: &mut Reader, folder: PathBuf, surroundings: &Surroundings) -> BlobsConfig {
     const WEEK: Duration = Duration::from_hours(7 * 24);
-    let folder = reader.read("blobs.folder", folder);
+    let folder = reader.read_mapped("blobs.folder", folder, |path| surroundings.absolute(path));
     let ttl = reader.read("blobs.ttl", WEEK);
     BlobsConfig {
         folder,

@@ -12,6 +12,7 @@ fn surroundings() -> Surroundings {
         config_dir: None,
         data_dir: Some("/home/ada/.local/share".into()),
         cache_dir: Some("/home/ada/.cache".into()),
+        working_dir: Some("/work".into()),
     }
 }
 
@@ -278,4 +279,22 @@ fn a_file_that_is_no_toml_says_where() {
     let error = from_file("listen = ").unwrap_err();
     let cause = std::error::Error::source(&error).unwrap().to_string();
     assert!(cause.contains("line 1"), "{cause}");
+}
+
+#[test]
+fn relative_folders_are_read_against_the_working_folder() {
+    let settings = [
+        ("cache_dir", "./cache"),
+        ("data_dir", "data"),
+        ("skills.roots", "mine:/theirs"),
+        ("blobs.folder", "blobs"),
+    ];
+    let settings = settings.map(|(key, text)| (key.to_owned(), text.to_owned())).to_vec();
+    let flags = Flags { settings, ..Flags::default() };
+    let config = Config::load(&surroundings(), flags).unwrap();
+    assert_eq!(config.cache_dir, Path::new("/work/cache"));
+    assert_eq!(config.data_dir, Path::new("/work/data"));
+    assert_eq!(config.skills.roots, [Path::new("/work/mine"), Path::new("/theirs")]);
+    assert_eq!(config.blobs.folder, Path::new("/work/blobs"));
+    assert!(config.to_toml().contains("cache_dir = \"/work/cache\""), "{}", config.to_toml());
 }

@@ -15,7 +15,7 @@ use crate::dispatch::{Door, Job};
 use crate::job::frame;
 use crate::job::limits::RunLimits;
 use crate::job::message::{FromWorker, OUTPUT_MAX, Payload, ToWorker};
-use crate::job::outcome::RunOutcome;
+use crate::job::outcome::{LogChunk, RunOutcome};
 use crate::units::ByteCount;
 
 /// How late a worker may be if a run's limit cannot be added to the present time.
@@ -48,6 +48,8 @@ pub(super) enum Violation {
     OutOfPlace,
     #[error("its guest used the door more often than its limit allows")]
     Calls,
+    #[error("it sent more of the log than the run may write")]
+    Printed,
     #[error("its guest moved more bytes than its limit allows")]
     Bytes,
     #[error("it sent an outcome that cannot be true")]
@@ -86,12 +88,17 @@ pub(super) async fn perform(
         deadline: deadline.unwrap_or(started),
         calls: 0,
         bytes: ByteCount::default(),
+        printed: 0,
     };
     exchange.start(job, order).await?;
     loop {
         match exchange.next().await? {
             (FromWorker::WriteBlob { kind }, content) => {
                 exchange.write_blob(&kind, content, door).await?;
+            }
+            (FromWorker::Printed(chunk), Payload::None) if job.spec.stream_logs => {
+                exchange.count_printed(&chunk)?;
+                door.hear(chunk);
             }
             (FromWorker::Done(outcome), output) => {
                 let outcome =
@@ -100,10 +107,12 @@ pub(super) async fn perform(
                 return Ok(Ran { outcome, output });
             }
             // Only before the guest has asked for something: a run that has begun is not repeated.
-            (FromWorker::Failed { .. }, Payload::None) if exchange.calls == 0 => {
+            (FromWorker::Failed { .. }, Payload::None)
+                if exchange.calls == 0 && exchange.printed == 0 =>
+            {
                 return Err(Broken::Declined);
             }
-            (FromWorker::Ready(_) | FromWorker::Failed { .. }, _) => {
+            (FromWorker::Ready(_) | FromWorker::Failed { .. } | FromWorker::Printed(_), _) => {
                 return Err(Violation::OutOfPlace.into());
             }
         }
@@ -116,6 +125,8 @@ struct Exchange<'run> {
     deadline: Instant,
     calls: u32,
     bytes: ByteCount,
+    /// Bytes of the log that were sent before the end.
+    printed: u64,
 }
 
 impl Exchange<'_> {
@@ -158,6 +169,14 @@ impl Exchange<'_> {
         let answer = frame::encode(&message, &[], false).map_err(ChannelError::from)?;
         let sent = timeout_at(self.deadline, self.worker.channel.send(&answer, None)).await;
         Ok(sent.map_err(|_elapsed| Broken::Late)??)
+    }
+
+    /// A byte that is no UTF-8 becomes three.
+    fn count_printed(&mut self, chunk: &LogChunk) -> Result<(), Violation> {
+        let more = ByteCount::from(chunk.text.len()).as_u64().max(1);
+        self.printed = self.printed.saturating_add(more);
+        let most = self.limits.logs.as_u64().saturating_mul(3);
+        if self.printed > most { Err(Violation::Printed) } else { Ok(()) }
     }
 
     fn output(

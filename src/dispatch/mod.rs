@@ -52,7 +52,7 @@ use crate::job::RunSpec;
 use crate::job::frame::FrameError;
 use crate::job::image::ImageContent;
 use crate::job::message::Refusal;
-use crate::job::outcome::RunOutcome;
+use crate::job::outcome::{LogChunk, RunOutcome};
 
 /// A run with everything that it brings.
 #[derive(Debug)]
@@ -82,6 +82,11 @@ pub trait Door: Send {
         kind: &str,
         content: Received,
     ) -> impl Future<Output = Result<BlobId, Refusal>> + Send;
+
+    /// Hears what the program prints, if the run asks for that. The text is the guest's.
+    fn hear(&mut self, printed: LogChunk) {
+        drop(printed);
+    }
 }
 
 /// The end of a run.

@@ -1,6 +1,6 @@
 //! What is in the cache: for people who look, check or clean up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -11,7 +11,7 @@ use crate::engine::compile::{Variant, WASMTIME_VERSION};
 use crate::engine::hollow::TRANSFORM_VERSION;
 use crate::engine::manifest::EngineManifest;
 use crate::engine::progress::{Progress, Running, Step};
-use crate::engine::store::{EngineStore, ModuleFacts, open_pinned};
+use crate::engine::store::{COLD, EngineStore, HOLLOW, ModuleFacts, native_name, open_pinned};
 use crate::ids::Digest;
 use crate::units::ByteCount;
 
@@ -158,10 +158,15 @@ impl EngineStore {
     /// The cache cannot be read. A damaged file is a finding, not an error.
     pub fn verify(&self, progress: &dyn Progress) -> Result<Vec<VerifiedFile>, EngineError> {
         let pinned_shelf = self.engine_shelf();
+        let expected = self.expected()?;
         let mut recorded = Vec::new();
         let mut total = 0_u64;
-        for (shelf, _) in self.shelves()? {
-            for name in shelf.names()? {
+        for shelf in self.shelves_to_verify(&expected)? {
+            let mut names: BTreeSet<String> = shelf.names()?.into_iter().collect();
+            // A file that is gone together with its record is missing all the same.
+            let here = expected.iter().filter(|(one, _)| one.path() == shelf.path());
+            names.extend(here.map(|(_, name)| name.clone()));
+            for name in names {
                 let record = shelf.find_record(&name)?;
                 let size = record.as_ref().map_or(0, |record| record.size_bytes.as_u64());
                 total = total.saturating_add(size);
@@ -186,6 +191,32 @@ impl EngineStore {
         }
         running.finish();
         Ok(files)
+    }
+
+    /// The files that runs need, each with its shelf; nothing if nothing was installed.
+    fn expected(&self) -> Result<Vec<(Shelf, String)>, EngineError> {
+        if self.shelves()?.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (engine, apart) = (self.engine_shelf(), self.apart_shelf());
+        let native = self.native_shelf(&self.key(Variant::Timed)?);
+        let pinned = self.pin.files.all().into_iter();
+        let mut expected: Vec<_> =
+            pinned.map(|file| (engine.clone(), file.name().to_owned())).collect();
+        expected.extend([HOLLOW, COLD].map(|name| (apart.clone(), name.to_owned())));
+        expected.push((native, native_name(Variant::Timed)));
+        Ok(expected)
+    }
+
+    /// The shelves that are there, and those that should be.
+    fn shelves_to_verify(&self, expected: &[(Shelf, String)]) -> Result<Vec<Shelf>, EngineError> {
+        let mut shelves: Vec<Shelf> = self.shelves()?.into_iter().map(|(shelf, _)| shelf).collect();
+        for (shelf, _) in expected {
+            if !shelves.iter().any(|one| one.path() == shelf.path()) {
+                shelves.push(shelf.clone());
+            }
+        }
+        Ok(shelves)
     }
 
     /// Removes files from the cache. What a running server has open stays usable for it.
@@ -261,6 +292,12 @@ mod tests {
         let library = store.engine_shelf().path().join("python-stdlib.zip");
         let cold = store.apart_shelf().path().join("cold.img");
         let hollow = store.apart_shelf().path().join("hollow.wasm");
+        let module = store.engine_shelf().path().join("python.wasm");
+        let native = store.native_shelf(&store.key(Variant::Timed).unwrap());
+        for path in [module.clone(), module.with_extension("wasm.json")] {
+            fs::remove_file(path).unwrap();
+        }
+        fs::remove_dir_all(native.path()).unwrap();
         TinyEngine::flip_a_byte(&library);
         fs::remove_file(&cold).unwrap();
         fs::write(hollow.with_extension("wasm.json"), "{}").unwrap();
@@ -268,8 +305,13 @@ mod tests {
         let bad = bad.filter(|file| file.finding != Finding::Good);
         let mut bad = bad.map(|file| (file.path, file.finding)).collect::<Vec<_>>();
         bad.sort_by(|one, other| one.0.cmp(&other.0));
-        let mut expected =
-            vec![(cold, Finding::Missing), (hollow, Finding::Damaged), (library, Finding::Damaged)];
+        let mut expected = vec![
+            (cold, Finding::Missing),
+            (hollow, Finding::Damaged),
+            (library, Finding::Damaged),
+            (module, Finding::Missing),
+            (native.path().join(native_name(Variant::Timed)), Finding::Missing),
+        ];
         expected.sort_by(|one, other| one.0.cmp(&other.0));
         assert_eq!(bad, expected);
     }

@@ -23,10 +23,10 @@ use crate::engine::{EngineError, PathFault, library};
 use crate::ids::Digest;
 
 /// Name of the hollow module; a new version of the transform makes a new file.
-const HOLLOW: &str = "hollow.wasm";
+pub(super) const HOLLOW: &str = "hollow.wasm";
 
 /// Name of the cold image.
-const COLD: &str = "cold.img";
+pub(super) const COLD: &str = "cold.img";
 
 /// The engine and everything that is made from it before the first run.
 #[derive(Debug, Clone)]

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
+use crate::protocol::schema::LimitBounds;
 use crate::service::Methods;
 
 /// Stands between the server, which answers from the first moment on, and the methods, which may
@@ -67,6 +68,11 @@ impl<M: Methods> Gate<M> {
     /// How runs are kept apart, once that is known.
     pub(crate) fn sandbox(&self) -> BTreeMap<&'static str, String> {
         self.methods.get().map(Methods::sandbox).unwrap_or_default()
+    }
+
+    /// The limits that calls may ask for, once they are known.
+    pub(crate) fn limit_bounds(&self) -> Option<LimitBounds> {
+        self.methods.get().map(Methods::limit_bounds)
     }
 
     /// What should not stay as it is.

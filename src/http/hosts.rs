@@ -10,6 +10,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri, header};
 
 use crate::http::HttpConfig;
+use crate::http::cors::Permission;
 
 /// Why a request's origin is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,16 +46,32 @@ impl Hosts {
         }
     }
 
-    /// Checks where a request comes from.
-    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), HostFault> {
+    /// Checks where a request comes from. Returns the permission of the website that sent it, if
+    /// one did.
+    pub(crate) fn check(
+        &self,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<Option<Permission>, HostFault> {
         if !self.allows_host(uri, headers)? {
             return Err(HostFault::Host);
         }
         let mut origins = headers.get_all(header::ORIGIN).iter();
-        let is_allowed = origins.all(|origin| {
-            self.any_origin || origin.to_str().is_ok_and(|origin| self.allows_origin(origin))
-        });
-        if is_allowed { Ok(()) } else { Err(HostFault::Origin) }
+        let Some(origin) = origins.next() else { return Ok(None) };
+        // A browser names one origin. Of two, nobody could say which the answer is for.
+        if origins.next().is_some() {
+            return Err(HostFault::Origin);
+        }
+        if self.any_origin {
+            return Ok(Some(Permission::of_any()));
+        }
+        let is_allowed = origin.to_str().is_ok_and(|origin| self.allows_origin(origin));
+        if is_allowed { Ok(Some(Permission::of(origin.clone()))) } else { Err(HostFault::Origin) }
+    }
+
+    /// True if answers differ from website to website.
+    pub(crate) const fn depend_on_origin(&self) -> bool {
+        !self.origins.is_empty() && !self.any_origin
     }
 
     fn allows_origin(&self, origin: &str) -> bool {
@@ -122,7 +139,7 @@ mod tests {
         for origin in origins {
             headers.append(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
         }
-        hosts.check(&Uri::from_static("/rpc"), &headers)
+        hosts.check(&Uri::from_static("/rpc"), &headers).map(drop)
     }
 
     #[test]
@@ -185,7 +202,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, HeaderValue::from_static("localhost"));
         let ours = hosts("127.0.0.1:8080", &[], &[]);
-        let check = |uri| ours.check(&Uri::from_static(uri), &headers);
+        let check = |uri| ours.check(&Uri::from_static(uri), &headers).map(drop);
         assert_eq!(check("http://localhost/rpc"), Ok(()));
         assert_eq!(check("http://evil.example/rpc"), Err(HostFault::Malformed));
     }

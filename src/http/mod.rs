@@ -13,10 +13,12 @@
 //! # Why
 //!
 //! There is no compression: an answer may hold a secret beside text of an attacker, and its
-//! length would tell. There is no CORS: no website has business here, unless it is named.
+//! length would tell. No website has business here unless it is named: only to
+//! those that are, a browser is told that it may call (see `cors`).
 
 mod answer;
 mod body;
+mod cors;
 mod crowd;
 mod eager;
 mod gate;
@@ -89,7 +91,18 @@ pub struct HttpConfig {
     pub drain_timeout: Duration,
 }
 
+/// Said to the operator of a server that other machines can reach.
+pub const EXPOSED: &str = "other machines can reach this server and it asks nobody for a key: \
+    whoever reaches it can run programs and read blobs; put a proxy that knows its users in front \
+    of it, or listen on 127.0.0.1";
+
 impl HttpConfig {
+    /// True if other machines can reach the server.
+    #[must_use]
+    pub fn is_exposed(&self) -> bool {
+        !self.listen.ip().to_canonical().is_loopback()
+    }
+
     /// The defaults, for a server on this address.
     #[must_use]
     pub const fn listening_on(listen: SocketAddr) -> Self {

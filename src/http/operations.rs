@@ -8,8 +8,10 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
 
+use crate::http::EXPOSED;
 use crate::http::respond::{json, refuse};
 use crate::http::router::Edge;
+use crate::protocol::schema::LimitBounds;
 use crate::protocol::tools::{ToolFormat, described};
 use crate::service::Methods;
 
@@ -50,7 +52,9 @@ pub(crate) async fn healthz<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Res
 /// Calls can be executed, or why they cannot.
 pub(crate) async fn readyz<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Response {
     let reasons = edge.gate.obstacles();
-    let ready = Ready { ready: reasons.is_empty(), reasons, warnings: edge.gate.warnings() };
+    let mut warnings = edge.gate.warnings();
+    warnings.extend(edge.is_exposed.then(|| EXPOSED.to_owned()));
+    let ready = Ready { ready: reasons.is_empty(), reasons, warnings };
     let status = if ready.ready { 200 } else { 503 };
     json(status, &ready, &edge.next_request_id())
 }
@@ -78,5 +82,7 @@ pub(crate) async fn tools<M: Methods>(
             return refuse(StatusCode::BAD_REQUEST, message, &request_id);
         }
     };
-    json(200, &described(format), &request_id)
+    // A server that is not ready does not know the least memory of a run yet.
+    let bounds = edge.gate.limit_bounds().unwrap_or(LimitBounds::ANY);
+    json(200, &described(format, bounds), &request_id)
 }

@@ -9,11 +9,13 @@ use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{get, post};
+use hyper::body::Body as _;
 use tracing::debug;
 use uuid::Uuid;
 
 use crate::budget::MemoryBudget;
 use crate::http::body::Bodies;
+use crate::http::cors::{preflight, vary};
 use crate::http::hosts::{HostFault, Hosts};
 use crate::http::operations::{healthz, readyz, tools, version};
 use crate::http::respond::{closing, refuse};
@@ -28,6 +30,8 @@ pub(crate) struct Edge<M> {
     pub(crate) bodies: Bodies,
     pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) max_batch: usize,
+    /// True if other machines can reach the server.
+    pub(crate) is_exposed: bool,
     hosts: Hosts,
     started: String,
     requests: AtomicU64,
@@ -59,6 +63,7 @@ pub(crate) fn router_within<M: Methods>(
         bodies: Bodies::of(config, &budget),
         budget,
         max_batch: config.max_batch,
+        is_exposed: config.is_exposed(),
         hosts: Hosts::of(config),
         started,
         requests: AtomicU64::new(1),
@@ -80,9 +85,33 @@ async fn check_host<M: Methods>(
     request: Request,
     next: Next,
 ) -> Response {
-    let Err(fault) = edge.hosts.check(request.uri(), request.headers()) else {
-        return next.run(request).await;
+    let mut answer = match edge.hosts.check(request.uri(), request.headers()) {
+        Ok(None) => next.run(request).await,
+        Ok(Some(permission)) => {
+            let mut answer = answer_website(&edge, request, next).await;
+            permission.grant(&mut answer);
+            answer
+        }
+        Err(fault) => refuse_host(&edge, fault),
     };
+    if edge.hosts.depend_on_origin() {
+        vary(&mut answer);
+    }
+    answer
+}
+
+/// The answer to an allowed website, whose browser may ask first.
+async fn answer_website<M: Methods>(edge: &Edge<M>, request: Request, next: Next) -> Response {
+    let (method, path) = (request.method(), request.uri().path());
+    match preflight(method, path, request.headers(), &edge.next_request_id()) {
+        // A preflight has no body, and whatever comes instead is not worth reading.
+        Some(answer) if request.body().is_end_stream() => answer,
+        Some(answer) => closing(answer),
+        None => next.run(request).await,
+    }
+}
+
+fn refuse_host<M>(edge: &Edge<M>, fault: HostFault) -> Response {
     let (status, message) = match fault {
         HostFault::Malformed => {
             (StatusCode::BAD_REQUEST, "a request must have exactly one valid host")

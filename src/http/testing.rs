@@ -19,6 +19,7 @@ use crate::http::{Gate, HttpConfig, router};
 use crate::protocol::blobs::{Encoding, ReadBlobResult};
 use crate::protocol::bootstrap::GuideResult;
 use crate::protocol::check::ParamsError;
+use crate::protocol::schema::{Bounds, LimitBounds};
 use crate::protocol::{MethodCall, MethodResult};
 use crate::service::{Caller, Methods, ServiceError};
 
@@ -77,6 +78,10 @@ impl Methods for Fake {
 
     fn sandbox(&self) -> BTreeMap<&'static str, String> {
         BTreeMap::from([("reset", "none".to_owned())])
+    }
+
+    fn limit_bounds(&self) -> LimitBounds {
+        LimitBounds { timeout: Bounds::between(1, 7_000), ..LimitBounds::ANY }
     }
 }
 

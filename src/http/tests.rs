@@ -281,3 +281,65 @@ async fn a_head_request_learns_the_same_without_a_body() {
     let (answer, value) = send(&router_to(Fake::default(), &config()), request).await;
     assert_eq!((answer.status(), value), (StatusCode::OK, Value::Null));
 }
+
+#[tokio::test]
+async fn a_server_that_other_machines_can_reach_warns() {
+    for (address, is_exposed) in [
+        ([0, 0, 0, 0], true),
+        ([10, 0, 0, 5], true),
+        ([127, 0, 0, 1], false),
+        ([127, 9, 9, 9], false),
+    ] {
+        let config = HttpConfig::listening_on((address, 80).into());
+        let (answer, value) = send(&router_to(Fake::default(), &config), get("/readyz")).await;
+        assert_eq!(answer.status(), 200);
+        let told = value["warnings"].to_string().contains("other machines can reach");
+        assert_eq!(told, is_exposed, "{address:?}: {value}");
+    }
+}
+
+#[tokio::test]
+async fn schemas_show_the_bounds_of_the_server_once_it_is_ready() {
+    let bound = |tools: &Value| tools[4]["parameters"]["properties"]["timeout_ms"].clone();
+    let (_, tools) = send(&router_to(Fake::default(), &config()), get("/tools")).await;
+    assert_eq!(bound(&tools)["maximum"], 7_000);
+    let waiting: Gate<Fake> = Gate::waiting_for("the engine");
+    let (_, tools) = send(&router(&config(), Arc::new(waiting)), get("/tools")).await;
+    assert_eq!((&bound(&tools)["minimum"], bound(&tools).get("maximum")), (&json!(1), None));
+}
+
+#[tokio::test]
+async fn allowed_origins_only_are_told_that_they_may_call() {
+    let preflight = |origin: &str| {
+        Request::options("/rpc")
+            .header(header::HOST, "localhost")
+            .header(header::ORIGIN, origin)
+            .header(header::ACCESS_CONTROL_REQUEST_METHOD, "POST")
+            .body(Body::empty())
+            .unwrap()
+    };
+    let allowing = |origins: &[&str]| {
+        let allowed_origins = origins.iter().map(|origin| (*origin).to_owned()).collect();
+        router_to(Fake::default(), &HttpConfig { allowed_origins, ..config() })
+    };
+    for (origins, origin, allowed) in [
+        (&["https://a.example"][..], "https://a.example", Some("https://a.example")),
+        (
+            &["https://a.example", "https://b.example"],
+            "https://b.example",
+            Some("https://b.example"),
+        ),
+        (&["https://a.example"], "https://b.example", None),
+        (&[], "https://a.example", None),
+        (&["*"], "https://a.example", Some("*")),
+    ] {
+        let (answer, _) = send(&allowing(origins), preflight(origin)).await;
+        let headers = answer.headers();
+        let granted = headers.get(header::ACCESS_CONTROL_ALLOW_ORIGIN);
+        assert_eq!(granted.map(|origin| origin.to_str().unwrap()), allowed, "{origins:?}");
+        assert_eq!(answer.status().as_u16(), if allowed.is_some() { 204 } else { 403 });
+        assert!(!headers.contains_key(header::ACCESS_CONTROL_ALLOW_CREDENTIALS));
+        let varies = !origins.is_empty() && origins != ["*"];
+        assert_eq!(headers.contains_key(header::VARY), varies, "{origins:?}");
+    }
+}

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::ids::{BlobId, Digest};
 use crate::job::RunSpec;
-use crate::job::outcome::RunOutcome;
+use crate::job::outcome::{LogChunk, RunOutcome};
 use crate::units::ByteCount;
 
 /// What the gateway says to a worker.
@@ -80,6 +80,8 @@ pub enum FromWorker {
         /// MIME type.
         kind: String,
     },
+    /// The program has printed this; sent if [`RunSpec::stream_logs`] asks for it.
+    Printed(LogChunk),
     /// The run is over; its output follows as a payload if it completed.
     Done(Box<RunOutcome>),
     /// The worker cannot start, or cannot run another guest. It ends; a run that was sent to it and
@@ -196,6 +198,7 @@ mod tests {
             blobs: vec![],
             image: Digest::of(b"image"),
             environment: BTreeMap::from([("TOKEN".into(), "hunter2".into())]),
+            stream_logs: false,
             keep_files: crate::job::KeepFiles::Figures,
             limits: RunLimits::DEFAULT,
         };

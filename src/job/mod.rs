@@ -45,6 +45,9 @@ pub struct RunSpec {
     pub environment: BTreeMap<String, String>,
     /// Files of the workspace to be stored as blobs after the run.
     pub keep_files: KeepFiles,
+    /// Whether the worker sends what the program prints as it comes. The outcome has it all the
+    /// same.
+    pub stream_logs: bool,
     /// Ceilings on this run.
     pub limits: RunLimits,
 }

@@ -45,24 +45,59 @@ impl fmt::Debug for CreateBlobParams {
 }
 
 impl CreateBlobParams {
-    /// The bytes to store. `usual` is how content of this kind is encoded if the call does not say.
+    /// The bytes to store. `usual` is how content of this kind is encoded if the call does not say;
+    /// without it the content itself has to be clear.
     ///
     /// # Errors
     ///
-    /// Content that is not the base64 it should be.
-    pub fn into_bytes(self, usual: Encoding) -> Result<Vec<u8>, ParamsError> {
-        if self.encoding.unwrap_or(usual) == Encoding::Utf8 {
-            return Ok(self.content.into_bytes());
+    /// Content that is not the base64 it should be, or that may be a text as well as base64.
+    pub fn into_bytes(self, usual: Option<Encoding>) -> Result<Vec<u8>, ParamsError> {
+        let encoding = self.encoding.or(usual).or_else(|| evident_encoding(&self.content));
+        match encoding {
+            Some(Encoding::Utf8) => Ok(self.content.into_bytes()),
+            Some(Encoding::Base64) => decode(&self.content, self.encoding),
+            None => Err(ParamsError::wrong(
+                "encoding",
+                "\"utf-8\" or \"base64\" for this `kind`, since `content` may be either",
+                "nothing",
+            )),
         }
-        BASE64.decode(self.content.as_bytes()).map_err(|error| {
-            let expected = match self.encoding {
-                Some(_) => "base64 with padding",
-                None => "base64 with padding for this kind, or be sent with `encoding` \"utf-8\"",
-            };
-            let found = format!("something else at byte {}", error.position);
-            ParamsError::wrong("content", expected, found)
-        })
     }
+}
+
+/// Least length of base64 that nobody takes for a text, in characters: no text has as many without
+/// a space or a line's end.
+const EVIDENT_BASE64: usize = 256;
+
+/// How content is encoded, if nobody can take it for anything else: a text has something that
+/// base64 has not, and long base64 mixes letters of both cases and digits without a space.
+fn evident_encoding(content: &str) -> Option<Encoding> {
+    let is_of_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=-_".contains(&byte);
+    if content.is_empty()
+        || content.bytes().any(|byte| !is_of_base64(byte) && !byte.is_ascii_whitespace())
+    {
+        return Some(Encoding::Utf8);
+    }
+    let has = |is_such: fn(&u8) -> bool| content.as_bytes().iter().any(is_such);
+    let is_mixed = has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase);
+    let is_evident = content.len() >= EVIDENT_BASE64
+        && is_mixed
+        && has(u8::is_ascii_digit)
+        && BASE64.decode_len(content.len()).is_ok()
+        && !has(u8::is_ascii_whitespace);
+    is_evident.then_some(Encoding::Base64)
+}
+
+/// The bytes that the base64 `content` stands for.
+fn decode(content: &str, said: Option<Encoding>) -> Result<Vec<u8>, ParamsError> {
+    BASE64.decode(content.as_bytes()).map_err(|error| {
+        let expected = match said {
+            Some(_) => "base64 with padding",
+            None => "base64 with padding for this kind, or be sent with `encoding` \"utf-8\"",
+        };
+        let found = format!("something else at byte {}", error.position);
+        ParamsError::wrong("content", expected, found)
+    })
 }
 
 /// What `create_blob` answers.
@@ -150,26 +185,49 @@ mod tests {
     #[test]
     fn the_kind_decides_the_encoding_unless_the_call_does() {
         let (utf8, base64) = (Encoding::Utf8, Encoding::Base64);
-        assert_eq!(content("aGk=", None).into_bytes(utf8).unwrap(), b"aGk=");
-        assert_eq!(content("aGk=", None).into_bytes(base64).unwrap(), b"hi");
-        assert_eq!(content("aGk=", Some(base64)).into_bytes(utf8).unwrap(), b"hi");
-        assert_eq!(content("aGk=", Some(utf8)).into_bytes(base64).unwrap(), b"aGk=");
+        assert_eq!(content("aGk=", None).into_bytes(Some(utf8)).unwrap(), b"aGk=");
+        assert_eq!(content("aGk=", None).into_bytes(Some(base64)).unwrap(), b"hi");
+        for usual in [Some(utf8), Some(base64), None] {
+            assert_eq!(content("aGk=", Some(base64)).into_bytes(usual).unwrap(), b"hi");
+            assert_eq!(content("aGk=", Some(utf8)).into_bytes(usual).unwrap(), b"aGk=");
+        }
     }
 
     #[test]
     fn content_that_is_no_base64_is_refused_with_its_place() {
         for text in ["aGk", "a", "aG k=", "aGk=\n", "aGk_", "hé=="] {
-            assert!(
-                content(text, Some(Encoding::Base64)).into_bytes(Encoding::Utf8).is_err(),
-                "{text}"
-            );
+            assert!(content(text, Some(Encoding::Base64)).into_bytes(None).is_err(), "{text}");
         }
-        let error = content("aGk_", None).into_bytes(Encoding::Base64).unwrap_err();
+        let error = content("aGk_", None).into_bytes(Some(Encoding::Base64)).unwrap_err();
         assert_eq!(
             error.to_string(),
             "parameter `content` must be base64 with padding for this kind, or be sent with \
              `encoding` \"utf-8\", got something else at byte 3"
         );
+    }
+
+    #[test]
+    fn what_may_be_a_text_as_well_as_base64_is_refused_unless_the_call_says() {
+        for text in ["SELECT 1;", "a, b", "hé", "", "print('x')\n", "key: value"] {
+            assert_eq!(content(text, None).into_bytes(None).unwrap(), text.as_bytes(), "{text}");
+        }
+        let bytes: Vec<u8> = (0..=255).collect();
+        let base64 = BASE64.encode(&bytes);
+        assert_eq!(content(&base64, None).into_bytes(None).unwrap(), bytes);
+        let wrapped = base64.replace('Q', "Q\n");
+        let words = "word ".repeat(80);
+        let hexadecimal = "0a".repeat(200);
+        for either in
+            ["aGk=", "main", "hello world", "VALUES", "dGV4dA==", &wrapped, &words, &hexadecimal]
+        {
+            let error = content(either, None).into_bytes(None).unwrap_err();
+            assert_eq!(error.parameter(), "encoding", "{either}");
+            assert_eq!(
+                error.to_string(),
+                "parameter `encoding` must be \"utf-8\" or \"base64\" for this `kind`, since \
+                 `content` may be either, got nothing"
+            );
+        }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! INVARIANT(schema-is-behaviour): a value passes exactly if the published schema allows it, but
 //! that `null` leaves an optional parameter out, because clients send what they hold
-//! (`"cursor": null` for the first page), and that no integer may need more than 64 bits.
+//! (`"cursor": null` for the first page), and that no integer may need more than 64 bits. Limits of
+//! a run are positive here; the service compares them with the bounds that are published.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -180,6 +181,7 @@ fn default_of(parameter: &Parameter) -> Option<Box<RawValue>> {
             to_raw_value(&default).ok()
         }
         Shape::Integer(_)
+        | Shape::Limit(_)
         | Shape::TextList { .. }
         | Shape::FlagOrList { .. }
         | Shape::AnyObject
@@ -200,6 +202,7 @@ fn check_value<'a>(
             keep(string(value).is_some_and(|text| values.contains(&text.as_ref())))
         }
         Shape::Integer(integer) => fit_integer(integer, value).ok_or_else(wrong),
+        Shape::Limit(_) => fit_integer(POSITIVE, value).ok_or_else(wrong),
         Shape::TextList { item, max_items } => {
             check_list(item, max_items, path, value).and_then(keep)
         }
@@ -238,6 +241,9 @@ fn fits_text(text: Text, value: &RawValue) -> bool {
             && text.pattern.is_none_or(|pattern| pattern.fits(&decoded))
     })
 }
+
+/// A limit on a run, whose other bounds are the service's.
+const POSITIVE: Integer = Integer { minimum: 1, maximum: None, fallback: Fallback::None };
 
 /// The value if it is an integer within the limits, written as one.
 fn fit_integer<'a>(integer: Integer, value: &'a RawValue) -> Option<Cow<'a, RawValue>> {
@@ -323,6 +329,7 @@ mod tests {
 
     use super::*;
     use crate::protocol::MethodCall;
+    use crate::protocol::schema::{LimitBounds, Published};
     use crate::protocol::tools::{TOOLS, find_tool};
 
     fn checked(tool: &str, params: &Value) -> Result<Value, ParamsError> {
@@ -432,7 +439,7 @@ mod tests {
             (
                 "run_code",
                 json!({"language": "python", "code": "", "mount_skills": ["a", 7]}),
-                "parameter `mount_skills[1]` must be a string of at most 128 characters, got 7",
+                "parameter `mount_skills[1]` must be a string of at most 193 characters, got 7",
             ),
             (
                 "execute_skill",
@@ -624,6 +631,7 @@ mod tests {
             Shape::Integer(Integer { minimum, maximum, .. }) => {
                 (minimum..=maximum.unwrap_or(1 << 53)).prop_map(Value::from).boxed()
             }
+            Shape::Limit(_) => (1..=1_u64 << 53).prop_map(Value::from).boxed(),
             Shape::TextList { max_items, .. } => (0..=max_items)
                 .prop_map(|count| (0..count).map(|item| Value::from(item.to_string())).collect())
                 .boxed(),
@@ -683,7 +691,8 @@ mod tests {
 
         #[test]
         fn schema_is_behaviour((tool, params) in any_params()) {
-            let published = serde_json::to_value(tool).unwrap();
+            let bounds = &LimitBounds::ANY;
+            let published = serde_json::to_value(Published { part: tool, bounds }).unwrap();
             let is_allowed = schema_allows(&published["parameters"], &params);
             let raw = to_raw_value(&params).unwrap();
             prop_assert_eq!(check(tool, Some(&raw)).is_ok(), is_allowed);

@@ -1,7 +1,9 @@
 //! The small part of JSON Schema that the tool table is written in, and how it prints.
 //!
 //! What a [`Parameter`] prints is what [`check`](mod@crate::protocol::check) enforces: both read the
-//! same fields, so a published schema cannot promise what the server does not do.
+//! same fields, so a published schema cannot promise what the server does not do. The bounds of a
+//! run's limits are the operator's: [`LimitBounds`] are what the service enforces and what a
+//! [`Published`] schema prints.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -9,14 +11,13 @@ use serde::ser::{SerializeMap, Serializer};
 use crate::protocol::wording::listed;
 
 /// One tool: a method of the protocol as a model sees it.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Tool {
     /// Name of the tool and of the method.
     pub name: &'static str,
     /// What it does, for the model.
     pub description: &'static str,
     /// Its parameters, in the order in which they are shown.
-    #[serde(serialize_with = "serialize_parameters")]
     pub parameters: &'static [Parameter],
 }
 
@@ -56,6 +57,8 @@ pub enum Shape {
     },
     /// An integer.
     Integer(Integer),
+    /// A positive integer: a limit on a run, within the operator's bounds.
+    Limit(Limit),
     /// An array of different strings.
     TextList {
         /// What each string has to be.
@@ -74,6 +77,94 @@ pub enum Shape {
     AnyObject,
     /// An object with these members and no others.
     Object(&'static [Parameter]),
+}
+
+/// A limit on a run that a call can ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Time, in milliseconds.
+    Timeout,
+    /// Instructions.
+    Fuel,
+    /// Memory, in bytes.
+    Memory,
+    /// Size of all files of the workspace, in bytes.
+    Workspace,
+    /// Calls through the host door.
+    HostCalls,
+}
+
+/// The values of one limit that a server takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Smallest value.
+    pub least: u64,
+    /// Largest value; `None` if there is none.
+    pub most: Option<u64>,
+}
+
+impl Bounds {
+    /// Any positive integer.
+    pub const ANY: Self = Self { least: 1, most: None };
+
+    /// Integers between these two.
+    #[must_use]
+    pub const fn between(least: u64, most: u64) -> Self {
+        Self { least, most: Some(most) }
+    }
+
+    /// True if the value may be asked for.
+    #[must_use]
+    pub fn allow(self, value: u64) -> bool {
+        value >= self.least && self.most.is_none_or(|most| value <= most)
+    }
+
+    /// The values in words, as the end of a sentence that begins with "must be".
+    #[must_use]
+    pub fn expectation(self) -> String {
+        match self {
+            Self { least, most: Some(most) } => format!("an integer between {least} and {most}"),
+            Self { least, most: None } => format!("an integer of at least {least}"),
+        }
+    }
+}
+
+/// The values of all limits that a server takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LimitBounds {
+    /// Of [`Limit::Timeout`].
+    pub timeout: Bounds,
+    /// Of [`Limit::Fuel`].
+    pub fuel: Bounds,
+    /// Of [`Limit::Memory`].
+    pub memory: Bounds,
+    /// Of [`Limit::Workspace`].
+    pub workspace: Bounds,
+    /// Of [`Limit::HostCalls`].
+    pub host_calls: Bounds,
+}
+
+impl LimitBounds {
+    /// Bounds that are not known yet.
+    pub const ANY: Self = Self {
+        timeout: Bounds::ANY,
+        fuel: Bounds::ANY,
+        memory: Bounds::ANY,
+        workspace: Bounds::ANY,
+        host_calls: Bounds::ANY,
+    };
+
+    /// The values of one limit.
+    #[must_use]
+    pub const fn of(&self, limit: Limit) -> Bounds {
+        match limit {
+            Limit::Timeout => self.timeout,
+            Limit::Fuel => self.fuel,
+            Limit::Memory => self.memory,
+            Limit::Workspace => self.workspace,
+            Limit::HostCalls => self.host_calls,
+        }
+    }
 }
 
 /// A string's limits.
@@ -187,7 +278,10 @@ impl Parameter {
             Shape::Integer(Integer { minimum, maximum: Some(maximum), .. }) => {
                 format!("an integer between {minimum} and {maximum}")
             }
-            Shape::Integer(Integer { minimum, .. }) => format!("an integer of at least {minimum}"),
+            Shape::Integer(Integer { minimum, maximum: None, .. }) => {
+                format!("an integer of at least {minimum}")
+            }
+            Shape::Limit(_) => Bounds::ANY.expectation(),
             Shape::TextList { max_items, .. } => {
                 format!("an array of at most {max_items} different strings")
             }
@@ -237,11 +331,21 @@ impl Serialize for Text {
     }
 }
 
+/// A part of the tool table as it is published by a server with these bounds.
+#[derive(Debug, Clone, Copy)]
+pub struct Published<'a, T> {
+    /// The part.
+    pub part: T,
+    /// What the server takes.
+    pub bounds: &'a LimitBounds,
+}
+
 /// Prints the parameter's schema, its name left out.
-impl Serialize for Parameter {
+impl Serialize for Published<'_, &Parameter> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { part, bounds } = *self;
         let mut map = serializer.serialize_map(None)?;
-        match &self.shape {
+        match &part.shape {
             Shape::Text(text) => text.serialize_limits(&mut map)?,
             Shape::Choice { values, default } => {
                 map.serialize_entry("type", "string")?;
@@ -260,6 +364,14 @@ impl Serialize for Parameter {
                     map.serialize_entry("maximum", &maximum)?;
                 }
             }
+            Shape::Limit(limit) => {
+                let Bounds { least, most } = bounds.of(*limit);
+                map.serialize_entry("type", "integer")?;
+                map.serialize_entry("minimum", &least)?;
+                if let Some(most) = most {
+                    map.serialize_entry("maximum", &most)?;
+                }
+            }
             Shape::TextList { item, max_items } => {
                 map.serialize_entry("type", "array")?;
                 map.serialize_entry("items", item)?;
@@ -276,10 +388,10 @@ impl Serialize for Parameter {
             Shape::AnyObject => map.serialize_entry("type", "object")?,
             Shape::Object(members) => {
                 map.serialize_entry("type", "object")?;
-                map.serialize_entry("properties", &Properties(members))?;
+                map.serialize_entry("properties", &Properties { members, bounds })?;
             }
         }
-        if let Some(description) = self.description {
+        if let Some(description) = part.description {
             map.serialize_entry("description", description)?;
         }
         map.end()
@@ -287,13 +399,22 @@ impl Serialize for Parameter {
 }
 
 /// Prints parameters as the `properties` of an object, in their order.
-struct Properties(&'static [Parameter]);
+struct Properties<'a> {
+    members: &'static [Parameter],
+    bounds: &'a LimitBounds,
+}
 
-impl Serialize for Properties {
+impl Serialize for Properties<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|parameter| (parameter.name, parameter)))
+        let bounds = self.bounds;
+        let published = |part| Published { part, bounds };
+        serializer.collect_map(self.members.iter().map(|member| (member.name, published(member))))
     }
 }
+
+/// A tool's parameters, which print as the JSON Schema of the object that holds them.
+#[derive(Debug, Clone, Copy)]
+pub struct ParametersSchema(&'static [Parameter]);
 
 impl Tool {
     /// The schema of the object that holds the tool's parameters.
@@ -303,18 +424,15 @@ impl Tool {
     }
 }
 
-/// Prints parameters as the JSON Schema of the object that holds them.
-#[derive(Debug, Clone, Copy)]
-pub struct ParametersSchema(&'static [Parameter]);
-
-impl Serialize for ParametersSchema {
+impl Serialize for Published<'_, ParametersSchema> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (members, bounds) = (self.part.0, self.bounds);
         let is_required = |parameter: &&Parameter| parameter.presence == Presence::Required;
         let required: Vec<&str> =
-            self.0.iter().filter(is_required).map(|parameter| parameter.name).collect();
+            members.iter().filter(is_required).map(|parameter| parameter.name).collect();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", "object")?;
-        map.serialize_entry("properties", &Properties(self.0))?;
+        map.serialize_entry("properties", &Properties { members, bounds })?;
         if !required.is_empty() {
             map.serialize_entry("required", &required)?;
         }
@@ -322,9 +440,14 @@ impl Serialize for ParametersSchema {
     }
 }
 
-fn serialize_parameters<S: Serializer>(
-    parameters: &&'static [Parameter],
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    ParametersSchema(parameters).serialize(serializer)
+/// Prints a tool in the protocol's own words.
+impl Serialize for Published<'_, &Tool> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { part: tool, bounds } = *self;
+        let mut map = serializer.serialize_map(Some(3))?;
+        map.serialize_entry("name", tool.name)?;
+        map.serialize_entry("description", tool.description)?;
+        map.serialize_entry("parameters", &Published { part: tool.schema(), bounds })?;
+        map.end()
+    }
 }

@@ -7,7 +7,10 @@
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use crate::ids::{MAX_SKILL_NAME, MAX_VERSION};
-use crate::protocol::schema::{Fallback, Integer, Parameter, Pattern, Presence, Shape, Text, Tool};
+use crate::protocol::schema::{
+    Fallback, Integer, Limit, LimitBounds, Parameter, Pattern, Presence, Published, Shape, Text,
+    Tool,
+};
 
 /// Most skills on one page of `list_skills`.
 pub const MAX_PAGE: u64 = 500;
@@ -30,15 +33,15 @@ pub const MAX_INPUT_BLOBS: usize = 256;
 /// Longest path, cursor or blob id, in characters: generous, but nothing that could fill a log.
 const MAX_REFERENCE: usize = 1_024;
 
-/// Longest name of a skill, with or without a version behind it.
+/// Longest name of a skill.
 const SKILL_NAME: Shape = Shape::Text(Text::up_to(MAX_SKILL_NAME));
+
+/// Longest name of a skill with a version behind it: `name@version`.
+const MAX_SKILL_REFERENCE: usize = MAX_SKILL_NAME + 1 + MAX_VERSION;
+
 const VERSION: Shape = Shape::Text(Text::up_to(MAX_VERSION));
 const REFERENCE: Shape = Shape::Text(Text::up_to(MAX_REFERENCE));
 const LATEST: &str = "Skill version (omit for latest)";
-
-/// A limit that only has a lower bound here: the upper one is the operator's.
-const POSITIVE: Shape =
-    Shape::Integer(Integer { minimum: 1, maximum: None, fallback: Fallback::None });
 
 const INPUT_BLOBS: Shape =
     Shape::TextList { item: Text::up_to(MAX_REFERENCE), max_items: MAX_INPUT_BLOBS };
@@ -133,7 +136,11 @@ const EXECUTE_SKILL: Tool = Tool {
         ),
         Parameter::optional("input_blobs", INPUT_BLOBS, "Blob IDs to mount in the sandbox"),
         KEEP_FILES,
-        Parameter::optional("timeout_ms", POSITIVE, "Execution timeout in milliseconds"),
+        Parameter::optional(
+            "timeout_ms",
+            Shape::Limit(Limit::Timeout),
+            "Execution timeout in milliseconds",
+        ),
         Parameter::optional("limits", Shape::Object(LIMITS), "Execution limits"),
     ],
 };
@@ -161,28 +168,48 @@ const RUN_CODE: Tool = Tool {
         Parameter::optional("args", Shape::AnyObject, "Arguments to pass to entrypoint function"),
         Parameter::optional(
             "mount_skills",
-            Shape::TextList { item: Text::up_to(MAX_SKILL_NAME), max_items: MAX_MOUNTS },
+            Shape::TextList { item: Text::up_to(MAX_SKILL_REFERENCE), max_items: MAX_MOUNTS },
             "Skill names to mount in sandbox",
         ),
         Parameter::optional("input_blobs", INPUT_BLOBS, "Blob IDs to mount in sandbox"),
         KEEP_FILES,
         Parameter::optional("limits", Shape::Object(LIMITS), "Execution limits"),
-        Parameter::optional("timeout_ms", POSITIVE, "Same as limits.timeout_ms"),
+        Parameter::optional(
+            "timeout_ms",
+            Shape::Limit(Limit::Timeout),
+            "Same as limits.timeout_ms",
+        ),
     ],
 };
 
-/// Members of `limits`. They tighten the operator's limits and cannot loosen them.
+/// Members of `limits`, up to what the operator allows.
 const LIMITS: &[Parameter] = &[
     Parameter {
         name: "timeout_ms",
         presence: Presence::Optional,
-        shape: POSITIVE,
+        shape: Shape::Limit(Limit::Timeout),
         description: None,
     },
-    Parameter::optional("fuel", POSITIVE, "Maximum number of WebAssembly instructions"),
-    Parameter::optional("memory_bytes", POSITIVE, "Maximum memory, the interpreter's included"),
-    Parameter::optional("workspace_bytes", POSITIVE, "Maximum size of all files in /workspace"),
-    Parameter::optional("host_calls", POSITIVE, "Maximum number of blob and log calls"),
+    Parameter::optional(
+        "fuel",
+        Shape::Limit(Limit::Fuel),
+        "Maximum number of WebAssembly instructions",
+    ),
+    Parameter::optional(
+        "memory_bytes",
+        Shape::Limit(Limit::Memory),
+        "Maximum memory, the interpreter's included",
+    ),
+    Parameter::optional(
+        "workspace_bytes",
+        Shape::Limit(Limit::Workspace),
+        "Maximum size of all files in /workspace",
+    ),
+    Parameter::optional(
+        "host_calls",
+        Shape::Limit(Limit::HostCalls),
+        "Maximum number of blob and log calls",
+    ),
 ];
 
 const CREATE_BLOB: Tool = Tool {
@@ -198,7 +225,7 @@ const CREATE_BLOB: Tool = Tool {
         Parameter::optional(
             "encoding",
             Shape::Choice { values: &["utf-8", "base64"], default: None },
-            "How content is encoded (omit for utf-8 if kind is text, else base64)",
+            "How content is encoded (omit for utf-8 if kind is a text, base64 if it is a known binary type)",
         ),
     ],
 };
@@ -258,29 +285,34 @@ pub enum ToolFormat {
 pub struct DescribedTool {
     tool: &'static Tool,
     format: ToolFormat,
+    bounds: LimitBounds,
 }
 
-/// All tools in the words of `format`, ready to be sent or handed to a vendor's interface.
+/// All tools of a server with these bounds in the words of `format`, ready to be sent or handed to
+/// a vendor's interface.
 #[must_use]
-pub fn described(format: ToolFormat) -> Vec<DescribedTool> {
-    TOOLS.iter().map(|tool| DescribedTool { tool, format }).collect()
+pub fn described(format: ToolFormat, bounds: LimitBounds) -> Vec<DescribedTool> {
+    TOOLS.iter().map(|tool| DescribedTool { tool, format, bounds }).collect()
 }
 
 impl Serialize for DescribedTool {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.format {
-            ToolFormat::Plain => self.tool.serialize(serializer),
+        let Self { tool, format, bounds } = self;
+        let published = Published { part: *tool, bounds };
+        match format {
+            ToolFormat::Plain => published.serialize(serializer),
             ToolFormat::OpenAi => {
                 let mut map = serializer.serialize_map(Some(2))?;
                 map.serialize_entry("type", "function")?;
-                map.serialize_entry("function", self.tool)?;
+                map.serialize_entry("function", &published)?;
                 map.end()
             }
             ToolFormat::Anthropic => {
                 let mut map = serializer.serialize_map(Some(3))?;
-                map.serialize_entry("name", self.tool.name)?;
-                map.serialize_entry("description", self.tool.description)?;
-                map.serialize_entry("input_schema", &self.tool.schema())?;
+                map.serialize_entry("name", tool.name)?;
+                map.serialize_entry("description", tool.description)?;
+                let schema = Published { part: tool.schema(), bounds };
+                map.serialize_entry("input_schema", &schema)?;
                 map.end()
             }
         }
@@ -362,7 +394,7 @@ mod tests {
 
     #[test]
     fn the_table_is_the_protocols_but_for_our_additions() {
-        let ours = serde_json::to_string(&described(ToolFormat::Plain)).unwrap();
+        let ours = serde_json::to_string(&described(ToolFormat::Plain, LimitBounds::ANY)).unwrap();
         let mut ours: Vec<Ordered> = serde_json::from_str(&ours).unwrap();
         for (tool, described) in TOOLS.iter().zip(&mut ours) {
             let Ordered::Object(members) = described else { panic!("{described:?}") };
@@ -377,14 +409,15 @@ mod tests {
 
     #[test]
     fn the_published_table_does_not_change_unnoticed() {
-        insta::assert_json_snapshot!("tools", described(ToolFormat::Plain));
+        insta::assert_json_snapshot!("tools", described(ToolFormat::Plain, LimitBounds::ANY));
     }
 
     #[test]
     fn vendors_get_the_same_tools_in_their_own_words() {
-        let plain = serde_json::to_value(described(ToolFormat::Plain)).unwrap();
-        let openai = serde_json::to_value(described(ToolFormat::OpenAi)).unwrap();
-        let anthropic = serde_json::to_value(described(ToolFormat::Anthropic)).unwrap();
+        let plain = serde_json::to_value(described(ToolFormat::Plain, LimitBounds::ANY)).unwrap();
+        let openai = serde_json::to_value(described(ToolFormat::OpenAi, LimitBounds::ANY)).unwrap();
+        let anthropic =
+            serde_json::to_value(described(ToolFormat::Anthropic, LimitBounds::ANY)).unwrap();
         for at in 0..TOOLS.len() {
             let tool = &plain[at];
             assert_eq!(openai[at], json!({"type": "function", "function": tool}));

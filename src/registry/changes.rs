@@ -43,6 +43,10 @@ pub(crate) fn log_changes(before: Option<&Index>, after: &Index) {
     if let Some(more) = beyond(warned.len(), MAX_REJECTED) {
         warn!("{more} more skills have warnings: `wardian skills list` shows them");
     }
+    let known = before.map(Index::replaced).unwrap_or_default();
+    for name in after.replaced().iter().filter(|name| !known.contains(name)) {
+        warn!(skill.name = %name, "a folder of skills has `{name}`, which takes the place of the bundled one");
+    }
     let told = before.map(Index::left_out).unwrap_or_default();
     for one in after.left_out().iter().filter(|one| !told.contains(one)) {
         warn!("{one}");

@@ -20,6 +20,11 @@ pub struct FolderCheck {
 }
 
 impl FolderCheck {
+    /// Adds files that diagnostics point into, each with its text.
+    pub fn add_texts(&mut self, texts: Vec<(String, String)>) {
+        self.texts.extend(texts);
+    }
+
     /// The diagnostics, each with the lines that it points to, for people at a terminal.
     #[must_use]
     pub fn reports(&self) -> Vec<miette::Report> {

@@ -11,6 +11,7 @@ use crate::registry::RegistryError;
 use crate::registry::cursor::CursorKey;
 use crate::registry::scan::{Folder, Root};
 use crate::registry::snapshot::Snapshot;
+use crate::skill::GUIDE_NAME;
 use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
 use crate::skill::similar::closest;
 use crate::units::ByteCount;
@@ -36,6 +37,7 @@ pub struct Index {
     declared: BTreeMap<Box<str>, BTreeSet<SkillName>>,
     rejected: Vec<RejectedSkill>,
     left_out: Vec<LeftOut>,
+    replaced: Vec<SkillName>,
     size: u64,
     key: CursorKey,
 }
@@ -79,20 +81,19 @@ pub struct Page {
 }
 
 impl Index {
-    /// Puts together what is built in and what the roots hold; whoever comes first wins.
+    /// Puts together what is built in and what the roots hold. Earlier roots win, a root's skill
+    /// takes the place of one that is built in, and the guide stays what it is.
     pub(crate) fn build(built_in: &[Arc<Snapshot>], roots: &[Root], key: CursorKey) -> Self {
         let index = Self {
             skills: BTreeMap::new(),
             declared: BTreeMap::new(),
             rejected: Vec::new(),
             left_out: Vec::new(),
+            replaced: Vec::new(),
             size: 0,
             key,
         };
-        let mut builder = Builder { index, built_in, owners: HashMap::new() };
-        for snapshot in built_in {
-            builder.index.insert(snapshot);
-        }
+        let mut builder = Builder { index, owners: HashMap::new() };
         for (number, root) in (1..).zip(roots) {
             for (name, folder) in &root.folders {
                 builder.add(Owner { root: number, folder: name }, folder);
@@ -103,6 +104,13 @@ impl Index {
             }
         }
         let mut index = builder.index;
+        for snapshot in built_in {
+            if index.skills.contains_key(snapshot.name()) {
+                index.replaced.push(snapshot.name().clone());
+            } else {
+                index.insert(snapshot);
+            }
+        }
         for versions in index.skills.values_mut() {
             versions.sort_by(|one, other| other.version().cmp(one.version()));
         }
@@ -137,6 +145,12 @@ impl Index {
     #[must_use]
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
+    }
+
+    /// Skills that are built in and not served, because a root has one of the same name.
+    #[must_use]
+    pub fn replaced(&self) -> &[SkillName] {
+        &self.replaced
     }
 
     /// Every version of every skill, by name, the highest version first.
@@ -285,7 +299,6 @@ fn declared(
 /// An index in the making.
 struct Builder<'b> {
     index: Index,
-    built_in: &'b [Arc<Snapshot>],
     owners: HashMap<(&'b SkillName, &'b SkillVersion), Owner<'b>>,
 }
 
@@ -321,7 +334,7 @@ impl<'b> Builder<'b> {
         let about = |severity, code, message: String| {
             Some(Diagnostic::about(severity, ".", Problem::new(code, message)))
         };
-        if self.built_in.iter().any(|one| one.name() == name) {
+        if name.as_str() == GUIDE_NAME {
             let message = format!("`{name}` is part of the server, so its name cannot be used");
             return about(Severity::Error, "reserved-name", message);
         }

@@ -7,7 +7,7 @@
 //!
 //! The manifest decides what a skill is called; its folder's name must agree. Hidden files and
 //! `__pycache__` are left out. A folder that is no good never hides another. Earlier roots win,
-//! and what is built in wins over all.
+//! and every root wins over what is built in, except for the guide.
 //!
 //! Changes on disk are picked up without a restart once [`Registry::follow`] was called. Whoever
 //! holds an [`Index`] or a [`Snapshot`] is not affected: both never change. A root that cannot be

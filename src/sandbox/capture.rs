@@ -4,6 +4,7 @@
 //! whatever the guest writes and however it alternates.
 
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use crate::job::outcome::{LogChunk, Logs, Stream};
 use crate::units::ByteCount;
@@ -55,6 +56,57 @@ struct Piece {
     len: usize,
 }
 
+/// Gets what a guest prints as it comes.
+pub type Listener = Box<dyn FnMut(LogChunk)>;
+
+/// Longest text that a listener gets at once, in bytes.
+const MAX_TOLD: usize = 16 << 10;
+
+/// Pieces that a listener gets at once. After these it gets [`ENOUGH`] bytes at a time, or whatever
+/// there is [`PAUSE`] after the last piece: printing must not be slow because somebody listens.
+const BURST: u32 = 1_000;
+const ENOUGH: usize = 4 << 10;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Tells a listener what is kept.
+struct Telling {
+    listener: Listener,
+    begun: [Begun; 3],
+    /// Text that was not told yet, all of one stream.
+    stream: Stream,
+    pending: String,
+    told: u32,
+    last: Instant,
+}
+
+impl Telling {
+    fn hear(&mut self, stream: Stream, bytes: &[u8]) {
+        if stream != self.stream {
+            self.tell();
+            self.stream = stream;
+        }
+        if let Some(begun) = self.begun.get_mut(slot(stream)) {
+            begun.decode(bytes, &mut self.pending);
+        }
+        if self.told < BURST || self.pending.len() >= ENOUGH || self.last.elapsed() >= PAUSE {
+            self.tell();
+        }
+    }
+
+    fn tell(&mut self) {
+        let mut rest = self.pending.as_str();
+        while !rest.is_empty() {
+            let (piece, later) =
+                rest.split_at_checked(rest.floor_char_boundary(MAX_TOLD)).unwrap_or((rest, ""));
+            (self.listener)(LogChunk { stream: self.stream, text: piece.to_owned() });
+            self.told = self.told.saturating_add(1);
+            rest = later;
+        }
+        self.pending.clear();
+        self.last = Instant::now();
+    }
+}
+
 /// What a guest has printed so far.
 pub struct Capture {
     /// The bytes of all pieces, one after the other.
@@ -63,13 +115,32 @@ pub struct Capture {
     /// What of the limit is left.
     left: usize,
     dropped: u64,
+    telling: Option<Telling>,
 }
 
 impl Capture {
     /// Nothing printed yet; keeps `limit` bytes.
     #[must_use]
     pub fn new(limit: ByteCount) -> Self {
-        Self { bytes: Vec::new(), pieces: Vec::new(), left: limit.as_usize(), dropped: 0 }
+        Self {
+            bytes: Vec::new(),
+            pieces: Vec::new(),
+            left: limit.as_usize(),
+            dropped: 0,
+            telling: None,
+        }
+    }
+
+    /// Tells `listener` from now on what is kept.
+    pub fn tell(&mut self, listener: Listener) {
+        self.telling = Some(Telling {
+            listener,
+            begun: [Begun::default(); 3],
+            stream: Stream::Stdout,
+            pending: String::new(),
+            told: 0,
+            last: Instant::now(),
+        });
     }
 
     /// Takes output of one stream: keeps what fits and counts the rest.
@@ -96,21 +167,23 @@ impl Capture {
             Some(piece) if continues => piece.len = piece.len.saturating_add(kept.len()),
             _ => self.pieces.push(Piece { stream, len: kept.len() }),
         }
+        if let Some(telling) = &mut self.telling {
+            telling.hear(stream, kept);
+        }
     }
 
     /// Takes one line of the guest's log. Line breaks within it are indented, so that a line that
     /// starts with a level is always the start of a message.
     pub fn log(&mut self, level: LogLevel, message: &str) {
-        self.write(Stream::Log, b"[");
-        self.write(Stream::Log, level.name().as_bytes());
-        self.write(Stream::Log, b"] ");
+        let mut text = format!("[{}] ", level.name());
         for (number, line) in message.lines().enumerate() {
             if number > 0 {
-                self.write(Stream::Log, b"\n    ");
+                text.push_str("\n    ");
             }
-            self.write(Stream::Log, line.as_bytes());
+            text.push_str(line);
         }
-        self.write(Stream::Log, b"\n");
+        text.push('\n');
+        self.write(Stream::Log, text.as_bytes());
     }
 
     /// Everything that was kept, as text, in the order in which it was written.
@@ -327,6 +400,42 @@ mod tests {
         let logs = capture.into_logs();
         let kept: u64 = logs.chunks.iter().map(|chunk| chunk.text.len() as u64).sum();
         assert_eq!(kept + logs.dropped, 2_000_000);
+    }
+
+    /// What a listener is told of these pieces of output.
+    fn told(limit: u64, pieces: &[(Stream, &[u8])]) -> (Vec<LogChunk>, Logs) {
+        let told = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+        let mut capture = Capture::new(ByteCount::bytes(limit));
+        let telling = std::rc::Rc::clone(&told);
+        capture.tell(Box::new(move |chunk| telling.borrow_mut().push(chunk)));
+        for (stream, bytes) in pieces {
+            capture.write(*stream, bytes);
+        }
+        let logs = capture.into_logs();
+        (told.take(), logs)
+    }
+
+    #[test]
+    fn a_listener_is_told_at_once_and_nothing_that_is_not_kept() {
+        let (out, err) = (Stream::Stdout, Stream::Stderr);
+        let snow = "\u{2603}".as_bytes();
+        let pieces = [(out, &b"a\n"[..]), (err, b"b"), (out, &snow[..1]), (out, &snow[1..])];
+        let (told, logs) = told(1 << 10, &pieces);
+        assert_eq!(told, [chunk(out, "a\n"), chunk(err, "b"), chunk(out, "\u{2603}")]);
+        assert_eq!(logs.chunks, told, "the end has the same");
+        let (told, logs) = self::told(64 + 3, &[(out, b"abc"), (out, b"def")]);
+        assert_eq!((told, logs.dropped), (vec![chunk(out, "abc")], 3));
+    }
+
+    #[test]
+    fn a_listener_is_not_flooded() {
+        let (told, logs) = told(1 << 20, &vec![(Stream::Stdout, &b"x"[..]); 200_000]);
+        let text: String = told.iter().map(|chunk| chunk.text.as_str()).collect();
+        assert!(told.len() < 3_000, "{} pieces", told.len());
+        assert!(logs.chunks[0].text.starts_with(&text) && text.len() > 190_000, "{}", text.len());
+        let long = "\u{e9}".repeat(MAX_TOLD);
+        let (told, _) = self::told(1 << 20, &[(Stream::Stdout, long.as_bytes())]);
+        assert!(told.len() >= 2 && told.iter().all(|chunk| chunk.text.len() <= MAX_TOLD));
     }
 
     proptest! {

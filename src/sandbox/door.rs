@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::ids::BlobId;
 use crate::job::limits::RunLimits;
 use crate::job::message::{OUTPUT_MAX, Refusal};
-use crate::sandbox::capture::LogLevel;
+use crate::sandbox::capture::{Listener, LogLevel};
 use crate::sandbox::file_request::FileRequest;
 use crate::units::ByteCount;
 
@@ -29,6 +29,11 @@ pub trait Host {
     /// What tells whether nobody waits for the run any more. Asked now and then while a guest
     /// runs, from another thread.
     fn is_cancelled(&self) -> IsCancelled;
+
+    /// Gets what the guest prints as it comes, if the run wants that.
+    fn listener(&self) -> Option<Listener> {
+        None
+    }
 }
 
 /// True once nobody waits for a run any more.

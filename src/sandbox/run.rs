@@ -101,6 +101,9 @@ fn prepare(
     let refused = |cause| SandboxError::System { what: "give random bytes", cause };
     wasi.ambient.fill(&mut seed).map_err(refused)?;
     let seed = u64::from_le_bytes(seed);
+    if let Some(listener) = host.listener().filter(|_| spec.stream_logs) {
+        wasi.capture.tell(listener);
+    }
     let job = job_text(spec, seed).map_err(SandboxError::Job)?;
     let door = Door::new(host, &job, &spec.limits);
     let guest = Guest::new(wasi, door, &spec.limits, image.length());

@@ -113,6 +113,7 @@ impl Service {
             blobs: Vec::new(),
             image: image.digest(),
             environment: BTreeMap::new(),
+            stream_logs: false,
             keep_files: KeepFiles::Nothing,
             limits,
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
 
-use crate::blobs::kind::BlobKind;
+use crate::blobs::kind::{BlobKind, Nature};
 use crate::protocol::blobs::{CreateBlobParams, CreateBlobResult, Encoding};
 use crate::service::{Caller, Service, ServiceError};
 
@@ -13,14 +13,18 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// A malformed kind or base64, a size or quota that is passed, or a disk that fails.
+    /// A malformed kind or base64, content that may be text or base64, a size or quota that is passed, or a disk that fails.
     pub async fn create_blob(
         &self,
         caller: &Caller,
         params: CreateBlobParams,
     ) -> Result<CreateBlobResult, ServiceError> {
         let kind = BlobKind::parse(&params.kind)?;
-        let usual = if kind.is_text() { Encoding::Utf8 } else { Encoding::Base64 };
+        let usual = match kind.nature() {
+            Nature::Text => Some(Encoding::Utf8),
+            Nature::Binary => Some(Encoding::Base64),
+            Nature::Unknown => None,
+        };
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
         let stored = spawn_blocking(move || -> Result<_, ServiceError> {
             let content = params.into_bytes(usual)?;

@@ -15,6 +15,7 @@ use crate::protocol::members::Members;
 use crate::registry::snapshot::Snapshot;
 use crate::service::run::{Bytecode, Plan};
 use crate::service::run_code::no_arguments;
+use crate::service::run_log::Purpose;
 use crate::service::{Caller, Service, ServiceError, left_files};
 use crate::skill::arguments::{CheckedArguments, check_arguments};
 use crate::skill::manifest::Manifest;
@@ -36,7 +37,7 @@ impl Service {
         let mut plan =
             plan.await?.with_blobs(&params.input_blobs)?.limited(&self.limits, &limits)?;
         plan.keep_files = left_files::kept(params.keep_files);
-        Ok(self.perform(caller, plan, Bytecode::Compiled).await?.result)
+        Ok(self.perform(caller, plan, Bytecode::Compiled, Purpose::Call).await?.result)
     }
 
     /// What executing a skill means, without the blobs and limits of the call.
@@ -56,7 +57,7 @@ impl Service {
         let skills = vec![self.mounted(&snapshot)];
         let program = Program::Skill { name };
         let (keep_files, limits) = (KeepFiles::default(), self.limits.default);
-        Ok(Plan { program, entrypoint, args, skills, blobs, keep_files, limits })
+        Ok(Plan { program, entrypoint, args, skills, blobs, keep_files, limits, listener: None })
     }
 }
 

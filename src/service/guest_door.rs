@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::spawn_blocking;
 use tracing::error;
 
@@ -12,6 +13,7 @@ use crate::dispatch::{Door, Received};
 use crate::error::{CauseChain, ErrorKind};
 use crate::ids::{BlobId, TenantId};
 use crate::job::message::Refusal;
+use crate::job::outcome::LogChunk;
 
 /// The gateway's end of the door of one run.
 #[derive(Debug)]
@@ -20,11 +22,15 @@ pub(super) struct GuestDoor {
     tenant: TenantId,
     written: Vec<BlobId>,
     seen: HashSet<BlobId>,
+    listener: Option<Listener>,
 }
 
+/// Gets what a program prints as it comes.
+pub type Listener = UnboundedSender<LogChunk>;
+
 impl GuestDoor {
-    pub(super) fn new(blobs: Arc<BlobStore>, tenant: TenantId) -> Self {
-        Self { blobs, tenant, written: Vec::new(), seen: HashSet::new() }
+    pub(super) fn new(blobs: Arc<BlobStore>, tenant: TenantId, listener: Option<Listener>) -> Self {
+        Self { blobs, tenant, written: Vec::new(), seen: HashSet::new(), listener }
     }
 
     /// The blobs that were written, in order, each once.
@@ -34,6 +40,13 @@ impl GuestDoor {
 }
 
 impl Door for GuestDoor {
+    fn hear(&mut self, printed: LogChunk) {
+        if let Some(listener) = &self.listener {
+            // Whoever does not listen any more gets it at the end.
+            listener.send(printed).ok();
+        }
+    }
+
     async fn write_blob(&mut self, kind: &str, content: Received) -> Result<BlobId, Refusal> {
         let kind = BlobKind::parse(kind).map_err(|error| refusal("ValueError", &error))?;
         let (blobs, tenant) = (Arc::clone(&self.blobs), self.tenant.clone());

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::job::limits::RunLimits;
 use crate::protocol::check::ParamsError;
 use crate::protocol::execution::RequestedLimits;
+use crate::protocol::schema::{Bounds, LimitBounds};
 use crate::units::{ByteCount, Fuel};
 
 /// What an operator allows.
@@ -33,45 +34,44 @@ impl LimitPolicy {
     pub(super) fn resolve(&self, requested: &RequestedLimits) -> Result<RunLimits, ParamsError> {
         let RequestedLimits { fuel, memory_bytes, workspace_bytes, host_calls, .. } = *requested;
         let mut limits = self.default.tightened_by(self.cap);
-        let cap = &self.cap;
-        let longest = u64::try_from(cap.wall_time.as_millis()).unwrap_or(u64::MAX);
+        let bounds = self.bounds();
         let timeout = requested.timeout_place.parameter();
-        if let Some(asked) = within(timeout, requested.timeout_ms, 1, longest)? {
+        if let Some(asked) = within(timeout, requested.timeout_ms, bounds.timeout)? {
             limits.wall_time = Duration::from_millis(asked);
         }
-        let most = cap.fuel.map_or(u64::MAX, |Fuel(most)| most);
-        if let Some(asked) = within("limits.fuel", fuel, LEAST_FUEL, most)? {
+        if let Some(asked) = within("limits.fuel", fuel, bounds.fuel)? {
             limits.fuel = Some(Fuel(asked));
         }
-        let least = self.least_memory.as_u64();
-        if let Some(asked) =
-            within("limits.memory_bytes", memory_bytes, least, cap.memory.as_u64())?
-        {
+        if let Some(asked) = within("limits.memory_bytes", memory_bytes, bounds.memory)? {
             limits.memory = ByteCount::bytes(asked);
         }
-        let most = cap.workspace.as_u64();
-        if let Some(asked) =
-            within("limits.workspace_bytes", workspace_bytes, LEAST_WORKSPACE, most)?
-        {
+        if let Some(asked) = within("limits.workspace_bytes", workspace_bytes, bounds.workspace)? {
             limits.workspace = ByteCount::bytes(asked);
         }
-        if let Some(asked) = within("limits.host_calls", host_calls, 1, cap.host_calls.into())? {
+        if let Some(asked) = within("limits.host_calls", host_calls, bounds.host_calls)? {
             limits.host_calls = u32::try_from(asked).unwrap_or(u32::MAX);
         }
         Ok(limits)
     }
+
+    /// What a call may ask for. The published schemas show the same.
+    pub(super) fn bounds(&self) -> LimitBounds {
+        let cap = &self.cap;
+        let longest = u64::try_from(cap.wall_time.as_millis()).unwrap_or(u64::MAX);
+        LimitBounds {
+            timeout: Bounds::between(1, longest),
+            fuel: Bounds { least: LEAST_FUEL, most: cap.fuel.map(|Fuel(most)| most) },
+            memory: Bounds::between(self.least_memory.as_u64(), cap.memory.as_u64()),
+            workspace: Bounds::between(LEAST_WORKSPACE, cap.workspace.as_u64()),
+            host_calls: Bounds::between(1, cap.host_calls.into()),
+        }
+    }
 }
 
-fn within(
-    parameter: &str,
-    asked: Option<u64>,
-    least: u64,
-    most: u64,
-) -> Result<Option<u64>, ParamsError> {
+fn within(parameter: &str, asked: Option<u64>, bounds: Bounds) -> Result<Option<u64>, ParamsError> {
     match asked {
-        Some(value) if value < least || value > most => {
-            let expected = format!("an integer between {least} and {most}");
-            Err(ParamsError::wrong(parameter, expected, value.to_string()))
+        Some(value) if !bounds.allow(value) => {
+            Err(ParamsError::wrong(parameter, bounds.expectation(), value.to_string()))
         }
         other => Ok(other),
     }
@@ -102,6 +102,25 @@ mod tests {
     fn a_request_can_ask_for_more_than_the_default_up_to_the_cap() {
         let limits = asked(|limits| limits.timeout_ms = Some(300_000)).unwrap();
         assert_eq!(limits.wall_time, Duration::from_secs(300));
+    }
+
+    #[test]
+    fn bounds_are_what_is_taken() {
+        type Set = fn(&mut RequestedLimits, u64);
+        let bounds = POLICY.bounds();
+        let limits: [(Bounds, Set); 5] = [
+            (bounds.timeout, |limits, value| limits.timeout_ms = Some(value)),
+            (bounds.fuel, |limits, value| limits.fuel = Some(value)),
+            (bounds.memory, |limits, value| limits.memory_bytes = Some(value)),
+            (bounds.workspace, |limits, value| limits.workspace_bytes = Some(value)),
+            (bounds.host_calls, |limits, value| limits.host_calls = Some(value)),
+        ];
+        for (Bounds { least, most }, set) in limits {
+            let is_taken = |value| asked(|limits| set(limits, value)).is_ok();
+            assert!(is_taken(least) && !is_taken(least - 1), "{least}");
+            let Some(most) = most else { continue };
+            assert!(is_taken(most) && !is_taken(most + 1), "{most}");
+        }
     }
 
     #[test]

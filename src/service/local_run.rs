@@ -7,10 +7,13 @@ use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use crate::error::CauseChain;
+use crate::ids::BlobId;
 use crate::job::outcome::Logs;
 use crate::job::{KeepFiles, Program};
 use crate::protocol::execution::{RequestedLimits, RunResult};
+use crate::service::guest_door::Listener;
 use crate::service::run::{Bytecode, Performed, Plan};
+use crate::service::run_log::Purpose;
 use crate::service::{Caller, Service, ServiceError};
 
 /// A program on this machine that is to be run in the sandbox.
@@ -29,6 +32,8 @@ pub struct LocalRun {
     pub input_blobs: Vec<String>,
     /// Limits to ask for.
     pub limits: RequestedLimits,
+    /// Gets what the program prints as it comes; the result has all of it.
+    pub listener: Option<Listener>,
 }
 
 /// The program of a [`LocalRun`].
@@ -57,6 +62,8 @@ pub struct LocalResult {
     pub result: RunResult,
     /// All that was kept of what the program wrote.
     pub logs: Logs,
+    /// The blob that has the output as JSON, if it was too large for the result.
+    pub output_blob: Option<BlobId>,
 }
 
 impl Service {
@@ -70,7 +77,18 @@ impl Service {
         caller: &Caller,
         request: LocalRun,
     ) -> Result<LocalResult, ServiceError> {
-        let LocalRun { program, entrypoint, args, mount_skills, input_blobs, limits } = request;
+        self.run_local(caller, request, Purpose::Call).await
+    }
+
+    /// Runs a program of this machine's user or of ours.
+    pub(super) async fn run_local(
+        &self,
+        caller: &Caller,
+        request: LocalRun,
+        purpose: Purpose,
+    ) -> Result<LocalResult, ServiceError> {
+        let LocalRun { program, entrypoint, args, mount_skills, input_blobs, limits, listener } =
+            request;
         let mut plan = match program {
             LocalProgram::File { source, file_name } => Plan {
                 program: Program::Code { source, file_name },
@@ -80,11 +98,13 @@ impl Service {
                 blobs: Vec::new(),
                 keep_files: KeepFiles::default(),
                 limits: self.limits.default,
+                listener: None,
             },
             LocalProgram::Skill { name, version } => {
                 self.plan_skill(&name, version.as_deref(), Some(args)).await?
             }
         };
+        plan.listener = listener;
         plan.skills.extend(self.mounted_skills(&mount_skills).await?);
         let plan = plan.with_blobs(&input_blobs)?.limited(&self.limits, &limits)?;
         let (images, needs) = (Arc::clone(&self.images), plan.needs());
@@ -93,7 +113,8 @@ impl Service {
         if let Err(error) = loaded.await.map_err(ServiceError::Interrupted)? {
             warn!("an image cannot be loaded: {}", CauseChain(&error));
         }
-        let Performed { result, logs } = self.perform(caller, plan, Bytecode::AsItIs).await?;
-        Ok(LocalResult { result, logs })
+        let Performed { result, logs, output_blob } =
+            self.perform(caller, plan, Bytecode::AsItIs, purpose).await?;
+        Ok(LocalResult { result, logs, output_blob })
     }
 }

@@ -43,10 +43,12 @@ use crate::error::ErrorKind;
 use crate::ids::InvalidId;
 use crate::images::ImageStock;
 use crate::protocol::check::ParamsError;
+use crate::protocol::schema::LimitBounds;
 use crate::protocol::{MethodCall, MethodResult};
 use crate::registry::{Registry, RegistryError};
 
 pub use crate::service::caller::Caller;
+pub use crate::service::guest_door::Listener;
 pub use crate::service::limits::{LEAST_FUEL, LimitPolicy};
 pub use crate::service::local_run::{LocalProgram, LocalResult, LocalRun};
 pub use crate::service::metering::{Metering, NotMetering};
@@ -69,6 +71,9 @@ pub trait Methods: Send + Sync + 'static {
 
     /// How runs are kept apart here, as name and value: for people who operate the server.
     fn sandbox(&self) -> BTreeMap<&'static str, String>;
+
+    /// The limits that calls may ask for.
+    fn limit_bounds(&self) -> LimitBounds;
 }
 
 /// The Skills Protocol, ready to be called from any edge.
@@ -169,6 +174,10 @@ impl Methods for Service {
         ])
     }
 
+    fn limit_bounds(&self) -> LimitBounds {
+        self.limits.bounds()
+    }
+
     fn warnings(&self) -> Vec<String> {
         let report = self.pool.report();
         let missing: BTreeSet<&String> =
@@ -192,6 +201,10 @@ impl Methods for Service {
 impl<M: Methods> Methods for Arc<M> {
     fn sandbox(&self) -> BTreeMap<&'static str, String> {
         M::sandbox(self)
+    }
+
+    fn limit_bounds(&self) -> LimitBounds {
+        M::limit_bounds(self)
     }
 
     fn call(

@@ -23,7 +23,7 @@ use crate::protocol::execution::{
 };
 use crate::service::bytecode::Compiled;
 use crate::service::failure::error_of;
-use crate::service::guest_door::{GuestDoor, not_stored};
+use crate::service::guest_door::{GuestDoor, Listener, not_stored};
 use crate::service::output::{Output, head, one_line};
 use crate::service::run_log::{Purpose, RunLog, whole_milliseconds};
 use crate::service::skills::blob_ids;
@@ -46,6 +46,7 @@ pub(super) struct Plan {
     pub(super) blobs: Vec<BlobId>,
     pub(super) keep_files: KeepFiles,
     pub(super) limits: RunLimits,
+    pub(super) listener: Option<Listener>,
 }
 
 impl Plan {
@@ -99,6 +100,8 @@ pub(super) struct Performed {
     pub(super) result: RunResult,
     /// All that was kept of what the program wrote; the result has a part of it.
     pub(super) logs: Logs,
+    /// The blob of an output that is too large for the result.
+    pub(super) output_blob: Option<BlobId>,
 }
 
 /// A skill that a run sees.
@@ -123,9 +126,10 @@ impl Service {
         caller: &Caller,
         plan: Plan,
         bytecode: Bytecode,
+        purpose: Purpose,
     ) -> Result<Performed, ServiceError> {
         let run_id = RunId::generate();
-        let mut log = RunLog::open(&run_id, &caller.tenant, Purpose::Call);
+        let mut log = RunLog::open(&run_id, &caller.tenant, purpose);
         let plan = match bytecode {
             Bytecode::Compiled => self.with_bytecode(caller, plan).await,
             Bytecode::AsItIs => plan,
@@ -167,10 +171,12 @@ impl Service {
             image: image.digest(),
             environment: BTreeMap::new(),
             keep_files: plan.keep_files,
+            stream_logs: plan.listener.is_some(),
             limits: plan.limits,
         };
         let job = Job { spec: Box::new(spec), image, skills: contents, blobs: sources };
-        let mut door = GuestDoor::new(Arc::clone(&self.blobs), caller.tenant.clone());
+        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
+        let mut door = GuestDoor::new(blobs, tenant, plan.listener);
         let finished = self.pool.run(&job, &mut door).await?;
         log.note(&finished);
         self.harvest(caller, run_id, finished, door.into_written()).await
@@ -224,12 +230,13 @@ impl Service {
             memory_peak_bytes: usage.memory_peak.as_u64(),
             fuel: usage.fuel.map(|fuel| fuel.0),
         };
+        let mut output_blob = None;
         match output {
             Ok(Checked { output: Output { value, summary }, _permit }) => {
                 result.summary =
                     summary.unwrap_or_else(|| format!("Completed in {duration_ms} ms."));
                 if let Some(value) = value {
-                    self.put_output(caller, value, &mut result).await?;
+                    output_blob = self.put_output(caller, value, &mut result).await?;
                 }
             }
             Err(failure) => {
@@ -238,20 +245,21 @@ impl Service {
                 result.error = Some(error_of(&failure));
             }
         }
-        Ok(Performed { result, logs })
+        Ok(Performed { result, logs, output_blob })
     }
 
     /// Puts an output into a result: as it is, or what stands for one that is too large. If that
-    /// cannot be stored, the run has failed: what it has done besides is not to be lost.
+    /// cannot be stored, the run has failed: what it has done besides is not to be lost. Returns the
+    /// blob.
     async fn put_output(
         &self,
         caller: &Caller,
         value: Box<RawValue>,
         result: &mut RunResult,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<Option<BlobId>, ServiceError> {
         if value.get().len() <= MAX_OUTPUT {
             result.output = Some(value);
-            return Ok(());
+            return Ok(None);
         }
         let preview = head(value.get(), OUTPUT_PREVIEW).to_owned();
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
@@ -266,18 +274,18 @@ impl Service {
                 result.summary = format!("the output could not be stored: {message}");
                 let message = result.summary.clone();
                 result.error = Some(RunError { error_type, message, traceback: None });
-                return Ok(());
+                return Ok(None);
             }
         };
         if !result.output_blobs.contains(&blob.id) {
             result.output_blobs.push(blob.id.clone());
         }
-        let size_bytes = blob.size.as_u64();
+        let (id, size_bytes) = (blob.id.clone(), blob.size.as_u64());
         let stand_in = TruncatedOutput { truncated: true, blob_id: blob.id, size_bytes, preview };
         let stand_in = serde_json::value::to_raw_value(&stand_in);
         result.output = Some(stand_in.map_err(ServiceError::Unserialisable)?);
         result.output_truncated = true;
-        Ok(())
+        Ok(Some(id))
     }
 }
 

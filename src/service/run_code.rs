@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 use crate::job::Program;
 use crate::protocol::execution::{Language, RunCodeParams, RunResult};
 use crate::service::run::{Bytecode, Plan};
+use crate::service::run_log::Purpose;
 use crate::service::skills::blob_ids;
 use crate::service::{Caller, Service, ServiceError, left_files};
 
@@ -32,8 +33,9 @@ impl Service {
         let entrypoint = params.entrypoint;
         let keep_files = left_files::kept(params.keep_files);
         let args = params.args.unwrap_or_else(no_arguments);
-        let plan = Plan { program, entrypoint, args, skills, blobs, keep_files, limits };
-        Ok(self.perform(caller, plan, Bytecode::Compiled).await?.result)
+        let plan =
+            Plan { program, entrypoint, args, skills, blobs, keep_files, limits, listener: None };
+        Ok(self.perform(caller, plan, Bytecode::Compiled, Purpose::Call).await?.result)
     }
 }
 

@@ -35,6 +35,8 @@ pub(super) enum Purpose {
     Call,
     /// It compiles a skill for the runs to come. Logged at `debug`.
     Compilation,
+    /// It proves that the walls stand. Logged at `debug`.
+    SelfTest,
 }
 
 /// How a run ended, as far as it is known.
@@ -89,6 +91,10 @@ impl Drop for RunLog {
                 info!(run.id = %run_id, tenant.id = %tenant, duration_ms = ran, queued_ms = queued,
                     "run `{run_id}` ended: {end}");
             }
+            Purpose::SelfTest => {
+                debug!(run.id = %run_id, tenant.id = %tenant, duration_ms = ran, queued_ms = queued,
+                    "run `{run_id}` of the self-test ended: {end}");
+            }
             Purpose::Compilation => {
                 debug!(run.id = %run_id, tenant.id = %tenant, duration_ms = ran, queued_ms = queued,
                     "run `{run_id}` that compiles a skill ended: {end}");
@@ -137,16 +143,28 @@ mod tests {
         }
     }
 
-    /// The one line that is written for a run to which this happens.
-    fn line_of(happens: impl FnOnce(RunLog)) -> String {
+    /// The lines that are written for a run to which this happens.
+    fn lines_of(purpose: Purpose, happens: impl FnOnce(RunLog)) -> String {
         let lines = Lines::default();
         let writer = tracing_subscriber::fmt().with_writer(lines.clone()).with_ansi(false);
         tracing::subscriber::with_default(writer.finish(), || {
-            happens(RunLog::open(&RunId::generate(), &TenantId::local(), Purpose::Call));
+            happens(RunLog::open(&RunId::generate(), &TenantId::local(), purpose));
         });
-        let text = String::from_utf8(lines.0.lock().clone()).unwrap();
+        String::from_utf8(lines.0.lock().clone()).unwrap()
+    }
+
+    /// The one line that is written for a call's run to which this happens.
+    fn line_of(happens: impl FnOnce(RunLog)) -> String {
+        let text = lines_of(Purpose::Call, happens);
         assert_eq!(text.lines().count(), 1, "{text}");
         text
+    }
+
+    #[test]
+    fn runs_that_nobody_called_for_are_not_logged_like_users() {
+        for purpose in [Purpose::SelfTest, Purpose::Compilation] {
+            assert_eq!(lines_of(purpose, drop), "");
+        }
     }
 
     fn finished(end: Result<(), RunFailure>) -> Finished {

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::protocol::execution::{RequestedLimits, RunResult, RunStatus};
+use crate::service::run_log::Purpose;
 use crate::service::{Caller, LocalProgram, LocalRun, Service, ServiceError};
 
 /// Tries to get out.
@@ -87,10 +88,11 @@ impl Service {
             entrypoint: None,
             args: RawValue::from_string("{}".to_owned()).unwrap_or_default(),
             mount_skills: Vec::new(),
+            listener: None,
             input_blobs: Vec::new(),
             limits,
         };
-        Ok(self.run_file(&caller, request).await?.result)
+        Ok(self.run_local(&caller, request, Purpose::SelfTest).await?.result)
     }
 }
 

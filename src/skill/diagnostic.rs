@@ -15,7 +15,7 @@ const MAX_FINDINGS: usize = 50;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The skill is not served.
+    /// The skill is not served, or cannot work.
     Error,
     /// The skill is served, but probably not what its author wants.
     Warning,
@@ -71,7 +71,14 @@ impl Diagnostic {
         Self { severity, file: printable(file), place: None, code, message, help }
     }
 
-    /// True if it keeps the skill from being served.
+    /// The same finding at a place in the text of its file.
+    #[must_use]
+    pub(crate) fn at(mut self, text: &str, span: &Range<usize>) -> Self {
+        self.place = Some(place(text, span));
+        self
+    }
+
+    /// True if it keeps the skill from being served, or from working.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error

@@ -13,6 +13,7 @@ use toml::de::{DeFloat, DeInteger, DeTable, DeValue};
 
 use crate::skill::diagnostic::{Findings, Problem};
 use crate::skill::node::{Entry, MAX_DEPTH, Node, Value};
+use crate::skill::toml_brackets::{Unclosed, find_unclosed};
 
 /// Most dots and opening brackets in the whole text. Each of them can open one level at most.
 const MAX_LINKS: usize = 2_048;
@@ -45,18 +46,30 @@ fn report_syntax(findings: &mut Findings<'_>, errors: &[toml::de::Error]) {
     let line_of =
         |at: usize| text.get(..at).map_or(usize::MAX, |before| before.matches('\n').count());
     let mut lines: Vec<(usize, &toml::de::Error)> = Vec::new();
+    let unclosed = find_unclosed(text);
+    // Whatever the parser says behind an open bracket is about the wrong line.
+    let end = unclosed.map_or(usize::MAX, |unclosed| line_of(unclosed.at));
     for error in errors {
         let line = line_of(start_of(error));
+        if line >= end {
+            continue;
+        }
         if !lines.iter().any(|(other, _)| *other == line) {
             lines.push((line, error));
         }
     }
     lines.sort_by_key(|(line, _)| *line);
-    for (_, error) in lines.into_iter().take(MAX_SYNTAX_ERRORS) {
+    let most = MAX_SYNTAX_ERRORS.saturating_sub(usize::from(unclosed.is_some()));
+    for (_, error) in lines.into_iter().take(most) {
         let start = start_of(error);
         let span = error.span().unwrap_or(start..start);
         let help = advice(error.message()).map(str::to_owned);
         findings.error(&span, Problem::new("toml-syntax", error.message()).maybe_help(help));
+    }
+    if let Some(Unclosed { at, closing }) = unclosed {
+        let problem = Problem::new("toml-syntax", "this bracket is not closed");
+        let span = at..at.saturating_add(1);
+        findings.error(&span, problem.help(format!("close it with `{closing}`")));
     }
 }
 
@@ -166,6 +179,8 @@ mod tests {
         ("a = 99999999999999999999", "skill.toml:1:5: error: is beyond a 64-bit integer"),
         ("a = nan", "skill.toml:1:5: error: is not a finite number; JSON, in which arguments arrive, has no others"),
         ("a = 1e999", "skill.toml:1:5: error: is not a finite number; JSON, in which arguments arrive, has no others"),
+        ("a = 1\ntags = [\"x\", \"y\"\nb = 2\n[t]\nc = 3\n", "skill.toml:2:8: error: this bracket is not closed; close it with `]`"),
+        ("a = tru\nb = { c = 1\nd = 2\n", "skill.toml:1:5: error: invalid boolean, expected `true`; put text in quotes\nskill.toml:2:5: error: this bracket is not closed; close it with `}`"),
         ("a\0 = 1", "skill.toml:1:2: error: invalid unquoted key, expected letters, numbers, `-`, `_`"),
     ];
 

@@ -26,6 +26,7 @@ mod from_yaml;
 mod node;
 mod python;
 pub(crate) mod text;
+mod toml_brackets;
 
 use std::collections::BTreeMap;
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::ids::BlobId;
 use crate::job::message::{FromWorker, PAYLOAD_MAX, Refusal, ToWorker};
+use crate::sandbox::capture::Listener;
 use crate::units::ByteCount;
 use crate::worker::channel::{Channel, ChannelError, Peephole};
 
@@ -102,6 +103,22 @@ impl ChannelHost {
             HostState::Open | HostState::Cancelled => Ok(()),
             HostState::Broken(error) => Err(error),
         }
+    }
+
+    /// Sends what the guest prints to the gateway, for as long as the channel can be used.
+    #[must_use]
+    pub fn listener(&self) -> Listener {
+        let (channel, state) = (Rc::clone(&self.channel), Rc::clone(&self.state));
+        let conversation = Arc::clone(&self.conversation);
+        Box::new(move |chunk| {
+            if !matches!(*state.borrow(), HostState::Open) {
+                return;
+            }
+            if let Err(error) = channel.borrow_mut().send(&FromWorker::Printed(chunk), &[]) {
+                state.replace(HostState::Broken(error));
+                conversation.interrupt();
+            }
+        })
     }
 
     fn is_open(&self) -> bool {

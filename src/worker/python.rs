@@ -11,6 +11,7 @@ use crate::engine::library::mpl_data;
 use crate::ids::{BlobId, Digest};
 use crate::job::RunSpec;
 use crate::job::message::{PackedFile, Payload, Refusal};
+use crate::sandbox::capture::Listener;
 use crate::sandbox::memory::Verify;
 use crate::sandbox::{
     CodeSpec, Finished, Host, ImageSpec, Library, Sandbox, SandboxConfig, SandboxError,
@@ -172,5 +173,9 @@ impl Host for Gateway {
 
     fn is_cancelled(&self) -> IsCancelled {
         self.0.is_cancelled()
+    }
+
+    fn listener(&self) -> Option<Listener> {
+        Some(self.0.listener())
     }
 }

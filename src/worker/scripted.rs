@@ -52,7 +52,10 @@ struct Remains(Duration);
 
 impl Drop for Remains {
     fn drop(&mut self) {
-        thread::sleep(self.0);
+        let until = Instant::now() + self.0;
+        while let Some(rest) = until.checked_duration_since(Instant::now()) {
+            thread::park_timeout(rest);
+        }
     }
 }
 
@@ -242,6 +245,7 @@ pub(crate) fn script(source: &str) -> Box<RunSpec> {
         blobs: Vec::new(),
         image: Digest::of(b"image"),
         environment: BTreeMap::new(),
+        stream_logs: false,
         keep_files: crate::job::KeepFiles::Nothing,
         limits: crate::job::limits::RunLimits::DEFAULT,
     })

@@ -246,3 +246,217 @@ fn the_doctor_says_of_everything_how_it_is() {
     let skills = ill.as_array().unwrap().iter().find(|one| one["what"] == "skills").unwrap();
     assert_eq!(skills["state"], "bad", "{ill}");
 }
+
+#[test]
+fn a_large_result_is_printed_whole_and_its_blob_is_not_told_as_lost() {
+    let place = Command::new();
+    let code = "def main(args):\n    return {'rows': ['é' * 30] * 2000}\n";
+    let ended = run_code(&place, code, &[]).with(0);
+    let printed: Value = ended.json();
+    assert_eq!(printed["rows"].as_array().unwrap().len(), 2_000);
+    assert!(ended.stdout.contains(&"é".repeat(30)) && !ended.stdout.contains("truncated"));
+    assert!(!ended.stderr.contains("dropped"), "{}", ended.stderr);
+    // `--json` is the protocol's own result, which has a preview.
+    let result = run_code(&place, code, &["--json"]).with(0).json();
+    assert_eq!(
+        (&result["output_truncated"], &result["output"]["truncated"]),
+        (&json!(true), &json!(true))
+    );
+    // Other blobs are told of as before.
+    let code = "from runtime import blobs\ndef main(args):\n    \
+                blobs.write_text('x', 'text/plain')\n    return 'y' * 9000\n";
+    let ended = run_code(&place, code, &[]).with(0);
+    assert!(ended.stderr.contains("1 made and dropped"), "{}", ended.stderr);
+    assert!(ended.stdout.contains(&"y".repeat(9_000)));
+}
+
+#[test]
+fn output_comes_while_the_program_runs_and_stays_when_it_is_ended() {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    use std::process::Stdio;
+
+    let place = Command::new();
+    let code = "import sys, time\nprint('first')\nprint('é', end='', flush=True)\n\
+                print('aside', file=sys.stderr)\ntime.sleep(50)\n";
+    let mut child = place
+        .process(&["run", "-c", code, "--timeout-ms", "60000"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, "first\n");
+    let mut letter = [0; 2];
+    stdout.read_exact(&mut letter).unwrap();
+    assert_eq!(letter, "é".as_bytes());
+    assert!(child.try_wait().unwrap().is_none(), "it still sleeps");
+    // SAFETY: the child was not waited for, so its id is its own.
+    #[expect(unsafe_code, reason = "the standard library cannot send this signal")]
+    let sent = unsafe { libc::kill(i32::try_from(child.id()).unwrap(), libc::SIGINT) };
+    assert_eq!(sent, 0);
+    let mut errors = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{errors}");
+    assert!(errors.contains("aside"), "{errors}");
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest.trim(), "", "nothing is printed twice");
+}
+
+#[test]
+fn what_was_printed_is_printed_once_and_in_order() {
+    let place = Command::new();
+    let code = "import sys\nfor n in range(3000):\n    print(n)\n    print(n, file=sys.stderr)\n";
+    let ended = run_code(&place, code, &[]).with(0);
+    let numbers: String = (0..3_000).map(|n| format!("{n}\n")).collect();
+    assert_eq!(ended.stdout, numbers);
+    assert!(ended.stderr.starts_with(&numbers), "{}", ended.stderr.len());
+}
+
+#[test]
+fn output_that_cannot_be_written_is_an_error_and_a_reader_that_left_is_none() {
+    use std::process::Stdio;
+
+    let place = Command::new();
+    for arguments in [
+        &["run", "-c", "print(1)"][..],
+        &["skills", "list"],
+        &["config"],
+        &["--help"],
+        &["--version"],
+    ] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ended = place.process(arguments).stdin(Stdio::null()).stdout(full).output().unwrap();
+        let told = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(3), "{arguments:?}: {told}");
+        assert!(told.contains("could not write to standard output"), "{arguments:?}: {told}");
+        // A pipe whose reader is gone.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = place.process(arguments).stdin(Stdio::null()).stdout(writer).output().unwrap();
+        let told = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(0), "{arguments:?}: {told}");
+        assert!(!told.contains("error"), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
+fn folders_may_be_named_from_the_working_folder() {
+    let place = Command::new();
+    fs::create_dir(place.folder().join("mine")).unwrap();
+    let arguments = ["engine", "info", "--cache-dir", "./cache", "--skills", "mine"];
+    let info = place.run(&arguments).with(0);
+    let cache = place.folder().canonicalize().unwrap().join("cache");
+    assert!(info.stdout.contains(cache.to_str().unwrap()), "{}", info.stdout);
+    let verified = place.run(&["engine", "verify", "--cache-dir", "cache"]).with(3);
+    assert!(verified.stderr.contains("nothing is in the cache"), "{}", verified.stderr);
+}
+
+/// The findings of `skills check --json` as lines.
+fn findings(place: &Command, folder: &str, code: i32) -> Vec<String> {
+    let found = place.run(&["skills", "check", folder, "--json"]).with(code).json();
+    let found = &found[0];
+    assert_eq!(found.get("python_not_checked"), None, "{found}");
+    let lines = found["diagnostics"].as_array().unwrap().iter().map(|one| {
+        let text = |name: &str| one[name].as_str().unwrap_or_default().to_owned();
+        let line = one["place"]["line"].as_u64().unwrap_or(0);
+        format!("{} {} {}:{line} {}", text("severity"), text("code"), text("file"), text("message"))
+    });
+    lines.collect()
+}
+
+#[test]
+fn the_python_of_skills_is_checked() {
+    let place = Command::new();
+    let skills = SkillFolder::new();
+    let check = |name: &str, code: i32| findings(&place, skills.at(name).to_str().unwrap(), code);
+
+    skills.action("good.one", "1.0.0", "import csv, numpy, helper\nfrom runtime import log\ntry:\n    import polars\nexcept ImportError:\n    polars = None\nmain = lambda args: {}\n");
+    skills.file("good.one/code/helper.py", "import json\n");
+    assert_eq!(check("good.one", 0), Vec::<String>::new());
+
+    skills.action("bad.syntax", "1.0.0", "def main(args):\n    return (1,\n");
+    let found = check("bad.syntax", 1);
+    assert!(
+        found.len() == 1 && found[0].starts_with("error python-syntax code/main.py:2 "),
+        "{found:?}"
+    );
+
+    skills.action("bad.late", "1.0.0", "def main(args):\n    pass\nreturn 1\n");
+    assert!(check("bad.late", 1)[0].starts_with("error python-syntax code/main.py:3 "));
+
+    skills.action(
+        "bad.package",
+        "1.0.0",
+        "import os\nimport polars as pl\ndef main(args):\n    import nothing_like_it\n",
+    );
+    let found = check("bad.package", 1);
+    assert!(found[0].starts_with("error package-missing code/main.py:2 "), "{found:?}");
+    assert!(found[1].starts_with("warning package-missing code/main.py:4 "), "{found:?}");
+
+    skills.action("bad.export", "1.0.0", "def mian(args):\n    # main\n    pass\n");
+    let found = check("bad.export", 1);
+    assert!(
+        found.len() == 1 && found[0].starts_with("error export-missing code/main.py"),
+        "{found:?}"
+    );
+
+    skills.action("odd.files", "1.0.0", "def main(args):\n    pass\n");
+    skills.file("odd.files/code/csv.py", "").file("odd.files/code/pandas.py", "");
+    skills.file("odd.files/requirements.txt", "polars\n");
+    let found = check("odd.files", 0);
+    for wanted in [
+        "requirements-ignored requirements.txt",
+        "shadows-library code/csv.py",
+        "shadows-package code/pandas.py",
+    ] {
+        assert!(found.iter().any(|one| one.contains(wanted)), "{wanted}: {found:?}");
+    }
+    assert_eq!(found.len(), 3, "{found:?}");
+
+    // A person is shown the line.
+    let shown = place.run(&["skills", "check", skills.at("bad.package").to_str().unwrap()]).with(1);
+    let wanted = ["import polars as pl", "use pandas", "1 error, 1 warning"];
+    assert!(contained(&shown.stderr, wanted).is_empty(), "{}", shown.stderr);
+}
+
+#[test]
+fn without_the_engine_the_check_says_what_it_did_not_look_at() {
+    let place = Command::new();
+    let skills = SkillFolder::new();
+    skills.action("a.b", "1.0.0", "def main(args):\n    pass\n");
+    let folder = skills.at("a.b");
+    let folder = folder.to_str().unwrap();
+    let ended = place.run(&["skills", "check", folder, "--cache-dir", "empty"]).with(0);
+    assert!(ended.stderr.contains("not checked: the engine is not installed"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_skill_of_ones_own_takes_the_place_of_a_bundled_one() {
+    let place = Command::new();
+    let skills = SkillFolder::new();
+    skills.action("hello.world", "0.0.1", "def main(args):\n    return {'mine': True}\n");
+    let place = place.set("WARDIAN_SKILLS_ROOTS", skills.path());
+    let done = place.run(&["exec", "hello.world", "--json"]).with(0).json();
+    assert_eq!(done["output"], json!({"mine": true}));
+    let listed = place.run(&["skills", "list"]).with(0);
+    let note = "`hello.world` takes the place of the bundled skill";
+    assert!(listed.stderr.contains(note), "{}", listed.stderr);
+    assert!(listed.stdout.contains("0.0.1"), "{}", listed.stdout);
+    let healthy = place.run(&["doctor"]).with(0);
+    assert!(
+        healthy.stdout.contains("in place of bundled ones: `hello.world`"),
+        "{}",
+        healthy.stdout
+    );
+    let folder = skills.at("hello.world");
+    let found = findings(&place, folder.to_str().unwrap(), 0);
+    assert!(found[0].starts_with("warning bundled-name"), "{found:?}");
+    let made = place.run(&["skills", "new", "data.csv.profile"]).with(0);
+    assert!(made.stderr.contains("is a bundled skill"), "{}", made.stderr);
+    let refused = place.run(&["skills", "new", "skills.protocol.guide"]).with(2);
+    assert!(refused.stderr.contains("part of the server"), "{}", refused.stderr);
+}

@@ -291,3 +291,112 @@ fn requests_whose_borders_are_not_clear_are_refused_and_nothing_is_executed() {
     assert_eq!(reply.status, 200, "{reply:?}");
     assert_served(&mut connection);
 }
+
+#[test]
+fn a_browser_may_call_from_an_allowed_origin_and_from_no_other() {
+    let origin = "https://console.example";
+    let server = TestServer::start(&["--set", &format!("http.allowed_origins={origin}")]);
+    let preflight = |path: &str, origin: &str, method: &str| {
+        let head = format!(
+            "OPTIONS {path} HTTP/1.1\r\nHost: localhost\r\nOrigin: {origin}\r\n\
+             Access-Control-Request-Method: {method}\r\n\
+             Access-Control-Request-Headers: content-type\r\n\r\n"
+        );
+        ask(&mut server.connect(), &head)
+    };
+    let allowed = preflight("/rpc", origin, "POST");
+    assert_eq!((allowed.status, allowed.body.len()), (204, 0));
+    for (name, value) in [
+        ("access-control-allow-origin", origin),
+        ("access-control-allow-methods", "POST"),
+        ("access-control-allow-headers", "content-type"),
+        ("access-control-allow-credentials", ""),
+        ("vary", "origin"),
+    ] {
+        assert_eq!(allowed.header(name), value, "{name}: {allowed:?}");
+    }
+    assert_eq!(preflight("/tools", origin, "GET").header("access-control-allow-methods"), "GET");
+    assert_eq!(preflight("/nowhere", origin, "GET").status, 404);
+
+    // The call itself, and a refusal of it, can be read by the website.
+    let headers = format!("{HEADERS}Origin: {origin}\r\n");
+    for body in [GUIDE, "no JSON"] {
+        let reply = server.connect().post(&headers, body);
+        assert_eq!(reply.header("access-control-allow-origin"), origin, "{reply:?}");
+        assert_eq!(reply.header("access-control-expose-headers"), "x-request-id, retry-after");
+        assert_eq!(reply.header("vary"), "origin");
+    }
+    for evil in
+        ["https://evil.example", "null", "http://console.example", "https://console.example.evil"]
+    {
+        for reply in [
+            preflight("/rpc", evil, "POST"),
+            server.connect().post(&format!("{HEADERS}Origin: {evil}\r\n"), GUIDE),
+        ] {
+            assert_eq!((reply.status, reply.kind().as_str()), (403, "forbidden"), "{evil}");
+            assert_eq!(reply.header("access-control-allow-origin"), "", "{reply:?}");
+            assert_eq!(reply.header("vary"), "origin");
+        }
+    }
+    // Programs that are no browsers send no origin and need no permission.
+    let plain = server.connect().post(HEADERS, GUIDE);
+    assert_eq!((plain.status, plain.header("access-control-allow-origin")), (200, ""));
+    let options = ask(&mut server.connect(), &format!("OPTIONS /rpc HTTP/1.1\r\n{HEADERS}\r\n"));
+    assert_eq!(options.status, 405);
+    // A preflight with a body is answered, and nothing of the body is taken for a request.
+    let mut connection = server.connect();
+    let smuggled = "POST /rpc HTTP/1.1\r\n\r\n";
+    let reply = ask(
+        &mut connection,
+        &format!(
+            "OPTIONS /rpc HTTP/1.1\r\nHost: localhost\r\nOrigin: {origin}\r\n\
+         Access-Control-Request-Method: POST\r\nContent-Length: {}\r\n\r\n{smuggled}",
+            smuggled.len()
+        ),
+    );
+    assert_eq!((reply.status, reply.header("connection")), (204, "close"));
+    connection.rest();
+}
+
+/// Every bound of every schema that the server publishes, tried: the value is taken, and the one
+/// beyond it is refused.
+#[test]
+fn published_bounds_are_those_of_the_server() {
+    let settings = ["--set", "limits.max.timeout=40 s", "--set", "limits.max.memory=600 MiB"];
+    let server = TestServer::start(&settings);
+    let client = server.client();
+    let tools = client.get("/tools").json();
+    let run_code =
+        tools.as_array().unwrap().iter().find(|tool| tool["name"] == "run_code").unwrap();
+    let properties = &run_code["parameters"]["properties"];
+    let limits = properties["limits"]["properties"].as_object().unwrap();
+    assert_eq!(limits["timeout_ms"]["maximum"], 40_000);
+    assert_eq!(limits["memory_bytes"]["maximum"], 600 << 20);
+    assert_eq!(properties["timeout_ms"]["maximum"], 40_000);
+    let mut tried = 0;
+    for (name, schema) in limits {
+        let is_taken = |value: u64| {
+            let params = json!({"language": "python", "code": "1", "limits": {name: value}});
+            let answer = client.call("run_code", params);
+            answer.err().is_none_or(|error| error.kind != "invalid_params")
+        };
+        let least = schema["minimum"].as_u64().unwrap();
+        assert!(!is_taken(least - 1), "{name}: {schema}");
+        tried += 1;
+        // The first call that asks for fuel has code compiled for minutes.
+        assert!(name == "fuel" || is_taken(least), "{name}: {schema}");
+        if let Some(most) = schema.get("maximum").map(|most| most.as_u64().unwrap()) {
+            assert!(is_taken(most) && !is_taken(most + 1), "{name}: {schema}");
+            tried += 1;
+        }
+    }
+    assert!(tried >= 9, "{limits:?}");
+}
+
+#[test]
+fn nobody_called_for_the_runs_of_the_self_test() {
+    let server = TestServer::start(&[]);
+    assert!(!server.log().contains("run `run_"), "{}", server.log());
+    server.client().run("1");
+    assert_eq!(server.wait_for_log("run `run_").matches("ended: completed").count(), 1);
+}

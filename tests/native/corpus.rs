@@ -56,15 +56,7 @@ impl Program {
                 let source = fs::read_to_string(&file).unwrap();
                 let stem = file.file_stem().unwrap().to_str().unwrap();
                 let name = format!("{group_name}/{stem}");
-                let expected = match source.lines().next().unwrap().strip_prefix("# refused:") {
-                    Some(refusal) => Expected::Refused(Refusal::parse(refusal)),
-                    None => {
-                        let answer = answers.get(stem).unwrap_or_else(|| {
-                            panic!("{name} has no answer: run scripts/record-native {group_name}")
-                        });
-                        Expected::recorded(answer, &source)
-                    }
-                };
+                let expected = Expected::of(&name, &source, answers.get(stem));
                 programs.push(Self { name, source, expected });
             }
         }
@@ -85,6 +77,15 @@ impl Program {
 }
 
 impl Expected {
+    /// What the first line of a program says, or what was recorded.
+    fn of(name: &str, source: &str, answer: Option<&Value>) -> Self {
+        if let Some(refusal) = source.lines().next().unwrap().strip_prefix("# refused:") {
+            return Self::Refused(Refusal::parse(refusal));
+        }
+        let answer = answer.unwrap_or_else(|| panic!("{name} has no answer: record its group"));
+        Self::recorded(answer, source)
+    }
+
     fn recorded(answer: &Value, source: &str) -> Self {
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let end = match answer.get("error") {

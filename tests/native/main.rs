@@ -10,6 +10,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stderr,
+    clippy::needless_pass_by_value,
     clippy::panic_in_result_fn,
     reason = "a test may panic; that is how it fails"
 )]
@@ -46,10 +47,9 @@ fn every_program_answers_like_native_python_or_is_refused_aloud() {
             scope.spawn(|| {
                 let client = server.client();
                 while let Some(program) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(difference) = check(&client, program) {
-                        let line = format!("{}: {difference}", program.name());
-                        differences.lock().unwrap().push(line);
-                    }
+                    let difference = check(&client, program).err();
+                    let line = difference.map(|what| format!("{}: {what}", program.name()));
+                    differences.lock().unwrap().extend(line);
                 }
             });
         }

@@ -36,7 +36,9 @@ fn the_process_that_is_hostile() {
         while let Some((message, _)) = incoming.take::<ToWorker>().unwrap() {
             if let ToWorker::Run(spec) = message {
                 let Program::Code { source, .. } = spec.program else { return };
-                misbehave(socket, &source);
+                let is_print = source.starts_with("prints");
+                let act = if is_print { print_wrongly } else { misbehave };
+                act(socket, &source);
             }
         }
         let flags = RecvFlags::empty();
@@ -62,6 +64,10 @@ fn blob() -> FromWorker {
 fn share(socket: &OwnedFd, message: &FromWorker, file: impl Into<OwnedFd>, size: u64) {
     let bytes = frame::encode_shared(message, ByteCount::bytes(size)).unwrap();
     shout(socket, &bytes, Some(file.into().as_fd()));
+}
+
+fn printed(text: &str) -> FromWorker {
+    FromWorker::Printed(LogChunk { stream: Stream::Stdout, text: text.to_owned() })
 }
 
 fn done(end: Result<(), RunFailure>, log: &str) -> FromWorker {
@@ -149,11 +155,24 @@ fn misbehave(socket: &OwnedFd, how: &str) {
     }
 }
 
+fn print_wrongly(socket: &OwnedFd, how: &str) {
+    match how {
+        "prints with a payload" => say(socket, &printed("x"), b"x"),
+        "prints without end" => (0..4_000).for_each(|_| say(socket, &printed(""), b"")),
+        "prints too much" => (0..20).for_each(|_| say(socket, &printed(&"x".repeat(500)), b"")),
+        _ => {
+            say(socket, &printed("x"), b"");
+            say(socket, &done(Ok(()), "x"), b"{}");
+        }
+    }
+}
+
 fn tight(source: &str) -> Job {
     let mut job = job(source);
     let limits = &mut job.spec.limits;
     (limits.host_calls, limits.host_bytes) = (20, ByteCount::kibibytes(512));
     (limits.logs, limits.wall_time) = (ByteCount::kibibytes(1), Duration::from_millis(200));
+    job.spec.stream_logs = source.starts_with("prints") && source != "prints unasked";
     job
 }
 
@@ -180,6 +199,10 @@ async fn a_worker_not_believed_is_dropped_and_costs_one_run() {
         "stray descriptor",
         "many calls",
         "many bytes",
+        "prints unasked",
+        "prints with a payload",
+        "prints without end",
+        "prints too much",
         "output of a failure",
         "long log",
         "long failure",

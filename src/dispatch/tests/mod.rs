@@ -81,6 +81,7 @@ fn job(source: &str) -> Job {
         blobs: Vec::new(),
         image: IMAGE.digest(),
         environment: BTreeMap::new(),
+        stream_logs: false,
         keep_files: crate::job::KeepFiles::Nothing,
         limits: RunLimits::DEFAULT,
     };

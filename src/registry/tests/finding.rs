@@ -4,7 +4,7 @@ use crate::error::ErrorKind;
 use crate::ids::{SkillName, SkillVersion};
 use crate::registry::cursor::CursorKey;
 use crate::registry::index::Index;
-use crate::registry::tests::{Disk, open, rejected, served};
+use crate::registry::tests::{DOCUMENT, Disk, GUIDE, open, rejected, served};
 use crate::registry::{BuiltIn, Registry, RegistryConfig, RegistryError, Watching};
 
 fn find(index: &Index, name: &str, version: Option<&str>) -> Result<String, RegistryError> {
@@ -198,6 +198,45 @@ fn earlier_roots_win_and_the_loser_is_told() {
             "a: .: warning: 1.0.0 of `a` is in the folder `a` of root 1",
         ]
     );
+}
+
+const BUNDLED: BuiltIn = BuiltIn {
+    name: "hello.world",
+    files: &[
+        (
+            "skill.toml",
+            b"name = \"hello.world\"\nversion = \"8.0.0\"\ndescription = \"b\"\nkind = \"instruction\"\n",
+        ),
+        ("SKILL.md", DOCUMENT.as_bytes()),
+    ],
+};
+
+#[test]
+fn a_folder_takes_the_place_of_a_bundled_skill_and_never_of_the_guide() {
+    let disk = Disk::new();
+    disk.skill("hello.world", "7.0.0").skill("skills.protocol.guide", "9.0.0");
+    let open = |root: &std::path::Path| {
+        let config = RegistryConfig {
+            is_followed: false,
+            roots: vec![root.to_owned()],
+            watching: Watching::default(),
+            cursor_key: CursorKey::generate().unwrap(),
+        };
+        Registry::open(config, &[GUIDE, BUNDLED]).unwrap().current()
+    };
+    let index = open(disk.0.path());
+    // Not one version of the bundled skill is left: two programs under one name would be a trap.
+    let all: Vec<_> =
+        index.snapshots().map(|one| format!("{} {}", one.name(), one.version())).collect();
+    assert_eq!(all, ["hello.world 7.0.0", "skills.protocol.guide 0.1.0"]);
+    assert_eq!(index.replaced(), [SkillName::parse("hello.world").unwrap()]);
+    assert_eq!(rejected(&index).len(), 1, "the guide's name: {:?}", rejected(&index));
+
+    // A folder that is no good takes nobody's place.
+    disk.write("hello.world/skill.toml", "broken");
+    let index = open(disk.0.path());
+    assert!(index.find(&SkillName::parse("hello.world").unwrap(), None).is_ok());
+    assert!(index.replaced().is_empty());
 }
 
 #[test]

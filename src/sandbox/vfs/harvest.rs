@@ -32,20 +32,16 @@ impl FileSystem {
                 let Ok(node) = self.names.nodes.find(index) else { continue };
                 // A path that is too long already leads to nothing that is listed: it is not kept.
                 let is_short = prefix.len().saturating_add(name.len()) <= max_path;
-                let path = if is_short { format!("{prefix}{name}") } else { prefix.clone() };
-                match &node.kind {
-                    NodeKind::File(storage) => {
+                let path = is_short.then(|| format!("{prefix}{name}"));
+                match (&node.kind, path) {
+                    (NodeKind::File(storage), path) => {
                         total = total.saturating_add(1);
-                        if is_short {
-                            files.push(WorkspaceFile { path, size: storage.size() });
-                        }
+                        let size = storage.size();
+                        files.extend(path.map(|path| WorkspaceFile { path, size }));
                     }
-                    NodeKind::Folder(_) if depth < MAX_DEPTH => {
-                        let prefix = if is_short {
-                            format!("{path}/")
-                        } else {
-                            "/".repeat(max_path.saturating_add(1))
-                        };
+                    (NodeKind::Folder(_), path) if depth < MAX_DEPTH => {
+                        let too_long = || "/".repeat(max_path.saturating_add(1));
+                        let prefix = path.map_or_else(too_long, |path| format!("{path}/"));
                         below.push((prefix, index, depth.saturating_add(1)));
                     }
                     _ => {}

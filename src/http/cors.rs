@@ -1,0 +1,74 @@
+//! What a browser needs before a website may call: answers to preflight requests, and headers that
+//! let the website read an answer (Cross-Origin Resource Sharing).
+//!
+//! INVARIANT(allowed-origins-only): such a header is only sent to an origin that the operator
+//! allowed. None ever allows credentials: a browser's cookies are no part of a call.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+
+use crate::http::respond::empty;
+
+/// Headers that a website may set beyond those that need no permission.
+const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static("content-type");
+
+/// Headers of an answer that a website may read beyond those that need no permission.
+const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static("x-request-id, retry-after");
+
+/// How long a browser may remember the answer to a preflight request, in seconds.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
+
+/// What goes to an allowed website beside an answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Permission {
+    /// The origin, or `*`.
+    origin: HeaderValue,
+}
+
+impl Permission {
+    /// For the website at `origin`.
+    pub(crate) const fn of(origin: HeaderValue) -> Self {
+        Self { origin }
+    }
+
+    /// For all websites.
+    pub(crate) const fn of_any() -> Self {
+        Self { origin: HeaderValue::from_static("*") }
+    }
+
+    /// Lets the website read `answer`.
+    pub(crate) fn grant(self, answer: &mut Response) {
+        let headers = answer.headers_mut();
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, self.origin);
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
+    }
+}
+
+/// Says to caches that the answer depends on the website that asks.
+pub(crate) fn vary(answer: &mut Response) {
+    answer.headers_mut().append(header::VARY, HeaderValue::from_static("origin"));
+}
+
+/// The answer to a preflight request for `path`; none if this is no such request.
+pub(crate) fn preflight(
+    method: &Method,
+    path: &str,
+    headers: &HeaderMap,
+    request_id: &str,
+) -> Option<Response> {
+    let asks = |name: HeaderName| headers.contains_key(name);
+    if method != Method::OPTIONS || !asks(header::ACCESS_CONTROL_REQUEST_METHOD) {
+        return None;
+    }
+    let methods = match path {
+        "/rpc" => "POST",
+        "/healthz" | "/readyz" | "/version" | "/tools" => "GET",
+        _ => return None,
+    };
+    let mut answer = empty(StatusCode::NO_CONTENT, request_id);
+    let headers = answer.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(methods));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS);
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+    Some(answer)
+}
