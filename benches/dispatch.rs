@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use criterion::Criterion;
-use wardian::assembly::{MeteredCode, Runtime};
+use wardian::assembly::{MeteredCode, Runtime, SkillsRead};
 use wardian::config::{Config, Flags, Surroundings};
 use wardian::dispatch::{Door, Job, Pool, Received};
 use wardian::engine::progress::Lines;
@@ -38,7 +38,8 @@ fn main() -> Result<ExitCode> {
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let progress = Lines::new(std::io::stderr());
     let runtime = threads.block_on(async {
-        let runtime = Runtime::start(&config, MeteredCode::IfThere, &progress).await?;
+        let runtime =
+            Runtime::start(&config, MeteredCode::IfThere, SkillsRead::Once, &progress).await?;
         runtime.ready().await?;
         anyhow::Ok(runtime)
     })?;

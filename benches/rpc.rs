@@ -15,6 +15,7 @@ use tower::ServiceExt as _;
 use wardian::http::{Gate, HttpConfig, router};
 use wardian::ids::RunId;
 use wardian::protocol::execution::{RunResult, RunStatus};
+use wardian::protocol::schema::LimitBounds;
 use wardian::protocol::{MethodCall, MethodResult};
 use wardian::service::{Caller, Methods, ServiceError};
 
@@ -33,6 +34,8 @@ impl Methods for Done {
             summary: "Completed in 1 ms.".to_owned(),
             output: None,
             output_blobs: Vec::new(),
+            files: Vec::new(),
+            files_total: None,
             logs_preview: String::new(),
             error: None,
             logs_truncated: false,
@@ -45,6 +48,10 @@ impl Methods for Done {
 
     fn obstacles(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    fn limit_bounds(&self) -> LimitBounds {
+        LimitBounds::ANY
     }
 
     fn sandbox(&self) -> BTreeMap<&'static str, String> {
