@@ -1,5 +1,10 @@
 //! Programs that go deep, in the real engine: their ends are those of native CPython, or stated beside them.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic; that is how it fails")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test may panic; that is how it fails; what stacks took is worth seeing"
+)]
 
 use std::collections::BTreeMap;
 use std::fs::File;

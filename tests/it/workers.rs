@@ -188,7 +188,7 @@ fn every_run_is_one_line_of_the_log_whatever_its_end() {
         wait_for_mark(&client, mark);
         call_and_leave(&server, "def main(args): return 7", "", || {
             // Long enough to be read and to wait: the queue has room for one.
-            thread::sleep(Duration::from_secs(1));
+            thread::park_timeout(Duration::from_secs(1));
             client.call("run_code", json!({"language": "python", "code": "x"})).unwrap_err();
         });
         expected.push("refused: every worker is busy and too many runs are waiting");
