@@ -33,6 +33,8 @@ pub enum ChannelError {
 pub struct Channel {
     socket: Arc<OwnedFd>,
     incoming: Incoming,
+    /// Once the worker is about to lock itself down. Until then other threads may open files, and
+    /// no number is its own.
     outbox: Option<Outbox>,
 }
 
@@ -60,12 +62,12 @@ impl Channel {
             return send_all(self.socket.as_fd(), &frame::encode(message, content, false)?, None);
         }
         let bytes = frame::encode_shared(message, ByteCount::from(content.len()))?;
-        let socket = Arc::clone(&self.socket);
-        let outbox = match &mut self.outbox {
-            Some(outbox) => outbox,
-            none => none.insert(Outbox::open()?),
+        let socket = self.socket.as_fd();
+        let Some(outbox) = &mut self.outbox else {
+            let file = socket::share(content)?;
+            return send_all(socket, &bytes, Some(file.as_fd()));
         };
-        outbox.share(content, |file| send_all(socket.as_fd(), &bytes, Some(file)))
+        outbox.share(content, |file| send_all(socket, &bytes, Some(file)))
     }
 
     /// The number under which memory files are sent, for the filter on system calls.
