@@ -235,10 +235,8 @@ fn fuel_is_counted_exactly_where_the_engine_can() {
     let spin =
         json!({"language": "python", "code": "while True: pass", "limits": {"fuel": 50_000_000}});
     if metered["is_ready"] == false {
-        let error = client.refusal("run_code", spin);
-        assert_eq!(error.kind, "invalid_params");
-        assert_eq!(error.data["parameter"], "limits.fuel");
-        assert!(error.message.contains("wardian engine install --metered"), "{}", error.message);
+        // The code that counts is compiled on demand.
+        assert_eq!(client.refusal("run_code", spin).kind, "overloaded");
         return;
     }
     let stopped = client.call("run_code", spin).unwrap();

@@ -250,7 +250,7 @@ fn bombs_are_refused_and_the_server_stays() {
     assert!(["OSError", "MemoryError", "MemoryLimit"].iter().any(|k| error.contains(k)), "{error}");
     let raw = "import _host
 def main(args):
-    return [_host.call(b'\\x07' + f)[0] for f in (b'', b'\\xff' * 9, b'\\x02\\0\\0\\0{}',
+    return [_host.call(b'\\x08' + f)[0] for f in (b'', b'\\xff' * 9, b'\\x02\\0\\0\\0{}',
             b'\\x14\\0\\0\\0{\"op\":\"webp.decode\"}', b'\\x14\\0\\0\\0{\"op\":\"jpeg.decode\"}')]
 ";
     assert_eq!(answer(&client.run(raw)), json!([1, 1, 1, 1, 1]));
