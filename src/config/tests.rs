@@ -12,7 +12,7 @@ fn surroundings() -> Surroundings {
         config_dir: None,
         data_dir: Some("/home/ada/.local/share".into()),
         cache_dir: Some("/home/ada/.cache".into()),
-        working_dir: Some("/work".into()),
+        working_dir: Some("/here".into()),
     }
 }
 
@@ -292,9 +292,9 @@ fn relative_folders_are_read_against_the_working_folder() {
     let settings = settings.map(|(key, text)| (key.to_owned(), text.to_owned())).to_vec();
     let flags = Flags { settings, ..Flags::default() };
     let config = Config::load(&surroundings(), flags).unwrap();
-    assert_eq!(config.cache_dir, Path::new("/work/cache"));
-    assert_eq!(config.data_dir, Path::new("/work/data"));
-    assert_eq!(config.skills.roots, [Path::new("/work/mine"), Path::new("/theirs")]);
-    assert_eq!(config.blobs.folder, Path::new("/work/blobs"));
-    assert!(config.to_toml().contains("cache_dir = \"/work/cache\""), "{}", config.to_toml());
+    assert_eq!(config.cache_dir, Path::new("/here/cache"));
+    assert_eq!(config.data_dir, Path::new("/here/data"));
+    assert_eq!(config.skills.roots, [Path::new("/here/mine"), Path::new("/theirs")]);
+    assert_eq!(config.blobs.folder, Path::new("/here/blobs"));
+    assert!(config.to_toml().contains("cache_dir = \"/here/cache\""), "{}", config.to_toml());
 }
