@@ -276,8 +276,8 @@ fn output_comes_while_the_program_runs_and_stays_when_it_is_ended() {
     use std::process::Stdio;
 
     let place = Command::new();
-    let code = "import sys, time\nprint('first')\nprint('é', end='', flush=True)\n\
-                print('aside', file=sys.stderr)\ntime.sleep(50)\n";
+    let code = "import sys, time\nprint('first')\nprint('aside', file=sys.stderr)\n\
+                print('é', end='', flush=True)\ntime.sleep(50)\n";
     let mut child = place
         .process(&["run", "-c", code, "--timeout-ms", "60000"])
         .stdin(Stdio::null())
