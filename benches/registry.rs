@@ -41,10 +41,10 @@ fn main() {
 
     registry.follow().unwrap();
     let started = processor_time();
-    thread::park_timeout(Duration::from_secs(20));
+    pause(Duration::from_secs(20));
     println!("processor time for the watches: {:?}", processor_time() - started);
     let started = processor_time();
-    thread::park_timeout(Duration::from_secs(10));
+    pause(Duration::from_secs(10));
     println!("processor time of 10 idle seconds: {:?}", processor_time() - started);
 
     let is_done = AtomicBool::new(false);
@@ -52,7 +52,7 @@ fn main() {
         scope.spawn(|| {
             for number in (0..skills).cycle().take_while(|_| !is_done.load(Ordering::Relaxed)) {
                 write_skill(root.path(), number, "1.0.1");
-                thread::park_timeout(Duration::from_millis(20));
+                pause(Duration::from_millis(20));
             }
         });
         let mut times = Vec::new();
@@ -61,7 +61,7 @@ fn main() {
             let page = registry.current().list(None, 50, None).unwrap();
             assert_eq!(page.skills.len(), 50);
             times.push(started.elapsed());
-            thread::park_timeout(Duration::from_millis(2));
+            pause(Duration::from_millis(2));
         }
         is_done.store(true, Ordering::Relaxed);
         times.sort_unstable();
@@ -74,7 +74,7 @@ fn main() {
         );
     });
 
-    thread::park_timeout(Duration::from_secs(5));
+    pause(Duration::from_secs(5));
     let mut seen = Vec::new();
     for number in 0..20 {
         let version = format!("2.0.{number}");
@@ -83,12 +83,20 @@ fn main() {
         let (name, version) =
             (SkillName::parse(&name(number)).unwrap(), SkillVersion::parse(&version).unwrap());
         while registry.current().find(&name, Some(&version)).is_err() {
-            thread::park_timeout(Duration::from_millis(1));
+            pause(Duration::from_millis(1));
         }
         seen.push(started.elapsed());
     }
     seen.sort_unstable();
     println!("a change shows after: median {:?}, longest {:?}", seen[10], seen[19]);
+}
+
+/// Waits as long as that: parking alone may end early.
+fn pause(time: Duration) {
+    let end = Instant::now() + time;
+    while let Some(left) = end.checked_duration_since(Instant::now()) {
+        thread::park_timeout(left);
+    }
 }
 
 fn name(number: usize) -> String {

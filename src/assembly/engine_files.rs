@@ -6,8 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
+use crate::assembly::engine::{MeteredCode, open_engine};
+use crate::assembly::error::AssemblyError;
 use crate::assembly::worker_memory::WorkerMemory;
-use crate::assembly::{AssemblyError, open_engine};
 use crate::config::Config;
 use crate::dispatch::WorkerCommand;
 use crate::engine::compile::Variant;
@@ -23,15 +24,6 @@ const KEEP: ByteCount = ByteCount::mebibytes(32);
 
 /// Private memory that a worker may keep for images that do not run.
 const KEEP_IDLE: ByteCount = ByteCount::mebibytes(32);
-
-/// Whether code that counts fuel is wanted, which takes minutes to compile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MeteredCode {
-    /// Only if it was compiled before.
-    IfThere,
-    /// In any case.
-    Wanted,
-}
 
 /// The engine's files.
 #[derive(Debug)]

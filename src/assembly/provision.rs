@@ -8,7 +8,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use tracing::{info, warn};
 
 use crate::assembly::engine_files::EngineFiles;
-use crate::assembly::{AssemblyError, ProvisionError};
+use crate::assembly::error::{AssemblyError, ProvisionError};
 use crate::config::Config;
 use crate::dispatch::Pool;
 use crate::engine::progress::Silent;

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::assembly::{self, AssemblyError, MeteredCode, Runtime, SkillsRead};
 use crate::blobs::BlobError;
-use crate::cli::engine::readable;
+use crate::cli::readable::readable;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::output::{print_json, print_line, shown};

@@ -7,14 +7,10 @@ use crate::cli::failed::Failed;
 use crate::cli::images::images;
 use crate::cli::output::{note, print_json, print_line, print_table};
 use crate::cli::prepare::progress;
+use crate::cli::readable::{first_digits, readable};
 use crate::config::Config;
 use crate::engine::cache::Finding;
 use crate::engine::report::{CleanUp, EngineReport};
-use crate::ids::Digest;
-use crate::units::ByteCount;
-
-/// Hexadecimal digits of a digest that people are shown.
-const SHOWN_DIGITS: usize = 16;
 
 pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, Failed> {
     match command {
@@ -121,47 +117,4 @@ fn verify(config: &Config, as_json: bool) -> Result<Exit, Failed> {
         note("`wardian engine install` makes what is missing");
     }
     Ok(exit)
-}
-
-/// Enough of a digest to tell files apart; `--json` prints all of it.
-pub(crate) fn first_digits(digest: &Digest) -> String {
-    digest.to_string().chars().take(SHOWN_DIGITS).collect()
-}
-
-/// Three digits are enough for people.
-pub(crate) fn readable(size: ByteCount) -> String {
-    let mut value = size.as_u64();
-    let mut tenths = 0;
-    let mut unit = "B";
-    for larger in ["KiB", "MiB", "GiB", "TiB"] {
-        if value < 1_024 {
-            break;
-        }
-        tenths = (value % 1_024) * 10 / 1_024;
-        value /= 1_024;
-        unit = larger;
-    }
-    if value < 10 && unit != "B" {
-        format!("{value}.{tenths} {unit}")
-    } else {
-        format!("{value} {unit}")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_readable() {
-        for (bytes, text) in [
-            (0, "0 B"),
-            (1_023, "1023 B"),
-            (1_536, "1.5 KiB"),
-            (98 << 20, "98 MiB"),
-            (5 << 30, "5.0 GiB"),
-        ] {
-            assert_eq!(readable(ByteCount::bytes(bytes)), text);
-        }
-    }
 }

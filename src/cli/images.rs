@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::assembly;
-use crate::cli::engine::{first_digits, readable};
+use crate::cli::readable::{first_digits, readable};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::output::{note, print_json, print_table};

@@ -18,6 +18,7 @@ mod logging;
 mod new_skill;
 mod output;
 mod prepare;
+mod readable;
 mod run;
 mod run_result;
 mod serve;

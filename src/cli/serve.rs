@@ -125,6 +125,6 @@ async fn start(
     let milliseconds = began.elapsed().as_millis();
     info!("ready after {milliseconds} ms; the sandbox stopped all {stopped} attempts to escape");
     let provision: Arc<dyn Provision> = Arc::new(installer.clone());
-    runtime.tend(config, &provision)?;
+    runtime.start_background(config, &provision)?;
     Ok(runtime)
 }

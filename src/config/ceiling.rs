@@ -1,7 +1,7 @@
 //! The most memory that the gateway takes with a configuration.
 
 use crate::budget::MemoryBudget;
-use crate::config::Config;
+use crate::config::settings::Config;
 use crate::http::CONNECTION_MEMORY;
 use crate::units::ByteCount;
 

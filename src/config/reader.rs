@@ -4,47 +4,12 @@
 //! INVARIANT(unknown-keys): a key of the file that nobody asks for is a problem, never ignored:
 //! a misspelt limit would otherwise not be there when it is needed.
 
-use std::fmt;
 use std::ops::RangeInclusive;
 
 use toml::{Table, Value as Toml};
 
+use crate::config::effective::{EffectiveSetting, Origin};
 use crate::config::value::Value;
-
-/// Where a setting came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Origin {
-    /// Nobody set it.
-    Default,
-    /// The file.
-    File,
-    /// An environment variable.
-    Environment,
-    /// The command line.
-    Flag,
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Default => "default",
-            Self::File => "file",
-            Self::Environment => "environment",
-            Self::Flag => "command line",
-        })
-    }
-}
-
-/// One setting as it applies.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EffectiveSetting {
-    /// Its key, such as `http.max_body`.
-    pub key: &'static str,
-    /// Its value as a file would have it; none if there is no value.
-    pub value: Option<String>,
-    /// Who set it.
-    pub origin: Origin,
-}
 
 /// The layers of settings, the later overruling the earlier.
 #[derive(Debug, Default)]

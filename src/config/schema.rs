@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use crate::config::environment::Surroundings;
 use crate::config::reader::Reader;
-use crate::config::value::Value;
-use crate::config::{
+use crate::config::settings::{
     BlobsConfig, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig, LogFormat, LogLevel,
-    RequireLockdown, SkillsConfig, Surroundings, WorkersConfig,
+    RequireLockdown, SkillsConfig, WorkersConfig,
 };
+use crate::config::value::Value;
 use crate::http::HttpConfig;
 use crate::job::limits::RunLimits;
 use crate::units::{ByteCount, Fuel};

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::config::{LogFormat, LogLevel, RequireLockdown};
+use crate::config::settings::{LogFormat, LogLevel, RequireLockdown};
 use crate::images::Needs;
 use crate::units::ByteCount;
 

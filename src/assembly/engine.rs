@@ -1,0 +1,69 @@
+//! The engine and its images on disk: opens the cache, and fills it before anybody calls.
+
+use crate::assembly::error::AssemblyError;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::engine::EngineStore;
+use crate::engine::compile::Variant;
+use crate::engine::fetch::Origin;
+use crate::engine::progress::{Progress, Silent};
+use crate::images::{ImageStore, Made, Needs};
+
+/// Whether code that counts fuel is wanted, which takes minutes to compile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MeteredCode {
+    /// Only if it was compiled before.
+    IfThere,
+    /// In any case.
+    Wanted,
+}
+
+/// Opens the engine's cache; nothing is fetched or compiled yet.
+///
+/// # Errors
+///
+/// The cache folder cannot be used.
+pub fn open_engine(config: &Config) -> Result<EngineStore, AssemblyError> {
+    let origin = match &config.engine.source {
+        Some(path) => Origin::Path(path.clone()),
+        None => Origin::Registry { python: config.engine.python.clone() },
+    };
+    Ok(EngineStore::open(&config.cache_dir, origin, Clock::System)?)
+}
+
+/// Fetches and compiles the engine and makes images, as far as that was not done before.
+///
+/// # Errors
+///
+/// The engine cannot be had, or cannot be compiled here.
+pub fn install_engine(
+    config: &Config,
+    metered: MeteredCode,
+    images: &[Needs],
+    progress: &dyn Progress,
+) -> Result<(), AssemblyError> {
+    let engine = open_engine(config)?;
+    let artifacts = engine.ensure(Variant::Timed, progress)?;
+    let store = ImageStore::new(&engine, &artifacts);
+    for needs in [&Needs::NONE].into_iter().chain(&config.images.profiles).chain(images) {
+        store.ensure(*needs, progress)?;
+    }
+    if metered == MeteredCode::Wanted {
+        engine.ensure(Variant::Metered, progress)?;
+    }
+    Ok(())
+}
+
+/// The images on the disk that this program would use.
+///
+/// # Errors
+///
+/// The engine is not installed, or the cache cannot be read.
+pub fn images_made(config: &Config) -> Result<Vec<Made>, AssemblyError> {
+    let engine = open_engine(config)?;
+    if !engine.is_ready(Variant::Timed)? {
+        return Ok(Vec::new());
+    }
+    let artifacts = engine.ensure(Variant::Timed, &Silent)?;
+    Ok(ImageStore::new(&engine, &artifacts).made()?)
+}

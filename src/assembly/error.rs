@@ -1,0 +1,50 @@
+//! Why the program cannot start or go on.
+
+use std::error::Error;
+use std::io;
+
+use crate::blobs::BlobError;
+use crate::dispatch::DispatchError;
+use crate::engine::EngineError;
+use crate::images::ImageError;
+use crate::registry::RegistryError;
+use crate::worker::WorkerError;
+
+/// Why something could not be made beside the calls.
+pub type ProvisionError = Box<dyn Error + Send + Sync>;
+
+/// Why the program cannot start or go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AssemblyError {
+    /// The engine cannot be made ready.
+    #[error("the engine cannot be made ready")]
+    Engine(#[from] EngineError),
+    /// A memory image cannot be made.
+    #[error("the engine's memory image cannot be made")]
+    Image(#[from] ImageError),
+    /// Blobs cannot be kept.
+    #[error("the blob store cannot be opened")]
+    Blobs(#[from] BlobError),
+    /// Skills cannot be read.
+    #[error("the skills cannot be opened")]
+    Registry(#[from] RegistryError),
+    /// Workers cannot be started.
+    #[error("the workers cannot be started")]
+    Workers(#[from] DispatchError),
+    /// This process is a worker and broke.
+    #[error("the worker broke")]
+    Worker(#[from] WorkerError),
+    /// A worker was started with something else than its gateway would say.
+    #[error("a worker's setup cannot be read; workers are started by `wardian serve`, not by hand")]
+    Setup(#[source] serde_json::Error),
+    /// The operating system refused something.
+    #[error("the operating system refused to {what}")]
+    System {
+        /// What was asked for, as the end of a sentence.
+        what: &'static str,
+        /// Its answer.
+        #[source]
+        cause: io::Error,
+    },
+}

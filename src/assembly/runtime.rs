@@ -1,0 +1,174 @@
+//! Everything that runs need, started in the order in which the parts need each other.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::task::{JoinHandle, block_in_place};
+use tracing::warn;
+
+use crate::assembly::blobs::{open_blobs, sweep};
+use crate::assembly::engine::MeteredCode;
+use crate::assembly::engine_files::EngineFiles;
+use crate::assembly::error::AssemblyError;
+use crate::assembly::provision::{ImagesOf, Provision, compile_when_asked};
+use crate::assembly::skills::{SkillsRead, registry_settings};
+use crate::blobs::BlobStore;
+use crate::config::Config;
+use crate::dispatch::{Pool, PoolConfig};
+use crate::engine::progress::Progress;
+use crate::images::{ImageStock, StockRules};
+use crate::registry::Registry;
+use crate::service::{LimitPolicy, Metering, Methods as _, Parts, Service};
+
+/// Different images that are made because runs need them, beyond which one serves all.
+const VARIETY: usize = 12;
+
+/// Everything that runs need, started.
+#[derive(Debug)]
+pub struct Runtime {
+    /// The eight methods.
+    pub service: Arc<Service>,
+    /// The skills.
+    pub registry: Arc<Registry>,
+    /// The blobs.
+    pub blobs: Arc<BlobStore>,
+    /// The workers.
+    pub pool: Arc<Pool>,
+    /// What runs begin as.
+    pub images: Arc<ImageStock>,
+    metering: Arc<Metering>,
+    /// Open for the workers that are started later.
+    files: Arc<EngineFiles>,
+    tasks: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Runtime {
+    /// Opens the stores, prepares the engine and begins to start workers. On a machine that has
+    /// the engine it takes a fraction of a second; else minutes, which `progress` shows.
+    ///
+    /// Needs a runtime with several threads, since it blocks the one that it is on.
+    ///
+    /// # Errors
+    ///
+    /// Whatever cannot be opened or prepared.
+    #[expect(clippy::unused_async, reason = "workers are started on the runtime of the caller")]
+    pub async fn start(
+        config: &Config,
+        metered: MeteredCode,
+        skills: SkillsRead,
+        progress: &dyn Progress,
+    ) -> Result<Self, AssemblyError> {
+        // Beside the engine and the workers: thousands of skills take a second.
+        let (settings, built_in) = registry_settings(config, skills)?;
+        let registry = thread::Builder::new()
+            .name("skills".to_owned())
+            .spawn(move || Registry::open(settings, &built_in))
+            .map_err(|cause| AssemblyError::System { what: "start a thread", cause })?;
+        let blobs = Arc::new(open_blobs(config)?);
+        let sweeping = tokio::spawn(sweep(Arc::clone(&blobs)));
+        // An operator who gives every run a budget wants it counted, whatever compiling costs.
+        let is_wanted = config.limits.default.fuel.is_some();
+        let metered = if is_wanted { MeteredCode::Wanted } else { metered };
+        let (files, base) = block_in_place(|| EngineFiles::prepare(config, metered, progress))?;
+        let limits = LimitPolicy {
+            default: config.limits.default,
+            cap: config.limits.max,
+            least_memory: base.content.length(),
+        };
+        let metering = if files.has_metered() { Metering::ready() } else { Metering::missing() };
+        let images = ImageStock::new(
+            files.engine.clone(),
+            Arc::clone(&files.timed),
+            base,
+            stock_rules(config),
+        );
+        let mut settings = PoolConfig::new(files.command(config)?, config.workers.count);
+        settings.spares = config.workers.spares;
+        settings.queue = config.workers.queue;
+        settings.queue_wait = config.workers.queue_wait;
+        let pool = Arc::new(Pool::start(settings)?);
+        let registry =
+            block_in_place(|| registry.join()).map_err(|_panic| AssemblyError::System {
+                what: "read the skills",
+                cause: io::Error::other("a thread ended early"),
+            })??;
+        let registry = Arc::new(registry);
+        let (images, metering) = (Arc::new(images), Arc::new(metering));
+        let service = Arc::new(Service::new(Parts {
+            registry: Arc::clone(&registry),
+            blobs: Arc::clone(&blobs),
+            pool: Arc::clone(&pool),
+            images: Arc::clone(&images),
+            limits,
+            metering: Arc::clone(&metering),
+        }));
+        let tasks = Mutex::new(vec![sweeping]);
+        let files = Arc::new(files);
+        Ok(Self { service, registry, blobs, pool, images, metering, files, tasks })
+    }
+
+    /// Begins to make beside the calls what they turn out to need: for a server, once it is
+    /// ready.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses a thread.
+    pub fn start_background(
+        &self,
+        config: &Config,
+        provision: &Arc<dyn Provision>,
+    ) -> Result<(), AssemblyError> {
+        let refused = |cause| AssemblyError::System { what: "start a thread", cause };
+        self.registry.follow().map_err(refused)?;
+        self.images.start(Box::new(ImagesOf(Arc::clone(provision)))).map_err(refused)?;
+        let (files, pool, metering) = (&self.files, &self.pool, &self.metering);
+        let compiling = compile_when_asked(config, files, pool, metering, Arc::clone(provision));
+        self.tasks.lock().push(compiling);
+        Ok(())
+    }
+
+    /// Waits until all workers are ready.
+    ///
+    /// # Errors
+    ///
+    /// A worker does not start: the causes say why.
+    pub async fn ready(&self) -> Result<(), AssemblyError> {
+        Ok(self.pool.ready().await?)
+    }
+
+    /// Says in the log which walls around guests this machine does not offer.
+    pub fn warn_of_missing_walls(&self) {
+        for warning in self.service.warnings() {
+            warn!("{warning}");
+        }
+        let report = self.pool.report();
+        let partial: BTreeSet<&String> =
+            report.workers.iter().flat_map(|worker| &worker.report.partial).collect();
+        for gap in partial {
+            warn!("a wall of the lock-down has a gap on this kernel: {gap}");
+        }
+    }
+
+    /// Lets no new run in, gives those in progress until `patience` is over, and ends the
+    /// workers.
+    pub async fn shut_down(&self, patience: Duration) {
+        self.tasks.lock().drain(..).for_each(|task| task.abort());
+        self.images.note_usage();
+        self.pool.shut_down(patience).await;
+    }
+}
+
+fn stock_rules(config: &Config) -> StockRules {
+    StockRules {
+        profiles: config.images.profiles.clone(),
+        on_need: config.images.on_need,
+        variety: VARIETY,
+        memory: config.images.memory,
+        disk: config.images.disk,
+        max_age: config.images.max_age,
+    }
+}

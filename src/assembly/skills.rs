@@ -1,0 +1,66 @@
+//! Opens the skills: those of the operator's folders, and those that are part of the program.
+
+use crate::assembly::error::AssemblyError;
+use crate::config::Config;
+use crate::registry::cursor::CursorKey;
+use crate::registry::{BuiltIn, Registry, RegistryConfig, Watching};
+use crate::skill::GUIDE_NAME;
+
+/// A skill's name and its files: paths and contents.
+type BundledSkill = (&'static str, &'static [(&'static str, &'static [u8])]);
+
+/// Skills that are part of the program, with their files.
+const BUNDLED: &[BundledSkill] = include!(concat!(env!("OUT_DIR"), "/bundled_skills.rs"));
+
+/// True for the name of a skill that is part of the program.
+#[must_use]
+pub fn is_bundled(name: &str) -> bool {
+    BUNDLED.iter().any(|(bundled, _)| *bundled == name)
+}
+
+/// How long the skills that are read will be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SkillsRead {
+    /// For as long as the process lives: changes are followed.
+    Followed,
+    /// As they are now.
+    Once,
+}
+
+/// Reads all skills as they are now. The guide is always among them.
+///
+/// # Errors
+///
+/// A folder of skills cannot be read.
+pub fn open_registry(config: &Config) -> Result<Registry, AssemblyError> {
+    let (settings, built_in) = registry_settings(config, SkillsRead::Once)?;
+    Ok(Registry::open(settings, &built_in)?)
+}
+
+pub(super) fn registry_settings(
+    config: &Config,
+    read: SkillsRead,
+) -> Result<(RegistryConfig, Vec<BuiltIn>), AssemblyError> {
+    let own = config.data_dir.join("skills");
+    for root in config.skills.roots.iter().filter(|root| **root == own) {
+        std::fs::create_dir_all(root)
+            .map_err(|cause| AssemblyError::System { what: "create the skills folder", cause })?;
+    }
+    let cursor_key = CursorKey::generate()
+        .map_err(|cause| AssemblyError::System { what: "give random bytes", cause })?;
+    let settings = RegistryConfig {
+        roots: config.skills.roots.clone(),
+        watching: Watching {
+            max_folders: config.skills.max_folders,
+            max_watches: config.skills.max_watches,
+        },
+        is_followed: read == SkillsRead::Followed,
+        cursor_key,
+    };
+    let built_in = BUNDLED
+        .iter()
+        .filter(|(name, _)| config.skills.bundled || *name == GUIDE_NAME)
+        .map(|(name, files)| BuiltIn { name, files })
+        .collect();
+    Ok((settings, built_in))
+}

@@ -1,0 +1,50 @@
+//! Sizes and digests as people read them.
+
+use crate::ids::Digest;
+use crate::units::ByteCount;
+
+/// Hexadecimal digits of a digest that people are shown.
+const SHOWN_DIGITS: usize = 16;
+
+/// Enough of a digest to tell files apart; `--json` prints all of it.
+pub(crate) fn first_digits(digest: &Digest) -> String {
+    digest.to_string().chars().take(SHOWN_DIGITS).collect()
+}
+
+/// Three digits are enough for people.
+pub(crate) fn readable(size: ByteCount) -> String {
+    let mut value = size.as_u64();
+    let mut tenths = 0;
+    let mut unit = "B";
+    for larger in ["KiB", "MiB", "GiB", "TiB"] {
+        if value < 1_024 {
+            break;
+        }
+        tenths = (value % 1_024) * 10 / 1_024;
+        value /= 1_024;
+        unit = larger;
+    }
+    if value < 10 && unit != "B" {
+        format!("{value}.{tenths} {unit}")
+    } else {
+        format!("{value} {unit}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_readable() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1_023, "1023 B"),
+            (1_536, "1.5 KiB"),
+            (98 << 20, "98 MiB"),
+            (5 << 30, "5.0 GiB"),
+        ] {
+            assert_eq!(readable(ByteCount::bytes(bytes)), text);
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! A setting as it applies, and who set it.
+
+use std::fmt;
+
+/// Where a setting came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// Nobody set it.
+    Default,
+    /// The file.
+    File,
+    /// An environment variable.
+    Environment,
+    /// The command line.
+    Flag,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Default => "default",
+            Self::File => "file",
+            Self::Environment => "environment",
+            Self::Flag => "command line",
+        })
+    }
+}
+
+/// One setting as it applies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EffectiveSetting {
+    /// Its key, such as `http.max_body`.
+    pub key: &'static str,
+    /// Its value as a file would have it; none if there is no value.
+    pub value: Option<String>,
+    /// Who set it.
+    pub origin: Origin,
+}

@@ -1,0 +1,44 @@
+//! Why there is no configuration.
+
+use std::path::PathBuf;
+use std::{fmt, io};
+
+/// Why there is no configuration. Shown to the operator, who knows the paths.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("the configuration file {} cannot be read", path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// The file is no TOML.
+    #[error("the configuration file {} is no TOML", path.display())]
+    NotToml {
+        /// Which.
+        path: PathBuf,
+        /// Where and why.
+        #[source]
+        cause: Box<toml::de::Error>,
+    },
+    /// Settings are wrong.
+    #[error("the configuration is wrong:\n{}", Lines(problems))]
+    Settings {
+        /// One sentence each.
+        problems: Vec<String>,
+    },
+}
+
+/// Prints each sentence on a line of its own.
+struct Lines<'a>(&'a [String]);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self.0.iter().map(|line| format!("  {line}")).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}

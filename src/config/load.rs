@@ -1,0 +1,87 @@
+//! Loads the configuration: finds the file, lays the layers above each other, and has the schema read
+//! them.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use toml::Table;
+
+use crate::config::environment::Surroundings;
+use crate::config::error::ConfigError;
+use crate::config::reader::{Layers, Reader};
+use crate::config::schema;
+use crate::config::settings::Config;
+
+/// Longest file that is read: settings are small, and a wrong path may lead anywhere.
+const MAX_FILE: u64 = 1 << 20;
+
+/// What the command line has to say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// The file to read instead of the usual one.
+    pub file: Option<PathBuf>,
+    /// Key and text of each setting that was given, in order.
+    pub settings: Vec<(String, String)>,
+}
+
+impl Config {
+    /// Loads the configuration.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or is no TOML, or settings are wrong: then all that is wrong.
+    pub fn load(surroundings: &Surroundings, flags: Flags) -> Result<Self, ConfigError> {
+        let (path, file) = load_file(surroundings, flags.file)?;
+        let environment = surroundings
+            .variables
+            .iter()
+            .filter(|(name, _)| name != FILE_VARIABLE && !is_service_link(name))
+            .cloned()
+            .collect();
+        let layers = Layers { file, environment, flags: flags.settings };
+        schema::read(Reader::new(layers), surroundings)
+            .map(|config| Self { file: path, ..config })
+            .map_err(|problems| ConfigError::Settings { problems })
+    }
+}
+
+/// Names the file instead of `--config`.
+const FILE_VARIABLE: &str = "WARDIAN_CONFIG";
+
+/// Kubernetes sets these in every container beside a service that is called `wardian`.
+fn is_service_link(name: &str) -> bool {
+    name == "WARDIAN_PORT"
+        || name.starts_with("WARDIAN_PORT_")
+        || name.starts_with("WARDIAN_SERVICE_")
+}
+
+/// The file that was named, or the usual one if there is one.
+fn load_file(
+    surroundings: &Surroundings,
+    named: Option<PathBuf>,
+) -> Result<(Option<PathBuf>, Table), ConfigError> {
+    let named = named.or_else(|| surroundings.variable(FILE_VARIABLE).map(PathBuf::from));
+    let usual = || surroundings.config_dir.as_ref().map(|dir| dir.join("wardian/config.toml"));
+    let must_be_there = named.is_some();
+    let Some(path) = named.or_else(usual) else {
+        return Ok((None, Table::new()));
+    };
+    match read_file(&path) {
+        Ok(text) => match text.parse() {
+            Ok(table) => Ok((Some(path), table)),
+            Err(cause) => Err(ConfigError::NotToml { path, cause: Box::new(cause) }),
+        },
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound && !must_be_there => {
+            Ok((None, Table::new()))
+        }
+        Err(cause) => Err(ConfigError::Unreadable { path, cause }),
+    }
+}
+
+fn read_file(path: &Path) -> io::Result<String> {
+    let file = fs::File::open(path)?;
+    if file.metadata()?.len() > MAX_FILE {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 1 MiB"));
+    }
+    io::read_to_string(io::Read::take(file, MAX_FILE))
+}

