@@ -12,7 +12,7 @@ use http_body_util::BodyExt as _;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
-use wardian::http::{Gate, HttpConfig, router};
+use wardian::http::{Readiness, HttpConfig, router};
 use wardian::ids::RunId;
 use wardian::protocol::execution::{RunResult, RunStatus};
 use wardian::protocol::schema::LimitBounds;
@@ -61,10 +61,10 @@ impl Methods for Done {
 
 fn main() -> Result<()> {
     let threads = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let gate = Arc::new(Gate::waiting_for("nothing"));
-    gate.open(Done);
+    let readiness = Arc::new(Readiness::waiting_for("nothing"));
+    readiness.open(Done);
     let config = HttpConfig::listening_on(([127, 0, 0, 1], 8080).into());
-    let router = router(&config, gate);
+    let router = router(&config, readiness);
     let call = |bytes: usize| {
         let code = format!("def main(args):\n    return None\n#{}\n", "x".repeat(bytes));
         let params = json!({"language": "python", "code": code, "args": {"rows": [1, 2, 3]}});

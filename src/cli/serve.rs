@@ -17,7 +17,7 @@ use crate::cli::output::print_line;
 use crate::cli::prepare::{Installer, block_on, progress};
 use crate::config::{Config, GatewayMemory};
 use crate::heap::{give_back_free_memory, map_large_buffers};
-use crate::http::{EXPOSED, Gate, Server, stop_on_signals};
+use crate::http::{EXPOSED, Readiness, Server, stop_on_signals};
 use crate::service::Service;
 use crate::units::ByteCount;
 
@@ -72,14 +72,14 @@ async fn listen(config: &Config, installer: &Installer) -> Result<Exit, Failed> 
     if config.http.is_exposed() {
         warn!("{EXPOSED}");
     }
-    let gate = Arc::new(Gate::waiting_for("the engine"));
+    let readiness = Arc::new(Readiness::waiting_for("the engine"));
     let trimming = tokio::spawn(trim(Arc::clone(server.budget())));
-    let mut serving = tokio::spawn(server.serve(Arc::clone(&gate), stop));
+    let mut serving = tokio::spawn(server.serve(Arc::clone(&readiness), stop));
     let runtime = tokio::select! {
         biased;
         // Told to stop before there was anything to serve.
         _ = &mut serving => return Ok(Exit::Done),
-        started = start(config, installer, &gate, address) => started?,
+        started = start(config, installer, &readiness, address) => started?,
     };
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
     trimming.abort();
@@ -106,20 +106,20 @@ async fn trim(budget: Arc<MemoryBudget>) {
 async fn start(
     config: &Config,
     installer: &Installer,
-    gate: &Gate<Arc<Service>>,
+    readiness: &Readiness<Arc<Service>>,
     address: SocketAddr,
 ) -> Result<Runtime, Failed> {
     let began = Instant::now();
     installer.ensure_engine(config, MeteredCode::IfThere).await?;
-    gate.wait_for("the workers");
+    readiness.wait_for("the workers");
     let runtime =
         Runtime::start(config, MeteredCode::IfThere, SkillsRead::Followed, progress().as_ref())
             .await?;
     runtime.ready().await?;
     runtime.warn_of_missing_walls();
-    gate.wait_for("the self-test");
+    readiness.wait_for("the self-test");
     let stopped = runtime.service.self_test().await.map_err(|error| Failed::ours(&error))?;
-    gate.open(Arc::clone(&runtime.service));
+    readiness.open(Arc::clone(&runtime.service));
     // For programs that start a server and wait for it, above all with a port that it chose.
     print_line(&format!("listening on http://{address}"));
     let milliseconds = began.elapsed().as_millis();

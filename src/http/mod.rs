@@ -1,125 +1,39 @@
 //! The HTTP edge: `POST /rpc` and what operators ask a server.
 //!
-//! Translates and never decides: bytes into calls of [`Methods`], their results into bytes. What
-//! it does decide is whether to listen at all: how large, how slow and from where a request may
-//! be.
+//! The edge translates: bytes into calls of [`Methods`], their results into bytes. It decides only
+//! which requests it listens to: how large, how slow and from where they may be.
 //!
 //! INVARIANT(no-secrets-out): an answer never shows a path of this machine, a cause or a dump.
-//! Faults of ours are one fixed sentence and the name of the request, under which the log has
-//! the causes.
+//! An internal error is one fixed sentence and the id of the request, under which the log has the
+//! causes.
 //! INVARIANT(bounded-connections): whatever a client sends or withholds, each connection ends
 //! after a bounded time and holds a bounded part of the memory.
 //!
 //! # Why
 //!
-//! There is no compression: an answer may hold a secret beside text of an attacker, and its
-//! length would tell. No website has business here unless it is named: only to
-//! those that are, a browser is told that it may call (see `cors`).
+//! Answers are not compressed: an answer may hold a secret beside an attacker's text, and its length
+//! would reveal the secret. Browsers may call only on behalf of the websites that the configuration
+//! names (see `access::cors`).
 
-mod answer;
-mod body;
-mod cors;
-mod crowd;
-mod eager;
-mod gate;
-mod head;
-mod hosts;
+mod access;
+mod config;
+mod connection;
+mod edge;
+mod exchange;
 mod operations;
-mod pace;
-mod respond;
+mod readiness;
 mod router;
 mod rpc;
 mod server;
 mod shutdown;
 #[cfg(test)]
-mod socket_tests;
-#[cfg(test)]
-mod testing;
-#[cfg(test)]
 mod tests;
 
-use std::net::SocketAddr;
-use std::time::Duration;
-
-use crate::protocol::envelope::DEFAULT_BATCH_MAX;
-use crate::units::ByteCount;
-
-pub use crate::http::gate::Gate;
+pub use crate::http::config::{CONNECTION_MEMORY, EXPOSED, HttpConfig};
+pub use crate::http::readiness::Readiness;
 pub use crate::http::router::router;
 pub use crate::http::server::{HttpError, Server};
 pub use crate::http::shutdown::{Stage, stop_on_signals};
 
 #[cfg(doc)]
 use crate::service::Methods;
-
-/// The most memory of one connection that is not charged to the budget: what is read ahead, the
-/// head of a request in two forms, a small answer, and the tasks that serve it.
-pub const CONNECTION_MEMORY: ByteCount = ByteCount::kibibytes(160);
-
-/// The server's socket and what it accepts on it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HttpConfig {
-    /// Address to listen on. Default 127.0.0.1:8080.
-    pub listen: SocketAddr,
-    /// Names, beside loopback ones and the address listened on, by which a client may call the
-    /// server; `*` allows all. Default none. Without this check any website could have its own
-    /// name point to this machine and read the answers (DNS rebinding).
-    pub allowed_hosts: Vec<String>,
-    /// Origins from which browsers may call; `*` allows all. Default none.
-    pub allowed_origins: Vec<String>,
-    /// Connections at one time; for a further one, whoever is idle longest has to go. Default
-    /// 1,024.
-    pub max_connections: usize,
-    /// Largest body of a request. Default 16 MiB.
-    pub max_body: ByteCount,
-    /// Memory for requests, their results and their answers at one time; what does not fit is
-    /// refused. Default 512 MiB.
-    pub memory: ByteCount,
-    /// Most calls of one batch. Default 32.
-    pub max_batch: usize,
-    /// From the first byte of a request to the end of its headers. Default 10 s.
-    pub header_timeout: Duration,
-    /// For a whole body. Default 30 s.
-    pub body_timeout: Duration,
-    /// For a client to take a whole answer, and a second more for each 64 KiB. Default 30 s.
-    pub write_timeout: Duration,
-    /// For a client to take any part of an answer. Default 5 s.
-    pub stall_timeout: Duration,
-    /// How long a connection may lie idle between requests. Default 60 s.
-    pub idle_timeout: Duration,
-    /// How long requests in progress may take to finish when the server stops. Default 30 s.
-    pub drain_timeout: Duration,
-}
-
-/// Said to the operator of a server that other machines can reach.
-pub const EXPOSED: &str = "other machines can reach this server and it asks nobody for a key: \
-    whoever reaches it can run programs and read blobs; put a proxy that knows its users in front \
-    of it, or listen on 127.0.0.1";
-
-impl HttpConfig {
-    /// True if other machines can reach the server.
-    #[must_use]
-    pub fn is_exposed(&self) -> bool {
-        !self.listen.ip().to_canonical().is_loopback()
-    }
-
-    /// The defaults, for a server on this address.
-    #[must_use]
-    pub const fn listening_on(listen: SocketAddr) -> Self {
-        Self {
-            listen,
-            allowed_hosts: Vec::new(),
-            allowed_origins: Vec::new(),
-            max_connections: 1_024,
-            max_body: ByteCount::mebibytes(16),
-            memory: ByteCount::mebibytes(512),
-            max_batch: DEFAULT_BATCH_MAX,
-            header_timeout: Duration::from_secs(10),
-            body_timeout: Duration::from_secs(30),
-            write_timeout: Duration::from_secs(30),
-            stall_timeout: Duration::from_secs(5),
-            idle_timeout: Duration::from_secs(60),
-            drain_timeout: Duration::from_secs(30),
-        }
-    }
-}

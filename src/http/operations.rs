@@ -8,9 +8,9 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
 
-use crate::http::EXPOSED;
-use crate::http::respond::{json, refuse};
-use crate::http::router::Edge;
+use crate::http::config::EXPOSED;
+use crate::http::exchange::respond::{json, refuse};
+use crate::http::edge::Edge;
 use crate::protocol::schema::LimitBounds;
 use crate::protocol::tools::{ToolFormat, described};
 use crate::service::Methods;
@@ -51,8 +51,8 @@ pub(crate) async fn healthz<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Res
 
 /// Calls can be executed, or why they cannot.
 pub(crate) async fn readyz<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Response {
-    let reasons = edge.gate.obstacles();
-    let mut warnings = edge.gate.warnings();
+    let reasons = edge.readiness.obstacles();
+    let mut warnings = edge.readiness.warnings();
     warnings.extend(edge.is_exposed.then(|| EXPOSED.to_owned()));
     let ready = Ready { ready: reasons.is_empty(), reasons, warnings };
     let status = if ready.ready { 200 } else { 503 };
@@ -62,7 +62,7 @@ pub(crate) async fn readyz<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Resp
 /// Which program this is.
 pub(crate) async fn version<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Response {
     let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
-    let sandbox = edge.gate.sandbox();
+    let sandbox = edge.readiness.sandbox();
     json(200, &Version { name, version, protocol: PROTOCOL, sandbox }, &edge.next_request_id())
 }
 
@@ -83,6 +83,6 @@ pub(crate) async fn tools<M: Methods>(
         }
     };
     // A server that is not ready does not know the least memory of a run yet.
-    let bounds = edge.gate.limit_bounds().unwrap_or(LimitBounds::ANY);
+    let bounds = edge.readiness.limit_bounds().unwrap_or(LimitBounds::ANY);
     json(200, &described(format, bounds), &request_id)
 }

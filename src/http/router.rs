@@ -1,7 +1,6 @@
 //! Which path leads where.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -11,63 +10,30 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use hyper::body::Body as _;
 use tracing::debug;
-use uuid::Uuid;
 
 use crate::budget::MemoryBudget;
-use crate::http::body::Bodies;
-use crate::http::cors::{preflight, vary};
-use crate::http::hosts::{HostFault, Hosts};
+use crate::http::config::HttpConfig;
+use crate::http::access::cors::{preflight, vary};
+use crate::http::edge::Edge;
+use crate::http::readiness::Readiness;
+use crate::http::access::hosts::HostFault;
 use crate::http::operations::{healthz, readyz, tools, version};
-use crate::http::respond::{closing, refuse};
+use crate::http::exchange::respond::{closing, refuse};
 use crate::http::rpc::rpc;
-use crate::http::{Gate, HttpConfig};
 use crate::service::Methods;
 
-/// What all requests share.
-#[derive(Debug)]
-pub(crate) struct Edge<M> {
-    pub(crate) gate: Arc<Gate<M>>,
-    pub(crate) bodies: Bodies,
-    pub(crate) budget: Arc<MemoryBudget>,
-    pub(crate) max_batch: usize,
-    /// True if other machines can reach the server.
-    pub(crate) is_exposed: bool,
-    hosts: Hosts,
-    started: String,
-    requests: AtomicU64,
-}
-
-impl<M> Edge<M> {
-    /// A name that no other request has, also not after a restart.
-    pub(crate) fn next_request_id(&self) -> String {
-        let number = self.requests.fetch_add(1, Ordering::Relaxed);
-        format!("req_{}_{number:x}", self.started)
-    }
-}
-
 /// The server without its socket, with a memory budget of its own.
-pub fn router<M: Methods>(config: &HttpConfig, gate: Arc<Gate<M>>) -> Router {
-    router_within(config, gate, MemoryBudget::new(config.memory))
+pub fn router<M: Methods>(config: &HttpConfig, readiness: Arc<Readiness<M>>) -> Router {
+    router_within(config, readiness, MemoryBudget::new(config.memory))
 }
 
 /// The server without its socket.
 pub(crate) fn router_within<M: Methods>(
     config: &HttpConfig,
-    gate: Arc<Gate<M>>,
+    readiness: Arc<Readiness<M>>,
     budget: Arc<MemoryBudget>,
 ) -> Router {
-    // The last 12 digits of such an id are random.
-    let started = Uuid::now_v7().simple().to_string().split_off(20);
-    let edge = Arc::new(Edge {
-        gate,
-        bodies: Bodies::of(config, &budget),
-        budget,
-        max_batch: config.max_batch,
-        is_exposed: config.is_exposed(),
-        hosts: Hosts::of(config),
-        started,
-        requests: AtomicU64::new(1),
-    });
+    let edge = Arc::new(Edge::new(config, readiness, budget));
     Router::new()
         .route("/rpc", post(rpc::<M>))
         .route("/healthz", get(healthz::<M>))

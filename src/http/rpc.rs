@@ -15,10 +15,10 @@ use tracing::{debug, error};
 
 use crate::budget::{BudgetExhausted, CallMemory, Charge};
 use crate::error::ErrorKind;
-use crate::http::answer::{Answer, AnswerFault};
-use crate::http::body::{BodyFault, ReadBody, WHILE_CALLED};
-use crate::http::respond::{Failure, closing, empty, json_bytes, refuse};
-use crate::http::router::Edge;
+use crate::http::exchange::answer::{Answer, AnswerFault};
+use crate::http::exchange::body::{BodyFault, ReadBody, WHILE_CALLED};
+use crate::http::exchange::respond::{Failure, closing, empty, json_bytes, refuse};
+use crate::http::edge::Edge;
 use crate::ids::TenantId;
 use crate::protocol::envelope::{self, Call, Incoming, Refusal, RequestId};
 use crate::protocol::response;
@@ -62,8 +62,8 @@ pub(crate) async fn rpc<M: Methods>(
         let message = "the `Content-Type` must be `application/json`";
         return closing(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, message, &request_id));
     }
-    let Some(methods) = edge.gate.methods() else {
-        let reasons = edge.gate.obstacles().join("; ");
+    let Some(methods) = edge.readiness.methods() else {
+        let reasons = edge.readiness.obstacles().join("; ");
         let failure = overloaded(&format!("the server is not ready: {reasons}"));
         return closing(failure.into_response(RequestId::Null, &request_id));
     };
@@ -185,7 +185,7 @@ impl<M: Methods> Exchange<'_, M> {
         tokio::select! {
             biased;
             outcome = called => outcome.map_err(|error| Failure::of(&error, &self.request_id)),
-            () = self.edge.gate.closed() => Err(overloaded("the server is shutting down")),
+            () = self.edge.readiness.closed() => Err(overloaded("the server is shutting down")),
         }
     }
 }

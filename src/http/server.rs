@@ -21,12 +21,14 @@ use tower::Service as _;
 use tracing::{debug, info, warn};
 
 use crate::budget::MemoryBudget;
-use crate::http::crowd::{Crowd, Place};
-use crate::http::eager::Eager;
-use crate::http::head::ClearStream;
-use crate::http::pace::{PacedStream, Phase};
+use crate::http::connection::limit::{ConnectionLimit, ConnectionPermit};
+use crate::http::connection::repoll::Repoll;
+use crate::http::connection::head::ClearStream;
+use crate::http::connection::timeouts::{TimedStream, ConnectionPhase};
 use crate::http::router::router_within;
-use crate::http::{Gate, HttpConfig, Stage};
+use crate::http::config::HttpConfig;
+use crate::http::readiness::Readiness;
+use crate::http::shutdown::Stage;
 use crate::service::Methods;
 
 /// Most bytes of a request line and its headers.
@@ -94,10 +96,10 @@ impl Server {
 
     /// Serves until told to stop, then lets requests in progress finish for as long as the
     /// configuration says. Dropping the future leaves open connections to their tasks.
-    pub async fn serve<M: Methods>(self, gate: Arc<Gate<M>>, mut stop: watch::Receiver<Stage>) {
+    pub async fn serve<M: Methods>(self, readiness: Arc<Readiness<M>>, mut stop: watch::Receiver<Stage>) {
         let config = Arc::new(self.config);
         let connections = GracefulShutdown::new();
-        let router = router_within(&config, Arc::clone(&gate), self.budget);
+        let router = router_within(&config, Arc::clone(&readiness), self.budget);
         let accepting = accept_all(&self.listener, &config, &router, &connections);
         tokio::select! {
             biased;
@@ -105,7 +107,7 @@ impl Server {
             () = accepting => {}
         }
         drop(self.listener);
-        gate.drain();
+        readiness.drain();
         info!(connections = connections.count(), "finishing requests in progress");
         let mut finished = pin!(connections.shutdown());
         tokio::select! {
@@ -114,7 +116,7 @@ impl Server {
             () = reaches(&mut stop, Stage::Abort) => {}
             () = sleep(config.drain_timeout) => warn!("ending requests that are still in progress"),
         }
-        gate.close();
+        readiness.close();
         if timeout(LAST_WORDS, finished).await.is_err() {
             warn!("some clients did not take their answers");
         }
@@ -135,13 +137,13 @@ async fn accept_all(
     router: &Router,
     connections: &GracefulShutdown,
 ) {
-    let crowd = Crowd::new(config.max_connections);
+    let limit = ConnectionLimit::new(config.max_connections);
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                let phase = crowd.new_phase();
-                let Some(place) = crowd.join(phase.clone()).await else { return };
-                serve_connection(stream, (phase, place), config, router, connections);
+                let phase = limit.new_phase();
+                let Some(permit) = limit.admit(phase.clone()).await else { return };
+                serve_connection(stream, (phase, permit), config, router, connections);
             }
             Err(fault) => {
                 // A client that is gone already is no reason to wait; a full table of
@@ -161,7 +163,7 @@ async fn accept_all(
 
 fn serve_connection(
     stream: TcpStream,
-    (phase, place): (Phase, Place),
+    (phase, permit): (ConnectionPhase, ConnectionPermit),
     config: &HttpConfig,
     router: &Router,
     connections: &GracefulShutdown,
@@ -170,7 +172,7 @@ fn serve_connection(
         debug!("a connection is gone: {fault}");
         return;
     }
-    let stream = TokioIo::new(PacedStream::new(ClearStream::new(stream), phase.clone(), config));
+    let stream = TokioIo::new(TimedStream::new(ClearStream::new(stream), phase.clone(), config));
     let router = router.clone();
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         phase.begin_request();
@@ -190,7 +192,7 @@ fn serve_connection(
         .half_close(false)
         .serve_connection(stream, service);
     let connection = connections.watch(connection);
-    tokio::spawn(Eager::new(async move {
+    tokio::spawn(Repoll::new(async move {
         tokio::select! {
             biased;
             ended = connection => {
@@ -198,7 +200,7 @@ fn serve_connection(
                     debug!("a connection ended: {fault}");
                 }
             }
-            () = place.lost() => debug!("a connection had to make room for another"),
+            () = permit.revoked() => debug!("a connection had to make room for another"),
         }
     }));
 }

@@ -15,7 +15,7 @@ use tower::ServiceExt as _;
 
 use crate::blobs::BlobError;
 use crate::dispatch::DispatchError;
-use crate::http::{Gate, HttpConfig, router};
+use crate::http::{Readiness, HttpConfig, router};
 use crate::protocol::blobs::{Encoding, ReadBlobResult};
 use crate::protocol::bootstrap::GuideResult;
 use crate::protocol::check::ParamsError;
@@ -91,9 +91,9 @@ pub(crate) fn config() -> HttpConfig {
 
 /// A router before methods that behave as `fake`.
 pub(crate) fn router_to(fake: Fake, config: &HttpConfig) -> Router {
-    let gate = Gate::waiting_for("nothing");
-    gate.open(fake);
-    router(config, Arc::new(gate))
+    let readiness = Readiness::waiting_for("nothing");
+    readiness.open(fake);
+    router(config, Arc::new(readiness))
 }
 
 pub(crate) fn post(body: impl Into<Body>) -> Request<Body> {

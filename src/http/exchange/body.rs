@@ -9,7 +9,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
 
 use crate::budget::{BudgetExhausted, Charge, MemoryBudget};
-use crate::http::HttpConfig;
+use crate::http::config::HttpConfig;
 use crate::units::ByteCount;
 
 /// What reading a body and finding its calls takes at most, as a multiple of its size: the body,

@@ -1,11 +1,11 @@
-//! Goes on at once with a connection that has woken itself.
+//! Polls a connection again at once if it woke itself while it was polled.
 //!
 //! # Why
 //!
-//! Whoever reads a request's body wakes the task that waits for it, and that is the same task.
-//! The scheduler takes it for work that another thread could do: it puts the task at the end of
-//! its queue and wakes a thread that sleeps. That is one more change of threads for each request,
-//! on processors that guests want.
+//! Reading a request's body wakes the task that waits for it, which is the task that reads. The
+//! scheduler treats it as work for another thread: it puts the task at the end of its queue and
+//! wakes a sleeping thread. That is one more switch of threads for each request, on processors that
+//! guests need.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,76 +18,76 @@ use parking_lot::Mutex;
 /// Polls in a row before others get their turn: a request needs two or three.
 const PATIENCE: usize = 8;
 
-/// Nobody polls: a call for the task has to reach the scheduler.
+/// The task is not being polled: a wake-up has to reach the scheduler.
 const IDLE: u8 = 0;
 /// The task is being polled.
 const POLLING: u8 = 1;
-/// The task is being polled, and was called for meanwhile.
-const CALLED: u8 = 2;
+/// The task is being polled, and was woken meanwhile.
+const WOKEN: u8 = 2;
 
 /// A future that is polled again, a few times at most, if it was woken while it was polled.
-pub(crate) struct Eager<F> {
+pub(crate) struct Repoll<F> {
     task: Pin<Box<F>>,
-    bell: Arc<Bell>,
+    own: Arc<SelfWaker>,
     waker: Waker,
 }
 
-impl<F: Future> Eager<F> {
+impl<F: Future> Repoll<F> {
     pub(crate) fn new(task: F) -> Self {
-        let bell = Arc::new(Bell { state: AtomicU8::new(IDLE), scheduler: Mutex::default() });
-        let waker = Waker::from(Arc::clone(&bell));
-        Self { task: Box::pin(task), bell, waker }
+        let own = Arc::new(SelfWaker { state: AtomicU8::new(IDLE), scheduler: Mutex::default() });
+        let waker = Waker::from(Arc::clone(&own));
+        Self { task: Box::pin(task), own, waker }
     }
 }
 
-impl<F: Future> Future for Eager<F> {
+impl<F: Future> Future for Repoll<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let Self { task, bell, waker } = &mut *self;
-        bell.leads_to(context.waker());
+        let Self { task, own, waker } = &mut *self;
+        own.set_scheduler(context.waker());
         for _ in 0..PATIENCE {
-            bell.state.store(POLLING, Ordering::SeqCst);
+            own.state.store(POLLING, Ordering::SeqCst);
             let polled = task.as_mut().poll(&mut Context::from_waker(waker));
-            if polled.is_ready() || bell.falls_silent() {
+            if polled.is_ready() || own.end_poll() {
                 return polled;
             }
         }
-        bell.state.store(IDLE, Ordering::SeqCst);
+        own.state.store(IDLE, Ordering::SeqCst);
         context.waker().wake_by_ref();
         Poll::Pending
     }
 }
 
-/// What the inner future is woken by.
-struct Bell {
+/// The waker of the inner future.
+struct SelfWaker {
     state: AtomicU8,
     scheduler: Mutex<Option<Waker>>,
 }
 
-impl Bell {
-    fn leads_to(&self, scheduler: &Waker) {
+impl SelfWaker {
+    fn set_scheduler(&self, scheduler: &Waker) {
         let mut known = self.scheduler.lock();
         if !known.as_ref().is_some_and(|known| known.will_wake(scheduler)) {
             *known = Some(scheduler.clone());
         }
     }
 
-    /// Ends a poll; false if the task was called for meanwhile.
-    fn falls_silent(&self) -> bool {
+    /// Ends a poll; false if the task was woken meanwhile.
+    fn end_poll(&self) -> bool {
         let ended = self.state.compare_exchange(POLLING, IDLE, Ordering::SeqCst, Ordering::SeqCst);
         ended.is_ok()
     }
 }
 
-impl Wake for Bell {
+impl Wake for SelfWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
         let noted =
-            self.state.compare_exchange(POLLING, CALLED, Ordering::SeqCst, Ordering::SeqCst);
+            self.state.compare_exchange(POLLING, WOKEN, Ordering::SeqCst, Ordering::SeqCst);
         if noted == Err(IDLE)
             && let Some(scheduler) = &*self.scheduler.lock()
         {
@@ -135,8 +135,8 @@ mod tests {
         let scheduler = Arc::new(Scheduler::default());
         let waker = Waker::from(Arc::clone(&scheduler));
         let (task, seen) = restless(3);
-        let mut eager = Box::pin(Eager::new(task));
-        assert!(eager.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        let mut repoll = Box::pin(Repoll::new(task));
+        assert!(repoll.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         assert_eq!((seen.lock().1, scheduler.0.load(Ordering::SeqCst)), (4, 0));
 
         // From now on it waits for others.
@@ -150,9 +150,9 @@ mod tests {
         let scheduler = Arc::new(Scheduler::default());
         let waker = Waker::from(Arc::clone(&scheduler));
         let (task, seen) = restless(usize::MAX);
-        let mut eager = Box::pin(Eager::new(task));
+        let mut repoll = Box::pin(Repoll::new(task));
         for turn in 1..4 {
-            assert!(eager.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            assert!(repoll.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
             assert_eq!(seen.lock().1, turn * PATIENCE);
             assert_eq!(scheduler.0.load(Ordering::SeqCst), turn, "it is called again");
         }
@@ -162,10 +162,10 @@ mod tests {
     fn a_call_goes_to_the_scheduler_that_polled_last() {
         let schedulers = [Arc::new(Scheduler::default()), Arc::new(Scheduler::default())];
         let (task, seen) = restless(0);
-        let mut eager = Box::pin(Eager::new(task));
+        let mut repoll = Box::pin(Repoll::new(task));
         for scheduler in &schedulers {
             let waker = Waker::from(Arc::clone(scheduler));
-            assert!(eager.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            assert!(repoll.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         }
         let (inner, _) = seen.lock().clone();
         inner.unwrap().wake();
@@ -178,7 +178,7 @@ mod tests {
         for _ in 0..500 {
             let (sender, receiver) = tokio::sync::oneshot::channel();
             let thread = std::thread::spawn(move || sender.send(7));
-            assert_eq!(Eager::new(receiver).await, Ok(7));
+            assert_eq!(Repoll::new(receiver).await, Ok(7));
             thread.join().unwrap().unwrap();
         }
     }

@@ -7,7 +7,7 @@
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 
-use crate::http::respond::empty;
+use crate::http::exchange::respond::empty;
 
 /// Headers that a website may set beyond those that need no permission.
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static("content-type");

@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::http::HttpConfig;
+use crate::http::config::HttpConfig;
 
 /// Bytes of an answer for which a client gets another second.
 const BYTES_PER_SECOND: u64 = 64 << 10;
@@ -33,7 +33,7 @@ const ANSWERED: u8 = 3;
 
 /// Tells a connection what is being done with it.
 #[derive(Debug, Clone)]
-pub(crate) struct Phase(Arc<State>);
+pub(crate) struct ConnectionPhase(Arc<State>);
 
 #[derive(Debug)]
 struct State {
@@ -45,13 +45,13 @@ struct State {
     rested: Arc<Notify>,
 }
 
-impl Default for Phase {
+impl Default for ConnectionPhase {
     fn default() -> Self {
         Self::telling(Arc::default())
     }
 }
 
-impl Phase {
+impl ConnectionPhase {
     /// The phase of a new connection; it tells `rested` whenever it is the client's turn again.
     pub(crate) fn telling(rested: Arc<Notify>) -> Self {
         let (phase, waiting_since) = (AtomicU8::new(IDLE), AtomicU64::new(0));
@@ -99,9 +99,9 @@ impl Phase {
 
 /// A stream with deadlines.
 #[derive(Debug)]
-pub(crate) struct PacedStream<S> {
+pub(crate) struct TimedStream<S> {
     stream: S,
-    phase: Phase,
+    phase: ConnectionPhase,
     reading: Alarm,
     writing: Alarm,
     stalling: Alarm,
@@ -112,8 +112,8 @@ pub(crate) struct PacedStream<S> {
     written: u64,
 }
 
-impl<S> PacedStream<S> {
-    pub(crate) fn new(stream: S, phase: Phase, config: &HttpConfig) -> Self {
+impl<S> TimedStream<S> {
+    pub(crate) fn new(stream: S, phase: ConnectionPhase, config: &HttpConfig) -> Self {
         let mut reading = Alarm::default();
         // Whoever connects and says nothing is no client that comes back.
         reading.set(config.header_timeout);
@@ -160,7 +160,7 @@ impl<S> PacedStream<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for PacedStream<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -183,7 +183,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for PacedStream<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for PacedStream<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -292,14 +292,14 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_says_nothing_is_gone_after_the_time_for_headers() {
         let (_client, server) = duplex(64);
-        let mut stream = PacedStream::new(server, Phase::default(), &config());
+        let mut stream = TimedStream::new(server, ConnectionPhase::default(), &config());
         assert!(time_until_timeout(&mut stream).await >= HEADER / 2);
     }
 
     #[tokio::test]
     async fn headers_have_one_deadline_however_often_a_byte_comes() {
         let (mut client, server) = duplex(1);
-        let mut stream = PacedStream::new(server, Phase::default(), &config());
+        let mut stream = TimedStream::new(server, ConnectionPhase::default(), &config());
         let drip = async {
             loop {
                 sleep(Duration::from_millis(1)).await;
@@ -317,8 +317,8 @@ mod tests {
     #[tokio::test]
     async fn an_idle_connection_may_wait_longer_than_one_within_headers() {
         let (mut client, server) = duplex(64);
-        let phase = Phase::default();
-        let mut stream = PacedStream::new(server, phase.clone(), &config());
+        let phase = ConnectionPhase::default();
+        let mut stream = TimedStream::new(server, phase.clone(), &config());
         client.write_u8(b'x').await.unwrap();
         stream.read_u8().await.unwrap();
         phase.begin_request();
@@ -334,8 +334,8 @@ mod tests {
     #[tokio::test]
     async fn a_request_that_is_being_answered_has_no_deadline_here() {
         let (_client, server) = duplex(64);
-        let phase = Phase::default();
-        let mut stream = PacedStream::new(server, phase.clone(), &config());
+        let phase = ConnectionPhase::default();
+        let mut stream = TimedStream::new(server, phase.clone(), &config());
         phase.begin_request();
         assert!(timeout(5 * HEADER, stream.read_u8()).await.is_err(), "it went on waiting");
     }
@@ -343,7 +343,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_does_not_take_its_answer_is_gone() {
         let (_client, server) = duplex(64);
-        let mut stream = PacedStream::new(server, Phase::default(), &config());
+        let mut stream = TimedStream::new(server, ConnectionPhase::default(), &config());
         let start = Instant::now();
         let error = stream.write_all(&[0; 65]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
@@ -354,7 +354,7 @@ mod tests {
     async fn a_client_that_takes_nothing_is_gone_before_its_time_is_over() {
         let (mut client, server) = duplex(64);
         let config = HttpConfig { write_timeout: 100 * WRITE, stall_timeout: WRITE, ..config() };
-        let mut stream = PacedStream::new(server, Phase::default(), &config);
+        let mut stream = TimedStream::new(server, ConnectionPhase::default(), &config);
         let start = Instant::now();
         // Whoever takes something now and then gets on.
         let drip = async {
@@ -372,7 +372,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_takes_its_answer_slowly_gets_time_for_what_it_takes() {
         let (mut client, server) = duplex(1 << 10);
-        let mut stream = PacedStream::new(server, Phase::default(), &config());
+        let mut stream = TimedStream::new(server, ConnectionPhase::default(), &config());
         let start = Instant::now();
         let slow_reader = async {
             let mut buffer = vec![0; 64 << 10];

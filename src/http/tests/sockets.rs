@@ -10,8 +10,8 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::http::testing::{Fake, config};
-use crate::http::{Gate, HttpConfig, Server, Stage};
+use crate::http::tests::support::{Fake, config};
+use crate::http::{Readiness, HttpConfig, Server, Stage};
 
 const NEVER: &str = r#"{"jsonrpc":"2.0","id":1,"method":"run_code",
     "params":{"language":"python","code":"x"}}"#;
@@ -27,12 +27,12 @@ struct Running {
 impl Running {
     async fn start(config: HttpConfig) -> Self {
         let fake = Fake::default();
-        let gate = Arc::new(Gate::waiting_for("nothing"));
-        gate.open(fake.clone());
+        let readiness = Arc::new(Readiness::waiting_for("nothing"));
+        readiness.open(fake.clone());
         let server = Server::bind(config).await.unwrap();
         let (stop, stopped) = watch::channel(Stage::Serve);
         let address = server.address();
-        let server = tokio::spawn(server.serve(gate, stopped));
+        let server = tokio::spawn(server.serve(readiness, stopped));
         Self { address, stop, fake, server }
     }
 

@@ -8,8 +8,8 @@ use axum::http::{Request, StatusCode, header};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::http::testing::{Fake, config, get, post, router_to, send};
-use crate::http::{Gate, HttpConfig, router};
+use crate::http::tests::support::{Fake, config, get, post, router_to, send};
+use crate::http::{Readiness, HttpConfig, router};
 use crate::units::ByteCount;
 
 const GUIDE: &str = r#"{"jsonrpc":"2.0","id":7,"method":"load_skills_protocol_guide"}"#;
@@ -213,24 +213,24 @@ async fn foreign_hosts_and_websites_reach_nothing() {
 
 #[tokio::test]
 async fn a_server_is_alive_before_it_is_ready() {
-    let gate = Arc::new(Gate::<Fake>::waiting_for("the engine"));
-    let router = router(&config(), Arc::clone(&gate));
+    let readiness = Arc::new(Readiness::<Fake>::waiting_for("the engine"));
+    let router = router(&config(), Arc::clone(&readiness));
     assert_eq!(send(&router, get("/healthz")).await.0.status(), 200);
     let (answer, value) = send(&router, get("/readyz")).await;
     assert_eq!(answer.status(), 503);
     assert_eq!(value, json!({"ready": false, "reasons": ["waiting for the engine"]}));
 
-    gate.wait_for("workers");
+    readiness.wait_for("workers");
     let (answer, value) = send(&router, post(GUIDE)).await;
     assert_eq!(answer.status(), 503);
     assert_eq!(value["error"]["message"], "the server is not ready: waiting for workers");
     assert!(answer.headers().contains_key(header::RETRY_AFTER));
 
-    gate.open(Fake::default());
+    readiness.open(Fake::default());
     assert_eq!(send(&router, get("/readyz")).await.1, json!({"ready": true, "reasons": []}));
     assert_eq!(send(&router, post(GUIDE)).await.0.status(), 200);
 
-    gate.drain();
+    readiness.drain();
     let (answer, value) = send(&router, get("/readyz")).await;
     assert_eq!((answer.status().as_u16(), &value["ready"]), (503, &json!(false)));
 }
@@ -303,7 +303,7 @@ async fn schemas_show_the_bounds_of_the_server_once_it_is_ready() {
     let bound = |tools: &Value| tools[4]["parameters"]["properties"]["timeout_ms"].clone();
     let (_, tools) = send(&router_to(Fake::default(), &config()), get("/tools")).await;
     assert_eq!(bound(&tools)["maximum"], 7_000);
-    let waiting: Gate<Fake> = Gate::waiting_for("the engine");
+    let waiting: Readiness<Fake> = Readiness::waiting_for("the engine");
     let (_, tools) = send(&router(&config(), Arc::new(waiting)), get("/tools")).await;
     assert_eq!((&bound(&tools)["minimum"], bound(&tools).get("maximum")), (&json!(1), None));
 }

@@ -1,4 +1,4 @@
-//! Whether calls can be executed yet, still, or no more.
+//! Whether calls can be executed: not before the engine is ready, and not while the server stops.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -10,18 +10,20 @@ use tokio::sync::watch;
 use crate::protocol::schema::LimitBounds;
 use crate::service::Methods;
 
-/// Stands between the server, which answers from the first moment on, and the methods, which may
-/// need minutes to be ready the first time and are taken away at the end.
+/// The methods, from the moment when they are ready until the server stops.
+///
+/// The server listens from its start on, and the methods may need minutes to be ready the first
+/// time.
 #[derive(Debug)]
-pub struct Gate<M> {
+pub struct Readiness<M> {
     methods: OnceLock<M>,
     waiting_for: Mutex<String>,
     is_draining: AtomicBool,
     is_closed: watch::Sender<bool>,
 }
 
-impl<M: Methods> Gate<M> {
-    /// A gate that is closed until something is there.
+impl<M: Methods> Readiness<M> {
+    /// Not ready, because `something` is still missing.
     #[must_use]
     pub fn waiting_for(something: impl Into<String>) -> Self {
         Self {
@@ -32,18 +34,18 @@ impl<M: Methods> Gate<M> {
         }
     }
 
-    /// Says what the gate waits for now; the text is shown to everybody.
+    /// Changes what is missing; every client is shown the text.
     pub fn wait_for(&self, something: impl Into<String>) {
         *self.waiting_for.lock() = something.into();
     }
 
-    /// Lets calls through from now on. A gate opens once; later methods are dropped.
+    /// Ready from now on. Only the first call has an effect.
     pub fn open(&self, methods: M) {
         drop(self.methods.set(methods));
     }
 
-    /// Reports that the server is about to stop; calls in progress and those of connections that
-    /// are still open go on.
+    /// Not ready any more: the server is about to stop. Calls in progress and those of open
+    /// connections are still executed.
     pub fn drain(&self) {
         self.is_draining.store(true, Ordering::Release);
     }
@@ -61,11 +63,11 @@ impl<M: Methods> Gate<M> {
     /// Resolves when calls in progress have to end.
     pub(crate) async fn closed(&self) {
         let mut is_closed = self.is_closed.subscribe();
-        // The sender lives as long as the gate, so an error cannot happen here.
+        // The sender lives as long as `self`, so an error cannot happen here.
         is_closed.wait_for(|is_closed| *is_closed).await.ok();
     }
 
-    /// How runs are kept apart, once that is known.
+    /// How runs are isolated, once that is known.
     pub(crate) fn sandbox(&self) -> BTreeMap<&'static str, String> {
         self.methods.get().map(Methods::sandbox).unwrap_or_default()
     }
@@ -75,12 +77,12 @@ impl<M: Methods> Gate<M> {
         self.methods.get().map(Methods::limit_bounds)
     }
 
-    /// What should not stay as it is.
+    /// What an operator should change.
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.methods.get().map(Methods::warnings).unwrap_or_default()
     }
 
-    /// Why calls should not be sent here: nothing if they may.
+    /// Why calls should not be sent here; empty if they may.
     pub(crate) fn obstacles(&self) -> Vec<String> {
         let mut obstacles = match self.methods.get() {
             Some(methods) => methods.obstacles(),

@@ -1,0 +1,79 @@
+//! What the server listens on, and what it accepts there.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::protocol::envelope::DEFAULT_BATCH_MAX;
+use crate::units::ByteCount;
+
+/// The most memory of one connection that is not charged to the budget: what is read ahead, the
+/// head of a request in two forms, a small answer, and the tasks that serve it.
+pub const CONNECTION_MEMORY: ByteCount = ByteCount::kibibytes(160);
+
+/// The server's socket and what it accepts on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpConfig {
+    /// Address to listen on. Default 127.0.0.1:8080.
+    pub listen: SocketAddr,
+    /// Names, beside loopback ones and the address listened on, by which a client may call the
+    /// server; `*` allows all. Default none. Without this check any website could have its own
+    /// name point to this machine and read the answers (DNS rebinding).
+    pub allowed_hosts: Vec<String>,
+    /// Origins from which browsers may call; `*` allows all. Default none.
+    pub allowed_origins: Vec<String>,
+    /// Connections at one time; for a further one, whoever is idle longest has to go. Default
+    /// 1,024.
+    pub max_connections: usize,
+    /// Largest body of a request. Default 16 MiB.
+    pub max_body: ByteCount,
+    /// Memory for requests, their results and their answers at one time; what does not fit is
+    /// refused. Default 512 MiB.
+    pub memory: ByteCount,
+    /// Most calls of one batch. Default 32.
+    pub max_batch: usize,
+    /// From the first byte of a request to the end of its headers. Default 10 s.
+    pub header_timeout: Duration,
+    /// For a whole body. Default 30 s.
+    pub body_timeout: Duration,
+    /// For a client to take a whole answer, and a second more for each 64 KiB. Default 30 s.
+    pub write_timeout: Duration,
+    /// For a client to take any part of an answer. Default 5 s.
+    pub stall_timeout: Duration,
+    /// How long a connection may lie idle between requests. Default 60 s.
+    pub idle_timeout: Duration,
+    /// How long requests in progress may take to finish when the server stops. Default 30 s.
+    pub drain_timeout: Duration,
+}
+
+/// Said to the operator of a server that other machines can reach.
+pub const EXPOSED: &str = "other machines can reach this server and it asks nobody for a key: \
+    whoever reaches it can run programs and read blobs; put a proxy that knows its users in front \
+    of it, or listen on 127.0.0.1";
+
+impl HttpConfig {
+    /// True if other machines can reach the server.
+    #[must_use]
+    pub fn is_exposed(&self) -> bool {
+        !self.listen.ip().to_canonical().is_loopback()
+    }
+
+    /// The defaults, for a server on this address.
+    #[must_use]
+    pub const fn listening_on(listen: SocketAddr) -> Self {
+        Self {
+            listen,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            max_connections: 1_024,
+            max_body: ByteCount::mebibytes(16),
+            memory: ByteCount::mebibytes(512),
+            max_batch: DEFAULT_BATCH_MAX,
+            header_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(30),
+            stall_timeout: Duration::from_secs(5),
+            idle_timeout: Duration::from_secs(60),
+            drain_timeout: Duration::from_secs(30),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What all requests of a server share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use uuid::Uuid;
+
+use crate::budget::MemoryBudget;
+use crate::http::exchange::body::Bodies;
+use crate::http::config::HttpConfig;
+use crate::http::readiness::Readiness;
+use crate::http::access::hosts::Hosts;
+
+/// What all requests share.
+#[derive(Debug)]
+pub(crate) struct Edge<M> {
+    pub(crate) readiness: Arc<Readiness<M>>,
+    pub(crate) bodies: Bodies,
+    pub(crate) budget: Arc<MemoryBudget>,
+    pub(crate) max_batch: usize,
+    /// True if other machines can reach the server.
+    pub(crate) is_exposed: bool,
+    pub(crate) hosts: Hosts,
+    started: String,
+    requests: AtomicU64,
+}
+
+impl<M> Edge<M> {
+    pub(crate) fn new(config: &HttpConfig, readiness: Arc<Readiness<M>>, budget: Arc<MemoryBudget>) -> Self {
+        // The last 12 digits of such an id are random.
+        let started = Uuid::now_v7().simple().to_string().split_off(20);
+        Self {
+            readiness,
+            bodies: Bodies::of(config, &budget),
+            budget,
+            max_batch: config.max_batch,
+            is_exposed: config.is_exposed(),
+            hosts: Hosts::of(config),
+            started,
+            requests: AtomicU64::new(1),
+        }
+    }
+
+    /// A name that no other request has, also not after a restart.
+    pub(crate) fn next_request_id(&self) -> String {
+        let number = self.requests.fetch_add(1, Ordering::Relaxed);
+        format!("req_{}_{number:x}", self.started)
+    }
+}

@@ -1,0 +1,5 @@
+//! The edge before methods that behave as a test wants.
+
+mod rules;
+mod sockets;
+mod support;
