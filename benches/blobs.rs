@@ -8,14 +8,15 @@ use std::fs;
 use std::time::Instant;
 
 use wardian::blobs::kind::BlobKind;
-use wardian::blobs::{BlobStore, BlobsConfig};
+use wardian::blobs::{BlobStore, BlobStoreConfig};
 use wardian::clock::Clock;
 use wardian::ids::{BlobId, Digest, TenantId};
 
 fn main() {
     let blobs = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(100_000_u32);
     let folder = tempfile::tempdir().unwrap();
-    let config = BlobsConfig { tenant_blobs: 1_000_000, ..BlobsConfig::at(folder.path().into()) };
+    let config =
+        BlobStoreConfig { tenant_blobs: 1_000_000, ..BlobStoreConfig::at(folder.path().into()) };
     let tenant = folder.path().join("tenants/local");
     fs::create_dir_all(&tenant).unwrap();
     for number in 0..blobs {

@@ -12,21 +12,17 @@ use http_body_util::BodyExt as _;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
-use wardian::http::{Readiness, HttpConfig, router};
+use wardian::http::{HttpConfig, Readiness, router};
 use wardian::ids::RunId;
 use wardian::protocol::execution::{RunResult, RunStatus};
 use wardian::protocol::schema::LimitBounds;
 use wardian::protocol::{MethodCall, MethodResult};
-use wardian::service::{Caller, Methods, ServiceError};
+use wardian::service::{Caller, Methods, ServiceError, Status};
 
 /// Methods that have every run done already.
 struct Done;
 
 impl Methods for Done {
-    fn warnings(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     async fn call(&self, _: &Caller, _: MethodCall) -> Result<MethodResult, ServiceError> {
         Ok(MethodResult::Run(RunResult {
             status: RunStatus::Completed,
@@ -45,17 +41,23 @@ impl Methods for Done {
             fuel: None,
         }))
     }
+}
 
+impl Status for Done {
     fn obstacles(&self) -> Vec<String> {
         Vec::new()
     }
 
-    fn limit_bounds(&self) -> LimitBounds {
-        LimitBounds::ANY
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
     }
 
     fn sandbox(&self) -> BTreeMap<&'static str, String> {
         BTreeMap::new()
+    }
+
+    fn limit_bounds(&self) -> LimitBounds {
+        LimitBounds::ANY
     }
 }
 

@@ -5,7 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic; that is how it fails")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Top-level modules, lowest first, each with the modules it may use. Those must stand above
@@ -121,6 +121,147 @@ fn files_open_with_a_purpose_and_stay_short() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
+/// A room is its folder: whoever opens it sees what is in it at one glance.
+#[test]
+fn rooms_are_small_enough_to_survey() {
+    const MAX_FILES: usize = 13;
+    const MAX_MOD_LINES: usize = 200;
+    let mut rooms: BTreeMap<String, usize> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for file in source_files() {
+        let room = file.parent().unwrap().to_owned();
+        if room.parent() == Some(src().as_path()) {
+            *rooms.entry(relative(&room)).or_default() += 1;
+        }
+        let lines = without_unit_tests(&read(&file)).lines().count();
+        if file.ends_with("mod.rs") && lines > MAX_MOD_LINES {
+            wrong.push(format!("{}: {lines} lines, limit {MAX_MOD_LINES}", file.display()));
+        }
+    }
+    let large = rooms.into_iter().filter(|(_, files)| *files > MAX_FILES);
+    wrong.extend(large.map(|(room, files)| format!("{room}: {files} files lie flat")));
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// What a `mod.rs` re-exports is no import of its own: it only says where the public names are.
+#[test]
+fn no_files_import_each_other_in_a_circle() {
+    let graph = import_graph();
+    let mut circles = Vec::new();
+    for (file, used) in &graph {
+        for next in used {
+            let back = reachable(&graph, next);
+            // Each circle is told once, by the first of its files.
+            if back.contains(file)
+                && back
+                    .iter()
+                    .all(|other| other >= file || !reachable(&graph, other).contains(file))
+            {
+                circles.push(format!("{file} uses {next}, which leads back to it"));
+            }
+        }
+    }
+    assert!(circles.is_empty(), "\n{}", circles.join("\n"));
+}
+
+/// Modules by path, each with the modules that its file imports from.
+fn import_graph() -> BTreeMap<String, BTreeSet<String>> {
+    let files: BTreeMap<String, PathBuf> =
+        source_files().into_iter().map(|file| (module_of(&file), file)).collect();
+    let imports = |file: &Path| {
+        let mut code = code_of(file);
+        if file.ends_with("mod.rs") {
+            code = without_re_exports(&code);
+        }
+        let own = module_of(file);
+        let homes = crate_paths(&code).into_iter().filter_map(|path| home_of(&path, &files));
+        homes.filter(|home| *home != own).collect()
+    };
+    files.iter().map(|(module, file)| (module.clone(), imports(file))).collect()
+}
+
+/// The module in whose file the item at `path` is looked for: the longest beginning that is one.
+fn home_of(path: &str, files: &BTreeMap<String, PathBuf>) -> Option<String> {
+    let mut path = path;
+    loop {
+        if files.contains_key(path) {
+            return Some(path.to_owned());
+        }
+        path = path.rsplit_once("::")?.0;
+    }
+}
+
+fn reachable(graph: &BTreeMap<String, BTreeSet<String>>, start: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::from([start.to_owned()]);
+    let mut pending = vec![start.to_owned()];
+    while let Some(next) = pending.pop() {
+        for used in graph.get(&next).into_iter().flatten() {
+            if found.insert(used.clone()) {
+                pending.push(used.clone());
+            }
+        }
+    }
+    found
+}
+
+/// `blobs::store` for `src/blobs/store.rs`, `blobs` for `src/blobs/mod.rs`.
+fn module_of(file: &Path) -> String {
+    let path = relative(file).trim_end_matches(".rs").replace('/', "::");
+    path.strip_suffix("::mod").unwrap_or(&path).to_owned()
+}
+
+fn without_re_exports(code: &str) -> String {
+    let mut kept = String::new();
+    let mut is_re_export = false;
+    for line in code.lines() {
+        is_re_export |= line.starts_with("pub") && line.contains(" use ");
+        if !is_re_export {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+        is_re_export &= !line.ends_with(';');
+    }
+    kept
+}
+
+/// One name, one meaning: who reads `Origin` need not look up which.
+#[test]
+fn public_types_have_names_of_their_own() {
+    let mut homes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for file in source_files() {
+        for name in public_types(&code_of(&file)) {
+            homes.entry(name).or_default().push(module_of(&file));
+        }
+    }
+    let mut wrong = Vec::new();
+    for (name, homes) in homes.iter().filter(|(_, homes)| homes.len() > 1) {
+        if !SHARED_NAMES.iter().any(|(shared, _)| shared == name) {
+            wrong.push(format!("`{name}` is defined in {}", homes.join(" and ")));
+        }
+    }
+    let is_shared = |name: &str| homes.get(name).is_some_and(|homes| homes.len() > 1);
+    let stale = SHARED_NAMES.iter().filter(|(name, _)| !is_shared(name));
+    wrong.extend(stale.map(|(name, _)| format!("`{name}` is not defined twice any more")));
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// Types whose name is defined more than once, with the reason.
+const SHARED_NAMES: &[(&str, &str)] = &[];
+
+/// Names of the types that `code` defines for other files.
+fn public_types(code: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for line in code.lines().filter(|line| line.starts_with("pub")) {
+        let declared = line.split_once(' ').map_or("", |(_, rest)| rest);
+        for keyword in ["struct ", "enum ", "trait ", "type ", "union "] {
+            if let Some(rest) = declared.strip_prefix(keyword) {
+                names.push(rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect());
+            }
+        }
+    }
+    names
+}
+
 /// A comment `INVARIANT(some-name): …` needs a test with `some_name` in its name.
 #[test]
 fn every_invariant_has_a_test() {
@@ -194,35 +335,46 @@ fn test_names(text: &str) -> Vec<String> {
 
 /// Names of the top-level modules that `code` reaches through `crate::`.
 fn crate_imports(code: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for rest in code.split("crate::").skip(1) {
-        match rest.strip_prefix('{') {
-            Some(group) => found.extend(group_heads(group)),
-            None => found.extend(leading_name(rest)),
-        }
-    }
-    found
+    let paths = crate_paths(code).into_iter();
+    paths.filter_map(|path| path.split("::").next().and_then(leading_name)).collect()
 }
 
-/// First path segment of each entry of a `{a, b::c, d::{e, f}}` group.
-fn group_heads(group: &str) -> Vec<String> {
-    let mut heads = Vec::new();
-    let mut depth = 0;
-    let mut entry_starts = true;
-    for (at, letter) in group.char_indices() {
-        match letter {
-            '{' => depth += 1,
-            '}' if depth == 0 => break,
-            '}' => depth -= 1,
-            ',' if depth == 0 => entry_starts = true,
-            _ if entry_starts && letter.is_alphabetic() => {
-                heads.extend(group.get(at..).and_then(leading_name));
-                entry_starts = false;
+/// Every path that `code` names after `crate::`, groups taken apart: `crate::a::{b, c::D}` is
+/// `a::b` and `a::c::D`.
+fn crate_paths(code: &str) -> Vec<String> {
+    let mut paths = Vec::new();
+    for rest in code.split("crate::").skip(1) {
+        read_path(rest, "", &mut paths);
+    }
+    paths
+}
+
+/// Reads one path, or a group of them, at the start of `text`; returns what follows.
+fn read_path<'a>(text: &'a str, prefix: &str, paths: &mut Vec<String>) -> &'a str {
+    if let Some(mut group) = text.strip_prefix('{') {
+        loop {
+            group = group.trim_start_matches([',', ' ', '\n']);
+            match group.strip_prefix('}') {
+                Some(rest) => return rest,
+                None if group.is_empty() => return group,
+                None => group = read_path(group, prefix, paths),
             }
-            _ => {}
         }
     }
-    heads
+    let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}::{name}") };
+    match rest.strip_prefix("::") {
+        Some(rest) if !name.is_empty() => read_path(rest, &path, paths),
+        _ => {
+            paths.push(path);
+            // What is no path, such as `*`, is stepped over; so is ` as name`.
+            let rest = if name.is_empty() { rest.get(1..).unwrap_or("") } else { rest };
+            rest.strip_prefix(" as ").map_or(rest, |alias| {
+                alias.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_')
+            })
+        }
+    }
 }
 
 fn leading_name(text: &str) -> Option<String> {

@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 use wardian::clock::Clock;
 use wardian::engine::EngineStore;
 use wardian::engine::compile::Variant;
-use wardian::engine::fetch::Origin;
+use wardian::engine::fetch::EngineOrigin;
 use wardian::engine::progress::Lines;
 use wardian::ids::{BlobId, Digest, RunId, TenantId};
 use wardian::images::{ImageStore, Needs};
@@ -49,7 +49,7 @@ static METERED: LazyLock<Mutex<Sandbox>> = LazyLock::new(|| Mutex::new(sandbox(V
 
 fn sandbox(variant: Variant) -> Sandbox {
     let folder = dirs::cache_dir().unwrap().join("wardian");
-    let origin = Origin::Registry { python: "python3".into() };
+    let origin = EngineOrigin::Registry { python: "python3".into() };
     let progress = Lines::new(std::io::stderr());
     let store = EngineStore::open(&folder, origin, Clock::System).unwrap();
     let engine = store.ensure(variant, &progress).unwrap();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use wardian::clock::Clock;
 use wardian::engine::compile::Variant;
-use wardian::engine::fetch::Origin;
+use wardian::engine::fetch::EngineOrigin;
 use wardian::engine::progress::Lines;
 use wardian::engine::{EngineArtifacts, EngineStore};
 use wardian::ids::{BlobId, Digest, RunId, TenantId};
@@ -41,7 +41,7 @@ static SANDBOX: LazyLock<Mutex<Sandbox>> = LazyLock::new(|| Mutex::new(paranoid_
 
 fn paranoid_sandbox() -> Sandbox {
     let folder = dirs::cache_dir().unwrap().join("wardian");
-    let origin = Origin::Registry { python: "python3".into() };
+    let origin = EngineOrigin::Registry { python: "python3".into() };
     let progress = Lines::new(std::io::stderr());
     let store = EngineStore::open(&folder, origin, Clock::System).unwrap();
     let engine = store.ensure(Variant::Timed, &progress).unwrap();

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use anyhow::{Context as _, Result};
 use wardian::clock::Clock;
 use wardian::engine::compile::Variant;
-use wardian::engine::fetch::Origin;
+use wardian::engine::fetch::EngineOrigin;
 use wardian::engine::progress::Lines;
 use wardian::engine::{EngineArtifacts, EngineStore};
 use wardian::ids::{BlobId, Digest};
@@ -43,7 +43,7 @@ pub(crate) struct Workshop {
 impl Workshop {
     pub(crate) fn open() -> Result<Self> {
         let folder = dirs::cache_dir().context("there is no cache folder")?.join("wardian");
-        let origin = Origin::Registry { python: "python3".into() };
+        let origin = EngineOrigin::Registry { python: "python3".into() };
         let store = EngineStore::open(&folder, origin, Clock::System)?;
         let engine = store.ensure(Variant::Timed, &Lines::new(std::io::stderr()))?;
         let library = Library::new(copy(&engine.library.file)?.into(), engine.mpl_data()?)?;

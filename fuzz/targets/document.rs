@@ -12,14 +12,14 @@ use libfuzzer_sys::fuzz_target;
 use wardian::protocol::strict;
 use wardian::skill::document::{Document, MAX_FRONTMATTER};
 use wardian::skill::manifest::{MAX_DESCRIPTION, MAX_TAGS};
-use wardian::skill::{Checked, Files, Origin, check};
+use wardian::skill::{CheckReport, Files, SkillOrigin, check};
 
 const MANIFEST: &[u8] =
     b"name = \"a.b\"\nversion = \"1.0.0\"\ndescription = \"C.\"\nkind = \"instruction\"\n";
 
 fuzz_target!(|markdown: &[u8]| {
     let files = Files::from([("SKILL.md", markdown), ("skill.toml", MANIFEST)]);
-    let checked = check("a.b", &files, Origin::Folder);
+    let checked = check("a.b", &files, SkillOrigin::Folder);
     skills::check_diagnostics(&checked.diagnostics, "SKILL.md", markdown);
     if let (Some(skill), Ok(text)) = (&checked.skill, std::str::from_utf8(markdown)) {
         check_document(&skill.document, text);
@@ -35,11 +35,11 @@ fuzz_target!(|markdown: &[u8]| {
     }
 });
 
-fn check_alone(files: &Files<'_>, markdown: &[u8]) -> Checked {
-    let checked = check("a.b", files, Origin::Folder);
+fn check_alone(files: &Files<'_>, markdown: &[u8]) -> CheckReport {
+    let checked = check("a.b", files, SkillOrigin::Folder);
     skills::check_diagnostics(&checked.diagnostics, "SKILL.md", markdown);
     match skills::folder_asked_for(&checked.diagnostics) {
-        Some(folder) => check(&folder, files, Origin::Folder),
+        Some(folder) => check(&folder, files, SkillOrigin::Folder),
         None => checked,
     }
 }
@@ -63,7 +63,7 @@ fn check_again(document: &Document) {
     }
     let written = format!("---\n{json}\n---\nText\n");
     let files = Files::from([("SKILL.md", written.as_bytes()), ("skill.toml", MANIFEST)]);
-    let checked = check("a.b", &files, Origin::Folder);
+    let checked = check("a.b", &files, SkillOrigin::Folder);
     let again = checked.skill.unwrap_or_else(|| panic!("{written}\n{:?}", checked.diagnostics));
     assert_eq!(again.document.frontmatter_json().get(), json, "a frontmatter has two meanings");
     assert_eq!(again.document.title, document.title);

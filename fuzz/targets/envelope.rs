@@ -9,7 +9,8 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use wardian::protocol::MethodCall;
-use wardian::protocol::envelope::{self, Call, Incoming, MAX_ID, Refusal, RequestId};
+use wardian::protocol::envelope::{self, Call, IncomingCalls, RefusedCall};
+use wardian::protocol::request_id::{MAX_ID, RequestId};
 use wardian::protocol::strict::{self, StrictError};
 
 const BATCH_MAX: usize = 8;
@@ -17,8 +18,8 @@ const BATCH_MAX: usize = 8;
 fuzz_target!(|body: &[u8]| {
     read_strictly(body);
     match envelope::parse(body, BATCH_MAX) {
-        Ok(Incoming::Single(call)) => check_call(&call),
-        Ok(Incoming::Batch(entries)) => {
+        Ok(IncomingCalls::Single(call)) => check_call(&call),
+        Ok(IncomingCalls::Batch(entries)) => {
             assert!((1..=BATCH_MAX).contains(&entries.len()));
             for entry in entries {
                 match entry {
@@ -92,7 +93,7 @@ fn check_call(call: &Call<'_>) {
 
     let printed = print(call);
     match envelope::parse(printed.as_bytes(), BATCH_MAX) {
-        Ok(Incoming::Single(again)) => {
+        Ok(IncomingCalls::Single(again)) => {
             assert_eq!((&again.id, &again.method), (&call.id, &call.method));
             assert_eq!(
                 again.params.map(|params| params.get()),
@@ -115,7 +116,7 @@ fn print(call: &Call<'_>) -> String {
     text + "}"
 }
 
-fn check_refusal(refusal: Refusal) {
+fn check_refusal(refusal: RefusedCall) {
     let id = serde_json::to_value(&refusal.id).unwrap();
     let answer = serde_json::to_value(refusal.into_response::<()>()).unwrap();
     assert_eq!(answer["id"], id);

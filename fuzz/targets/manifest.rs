@@ -15,8 +15,8 @@ use wardian::protocol::strict;
 use wardian::skill::arguments::{blobs_among, check_arguments};
 use wardian::skill::manifest::{MAX_DESCRIPTION, MAX_TAGS, Manifest, SkillKind};
 use wardian::skill::path::check_path;
-use wardian::skill::url_pattern::UrlPattern;
-use wardian::skill::{Files, Origin, Skill, check};
+use wardian::skill::manifest::url_pattern::UrlPattern;
+use wardian::skill::{Files, SkillOrigin, Skill, check};
 
 const DOCUMENT: &[u8] = b"---\nname: A\nshort_description: B\n---\n# C\n";
 const CODE: &[u8] = b"def main(args):\n    return args\n";
@@ -37,13 +37,13 @@ fuzz_target!(|toml: &[u8]| {
 /// The skill, in the folder that its manifest asks for.
 fn read(toml: &[u8]) -> Option<Skill> {
     let files = Files::from([("skill.toml", toml), ("SKILL.md", DOCUMENT), ("code/main.py", CODE)]);
-    let checked = check("hello.world", &files, Origin::Folder);
+    let checked = check("hello.world", &files, SkillOrigin::Folder);
     skills::check_diagnostics(&checked.diagnostics, "skill.toml", toml);
     if checked.skill.is_some() {
         return checked.skill;
     }
     let folder = skills::folder_asked_for(&checked.diagnostics)?;
-    check(&folder, &files, Origin::Folder).skill
+    check(&folder, &files, SkillOrigin::Folder).skill
 }
 
 fn check_manifest(manifest: &Manifest) {

@@ -20,11 +20,11 @@ const SWEEP: Duration = Duration::from_secs(600);
 ///
 /// Another process has it, or the folder cannot be used.
 pub fn open_blobs(config: &Config) -> Result<BlobStore, AssemblyError> {
-    let settings = crate::blobs::BlobsConfig {
+    let settings = crate::blobs::BlobStoreConfig {
         blob_max: config.blobs.max_size,
         tenant_bytes: config.blobs.quota,
         ttl: config.blobs.ttl,
-        ..crate::blobs::BlobsConfig::at(config.blobs.folder.clone())
+        ..crate::blobs::BlobStoreConfig::at(config.blobs.folder.clone())
     };
     Ok(BlobStore::open(settings, Clock::System)?)
 }

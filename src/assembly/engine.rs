@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::engine::EngineStore;
 use crate::engine::compile::Variant;
-use crate::engine::fetch::Origin;
+use crate::engine::fetch::EngineOrigin;
 use crate::engine::progress::{Progress, Silent};
 use crate::images::{ImageStore, Made, Needs};
 
@@ -25,8 +25,8 @@ pub enum MeteredCode {
 /// The cache folder cannot be used.
 pub fn open_engine(config: &Config) -> Result<EngineStore, AssemblyError> {
     let origin = match &config.engine.source {
-        Some(path) => Origin::Path(path.clone()),
-        None => Origin::Registry { python: config.engine.python.clone() },
+        Some(path) => EngineOrigin::Path(path.clone()),
+        None => EngineOrigin::Registry { python: config.engine.python.clone() },
     };
     Ok(EngineStore::open(&config.cache_dir, origin, Clock::System)?)
 }

@@ -22,7 +22,7 @@ use crate::dispatch::{Pool, PoolConfig};
 use crate::engine::progress::Progress;
 use crate::images::{ImageStock, StockRules};
 use crate::registry::Registry;
-use crate::service::{LimitPolicy, Metering, Methods as _, Parts, Service};
+use crate::service::{LimitPolicy, Metering, Parts, Service, Status as _};
 
 /// Different images that are made because runs need them, beyond which one serves all.
 const VARIETY: usize = 12;

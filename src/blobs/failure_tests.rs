@@ -10,7 +10,7 @@ use crate::blobs::disk::Disk as _;
 use crate::blobs::faulty_disk::{Fault, FaultyDisk};
 use crate::blobs::read::BlobPart;
 use crate::blobs::testing::{HOUR, START, plain, tenant};
-use crate::blobs::{BlobError, BlobStore, BlobsConfig, StoredBlob};
+use crate::blobs::{BlobError, BlobStore, BlobStoreConfig, StoredBlob};
 use crate::clock::Clock;
 use crate::error::ErrorKind;
 use crate::ids::{BlobId, TenantId};
@@ -18,8 +18,8 @@ use crate::units::ByteCount;
 
 type Store = BlobStore<FaultyDisk>;
 
-fn config() -> BlobsConfig {
-    BlobsConfig::at(PathBuf::from("/var/blobs"))
+fn config() -> BlobStoreConfig {
+    BlobStoreConfig::at(PathBuf::from("/var/blobs"))
 }
 
 fn open(disk: &FaultyDisk) -> Result<Store, BlobError> {

@@ -56,19 +56,19 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::blobs::disk::{Disk, LocalDisk};
-use crate::blobs::shelf::Shelf;
+use crate::blobs::shelf::TenantFolder;
 use crate::blobs::verified::Verified;
 use crate::clock::Clock;
 use crate::ids::TenantId;
 use crate::units::ByteCount;
 
 pub use crate::blobs::error::BlobError;
-pub use crate::blobs::shelf::Usage;
+pub use crate::blobs::shelf::TenantUsage;
 pub use crate::blobs::trailer::StoredBlob;
 
 /// How operators set up the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BlobsConfig {
+pub struct BlobStoreConfig {
     /// Folder of the store; made if it is not there.
     pub root: PathBuf,
     /// Largest content of one blob.
@@ -81,7 +81,7 @@ pub struct BlobsConfig {
     pub ttl: Option<Duration>,
 }
 
-impl BlobsConfig {
+impl BlobStoreConfig {
     /// The defaults, for a store in this folder: 256 MiB a blob, 10 GiB and 100,000 blobs a
     /// tenant, kept for seven days after their last use.
     #[must_use]
@@ -100,9 +100,9 @@ impl BlobsConfig {
 #[derive(Debug)]
 pub struct BlobStore<D: Disk = LocalDisk> {
     disk: D,
-    config: BlobsConfig,
+    config: BlobStoreConfig,
     clock: Clock,
-    shelves: Mutex<HashMap<TenantId, Arc<Shelf>>>,
+    shelves: Mutex<HashMap<TenantId, Arc<TenantFolder>>>,
     verified: Mutex<Verified>,
     next_number: AtomicU64,
     is_sealed: AtomicBool,
@@ -118,7 +118,7 @@ impl BlobStore {
     ///
     /// [`BlobError::InUse`] if another server has it, [`BlobError::Storage`] if the folder cannot
     /// be made, read or locked.
-    pub fn open(config: BlobsConfig, clock: Clock) -> Result<Self, BlobError> {
+    pub fn open(config: BlobStoreConfig, clock: Clock) -> Result<Self, BlobError> {
         Self::open_on(LocalDisk, config, clock)
     }
 }
@@ -129,7 +129,7 @@ impl<D: Disk> BlobStore<D> {
     /// # Errors
     ///
     /// As [`BlobStore::open`].
-    pub fn open_on(disk: D, config: BlobsConfig, clock: Clock) -> Result<Self, BlobError> {
+    pub fn open_on(disk: D, config: BlobStoreConfig, clock: Clock) -> Result<Self, BlobError> {
         let root = &config.root;
         let lock = shelf::ensure_folder(&disk, root)
             .and_then(|()| disk.lock(&root.join("lock")))
@@ -164,16 +164,16 @@ impl<D: Disk> BlobStore<D> {
     /// # Errors
     ///
     /// [`BlobError::Storage`] if the disk cannot be read.
-    pub fn usage(&self, tenant: &TenantId) -> Result<Usage, BlobError> {
+    pub fn usage(&self, tenant: &TenantId) -> Result<TenantUsage, BlobError> {
         self.shelf(tenant).usage(&self.disk).map_err(BlobError::from_disk("read"))
     }
 
-    fn shelf(&self, tenant: &TenantId) -> Arc<Shelf> {
+    fn shelf(&self, tenant: &TenantId) -> Arc<TenantFolder> {
         let mut shelves = self.shelves.lock();
         let shelf = shelves.entry(tenant.clone());
         Arc::clone(shelf.or_insert_with(|| {
             let folder = self.config.root.join("tenants").join(tenant.as_str());
-            Arc::new(Shelf::new(tenant.clone(), folder))
+            Arc::new(TenantFolder::new(tenant.clone(), folder))
         }))
     }
 

@@ -6,7 +6,7 @@ use tracing::{error, warn};
 
 use crate::blobs::digest::BlobHasher;
 use crate::blobs::disk::{Disk, FileStamp};
-use crate::blobs::shelf::{Shelf, usage_of};
+use crate::blobs::shelf::{TenantFolder, usage_of};
 use crate::blobs::trailer::{StoredBlob, TRAILER};
 use crate::blobs::{BlobError, BlobStore};
 use crate::ids::{BlobId, TenantId};
@@ -116,14 +116,14 @@ impl<D: Disk> BlobStore<D> {
         Ok(OpenBlob { blob, file })
     }
 
-    fn open_existing(&self, shelf: &Shelf, id: &BlobId) -> Result<D::File, BlobError> {
+    fn open_existing(&self, shelf: &TenantFolder, id: &BlobId) -> Result<D::File, BlobError> {
         self.open_used(shelf, id)?.ok_or_else(|| BlobError::NotFound { id: id.clone() })
     }
 
     /// Opens a blob's file and marks it as used, so that no sweep takes it away.
     pub(crate) fn open_used(
         &self,
-        shelf: &Shelf,
+        shelf: &TenantFolder,
         id: &BlobId,
     ) -> Result<Option<D::File>, BlobError> {
         let _names = shelf.lock();
@@ -140,7 +140,7 @@ impl<D: Disk> BlobStore<D> {
     /// The blob, if the file is what it is named after: looked up, or hashed from end to end.
     pub(crate) fn ensure_intact(
         &self,
-        shelf: &Shelf,
+        shelf: &TenantFolder,
         id: &BlobId,
         file: &D::File,
     ) -> Result<StoredBlob, BlobError> {
@@ -209,7 +209,7 @@ impl<D: Disk> BlobStore<D> {
     }
 
     /// Moves a damaged file out of the way, for people to look at; nothing else is touched.
-    fn set_aside(&self, shelf: &Shelf, id: &BlobId, damaged: &FileStamp) -> BlobError {
+    fn set_aside(&self, shelf: &TenantFolder, id: &BlobId, damaged: &FileStamp) -> BlobError {
         error!(tenant.id = %shelf.tenant, blob.id = %id, "blob `{id}` is damaged and is set aside");
         let mut names = shelf.lock();
         let path = shelf.path(id);
@@ -241,7 +241,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::blobs::Usage;
+    use crate::blobs::TenantUsage;
     use crate::blobs::kind::BlobKind;
     use crate::blobs::testing::{START, TestStore, plain, tenant};
     use crate::error::ErrorKind;
@@ -344,7 +344,7 @@ mod tests {
         }
         assert_eq!(test.files("quarantine").len() as u64, whole);
         assert_eq!(test.content(&local, &ids[1]).unwrap(), b"other");
-        assert_eq!(test.store.usage(&local).unwrap(), Usage { blobs: 2, bytes: 8 });
+        assert_eq!(test.store.usage(&local).unwrap(), TenantUsage { blobs: 2, bytes: 8 });
     }
 
     #[test]
@@ -393,7 +393,7 @@ mod tests {
             assert_eq!(test.content(&local, &ids[0]).unwrap(), b"abc");
         }
         assert_eq!(test.files("quarantine").len(), 4);
-        assert_eq!(test.store.usage(&local).unwrap(), Usage { blobs: 1, bytes: 3 });
+        assert_eq!(test.store.usage(&local).unwrap(), TenantUsage { blobs: 1, bytes: 3 });
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tracing::{debug, warn};
 
 use crate::blobs::disk::{Disk, FolderEntry};
-use crate::blobs::shelf::{Shelf, blob_of, usage_of};
+use crate::blobs::shelf::{TenantFolder, blob_of, usage_of};
 use crate::blobs::{BlobError, BlobStore};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
@@ -44,7 +44,7 @@ impl<D: Disk> BlobStore<D> {
         Ok(())
     }
 
-    fn shelves_on_disk(&self) -> Result<Vec<Arc<Shelf>>, BlobError> {
+    fn shelves_on_disk(&self) -> Result<Vec<Arc<TenantFolder>>, BlobError> {
         let folder = self.config.root.join("tenants");
         let entries = self.disk.list(&folder).map_err(BlobError::from_disk("read"))?;
         let tenants = entries.iter().filter(|entry| !entry.is_file);
@@ -78,7 +78,7 @@ impl<D: Disk> BlobStore<D> {
 
     fn sweep_shelf(
         &self,
-        shelf: &Shelf,
+        shelf: &TenantFolder,
         entries: &[FolderEntry],
         now: Duration,
         report: &mut SweepReport,
@@ -105,7 +105,12 @@ impl<D: Disk> BlobStore<D> {
     }
 
     /// Removes a blob unless it was used since it was listed; its size if it is gone now.
-    fn remove_expired(&self, shelf: &Shelf, id: &BlobId, now: Duration) -> io::Result<Option<u64>> {
+    fn remove_expired(
+        &self,
+        shelf: &TenantFolder,
+        id: &BlobId,
+        now: Duration,
+    ) -> io::Result<Option<u64>> {
         let mut names = shelf.lock();
         let path = shelf.path(id);
         let file = match self.disk.open(&path) {
@@ -126,7 +131,7 @@ impl<D: Disk> BlobStore<D> {
 
     /// Notes that a blob is used now. Called under the shelf's lock. That it cannot be noted is no
     /// reason not to read the blob.
-    pub(crate) fn mark_used(&self, shelf: &Shelf, id: &BlobId, file: &D::File) {
+    pub(crate) fn mark_used(&self, shelf: &TenantFolder, id: &BlobId, file: &D::File) {
         let now = self.clock.now();
         let often = self.config.ttl.map_or(NOTED_EVERY, |ttl| NOTED_EVERY.min(ttl / 8));
         let noted = self.disk.stamp(file).and_then(|before| {
@@ -152,7 +157,7 @@ mod tests {
 
     use super::*;
     use crate::blobs::testing::{HOUR, START, TestStore, plain, tenant};
-    use crate::blobs::{BlobError, Usage};
+    use crate::blobs::{BlobError, TenantUsage};
     use crate::clock::Clock;
     use crate::ids::Digest;
 
@@ -168,7 +173,7 @@ mod tests {
         let report = test.store.sweep(START + WEEK).unwrap();
         assert_eq!(report, SweepReport { expired: 1, freed: ByteCount::bytes(3), failed: 0 });
         assert!(matches!(test.content(&local, &blob.id), Err(BlobError::NotFound { .. })));
-        assert_eq!(test.store.usage(&local).unwrap(), Usage::default());
+        assert_eq!(test.store.usage(&local).unwrap(), TenantUsage::default());
         assert_eq!(test.store.put(&local, &plain(), b"abc").unwrap().id, blob.id);
     }
 
@@ -287,10 +292,10 @@ mod tests {
         test.store.count_all().unwrap();
         // Nothing is looked at again: what is put there behind our back is not seen.
         fs::write(test.path(&local, &BlobId::of_digest(&Digest::of(b"x"))), "x").unwrap();
-        assert_eq!(test.store.usage(&local).unwrap(), Usage { blobs: 1, bytes: 3 });
+        assert_eq!(test.store.usage(&local).unwrap(), TenantUsage { blobs: 1, bytes: 3 });
         test.store.put(&local, &plain(), b"12345678").unwrap();
-        assert_eq!(test.store.usage(&local).unwrap(), Usage { blobs: 2, bytes: 11 });
-        assert_eq!(test.store.usage(&other).unwrap(), Usage { blobs: 1, bytes: 5 });
+        assert_eq!(test.store.usage(&local).unwrap(), TenantUsage { blobs: 2, bytes: 11 });
+        assert_eq!(test.store.usage(&other).unwrap(), TenantUsage { blobs: 1, bytes: 5 });
     }
 
     #[test]

@@ -7,20 +7,20 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::blobs::disk::{Disk, FolderEntry};
 use crate::blobs::trailer::TRAILER;
-use crate::blobs::{BlobError, BlobsConfig};
+use crate::blobs::{BlobError, BlobStoreConfig};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
 
 /// How much is stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct TenantUsage {
     /// Number of blobs.
     pub blobs: u64,
     /// Bytes of their content.
     pub bytes: u64,
 }
 
-impl Usage {
+impl TenantUsage {
     pub(crate) const fn of_blob(size: ByteCount) -> Self {
         Self { blobs: 1, bytes: size.as_u64() }
     }
@@ -45,7 +45,7 @@ impl Usage {
 /// Names in it are given and taken away only under its lock, so that a blob that is found there
 /// and marked as used is not swept away before the lock is free again.
 #[derive(Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct TenantFolder {
     pub(crate) tenant: TenantId,
     pub(crate) folder: PathBuf,
     state: Mutex<ShelfState>,
@@ -57,9 +57,9 @@ pub(crate) struct Shelf {
 #[derive(Debug, Default)]
 pub(crate) struct ShelfState {
     /// What is stored; unknown until the folder was read once.
-    stored: Option<Usage>,
+    stored: Option<TenantUsage>,
     /// What is being written at this moment.
-    reserved: Usage,
+    reserved: TenantUsage,
     /// Counts removals and failed changes, so that a count beside them is noticed.
     changes: u64,
     /// True once a writer came: blobs may be given their names at any time.
@@ -68,7 +68,7 @@ pub(crate) struct ShelfState {
 
 impl ShelfState {
     /// Notes that a blob is gone.
-    pub(crate) fn subtract(&mut self, blob: Usage) {
+    pub(crate) fn subtract(&mut self, blob: TenantUsage) {
         self.changes = self.changes.wrapping_add(1);
         self.stored = self.stored.map(|stored| stored.minus(blob));
     }
@@ -80,7 +80,7 @@ impl ShelfState {
     }
 }
 
-impl Shelf {
+impl TenantFolder {
     pub(crate) fn new(tenant: TenantId, folder: PathBuf) -> Self {
         Self { tenant, folder, state: Mutex::default(), counting: Mutex::default() }
     }
@@ -123,7 +123,7 @@ impl Shelf {
         Ok(())
     }
 
-    fn count<D: Disk>(&self, disk: &D, state: &mut ShelfState) -> io::Result<Usage> {
+    fn count<D: Disk>(&self, disk: &D, state: &mut ShelfState) -> io::Result<TenantUsage> {
         if let (Some(stored), true) = (state.stored, state.has_writers) {
             return Ok(stored);
         }
@@ -138,13 +138,13 @@ impl Shelf {
     }
 
     /// What is stored, read from the disk if it is not known yet.
-    pub(crate) fn usage<D: Disk>(&self, disk: &D) -> io::Result<Usage> {
+    pub(crate) fn usage<D: Disk>(&self, disk: &D) -> io::Result<TenantUsage> {
         let state = self.lock();
         match state.stored {
             Some(stored) => Ok(stored),
             None => match disk.list(&self.folder) {
                 Ok(entries) => Ok(count(&entries)),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Usage::default()),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(TenantUsage::default()),
                 Err(error) => Err(error),
             },
         }
@@ -155,9 +155,9 @@ impl Shelf {
         &self,
         disk: &D,
         size: ByteCount,
-        config: &BlobsConfig,
+        config: &BlobStoreConfig,
     ) -> Result<Reservation<'_>, BlobError> {
-        let blob = Usage::of_blob(size);
+        let blob = TenantUsage::of_blob(size);
         let mut state = self.lock();
         let stored = self.count(disk, &mut state).map_err(BlobError::from_disk("write to"))?;
         let total = stored.plus(state.reserved).plus(blob);
@@ -175,8 +175,8 @@ impl Shelf {
 /// Room for one blob; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Reservation<'a> {
-    shelf: &'a Shelf,
-    blob: Usage,
+    shelf: &'a TenantFolder,
+    blob: TenantUsage,
     is_open: bool,
 }
 
@@ -206,16 +206,16 @@ pub(crate) fn blob_of(entry: &FolderEntry) -> Option<BlobId> {
 }
 
 /// What a file takes of the tenant's quota.
-pub(crate) fn usage_of(file_size: u64) -> Usage {
+pub(crate) fn usage_of(file_size: u64) -> TenantUsage {
     let trailer = u64::try_from(TRAILER).unwrap_or(u64::MAX);
-    Usage::of_blob(ByteCount::bytes(file_size.saturating_sub(trailer)))
+    TenantUsage::of_blob(ByteCount::bytes(file_size.saturating_sub(trailer)))
 }
 
-fn count(entries: &[FolderEntry]) -> Usage {
+fn count(entries: &[FolderEntry]) -> TenantUsage {
     entries
         .iter()
         .filter(|entry| blob_of(entry).is_some())
-        .fold(Usage::default(), |sum, entry| sum.plus(usage_of(entry.size)))
+        .fold(TenantUsage::default(), |sum, entry| sum.plus(usage_of(entry.size)))
 }
 
 /// Makes a folder of our own, or takes back the rights on it that others were given.
@@ -246,18 +246,18 @@ mod tests {
     use super::*;
     use crate::blobs::faulty_disk::FaultyDisk;
 
-    fn config(bytes: u64, blobs: u64) -> BlobsConfig {
-        BlobsConfig {
+    fn config(bytes: u64, blobs: u64) -> BlobStoreConfig {
+        BlobStoreConfig {
             tenant_bytes: ByteCount::bytes(bytes),
             tenant_blobs: blobs,
-            ..BlobsConfig::at(PathBuf::new())
+            ..BlobStoreConfig::at(PathBuf::new())
         }
     }
 
     #[test]
     fn room_is_taken_before_it_is_used() {
         let disk = FaultyDisk::default();
-        let shelf = Shelf::new(TenantId::local(), PathBuf::from("/local"));
+        let shelf = TenantFolder::new(TenantId::local(), PathBuf::from("/local"));
         let config = config(10, 2);
         let reserve = |size| shelf.reserve(&disk, ByteCount::bytes(size), &config);
         let first = reserve(6).unwrap();
@@ -272,22 +272,22 @@ mod tests {
     #[test]
     fn stored_blobs_keep_their_room() {
         let disk = FaultyDisk::default();
-        let shelf = Shelf::new(TenantId::local(), PathBuf::from("/local"));
+        let shelf = TenantFolder::new(TenantId::local(), PathBuf::from("/local"));
         let config = config(10, 9);
         let reserve = |size| shelf.reserve(&disk, ByteCount::bytes(size), &config);
         let mut room = reserve(6).unwrap();
         room.settle(&mut shelf.lock());
         drop(room);
-        assert_eq!(shelf.usage(&disk).unwrap(), Usage { blobs: 1, bytes: 6 });
+        assert_eq!(shelf.usage(&disk).unwrap(), TenantUsage { blobs: 1, bytes: 6 });
         assert!(reserve(5).is_err());
-        shelf.lock().subtract(Usage::of_blob(ByteCount::bytes(6)));
+        shelf.lock().subtract(TenantUsage::of_blob(ByteCount::bytes(6)));
         assert!(reserve(10).is_ok());
     }
 
     #[test]
     fn what_is_uncertain_is_counted_again() {
         let disk = FaultyDisk::default();
-        let shelf = Shelf::new(TenantId::local(), PathBuf::from("/local"));
+        let shelf = TenantFolder::new(TenantId::local(), PathBuf::from("/local"));
         shelf.prepare(&disk).unwrap();
         disk.create(&Path::new("/local").join("a".repeat(52))).unwrap();
         assert_eq!(shelf.usage(&disk).unwrap().blobs, 0);

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::blobs::disk::LocalDisk;
 use crate::blobs::kind::BlobKind;
 use crate::blobs::read::BlobPart;
-use crate::blobs::{BlobError, BlobStore, BlobsConfig};
+use crate::blobs::{BlobError, BlobStore, BlobStoreConfig};
 use crate::clock::Clock;
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
@@ -22,7 +22,7 @@ pub(crate) const HOUR: Duration = Duration::from_secs(60 * 60);
 /// A store on a real disk, gone with the test.
 pub(crate) struct TestStore {
     pub(crate) store: BlobStore<LocalDisk>,
-    pub(crate) config: BlobsConfig,
+    pub(crate) config: BlobStoreConfig,
     _folder: TempDir,
 }
 
@@ -31,9 +31,9 @@ impl TestStore {
         Self::with(|_| ())
     }
 
-    pub(crate) fn with(change: impl FnOnce(&mut BlobsConfig)) -> Self {
+    pub(crate) fn with(change: impl FnOnce(&mut BlobStoreConfig)) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut config = BlobsConfig::at(folder.path().join("blobs"));
+        let mut config = BlobStoreConfig::at(folder.path().join("blobs"));
         change(&mut config);
         let store = BlobStore::open(config.clone(), Clock::Fixed(START)).unwrap();
         Self { store, config, _folder: folder }

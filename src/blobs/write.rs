@@ -10,7 +10,7 @@ use tracing::{error, warn};
 use crate::blobs::digest::{BlobHasher, id_of};
 use crate::blobs::disk::Disk;
 use crate::blobs::kind::BlobKind;
-use crate::blobs::shelf::{Reservation, Shelf};
+use crate::blobs::shelf::{Reservation, TenantFolder};
 use crate::blobs::trailer::StoredBlob;
 use crate::blobs::{BlobError, BlobStore};
 use crate::ids::{BlobId, TenantId};
@@ -75,7 +75,7 @@ impl<D: Disk> BlobStore<D> {
         &self,
         tenant: &TenantId,
         size: ByteCount,
-    ) -> Result<Arc<Shelf>, BlobError> {
+    ) -> Result<Arc<TenantFolder>, BlobError> {
         let limit = self.config.blob_max;
         if size > limit {
             return Err(BlobError::TooLarge { size, limit });
@@ -89,7 +89,7 @@ impl<D: Disk> BlobStore<D> {
     }
 
     /// The blob, if it is stored already, is intact and is durable.
-    fn reuse(&self, shelf: &Shelf, id: &BlobId) -> Result<Option<StoredBlob>, BlobError> {
+    fn reuse(&self, shelf: &TenantFolder, id: &BlobId) -> Result<Option<StoredBlob>, BlobError> {
         let Some(file) = self.open_used(shelf, id)? else {
             return Ok(None);
         };
@@ -138,7 +138,7 @@ impl<D: Disk> BlobStore<D> {
     /// Gives a draft its name, unless the blob is there already.
     fn commit(
         &self,
-        shelf: &Shelf,
+        shelf: &TenantFolder,
         mut room: Reservation<'_>,
         draft: (Draft<'_, D>, StoredBlob),
     ) -> Result<StoredBlob, BlobError> {
@@ -177,7 +177,7 @@ impl<D: Disk> BlobStore<D> {
     }
 
     /// Makes the names in a tenant's folder durable, or seals the store.
-    fn sync_shelf(&self, shelf: &Shelf) -> Result<(), BlobError> {
+    fn sync_shelf(&self, shelf: &TenantFolder) -> Result<(), BlobError> {
         if self.is_sealed() {
             return Err(BlobError::Sealed);
         }
@@ -253,8 +253,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::blobs::BlobsConfig;
-    use crate::blobs::Usage;
+    use crate::blobs::BlobStoreConfig;
+    use crate::blobs::TenantUsage;
     use crate::blobs::testing::{START, TestStore, plain, tenant};
     use crate::clock::Clock;
     use crate::error::ErrorKind;
@@ -280,7 +280,7 @@ mod tests {
         let blob = test.store.put(&local, &plain(), b"abc").unwrap();
         let test = test.reopened_at(START);
         assert_eq!(test.content(&local, &blob.id).unwrap(), b"abc");
-        assert_eq!(test.store.usage(&local).unwrap(), Usage { blobs: 1, bytes: 3 });
+        assert_eq!(test.store.usage(&local).unwrap(), TenantUsage { blobs: 1, bytes: 3 });
     }
 
     #[test]
@@ -292,7 +292,7 @@ mod tests {
         let size = ByteCount::bytes(3);
         let third = test.store.put_from(&local, &plain(), size, &mut &b"abc"[..]).unwrap();
         assert_eq!((&first, &first), (&second, &third));
-        assert_eq!(test.store.usage(&local).unwrap(), Usage { blobs: 1, bytes: 3 });
+        assert_eq!(test.store.usage(&local).unwrap(), TenantUsage { blobs: 1, bytes: 3 });
         let csv = BlobKind::parse("text/csv").unwrap();
         assert_ne!(test.store.put(&local, &csv, b"abc").unwrap().id, first.id);
     }
@@ -307,7 +307,7 @@ mod tests {
         assert!(matches!(put(4, b"abc"), Err(BlobError::Content(_))));
         let blob = put(2, b"abc").unwrap();
         assert_eq!(test.content(&local, &blob.id).unwrap(), b"ab");
-        assert_eq!(test.store.usage(&local).unwrap(), Usage { blobs: 1, bytes: 2 });
+        assert_eq!(test.store.usage(&local).unwrap(), TenantUsage { blobs: 1, bytes: 2 });
         assert_eq!(test.files("drafts"), Vec::<String>::new());
     }
 
@@ -367,7 +367,7 @@ mod tests {
                 scope.spawn(move || write(turn));
             }
         });
-        let usage = Usage { blobs: 20, bytes: 100_000 };
+        let usage = TenantUsage { blobs: 20, bytes: 100_000 };
         assert_eq!(test.store.usage(&local).unwrap(), usage);
         assert_eq!(test.files("tenants/local").len(), 20);
         assert_eq!(test.reopened_at(START).store.usage(&local).unwrap(), usage);
@@ -395,7 +395,7 @@ mod tests {
         assert_eq!(test.files("drafts"), ["draft-folder", "notes.txt"]);
         assert_eq!(test.files("tenants/local").len(), 2);
         assert!(root.join("own.txt").is_file());
-        assert_eq!(test.store.usage(&local).unwrap(), Usage { blobs: 1, bytes: 3 });
+        assert_eq!(test.store.usage(&local).unwrap(), TenantUsage { blobs: 1, bytes: 3 });
         assert_eq!(test.content(&local, &blob.id).unwrap(), b"abc");
     }
 
@@ -422,7 +422,7 @@ mod tests {
         let file = folder.path().join("file");
         fs::write(&file, "x").unwrap();
         let error =
-            BlobStore::open(BlobsConfig::at(file.join("blobs")), Clock::System).unwrap_err();
+            BlobStore::open(BlobStoreConfig::at(file.join("blobs")), Clock::System).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Internal);
         assert_eq!(error.to_string(), "could not open the blob store");
     }

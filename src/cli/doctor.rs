@@ -12,11 +12,11 @@ use tempfile::TempDir;
 
 use crate::assembly::{self, AssemblyError, MeteredCode, Runtime, SkillsRead};
 use crate::blobs::BlobError;
-use crate::cli::readable::readable;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::output::{print_json, print_line, shown};
 use crate::cli::prepare::{block_on, progress};
+use crate::cli::readable::readable;
 use crate::config::{Config, RequireLockdown};
 use crate::engine::compile::Variant;
 use crate::error::CauseChain;

@@ -7,16 +7,16 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::assembly;
-use crate::cli::readable::{first_digits, readable};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::output::{note, print_json, print_table};
+use crate::cli::readable::{first_digits, readable};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::engine::cache::Area;
 use crate::engine::report::FileReport;
 use crate::ids::Digest;
-use crate::images::Usage;
+use crate::images::ImageUsage;
 use crate::units::ByteCount;
 
 /// What the file with an image's memory is called.
@@ -75,7 +75,7 @@ fn images_in(files: &[FileReport]) -> Vec<ImageReport<'_>> {
                 && file.path.file_name() == Some(OsStr::new(MEMORY))
         })
         .map(|file| {
-            let usage = file.path.parent().map(Usage::read).unwrap_or_default();
+            let usage = file.path.parent().map(ImageUsage::read).unwrap_or_default();
             ImageReport {
                 name: file.made_from.get("profile").map_or("unknown", String::as_str),
                 size_bytes: file.size_bytes,

@@ -10,7 +10,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::cli::output::note;
-use crate::config::{Config, LogFormat, LogLevel, Origin};
+use crate::config::{Config, LogFormat, LogLevel, SettingOrigin};
 
 /// What a command logs that is no server, unless somebody asked for more.
 const QUIET: LogLevel = LogLevel::Warn;
@@ -43,7 +43,7 @@ pub(crate) fn start_for_a_report_on_skills(config: &Config) {
 /// The level that somebody asked for.
 fn chosen_level(config: &Config) -> Option<LogLevel> {
     let setting = config.effective.iter().find(|setting| setting.key == "log.level");
-    setting.filter(|setting| setting.origin != Origin::Default).map(|_| config.log.level)
+    setting.filter(|setting| setting.origin != SettingOrigin::Default).map(|_| config.log.level)
 }
 
 fn targets(level: LogLevel) -> Targets {

@@ -173,7 +173,7 @@ Write what a reader should do, one step after the other.
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::skill::{Files, Origin, check};
+    use crate::skill::{Files, SkillOrigin, check};
 
     #[test]
     fn a_new_skill_has_no_mistake() {
@@ -182,7 +182,7 @@ mod tests {
             for files in [action(&name), instruction(&name)] {
                 let contents: Files<'_> =
                     files.iter().map(|(path, text)| (*path, text.as_bytes())).collect();
-                let checked = check(name.as_str(), &contents, Origin::Folder);
+                let checked = check(name.as_str(), &contents, SkillOrigin::Folder);
                 let findings = checked.diagnostics.iter().filter(|finding| {
                     // The name itself may be advised against.
                     !(name.has_dash() && finding.message.contains("dash"))

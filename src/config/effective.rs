@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Where a setting came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Origin {
+pub enum SettingOrigin {
     /// Nobody set it.
     Default,
     /// The file.
@@ -15,7 +15,7 @@ pub enum Origin {
     Flag,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Default => "default",
@@ -34,5 +34,5 @@ pub struct EffectiveSetting {
     /// Its value as a file would have it; none if there is no value.
     pub value: Option<String>,
     /// Who set it.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }

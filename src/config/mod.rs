@@ -19,10 +19,10 @@ mod value;
 mod written;
 
 pub use crate::config::ceiling::GatewayMemory;
+pub use crate::config::effective::{EffectiveSetting, SettingOrigin};
 pub use crate::config::environment::{Surroundings, command_line};
 pub use crate::config::error::ConfigError;
 pub use crate::config::load::Flags;
-pub use crate::config::effective::{EffectiveSetting, Origin};
 pub use crate::config::settings::{
     BlobsConfig, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig, LogFormat, LogLevel,
     RequireLockdown, SkillsConfig, WorkersConfig,

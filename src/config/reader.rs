@@ -8,8 +8,8 @@ use std::ops::RangeInclusive;
 
 use toml::{Table, Value as Toml};
 
-use crate::config::effective::{EffectiveSetting, Origin};
-use crate::config::value::Value;
+use crate::config::effective::{EffectiveSetting, SettingOrigin};
+use crate::config::value::SettingValue;
 
 /// The layers of settings, the later overruling the earlier.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ pub(crate) struct Reader {
 /// A value and where it was found.
 enum Found<T> {
     Nowhere,
-    Value(T, Origin),
+    Value(T, SettingOrigin),
     Wrong,
 }
 
@@ -43,12 +43,12 @@ impl Reader {
     }
 
     /// The setting `key`, or `default`.
-    pub(crate) fn read<T: Value>(&mut self, key: &'static str, default: T) -> T {
+    pub(crate) fn read<T: SettingValue>(&mut self, key: &'static str, default: T) -> T {
         self.read_checked(key, default, |_| None)
     }
 
     /// The setting `key` within `range`, or `default`.
-    pub(crate) fn read_within<T: Value + PartialOrd>(
+    pub(crate) fn read_within<T: SettingValue + PartialOrd>(
         &mut self,
         key: &'static str,
         default: T,
@@ -63,7 +63,7 @@ impl Reader {
     }
 
     /// The setting `key`, or `default`; `fault` says what is wrong with a value.
-    pub(crate) fn read_checked<T: Value>(
+    pub(crate) fn read_checked<T: SettingValue>(
         &mut self,
         key: &'static str,
         default: T,
@@ -79,14 +79,14 @@ impl Reader {
                 value
             }
             Found::Nowhere | Found::Wrong => {
-                self.note(key, Some(&default), Origin::Default);
+                self.note(key, Some(&default), SettingOrigin::Default);
                 default
             }
         }
     }
 
     /// The setting `key`, or `default`, as `map` makes it of what was written.
-    pub(crate) fn read_mapped<T: Value>(
+    pub(crate) fn read_mapped<T: SettingValue>(
         &mut self,
         key: &'static str,
         default: T,
@@ -94,17 +94,17 @@ impl Reader {
     ) -> T {
         let (value, origin) = match self.find::<T>(key) {
             Found::Value(value, origin) => (map(value), origin),
-            Found::Nowhere | Found::Wrong => (default, Origin::Default),
+            Found::Nowhere | Found::Wrong => (default, SettingOrigin::Default),
         };
         self.note(key, Some(&value), origin);
         value
     }
 
     /// The setting `key`, which may be absent.
-    pub(crate) fn read_optional<T: Value>(&mut self, key: &'static str) -> Option<T> {
+    pub(crate) fn read_optional<T: SettingValue>(&mut self, key: &'static str) -> Option<T> {
         let (value, origin) = match self.find::<T>(key) {
             Found::Value(value, origin) => (Some(value), origin),
-            Found::Nowhere | Found::Wrong => (None, Origin::Default),
+            Found::Nowhere | Found::Wrong => (None, SettingOrigin::Default),
         };
         self.note(key, value.as_ref(), origin);
         value
@@ -136,14 +136,14 @@ impl Reader {
         self.problems.push(problem.into());
     }
 
-    fn find<T: Value>(&mut self, key: &'static str) -> Found<T> {
+    fn find<T: SettingValue>(&mut self, key: &'static str) -> Found<T> {
         let flag = self.layers.flags.iter().rev().find(|(name, _)| name == key);
         let (found, origin) = if let Some((_, text)) = flag {
-            (T::from_text(text), Origin::Flag)
+            (T::from_text(text), SettingOrigin::Flag)
         } else if let Some(text) = self.in_environment(key) {
-            (T::from_text(text), Origin::Environment)
+            (T::from_text(text), SettingOrigin::Environment)
         } else if let Some(value) = find_in(&self.layers.file, key) {
-            (T::from_toml(value), Origin::File)
+            (T::from_toml(value), SettingOrigin::File)
         } else {
             return Found::Nowhere;
         };
@@ -160,16 +160,21 @@ impl Reader {
         found.map(|(_, text)| text.as_str()).filter(|text| !text.is_empty())
     }
 
-    fn note<T: Value>(&mut self, key: &'static str, value: Option<&T>, origin: Origin) {
+    fn note<T: SettingValue>(
+        &mut self,
+        key: &'static str,
+        value: Option<&T>,
+        origin: SettingOrigin,
+    ) {
         let value = value.map(|value| value.to_toml().to_string());
         self.asked.push(EffectiveSetting { key, value, origin });
     }
 
-    fn problem(&mut self, key: &'static str, origin: Origin, fault: &str) {
+    fn problem(&mut self, key: &'static str, origin: SettingOrigin, fault: &str) {
         let place = match origin {
-            Origin::Environment => format!("environment variable `{}`", variable_of(key)),
-            Origin::Flag => format!("`{key}` on the command line"),
-            Origin::File | Origin::Default => format!("`{key}` in the file"),
+            SettingOrigin::Environment => format!("environment variable `{}`", variable_of(key)),
+            SettingOrigin::Flag => format!("`{key}` on the command line"),
+            SettingOrigin::File | SettingOrigin::Default => format!("`{key}` in the file"),
         };
         self.problems.push(format!("{place} {fault}"));
         self.note::<bool>(key, None, origin);

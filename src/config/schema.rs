@@ -11,7 +11,7 @@ use crate::config::settings::{
     BlobsConfig, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig, LogFormat, LogLevel,
     RequireLockdown, SkillsConfig, WorkersConfig,
 };
-use crate::config::value::Value;
+use crate::config::value::SettingValue;
 use crate::http::HttpConfig;
 use crate::job::limits::RunLimits;
 use crate::units::{ByteCount, Fuel};
@@ -251,7 +251,7 @@ fn values(limits: RunLimits) -> [LimitValue; 9] {
     ]
 }
 
-fn limit(key: &'static str, size: u128, value: &impl Value) -> LimitValue {
+fn limit(key: &'static str, size: u128, value: &impl SettingValue) -> LimitValue {
     LimitValue { key, size: Some(size), shown: value.to_toml().to_string() }
 }
 

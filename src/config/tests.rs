@@ -1,10 +1,12 @@
 //! The configuration as a whole.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::*;
-use crate::units::Fuel;
+use crate::job::limits::RunLimits;
+use crate::units::{ByteCount, Fuel};
 
 fn surroundings() -> Surroundings {
     Surroundings {
@@ -41,7 +43,7 @@ fn without_any_setting_there_is_a_whole_configuration() {
     assert_eq!(config.limits.max, RunLimits::DEFAULT_CAP);
     assert_eq!(config.workers.require_lockdown, RequireLockdown::Auto);
     assert!(!config.requires_lockdown() && config.workers.uid != 0);
-    assert!(config.effective.iter().all(|setting| setting.origin == Origin::Default));
+    assert!(config.effective.iter().all(|setting| setting.origin == SettingOrigin::Default));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::images::Needs;
 use crate::units::ByteCount;
 
 /// A type that settings can have.
-pub(crate) trait Value: Sized {
+pub(crate) trait SettingValue: Sized {
     /// What would be right, for the sentence "must be …".
     const EXPECTED: &'static str;
 
@@ -24,7 +24,7 @@ pub(crate) trait Value: Sized {
     fn to_toml(&self) -> toml::Value;
 }
 
-impl Value for ByteCount {
+impl SettingValue for ByteCount {
     const EXPECTED: &'static str =
         "a size such as \"256 MiB\" (units: B, KiB, MiB, GiB, TiB), or a number of bytes";
 
@@ -55,7 +55,7 @@ impl Value for ByteCount {
     }
 }
 
-impl Value for Duration {
+impl SettingValue for Duration {
     const EXPECTED: &'static str =
         "a time such as \"30 s\" (units: ms, s, min, h, d), or a number of milliseconds";
 
@@ -102,7 +102,7 @@ fn quantity(text: &str) -> Option<(u64, &str)> {
     Some((number.parse().ok()?, unit.trim_start()))
 }
 
-impl Value for RequireLockdown {
+impl SettingValue for RequireLockdown {
     const EXPECTED: &'static str = "\"auto\", true or false";
 
     fn from_text(text: &str) -> Option<Self> {
@@ -131,7 +131,7 @@ impl Value for RequireLockdown {
     }
 }
 
-impl Value for bool {
+impl SettingValue for bool {
     const EXPECTED: &'static str = "true or false";
 
     fn from_text(text: &str) -> Option<Self> {
@@ -147,10 +147,10 @@ impl Value for bool {
     }
 }
 
-/// Implements [`Value`] for a sort of whole number.
+/// Implements [`SettingValue`] for a sort of whole number.
 macro_rules! whole_number {
     ($number:ty) => {
-        impl Value for $number {
+        impl SettingValue for $number {
             const EXPECTED: &'static str = "a whole number";
 
             fn from_text(text: &str) -> Option<Self> {
@@ -172,7 +172,7 @@ whole_number!(u32);
 whole_number!(u64);
 whole_number!(usize);
 
-impl Value for PathBuf {
+impl SettingValue for PathBuf {
     const EXPECTED: &'static str = "a path";
 
     fn from_text(text: &str) -> Option<Self> {
@@ -188,7 +188,7 @@ impl Value for PathBuf {
     }
 }
 
-impl Value for SocketAddr {
+impl SettingValue for SocketAddr {
     const EXPECTED: &'static str = "an address and a port, such as \"127.0.0.1:8080\"";
 
     fn from_text(text: &str) -> Option<Self> {
@@ -205,7 +205,7 @@ impl Value for SocketAddr {
 }
 
 /// Several paths; in flags and the environment with `:` between them, as in `PATH`.
-impl Value for Vec<PathBuf> {
+impl SettingValue for Vec<PathBuf> {
     const EXPECTED: &'static str = "a list of paths (in flags and the environment joined by `:`)";
 
     fn from_text(text: &str) -> Option<Self> {
@@ -217,12 +217,12 @@ impl Value for Vec<PathBuf> {
     }
 
     fn to_toml(&self) -> toml::Value {
-        toml::Value::Array(self.iter().map(Value::to_toml).collect())
+        toml::Value::Array(self.iter().map(SettingValue::to_toml).collect())
     }
 }
 
 /// Several images; in flags and the environment with `,` between them.
-impl Value for Vec<Needs> {
+impl SettingValue for Vec<Needs> {
     const EXPECTED: &'static str = "a list of images, each groups of packages joined by `+`, such \
         as \"matplotlib+sklearn\" (groups: documents, lxml, matplotlib, networkx, pillow, scipy, \
         sklearn, statsmodels, sympy)";
@@ -241,7 +241,7 @@ impl Value for Vec<Needs> {
 }
 
 /// Several words; in flags and the environment with `,` between them.
-impl Value for Vec<String> {
+impl SettingValue for Vec<String> {
     const EXPECTED: &'static str = "a list of texts (in flags and the environment joined by `,`)";
 
     fn from_text(text: &str) -> Option<Self> {
@@ -258,10 +258,10 @@ impl Value for Vec<String> {
     }
 }
 
-/// Implements [`Value`] for a choice between words.
+/// Implements [`SettingValue`] for a choice between words.
 macro_rules! choice {
     ($choice:ident, $expected:literal, $($word:literal => $variant:ident),+) => {
-        impl Value for $choice {
+        impl SettingValue for $choice {
             const EXPECTED: &'static str = $expected;
 
             fn from_text(text: &str) -> Option<Self> {

@@ -1,7 +1,7 @@
 //! The folder that keeps what is slow to make: the engine, native code, memory images.
 //!
 //! Knows nothing of what the files are. A file appears under its name only when it is complete,
-//! and is handed out only open and checked. What belongs together lies on one [`Shelf`]; who adds
+//! and is handed out only open and checked. What belongs together lies on one [`CacheEntry`]; who adds
 //! to a shelf holds its lock.
 //!
 //! INVARIANT(own-folder): the folder belongs to this user (or to root) and nobody else can write
@@ -102,11 +102,11 @@ impl CacheFolder {
 
     /// The shelf of `key`. Nothing is made on the disk yet.
     #[must_use]
-    pub fn shelf(&self, area: Area, key: &Digest) -> Shelf {
+    pub fn shelf(&self, area: Area, key: &Digest) -> CacheEntry {
         let mut name = key.to_string();
         name.truncate(KEY_DIGITS);
         let path = self.root.join(area.as_str()).join(name);
-        Shelf { path, root: self.root.clone(), clock: self.clock }
+        CacheEntry { path, root: self.root.clone(), clock: self.clock }
     }
 
     /// All shelves of an area.
@@ -114,12 +114,12 @@ impl CacheFolder {
     /// # Errors
     ///
     /// The area's folder cannot be read.
-    pub fn shelves(&self, area: Area) -> Result<Vec<Shelf>, EngineError> {
+    pub fn shelves(&self, area: Area) -> Result<Vec<CacheEntry>, EngineError> {
         let folder = self.root.join(area.as_str());
         let names = names_in(&folder).map_err(storage("read", &folder))?;
         let shelf = |name: String| {
             let path = folder.join(name);
-            Shelf { path, root: self.root.clone(), clock: self.clock }
+            CacheEntry { path, root: self.root.clone(), clock: self.clock }
         };
         Ok(names.into_iter().filter(|name| !name.starts_with('.')).map(shelf).collect())
     }
@@ -130,7 +130,7 @@ impl CacheFolder {
     /// # Errors
     ///
     /// Somebody is adding to the cache, or a file cannot be removed.
-    pub fn remove(&self, shelves: &[Shelf]) -> Result<ByteCount, EngineError> {
+    pub fn remove(&self, shelves: &[CacheEntry]) -> Result<ByteCount, EngineError> {
         let path = self.root.join(LOCK);
         let lock = open_lock(&path).map_err(storage("lock", &path))?;
         match lock.try_lock() {
@@ -154,7 +154,7 @@ impl CacheFolder {
 
 /// Files of the cache that belong together.
 #[derive(Debug, Clone)]
-pub struct Shelf {
+pub struct CacheEntry {
     path: PathBuf,
     root: PathBuf,
     clock: Clock,
@@ -221,7 +221,7 @@ pub enum Finding {
     Missing,
 }
 
-impl Shelf {
+impl CacheEntry {
     /// Where it lies.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -347,7 +347,7 @@ impl Shelf {
     /// # Errors
     ///
     /// The cache cannot be written to.
-    pub fn lock(&self, waits: impl FnOnce()) -> Result<ShelfLock<'_>, EngineError> {
+    pub fn lock(&self, waits: impl FnOnce()) -> Result<CacheEntryLock<'_>, EngineError> {
         let path = self.root.join(LOCK);
         let users = open_lock(&path).map_err(storage("lock", &path))?;
         users.lock_shared().map_err(storage("lock", &path))?;
@@ -369,22 +369,22 @@ impl Shelf {
                 remove_any(&path).map_err(storage("remove files from", &path))?;
             }
         }
-        Ok(ShelfLock { shelf: self, _users: users, _own: own })
+        Ok(CacheEntryLock { shelf: self, _users: users, _own: own })
     }
 }
 
 /// The right to add to a shelf. The system releases it if the process dies.
 #[derive(Debug)]
-pub struct ShelfLock<'a> {
-    shelf: &'a Shelf,
+pub struct CacheEntryLock<'a> {
+    shelf: &'a CacheEntry,
     _own: File,
     _users: File,
 }
 
-impl ShelfLock<'_> {
+impl CacheEntryLock<'_> {
     /// The shelf.
     #[must_use]
-    pub const fn shelf(&self) -> &Shelf {
+    pub const fn shelf(&self) -> &CacheEntry {
         self.shelf
     }
 
@@ -489,14 +489,14 @@ mod tests {
     use super::*;
     use crate::engine::tiny::TinyEngine;
 
-    fn cache() -> (TempDir, CacheFolder, Shelf) {
+    fn cache() -> (TempDir, CacheFolder, CacheEntry) {
         let folder = tempfile::tempdir().unwrap();
         let cache = CacheFolder::open(&folder.path().join("deep/cache"), Clock::System).unwrap();
         let shelf = cache.shelf(Area::Native, &Digest::of(b"key"));
         (folder, cache, shelf)
     }
 
-    fn put(shelf: &Shelf, name: &str, content: &[u8]) -> CheckedFile {
+    fn put(shelf: &CacheEntry, name: &str, content: &[u8]) -> CheckedFile {
         let lock = shelf.lock(|| {}).unwrap();
         let mut draft = lock.draft(name).unwrap();
         draft.write_all(content).unwrap();
@@ -649,7 +649,7 @@ mod tests {
     }
 
     /// As after a restart of the machine.
-    fn forget(shelf: &Shelf, name: &str) {
+    fn forget(shelf: &CacheEntry, name: &str) {
         let mut record = shelf.find_record(name).unwrap().unwrap();
         record.seen = None;
         write_record(shelf.path(), name, &record).unwrap();
@@ -711,7 +711,7 @@ mod tests {
         assert!(cache.remove(&[shelf]).unwrap() >= ByteCount::bytes(5_000));
         assert!(!kept.path.try_exists().unwrap());
         let left = cache.shelves(Area::Images).unwrap();
-        assert_eq!(left.iter().map(Shelf::path).collect::<Vec<_>>(), [other.path()]);
+        assert_eq!(left.iter().map(CacheEntry::path).collect::<Vec<_>>(), [other.path()]);
     }
 
     #[test]

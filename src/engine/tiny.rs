@@ -13,7 +13,7 @@ use zip::write::SimpleFileOptions;
 
 use crate::clock::Clock;
 use crate::engine::abi::ModuleAbi;
-use crate::engine::fetch::Origin;
+use crate::engine::fetch::EngineOrigin;
 use crate::engine::patches::Patches;
 use crate::engine::pin::{
     CStack, EnginePin, HashSecretPlace, PatchedModule, PinnedExport, PinnedFile, PinnedFiles,
@@ -128,10 +128,10 @@ impl TinyEngine {
 
     /// A store that takes the engine from the wheel.
     pub(super) fn store(&self) -> EngineStore {
-        self.store_from(Origin::Path(self.wheel()))
+        self.store_from(EngineOrigin::Path(self.wheel()))
     }
 
-    pub(super) fn store_from(&self, origin: Origin) -> EngineStore {
+    pub(super) fn store_from(&self, origin: EngineOrigin) -> EngineStore {
         let cache = self.folder.path().join("cache");
         let clock = Clock::Fixed(Self::NOW);
         EngineStore::with_pin(self.pin.clone(), &cache, origin, clock).unwrap()

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use uuid::Uuid;
 
 use crate::budget::MemoryBudget;
-use crate::http::exchange::body::Bodies;
-use crate::http::config::HttpConfig;
-use crate::http::readiness::Readiness;
 use crate::http::access::hosts::Hosts;
+use crate::http::config::HttpConfig;
+use crate::http::exchange::body::Bodies;
+use crate::http::readiness::Readiness;
 
 /// What all requests share.
 #[derive(Debug)]
@@ -26,7 +26,11 @@ pub(crate) struct Edge<M> {
 }
 
 impl<M> Edge<M> {
-    pub(crate) fn new(config: &HttpConfig, readiness: Arc<Readiness<M>>, budget: Arc<MemoryBudget>) -> Self {
+    pub(crate) fn new(
+        config: &HttpConfig,
+        readiness: Arc<Readiness<M>>,
+        budget: Arc<MemoryBudget>,
+    ) -> Self {
         // The last 12 digits of such an id are random.
         let started = Uuid::now_v7().simple().to_string().split_off(20);
         Self {

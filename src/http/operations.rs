@@ -9,11 +9,11 @@ use axum::response::Response;
 use serde::Serialize;
 
 use crate::http::config::EXPOSED;
-use crate::http::exchange::respond::{json, refuse};
 use crate::http::edge::Edge;
+use crate::http::exchange::respond::{json, refuse};
 use crate::protocol::schema::LimitBounds;
 use crate::protocol::tools::{ToolFormat, described};
-use crate::service::Methods;
+use crate::service::{Methods, Status};
 
 /// What `/readyz` answers.
 #[derive(Serialize)]
@@ -45,12 +45,12 @@ struct Version {
 const PROTOCOL: &str = "0.1";
 
 /// The process is there and answers.
-pub(crate) async fn healthz<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Response {
+pub(crate) async fn healthz<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>) -> Response {
     json(200, &Health { status: "ok" }, &edge.next_request_id())
 }
 
 /// Calls can be executed, or why they cannot.
-pub(crate) async fn readyz<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Response {
+pub(crate) async fn readyz<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>) -> Response {
     let reasons = edge.readiness.obstacles();
     let mut warnings = edge.readiness.warnings();
     warnings.extend(edge.is_exposed.then(|| EXPOSED.to_owned()));
@@ -60,14 +60,14 @@ pub(crate) async fn readyz<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Resp
 }
 
 /// Which program this is.
-pub(crate) async fn version<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Response {
+pub(crate) async fn version<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>) -> Response {
     let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
     let sandbox = edge.readiness.sandbox();
     json(200, &Version { name, version, protocol: PROTOCOL, sandbox }, &edge.next_request_id())
 }
 
 /// The eight tools in the format that a model's API expects.
-pub(crate) async fn tools<M: Methods>(
+pub(crate) async fn tools<M: Methods + Status>(
     State(edge): State<Arc<Edge<M>>>,
     RawQuery(query): RawQuery,
 ) -> Response {

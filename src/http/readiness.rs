@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::protocol::schema::LimitBounds;
-use crate::service::Methods;
+use crate::service::{Methods, Status};
 
 /// The methods, from the moment when they are ready until the server stops.
 ///
@@ -22,7 +22,7 @@ pub struct Readiness<M> {
     is_closed: watch::Sender<bool>,
 }
 
-impl<M: Methods> Readiness<M> {
+impl<M: Methods + Status> Readiness<M> {
     /// Not ready, because `something` is still missing.
     #[must_use]
     pub fn waiting_for(something: impl Into<String>) -> Self {
@@ -69,17 +69,17 @@ impl<M: Methods> Readiness<M> {
 
     /// How runs are isolated, once that is known.
     pub(crate) fn sandbox(&self) -> BTreeMap<&'static str, String> {
-        self.methods.get().map(Methods::sandbox).unwrap_or_default()
+        self.methods.get().map(Status::sandbox).unwrap_or_default()
     }
 
     /// The limits that calls may ask for, once they are known.
     pub(crate) fn limit_bounds(&self) -> Option<LimitBounds> {
-        self.methods.get().map(Methods::limit_bounds)
+        self.methods.get().map(Status::limit_bounds)
     }
 
     /// What an operator should change.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        self.methods.get().map(Methods::warnings).unwrap_or_default()
+        self.methods.get().map(Status::warnings).unwrap_or_default()
     }
 
     /// Why calls should not be sent here; empty if they may.

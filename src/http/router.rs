@@ -12,23 +12,23 @@ use hyper::body::Body as _;
 use tracing::debug;
 
 use crate::budget::MemoryBudget;
-use crate::http::config::HttpConfig;
 use crate::http::access::cors::{preflight, vary};
-use crate::http::edge::Edge;
-use crate::http::readiness::Readiness;
 use crate::http::access::hosts::HostFault;
-use crate::http::operations::{healthz, readyz, tools, version};
+use crate::http::config::HttpConfig;
+use crate::http::edge::Edge;
 use crate::http::exchange::respond::{closing, refuse};
+use crate::http::operations::{healthz, readyz, tools, version};
+use crate::http::readiness::Readiness;
 use crate::http::rpc::rpc;
-use crate::service::Methods;
+use crate::service::{Methods, Status};
 
 /// The server without its socket, with a memory budget of its own.
-pub fn router<M: Methods>(config: &HttpConfig, readiness: Arc<Readiness<M>>) -> Router {
+pub fn router<M: Methods + Status>(config: &HttpConfig, readiness: Arc<Readiness<M>>) -> Router {
     router_within(config, readiness, MemoryBudget::new(config.memory))
 }
 
 /// The server without its socket.
-pub(crate) fn router_within<M: Methods>(
+pub(crate) fn router_within<M: Methods + Status>(
     config: &HttpConfig,
     readiness: Arc<Readiness<M>>,
     budget: Arc<MemoryBudget>,
@@ -46,7 +46,7 @@ pub(crate) fn router_within<M: Methods>(
         .with_state(edge)
 }
 
-async fn check_host<M: Methods>(
+async fn check_host<M: Methods + Status>(
     State(edge): State<Arc<Edge<M>>>,
     request: Request,
     next: Next,
@@ -67,7 +67,11 @@ async fn check_host<M: Methods>(
 }
 
 /// The answer to an allowed website, whose browser may ask first.
-async fn answer_website<M: Methods>(edge: &Edge<M>, request: Request, next: Next) -> Response {
+async fn answer_website<M: Methods + Status>(
+    edge: &Edge<M>,
+    request: Request,
+    next: Next,
+) -> Response {
     let (method, path) = (request.method(), request.uri().path());
     match preflight(method, path, request.headers(), &edge.next_request_id()) {
         // A preflight has no body, and whatever comes instead is not worth reading.
@@ -96,12 +100,12 @@ fn refuse_host<M>(edge: &Edge<M>, fault: HostFault) -> Response {
     closing(refuse(status, message, &request_id))
 }
 
-async fn nothing_here<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Response {
+async fn nothing_here<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>) -> Response {
     let message = "there is nothing here; calls go to `/rpc`";
     closing(refuse(StatusCode::NOT_FOUND, message, &edge.next_request_id()))
 }
 
-async fn wrong_method<M: Methods>(State(edge): State<Arc<Edge<M>>>) -> Response {
+async fn wrong_method<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>) -> Response {
     let message = "`/rpc` takes POST, everything else takes GET";
     closing(refuse(StatusCode::METHOD_NOT_ALLOWED, message, &edge.next_request_id()))
 }

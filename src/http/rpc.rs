@@ -15,15 +15,16 @@ use tracing::{debug, error};
 
 use crate::budget::{BudgetExhausted, CallMemory, Charge};
 use crate::error::ErrorKind;
+use crate::http::edge::Edge;
 use crate::http::exchange::answer::{Answer, AnswerFault};
 use crate::http::exchange::body::{BodyFault, ReadBody, WHILE_CALLED};
 use crate::http::exchange::respond::{Failure, closing, empty, json_bytes, refuse};
-use crate::http::edge::Edge;
 use crate::ids::TenantId;
-use crate::protocol::envelope::{self, Call, Incoming, Refusal, RequestId};
+use crate::protocol::envelope::{self, Call, IncomingCalls, RefusedCall};
+use crate::protocol::request_id::RequestId;
 use crate::protocol::response;
 use crate::protocol::{MethodCall, MethodResult};
-use crate::service::{Caller, Methods};
+use crate::service::{Caller, Methods, Status};
 
 /// Once the answers of a batch are longer than this, in bytes, its remaining calls are refused.
 const MAX_BATCH_ANSWER: usize = 8 << 20;
@@ -52,7 +53,7 @@ struct Exchange<'a, M> {
     request_id: String,
 }
 
-pub(crate) async fn rpc<M: Methods>(
+pub(crate) async fn rpc<M: Methods + Status>(
     State(edge): State<Arc<Edge<M>>>,
     request: Request,
 ) -> Response {
@@ -94,14 +95,14 @@ pub(crate) async fn rpc<M: Methods>(
 }
 
 /// Finds the calls in a body; in a large one beside the event loop.
-async fn calls_of(bytes: Bytes, max_batch: usize) -> Result<Result<Calls, Refusal>, JoinError> {
+async fn calls_of(bytes: Bytes, max_batch: usize) -> Result<Result<Calls, RefusedCall>, JoinError> {
     if bytes.len() <= READ_AT_ONCE {
         return Ok(read_calls(&bytes, max_batch));
     }
     spawn_blocking(move || read_calls(&bytes, max_batch)).await
 }
 
-impl<M: Methods> Exchange<'_, M> {
+impl<M: Methods + Status> Exchange<'_, M> {
     async fn answer_single(&self, call: Box<Prepared>) -> Response {
         let request_id = self.request_id.as_str();
         let Some(id) = call.id else {
@@ -207,15 +208,15 @@ fn overloaded(message: &str) -> Failure {
 }
 
 /// Finds the calls in a body and checks their parameters.
-fn read_calls(body: &[u8], max_batch: usize) -> Result<Calls, Refusal> {
+fn read_calls(body: &[u8], max_batch: usize) -> Result<Calls, RefusedCall> {
     match envelope::parse(body, max_batch)? {
-        Incoming::Single(call) => Ok(Calls::Single(Box::new(prepared(call)))),
-        Incoming::Batch(calls) => Ok(Calls::Batch(calls.into_iter().map(entry).collect())),
+        IncomingCalls::Single(call) => Ok(Calls::Single(Box::new(prepared(call)))),
+        IncomingCalls::Batch(calls) => Ok(Calls::Batch(calls.into_iter().map(entry).collect())),
     }
 }
 
 /// One entry of a batch.
-fn entry(entry: Result<Call<'_>, Refusal>) -> Prepared {
+fn entry(entry: Result<Call<'_>, RefusedCall>) -> Prepared {
     entry.map_or_else(
         |refusal| {
             let (id, failure) = refused(refusal);
@@ -231,7 +232,7 @@ fn prepared(call: Call<'_>) -> Prepared {
     Prepared { id: call.id, call: call_or_failure }
 }
 
-fn refused(refusal: Refusal) -> (RequestId, Failure) {
+fn refused(refusal: RefusedCall) -> (RequestId, Failure) {
     let status = refusal.error.wire().http_status;
     let body = refusal.error.body();
     (refusal.id, Failure::new(body, status))

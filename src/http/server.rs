@@ -21,15 +21,15 @@ use tower::Service as _;
 use tracing::{debug, info, warn};
 
 use crate::budget::MemoryBudget;
+use crate::http::config::HttpConfig;
+use crate::http::connection::head::ClearStream;
 use crate::http::connection::limit::{ConnectionLimit, ConnectionPermit};
 use crate::http::connection::repoll::Repoll;
-use crate::http::connection::head::ClearStream;
-use crate::http::connection::timeouts::{TimedStream, ConnectionPhase};
-use crate::http::router::router_within;
-use crate::http::config::HttpConfig;
+use crate::http::connection::timeouts::{ConnectionPhase, TimedStream};
 use crate::http::readiness::Readiness;
+use crate::http::router::router_within;
 use crate::http::shutdown::Stage;
-use crate::service::Methods;
+use crate::service::{Methods, Status};
 
 /// Most bytes of a request line and its headers.
 const MAX_HEADER: usize = 16 << 10;
@@ -96,7 +96,11 @@ impl Server {
 
     /// Serves until told to stop, then lets requests in progress finish for as long as the
     /// configuration says. Dropping the future leaves open connections to their tasks.
-    pub async fn serve<M: Methods>(self, readiness: Arc<Readiness<M>>, mut stop: watch::Receiver<Stage>) {
+    pub async fn serve<M: Methods + Status>(
+        self,
+        readiness: Arc<Readiness<M>>,
+        mut stop: watch::Receiver<Stage>,
+    ) {
         let config = Arc::new(self.config);
         let connections = GracefulShutdown::new();
         let router = router_within(&config, Arc::clone(&readiness), self.budget);

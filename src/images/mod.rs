@@ -38,7 +38,7 @@ use std::time::Duration;
 
 use serde_json::value::to_raw_value;
 
-use crate::engine::cache::{Area, CheckedFile, Shelf};
+use crate::engine::cache::{Area, CacheEntry, CheckedFile};
 use crate::engine::progress::{Progress, Running, Step};
 use crate::engine::{CStack, EngineArtifacts, EngineError, EngineStore, HashSecretPlace};
 use crate::ids::Digest;
@@ -54,7 +54,7 @@ use crate::images::secret::HASH_SECRET;
 
 pub use crate::images::needs::{Needs, UnknownGroup};
 pub use crate::images::stock::{ImageStock, Maker, StockReport, StockRules};
-pub use crate::images::usage::Usage;
+pub use crate::images::usage::ImageUsage;
 
 /// Part of every key. Raise it when images are made or read in another way.
 const FORMAT: u32 = 5;
@@ -126,7 +126,7 @@ pub struct Made {
     /// Disk space that it takes.
     pub size: ByteCount,
     /// How it was used.
-    pub usage: Usage,
+    pub usage: ImageUsage,
 }
 
 /// The images of one engine on the disk.
@@ -248,16 +248,16 @@ impl<'a> ImageStore<'a> {
     }
 
     /// What lies on a shelf, if this program would use it.
-    fn made_on(&self, shelf: &Shelf) -> Option<Made> {
+    fn made_on(&self, shelf: &CacheEntry) -> Option<Made> {
         let record = shelf.find_record(MEMORY).ok().flatten()?;
         let needs: Needs = record.made_from.get(PROFILE)?.parse().ok()?;
         let is_ours = self.folder(needs).ok()? == shelf.path();
         let size = shelf.size().ok()?;
-        is_ours.then(|| Made { needs, size, usage: Usage::read(shelf.path()) })
+        is_ours.then(|| Made { needs, size, usage: ImageUsage::read(shelf.path()) })
     }
 
     /// Where the image lies that is made from `source`.
-    fn shelf(&self, source: &str) -> Result<Shelf, ImageError> {
+    fn shelf(&self, source: &str) -> Result<CacheEntry, ImageError> {
         let secret = Digest::of(&self.hash_secret()?);
         let key = key(&self.origin(), secret, source);
         Ok(self.engine.cache().shelf(Area::Images, &key))
@@ -280,7 +280,7 @@ impl<'a> ImageStore<'a> {
         secret::current(&self.secret_shelf(), self.artifacts.hash_secret.size_bytes)
     }
 
-    fn secret_shelf(&self) -> Shelf {
+    fn secret_shelf(&self) -> CacheEntry {
         self.engine.cache().shelf(Area::Images, &Digest::of(HASH_SECRET.as_bytes()))
     }
 
@@ -369,7 +369,7 @@ fn presets(place: HashSecretPlace, secret: &[u8]) -> Vec<Preset> {
 }
 
 /// The image on a shelf, if it is whole.
-fn find(shelf: &Shelf, needs: Needs) -> Result<Option<Image>, ImageError> {
+fn find(shelf: &CacheEntry, needs: Needs) -> Result<Option<Image>, ImageError> {
     let Some(memory) = shelf.open_checked(MEMORY, None)? else { return Ok(None) };
     let Some(descriptors) = shelf.open_checked(DESCRIPTORS, None)? else { return Ok(None) };
     let storage = |cause| ImageError::Storage { name: needs.to_string(), cause };

@@ -8,7 +8,7 @@ use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::engine::cache::{CheckedFile, Shelf, ShelfLock};
+use crate::engine::cache::{CacheEntry, CacheEntryLock, CheckedFile};
 use crate::images::ImageError;
 use crate::sandbox::ambient::{Ambient, AmbientMode};
 use crate::units::ByteCount;
@@ -21,7 +21,7 @@ fn storage(cause: std::io::Error) -> ImageError {
 }
 
 /// The secret on `shelf`, drawn now if there is none of this size.
-pub(super) fn current(shelf: &Shelf, size: ByteCount) -> Result<Vec<u8>, ImageError> {
+pub(super) fn current(shelf: &CacheEntry, size: ByteCount) -> Result<Vec<u8>, ImageError> {
     if let Some(secret) = read(shelf, size)? {
         return Ok(secret);
     }
@@ -34,7 +34,11 @@ pub(super) fn current(shelf: &Shelf, size: ByteCount) -> Result<Vec<u8>, ImageEr
 
 /// Draws another secret if the one on `shelf` was drawn before `oldest`, a time since the Unix
 /// epoch. True if it did.
-pub(super) fn renew(shelf: &Shelf, size: ByteCount, oldest: Duration) -> Result<bool, ImageError> {
+pub(super) fn renew(
+    shelf: &CacheEntry,
+    size: ByteCount,
+    oldest: Duration,
+) -> Result<bool, ImageError> {
     if !is_older(shelf, oldest)? {
         return Ok(false);
     }
@@ -47,12 +51,12 @@ pub(super) fn renew(shelf: &Shelf, size: ByteCount, oldest: Duration) -> Result<
     Ok(is_due)
 }
 
-fn is_older(shelf: &Shelf, oldest: Duration) -> Result<bool, ImageError> {
+fn is_older(shelf: &CacheEntry, oldest: Duration) -> Result<bool, ImageError> {
     let record = shelf.find_record(HASH_SECRET)?;
     Ok(record.is_some_and(|record| record.created_unix_seconds < oldest.as_secs()))
 }
 
-fn read(shelf: &Shelf, size: ByteCount) -> Result<Option<Vec<u8>>, ImageError> {
+fn read(shelf: &CacheEntry, size: ByteCount) -> Result<Option<Vec<u8>>, ImageError> {
     let is_whole = |found: &CheckedFile| found.size() == size;
     let Some(found) = shelf.open_checked(HASH_SECRET, None)?.filter(is_whole) else {
         return Ok(None);
@@ -62,7 +66,7 @@ fn read(shelf: &Shelf, size: ByteCount) -> Result<Option<Vec<u8>>, ImageError> {
     Ok(Some(secret))
 }
 
-fn draw(lock: &ShelfLock<'_>, size: ByteCount) -> Result<Vec<u8>, ImageError> {
+fn draw(lock: &CacheEntryLock<'_>, size: ByteCount) -> Result<Vec<u8>, ImageError> {
     let mut secret = vec![0; size.as_usize()];
     Ambient::new(AmbientMode::Live, Clock::System).fill(&mut secret).map_err(storage)?;
     let mut draft = lock.draft(HASH_SECRET)?;
@@ -82,7 +86,7 @@ mod tests {
     const DAY: Duration = Duration::from_hours(24);
     const DRAWN: Duration = Duration::from_hours(1_000);
 
-    fn shelf(folder: &std::path::Path, now: Duration) -> Shelf {
+    fn shelf(folder: &std::path::Path, now: Duration) -> CacheEntry {
         let cache = CacheFolder::open(folder, Clock::Fixed(now)).unwrap();
         cache.shelf(Area::Images, &Digest::of(b"secret"))
     }

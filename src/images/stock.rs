@@ -20,7 +20,7 @@ use crate::engine::{EngineArtifacts, EngineStore};
 use crate::error::CauseChain;
 use crate::ids::Digest;
 use crate::images::needs::Needs;
-use crate::images::usage::Usage;
+use crate::images::usage::ImageUsage;
 use crate::images::{Image, ImageError, ImageStore, Made};
 use crate::job::image::ImageContent;
 use crate::units::ByteCount;
@@ -433,8 +433,8 @@ impl Shared {
             return;
         }
         let Ok(folder) = self.store().folder(needs) else { return };
-        let before = Usage::read(&folder);
-        let usage = Usage {
+        let before = ImageUsage::read(&folder);
+        let usage = ImageUsage {
             hits: before.hits.saturating_add(more),
             last_used_unix_seconds: self.clock.now().as_secs(),
         };

@@ -17,14 +17,14 @@ const MAX_NOTE: u64 = 1_024;
 
 /// How an image was used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
+pub struct ImageUsage {
     /// Runs that began as it.
     pub hits: u64,
     /// When the last one did, in seconds since the Unix epoch.
     pub last_used_unix_seconds: u64,
 }
 
-impl Usage {
+impl ImageUsage {
     /// The note in the folder of an image; zeros if there is none that can be read.
     #[must_use]
     pub fn read(folder: &Path) -> Self {
@@ -55,11 +55,11 @@ mod tests {
     #[test]
     fn a_note_is_read_as_it_was_written_and_anything_else_as_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(Usage::read(folder.path()), Usage::default());
-        let usage = Usage { hits: 7, last_used_unix_seconds: 1_700_000_000 };
+        assert_eq!(ImageUsage::read(folder.path()), ImageUsage::default());
+        let usage = ImageUsage { hits: 7, last_used_unix_seconds: 1_700_000_000 };
         usage.write(folder.path()).unwrap();
-        assert_eq!(Usage::read(folder.path()), usage);
+        assert_eq!(ImageUsage::read(folder.path()), usage);
         fs::write(folder.path().join(NOTE), "{\"hits\": -1").unwrap();
-        assert_eq!(Usage::read(folder.path()), Usage::default());
+        assert_eq!(ImageUsage::read(folder.path()), ImageUsage::default());
     }
 }

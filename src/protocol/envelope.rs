@@ -7,44 +7,20 @@
 
 use std::borrow::Cow;
 
-use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::protocol::codes::WireError;
 use crate::protocol::members::{Members, Sort, string};
+use crate::protocol::request_id::{MAX_ID, RequestId};
 use crate::protocol::response::{ErrorBody, Response};
-use crate::protocol::strict::{self, Root, StrictError};
+use crate::protocol::strict::{self, RootKind, StrictError};
 use crate::protocol::wording::shortened;
 
 /// Most calls of one batch, unless an operator says otherwise. A batch costs as many places in
 /// the queue as it has calls; without a cap one body could ask for a hundred thousand runs.
 pub const DEFAULT_BATCH_MAX: usize = 32;
 
-/// Longest string that may serve as an id, in bytes: ids are echoed and logged.
-pub const MAX_ID: usize = 256;
-
 const MEMBERS: [&str; 4] = ["jsonrpc", "id", "method", "params"];
-
-/// What a client calls its request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RequestId {
-    /// `null`, or unreadable.
-    Null,
-    /// A string of at most [`MAX_ID`] bytes.
-    Text(String),
-    /// An integer that fits into 64 bits, signed or unsigned.
-    Integer(i128),
-}
-
-impl Serialize for RequestId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Null => serializer.serialize_unit(),
-            Self::Text(text) => serializer.serialize_str(text),
-            Self::Integer(number) => serializer.serialize_i128(*number),
-        }
-    }
-}
 
 /// One well-formed call; its method and parameters are not checked yet.
 #[derive(Debug)]
@@ -60,23 +36,23 @@ pub struct Call<'a> {
 
 /// What a body holds.
 #[derive(Debug)]
-pub enum Incoming<'a> {
+pub enum IncomingCalls<'a> {
     /// One call.
     Single(Call<'a>),
     /// Calls in their order; answers keep it.
-    Batch(Vec<Result<Call<'a>, Refusal>>),
+    Batch(Vec<Result<Call<'a>, RefusedCall>>),
 }
 
 /// A body, or one entry of a batch, that is no call.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct RefusedCall {
     /// The id to answer with.
     pub id: RequestId,
     /// What is wrong.
     pub error: EnvelopeError,
 }
 
-impl Refusal {
+impl RefusedCall {
     /// The response that tells the client.
     #[must_use]
     pub fn into_response<R>(self) -> Response<R> {
@@ -156,31 +132,31 @@ impl EnvelopeError {
 /// # Errors
 ///
 /// Whatever makes the body as a whole no request: the one response to send says so.
-pub fn parse(body: &[u8], batch_max: usize) -> Result<Incoming<'_>, Refusal> {
-    let refused = |error| Refusal { id: RequestId::Null, error };
+pub fn parse(body: &[u8], batch_max: usize) -> Result<IncomingCalls<'_>, RefusedCall> {
+    let refused = |error| RefusedCall { id: RequestId::Null, error };
     let document = strict::read(body)
-        .map_err(|fault| Refusal { id: id_of_refused(body, &fault), error: fault.into() })?;
+        .map_err(|fault| RefusedCall { id: id_of_refused(body, &fault), error: fault.into() })?;
     match document.root {
-        Root::Scalar => Err(refused(EnvelopeError::NotAnObject)),
-        Root::Array(0) => Err(refused(EnvelopeError::EmptyBatch)),
-        Root::Array(count) if count > batch_max => {
+        RootKind::Scalar => Err(refused(EnvelopeError::NotAnObject)),
+        RootKind::Array(0) => Err(refused(EnvelopeError::EmptyBatch)),
+        RootKind::Array(count) if count > batch_max => {
             Err(refused(EnvelopeError::BatchTooLong { count, limit: batch_max }))
         }
-        Root::Array(_) => serde_json::from_str::<Vec<&RawValue>>(document.text)
+        RootKind::Array(_) => serde_json::from_str::<Vec<&RawValue>>(document.text)
             .map(|entries| entries.into_iter().map(|entry| read_call(entry.get())).collect())
-            .map(Incoming::Batch)
+            .map(IncomingCalls::Batch)
             .or(Err(refused(EnvelopeError::NotAnObject))),
-        Root::Object => read_call(document.text).map(Incoming::Single),
+        RootKind::Object => read_call(document.text).map(IncomingCalls::Single),
     }
 }
 
-fn read_call(entry: &str) -> Result<Call<'_>, Refusal> {
+fn read_call(entry: &str) -> Result<Call<'_>, RefusedCall> {
     let Some(members) = Members::split(entry) else {
-        return Err(Refusal { id: RequestId::Null, error: EnvelopeError::NotAnObject });
+        return Err(RefusedCall { id: RequestId::Null, error: EnvelopeError::NotAnObject });
     };
     let id = members.find("id").map(read_id).transpose();
     let for_errors = id.as_ref().ok().cloned().flatten().unwrap_or(RequestId::Null);
-    let refused = |error| Err(Refusal { id: for_errors.clone(), error });
+    let refused = |error| Err(RefusedCall { id: for_errors.clone(), error });
 
     let known = |name: &str| MEMBERS.contains(&name);
     if let Some((name, _)) = members.0.iter().find(|(name, _)| !known(name)) {
@@ -245,13 +221,13 @@ mod tests {
 
     use super::*;
 
-    fn parse_text(body: &str) -> Result<Incoming<'_>, Refusal> {
+    fn parse_text(body: &str) -> Result<IncomingCalls<'_>, RefusedCall> {
         parse(body.as_bytes(), DEFAULT_BATCH_MAX)
     }
 
     fn single(body: &str) -> Call<'_> {
         match parse_text(body) {
-            Ok(Incoming::Single(call)) => call,
+            Ok(IncomingCalls::Single(call)) => call,
             other => panic!("{body}: {other:?}"),
         }
     }
@@ -259,11 +235,11 @@ mod tests {
     /// The responses to a body in which no call is answered by a method.
     fn refusals(body: &str) -> Value {
         let answer =
-            |refusal: Refusal| serde_json::to_value(refusal.into_response::<()>()).unwrap();
+            |refusal: RefusedCall| serde_json::to_value(refusal.into_response::<()>()).unwrap();
         match parse_text(body) {
             Err(refusal) => answer(refusal),
-            Ok(Incoming::Single(call)) => panic!("{body}: {call:?}"),
-            Ok(Incoming::Batch(entries)) => {
+            Ok(IncomingCalls::Single(call)) => panic!("{body}: {call:?}"),
+            Ok(IncomingCalls::Batch(entries)) => {
                 entries.into_iter().filter_map(Result::err).map(answer).collect()
             }
         }
@@ -384,7 +360,7 @@ mod tests {
         let body = r#"[{"jsonrpc":"2.0","id":1,"method":"a"},7,
             {"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":2,"method":"b","params":[]},
             {"jsonrpc":"2.0","id":3,"method":"c"}]"#;
-        let Ok(Incoming::Batch(entries)) = parse_text(body) else { panic!("no batch") };
+        let Ok(IncomingCalls::Batch(entries)) = parse_text(body) else { panic!("no batch") };
         let seen: Vec<String> = entries
             .iter()
             .map(|entry| match entry {
@@ -400,7 +376,7 @@ mod tests {
         let call = r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#;
         let batch = |count: usize| format!("[{}]", vec![call; count].join(","));
         assert!(
-            matches!(parse(batch(3).as_bytes(), 3), Ok(Incoming::Batch(calls)) if calls.len() == 3)
+            matches!(parse(batch(3).as_bytes(), 3), Ok(IncomingCalls::Batch(calls)) if calls.len() == 3)
         );
         let refusal = parse(batch(4).as_bytes(), 3).unwrap_err();
         assert_eq!(refusal.error, EnvelopeError::BatchTooLong { count: 4, limit: 3 });
@@ -449,8 +425,8 @@ mod tests {
         ) {
             let body = format!("{{\"id\":{id},\"{name}\":{value}}}");
             match parse_text(&body) {
-                Ok(Incoming::Single(call)) => prop_assert_eq!(call.id, Some(RequestId::Integer(id.into()))),
-                Ok(Incoming::Batch(_)) => prop_assert!(false, "an object is no batch"),
+                Ok(IncomingCalls::Single(call)) => prop_assert_eq!(call.id, Some(RequestId::Integer(id.into()))),
+                Ok(IncomingCalls::Batch(_)) => prop_assert!(false, "an object is no batch"),
                 Err(refusal) => prop_assert_eq!(refusal.id, RequestId::Integer(id.into())),
             }
         }

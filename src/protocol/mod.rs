@@ -17,6 +17,7 @@ pub mod discovery;
 pub mod envelope;
 pub mod execution;
 pub(crate) mod members;
+pub mod request_id;
 pub mod response;
 pub mod schema;
 pub mod strict;

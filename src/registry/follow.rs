@@ -19,8 +19,8 @@ use tracing::{error, info, warn};
 use crate::registry::changes::log_unreadable;
 use crate::registry::notices::{Notice, Notices, WatchId};
 use crate::registry::queue::{Allowance, Place, Queue};
-use crate::registry::scan::{Folder, OpenRoot, Watcher, look};
-use crate::registry::{Disk, Shared};
+use crate::registry::scan::{OpenRoot, SkillFolder, Watcher, look};
+use crate::registry::{RootsOnDisk, Shared};
 
 /// How often the paths of roots are checked, and the shortest time between two looks at a folder
 /// that cannot be watched.
@@ -50,7 +50,7 @@ const MAX_BUFFERS: usize = 64;
 /// Follows the roots until its registry is gone.
 pub(crate) struct Follower {
     shared: Arc<Shared>,
-    disk: Disk,
+    disk: RootsOnDisk,
     stop: Arc<OwnedFd>,
     notices: Option<Notices>,
     max_watches: usize,
@@ -67,7 +67,7 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    pub(crate) fn new(shared: Arc<Shared>, disk: Disk, stop: Arc<OwnedFd>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, disk: RootsOnDisk, stop: Arc<OwnedFd>) -> Self {
         let now = Instant::now();
         let max_watches = disk.watching.max_watches;
         let mut follower = Self {
@@ -215,7 +215,7 @@ impl Follower {
         self.queue.changed(place, now, last);
     }
 
-    fn folder(&self, place: &Place) -> Option<&Folder> {
+    fn folder(&self, place: &Place) -> Option<&SkillFolder> {
         match place {
             Place::Root(_) => None,
             Place::Folder(root, name) => self.disk.roots.get(*root)?.folders.get(name),

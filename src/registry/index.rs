@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::ids::{SkillName, SkillVersion};
 use crate::registry::RegistryError;
 use crate::registry::cursor::CursorKey;
-use crate::registry::scan::{Folder, Root};
+use crate::registry::scan::{SkillFolder, SkillRoot};
 use crate::registry::snapshot::Snapshot;
 use crate::skill::GUIDE_NAME;
 use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
@@ -83,7 +83,7 @@ pub struct Page {
 impl Index {
     /// Puts together what is built in and what the roots hold. Earlier roots win, a root's skill
     /// takes the place of one that is built in, and the guide stays what it is.
-    pub(crate) fn build(built_in: &[Arc<Snapshot>], roots: &[Root], key: CursorKey) -> Self {
+    pub(crate) fn build(built_in: &[Arc<Snapshot>], roots: &[SkillRoot], key: CursorKey) -> Self {
         let index = Self {
             skills: BTreeMap::new(),
             declared: BTreeMap::new(),
@@ -310,7 +310,7 @@ struct Owner<'b> {
 }
 
 impl<'b> Builder<'b> {
-    fn add(&mut self, owner: Owner<'b>, folder: &'b Folder) {
+    fn add(&mut self, owner: Owner<'b>, folder: &'b SkillFolder) {
         let mut diagnostics = folder.diagnostics.clone();
         if let Some(snapshot) = &folder.snapshot {
             if let Some(obstacle) = self.obstacle(snapshot, owner) {

@@ -21,13 +21,13 @@ pub mod index;
 pub mod snapshot;
 
 mod changes;
-mod disk;
 mod error;
 mod folder_check;
 mod follow;
 mod handle;
 mod notices;
 mod queue;
+mod roots;
 mod scan;
 mod walk;
 
@@ -42,10 +42,10 @@ use std::thread;
 
 use crate::registry::changes::log_changes;
 use crate::registry::cursor::CursorKey;
-use crate::registry::disk::Disk;
 use crate::registry::error::Faults;
 use crate::registry::follow::Follower;
 use crate::registry::index::Index;
+use crate::registry::roots::RootsOnDisk;
 use crate::registry::scan::MAX_FOLDERS;
 use crate::registry::snapshot::{Snapshot, of_built_in};
 use parking_lot::{Mutex, RwLock};
@@ -99,7 +99,7 @@ impl Default for Watching {
 pub struct Registry {
     shared: Arc<Shared>,
     /// Until a thread follows it.
-    disk: Mutex<Option<Disk>>,
+    disk: Mutex<Option<RootsOnDisk>>,
     stop: Mutex<Option<Arc<OwnedFd>>>,
 }
 
@@ -118,7 +118,7 @@ impl Registry {
     /// no error: see [`Index::rejected`].
     pub fn open(config: RegistryConfig, built_in: &[BuiltIn]) -> Result<Self, RegistryError> {
         let built_in = built_in.iter().map(built_in_snapshot).collect::<Result<Vec<_>, _>>()?;
-        let disk = Disk::open(config, built_in)?;
+        let disk = RootsOnDisk::open(config, built_in)?;
         let index = Arc::new(disk.index());
         log_changes(None, &index);
         let shared = Arc::new(Shared { current: RwLock::new(index) });

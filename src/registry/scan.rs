@@ -38,20 +38,20 @@ const MAX_WATCHES: usize = 64;
 
 /// A folder of skill folders, and what was last seen in it.
 #[derive(Debug)]
-pub(crate) struct Root {
+pub(crate) struct SkillRoot {
     path: PathBuf,
     most: usize,
-    pub(crate) folders: BTreeMap<Arc<OsStr>, Folder>,
+    pub(crate) folders: BTreeMap<Arc<OsStr>, SkillFolder>,
     /// Folders that are not looked at because there are too many.
     pub(crate) left_out: usize,
     /// The folder that the path led to when it was listed.
-    place: Option<Place>,
+    place: Option<FolderId>,
     pub(crate) watch: Option<WatchId>,
 }
 
 /// What is known of one folder.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(crate) struct SkillFolder {
     fingerprint: Option<Digest>,
     /// True if another look is only needed when something changes.
     pub(crate) is_settled: bool,
@@ -70,13 +70,13 @@ pub(crate) struct Folder {
 }
 
 /// Device and inode of an open folder.
-pub(crate) type Place = (u64, u64);
+pub(crate) type FolderId = (u64, u64);
 
 /// An open root.
 #[derive(Debug)]
 pub(crate) struct OpenRoot {
     handle: Dir,
-    pub(crate) place: Place,
+    pub(crate) place: FolderId,
     pub(crate) is_remote: bool,
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct Watcher<'w> {
     pub(crate) left: &'w AtomicUsize,
 }
 
-impl Root {
+impl SkillRoot {
     pub(crate) const fn new(path: PathBuf, most: usize) -> Self {
         Self { path, most, folders: BTreeMap::new(), left_out: 0, place: None, watch: None }
     }
@@ -201,9 +201,9 @@ pub(crate) fn may_be_skill(name: &OsStr) -> bool {
 pub(crate) fn look(
     root: &OpenRoot,
     name: &OsStr,
-    known: Option<Folder>,
+    known: Option<SkillFolder>,
     watcher: Option<Watcher<'_>>,
-) -> (Option<Folder>, bool) {
+) -> (Option<SkillFolder>, bool) {
     let started = Instant::now();
     let had_any = known.is_some();
     let held: Vec<WatchId> = known.as_ref().map(|known| known.watches.clone()).unwrap_or_default();
@@ -270,13 +270,13 @@ impl Watcher<'_> {
 }
 
 /// A folder that cannot be opened. If the machine failed, it keeps what it had.
-fn refused(trouble: Trouble, known: Option<Folder>, looked: Instant) -> (Folder, bool) {
+fn refused(trouble: Trouble, known: Option<SkillFolder>, looked: Instant) -> (SkillFolder, bool) {
     let is_interrupted = trouble.is_interruption();
     let diagnostics = vec![Diagnostic::about(Severity::Error, ".", trouble.into_problem())];
     let has_changed = known.as_ref().is_none_or(|known| known.diagnostics != diagnostics);
     let unsettled = if is_interrupted { next_try(known.as_ref()) } else { 0 };
     let snapshot = known.filter(|_| is_interrupted).and_then(|known| known.snapshot);
-    let folder = Folder {
+    let folder = SkillFolder {
         fingerprint: None,
         is_settled: !is_interrupted,
         snapshot,
@@ -290,7 +290,7 @@ fn refused(trouble: Trouble, known: Option<Folder>, looked: Instant) -> (Folder,
     (folder, has_changed)
 }
 
-fn judge(reading: Reading, known: Option<Folder>, looked: Instant) -> (Folder, bool) {
+fn judge(reading: Reading, known: Option<SkillFolder>, looked: Instant) -> (SkillFolder, bool) {
     let Reading { snapshot, diagnostics, fingerprint, is_interrupted, newest, .. } = reading;
     let is_rested = known.as_ref().is_some_and(|known| known.fingerprint == Some(fingerprint));
     let is_settled = (is_rested || newest.saturating_add(RECENT) < now()) && !is_interrupted;
@@ -306,7 +306,7 @@ fn judge(reading: Reading, known: Option<Folder>, looked: Instant) -> (Folder, b
         digest(known.snapshot.as_ref()) != digest(snapshot.as_ref())
             || known.diagnostics != diagnostics
     });
-    let folder = Folder {
+    let folder = SkillFolder {
         fingerprint: Some(fingerprint),
         is_settled,
         snapshot,
@@ -320,7 +320,7 @@ fn judge(reading: Reading, known: Option<Folder>, looked: Instant) -> (Folder, b
     (folder, has_changed)
 }
 
-fn next_try(known: Option<&Folder>) -> u32 {
+fn next_try(known: Option<&SkillFolder>) -> u32 {
     known.map_or(1, |known| known.unsettled.saturating_add(1))
 }
 

@@ -18,7 +18,7 @@ use crate::skill::document::Document;
 use crate::skill::manifest::Manifest;
 use crate::skill::path::check_path;
 use crate::skill::similar::closest;
-use crate::skill::{self, DOCUMENT_FILE, Files, Origin, Skill};
+use crate::skill::{self, DOCUMENT_FILE, Files, Skill, SkillOrigin};
 use crate::units::ByteCount;
 
 /// A skill and all of its files.
@@ -197,7 +197,7 @@ pub(crate) fn read_folder(name: &str, folder: &Dir, enter: &mut Enter<'_>) -> Re
             survey.problems.push(Diagnostic::about(Severity::Error, ".", problem));
         }
     }
-    pack.check(name, survey, Origin::Folder)
+    pack.check(name, survey, SkillOrigin::Folder)
 }
 
 /// Seconds since the Unix epoch, by the clock that file systems use.
@@ -216,7 +216,7 @@ pub(crate) fn of_built_in(name: &str, files: &[(&str, &[u8])]) -> Reading {
     let fingerprint = Digest::of(name.as_bytes());
     let (problems, newest) = (Vec::new(), i64::MIN);
     let survey = Survey { fingerprint, problems, is_interrupted: false, newest };
-    pack.check(name, survey, Origin::BuiltIn)
+    pack.check(name, survey, SkillOrigin::BuiltIn)
 }
 
 #[derive(Default)]
@@ -230,7 +230,7 @@ impl Contents {
         ByteCount::from(self.bytes.len()).as_u64()
     }
 
-    fn check(mut self, name: &str, survey: Survey, origin: Origin) -> Reading {
+    fn check(mut self, name: &str, survey: Survey, origin: SkillOrigin) -> Reading {
         self.files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
         let found = self
             .files

@@ -11,10 +11,14 @@ use crate::ids::BlobId;
 use crate::job::outcome::Logs;
 use crate::job::{KeepFiles, Program};
 use crate::protocol::execution::{RequestedLimits, RunResult};
-use crate::service::guest_door::Listener;
-use crate::service::run::{Bytecode, Performed, Plan};
-use crate::service::run_log::Purpose;
-use crate::service::{Caller, Service, ServiceError};
+use crate::service::caller::Caller;
+use crate::service::error::ServiceError;
+use crate::service::parts::Service;
+use crate::service::run::execute::Bytecode;
+use crate::service::run::host::LogListener;
+use crate::service::run::log_line::RunPurpose;
+use crate::service::run::plan::RunPlan;
+use crate::service::run::result::Performed;
 
 /// A program on this machine that is to be run in the sandbox.
 #[derive(Debug)]
@@ -33,7 +37,7 @@ pub struct LocalRun {
     /// Limits to ask for.
     pub limits: RequestedLimits,
     /// Gets what the program prints as it comes; the result has all of it.
-    pub listener: Option<Listener>,
+    pub listener: Option<LogListener>,
 }
 
 /// The program of a [`LocalRun`].
@@ -77,7 +81,7 @@ impl Service {
         caller: &Caller,
         request: LocalRun,
     ) -> Result<LocalResult, ServiceError> {
-        self.run_local(caller, request, Purpose::Call).await
+        self.run_local(caller, request, RunPurpose::Call).await
     }
 
     /// Runs a program of this machine's user or of ours.
@@ -85,28 +89,28 @@ impl Service {
         &self,
         caller: &Caller,
         request: LocalRun,
-        purpose: Purpose,
+        purpose: RunPurpose,
     ) -> Result<LocalResult, ServiceError> {
         let LocalRun { program, entrypoint, args, mount_skills, input_blobs, limits, listener } =
             request;
         let mut plan = match program {
-            LocalProgram::File { source, file_name } => Plan {
+            LocalProgram::File { source, file_name } => RunPlan {
                 program: Program::Code { source, file_name },
                 entrypoint,
                 args,
                 skills: Vec::new(),
                 blobs: Vec::new(),
                 keep_files: KeepFiles::default(),
-                limits: self.limits.default,
+                limits: self.limits.resolve(&limits)?,
                 listener: None,
             },
             LocalProgram::Skill { name, version } => {
-                self.plan_skill(&name, version.as_deref(), Some(args)).await?
+                self.plan_skill(&name, version.as_deref(), Some(args), &limits).await?
             }
         };
         plan.listener = listener;
         plan.skills.extend(self.mounted_skills(&mount_skills).await?);
-        let plan = plan.with_blobs(&input_blobs)?.limited(&self.limits, &limits)?;
+        let plan = plan.with_blobs(&input_blobs)?;
         let (images, needs) = (Arc::clone(&self.images), plan.needs());
         // A single run has nobody who would have made its image for it.
         let loaded = spawn_blocking(move || images.load_if_made(needs));

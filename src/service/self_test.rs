@@ -9,8 +9,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::protocol::execution::{RequestedLimits, RunResult, RunStatus};
-use crate::service::run_log::Purpose;
-use crate::service::{Caller, LocalProgram, LocalRun, Service, ServiceError};
+use crate::service::caller::Caller;
+use crate::service::error::ServiceError;
+use crate::service::local_run::{LocalProgram, LocalRun};
+use crate::service::parts::Service;
+use crate::service::run::log_line::RunPurpose;
 
 /// Tries to get out.
 const PROBES: &str = include_str!("self_test.py");
@@ -92,7 +95,7 @@ impl Service {
             input_blobs: Vec::new(),
             limits,
         };
-        Ok(self.run_local(&caller, request, Purpose::SelfTest).await?.result)
+        Ok(self.run_local(&caller, request, RunPurpose::SelfTest).await?.result)
     }
 }
 

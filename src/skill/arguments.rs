@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
 use crate::ids::BlobId;
-use crate::skill::inputs::{Input, InputType, Inputs};
+use crate::skill::manifest::inputs::{Input, InputType, Inputs};
 use crate::skill::same::is_same_text;
 use crate::skill::similar::is_slip;
 use crate::skill::text::{printable, quoted};
@@ -218,8 +218,8 @@ mod tests {
     use super::*;
     use crate::ids::Digest;
     use crate::skill::diagnostic::Findings;
-    use crate::skill::fields::Fields;
-    use crate::skill::from_toml;
+    use crate::skill::manifest::fields::Fields;
+    use crate::skill::source::from_toml;
 
     const TOML: &str = r#"
         [inputs]

@@ -4,16 +4,18 @@ use std::ops::Range;
 
 use crate::skill::diagnostic::{Diagnostic, Findings, Problem, Severity};
 use crate::skill::document::{self, MAX_DOCUMENT};
-use crate::skill::manifest::{self, MAX_MANIFEST, Manifest};
+use crate::skill::folder_name::FolderName;
+use crate::skill::manifest::{self, MAX_MANIFEST, Manifest, ParsedManifest, agent_manifest};
+use crate::skill::package::{
+    CheckReport, DOCUMENT_FILE, Files, GUIDE_NAME, MANIFEST_FILE, Skill, SkillOrigin,
+};
+use crate::skill::python;
 use crate::skill::similar::did_you_mean;
 use crate::skill::text::{byte_order_mark, is_invisible, quoted};
-use crate::skill::{
-    Checked, DOCUMENT_FILE, Files, GUIDE_NAME, MANIFEST_FILE, Origin, Skill, agent_form, python,
-};
 
 /// Reads the skill in the folder called `folder`, and checks it as a whole.
 #[must_use]
-pub fn check(folder: &str, files: &Files<'_>, origin: Origin) -> Checked {
+pub fn check(folder: &str, files: &Files<'_>, origin: SkillOrigin) -> CheckReport {
     let mut diagnostics = Vec::new();
     let folder = FolderName::split(folder);
     let text = read_text(DOCUMENT_FILE, MAX_DOCUMENT, files, &mut diagnostics);
@@ -38,7 +40,7 @@ pub fn check(folder: &str, files: &Files<'_>, origin: Origin) -> Checked {
             Some(parsed.manifest)
         }
         (None, Some(document)) if !files.contains_key(MANIFEST_FILE) => {
-            let manifest = agent_form::manifest(document, &folder, &mut in_document);
+            let manifest = agent_manifest(document, &folder, &mut in_document);
             if let Some(manifest) = &manifest {
                 check_names(manifest, &folder, [&document.name, &document.name], &mut in_document);
             }
@@ -53,24 +55,7 @@ pub fn check(folder: &str, files: &Files<'_>, origin: Origin) -> Checked {
     let is_good = !diagnostics.iter().any(Diagnostic::is_error);
     let both = manifest.zip(document).filter(|_| is_good);
     let skill = both.map(|(manifest, parsed)| Skill { manifest, document: parsed.document });
-    Checked { skill, diagnostics }
-}
-
-/// A folder's name, taken apart at its `@`.
-#[derive(Debug)]
-pub(crate) struct FolderName<'f> {
-    whole: &'f str,
-    name: &'f str,
-    pub(crate) version: Option<&'f str>,
-}
-
-impl<'f> FolderName<'f> {
-    fn split(whole: &'f str) -> Self {
-        match whole.split_once('@') {
-            Some((name, version)) => Self { whole, name, version: Some(version) },
-            None => Self { whole, name: whole, version: None },
-        }
-    }
+    CheckReport { skill, diagnostics }
 }
 
 /// The text of a file; without one, `diagnostics` say why, unless the file may be absent.
@@ -128,15 +113,15 @@ fn check_names(
     }
 }
 
-fn reserved_name(manifest: Option<&Manifest>, origin: Origin) -> Option<Diagnostic> {
+fn reserved_name(manifest: Option<&Manifest>, origin: SkillOrigin) -> Option<Diagnostic> {
     let is_reserved = manifest.is_some_and(|manifest| manifest.name.as_str() == GUIDE_NAME);
-    (is_reserved && origin == Origin::Folder).then(|| {
+    (is_reserved && origin == SkillOrigin::Folder).then(|| {
         let message = format!("`{GUIDE_NAME}` is part of the server, so its name cannot be used");
         Diagnostic::about(Severity::Error, ".", Problem::new("reserved-name", message))
     })
 }
 
-fn check_entrypoint(parsed: &manifest::Parsed, files: &Files<'_>, findings: &mut Findings<'_>) {
+fn check_entrypoint(parsed: &ParsedManifest, files: &Files<'_>, findings: &mut Findings<'_>) {
     let Some(runtime) = &parsed.manifest.runtime else { return };
     let (path, export) = (runtime.entrypoint.as_str(), runtime.export.as_str());
     let Some(source) = files.get(path) else {
@@ -190,9 +175,9 @@ mod tests {
 
     type Given<'g> = &'g [(&'g str, &'g str)];
 
-    fn checked(folder: &str, files: Given<'_>) -> Checked {
+    fn checked(folder: &str, files: Given<'_>) -> CheckReport {
         let files = files.iter().map(|(path, text)| (*path, text.as_bytes())).collect();
-        check(folder, &files, Origin::Folder)
+        check(folder, &files, SkillOrigin::Folder)
     }
 
     /// What is found, or the name and version of a skill without findings.
@@ -252,7 +237,7 @@ mod tests {
             ("SKILL.md", DOCUMENT.as_bytes()),
             ("code/main.py", CODE.as_bytes()),
         ];
-        assert!(check(GUIDE_NAME, &files.into(), Origin::BuiltIn).skill.is_some());
+        assert!(check(GUIDE_NAME, &files.into(), SkillOrigin::BuiltIn).skill.is_some());
     }
 
     #[test]
@@ -298,7 +283,7 @@ mod tests {
     fn files_that_are_no_text_or_too_large_are_refused() {
         let large = vec![b' '; MAX_MANIFEST + 1];
         let files = [("skill.toml", large.as_slice()), ("SKILL.md", b"---\nname: \xff\n---\n")];
-        let lines: Vec<_> = check("x", &files.into(), Origin::Folder)
+        let lines: Vec<_> = check("x", &files.into(), SkillOrigin::Folder)
             .diagnostics
             .iter()
             .map(ToString::to_string)

@@ -8,10 +8,10 @@ use std::ops::Range;
 use serde_json::value::RawValue;
 
 use crate::skill::diagnostic::{Findings, Problem};
-use crate::skill::fields::{Fields, Text};
-use crate::skill::from_yaml;
+use crate::skill::manifest::fields::{Fields, TextField};
 use crate::skill::manifest::{MAX_DESCRIPTION, read_tags};
-use crate::skill::node::Node;
+use crate::skill::source::from_yaml;
+use crate::skill::source::node::SourceNode;
 use crate::skill::text::{byte_order_mark, is_one_line};
 
 /// Longest `SKILL.md`, in bytes. A model reads the whole of it.
@@ -36,7 +36,7 @@ pub struct Document {
     pub summary: String,
     /// Words to find it by.
     pub tags: Vec<String>,
-    /// Text of the first heading of the first level.
+    /// TextField of the first heading of the first level.
     pub heading: Option<String>,
     body: Range<usize>,
     json: Box<RawValue>,
@@ -58,16 +58,16 @@ impl Document {
 
 /// A document, its frontmatter as a tree, and where its name stands.
 #[derive(Debug)]
-pub(crate) struct Parsed {
+pub(crate) struct ParsedDocument {
     pub(crate) document: Document,
-    pub(crate) frontmatter: Node,
+    pub(crate) frontmatter: SourceNode,
     pub(crate) name: Range<usize>,
     /// True if it has the protocol's key `short_description`.
     pub(crate) is_of_protocol: bool,
 }
 
 /// Reads the text of `findings`; without a result, `findings` say why.
-pub(crate) fn parse(findings: &mut Findings<'_>) -> Option<Parsed> {
+pub(crate) fn parse(findings: &mut Findings<'_>) -> Option<ParsedDocument> {
     let parts = split(findings)?;
     let frontmatter = from_yaml::parse(findings, parts.frontmatter.clone())?;
     let Some(fields) = Fields::of_file(&frontmatter) else {
@@ -101,7 +101,7 @@ pub(crate) fn parse(findings: &mut Findings<'_>) -> Option<Parsed> {
         json: frontmatter.to_raw_json()?,
     };
     let name = name?.span.clone();
-    Some(Parsed { document, name, is_of_protocol, frontmatter })
+    Some(ParsedDocument { document, name, is_of_protocol, frontmatter })
 }
 
 struct Parts {
@@ -151,7 +151,7 @@ fn lines_from(text: &str, start: usize) -> impl Iterator<Item = (Range<usize>, &
     })
 }
 
-fn read_title(text: &Text<'_>, findings: &mut Findings<'_>) -> Option<String> {
+fn read_title(text: &TextField<'_>, findings: &mut Findings<'_>) -> Option<String> {
     let title = text.text.trim();
     let length = title.chars().count();
     if (1..=MAX_TITLE).contains(&length) && is_one_line(title) {

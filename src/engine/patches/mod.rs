@@ -15,7 +15,7 @@ mod table;
 use std::collections::HashMap;
 
 use crate::engine::patches::layout::{Layout, Sections};
-use crate::engine::patches::table::{Added, Change, Piece, Place, Table};
+use crate::engine::patches::table::{Added, Change, PatchSite, Piece, Table};
 use crate::ids::Digest;
 
 /// The tables, in the order in which they are applied: name below `wasm/patches`, and content.
@@ -220,12 +220,12 @@ impl<'a> Linker<'a> {
         }
         let range = change.offset..change.offset.saturating_add(bytes.len());
         match &change.place {
-            Place::Function(name) => match self.layout.function_at(&range) {
+            PatchSite::Function(name) => match self.layout.function_at(&range) {
                 Some(found) if found == name => {}
                 _ => return Err(refused("is not the function at this offset")),
             },
-            Place::Data if self.layout.is_data(&range) => {}
-            Place::Data => return Err(refused("is not at this offset")),
+            PatchSite::Data if self.layout.is_data(&range) => {}
+            PatchSite::Data => return Err(refused("is not at this offset")),
         }
         if module.get(range) != Some(expected.as_slice()) {
             return Err(refused("has other bytes than expected"));

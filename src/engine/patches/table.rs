@@ -28,7 +28,7 @@ pub(super) struct Table {
 #[derive(Debug, Clone)]
 pub(super) struct Change {
     pub(super) line: usize,
-    pub(super) place: Place,
+    pub(super) place: PatchSite,
     /// Where they lie in the file.
     pub(super) offset: usize,
     pub(super) expected: Vec<Piece>,
@@ -37,14 +37,14 @@ pub(super) struct Change {
 
 /// What a change belongs to.
 #[derive(Debug, Clone)]
-pub(super) enum Place {
+pub(super) enum PatchSite {
     /// The body of this function.
     Function(String),
     /// A data segment.
     Data,
 }
 
-impl Place {
+impl PatchSite {
     pub(super) const fn as_str(&self) -> &str {
         match self {
             Self::Function(name) => name.as_str(),
@@ -131,8 +131,8 @@ impl Row {
                         let expected = pieces(expected).ok_or(BAD_BYTES)?;
                         let offset = offset_of(offset).ok_or("not an offset")?;
                         let place = match *place {
-                            "-" => Place::Data,
-                            function => Place::Function(function.to_owned()),
+                            "-" => PatchSite::Data,
+                            function => PatchSite::Function(function.to_owned()),
                         };
                         Ok(Self::Change(Change { line, place, offset, expected, new }))
                     }

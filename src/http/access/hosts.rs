@@ -9,8 +9,8 @@ use std::net::IpAddr;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri, header};
 
-use crate::http::config::HttpConfig;
 use crate::http::access::cors::Permission;
+use crate::http::config::HttpConfig;
 
 /// Why a request's origin is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

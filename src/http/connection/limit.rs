@@ -59,7 +59,10 @@ impl ConnectionLimit {
     /// Admits a connection in this phase. If too many are open, the longest-idle one is closed; if
     /// none is idle, this waits until one becomes idle or ends. Connections are admitted one after
     /// the other.
-    pub(crate) async fn admit(self: &Arc<Self>, phase: ConnectionPhase) -> Option<ConnectionPermit> {
+    pub(crate) async fn admit(
+        self: &Arc<Self>,
+        phase: ConnectionPhase,
+    ) -> Option<ConnectionPermit> {
         let permits = Arc::clone(&self.permits);
         let permit = match permits.try_acquire_owned() {
             Ok(permit) => permit,
@@ -69,7 +72,9 @@ impl ConnectionLimit {
         let mut connections = self.connections.lock();
         let number = connections.next;
         connections.next = number.wrapping_add(1);
-        connections.open.insert(number, Connection { phase, close: Arc::clone(&close), is_closing: false });
+        connections
+            .open
+            .insert(number, Connection { phase, close: Arc::clone(&close), is_closing: false });
         drop(connections);
         Some(ConnectionPermit { limit: Arc::clone(self), number, close, _permit: permit })
     }
@@ -93,10 +98,9 @@ impl ConnectionLimit {
         if connections.open.values().any(|connection| connection.is_closing) {
             return;
         }
-        let waiting = connections
-            .open
-            .values_mut()
-            .filter_map(|connection| connection.phase.waiting_since().map(|since| (since, connection)));
+        let waiting = connections.open.values_mut().filter_map(|connection| {
+            connection.phase.waiting_since().map(|since| (since, connection))
+        });
         if let Some((_, connection)) = waiting.min_by_key(|(since, _)| *since) {
             connection.is_closing = true;
             connection.close.notify_one();

@@ -86,8 +86,7 @@ impl Wake for SelfWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let noted =
-            self.state.compare_exchange(POLLING, WOKEN, Ordering::SeqCst, Ordering::SeqCst);
+        let noted = self.state.compare_exchange(POLLING, WOKEN, Ordering::SeqCst, Ordering::SeqCst);
         if noted == Err(IDLE)
             && let Some(scheduler) = &*self.scheduler.lock()
         {

@@ -12,7 +12,7 @@ use tracing::{debug, error};
 
 use crate::error::{CauseChain, ErrorKind};
 use crate::protocol::codes::WireError;
-use crate::protocol::envelope::RequestId;
+use crate::protocol::request_id::RequestId;
 use crate::protocol::response::{self, ErrorBody};
 use crate::service::ServiceError;
 

@@ -9,7 +9,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::http::tests::support::{Fake, config, get, post, router_to, send};
-use crate::http::{Readiness, HttpConfig, router};
+use crate::http::{HttpConfig, Readiness, router};
 use crate::units::ByteCount;
 
 const GUIDE: &str = r#"{"jsonrpc":"2.0","id":7,"method":"load_skills_protocol_guide"}"#;

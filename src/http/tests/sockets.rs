@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::http::tests::support::{Fake, config};
-use crate::http::{Readiness, HttpConfig, Server, Stage};
+use crate::http::{HttpConfig, Readiness, Server, Stage};
 
 const NEVER: &str = r#"{"jsonrpc":"2.0","id":1,"method":"run_code",
     "params":{"language":"python","code":"x"}}"#;

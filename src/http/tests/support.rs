@@ -15,13 +15,13 @@ use tower::ServiceExt as _;
 
 use crate::blobs::BlobError;
 use crate::dispatch::DispatchError;
-use crate::http::{Readiness, HttpConfig, router};
+use crate::http::{HttpConfig, Readiness, router};
 use crate::protocol::blobs::{Encoding, ReadBlobResult};
 use crate::protocol::bootstrap::GuideResult;
 use crate::protocol::check::ParamsError;
 use crate::protocol::schema::{Bounds, LimitBounds};
 use crate::protocol::{MethodCall, MethodResult};
-use crate::service::{Caller, Methods, ServiceError};
+use crate::service::{Caller, Methods, ServiceError, Status};
 
 /// `load_skills_protocol_guide` answers, `list_skills` is overloaded, `create_blob` fails with a
 /// secret cause, `read_blob` answers at length, `run_code` never ends, and the rest is refused.
@@ -67,7 +67,9 @@ impl Methods for Fake {
             other => Err(ParamsError::wrong("name", "something else", other.method()).into()),
         }
     }
+}
 
+impl Status for Fake {
     fn obstacles(&self) -> Vec<String> {
         self.obstacles.clone()
     }

@@ -11,104 +11,21 @@
 //! INVARIANT(bounded-reading): nesting beyond [`MAX_DEPTH`] and objects of more than
 //! [`MAX_MEMBERS`] members are refused; the memory needed does not grow with the rest of the text.
 
+mod rules;
 mod scanner;
 
+use crate::protocol::strict::rules::Rules;
 use crate::protocol::strict::scanner::Scanner;
 
-/// Deepest nesting of arrays and objects, the whole body included. Deep nesting is an attack on
-/// recursive readers (the guest's own among them); real arguments stay below ten.
-pub const MAX_DEPTH: usize = 64;
-
-/// Most members of one object. Comparing their names costs memory, so a body of nothing but
-/// members would otherwise cost many times its own size.
-pub const MAX_MEMBERS: usize = 100_000;
-
-/// Why a text was refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StrictError {
-    /// Nothing there.
-    #[error("the body is empty")]
-    Empty,
-    /// Bytes that are no UTF-8.
-    #[error("byte {offset} is not valid UTF-8")]
-    NotUtf8 {
-        /// Where, counted from 0.
-        offset: usize,
-    },
-    /// Not JSON.
-    #[error("byte {offset}: expected {expected}")]
-    Syntax {
-        /// Where, counted from 0.
-        offset: usize,
-        /// What would have been right.
-        expected: &'static str,
-    },
-    /// An escape that stands for half a character.
-    #[error("byte {offset}: expected a pair of surrogates that is one character")]
-    LoneSurrogate {
-        /// Where, counted from 0.
-        offset: usize,
-    },
-    /// Nested too deeply.
-    #[error("byte {offset}: nested more than {MAX_DEPTH} levels deep")]
-    TooDeep {
-        /// Where, counted from 0.
-        offset: usize,
-    },
-    /// Two members of one object have the same name.
-    #[error("member `{path}` appears twice")]
-    DuplicateMember {
-        /// The member, from the top of the body.
-        path: String,
-    },
-    /// An object has too many members.
-    #[error("`{path}` is one member too many: an object may have {MAX_MEMBERS}")]
-    TooManyMembers {
-        /// The first member beyond the limit.
-        path: String,
-    },
-    /// A number that 64 bits cannot hold.
-    #[error("the number at `{path}` does not fit into 64 bits; send it as a string")]
-    NumberTooLarge {
-        /// The number, from the top of the body.
-        path: String,
-    },
-}
-
-impl StrictError {
-    /// True if the text is no JSON at all; false if it is JSON that we refuse.
-    #[must_use]
-    pub const fn is_syntax(&self) -> bool {
-        matches!(
-            self,
-            Self::Empty
-                | Self::NotUtf8 { .. }
-                | Self::Syntax { .. }
-                | Self::LoneSurrogate { .. }
-                | Self::TooDeep { .. }
-        )
-    }
-}
-
-/// What the outermost value of a text is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Root {
-    /// An object.
-    Object,
-    /// An array of this many elements.
-    Array(usize),
-    /// Anything else.
-    Scalar,
-}
+pub use crate::protocol::strict::rules::{MAX_DEPTH, MAX_MEMBERS, RootKind, StrictError};
 
 /// A text that kept all rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Document<'a> {
+pub struct StrictText<'a> {
     /// The text.
     pub text: &'a str,
     /// Its outermost value.
-    pub root: Root,
+    pub root: RootKind,
 }
 
 /// Checks a whole body.
@@ -116,11 +33,11 @@ pub struct Document<'a> {
 /// # Errors
 ///
 /// Syntax errors first: a text is only refused for its meaning if it is JSON to its end.
-pub fn read(bytes: &[u8]) -> Result<Document<'_>, StrictError> {
+pub fn read(bytes: &[u8]) -> Result<StrictText<'_>, StrictError> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| StrictError::NotUtf8 { offset: error.valid_up_to() })?;
     let (root, fault) = Scanner::new(text, Rules::REQUEST).scan()?;
-    fault.map_or(Ok(Document { text, root }), Err)
+    fault.map_or(Ok(StrictText { text, root }), Err)
 }
 
 /// Checks a value that a program returned. Python's integers have no end, and a table may have
@@ -129,47 +46,9 @@ pub fn read(bytes: &[u8]) -> Result<Document<'_>, StrictError> {
 /// # Errors
 ///
 /// As [`read`].
-pub fn read_output(text: &str) -> Result<Root, StrictError> {
+pub fn read_output(text: &str) -> Result<RootKind, StrictError> {
     let (root, fault) = Scanner::new(text, Rules::OUTPUT).scan()?;
     fault.map_or(Ok(root), Err)
-}
-
-/// Rules that are not the same for all texts.
-#[derive(Debug, Clone, Copy)]
-struct Rules {
-    /// Most members of one object.
-    members: usize,
-    numbers: Numbers,
-}
-
-impl Rules {
-    const REQUEST: Self = Self { members: MAX_MEMBERS, numbers: Numbers::Exact };
-    const OUTPUT: Self = Self { members: usize::MAX, numbers: Numbers::Finite };
-}
-
-/// Which numbers are allowed.
-#[derive(Debug, Clone, Copy)]
-enum Numbers {
-    /// Those whose value (of an integer) or size (of any other) 64 bits keep.
-    Exact,
-    /// Those that a double does not take for infinite.
-    Finite,
-}
-
-impl Numbers {
-    fn allow(self, number: &str, is_integer: bool) -> bool {
-        match self {
-            // 18 digits always fit.
-            Self::Exact if is_integer => {
-                number.len() <= 18 || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
-            }
-            // 300 digits without an exponent always do.
-            Self::Exact | Self::Finite => {
-                let is_short = number.len() <= 300 && !number.contains(['e', 'E']);
-                is_short || number.parse::<f64>().is_ok_and(f64::is_finite)
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -187,12 +66,12 @@ mod tests {
     fn outputs_may_have_any_number_of_members_and_digits_but_one_meaning() {
         let many: Vec<String> = (0..=MAX_MEMBERS).map(|n| format!("\"{n}\":0")).collect();
         let many = format!("{{{}}}", many.join(","));
-        assert_eq!(read_output(&many), Ok(Root::Object));
+        assert_eq!(read_output(&many), Ok(RootKind::Object));
         let twice = format!("{},\"\\u0037\":1}}", many.trim_end_matches('}'));
         let path = "7".to_owned();
         assert_eq!(read_output(&twice), Err(StrictError::DuplicateMember { path }));
         let digits = |count: usize| format!("[1{}]", "0".repeat(count));
-        assert_eq!(read_output(&digits(308)), Ok(Root::Array(1)));
+        assert_eq!(read_output(&digits(308)), Ok(RootKind::Array(1)));
         for number in [digits(309), digits(5_000), "[1e309]".into(), "[-1e309]".into()] {
             let path = "[0]".to_owned();
             assert_eq!(read_output(&number), Err(StrictError::NumberTooLarge { path }));
@@ -202,19 +81,19 @@ mod tests {
     #[test]
     fn plain_json_is_accepted() {
         for (text, root) in [
-            ("{}", Root::Object),
-            (" [ ] ", Root::Array(0)),
-            ("[[],{}]", Root::Array(2)),
-            ("[1 , [2,3,4], 5]\n", Root::Array(3)),
-            ("\"\\u00e9 \\ud83d\\ude00 é\"", Root::Scalar),
-            ("-0.5e-10", Root::Scalar),
-            ("{\"a\":{\"a\":[{\"a\":null},{\"a\":true}]},\"b\":false}", Root::Object),
-            ("{\"\":1,\" \":2}", Root::Object),
-            ("1e-400", Root::Scalar),
-            ("18446744073709551615", Root::Scalar),
-            ("-9223372036854775808", Root::Scalar),
+            ("{}", RootKind::Object),
+            (" [ ] ", RootKind::Array(0)),
+            ("[[],{}]", RootKind::Array(2)),
+            ("[1 , [2,3,4], 5]\n", RootKind::Array(3)),
+            ("\"\\u00e9 \\ud83d\\ude00 é\"", RootKind::Scalar),
+            ("-0.5e-10", RootKind::Scalar),
+            ("{\"a\":{\"a\":[{\"a\":null},{\"a\":true}]},\"b\":false}", RootKind::Object),
+            ("{\"\":1,\" \":2}", RootKind::Object),
+            ("1e-400", RootKind::Scalar),
+            ("18446744073709551615", RootKind::Scalar),
+            ("-9223372036854775808", RootKind::Scalar),
         ] {
-            assert_eq!(read(text.as_bytes()), Ok(Document { text, root }));
+            assert_eq!(read(text.as_bytes()), Ok(StrictText { text, root }));
         }
     }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
 
-use crate::protocol::strict::{MAX_DEPTH, Root, Rules, StrictError};
+use crate::protocol::strict::rules::{MAX_DEPTH, RootKind, Rules, StrictError};
 use crate::protocol::wording::shortened;
 
 /// From this many members on, names are looked up in a set instead of compared one by one.
@@ -57,7 +57,7 @@ impl<'a> Scanner<'a> {
 
     /// Reads the text to its end. Beside what it is, returns the first breach of a rule that is
     /// not one of syntax.
-    pub(crate) fn scan(mut self) -> Result<(Root, Option<StrictError>), StrictError> {
+    pub(crate) fn scan(mut self) -> Result<(RootKind, Option<StrictError>), StrictError> {
         self.skip_space();
         let first = self.peek().ok_or(StrictError::Empty)?;
         let mut elements = 0;
@@ -80,9 +80,9 @@ impl<'a> Scanner<'a> {
             return Err(self.expected("the end of the body"));
         }
         let root = match first {
-            b'{' => Root::Object,
-            b'[' => Root::Array(elements),
-            _ => Root::Scalar,
+            b'{' => RootKind::Object,
+            b'[' => RootKind::Array(elements),
+            _ => RootKind::Scalar,
         };
         Ok((root, self.fault))
     }

@@ -1,0 +1,27 @@
+//! What a client calls its request.
+
+use serde::{Serialize, Serializer};
+
+/// Longest string that may serve as an id, in bytes: ids are echoed and logged.
+pub const MAX_ID: usize = 256;
+
+/// What a client calls its request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RequestId {
+    /// `null`, or unreadable.
+    Null,
+    /// A string of at most [`MAX_ID`] bytes.
+    Text(String),
+    /// An integer that fits into 64 bits, signed or unsigned.
+    Integer(i128),
+}
+
+impl Serialize for RequestId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Integer(number) => serializer.serialize_i128(*number),
+        }
+    }
+}

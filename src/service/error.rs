@@ -1,0 +1,125 @@
+//! Why a method call failed.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::task::JoinError;
+
+use crate::blobs::BlobError;
+use crate::blobs::kind::InvalidKind;
+use crate::budget::BudgetExhausted;
+use crate::dispatch::DispatchError;
+use crate::error::ErrorKind;
+use crate::ids::InvalidId;
+use crate::protocol::check::ParamsError;
+use crate::registry::RegistryError;
+use crate::service::run::metering::NotMetering;
+
+/// Why a method call failed.
+///
+/// `Display` is written for the caller and never shows a cause; `source()` is for the log.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServiceError {
+    /// A parameter has a wrong value.
+    #[error(transparent)]
+    Params(#[from] ParamsError),
+    /// A name or version is malformed.
+    #[error(transparent)]
+    Id(#[from] InvalidId),
+    /// A MIME type is malformed.
+    #[error(transparent)]
+    Kind(#[from] InvalidKind),
+    /// A text that can be no blob's id: there is no such blob.
+    #[error("there is no blob `{}`", .id.chars().take(80).collect::<String>().escape_debug())]
+    NoSuchBlob {
+        /// As sent.
+        id: String,
+    },
+    /// The skill has no code.
+    #[error(
+        "skill `{name}` is an instruction skill: read its SKILL.md, there is nothing to execute"
+    )]
+    NotExecutable {
+        /// Which skill.
+        name: String,
+    },
+    /// Arguments do not fit the skill's inputs.
+    #[error("the arguments do not fit the inputs of skill `{name}`: {problems}")]
+    Arguments {
+        /// Which skill.
+        name: String,
+        /// What is wrong, one after another.
+        problems: String,
+    },
+    /// A skill or a file of it cannot be had.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// A blob cannot be had or kept.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    /// Fuel cannot be counted, or not yet.
+    #[error(transparent)]
+    Metering(#[from] NotMetering),
+    /// There is no worker for the run.
+    #[error(transparent)]
+    Dispatch(#[from] DispatchError),
+    /// A result cannot be written.
+    #[error("a result cannot be written")]
+    Unserialisable(#[source] serde_json::Error),
+    /// What a run returned cannot be read.
+    #[error("the output of a run cannot be read")]
+    Unreadable(#[source] io::Error),
+    /// The server holds as much for its clients as it may.
+    #[error(transparent)]
+    Memory(#[from] BudgetExhausted),
+    /// A thread of ours did not come back.
+    #[error("the call was interrupted")]
+    Interrupted(#[source] JoinError),
+}
+
+impl ServiceError {
+    /// How a caller should understand this error.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Params(_) | Self::Id(_) | Self::Kind(_) | Self::Arguments { .. } => {
+                ErrorKind::InvalidParams
+            }
+            Self::NoSuchBlob { .. } => ErrorKind::BlobNotFound,
+            Self::NotExecutable { .. } => ErrorKind::NotExecutable,
+            Self::Registry(error) => error.kind(),
+            Self::Blob(error) => error.kind(),
+            Self::Dispatch(error) => error.kind(),
+            Self::Metering(NotMetering::Compiling) | Self::Memory(_) => ErrorKind::Overloaded,
+            Self::Metering(NotMetering::Failed) => ErrorKind::Internal,
+            Self::Unserialisable(_) | Self::Unreadable(_) | Self::Interrupted(_) => {
+                ErrorKind::Internal
+            }
+        }
+    }
+
+    /// The parameter that is to blame, if it is one.
+    #[must_use]
+    pub fn parameter(&self) -> Option<&str> {
+        match self {
+            Self::Params(error) => Some(error.parameter()),
+            Self::Arguments { .. } => Some("args"),
+            Self::Kind(_) => Some("kind"),
+            Self::Registry(RegistryError::InvalidParameter { parameter, .. }) => Some(parameter),
+            _ => None,
+        }
+    }
+
+    /// When repeating the call can help, if it can.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        if let Self::Metering(NotMetering::Compiling) = self {
+            return Some(Duration::from_secs(30));
+        }
+        match self.kind() {
+            ErrorKind::Overloaded | ErrorKind::RateLimited => Some(Duration::from_secs(1)),
+            _ => None,
+        }
+    }
+}

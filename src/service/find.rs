@@ -1,0 +1,71 @@
+//! Finds what a call names: skills and blobs.
+
+use std::sync::Arc;
+
+use crate::ids::{BlobId, SkillName, SkillVersion};
+use crate::protocol::check::ParamsError;
+use crate::registry::index::Index;
+use crate::registry::snapshot::Snapshot;
+use crate::service::error::ServiceError;
+use crate::service::parts::Service;
+use crate::service::run::mounted_skill::MountedSkill;
+
+impl Service {
+    /// All skills. Never waits for a disk.
+    #[expect(clippy::unused_async, reason = "the methods that call it are asynchronous")]
+    pub(crate) async fn skills(&self) -> Result<Arc<Index>, ServiceError> {
+        Ok(self.registry.current())
+    }
+
+    /// A skill by the name and version of a call.
+    pub(crate) async fn find_skill(
+        &self,
+        name: &str,
+        version: Option<&str>,
+    ) -> Result<Arc<Snapshot>, ServiceError> {
+        let name = SkillName::parse(name)?;
+        let version = version.map(SkillVersion::parse).transpose()?;
+        let index = self.skills().await?;
+        Ok(Arc::clone(index.find(&name, version.as_ref())?))
+    }
+
+    /// Skills that code mounts, in their latest versions.
+    pub(crate) async fn mounted_skills(
+        &self,
+        names: &[String],
+    ) -> Result<Vec<MountedSkill>, ServiceError> {
+        let mut skills: Vec<MountedSkill> = Vec::with_capacity(names.len());
+        for name in names {
+            let (name, version) = match name.split_once('@') {
+                Some((name, version)) => (name, Some(version)),
+                None => (name.as_str(), None),
+            };
+            let snapshot = self.find_skill(name, version).await?;
+            let mounted = self.contents.mounted(&snapshot);
+            if skills.iter().any(|other| other.mount.name == mounted.mount.name) {
+                return Err(duplicate("mount_skills", name));
+            }
+            skills.push(mounted);
+        }
+        Ok(skills)
+    }
+}
+
+/// The blobs that a call mounts, each once.
+pub(crate) fn blob_ids(texts: &[String]) -> Result<Vec<BlobId>, ServiceError> {
+    let mut ids: Vec<BlobId> = Vec::with_capacity(texts.len());
+    for text in texts {
+        let Ok(id) = BlobId::parse(text) else {
+            return Err(ServiceError::NoSuchBlob { id: text.clone() });
+        };
+        if ids.contains(&id) {
+            return Err(duplicate("input_blobs", text));
+        }
+        ids.push(id);
+    }
+    Ok(ids)
+}
+
+fn duplicate(parameter: &str, name: &str) -> ServiceError {
+    ParamsError::wrong(parameter, "a list without repetitions", format!("`{name}` twice")).into()
+}

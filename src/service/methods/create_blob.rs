@@ -1,0 +1,38 @@
+//! `create_blob`: keeps content and names it.
+
+use std::sync::Arc;
+
+use tokio::task::spawn_blocking;
+
+use crate::blobs::kind::{BlobKind, Nature};
+use crate::protocol::blobs::{CreateBlobParams, CreateBlobResult, Encoding};
+use crate::service::caller::Caller;
+use crate::service::error::ServiceError;
+use crate::service::parts::Service;
+
+impl Service {
+    /// Keeps content for this tenant and returns its name.
+    ///
+    /// # Errors
+    ///
+    /// A malformed kind or base64, content that may be text or base64, a size or quota that is passed, or a disk that fails.
+    pub async fn create_blob(
+        &self,
+        caller: &Caller,
+        params: CreateBlobParams,
+    ) -> Result<CreateBlobResult, ServiceError> {
+        let kind = BlobKind::parse(&params.kind)?;
+        let usual = match kind.nature() {
+            Nature::Text => Some(Encoding::Utf8),
+            Nature::Binary => Some(Encoding::Base64),
+            Nature::Unknown => None,
+        };
+        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
+        let stored = spawn_blocking(move || -> Result<_, ServiceError> {
+            let content = params.into_bytes(usual)?;
+            Ok(blobs.put(&tenant, &kind, &content)?)
+        });
+        let blob = stored.await.map_err(ServiceError::Interrupted)??;
+        Ok(CreateBlobResult { blob_id: blob.id, size_bytes: blob.size.as_u64() })
+    }
+}

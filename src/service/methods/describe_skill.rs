@@ -1,0 +1,41 @@
+//! `describe_skill`: what a skill says of itself.
+
+use crate::protocol::discovery::{
+    DescribeDetail, DescribeSkillParams, DescribeSkillResult, DescribedSkill,
+};
+use crate::service::caller::Caller;
+use crate::service::error::ServiceError;
+use crate::service::parts::Service;
+
+impl Service {
+    /// Returns a skill's manifest and, as asked for, its documentation.
+    ///
+    /// # Errors
+    ///
+    /// No such skill or version.
+    pub async fn describe_skill(
+        &self,
+        caller: &Caller,
+        params: DescribeSkillParams,
+    ) -> Result<DescribeSkillResult, ServiceError> {
+        let snapshot = self.find_skill(&params.name, params.version.as_deref()).await?;
+        let (manifest, document) = (snapshot.manifest().json(), snapshot.document_text());
+        let size = manifest.get().len().saturating_add(document.len().saturating_mul(2));
+        caller.memory.reserve(size.into())?;
+        let frontmatter = || snapshot.document().frontmatter_json().to_owned();
+        let content = match params.detail {
+            DescribeDetail::Manifest | DescribeDetail::Summary => None,
+            DescribeDetail::Full => Some(document.to_owned()),
+        };
+        Ok(DescribeSkillResult {
+            skill: DescribedSkill {
+                manifest: manifest.to_owned(),
+                skill_md_frontmatter: match params.detail {
+                    DescribeDetail::Manifest => None,
+                    DescribeDetail::Summary | DescribeDetail::Full => Some(frontmatter()),
+                },
+                skill_md_content: content,
+            },
+        })
+    }
+}

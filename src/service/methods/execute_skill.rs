@@ -1,0 +1,177 @@
+//! `execute_skill`: runs the entrypoint of a skill.
+
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use serde::ser::Error as _;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::task::spawn_blocking;
+
+use crate::ids::BlobId;
+use crate::job::{KeepFiles, Program};
+use crate::protocol::execution::{ExecuteSkillParams, RequestedLimits, RunResult};
+use crate::protocol::members::Members;
+use crate::registry::snapshot::Snapshot;
+use crate::service::caller::Caller;
+use crate::service::error::ServiceError;
+use crate::service::methods::run_code::no_arguments;
+use crate::service::parts::Service;
+use crate::service::run::execute::Bytecode;
+use crate::service::run::left_files;
+use crate::service::run::log_line::RunPurpose;
+use crate::service::run::plan::RunPlan;
+use crate::skill::arguments::{CheckedArguments, check_arguments};
+use crate::skill::manifest::Manifest;
+
+impl Service {
+    /// Runs the entrypoint of a skill with arguments that fit its inputs.
+    ///
+    /// # Errors
+    ///
+    /// Something that is named is not there, the skill has no code, the arguments do not fit, or
+    /// a limit is above the operator's. Code that fails is a result.
+    pub async fn execute_skill(
+        &self,
+        caller: &Caller,
+        params: ExecuteSkillParams,
+    ) -> Result<RunResult, ServiceError> {
+        let requested = params.limits();
+        let plan =
+            self.plan_skill(&params.name, params.version.as_deref(), params.args, &requested);
+        let mut plan = plan.await?.with_blobs(&params.input_blobs)?;
+        plan.keep_files = left_files::kept(params.keep_files);
+        Ok(self.perform(caller, plan, Bytecode::Compiled, RunPurpose::Call).await?.result)
+    }
+
+    /// What executing a skill means, without the blobs and limits of the call.
+    pub(crate) async fn plan_skill(
+        &self,
+        name: &str,
+        version: Option<&str>,
+        args: Option<Box<RawValue>>,
+        requested: &RequestedLimits,
+    ) -> Result<RunPlan, ServiceError> {
+        let snapshot = self.find_skill(name, version).await?;
+        let name = snapshot.name().clone();
+        let Some(runtime) = &snapshot.manifest().runtime else {
+            return Err(ServiceError::NotExecutable { name: name.to_string() });
+        };
+        let entrypoint = Some(runtime.export.clone());
+        let (args, blobs) = checked_arguments(&snapshot, args).await?;
+        let limits = self.limits.resolve(requested)?;
+        let skills = vec![self.contents.mounted(&snapshot)];
+        let program = Program::Skill { name };
+        let keep_files = KeepFiles::default();
+        Ok(RunPlan { program, entrypoint, args, skills, blobs, keep_files, limits, listener: None })
+    }
+}
+
+/// Arguments up to this size, in bytes, are checked at once: that takes less than a change of
+/// threads would be worth.
+const SMALL_ARGUMENTS: usize = 64 << 10;
+
+/// The arguments with defaults filled in, and the blobs among them; checked beside the event loop
+/// if they are many.
+async fn checked_arguments(
+    snapshot: &Arc<Snapshot>,
+    args: Option<Box<RawValue>>,
+) -> Result<(Box<RawValue>, Vec<BlobId>), ServiceError> {
+    let given = args.unwrap_or_else(no_arguments);
+    if snapshot.manifest().inputs.iter().next().is_none() {
+        return Ok((given, Vec::new()));
+    }
+    if given.get().len() <= SMALL_ARGUMENTS {
+        return fitted(snapshot.manifest(), given);
+    }
+    let snapshot = Arc::clone(snapshot);
+    let checked = spawn_blocking(move || fitted(snapshot.manifest(), given));
+    checked.await.map_err(ServiceError::Interrupted)?
+}
+
+fn fitted(
+    manifest: &Manifest,
+    given: Box<RawValue>,
+) -> Result<(Box<RawValue>, Vec<BlobId>), ServiceError> {
+    let members = Members::split(given.get()).unwrap_or_default();
+    let checked = check_arguments(&manifest.inputs, &members.0).map_err(|problems| {
+        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        let name = manifest.name.to_string();
+        ServiceError::Arguments { name, problems: problems.join("; ") }
+    })?;
+    let CheckedArguments { defaults, blobs } = checked;
+    if defaults.is_empty() {
+        return Ok((given, blobs));
+    }
+    let args = with_defaults(&members, &defaults).map_err(ServiceError::Unserialisable)?;
+    Ok((args, blobs))
+}
+
+/// The arguments with `defaults` in the place of what was not given. All else stays the text
+/// that it was, because reading a number may change its last digit, and a table forgets its
+/// order.
+fn with_defaults(
+    members: &Members<'_>,
+    defaults: &[(&str, &Value)],
+) -> Result<Box<RawValue>, serde_json::Error> {
+    let is_default = |name: &str| defaults.iter().any(|(default, _)| *default == name);
+    let mut text = String::from("{");
+    let mut add = |name: &str, value: fmt::Arguments<'_>| -> Result<(), serde_json::Error> {
+        if text.len() > 1 {
+            text.push(',');
+        }
+        text.push_str(&serde_json::to_string(name)?);
+        // Writing to a string cannot fail.
+        write!(text, ":{value}").map_err(serde_json::Error::custom)
+    };
+    for (name, value) in members.0.iter().filter(|(name, _)| !is_default(name)) {
+        add(name, format_args!("{value}"))?;
+    }
+    for (name, value) in defaults {
+        add(name, format_args!("{value}"))?;
+    }
+    text.push('}');
+    RawValue::from_string(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skill::{Files, SkillOrigin, check};
+
+    /// A skill with a default for `n`, and an input `x` without one.
+    fn manifest() -> Manifest {
+        let manifest =
+            b"name = \"a.b\"\nversion = \"1.0.0\"\ndescription = \"C.\"\nkind = \"action\"\n\
+            [runtime]\nlanguage = \"python\"\nentrypoint = \"m.py\"\nexport = \"main\"\n\
+            [inputs]\nn = { type = \"number\", default = 0.1 }\nx = { type = \"number\" }\n";
+        let document = b"---\nname: A\nshort_description: B\n---\nC\n";
+        let files = Files::from([
+            ("skill.toml", manifest.as_slice()),
+            ("SKILL.md", document),
+            ("m.py", b"def main(args): ..."),
+        ]);
+        check("a.b", &files, SkillOrigin::Folder).skill.unwrap().manifest
+    }
+
+    fn passed_on(args: &str) -> String {
+        let args = RawValue::from_string(args.to_owned()).unwrap();
+        fitted(&manifest(), args).unwrap().0.get().to_owned()
+    }
+
+    #[test]
+    fn arguments_keep_their_text_when_defaults_are_filled_in() {
+        for (given, expected) in [
+            ("{}", r#"{"n":0.1}"#),
+            (r#"{"n": null, "x": 1}"#, r#"{"x":1,"n":0.1}"#),
+            (r#"{"z": 1e2, "x": -0, "n": 2.50}"#, r#"{"z": 1e2, "x": -0, "n": 2.50}"#),
+            (r#"{"x": 1844674407.09551616}"#, r#"{"x":1844674407.09551616,"n":0.1}"#),
+            (
+                r#"{"b": {"z": 1.0, "a": [1]}, "a": "\u00e9"}"#,
+                r#"{"b":{"z": 1.0, "a": [1]},"a":"\u00e9","n":0.1}"#,
+            ),
+        ] {
+            assert_eq!(passed_on(given), expected);
+        }
+    }
+}

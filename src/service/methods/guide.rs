@@ -1,0 +1,18 @@
+//! `load_skills_protocol_guide`: how to use the other seven tools.
+
+use crate::protocol::bootstrap::GuideResult;
+use crate::service::error::ServiceError;
+use crate::service::parts::Service;
+use crate::skill::GUIDE_NAME;
+
+impl Service {
+    /// Returns the guide: the built-in skill's SKILL.md without its frontmatter.
+    ///
+    /// # Errors
+    ///
+    /// None, as long as the program was built with the guide.
+    pub async fn guide(&self) -> Result<GuideResult, ServiceError> {
+        let snapshot = self.find_skill(GUIDE_NAME, None).await?;
+        Ok(GuideResult { content: snapshot.document_body().to_owned() })
+    }
+}

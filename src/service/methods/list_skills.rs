@@ -1,0 +1,58 @@
+//! `list_skills`: which skills there are, page by page.
+
+use crate::protocol::discovery::{
+    ListDetail, ListSkillsParams, ListSkillsResult, ListedKind, ListedSkill, SkillSummary,
+};
+use crate::service::caller::Caller;
+use crate::service::error::ServiceError;
+use crate::service::parts::Service;
+use crate::skill::manifest::{Manifest, SkillKind};
+
+impl Service {
+    /// Returns a page of the latest versions of all skills, sorted by name.
+    ///
+    /// # Errors
+    ///
+    /// A cursor that is not from here.
+    pub async fn list_skills(
+        &self,
+        caller: &Caller,
+        params: ListSkillsParams,
+    ) -> Result<ListSkillsResult, ServiceError> {
+        let index = self.skills().await?;
+        let namespace = params.namespace.as_deref();
+        let page = index.list(namespace, params.limit, params.cursor.as_deref())?;
+        let sizes = page.skills.iter().map(|skill| size_listed(skill.manifest()));
+        caller.memory.reserve(sizes.sum::<usize>().into())?;
+        let listed = |manifest: &Manifest| ListedSkill {
+            name: manifest.name.clone(),
+            version: manifest.version.clone(),
+            summary: match params.detail {
+                ListDetail::Names => None,
+                ListDetail::Summary => Some(summary(manifest)),
+            },
+        };
+        let skills = page.skills.iter().map(|skill| listed(skill.manifest())).collect();
+        Ok(ListSkillsResult { skills, next_cursor: page.next_cursor })
+    }
+}
+
+/// The most that a skill takes in a list.
+fn size_listed(manifest: &Manifest) -> usize {
+    let namespace = manifest.namespace.as_ref().map_or(0, String::len);
+    let tags: usize = manifest.tags.iter().map(|tag| tag.len().saturating_add(32)).sum();
+    let texts = [manifest.description.len(), namespace, tags, size_of::<ListedSkill>(), 256];
+    texts.into_iter().sum()
+}
+
+fn summary(manifest: &Manifest) -> SkillSummary {
+    SkillSummary {
+        description: manifest.description.clone(),
+        namespace: manifest.namespace.clone(),
+        kind: match manifest.kind {
+            SkillKind::Action => ListedKind::Action,
+            SkillKind::Instruction => ListedKind::Instruction,
+        },
+        tags: manifest.tags.clone(),
+    }
+}

@@ -1,0 +1,70 @@
+//! The eight methods, one file each.
+//!
+//! Every method has the same steps, in this order: check what the protocol's types could not, find
+//! what is named, act, answer. No method knows HTTP or the command line.
+
+mod create_blob;
+mod describe_skill;
+mod execute_skill;
+mod guide;
+mod list_skills;
+mod read_blob;
+mod read_skill_file;
+mod run_code;
+
+use std::future::Future;
+use std::sync::Arc;
+
+use crate::protocol::{MethodCall, MethodResult};
+use crate::service::caller::Caller;
+use crate::service::error::ServiceError;
+use crate::service::parts::Service;
+
+/// The methods as an edge sees them.
+pub trait Methods: Send + Sync + 'static {
+    /// Executes one call. Dropping the future before it is done cancels what the call does.
+    fn call(
+        &self,
+        caller: &Caller,
+        call: MethodCall,
+    ) -> impl Future<Output = Result<MethodResult, ServiceError>> + Send;
+}
+
+impl Methods for Service {
+    async fn call(&self, caller: &Caller, call: MethodCall) -> Result<MethodResult, ServiceError> {
+        Ok(match call {
+            MethodCall::ListSkills(params) => {
+                MethodResult::ListSkills(self.list_skills(caller, params).await?)
+            }
+            MethodCall::DescribeSkill(params) => {
+                MethodResult::DescribeSkill(self.describe_skill(caller, params).await?)
+            }
+            MethodCall::ReadSkillFile(params) => {
+                MethodResult::ReadSkillFile(self.read_skill_file(caller, params).await?)
+            }
+            MethodCall::ExecuteSkill(params) => {
+                MethodResult::Run(self.execute_skill(caller, params).await?)
+            }
+            MethodCall::RunCode(params) => MethodResult::Run(self.run_code(caller, params).await?),
+            MethodCall::CreateBlob(params) => {
+                MethodResult::CreateBlob(self.create_blob(caller, params).await?)
+            }
+            MethodCall::ReadBlob(params) => {
+                MethodResult::ReadBlob(self.read_blob(caller, params).await?)
+            }
+            MethodCall::LoadSkillsProtocolGuide(_) => {
+                MethodResult::LoadSkillsProtocolGuide(self.guide().await?)
+            }
+        })
+    }
+}
+
+impl<M: Methods> Methods for Arc<M> {
+    fn call(
+        &self,
+        caller: &Caller,
+        call: MethodCall,
+    ) -> impl Future<Output = Result<MethodResult, ServiceError>> + Send {
+        M::call(self, caller, call)
+    }
+}

@@ -1,0 +1,52 @@
+//! `read_blob`: a bounded look at the content of a blob.
+
+use std::sync::Arc;
+
+use tokio::task::spawn_blocking;
+
+use crate::blobs::preview::{Preview, TextEncoding};
+use crate::blobs::read::BlobPart;
+use crate::ids::BlobId;
+use crate::protocol::blobs::{Encoding, ReadBlobParams, ReadBlobResult, SampleMode};
+use crate::service::caller::Caller;
+use crate::service::error::ServiceError;
+use crate::service::parts::Service;
+use crate::units::ByteCount;
+
+impl Service {
+    /// Returns the beginning, the end or all of a blob, up to the limit of the call.
+    ///
+    /// # Errors
+    ///
+    /// No such blob of this tenant.
+    pub async fn read_blob(
+        &self,
+        caller: &Caller,
+        params: ReadBlobParams,
+    ) -> Result<ReadBlobResult, ServiceError> {
+        let Ok(id) = BlobId::parse(&params.blob_id) else {
+            return Err(ServiceError::NoSuchBlob { id: params.blob_id });
+        };
+        let part = match params.mode {
+            SampleMode::SampleHead | SampleMode::Full => BlobPart::Head,
+            SampleMode::SampleTail => BlobPart::Tail,
+        };
+        let limit = params.limit();
+        // The bytes, and the text or base64 that they become.
+        caller.memory.reserve(ByteCount::bytes(limit.as_u64().saturating_mul(5) / 2))?;
+        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
+        let read = spawn_blocking(move || blobs.read(&tenant, &id, part, limit)).await;
+        let window = read.map_err(ServiceError::Interrupted)??;
+        let Preview { content, encoding, is_truncated } = Preview::of(&window);
+        Ok(ReadBlobResult {
+            content,
+            truncated: is_truncated,
+            kind: window.blob.kind.as_str().to_owned(),
+            size_bytes: window.blob.size.as_u64(),
+            encoding: match encoding {
+                TextEncoding::Utf8 => Encoding::Utf8,
+                TextEncoding::Base64 => Encoding::Base64,
+            },
+        })
+    }
+}

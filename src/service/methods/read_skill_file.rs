@@ -1,0 +1,33 @@
+//! `read_skill_file`: any file of a skill, and never another.
+
+use data_encoding::BASE64;
+
+use crate::protocol::blobs::Encoding;
+use crate::protocol::discovery::{ReadSkillFileParams, ReadSkillFileResult};
+use crate::service::caller::Caller;
+use crate::service::error::ServiceError;
+use crate::service::parts::Service;
+
+impl Service {
+    /// Returns a file of a skill: as text, or as base64 if it is none.
+    ///
+    /// # Errors
+    ///
+    /// No such skill, version or file, or a path that leads elsewhere.
+    pub async fn read_skill_file(
+        &self,
+        caller: &Caller,
+        params: ReadSkillFileParams,
+    ) -> Result<ReadSkillFileResult, ServiceError> {
+        let snapshot = self.find_skill(&params.name, params.version.as_deref()).await?;
+        let bytes = snapshot.read_file(&params.path)?;
+        caller.memory.reserve(BASE64.encode_len(bytes.len()).into())?;
+        Ok(match std::str::from_utf8(bytes) {
+            Ok(text) => ReadSkillFileResult { content: text.to_owned(), encoding: None },
+            Err(_) => {
+                let content = BASE64.encode(bytes);
+                ReadSkillFileResult { content, encoding: Some(Encoding::Base64) }
+            }
+        })
+    }
+}

@@ -1,0 +1,57 @@
+//! `run_code`: runs code that came with the call.
+
+use serde_json::value::RawValue;
+
+use crate::job::Program;
+use crate::protocol::execution::{Language, RunCodeParams, RunResult};
+use crate::service::caller::Caller;
+use crate::service::error::ServiceError;
+use crate::service::find::blob_ids;
+use crate::service::parts::Service;
+use crate::service::run::execute::Bytecode;
+use crate::service::run::left_files;
+use crate::service::run::log_line::RunPurpose;
+use crate::service::run::plan::RunPlan;
+
+/// What tracebacks call the file of code that has none.
+const FILE_NAME: &str = "main.py";
+
+impl Service {
+    /// Runs code with the skills and blobs that it names. It gets no secrets, also not those of
+    /// the skills that it mounts.
+    ///
+    /// # Errors
+    ///
+    /// Something that is named is not there, or a limit is above the operator's. Code that fails
+    /// is a result.
+    pub async fn run_code(
+        &self,
+        caller: &Caller,
+        params: RunCodeParams,
+    ) -> Result<RunResult, ServiceError> {
+        let limits = self.limits.resolve(&params.limits())?;
+        let Language::Python = params.language;
+        let skills = self.mounted_skills(&params.mount_skills).await?;
+        let blobs = blob_ids(&params.input_blobs)?;
+        let program = Program::Code { source: params.code, file_name: FILE_NAME.to_owned() };
+        let entrypoint = params.entrypoint;
+        let keep_files = left_files::kept(params.keep_files);
+        let args = params.args.unwrap_or_else(no_arguments);
+        let plan = RunPlan {
+            program,
+            entrypoint,
+            args,
+            skills,
+            blobs,
+            keep_files,
+            limits,
+            listener: None,
+        };
+        Ok(self.perform(caller, plan, Bytecode::Compiled, RunPurpose::Call).await?.result)
+    }
+}
+
+/// The arguments of a call that gives none.
+pub(crate) fn no_arguments() -> Box<RawValue> {
+    RawValue::from_string("{}".to_owned()).unwrap_or_default()
+}

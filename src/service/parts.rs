@@ -1,0 +1,68 @@
+//! What the methods work with.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::blobs::BlobStore;
+use crate::dispatch::{Pool, PoolReport};
+use crate::images::ImageStock;
+use crate::registry::Registry;
+use crate::service::run::limits::LimitPolicy;
+use crate::service::run::metering::Metering;
+use crate::service::run::mounted_skill::Contents;
+
+/// The Skills Protocol, ready to be called from any edge.
+pub struct Service {
+    pub(super) registry: Arc<Registry>,
+    pub(super) blobs: Arc<BlobStore>,
+    pub(super) pool: Arc<Pool>,
+    pub(super) images: Arc<ImageStock>,
+    pub(super) limits: LimitPolicy,
+    pub(super) metering: Arc<Metering>,
+    pub(super) contents: Contents,
+}
+
+/// What a [`Service`] works with.
+#[derive(Debug)]
+pub struct Parts {
+    /// The skills.
+    pub registry: Arc<Registry>,
+    /// The blobs.
+    pub blobs: Arc<BlobStore>,
+    /// The workers.
+    pub pool: Arc<Pool>,
+    /// What runs begin as.
+    pub images: Arc<ImageStock>,
+    /// What runs may use.
+    pub limits: LimitPolicy,
+    /// Whether fuel can be counted.
+    pub metering: Arc<Metering>,
+}
+
+impl Service {
+    /// The methods over these stores and workers.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        let Parts { registry, blobs, pool, images, limits, metering } = parts;
+        let contents = Contents::default();
+        Self { registry, blobs, pool, images, limits, metering, contents }
+    }
+
+    /// The images that runs begin as.
+    #[must_use]
+    pub fn images(&self) -> &ImageStock {
+        &self.images
+    }
+
+    /// How the workers are.
+    #[must_use]
+    pub fn workers(&self) -> PoolReport {
+        self.pool.report()
+    }
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,224 @@
+//! Compiles the Python of skills once, so that runs only load what the compiler made of it.
+//!
+//! INVARIANT(own-bytecode): what a skill's code was compiled to is used for that very snapshot
+//! alone. It is made by a run that sees nothing but the skill, so whoever wrote the skill could
+//! at most make it something else than what the skill's source says.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use data_encoding::BASE64;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
+use tracing::{debug, warn};
+
+use crate::dispatch::{self, DispatchError, Finished, Job, Received, SkillContent};
+use crate::error::CauseChain;
+use crate::ids::{BlobId, Digest, RunId};
+use crate::job::limits::RunLimits;
+use crate::job::message::{PackedFile, Refusal};
+use crate::job::{KeepFiles, Program, RunSpec, SkillMount};
+use crate::service::caller::Caller;
+use crate::service::parts::Service;
+use crate::service::run::log_line::{RunLog, RunPurpose};
+use crate::service::run::mounted_skill::{MountedSkill, is_python};
+use crate::service::run::plan::RunPlan;
+
+/// The program that compiles.
+const COMPILER: &str = "from _wardian import bytecode\n\n\ndef main(name):\n    \
+    return bytecode.compile_skill(name)\n";
+
+/// How long the code of one skill may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The compiler's arguments.
+#[derive(Serialize)]
+struct Arguments<'a> {
+    name: &'a str,
+}
+
+impl Service {
+    /// The plan with the bytecode of its skills, compiled now where that was not done before.
+    pub(crate) async fn with_bytecode(&self, caller: &Caller, mut plan: RunPlan) -> RunPlan {
+        for skill in &mut plan.skills {
+            let compiled = skill.compiled.get_or_try_init(|| self.compile(caller, skill)).await;
+            match compiled.cloned() {
+                Ok(bytecode) => {
+                    skill.mount.bytecode = bytecode.as_ref().map(|content| content.digest());
+                    skill.bytecode = bytecode;
+                }
+                // The run itself will meet the same obstacle, or do without.
+                Err(error) => debug!("a skill was not compiled: {}", CauseChain(&error)),
+            }
+        }
+        plan
+    }
+
+    async fn compile(
+        &self,
+        caller: &Caller,
+        skill: &MountedSkill,
+    ) -> Result<Option<Arc<SkillContent>>, DispatchError> {
+        let is_code = |file: &PackedFile| is_python(&file.path);
+        if skill.mount.entrypoint.is_none() || !skill.content.files().iter().any(is_code) {
+            return Ok(None);
+        }
+        let job = self.compilation(caller, skill);
+        let mut log = RunLog::open(&job.spec.run_id, &caller.tenant, RunPurpose::Compilation);
+        let finished = self.pool.run(&job, &mut NoBlobs).await?;
+        log.note(&finished);
+        let Finished { outcome, output, .. } = finished;
+        let bytecode = match output.filter(|_| outcome.end.is_ok()) {
+            Some(output) => {
+                let permit = caller.memory.budget().wait_for_output(output.size()).await;
+                let content = Arc::clone(&skill.content);
+                let output = output.into_bytes().await.unwrap_or_default();
+                let packed = spawn_blocking(move || packed(&content, &output)).await;
+                drop(permit);
+                packed.unwrap_or_default()
+            }
+            None => None,
+        };
+        if bytecode.is_none() {
+            let name = &skill.mount.name;
+            warn!(skill.name = %name, "the code of skill `{name}` cannot be kept compiled");
+        }
+        Ok(bytecode)
+    }
+
+    /// The run that compiles the code of a skill.
+    fn compilation(&self, caller: &Caller, skill: &MountedSkill) -> Job {
+        let image = self.images.base();
+        let arguments = Arguments { name: skill.mount.name.as_str() };
+        let default = self.limits.default;
+        let limits =
+            RunLimits { wall_time: PATIENCE.min(default.wall_time), fuel: None, ..default };
+        let spec = RunSpec {
+            run_id: RunId::generate(),
+            tenant: caller.tenant.clone(),
+            program: Program::Code {
+                source: COMPILER.to_owned(),
+                file_name: "compiler.py".to_owned(),
+            },
+            entrypoint: Some("main".to_owned()),
+            args: serde_json::value::to_raw_value(&arguments).unwrap_or_default(),
+            skills: vec![SkillMount { bytecode: None, ..skill.mount.clone() }],
+            blobs: Vec::new(),
+            image: image.digest(),
+            environment: BTreeMap::new(),
+            stream_logs: false,
+            keep_files: KeepFiles::Nothing,
+            limits,
+        };
+        let skills = vec![Arc::clone(&skill.content)];
+        Job { spec: Box::new(spec), image, skills, blobs: Vec::new() }
+    }
+}
+
+/// Packs what the compiler returned, as far as it belongs to files of the skill.
+fn packed(skill: &SkillContent, output: &[u8]) -> Option<Arc<SkillContent>> {
+    let known: HashSet<&str> = skill.files().iter().map(|file| file.path.as_str()).collect();
+    let mut text = serde_json::Deserializer::from_slice(output);
+    let Packed { mut files, pack } = PackedVisitor { known }.deserialize(&mut text).ok()?;
+    text.end().ok()?;
+    files.sort_by(|one, other| one.path.cmp(&other.path));
+    // The source stays part of the name: equal code of two skills is two attachments.
+    let digest = Digest::of(&[skill.digest().to_string().as_bytes(), &pack].concat());
+    Some(Arc::new(SkillContent::new(digest, files, pack.into())))
+}
+
+/// Code of files, one behind the other.
+#[derive(Default)]
+struct Packed {
+    files: Vec<PackedFile>,
+    pack: Vec<u8>,
+}
+
+/// Reads an object of paths and base64, and gives up at the first member that is none of the
+/// skill's own files: a guest wrote it, and could have written any number.
+struct PackedVisitor<'a> {
+    known: HashSet<&'a str>,
+}
+
+impl<'de> DeserializeSeed<'de> for PackedVisitor<'_> {
+    type Value = Packed;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Packed, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for PackedVisitor<'_> {
+    type Value = Packed;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of paths and base64")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Packed, A::Error> {
+        let mut packed = Packed::default();
+        while let Some(Text(path)) = map.next_key()? {
+            if !self.known.remove(path.as_ref()) || !is_python(&path) {
+                return Err(A::Error::custom("not a file of the skill, or not for the first time"));
+            }
+            let Text(code) = map.next_value()?;
+            let code = BASE64.decode(code.as_bytes()).map_err(A::Error::custom)?;
+            let length = |bytes: usize| u64::try_from(bytes).map_err(A::Error::custom);
+            let (offset, size) = (length(packed.pack.len())?, length(code.len())?);
+            packed.files.push(PackedFile { path: path.into_owned(), offset, size });
+            packed.pack.extend(code);
+        }
+        Ok(packed)
+    }
+}
+
+/// A text that is borrowed where it has no escapes.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// A compiler has nothing to store.
+struct NoBlobs;
+
+impl dispatch::Door for NoBlobs {
+    async fn write_blob(&mut self, _kind: &str, _content: Received) -> Result<BlobId, Refusal> {
+        let message = "there are no blobs here".to_owned();
+        Err(Refusal { error_type: "PolicyDenied".to_owned(), message })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn skill() -> SkillContent {
+        let file = |path: &str| PackedFile { path: path.to_owned(), offset: 0, size: 0 };
+        let files = vec![file("code/main.py"), file("SKILL.md")];
+        SkillContent::new(Digest::of(b"skill"), files, Arc::from([]))
+    }
+
+    #[test]
+    fn own_bytecode_is_that_of_the_skills_own_files() {
+        let packed = |output: &str| packed(&skill(), output.as_bytes());
+        let good = packed(r#"{"code/main.py": "AAEC"}"#).unwrap();
+        assert_eq!((good.pack(), good.files().len()), ([0, 1, 2].as_slice(), 1));
+        assert_ne!(good.digest(), skill().digest());
+        for hostile in [
+            r#"{"code/other.py": "AAEC"}"#,
+            r#"{"../main.py": "AAEC"}"#,
+            r#"{"SKILL.md": "AAEC"}"#,
+            r#"{"code/main.py": "no base64"}"#,
+            r#"{"code/main.py": 7}"#,
+            r#"{"code/main.py": "AAEC", "code/main.py": "AAEC"}"#,
+            r#"{"code/main.py": "AAEC"} {}"#,
+            "",
+            "[]",
+            "null",
+        ] {
+            assert!(packed(hostile).is_none(), "{hostile}");
+        }
+    }
+}

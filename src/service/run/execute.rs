@@ -1,0 +1,124 @@
+//! Executes a plan: from what was looked up to the result. What `execute_skill` and `run_code` share.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::sync::Arc;
+
+use tokio::task::spawn_blocking;
+use tracing::debug;
+
+use crate::blobs::BlobStore;
+use crate::dispatch::{BlobSource, Job, SkillContent};
+use crate::ids::{BlobId, RunId, TenantId};
+use crate::job::{BlobMount, RunSpec};
+use crate::service::caller::Caller;
+use crate::service::error::ServiceError;
+use crate::service::parts::Service;
+use crate::service::run::host::GuestDoor;
+use crate::service::run::log_line::{RunLog, RunPurpose};
+use crate::service::run::plan::RunPlan;
+use crate::service::run::result::Performed;
+
+/// Whether the skills of a run are compiled first, if that was not done before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bytecode {
+    /// They are: runs to come have the use of it.
+    Compiled,
+    /// They are not: there are no runs to come.
+    AsItIs,
+}
+
+impl Service {
+    /// Runs `plan` and says how it ended. A program that fails is a result.
+    ///
+    /// Cancellation: the run is stopped and its worker freed.
+    pub(crate) async fn perform(
+        &self,
+        caller: &Caller,
+        plan: RunPlan,
+        bytecode: Bytecode,
+        purpose: RunPurpose,
+    ) -> Result<Performed, ServiceError> {
+        let run_id = RunId::generate();
+        let mut log = RunLog::open(&run_id, &caller.tenant, purpose);
+        let plan = match bytecode {
+            Bytecode::Compiled => self.with_bytecode(caller, plan).await,
+            Bytecode::AsItIs => plan,
+        };
+        let performed = self.perform_logged(caller, run_id, plan, &mut log).await;
+        log.close(performed.as_ref().map(|performed| &performed.result));
+        performed
+    }
+
+    async fn perform_logged(
+        &self,
+        caller: &Caller,
+        run_id: RunId,
+        plan: RunPlan,
+        log: &mut RunLog,
+    ) -> Result<Performed, ServiceError> {
+        if plan.limits.fuel.is_some() {
+            self.metering.ensure()?;
+        }
+        let image = self.images.pick(plan.needs(), plan.limits.memory);
+        debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
+        let blobs = self.open_blobs(&caller.tenant, plan.blobs).await?;
+        let (mounts, sources) = blobs.into_iter().unzip();
+        let mut contents: Vec<Arc<SkillContent>> = Vec::with_capacity(plan.skills.len());
+        let mut skills = Vec::with_capacity(plan.skills.len());
+        for skill in plan.skills {
+            skills.push(skill.mount);
+            contents.push(skill.content);
+            contents.extend(skill.bytecode);
+        }
+        let spec = RunSpec {
+            run_id: run_id.clone(),
+            tenant: caller.tenant.clone(),
+            program: plan.program,
+            entrypoint: plan.entrypoint,
+            args: plan.args,
+            skills,
+            blobs: mounts,
+            image: image.digest(),
+            environment: BTreeMap::new(),
+            keep_files: plan.keep_files,
+            stream_logs: plan.listener.is_some(),
+            limits: plan.limits,
+        };
+        let job = Job { spec: Box::new(spec), image, skills: contents, blobs: sources };
+        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
+        let mut host = GuestDoor::new(blobs, tenant, plan.listener);
+        let finished = self.pool.run(&job, &mut host).await?;
+        log.note(&finished);
+        self.result_of(caller, run_id, finished, host.into_written()).await
+    }
+
+    /// Opens the blobs that a run reads; the run keeps what it opened even if a blob expires.
+    async fn open_blobs(
+        &self,
+        tenant: &TenantId,
+        ids: Vec<BlobId>,
+    ) -> Result<Vec<(BlobMount, BlobSource)>, ServiceError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (blobs, tenant) = (Arc::clone(&self.blobs), tenant.clone());
+        let opened = spawn_blocking(move || {
+            ids.into_iter().map(|id| open_blob(&blobs, &tenant, id)).collect()
+        });
+        opened.await.map_err(ServiceError::Interrupted)?
+    }
+}
+
+fn open_blob(
+    blobs: &BlobStore,
+    tenant: &TenantId,
+    id: BlobId,
+) -> Result<(BlobMount, BlobSource), ServiceError> {
+    let opened = blobs.open_content(tenant, &id)?;
+    let size = opened.blob.size;
+    let file: File = opened.file;
+    let kind = opened.blob.kind.as_str().to_owned();
+    let source = BlobSource { id: id.clone(), file: Arc::new(file), size };
+    Ok((BlobMount { id, kind, size }, source))
+}

@@ -1,0 +1,138 @@
+//! From the limits that a call asks for to the limits that a run gets.
+
+use std::time::Duration;
+
+use crate::job::limits::RunLimits;
+use crate::protocol::check::ParamsError;
+use crate::protocol::execution::RequestedLimits;
+use crate::protocol::schema::{Bounds, LimitBounds};
+use crate::units::{ByteCount, Fuel};
+
+/// What an operator allows.
+#[derive(Debug, Clone, Copy)]
+pub struct LimitPolicy {
+    /// What a run gets that asks for nothing.
+    pub default: RunLimits,
+    /// The most that a run can ask for.
+    pub cap: RunLimits,
+    /// The least memory that a guest can live in: the size of the base image.
+    pub least_memory: ByteCount,
+}
+
+/// Fuel that the interpreter needs before the program's first line: with less there is no run.
+pub const LEAST_FUEL: u64 = 1_000_000;
+
+/// A workspace that holds less than one small file helps nobody.
+const LEAST_WORKSPACE: u64 = 4_096;
+
+impl LimitPolicy {
+    /// The limits of a run that asks for `requested`.
+    ///
+    /// # Errors
+    ///
+    /// A limit above the operator's, or too small to start with.
+    pub(crate) fn resolve(&self, requested: &RequestedLimits) -> Result<RunLimits, ParamsError> {
+        let RequestedLimits { fuel, memory_bytes, workspace_bytes, host_calls, .. } = *requested;
+        let mut limits = self.default.tightened_by(self.cap);
+        let bounds = self.bounds();
+        let timeout = requested.timeout_place.parameter();
+        if let Some(asked) = within(timeout, requested.timeout_ms, bounds.timeout)? {
+            limits.wall_time = Duration::from_millis(asked);
+        }
+        if let Some(asked) = within("limits.fuel", fuel, bounds.fuel)? {
+            limits.fuel = Some(Fuel(asked));
+        }
+        if let Some(asked) = within("limits.memory_bytes", memory_bytes, bounds.memory)? {
+            limits.memory = ByteCount::bytes(asked);
+        }
+        if let Some(asked) = within("limits.workspace_bytes", workspace_bytes, bounds.workspace)? {
+            limits.workspace = ByteCount::bytes(asked);
+        }
+        if let Some(asked) = within("limits.host_calls", host_calls, bounds.host_calls)? {
+            limits.host_calls = u32::try_from(asked).unwrap_or(u32::MAX);
+        }
+        Ok(limits)
+    }
+
+    /// What a call may ask for. The published schemas show the same.
+    pub(crate) fn bounds(&self) -> LimitBounds {
+        let cap = &self.cap;
+        let longest = u64::try_from(cap.wall_time.as_millis()).unwrap_or(u64::MAX);
+        LimitBounds {
+            timeout: Bounds::between(1, longest),
+            fuel: Bounds { least: LEAST_FUEL, most: cap.fuel.map(|Fuel(most)| most) },
+            memory: Bounds::between(self.least_memory.as_u64(), cap.memory.as_u64()),
+            workspace: Bounds::between(LEAST_WORKSPACE, cap.workspace.as_u64()),
+            host_calls: Bounds::between(1, cap.host_calls.into()),
+        }
+    }
+}
+
+fn within(parameter: &str, asked: Option<u64>, bounds: Bounds) -> Result<Option<u64>, ParamsError> {
+    match asked {
+        Some(value) if !bounds.allow(value) => {
+            Err(ParamsError::wrong(parameter, bounds.expectation(), value.to_string()))
+        }
+        other => Ok(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLICY: LimitPolicy = LimitPolicy {
+        default: RunLimits::DEFAULT,
+        cap: RunLimits::DEFAULT_CAP,
+        least_memory: ByteCount::mebibytes(128),
+    };
+
+    fn asked(change: impl FnOnce(&mut RequestedLimits)) -> Result<RunLimits, String> {
+        let mut requested = RequestedLimits::default();
+        change(&mut requested);
+        POLICY.resolve(&requested).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_run_that_asks_for_nothing_gets_the_defaults() {
+        assert_eq!(asked(|_| ()), Ok(RunLimits::DEFAULT));
+    }
+
+    #[test]
+    fn a_request_can_ask_for_more_than_the_default_up_to_the_cap() {
+        let limits = asked(|limits| limits.timeout_ms = Some(300_000)).unwrap();
+        assert_eq!(limits.wall_time, Duration::from_secs(300));
+    }
+
+    #[test]
+    fn bounds_are_what_is_taken() {
+        type Set = fn(&mut RequestedLimits, u64);
+        let bounds = POLICY.bounds();
+        let limits: [(Bounds, Set); 5] = [
+            (bounds.timeout, |limits, value| limits.timeout_ms = Some(value)),
+            (bounds.fuel, |limits, value| limits.fuel = Some(value)),
+            (bounds.memory, |limits, value| limits.memory_bytes = Some(value)),
+            (bounds.workspace, |limits, value| limits.workspace_bytes = Some(value)),
+            (bounds.host_calls, |limits, value| limits.host_calls = Some(value)),
+        ];
+        for (Bounds { least, most }, set) in limits {
+            let is_taken = |value| asked(|limits| set(limits, value)).is_ok();
+            assert!(is_taken(least) && !is_taken(least - 1), "{least}");
+            let Some(most) = most else { continue };
+            assert!(is_taken(most) && !is_taken(most + 1), "{most}");
+        }
+    }
+
+    #[test]
+    fn a_limit_above_the_cap_or_too_small_to_start_is_refused() {
+        assert_eq!(
+            asked(|limits| limits.timeout_ms = Some(300_001)).unwrap_err(),
+            "parameter `limits.timeout_ms` must be an integer between 1 and 300000, got 300001"
+        );
+        assert!(asked(|limits| limits.fuel = Some(1)).is_err());
+        assert!(asked(|limits| limits.memory_bytes = Some(1 << 20)).is_err());
+        assert!(asked(|limits| limits.memory_bytes = Some(u64::MAX)).is_err());
+        assert!(asked(|limits| limits.workspace_bytes = Some(10)).is_err());
+        assert!(asked(|limits| limits.host_calls = Some(10_001)).is_err());
+    }
+}

@@ -1,0 +1,199 @@
+//! The log line that says how a run ended.
+//!
+//! INVARIANT(one-line-per-run): every run that has an id has exactly one such line, whatever its
+//! end. It is written when its [`RunLog`] is dropped, so no way out can forget it: not an early
+//! return, not a future that is dropped because its caller has left or the server stops.
+
+use std::time::{Duration, Instant};
+
+use tracing::{debug, info};
+
+use crate::dispatch::Finished;
+use crate::ids::{RunId, TenantId};
+use crate::protocol::execution::RunResult;
+use crate::service::error::ServiceError;
+
+/// Longest reason of a refusal in a log line, in characters. It may quote what a caller sent.
+const MAX_REASON: usize = 200;
+
+/// Writes the line of one run when it is dropped.
+#[derive(Debug)]
+pub(crate) struct RunLog {
+    run_id: RunId,
+    tenant: TenantId,
+    purpose: RunPurpose,
+    opened: Instant,
+    end: End,
+    /// How long the program ran and waited for a worker, once that is known.
+    durations: Option<(Duration, Duration)>,
+}
+
+/// Why a run exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunPurpose {
+    /// Somebody has called for it. Logged at `info`.
+    Call,
+    /// It compiles a skill for the runs to come. Logged at `debug`.
+    Compilation,
+    /// It proves that the walls stand. Logged at `debug`.
+    SelfTest,
+}
+
+/// How a run ended, as far as it is known.
+#[derive(Debug)]
+enum End {
+    /// It goes on. If the line is written now, nobody waits for the run any more.
+    Open,
+    Completed,
+    Failed(String),
+    /// It never began.
+    Refused(String),
+}
+
+impl RunLog {
+    pub(crate) fn open(run_id: &RunId, tenant: &TenantId, purpose: RunPurpose) -> Self {
+        let (run_id, tenant, opened) = (run_id.clone(), tenant.clone(), Instant::now());
+        Self { run_id, tenant, purpose, opened, end: End::Open, durations: None }
+    }
+
+    /// Notes what the worker has said. The result may still turn out otherwise.
+    pub(crate) fn note(&mut self, finished: &Finished) {
+        self.durations = Some((finished.outcome.usage.wall_time, finished.queued));
+        self.end = match &finished.outcome.end {
+            Ok(()) => End::Completed,
+            Err(failure) => End::Failed(failure.error_type().to_owned()),
+        };
+    }
+
+    /// Writes the line of a run whose result its caller gets.
+    pub(crate) fn close(mut self, result: Result<&RunResult, &ServiceError>) {
+        self.end = match result {
+            Ok(RunResult { error: None, .. }) => End::Completed,
+            Ok(RunResult { error: Some(error), .. }) => End::Failed(error.error_type.clone()),
+            Err(error) => End::Refused(error.to_string().chars().take(MAX_REASON).collect()),
+        };
+    }
+}
+
+impl Drop for RunLog {
+    fn drop(&mut self) {
+        let (ran, queued) = self.durations.unwrap_or((self.opened.elapsed(), Duration::ZERO));
+        let (ran, queued) = (whole_milliseconds(ran), whole_milliseconds(queued));
+        let (run_id, tenant) = (&self.run_id, &self.tenant);
+        let end = match &self.end {
+            End::Open => "Cancelled".to_owned(),
+            End::Completed => "completed".to_owned(),
+            End::Failed(error_type) => error_type.escape_debug().to_string(),
+            End::Refused(reason) => format!("refused: {}", reason.escape_debug()),
+        };
+        match self.purpose {
+            RunPurpose::Call => {
+                info!(run.id = %run_id, tenant.id = %tenant, duration_ms = ran, queued_ms = queued,
+                    "run `{run_id}` ended: {end}");
+            }
+            RunPurpose::SelfTest => {
+                debug!(run.id = %run_id, tenant.id = %tenant, duration_ms = ran, queued_ms = queued,
+                    "run `{run_id}` of the self-test ended: {end}");
+            }
+            RunPurpose::Compilation => {
+                debug!(run.id = %run_id, tenant.id = %tenant, duration_ms = ran, queued_ms = queued,
+                    "run `{run_id}` that compiles a skill ended: {end}");
+            }
+        }
+    }
+}
+
+/// Rounds up: a run that took time never took none.
+pub(crate) fn whole_milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
+    use tracing_subscriber::fmt::MakeWriter;
+
+    use super::*;
+    use crate::dispatch::DispatchError;
+    use crate::job::outcome::{LeftFiles, Logs, RunFailure, RunOutcome, RunUsage};
+
+    /// Keeps what is logged on one thread.
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl<'a> MakeWriter<'a> for Lines {
+        type Writer = Self;
+
+        fn make_writer(&'a self) -> Self {
+            self.clone()
+        }
+    }
+
+    /// The lines that are written for a run to which this happens.
+    fn lines_of(purpose: RunPurpose, happens: impl FnOnce(RunLog)) -> String {
+        let lines = Lines::default();
+        let writer = tracing_subscriber::fmt().with_writer(lines.clone()).with_ansi(false);
+        tracing::subscriber::with_default(writer.finish(), || {
+            happens(RunLog::open(&RunId::generate(), &TenantId::local(), purpose));
+        });
+        String::from_utf8(lines.0.lock().clone()).unwrap()
+    }
+
+    /// The one line that is written for a call's run to which this happens.
+    fn line_of(happens: impl FnOnce(RunLog)) -> String {
+        let text = lines_of(RunPurpose::Call, happens);
+        assert_eq!(text.lines().count(), 1, "{text}");
+        text
+    }
+
+    #[test]
+    fn runs_that_nobody_called_for_are_not_logged_like_users() {
+        for purpose in [RunPurpose::SelfTest, RunPurpose::Compilation] {
+            assert_eq!(lines_of(purpose, drop), "");
+        }
+    }
+
+    fn finished(end: Result<(), RunFailure>) -> Finished {
+        let usage = RunUsage { wall_time: Duration::from_micros(1_500), ..RunUsage::default() };
+        let outcome = RunOutcome { end, logs: Logs::default(), files: LeftFiles::default(), usage };
+        Finished { outcome, output: None, queued: Duration::from_millis(7) }
+    }
+
+    #[test]
+    fn one_line_per_run_whatever_its_end() {
+        let dropped = line_of(drop);
+        assert!(dropped.contains("ended: Cancelled"), "{dropped}");
+        let completed = line_of(|mut log| log.note(&finished(Ok(()))));
+        assert!(completed.contains("ended: completed"), "{completed}");
+        assert!(completed.contains("duration_ms=2 queued_ms=7"), "{completed}");
+        let failed = line_of(|mut log| log.note(&finished(Err(RunFailure::StackOverflow))));
+        assert!(failed.contains("ended: StackOverflow"), "{failed}");
+        let refused = line_of(|log| log.close(Err(&DispatchError::Overloaded.into())));
+        assert!(refused.contains("ended: refused: every worker is busy"), "{refused}");
+        let hostile = ServiceError::NoSuchBlob { id: "\n\u{1b}[2J".repeat(100) };
+        let hostile = line_of(|log| log.close(Err(&hostile)));
+        assert!(!hostile.contains('\u{1b}') && hostile.len() < 1_000, "{hostile}");
+        let panicked = line_of(|log| {
+            let unwinds = std::panic::AssertUnwindSafe(move || {
+                let _log = log;
+                std::panic::resume_unwind(Box::new(()));
+            });
+            std::panic::catch_unwind(unwinds).unwrap_err();
+        });
+        assert!(panicked.contains("ended: "), "{panicked}");
+    }
+}

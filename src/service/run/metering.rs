@@ -1,0 +1,108 @@
+//! Whether fuel can be counted. It takes code of its own, which is compiled when it is first asked
+//! for.
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// Why fuel cannot be counted now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotMetering {
+    /// The code is being compiled.
+    #[error(
+        "fuel cannot be counted yet: the engine's code that counts it is being compiled, which \
+         takes a minute or two, once; try again then or leave `limits.fuel` out"
+    )]
+    Compiling,
+    /// The code could not be compiled.
+    #[error("fuel cannot be counted on this server: leave `limits.fuel` out")]
+    Failed,
+}
+
+/// Knows whether the workers have the code that counts fuel.
+#[derive(Debug)]
+pub struct Metering {
+    state: Mutex<State>,
+    asked: Notify,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Missing,
+    Compiling,
+    Failed,
+    Ready,
+}
+
+impl Metering {
+    /// For workers that have the code.
+    #[must_use]
+    pub fn ready() -> Self {
+        Self::new(State::Ready)
+    }
+
+    /// For workers that get the code when somebody asks for it.
+    #[must_use]
+    pub fn missing() -> Self {
+        Self::new(State::Missing)
+    }
+
+    fn new(state: State) -> Self {
+        Self { state: Mutex::new(state), asked: Notify::new() }
+    }
+
+    /// Makes sure that fuel can be counted now. The first one who comes too early starts the
+    /// compilation.
+    pub(crate) fn ensure(&self) -> Result<(), NotMetering> {
+        let mut state = self.state.lock();
+        match *state {
+            State::Ready => Ok(()),
+            State::Failed => Err(NotMetering::Failed),
+            State::Compiling => Err(NotMetering::Compiling),
+            State::Missing => {
+                *state = State::Compiling;
+                self.asked.notify_one();
+                Err(NotMetering::Compiling)
+            }
+        }
+    }
+
+    /// Waits until somebody asks for the code.
+    pub async fn asked(&self) {
+        self.asked.notified().await;
+    }
+
+    /// Says that every worker has the code now.
+    pub fn succeeded(&self) {
+        *self.state.lock() = State::Ready;
+    }
+
+    /// Says that there will be no code.
+    pub fn failed(&self) {
+        *self.state.lock() = State::Failed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_first_who_asks_starts_the_compilation_and_all_wait_for_its_end() {
+        let metering = Metering::missing();
+        assert_eq!(metering.ensure(), Err(NotMetering::Compiling));
+        metering.asked().await;
+        assert_eq!(metering.ensure(), Err(NotMetering::Compiling));
+        metering.succeeded();
+        assert_eq!(metering.ensure(), Ok(()));
+    }
+
+    #[test]
+    fn a_compilation_that_failed_is_not_tried_again() {
+        let metering = Metering::missing();
+        metering.ensure().unwrap_err();
+        metering.failed();
+        assert_eq!(metering.ensure(), Err(NotMetering::Failed));
+        assert_eq!(Metering::ready().ensure(), Ok(()));
+    }
+}

@@ -1,0 +1,15 @@
+//! One run of a program, as the methods order it: from the plan to the result.
+
+pub(crate) mod bytecode;
+pub(crate) mod execute;
+pub(crate) mod failure;
+pub(crate) mod host;
+pub(crate) mod left_files;
+pub(crate) mod limits;
+pub(crate) mod log_line;
+pub(crate) mod logs;
+pub(crate) mod metering;
+pub(crate) mod mounted_skill;
+pub(crate) mod output;
+pub(crate) mod plan;
+pub(crate) mod result;

@@ -1,0 +1,84 @@
+//! A skill as a run sees it: its files in the form that workers get, made once for each snapshot.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::OnceCell;
+
+use crate::dispatch::SkillContent;
+use crate::ids::Digest;
+use crate::images::Needs;
+use crate::job::SkillMount;
+use crate::registry::snapshot::Snapshot;
+
+/// A skill that a run sees.
+#[derive(Debug, Clone)]
+pub(crate) struct MountedSkill {
+    pub(crate) mount: SkillMount,
+    pub(crate) content: Arc<SkillContent>,
+    /// What its code imports that images can hold.
+    pub(crate) needs: Needs,
+    /// What its code was compiled to, for this run.
+    pub(crate) bytecode: Option<Arc<SkillContent>>,
+    /// The same for all runs.
+    pub(crate) compiled: Compiled,
+}
+
+/// What a skill's code was compiled to; `None` inside if it cannot be.
+pub(crate) type Compiled = Arc<OnceCell<Option<Arc<SkillContent>>>>;
+
+/// Most contents that are kept for workers; more are made again when they are needed.
+const MAX_CONTENTS: usize = 1_024;
+
+/// Skills in the form that workers get, made once for each snapshot.
+#[derive(Debug, Default)]
+pub(crate) struct Contents(Mutex<HashMap<Digest, Prepared>>);
+
+/// A skill in the form that workers get.
+#[derive(Debug, Clone)]
+struct Prepared {
+    content: Arc<SkillContent>,
+    needs: Needs,
+    compiled: Compiled,
+}
+
+impl Contents {
+    /// The skill of a snapshot as a run sees it.
+    pub(crate) fn mounted(&self, snapshot: &Snapshot) -> MountedSkill {
+        let Prepared { content, needs, compiled } = self.of(snapshot);
+        MountedSkill { mount: snapshot.mount(), content, needs, bytecode: None, compiled }
+    }
+
+    fn of(&self, snapshot: &Snapshot) -> Prepared {
+        let mut contents = self.0.lock();
+        if contents.len() >= MAX_CONTENTS {
+            contents.clear();
+        }
+        let prepared = contents.entry(snapshot.digest()).or_insert_with(|| {
+            let (files, pack) = (snapshot.files().to_vec(), Arc::clone(snapshot.pack()));
+            let content = Arc::new(SkillContent::new(snapshot.digest(), files, pack));
+            Prepared { content, needs: needs_of(snapshot), compiled: Compiled::default() }
+        });
+        prepared.clone()
+    }
+}
+
+/// What the code of a skill imports, and what its manifest asks for beyond that.
+fn needs_of(snapshot: &Snapshot) -> Needs {
+    let asked = snapshot.manifest().runtime.iter().flat_map(|runtime| &runtime.preload);
+    let asked = asked.fold(Needs::NONE, |needs, module| needs.with_module(module));
+    let code = snapshot.files().iter().filter(|file| is_python(&file.path));
+    let code = code.filter_map(|file| {
+        let (start, size) = (usize::try_from(file.offset).ok()?, usize::try_from(file.size).ok()?);
+        let bytes = snapshot.pack().get(start..start.checked_add(size)?)?;
+        std::str::from_utf8(bytes).ok()
+    });
+    code.fold(asked, |needs, source| needs.union(Needs::of_source(source)))
+}
+
+/// True for a file with Python code.
+pub(crate) fn is_python(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|extension| extension == "py")
+}

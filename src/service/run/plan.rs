@@ -1,0 +1,51 @@
+//! A run with everything looked up and nothing started.
+
+use serde_json::value::RawValue;
+
+use crate::ids::BlobId;
+use crate::images::Needs;
+use crate::job::limits::RunLimits;
+use crate::job::{KeepFiles, Program};
+use crate::service::error::ServiceError;
+use crate::service::find::blob_ids;
+use crate::service::run::host::LogListener;
+use crate::service::run::mounted_skill::MountedSkill;
+
+/// A run with everything looked up and nothing started.
+pub(crate) struct RunPlan {
+    pub(crate) program: Program,
+    pub(crate) entrypoint: Option<String>,
+    /// Text of a JSON object.
+    pub(crate) args: Box<RawValue>,
+    pub(crate) skills: Vec<MountedSkill>,
+    pub(crate) blobs: Vec<BlobId>,
+    pub(crate) keep_files: KeepFiles,
+    pub(crate) limits: RunLimits,
+    pub(crate) listener: Option<LogListener>,
+}
+
+impl RunPlan {
+    /// The plan with the blobs that a call names, after those that it has.
+    pub(crate) fn with_blobs(mut self, named: &[String]) -> Result<Self, ServiceError> {
+        for blob in blob_ids(named)? {
+            if !self.blobs.contains(&blob) {
+                self.blobs.push(blob);
+            }
+        }
+        Ok(self)
+    }
+
+    /// What the run is going to import that images can hold. With fuel nothing is taken for
+    /// granted: importing costs fuel, and what a run costs must not depend on which images there
+    /// are.
+    pub(crate) fn needs(&self) -> Needs {
+        if self.limits.fuel.is_some() {
+            return Needs::NONE;
+        }
+        let own = match &self.program {
+            Program::Code { source, .. } => Needs::of_source(source),
+            Program::Skill { .. } => Needs::NONE,
+        };
+        self.skills.iter().fold(own, |needs, skill| needs.union(skill.needs))
+    }
+}

@@ -1,0 +1,159 @@
+//! The result of a finished run: what the worker said, as a caller sees it.
+
+use serde_json::value::RawValue;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::spawn_blocking;
+
+use std::sync::Arc;
+
+use crate::blobs::kind::BlobKind;
+use crate::dispatch::{Finished, Received};
+use crate::ids::{BlobId, RunId};
+use crate::job::message::Refusal;
+use crate::job::outcome::{Logs, RunFailure, RunOutcome};
+use crate::protocol::execution::{MAX_OUTPUT, RunError, RunResult, RunStatus, TruncatedOutput};
+use crate::service::caller::Caller;
+use crate::service::error::ServiceError;
+use crate::service::parts::Service;
+use crate::service::run::failure::{error_of, summary_of};
+use crate::service::run::host::not_stored;
+use crate::service::run::log_line::whole_milliseconds;
+use crate::service::run::output::{Output, head};
+use crate::service::run::{left_files, logs};
+
+/// Bytes of a large output that stand in its place.
+const OUTPUT_PREVIEW: usize = 512;
+
+/// Outputs up to this size, in bytes, are read on the thread of the call: that takes less time than
+/// a switch of threads.
+const SMALL_OUTPUT: usize = 64 << 10;
+
+/// The end of a run.
+#[derive(Debug)]
+pub(crate) struct Performed {
+    pub(crate) result: RunResult,
+    /// All that was kept of what the program wrote; the result has a part of it.
+    pub(crate) logs: Logs,
+    /// The blob of an output that is too large for the result.
+    pub(crate) output_blob: Option<BlobId>,
+}
+
+/// How a run ended, with everything that its result says of it.
+enum Ending {
+    Completed { summary: Option<String>, output: Option<Box<RawValue>>, stored: Option<BlobId> },
+    Failed { summary: String, error: RunError },
+}
+
+impl From<RunFailure> for Ending {
+    fn from(failure: RunFailure) -> Self {
+        Self::Failed { summary: summary_of(&failure), error: error_of(&failure) }
+    }
+}
+
+impl Service {
+    /// The result of a finished run; `output_blobs` are the blobs that it wrote.
+    pub(crate) async fn result_of(
+        &self,
+        caller: &Caller,
+        run_id: RunId,
+        finished: Finished,
+        mut output_blobs: Vec<BlobId>,
+    ) -> Result<Performed, ServiceError> {
+        let RunOutcome { end, logs, files, usage } = finished.outcome;
+        let ending = match end {
+            Ok(()) => self.read_ending(caller, finished.output).await?,
+            Err(failure) => failure.into(),
+        };
+        let (logs_preview, logs_truncated) = logs::preview(&logs);
+        let duration_ms = whole_milliseconds(usage.wall_time);
+        let (files, files_total) = left_files::shown(files, &output_blobs);
+        let (status, summary, output, stored, error) = match ending {
+            Ending::Completed { summary, output, stored } => {
+                let summary = summary.unwrap_or_else(|| format!("Completed in {duration_ms} ms."));
+                (RunStatus::Completed, summary, output, stored, None)
+            }
+            Ending::Failed { summary, error } => {
+                (RunStatus::Failed, summary, None, None, Some(error))
+            }
+        };
+        let is_new = |blob: &&BlobId| !output_blobs.contains(blob);
+        output_blobs.extend(stored.iter().filter(is_new).cloned().collect::<Vec<_>>());
+        let result = RunResult {
+            status,
+            run_id,
+            summary,
+            output,
+            output_blobs,
+            files,
+            files_total,
+            logs_preview,
+            error,
+            logs_truncated,
+            output_truncated: stored.is_some(),
+            duration_ms,
+            memory_peak_bytes: usage.memory_peak.as_u64(),
+            fuel: usage.fuel.map(|fuel| fuel.0),
+        };
+        Ok(Performed { result, logs, output_blob: stored })
+    }
+
+    /// Reads what a program returned, on another thread if it is long.
+    async fn read_ending(
+        &self,
+        caller: &Caller,
+        output: Option<Received>,
+    ) -> Result<Ending, ServiceError> {
+        let Some(output) = output else {
+            return self.ending(caller, Output::parse(Vec::new()), None).await;
+        };
+        if output.size().as_usize() <= SMALL_OUTPUT {
+            let text = output.into_bytes().await.map_err(ServiceError::Unreadable)?;
+            return self.ending(caller, Output::parse(text), None).await;
+        }
+        let permit = caller.memory.budget().wait_for_output(output.size()).await;
+        let text = output.into_bytes().await.map_err(ServiceError::Unreadable)?;
+        let parsed = spawn_blocking(move || Output::parse(text));
+        let parsed = parsed.await.map_err(ServiceError::Interrupted)?;
+        self.ending(caller, parsed, permit).await
+    }
+
+    /// The end of a run that returned `parsed`. An output that is too large for the result becomes a
+    /// blob. If the blob cannot be stored, the run has failed, and what else it has done is not lost.
+    /// `_permit` is the room that the output takes in memory.
+    async fn ending(
+        &self,
+        caller: &Caller,
+        parsed: Result<Output, RunFailure>,
+        _permit: Option<OwnedSemaphorePermit>,
+    ) -> Result<Ending, ServiceError> {
+        let Output { value, summary } = match parsed {
+            Ok(output) => output,
+            Err(failure) => return Ok(failure.into()),
+        };
+        let Some(value) = value else {
+            return Ok(Ending::Completed { summary, output: None, stored: None });
+        };
+        if value.get().len() <= MAX_OUTPUT {
+            return Ok(Ending::Completed { summary, output: Some(value), stored: None });
+        }
+        let preview = head(value.get(), OUTPUT_PREVIEW).to_owned();
+        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
+        let kind = BlobKind::parse("application/json")?;
+        let stored =
+            spawn_blocking(move || blobs.put(&tenant, &kind, value.get().as_bytes())).await;
+        let blob = match stored.map_err(ServiceError::Interrupted)? {
+            Ok(blob) => blob,
+            Err(error) => {
+                let Refusal { error_type, message } = not_stored(&error);
+                let message = format!("the output could not be stored: {message}");
+                let error = RunError { error_type, message: message.clone(), traceback: None };
+                return Ok(Ending::Failed { summary: message, error });
+            }
+        };
+        let (id, size_bytes) = (blob.id.clone(), blob.size.as_u64());
+        let stand_in = TruncatedOutput { truncated: true, blob_id: id, size_bytes, preview };
+        let output = serde_json::value::to_raw_value(&stand_in);
+        let output = output.map_err(ServiceError::Unserialisable)?;
+        Ok(Ending::Completed { summary, output: Some(output), stored: Some(blob.id) })
+    }
+}

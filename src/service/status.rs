@@ -1,0 +1,79 @@
+//! What operators ask of a running server, beside the methods.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::protocol::schema::LimitBounds;
+use crate::service::parts::Service;
+
+/// The state of a server as its operators and load balancers see it.
+pub trait Status: Send + Sync + 'static {
+    /// Why calls cannot be executed at the moment; empty if they can.
+    fn obstacles(&self) -> Vec<String>;
+
+    /// What an operator should change although calls can be executed.
+    fn warnings(&self) -> Vec<String>;
+
+    /// How runs are isolated, as names and values.
+    fn sandbox(&self) -> BTreeMap<&'static str, String>;
+
+    /// The limits that calls may ask for.
+    fn limit_bounds(&self) -> LimitBounds;
+}
+
+impl Status for Service {
+    fn obstacles(&self) -> Vec<String> {
+        let mut obstacles = Vec::new();
+        if self.pool.report().workers.is_empty() {
+            obstacles.push("no worker is ready".to_owned());
+        }
+        if self.blobs.is_sealed() {
+            obstacles.push("the blob store cannot be written to".to_owned());
+        }
+        obstacles
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let report = self.pool.report();
+        let missing: BTreeSet<&String> =
+            report.workers.iter().flat_map(|worker| &worker.report.missing).collect();
+        let warning = |wall| format!("guests run without a wall of the lock-down: {wall}");
+        missing.into_iter().map(warning).collect()
+    }
+
+    fn sandbox(&self) -> BTreeMap<&'static str, String> {
+        let report = self.pool.report();
+        let Some(worker) = report.workers.first() else { return BTreeMap::new() };
+        let images = self.images.report().into_iter().map(|image| image.name);
+        BTreeMap::from([
+            ("code", worker.report.code.join(" ")),
+            ("images", images.collect::<Vec<_>>().join(" ")),
+            ("huge_pages", worker.report.huge_pages.clone()),
+            ("lockdown", worker.report.lockdown.join(" ")),
+            ("lockdown_gaps", worker.report.partial.join("; ")),
+            ("reset", worker.report.reset.clone()),
+        ])
+    }
+
+    fn limit_bounds(&self) -> LimitBounds {
+        self.limits.bounds()
+    }
+}
+
+impl<S: Status> Status for Arc<S> {
+    fn obstacles(&self) -> Vec<String> {
+        S::obstacles(self)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        S::warnings(self)
+    }
+
+    fn sandbox(&self) -> BTreeMap<&'static str, String> {
+        S::sandbox(self)
+    }
+
+    fn limit_bounds(&self) -> LimitBounds {
+        S::limit_bounds(self)
+    }
+}

@@ -1,0 +1,18 @@
+//! The name of a skill's folder: `name` or `name@version`.
+
+/// A folder's name, taken apart at its `@`.
+#[derive(Debug)]
+pub(crate) struct FolderName<'f> {
+    pub(crate) whole: &'f str,
+    pub(crate) name: &'f str,
+    pub(crate) version: Option<&'f str>,
+}
+
+impl<'f> FolderName<'f> {
+    pub(crate) fn split(whole: &'f str) -> Self {
+        match whole.split_once('@') {
+            Some((name, version)) => Self { whole, name, version: Some(version) },
+            None => Self { whole, name: whole, version: None },
+        }
+    }
+}
