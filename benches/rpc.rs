@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
 use wardian::http::{HttpConfig, Readiness, router};
 use wardian::ids::RunId;
-use wardian::protocol::execution::{RunResult, RunStatus};
+use wardian::protocol::methods::execution::{RunResult, RunStatus};
 use wardian::protocol::schema::LimitBounds;
 use wardian::protocol::{MethodCall, MethodResult};
 use wardian::service::{Caller, Methods, ServiceError, Status};

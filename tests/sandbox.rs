@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use wardian::clock::Clock;
-use wardian::engine::compile::Variant;
-use wardian::engine::fetch::EngineOrigin;
+use wardian::engine::code::compile::Variant;
 use wardian::engine::progress::Lines;
+use wardian::engine::source::fetch::EngineOrigin;
 use wardian::engine::{EngineArtifacts, EngineStore};
 use wardian::ids::{BlobId, Digest, RunId, TenantId};
 use wardian::images::{ImageStore, Needs};

@@ -7,9 +7,9 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use anyhow::{Context as _, Result};
 use wardian::clock::Clock;
-use wardian::engine::compile::Variant;
-use wardian::engine::fetch::EngineOrigin;
+use wardian::engine::code::compile::Variant;
 use wardian::engine::progress::Lines;
+use wardian::engine::source::fetch::EngineOrigin;
 use wardian::engine::{EngineArtifacts, EngineStore};
 use wardian::ids::{BlobId, Digest};
 use wardian::images::{ImageStore, Needs};

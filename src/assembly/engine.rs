@@ -4,9 +4,9 @@ use crate::assembly::error::AssemblyError;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::engine::EngineStore;
-use crate::engine::compile::Variant;
-use crate::engine::fetch::EngineOrigin;
+use crate::engine::code::compile::Variant;
 use crate::engine::progress::{Progress, Silent};
+use crate::engine::source::fetch::EngineOrigin;
 use crate::images::{ImageStore, Made, Needs};
 
 /// Whether code that counts fuel is wanted, which takes minutes to compile.

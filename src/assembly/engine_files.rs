@@ -11,7 +11,7 @@ use crate::assembly::error::AssemblyError;
 use crate::assembly::worker_memory::WorkerMemory;
 use crate::config::Config;
 use crate::dispatch::WorkerCommand;
-use crate::engine::compile::Variant;
+use crate::engine::code::compile::Variant;
 use crate::engine::progress::Progress;
 use crate::engine::{EngineArtifacts, EngineStore};
 use crate::images::{Image, ImageStore, Needs};

@@ -5,7 +5,7 @@
 
 use crate::config::Config;
 use crate::dispatch::AttachmentLimits;
-use crate::engine::compile::{EXCEPTION_HEAP_RESERVATION, LINEAR_MEMORY_RESERVATION};
+use crate::engine::code::compile::{EXCEPTION_HEAP_RESERVATION, LINEAR_MEMORY_RESERVATION};
 use crate::images::LARGEST_IMAGE;
 use crate::job::message::PAYLOAD_MAX;
 use crate::units::ByteCount;

@@ -3,35 +3,25 @@
 //! Commands use the same parts as the server: a program that is run here ends as it would there.
 
 mod args;
-mod blobs;
-mod check_python;
-mod check_skills;
-mod doctor;
-mod engine;
+mod commands;
 mod examples;
 mod exit_code;
 mod failed;
-mod images;
-mod json_layout;
-mod list_skills;
-mod logging;
-mod new_skill;
-mod output;
 mod prepare;
-mod readable;
-mod run;
-mod run_result;
-mod serve;
-mod show_config;
+mod terminal;
 
 use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 
 use crate::cli::args::{BlobsCommand, Cli, Command, EngineCommand, ServeArgs, SkillsCommand};
+use crate::cli::commands::{
+    blobs, check_skills, doctor, engine, list_skills, new_skill, run, serve, show_config,
+};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::Installer;
+use crate::cli::terminal::{logging, output};
 use crate::config::{self, Config, Surroundings};
 
 /// Does what the command line of this process says.

@@ -14,7 +14,7 @@ use crate::assembly::{self, MeteredCode, Provision, ProvisionError};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::config::{Config, Flags};
-use crate::engine::compile::Variant;
+use crate::engine::code::compile::Variant;
 use crate::engine::progress::{Lines, Progress, Terminal};
 use crate::images::Needs;
 

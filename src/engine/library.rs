@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 
 use zip::ZipArchive;
 
-use crate::engine::EngineError;
+use crate::engine::error::EngineError;
 
 /// Archive inside of the library with the files that matplotlib opens by path.
 const MPL_DATA: &str = "matplotlib/mpl-data.zip";

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
 
-use crate::engine::compile::Variant;
+use crate::engine::code::compile::Variant;
 use crate::units::ByteCount;
 
 /// How often a moving line moves.

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::engine::EngineError;
-use crate::engine::cache::{Area, CacheEntry, Finding, storage};
-use crate::engine::compile::{Variant, WASMTIME_VERSION};
-use crate::engine::hollow::TRANSFORM_VERSION;
-use crate::engine::manifest::EngineManifest;
+use crate::engine::cache::entry::{Area, CacheEntry, Finding};
+use crate::engine::cache::file::storage;
+use crate::engine::cache::manifest::EngineManifest;
+use crate::engine::code::compile::{Variant, WASMTIME_VERSION};
+use crate::engine::code::split_data::TRANSFORM_VERSION;
+use crate::engine::error::EngineError;
 use crate::engine::progress::{Progress, Running, Step};
-use crate::engine::store::{COLD, EngineStore, HOLLOW, ModuleFacts, native_name, open_pinned};
+use crate::engine::store::{CODE_MODULE, COLD, EngineStore, ModuleFacts, native_name, open_pinned};
 use crate::ids::Digest;
 use crate::units::ByteCount;
 
@@ -203,7 +204,7 @@ impl EngineStore {
         let pinned = self.pin.files.all().into_iter();
         let mut expected: Vec<_> =
             pinned.map(|file| (engine.clone(), file.name().to_owned())).collect();
-        expected.extend([HOLLOW, COLD].map(|name| (apart.clone(), name.to_owned())));
+        expected.extend([CODE_MODULE, COLD].map(|name| (apart.clone(), name.to_owned())));
         expected.push((native, native_name(Variant::Timed)));
         Ok(expected)
     }

@@ -11,19 +11,21 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::clock::Clock;
-use crate::engine::cache::{Area, CacheEntry, CacheEntryLock, CacheFolder, CheckedFile, storage};
-use crate::engine::compile::{self, CompileKey, Variant};
-use crate::engine::fetch::{self, EngineOrigin};
-use crate::engine::hollow::{TRANSFORM_VERSION, hollow};
-use crate::engine::manifest::EngineManifest;
-use crate::engine::pin::{CStack, EnginePin, HashSecretPlace, PinnedFile};
-use crate::engine::polls::with_polls;
+use crate::engine::cache::entry::{Area, CacheEntry, CacheEntryLock, CacheFolder};
+use crate::engine::cache::file::CheckedFile;
+use crate::engine::cache::file::storage;
+use crate::engine::cache::manifest::EngineManifest;
+use crate::engine::code::compile::{self, CompileKey, Variant};
+use crate::engine::code::polls::with_polls;
+use crate::engine::code::split_data::{TRANSFORM_VERSION, split_data};
 use crate::engine::progress::{Progress, Running, Step};
+use crate::engine::source::fetch::{self, EngineOrigin};
+use crate::engine::source::pin::{CStack, EnginePin, HashSecretPlace, PinnedFile};
 use crate::engine::{EngineError, PathFault, library};
 use crate::ids::Digest;
 
-/// Name of the hollow module; a new version of the transform makes a new file.
-pub(super) const HOLLOW: &str = "hollow.wasm";
+/// Name of the module without data; a new version of the transform makes a new file.
+pub(super) const CODE_MODULE: &str = "hollow.wasm";
 
 /// Name of the cold image.
 pub(super) const COLD: &str = "cold.img";
@@ -242,7 +244,8 @@ impl EngineStore {
 
     fn has_apart(&self) -> Result<bool, EngineError> {
         let shelf = self.apart_shelf();
-        Ok(shelf.open_checked(HOLLOW, None)?.is_some() && shelf.open_checked(COLD, None)?.is_some())
+        Ok(shelf.open_checked(CODE_MODULE, None)?.is_some()
+            && shelf.open_checked(COLD, None)?.is_some())
     }
 
     fn ensure_apart(&self, progress: &dyn Progress) -> Result<(), EngineError> {
@@ -263,14 +266,14 @@ impl EngineStore {
         let pinned = self.pin.patched_module.sha256;
         let patched = self.pin.patches.apply(&bytes, pinned)?;
         drop(bytes);
-        let apart = hollow(&patched, &self.pin.abi, &self.pin.added_exports())?;
+        let apart = split_data(&patched, &self.pin.abi, &self.pin.added_exports())?;
         let stoppable = with_polls(&apart.module)?;
         let made_from = BTreeMap::from([
             ("module".to_owned(), module.digest().to_string()),
             ("patched".to_owned(), pinned.to_string()),
             ("transform".to_owned(), TRANSFORM_VERSION.to_string()),
         ]);
-        let mut draft = lock.draft(HOLLOW)?;
+        let mut draft = lock.draft(CODE_MODULE)?;
         draft.write_all(&stoppable).map_err(storage("write to", shelf.path()))?;
         draft.commit("the engine's module without its data, with polls", made_from.clone())?;
         let mut draft = lock.draft(COLD)?;
@@ -294,7 +297,7 @@ impl EngineStore {
             return Ok(());
         }
         let apart = self.apart_shelf();
-        let module = apart.open_checked(HOLLOW, None)?.ok_or_else(|| self.vanished(&apart))?;
+        let module = apart.open_checked(CODE_MODULE, None)?.ok_or_else(|| self.vanished(&apart))?;
 
         let running = Running::begin(progress, Step::Compile(key.variant), None);
         let engine = compile::start(key.variant)?;

@@ -13,12 +13,12 @@ use zip::write::SimpleFileOptions;
 
 use crate::clock::Clock;
 use crate::engine::abi::ModuleAbi;
-use crate::engine::fetch::EngineOrigin;
 use crate::engine::patches::Patches;
-use crate::engine::pin::{
+use crate::engine::progress::{Ending, Progress, Step};
+use crate::engine::source::fetch::EngineOrigin;
+use crate::engine::source::pin::{
     CStack, EnginePin, HashSecretPlace, PatchedModule, PinnedExport, PinnedFile, PinnedFiles,
 };
-use crate::engine::progress::{Ending, Progress, Step};
 use crate::engine::store::EngineStore;
 use crate::ids::Digest;
 use crate::units::ByteCount;

@@ -38,7 +38,8 @@ use std::time::Duration;
 
 use serde_json::value::to_raw_value;
 
-use crate::engine::cache::{Area, CacheEntry, CheckedFile};
+use crate::engine::cache::entry::{Area, CacheEntry};
+use crate::engine::cache::file::CheckedFile;
 use crate::engine::progress::{Progress, Running, Step};
 use crate::engine::{CStack, EngineArtifacts, EngineError, EngineStore, HashSecretPlace};
 use crate::ids::Digest;

@@ -8,7 +8,8 @@ use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::engine::cache::{CacheEntry, CacheEntryLock, CheckedFile};
+use crate::engine::cache::entry::{CacheEntry, CacheEntryLock};
+use crate::engine::cache::file::CheckedFile;
 use crate::images::ImageError;
 use crate::sandbox::ambient::{Ambient, AmbientMode};
 use crate::units::ByteCount;
@@ -77,7 +78,7 @@ fn draw(lock: &CacheEntryLock<'_>, size: ByteCount) -> Result<Vec<u8>, ImageErro
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::cache::{Area, CacheFolder};
+    use crate::engine::cache::entry::{Area, CacheFolder};
     use crate::ids::Digest;
 
     use super::*;

@@ -9,14 +9,11 @@
 //! [`tools`]. No step builds a tree: parts of the body are handed on as the text they are, so a
 //! hostile body costs little more memory than its own size.
 
-pub mod blobs;
-pub mod bootstrap;
 pub mod check;
 pub mod codes;
-pub mod discovery;
 pub mod envelope;
-pub mod execution;
 pub(crate) mod members;
+pub mod methods;
 pub mod request_id;
 pub mod response;
 pub mod schema;
@@ -28,15 +25,17 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::error::ErrorKind;
-use crate::protocol::blobs::{CreateBlobParams, CreateBlobResult, ReadBlobParams, ReadBlobResult};
-use crate::protocol::bootstrap::{GuideParams, GuideResult};
 use crate::protocol::check::{ParamsError, check};
 use crate::protocol::codes::WireError;
-use crate::protocol::discovery::{
+use crate::protocol::methods::blobs::{
+    CreateBlobParams, CreateBlobResult, ReadBlobParams, ReadBlobResult,
+};
+use crate::protocol::methods::bootstrap::{GuideParams, GuideResult};
+use crate::protocol::methods::discovery::{
     DescribeSkillParams, DescribeSkillResult, ListSkillsParams, ListSkillsResult,
     ReadSkillFileParams, ReadSkillFileResult,
 };
-use crate::protocol::execution::{ExecuteSkillParams, RunCodeParams, RunResult};
+use crate::protocol::methods::execution::{ExecuteSkillParams, RunCodeParams, RunResult};
 use crate::protocol::response::ErrorBody;
 use crate::protocol::tools::{TOOLS, find_tool};
 use crate::protocol::wording::{listed, shortened};

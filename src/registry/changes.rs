@@ -6,8 +6,8 @@ use std::io;
 
 use tracing::{error, info, warn};
 
+use crate::registry::folders::snapshot::Snapshot;
 use crate::registry::index::Index;
-use crate::registry::snapshot::Snapshot;
 
 /// Most skills of one change that have a line each. A start with thousands of skills would spend
 /// more time on its log than on the skills.

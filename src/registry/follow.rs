@@ -17,9 +17,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::{error, info, warn};
 
 use crate::registry::changes::log_unreadable;
-use crate::registry::notices::{Notice, Notices, WatchId};
+use crate::registry::folders::notices::{Notice, Notices, WatchId};
+use crate::registry::folders::scan::{OpenRoot, SkillFolder, Watcher, look};
 use crate::registry::queue::{Allowance, Place, Queue};
-use crate::registry::scan::{OpenRoot, SkillFolder, Watcher, look};
 use crate::registry::{RootsOnDisk, Shared};
 
 /// How often the paths of roots are checked, and the shortest time between two looks at a folder

@@ -18,18 +18,12 @@
 
 pub mod cursor;
 pub mod index;
-pub mod snapshot;
 
 mod changes;
 mod error;
-mod folder_check;
+pub mod folders;
 mod follow;
-mod handle;
-mod notices;
 mod queue;
-mod roots;
-mod scan;
-mod walk;
 
 #[cfg(test)]
 mod tests;
@@ -43,17 +37,17 @@ use std::thread;
 use crate::registry::changes::log_changes;
 use crate::registry::cursor::CursorKey;
 use crate::registry::error::Faults;
+use crate::registry::folders::roots::RootsOnDisk;
+use crate::registry::folders::scan::MAX_FOLDERS;
+use crate::registry::folders::snapshot::{Snapshot, of_built_in};
 use crate::registry::follow::Follower;
 use crate::registry::index::Index;
-use crate::registry::roots::RootsOnDisk;
-use crate::registry::scan::MAX_FOLDERS;
-use crate::registry::snapshot::{Snapshot, of_built_in};
 use parking_lot::{Mutex, RwLock};
 use rustix::event::{EventfdFlags, eventfd};
 
 pub use crate::registry::error::RegistryError;
-pub use crate::registry::folder_check::{FolderCheck, check_folder};
-pub use crate::registry::walk::{MAX_DEPTH, MAX_FILE, MAX_FILES, MAX_TOTAL};
+pub use crate::registry::folders::folder_check::{FolderCheck, check_folder};
+pub use crate::registry::folders::walk::{MAX_DEPTH, MAX_FILE, MAX_FILES, MAX_TOTAL};
 
 /// Where skills come from.
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use wasmtime::{Engine, Instance, InstancePre, Store};
 
-use crate::engine::compile::{self, Variant};
+use crate::engine::code::compile::{self, Variant};
 use crate::sandbox::SandboxError;
 use crate::sandbox::guest::{self, Guest};
 use crate::sandbox::image::LoadedImage;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use wasmtime::Trap;
 
-use crate::engine::polls::POLL_PAGE;
+use crate::engine::code::polls::POLL_PAGE;
 use crate::job::limits::RunLimits;
 use crate::job::outcome::{MAX_MESSAGE, MAX_TRACEBACK, RunFailure, is_class_name};
 use crate::sandbox::deadline::Stopped;
@@ -122,7 +122,7 @@ mod tests {
     use wasmtime::{Error, Instance, Module, Store};
 
     use super::*;
-    use crate::engine::compile::{self, Variant};
+    use crate::engine::code::compile::{self, Variant};
     use crate::units::Fuel;
 
     const LIMITS: RunLimits = RunLimits { fuel: Some(Fuel(9)), ..RunLimits::DEFAULT };

@@ -215,7 +215,7 @@ mod tests {
     use wasmtime::Module;
 
     use super::*;
-    use crate::engine::compile::{self, Variant};
+    use crate::engine::code::compile::{self, Variant};
 
     #[test]
     fn addresses_outside_of_memory_are_refused() {

@@ -38,7 +38,7 @@ use std::sync::Arc;
 
 use crate::clock::Clock;
 use crate::engine::EngineError;
-use crate::engine::compile::Variant;
+use crate::engine::code::compile::Variant;
 use crate::ids::{BlobId, Digest};
 use crate::job::RunSpec;
 use crate::job::message::{PackedFile, Payload};

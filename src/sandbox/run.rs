@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use wasmtime::Store;
 
-use crate::engine::compile::Variant;
+use crate::engine::code::compile::Variant;
 use crate::job::RunSpec;
 use crate::job::limits::RunLimits;
 use crate::job::outcome::{RunFailure, RunOutcome, RunUsage};

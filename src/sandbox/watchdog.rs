@@ -164,8 +164,8 @@ mod tests {
     use wasmtime::{Instance, Module, Store, Trap};
 
     use super::*;
-    use crate::engine::compile::{self, MAX_WASM_STACK, Variant};
-    use crate::engine::polls::with_polls;
+    use crate::engine::code::compile::{self, MAX_WASM_STACK, Variant};
+    use crate::engine::code::polls::with_polls;
     use crate::sandbox::memory::{
         DirtyPages, MemoryHandle, MemoryImage, SlotMemories, SlotPool, SlotRules, Verify, WASM_PAGE,
     };

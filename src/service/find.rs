@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::ids::{BlobId, SkillName, SkillVersion};
 use crate::protocol::check::ParamsError;
+use crate::registry::folders::snapshot::Snapshot;
 use crate::registry::index::Index;
-use crate::registry::snapshot::Snapshot;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
 use crate::service::run::mounted_skill::MountedSkill;

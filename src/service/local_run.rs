@@ -10,7 +10,7 @@ use crate::error::CauseChain;
 use crate::ids::BlobId;
 use crate::job::outcome::Logs;
 use crate::job::{KeepFiles, Program};
-use crate::protocol::execution::{RequestedLimits, RunResult};
+use crate::protocol::methods::execution::{RequestedLimits, RunResult};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;

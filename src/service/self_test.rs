@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::protocol::execution::{RequestedLimits, RunResult, RunStatus};
+use crate::protocol::methods::execution::{RequestedLimits, RunResult, RunStatus};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::local_run::{LocalProgram, LocalRun};

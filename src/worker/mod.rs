@@ -41,7 +41,7 @@ pub use crate::worker::host::{ChannelHost, GuestHost};
 pub use crate::worker::lockdown::{LockdownError, LockdownPlan, LockdownReport, MissingWalls};
 pub use crate::worker::runner::{Abilities, Ended, Runner, RunnerError};
 
-use crate::engine::compile::MAX_WASM_STACK;
+use crate::engine::code::compile::MAX_WASM_STACK;
 use crate::job::RunSpec;
 use crate::job::message::{FromWorker, PackedFile, Payload, ToWorker, WorkerReport};
 

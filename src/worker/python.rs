@@ -6,7 +6,7 @@ use std::os::fd::{AsFd as _, OwnedFd, RawFd};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::engine::compile::Variant;
+use crate::engine::code::compile::Variant;
 use crate::engine::library::mpl_data;
 use crate::ids::{BlobId, Digest};
 use crate::job::RunSpec;

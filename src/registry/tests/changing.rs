@@ -4,8 +4,8 @@ use std::fs;
 use std::sync::Arc;
 
 use crate::ids::SkillName;
+use crate::registry::folders::snapshot::Snapshot;
 use crate::registry::index::Index;
-use crate::registry::snapshot::Snapshot;
 use crate::registry::tests::{DOCUMENT, Disk, open, rejected, served};
 
 fn only(index: &Index, name: &str) -> Arc<Snapshot> {

@@ -10,8 +10,8 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::error::ErrorKind;
 use crate::ids::SkillName;
+use crate::registry::folders::walk::MAX_FILES;
 use crate::registry::tests::{DOCUMENT, Disk, rejected, served};
-use crate::registry::walk::MAX_FILES;
 
 /// What is wrong with the skill `bad`, which lies beside a good one.
 fn found(make: impl FnOnce(&Disk)) -> Vec<String> {

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use crate::ids::SkillName;
 use crate::registry::cursor::CursorKey;
+use crate::registry::folders::snapshot::{Snapshot, of_built_in};
 use crate::registry::index::Index;
-use crate::registry::snapshot::{Snapshot, of_built_in};
 
 /// A skill whose manifest declares a namespace.
 fn skill(name: &str, namespace: Option<&str>) -> Arc<Snapshot> {

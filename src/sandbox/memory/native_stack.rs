@@ -1,6 +1,6 @@
 //! The native stack of a thread that runs guests: pages that a run touched go back to the system.
 //!
-//! Recursion in C takes up to [`MAX_WASM_STACK`](crate::engine::compile::MAX_WASM_STACK) of native
+//! Recursion in C takes up to [`MAX_WASM_STACK`](crate::engine::code::compile::MAX_WASM_STACK) of native
 //! stack. A thread keeps every page that it ever touched, so without this each worker would stay as
 //! large as its deepest run was.
 #![expect(unsafe_code, reason = "no safe wrapper exists for a thread's own stack")]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::sandbox::memory::mapping::Mapping;
 use crate::sandbox::memory::{MemoryError, PAGE};
 
-/// The poll page of one slot: where the [polls](crate::engine::polls) of its guest load from.
+/// The poll page of one slot: where the [polls](crate::engine::code::polls) of its guest load from.
 ///
 /// Readable and zero, until somebody closes it. The guest never writes to it, so there is nothing
 /// to reset but its protection.

@@ -1,6 +1,6 @@
 //! `describe_skill`: what a skill says of itself.
 
-use crate::protocol::discovery::{
+use crate::protocol::methods::discovery::{
     DescribeDetail, DescribeSkillParams, DescribeSkillResult, DescribedSkill,
 };
 use crate::service::caller::Caller;

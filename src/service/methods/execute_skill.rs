@@ -10,9 +10,9 @@ use tokio::task::spawn_blocking;
 
 use crate::ids::BlobId;
 use crate::job::{KeepFiles, Program};
-use crate::protocol::execution::{ExecuteSkillParams, RequestedLimits, RunResult};
 use crate::protocol::members::Members;
-use crate::registry::snapshot::Snapshot;
+use crate::protocol::methods::execution::{ExecuteSkillParams, RequestedLimits, RunResult};
+use crate::registry::folders::snapshot::Snapshot;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::methods::run_code::no_arguments;

@@ -1,6 +1,6 @@
 //! `load_skills_protocol_guide`: how to use the other seven tools.
 
-use crate::protocol::bootstrap::GuideResult;
+use crate::protocol::methods::bootstrap::GuideResult;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
 use crate::skill::GUIDE_NAME;

@@ -1,6 +1,6 @@
 //! `list_skills`: which skills there are, page by page.
 
-use crate::protocol::discovery::{
+use crate::protocol::methods::discovery::{
     ListDetail, ListSkillsParams, ListSkillsResult, ListedKind, ListedSkill, SkillSummary,
 };
 use crate::service::caller::Caller;

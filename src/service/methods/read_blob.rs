@@ -7,7 +7,7 @@ use tokio::task::spawn_blocking;
 use crate::blobs::preview::{Preview, TextEncoding};
 use crate::blobs::read::BlobPart;
 use crate::ids::BlobId;
-use crate::protocol::blobs::{Encoding, ReadBlobParams, ReadBlobResult, SampleMode};
+use crate::protocol::methods::blobs::{Encoding, ReadBlobParams, ReadBlobResult, SampleMode};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;

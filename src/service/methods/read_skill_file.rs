@@ -2,8 +2,8 @@
 
 use data_encoding::BASE64;
 
-use crate::protocol::blobs::Encoding;
-use crate::protocol::discovery::{ReadSkillFileParams, ReadSkillFileResult};
+use crate::protocol::methods::blobs::Encoding;
+use crate::protocol::methods::discovery::{ReadSkillFileParams, ReadSkillFileResult};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;

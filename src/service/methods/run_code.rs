@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use crate::job::Program;
-use crate::protocol::execution::{Language, RunCodeParams, RunResult};
+use crate::protocol::methods::execution::{Language, RunCodeParams, RunResult};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::find::blob_ids;

@@ -5,7 +5,7 @@
 //! come from a guest, whatever it calls its exceptions.
 
 use crate::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK, RunFailure};
-use crate::protocol::execution::RunError;
+use crate::protocol::methods::execution::RunError;
 use crate::service::run::output::{head, one_line};
 
 /// What stands for a class that has no name of its own here.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::ids::BlobId;
 use crate::job::KeepFiles;
 use crate::job::outcome::LeftFiles;
-use crate::protocol::execution::{FileResult, KeepFilesParam};
+use crate::protocol::methods::execution::{FileResult, KeepFilesParam};
 
 /// What a call's `keep_files` asks for.
 pub(crate) fn kept(asked: Option<KeepFilesParam>) -> KeepFiles {

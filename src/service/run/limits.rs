@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::job::limits::RunLimits;
 use crate::protocol::check::ParamsError;
-use crate::protocol::execution::RequestedLimits;
+use crate::protocol::methods::execution::RequestedLimits;
 use crate::protocol::schema::{Bounds, LimitBounds};
 use crate::units::{ByteCount, Fuel};
 

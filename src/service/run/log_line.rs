@@ -10,7 +10,7 @@ use tracing::{debug, info};
 
 use crate::dispatch::Finished;
 use crate::ids::{RunId, TenantId};
-use crate::protocol::execution::RunResult;
+use crate::protocol::methods::execution::RunResult;
 use crate::service::error::ServiceError;
 
 /// Longest reason of a refusal in a log line, in characters. It may quote what a caller sent.

@@ -1,7 +1,7 @@
 //! `logs_preview`: the beginning and the end of what a program wrote.
 
 use crate::job::outcome::{LogChunk, Logs};
-use crate::protocol::execution::MAX_LOGS_PREVIEW;
+use crate::protocol::methods::execution::MAX_LOGS_PREVIEW;
 use crate::service::run::output::{head, tail};
 
 /// Room for the line that says how much is left out.

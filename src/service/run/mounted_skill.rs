@@ -11,7 +11,7 @@ use crate::dispatch::SkillContent;
 use crate::ids::Digest;
 use crate::images::Needs;
 use crate::job::SkillMount;
-use crate::registry::snapshot::Snapshot;
+use crate::registry::folders::snapshot::Snapshot;
 
 /// A skill that a run sees.
 #[derive(Debug, Clone)]

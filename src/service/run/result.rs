@@ -11,7 +11,9 @@ use crate::dispatch::{Finished, Received};
 use crate::ids::{BlobId, RunId};
 use crate::job::message::Refusal;
 use crate::job::outcome::{Logs, RunFailure, RunOutcome};
-use crate::protocol::execution::{MAX_OUTPUT, RunError, RunResult, RunStatus, TruncatedOutput};
+use crate::protocol::methods::execution::{
+    MAX_OUTPUT, RunError, RunResult, RunStatus, TruncatedOutput,
+};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;

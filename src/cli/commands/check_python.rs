@@ -1,0 +1,228 @@
+//! What `wardian skills check` finds in the Python of skills. A program that runs in the sandbox
+//! reads it, because only the sandbox's own interpreter knows what it takes for Python and which
+//! packages are there. Nothing of the skill is run.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::to_raw_value;
+use tempfile::TempDir;
+
+use crate::assembly::{self, MeteredCode, Runtime, SkillsRead};
+use crate::cli::commands::run::on_its_own;
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::prepare::{block_on, progress};
+use crate::config::Config;
+use crate::engine::code::compile::Variant;
+use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
+use crate::registry::FolderCheck;
+use crate::registry::folders::snapshot::Snapshot;
+use crate::service::{Caller, LocalProgram, LocalRun};
+use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
+
+/// The program that looks at a skill's Python.
+const PROGRAM: &str = include_str!("check_python.py");
+
+/// Most Python of one skill that is looked at, in bytes.
+const MAX_SOURCE: usize = 8 << 20;
+
+/// Files that other tools take for a list of packages to install.
+const REQUIREMENTS: [&str; 5] =
+    ["requirements.txt", "pyproject.toml", "Pipfile", "environment.yml", "setup.py"];
+
+/// Whether the Python of skills was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Looked {
+    /// It was, or there is none.
+    Yes,
+    /// It was not, for this reason.
+    No(String),
+}
+
+/// What the program is given.
+#[derive(Serialize)]
+struct Source<'s> {
+    files: BTreeMap<&'s str, &'s str>,
+    entrypoint: &'s str,
+    export: &'s str,
+}
+
+/// What the program returns.
+#[derive(Deserialize)]
+struct Report {
+    findings: Vec<Found>,
+}
+
+#[derive(Deserialize)]
+struct Found {
+    severity: String,
+    code: String,
+    file: String,
+    line: usize,
+    column: usize,
+    end: usize,
+    message: String,
+    help: Option<String>,
+}
+
+/// Adds what is found in the Python of each skill that has no errors yet.
+pub(crate) fn check_python(config: Config, checks: &mut [FolderCheck]) -> Result<Looked, Failed> {
+    for check in &mut *checks {
+        let snapshot = check.snapshot.clone();
+        if let Some(snapshot) = snapshot {
+            check.diagnostics.extend(requirements(&snapshot));
+        }
+    }
+    let has_python = |check: &FolderCheck| check.snapshot.as_deref().is_some_and(is_action);
+    if !checks.iter().any(has_python) {
+        return Ok(Looked::Yes);
+    }
+    let is_ready = assembly::open_engine(&config).and_then(|one| Ok(one.is_ready(Variant::Timed)?));
+    match is_ready {
+        Ok(true) => {}
+        Ok(false) => {
+            let why = "the engine is not installed; `wardian engine install` does that";
+            return Ok(Looked::No(why.to_owned()));
+        }
+        Err(fault) => return Ok(Looked::No(Failed::from(fault).to_string())),
+    }
+    let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
+    let mut config = on_its_own(config, &folder);
+    // The skills that are served are no part of this.
+    config.skills.roots = Vec::new();
+    let mut looked = Looked::Yes;
+    block_on(Box::pin(async {
+        let runtime =
+            Runtime::start(&config, MeteredCode::IfThere, SkillsRead::Once, progress().as_ref())
+                .await?;
+        for check in &mut *checks {
+            if let Err(why) = look_at(&runtime, check).await {
+                looked = Looked::No(why);
+            }
+        }
+        runtime.shut_down(Duration::ZERO).await;
+        Ok(Exit::Done)
+    }))?;
+    Ok(looked)
+}
+
+fn is_action(snapshot: &Snapshot) -> bool {
+    snapshot.manifest().runtime.is_some()
+}
+
+/// Lists of packages that nobody installs.
+fn requirements(snapshot: &Snapshot) -> Vec<Diagnostic> {
+    let is_list = |path: &str| REQUIREMENTS.contains(&path.rsplit('/').next().unwrap_or(path));
+    let lists = snapshot.files().iter().filter(|file| is_list(&file.path));
+    let told = lists.map(|file| {
+        let message = "nothing is installed from it: a skill has the packages of the engine only";
+        let help = "`wardian engine info` lists them; pure Python can lie beside the entrypoint";
+        let problem = Problem::new("requirements-ignored", message).help(help);
+        Diagnostic::about(Severity::Warning, &file.path, problem)
+    });
+    told.collect()
+}
+
+/// Looks at the Python of one skill, or says why it cannot.
+async fn look_at(runtime: &Runtime, check: &mut FolderCheck) -> Result<(), String> {
+    let Some(snapshot) = check.snapshot.clone().filter(|snapshot| is_action(snapshot)) else {
+        return Ok(());
+    };
+    let Some(manifest) = snapshot.manifest().runtime.as_ref() else { return Ok(()) };
+    let mut files = BTreeMap::new();
+    let mut size: usize = 0;
+    for file in snapshot.files().iter().filter(|file| file.path.ends_with(".py")) {
+        let bytes = snapshot.read_file(&file.path).map_err(|fault| fault.to_string())?;
+        size = size.saturating_add(bytes.len());
+        // Python itself reads what is no UTF-8 if the file says so; here it is left out.
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            files.insert(file.path.as_str(), text);
+        }
+    }
+    if size > MAX_SOURCE {
+        return Err(format!("`{}` has more than 8 MiB of Python", snapshot.name()));
+    }
+    let (entrypoint, export) = (manifest.entrypoint.as_str(), manifest.export.as_str());
+    let args = to_raw_value(&Source { files: files.clone(), entrypoint, export });
+    let request = LocalRun {
+        program: LocalProgram::File {
+            source: PROGRAM.to_owned(),
+            file_name: "check_python.py".to_owned(),
+        },
+        entrypoint: Some("main".to_owned()),
+        args: args.map_err(|fault| fault.to_string())?,
+        mount_skills: Vec::new(),
+        listener: None,
+        input_blobs: Vec::new(),
+        limits: RequestedLimits::default(),
+    };
+    let ended = runtime.service.run_file(&Caller::local("check"), request).await;
+    let ended = ended.map_err(|fault| fault.to_string())?;
+    let output = match (ended.result.status, &ended.output_blob) {
+        (RunStatus::Failed, _) => {
+            return Err(format!("`{}`: {}", snapshot.name(), ended.result.summary));
+        }
+        (RunStatus::Completed, Some(id)) => {
+            crate::cli::commands::blobs::read_text_blob(&runtime.blobs, id)
+                .map_err(|e| e.to_string())?
+        }
+        (RunStatus::Completed, None) => {
+            ended.result.output.map(|output| output.get().to_owned()).unwrap_or_default()
+        }
+    };
+    let report: Report = serde_json::from_str(&output).map_err(|fault| fault.to_string())?;
+    // What was only suspected is known now.
+    check.diagnostics.retain(|one| one.code != "export-missing");
+    let texts: Vec<(String, String)> =
+        files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+    let found = report.findings.iter().map(|found| diagnostic(found, &files));
+    check.diagnostics.extend(found.collect::<Vec<_>>());
+    check.add_texts(texts);
+    Ok(())
+}
+
+fn diagnostic(found: &Found, files: &BTreeMap<&str, &str>) -> Diagnostic {
+    let code = CODES.iter().find(|code| **code == found.code).copied().unwrap_or("python");
+    let severity = if found.severity == "error" { Severity::Error } else { Severity::Warning };
+    let problem = Problem::new(code, found.message.clone()).maybe_help(found.help.clone());
+    let text = files.get(found.file.as_str()).copied().unwrap_or_default();
+    let about_file = found.code.starts_with("shadows") || found.code == "export-missing";
+    let diagnostic = Diagnostic::about(severity, &found.file, problem);
+    if about_file {
+        return diagnostic;
+    }
+    diagnostic.at(text, &span_of(text, found.line, found.column, found.end))
+}
+
+/// The bytes of some columns of a line.
+fn span_of(text: &str, line: usize, column: usize, end: usize) -> std::ops::Range<usize> {
+    let before = text.split_inclusive('\n').take(line.saturating_sub(1));
+    let start: usize = before.map(str::len).sum();
+    let rest = text.get(start..).unwrap_or_default();
+    let rest = rest.lines().next().unwrap_or_default();
+    let byte_of = |column: usize| {
+        rest.char_indices().nth(column).map_or(rest.len(), |(at, _)| at).saturating_add(start)
+    };
+    let first = byte_of(column);
+    first..byte_of(end.max(column.saturating_add(1))).max(first)
+}
+
+/// Names of the rules that the program knows.
+const CODES: [&str; 5] =
+    ["python-syntax", "package-missing", "export-missing", "shadows-library", "shadows-package"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_within_its_line() {
+        let text = "é = 1\nimport x, y\n";
+        assert_eq!(text.get(span_of(text, 2, 7, 8)), Some("x"));
+        assert_eq!(text.get(span_of(text, 1, 0, 1)), Some("é"));
+        assert_eq!(text.get(span_of(text, 2, 90, 95)), Some(""));
+        assert_eq!(text.get(span_of(text, 90, 1, 2)), Some(""));
+    }
+}

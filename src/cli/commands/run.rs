@@ -1,0 +1,297 @@
+//! `wardian run` and `wardian exec`: a program of this machine's user, run as the server would
+//! run it.
+//!
+//! Its blobs live in a store of their own that ends with the command, so that a server may go on
+//! using the usual one.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use tempfile::TempDir;
+use tokio::sync::mpsc::unbounded_channel;
+
+use crate::assembly::{MeteredCode, Runtime, SkillsRead};
+use crate::cli::args::{ExecArgs, NamedFile, RunArgs, RunOptions};
+use crate::cli::commands::blobs::{read_text_blob, save_all, store_file};
+use crate::cli::commands::list_skills::name_and_version;
+use crate::cli::commands::run_result::{self, ShownLogs};
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::prepare::{Installer, block_on, progress};
+use crate::cli::terminal::output::{note, shown};
+use crate::config::Config;
+use crate::protocol::methods::execution::RequestedLimits;
+use crate::protocol::strict;
+use crate::service::{Caller, LocalProgram, LocalResult, LocalRun};
+
+/// Longest arguments that are read, in bytes: as long as a request may be.
+const MAX_ARGUMENTS: u64 = 16 << 20;
+
+/// Runs a file, or code.
+pub(crate) fn run_code(
+    config: Config,
+    installer: &Installer,
+    args: RunArgs,
+) -> Result<Exit, Failed> {
+    let RunArgs { file, code, entrypoint, mount_skill, options } = args;
+    let (source, file_name) = match (code, file) {
+        (Some(code), _) => (code, "<code>".to_owned()),
+        (None, Some(file)) if file.as_os_str() == "-" => {
+            (read_text(&mut io::stdin().lock(), "standard input")?, "<stdin>".to_owned())
+        }
+        (None, Some(file)) => {
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            (read_file(&file)?, name)
+        }
+        (None, None) => return Err(Failed::usage("there is no file and no code to run")),
+    };
+    let program = LocalProgram::File { source, file_name };
+    let order = Order { program, entrypoint, mount_skills: mount_skill };
+    run(config, installer, order, &options)
+}
+
+/// Executes a skill.
+pub(crate) fn execute_skill(
+    config: Config,
+    installer: &Installer,
+    args: ExecArgs,
+) -> Result<Exit, Failed> {
+    let ExecArgs { skill, options } = args;
+    let (name, version) = name_and_version(&skill);
+    let (name, version) = (name.to_owned(), version.map(str::to_owned));
+    let program = LocalProgram::Skill { name, version };
+    let order = Order { program, entrypoint: None, mount_skills: Vec::new() };
+    run(config, installer, order, &options)
+}
+
+/// What is to be run.
+struct Order {
+    program: LocalProgram,
+    entrypoint: Option<String>,
+    mount_skills: Vec<String>,
+}
+
+fn run(
+    config: Config,
+    installer: &Installer,
+    order: Order,
+    options: &RunOptions,
+) -> Result<Exit, Failed> {
+    let args = arguments(options.args.as_deref())?;
+    ensure_set_once(&args, &options.blob)?;
+    let limits = RequestedLimits {
+        timeout_ms: options.timeout_ms,
+        fuel: options.fuel,
+        memory_bytes: options.memory_bytes,
+        ..RequestedLimits::default()
+    };
+    let is_metered = options.fuel.is_some();
+    let metered = if is_metered { MeteredCode::Wanted } else { MeteredCode::IfThere };
+    let Order { program, entrypoint, mount_skills } = order;
+    let request = LocalRun {
+        program,
+        entrypoint,
+        args: RawValue::from_string("{}".to_owned()).unwrap_or_default(),
+        mount_skills,
+        input_blobs: Vec::new(),
+        limits,
+        listener: None,
+    };
+    let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
+    let config = on_its_own(config, &folder);
+    block_on(Box::pin(async {
+        let interrupted = async {
+            match tokio::signal::ctrl_c().await {
+                Ok(()) => Ok(Exit::Interrupted),
+                Err(fault) => Err(Failed::at("listen for signals", &fault)),
+            }
+        };
+        let performed = async {
+            installer.ensure_engine(&config, metered).await?;
+            let runtime =
+                Runtime::start(&config, metered, SkillsRead::Once, progress().as_ref()).await?;
+            perform(&config, &runtime, request, args, options).await
+        };
+        tokio::select! {
+            ended = performed => ended,
+            stopped = interrupted => stopped,
+        }
+    }))
+}
+
+/// The configuration for one run: one worker, and a store for its blobs alone.
+pub(crate) fn on_its_own(mut config: Config, folder: &TempDir) -> Config {
+    config.blobs.folder = folder.path().join("blobs");
+    config.workers.count = 1;
+    config.workers.spares = 0;
+    config
+}
+
+async fn perform(
+    config: &Config,
+    runtime: &Runtime,
+    request: LocalRun,
+    args: Map<String, Value>,
+    options: &RunOptions,
+) -> Result<Exit, Failed> {
+    let ended = perform_on(config, runtime, request, args, options).await;
+    runtime.shut_down(Duration::ZERO).await;
+    ended
+}
+
+async fn perform_on(
+    config: &Config,
+    runtime: &Runtime,
+    mut request: LocalRun,
+    mut args: Map<String, Value>,
+    options: &RunOptions,
+) -> Result<Exit, Failed> {
+    for NamedFile { name, path } in &options.blob {
+        let blob = store_file(&runtime.blobs, path, None, config.blobs.max_size)?;
+        let id = blob.id.to_string();
+        if let Some(name) = name {
+            args.insert(name.clone(), Value::String(id.clone()));
+        }
+        if !request.input_blobs.contains(&id) {
+            request.input_blobs.push(id);
+        }
+    }
+    request.args = serde_json::value::to_raw_value(&args)
+        .map_err(|fault| Failed::at("write the arguments", &fault))?;
+    let caller = Caller::local("command-line");
+    let mut shown = ShownLogs::default();
+    let (listener, mut printed) = unbounded_channel();
+    // With `--json` the result is all that is printed.
+    request.listener = (!options.json).then_some(listener);
+    let ended = {
+        let showing = async {
+            while let Some(chunk) = printed.recv().await {
+                shown.show(&chunk);
+            }
+        };
+        // The listener goes with the run, so the one ends soon after the other.
+        tokio::join!(runtime.service.run_file(&caller, request), showing).0?
+    };
+    runtime.warn_of_missing_walls();
+    finish(runtime, &ended, shown, options)
+}
+
+/// Prints the result and keeps what the program made.
+fn finish(
+    runtime: &Runtime,
+    ended: &LocalResult,
+    shown: ShownLogs,
+    options: &RunOptions,
+) -> Result<Exit, Failed> {
+    let whole = match &ended.output_blob {
+        Some(id) if !options.json => Some(read_text_blob(&runtime.blobs, id)?),
+        _ => None,
+    };
+    let made = &ended.result.output_blobs;
+    let saved = match &options.out {
+        Some(folder) => save_all(&runtime.blobs, made, folder)?,
+        None => Vec::new(),
+    };
+    let exit = if options.json {
+        run_result::print_protocol(&ended.result)
+    } else {
+        run_result::print_all(ended, shown, whole.as_deref())
+    };
+    for (id, path) in &saved {
+        note(&format!("{id} is {path}"));
+    }
+    // An output that became a blob was printed.
+    let printed = ended.output_blob.as_ref().filter(|_| whole.is_some());
+    let dropped = made.iter().filter(|id| Some(*id) != printed).count();
+    if options.out.is_none() && dropped > 0 && !options.json {
+        note(&format!("{dropped} made and dropped; keep them with `--out FOLDER`"));
+    }
+    Ok(exit)
+}
+
+/// The arguments as they were given: none, JSON, or a file of it.
+fn arguments(given: Option<&str>) -> Result<Map<String, Value>, Failed> {
+    let Some(given) = given else { return Ok(Map::new()) };
+    let text = match given.strip_prefix('@') {
+        Some(path) => read_file(Path::new(path))?,
+        None => given.to_owned(),
+    };
+    let wrong = |why: String| Failed::usage(format!("`--args` must be a JSON object: {why}"));
+    strict::read(text.as_bytes()).map_err(|fault| wrong(fault.to_string()))?;
+    serde_json::from_str(&text).ok().ok_or_else(|| wrong("it is something else".to_owned()))
+}
+
+/// What is said twice would be lost once.
+fn ensure_set_once(args: &Map<String, Value>, blobs: &[NamedFile]) -> Result<(), Failed> {
+    let mut names = BTreeSet::new();
+    for name in blobs.iter().filter_map(|blob| blob.name.as_deref()) {
+        if args.contains_key(name) || !names.insert(name) {
+            let name = shown(name);
+            return Err(Failed::usage(format!(
+                "`--blob` sets the argument `{name}`, which is set"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn read_file(path: &Path) -> Result<String, Failed> {
+    let mut file = fs::File::open(path).map_err(|fault| Failed::named(path.display(), &fault))?;
+    read_text(&mut file, &path.display().to_string())
+}
+
+fn read_text(from: &mut impl io::Read, what: &str) -> Result<String, Failed> {
+    let mut text = String::new();
+    from.take(MAX_ARGUMENTS + 1)
+        .read_to_string(&mut text)
+        .map_err(|fault| Failed::named(what, &fault))?;
+    if u64::try_from(text.len()).is_ok_and(|length| length <= MAX_ARGUMENTS) {
+        return Ok(text);
+    }
+    Err(Failed::usage(format!("{what}: is longer than 16 MiB")))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn arguments_are_an_object_with_one_meaning() {
+        assert_eq!(arguments(None), Ok(Map::new()));
+        assert_eq!(Value::Object(arguments(Some(r#"{"n": 1}"#)).unwrap()), json!({"n": 1}));
+        for wrong in ["", "[]", "7", "{", r#"{"a":1,"a":2}"#, "@/no/such/file"] {
+            let failed = arguments(Some(wrong)).unwrap_err();
+            assert_eq!(failed.exit, Exit::WrongUsage, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_argument_is_set_once() {
+        let blob = |name: Option<&str>| NamedFile {
+            name: name.map(str::to_owned),
+            path: "file.csv".into(),
+        };
+        let args = Map::from_iter([("a".to_owned(), json!(1))]);
+        assert_eq!(ensure_set_once(&args, &[blob(Some("b")), blob(None), blob(None)]), Ok(()));
+        for names in [&["a"][..], &["b", "b"]] {
+            let blobs: Vec<_> = names.iter().map(|name| blob(Some(name))).collect();
+            assert_eq!(ensure_set_once(&args, &blobs).unwrap_err().exit, Exit::WrongUsage);
+        }
+    }
+
+    #[test]
+    fn arguments_can_stand_in_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("args.json");
+        fs::write(&file, r#"{"n": 1}"#).unwrap();
+        let given = format!("@{}", file.display());
+        assert_eq!(Value::Object(arguments(Some(&given)).unwrap()), json!({"n": 1}));
+    }
+}

@@ -1,0 +1,123 @@
+//! How the end of a run is shown.
+
+use std::io::{self, IsTerminal as _};
+
+use crate::cli::exit_code::Exit;
+use crate::cli::terminal::json_layout::laid_out;
+use crate::cli::terminal::output::{note, print, print_error, print_json, print_line, shown};
+use crate::job::outcome::{LogChunk, Logs, Stream};
+use crate::protocol::methods::execution::{RunResult, RunStatus};
+use crate::service::LocalResult;
+
+/// Prints what a call would return.
+pub(crate) fn print_protocol(result: &RunResult) -> Exit {
+    print_json(result);
+    exit_of(result)
+}
+
+/// Prints what the program printed, and then what it returned or why it failed. `whole` is an
+/// output that was too large for the protocol's result.
+/// `shown` says what of the logs was shown while the program ran.
+pub(crate) fn print_all(ended: &LocalResult, shown_logs: ShownLogs, whole: Option<&str>) -> Exit {
+    shown_logs.finish(&ended.logs);
+    let result = &ended.result;
+    if let Some(output) = whole.or_else(|| result.output.as_ref().map(|output| output.get())) {
+        print_line(&laid_out(output));
+    }
+    match &result.error {
+        Some(error) => {
+            if let Some(traceback) = &error.traceback {
+                print_error(&with_newline(traceback));
+            }
+            let (error_type, message) = (shown(&error.error_type), shown(&error.message));
+            note(&format!("failed after {} ms: {error_type}: {message}", result.duration_ms));
+        }
+        None if io::stderr().is_terminal() => note(&shown(&result.summary)),
+        None => {}
+    }
+    exit_of(result)
+}
+
+fn exit_of(result: &RunResult) -> Exit {
+    match result.status {
+        RunStatus::Completed => Exit::Done,
+        RunStatus::Failed => Exit::GuestFailed,
+    }
+}
+
+/// Shows what a program writes where it wrote it, as it is: its user asked for it.
+#[derive(Debug)]
+pub(crate) struct ShownLogs {
+    /// Bytes that were shown of each stream.
+    shown: [usize; 3],
+    ends_line: bool,
+}
+
+impl Default for ShownLogs {
+    fn default() -> Self {
+        Self { shown: [0; 3], ends_line: true }
+    }
+}
+
+impl ShownLogs {
+    /// Shows what comes while the program runs.
+    pub(crate) fn show(&mut self, chunk: &LogChunk) {
+        if let Some(shown) = self.shown.get_mut(slot(chunk.stream)) {
+            *shown = shown.saturating_add(chunk.text.len());
+        }
+        self.print(chunk.stream, &chunk.text);
+    }
+
+    /// Shows what was not shown before.
+    fn finish(mut self, logs: &Logs) {
+        for chunk in &logs.chunks {
+            let Some(left) = self.shown.get_mut(slot(chunk.stream)) else { continue };
+            let known = (*left).min(chunk.text.len());
+            *left = left.saturating_sub(known);
+            let rest = chunk.text.get(known..).unwrap_or_default();
+            self.print(chunk.stream, rest);
+        }
+        if !self.ends_line {
+            print_line("");
+        }
+        if logs.dropped > 0 {
+            note(&format!("{} bytes beyond the limit of `limits.logs` were dropped", logs.dropped));
+        }
+    }
+
+    fn print(&mut self, stream: Stream, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        match stream {
+            Stream::Stdout => {
+                print(text);
+                self.ends_line = text.ends_with('\n');
+            }
+            Stream::Stderr | Stream::Log => print_error(text),
+        }
+    }
+}
+
+const fn slot(stream: Stream) -> usize {
+    match stream {
+        Stream::Stdout => 0,
+        Stream::Stderr => 1,
+        Stream::Log => 2,
+    }
+}
+
+fn with_newline(text: &str) -> String {
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    format!("{text}{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_ends_its_line() {
+        assert_eq!((with_newline("a"), with_newline("a\n")), ("a\n".to_owned(), "a\n".to_owned()));
+    }
+}

@@ -1,0 +1,130 @@
+//! `wardian serve`: listens first, becomes ready as soon as it can, and stops when it is told to.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::task::spawn_blocking;
+use tokio::time::MissedTickBehavior;
+use tracing::{info, warn};
+
+use crate::assembly::{MeteredCode, Provision, Runtime, SkillsRead};
+use crate::budget::MemoryBudget;
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::prepare::{Installer, block_on, progress};
+use crate::cli::terminal::output::print_line;
+use crate::config::{Config, GatewayMemory};
+use crate::heap::{give_back_free_memory, map_large_buffers};
+use crate::http::{EXPOSED, Readiness, Server, stop_on_signals};
+use crate::service::Service;
+use crate::units::ByteCount;
+
+/// How often it is looked whether memory can be given back to the system.
+const TRIM_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Memory that was charged and is not any more, from which on giving it back is worth the time.
+const WORTH_TRIMMING: ByteCount = ByteCount::mebibytes(4);
+
+/// Descriptors that are needed beside those of connections.
+const OTHER_FILES: u64 = 256;
+
+pub(crate) fn serve(config: &Config, installer: &Installer) -> Result<Exit, Failed> {
+    raise_open_files(config);
+    map_large_buffers();
+    let memory = GatewayMemory::of(config);
+    info!(
+        "the gateway takes at most {} and the files of skills: {} at rest, {} for requests and \
+         answers, {} for outputs, {} for connections, {} for runs, {} for the queue",
+        memory.total(),
+        memory.at_rest,
+        memory.budget,
+        memory.outputs,
+        memory.connections,
+        memory.runs,
+        memory.queue
+    );
+    block_on(Box::pin(listen(config, installer)))
+}
+
+/// Lets this process open as many files as the system allows it. Many systems start programs with
+/// 1,024, for the sake of old ones that could not count further.
+fn raise_open_files(config: &Config) {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current != maximum
+        && let Err(fault) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })
+    {
+        warn!("cannot open more files than {current:?}: {fault}");
+    }
+    let wanted = u64::try_from(config.http.max_connections).unwrap_or(u64::MAX);
+    let wanted = wanted.saturating_add(OTHER_FILES);
+    if let Some(maximum) = maximum.filter(|maximum| *maximum < wanted) {
+        warn!("{maximum} files may be open, `http.max_connections` may need {wanted}");
+    }
+}
+
+async fn listen(config: &Config, installer: &Installer) -> Result<Exit, Failed> {
+    let stop = stop_on_signals().map_err(|fault| Failed::at("listen for signals", &fault))?;
+    let server = Server::bind(config.http.clone()).await?;
+    let address = server.address();
+    info!("listening on http://{address}");
+    if config.http.is_exposed() {
+        warn!("{EXPOSED}");
+    }
+    let readiness = Arc::new(Readiness::waiting_for("the engine"));
+    let trimming = tokio::spawn(trim(Arc::clone(server.budget())));
+    let mut serving = tokio::spawn(server.serve(Arc::clone(&readiness), stop));
+    let runtime = tokio::select! {
+        biased;
+        // Told to stop before there was anything to serve.
+        _ = &mut serving => return Ok(Exit::Done),
+        started = start(config, installer, &readiness, address) => started?,
+    };
+    serving.await.map_err(|fault| Failed::at("serve", &fault))?;
+    trimming.abort();
+    // Runs in progress have had their time; the calls they belonged to are gone.
+    runtime.shut_down(Duration::ZERO).await;
+    info!("stopped");
+    Ok(Exit::Done)
+}
+
+/// Gives memory back to the system after bursts, and does nothing else.
+async fn trim(budget: Arc<MemoryBudget>) {
+    let mut clock = tokio::time::interval(TRIM_INTERVAL);
+    clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        clock.tick().await;
+        let freed = budget.take_peak().as_u64().saturating_sub(budget.used().as_u64());
+        if freed >= WORTH_TRIMMING.as_u64() {
+            // A trim that panics is not worth a word; there will be another.
+            spawn_blocking(give_back_free_memory).await.ok();
+        }
+    }
+}
+
+async fn start(
+    config: &Config,
+    installer: &Installer,
+    readiness: &Readiness<Arc<Service>>,
+    address: SocketAddr,
+) -> Result<Runtime, Failed> {
+    let began = Instant::now();
+    installer.ensure_engine(config, MeteredCode::IfThere).await?;
+    readiness.wait_for("the workers");
+    let runtime =
+        Runtime::start(config, MeteredCode::IfThere, SkillsRead::Followed, progress().as_ref())
+            .await?;
+    runtime.ready().await?;
+    runtime.warn_of_missing_walls();
+    readiness.wait_for("the self-test");
+    let stopped = runtime.service.self_test().await.map_err(|error| Failed::ours(&error))?;
+    readiness.open(Arc::clone(&runtime.service));
+    // For programs that start a server and wait for it, above all with a port that it chose.
+    print_line(&format!("listening on http://{address}"));
+    let milliseconds = began.elapsed().as_millis();
+    info!("ready after {milliseconds} ms; the sandbox stopped all {stopped} attempts to escape");
+    let provision: Arc<dyn Provision> = Arc::new(installer.clone());
+    runtime.start_background(config, &provision)?;
+    Ok(runtime)
+}

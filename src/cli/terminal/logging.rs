@@ -1,0 +1,77 @@
+//! Where log lines go: to standard error, as text or as JSON.
+
+use std::io::{self, IsTerminal as _};
+
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::layer;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::cli::terminal::output::note;
+use crate::config::{Config, LogFormat, LogLevel, SettingOrigin};
+
+/// What a command logs that is no server, unless somebody asked for more.
+const QUIET: LogLevel = LogLevel::Warn;
+
+/// Where the log lines on skills come from.
+const REGISTRY: &str = concat!(env!("CARGO_CRATE_NAME"), "::registry");
+
+/// Logs as the configuration says.
+pub(crate) fn start_for_a_server(config: &Config) {
+    start(config.log.format, targets(config.log.level));
+}
+
+/// Logs little, unless the configuration asks for more.
+pub(crate) fn start_for_a_command(config: &Config) {
+    match chosen_level(config) {
+        Some(level) => start(config.log.format, targets(level)),
+        None => start(config.log.format, targets(QUIET)),
+    }
+}
+
+/// As for any command, for one that reads the skills in order to report on them: nobody has to
+/// be told twice.
+pub(crate) fn start_for_a_report_on_skills(config: &Config) {
+    match chosen_level(config) {
+        Some(level) => start(config.log.format, targets(level)),
+        None => start(config.log.format, targets(QUIET).with_target(REGISTRY, LevelFilter::OFF)),
+    }
+}
+
+/// The level that somebody asked for.
+fn chosen_level(config: &Config) -> Option<LogLevel> {
+    let setting = config.effective.iter().find(|setting| setting.key == "log.level");
+    setting.filter(|setting| setting.origin != SettingOrigin::Default).map(|_| config.log.level)
+}
+
+fn targets(level: LogLevel) -> Targets {
+    Targets::new()
+        .with_target(env!("CARGO_CRATE_NAME"), filter_of(level))
+        .with_default(LevelFilter::WARN)
+}
+
+fn start(format: LogFormat, filter: Targets) {
+    let layer = match format {
+        LogFormat::Text => {
+            let uses_colours = io::stderr().is_terminal();
+            layer().with_ansi(uses_colours).with_target(false).with_writer(io::stderr).boxed()
+        }
+        LogFormat::Json => layer().json().flatten_event(true).with_writer(io::stderr).boxed(),
+    };
+    let subscriber = tracing_subscriber::registry().with(layer.with_filter(filter));
+    if subscriber.try_init().is_err() {
+        note("warning: log lines go where they went before");
+    }
+}
+
+fn filter_of(level: LogLevel) -> LevelFilter {
+    match level {
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    }
+}

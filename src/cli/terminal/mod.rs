@@ -1,0 +1,6 @@
+//! What people and scripts see: lines, tables, JSON and logs.
+
+pub(crate) mod json_layout;
+pub(crate) mod logging;
+pub(crate) mod output;
+pub(crate) mod readable;

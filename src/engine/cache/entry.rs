@@ -1,0 +1,663 @@
+//! The folder that keeps what is slow to make: the engine, native code, memory images.
+//!
+//! Knows nothing of what the files are. A file appears under its name only when it is complete,
+//! and is handed out only open and checked. What belongs together is one [`CacheEntry`]; who adds
+//! to an entry holds its lock.
+//!
+//! INVARIANT(own-folder): the folder belongs to this user (or to root) and nobody else can write
+//! to it. Native code is loaded from it, so whoever can write to it can run code as this user.
+//!
+//! INVARIANT(complete-or-absent): no crash, full disk or second process makes a half-written file
+//! appear under its final name with a record that fits.
+//!
+//! INVARIANT(checked): a file whose content is not what its record or the pin says is never
+//! handed out.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FileType;
+use tracing::{debug, warn};
+
+use crate::clock::Clock;
+use crate::engine::cache::draft::{Draft, PARTIAL, write_record};
+use crate::engine::cache::file::{CheckedFile, RECORD, open_existing, storage};
+use crate::engine::cache::record::{Identity, Record, digest_of};
+use crate::engine::error::{EngineError, PathFault};
+use crate::ids::Digest;
+use crate::units::ByteCount;
+
+/// Hexadecimal digits of a digest that name a shelf: 64 bits.
+const KEY_DIGITS: usize = 16;
+
+/// Name of every lock file.
+const LOCK: &str = ".lock";
+
+/// What backup programs look for in a folder that is not worth saving.
+const CACHE_TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n\
+    # This folder is kept by Wardian and can be deleted at any time.\n";
+
+/// The parts of the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Area {
+    /// Files of the engine and what is made from them without compiling.
+    Engine,
+    /// Native code.
+    Native,
+    /// Memory images.
+    Images,
+}
+
+impl Area {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Engine, Self::Native, Self::Images];
+
+    /// Name of its folder.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Engine => "engine",
+            Self::Native => "native",
+            Self::Images => "images",
+        }
+    }
+}
+
+/// The cache folder.
+#[derive(Debug, Clone)]
+pub struct CacheFolder {
+    root: PathBuf,
+    clock: Clock,
+}
+
+impl CacheFolder {
+    /// Opens the folder, and makes it if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made, or is not [ours alone](self).
+    pub fn open(root: &Path, clock: Clock) -> Result<Self, EngineError> {
+        if !root.is_absolute() {
+            let cause = PathFault::new(root, io::ErrorKind::InvalidInput.into());
+            return Err(EngineError::CacheFolder { problem: "must be an absolute path", cause });
+        }
+        let made = make_private(root).map_err(storage("create", root))?;
+        ensure_own(root)?;
+        if made {
+            let tag = root.join("CACHEDIR.TAG");
+            fs::write(&tag, CACHE_TAG).map_err(storage("write to", &tag))?;
+        }
+        Ok(Self { root: root.to_owned(), clock })
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.root
+    }
+
+    /// The shelf of `key`. Nothing is made on the disk yet.
+    #[must_use]
+    pub fn shelf(&self, area: Area, key: &Digest) -> CacheEntry {
+        let mut name = key.to_string();
+        name.truncate(KEY_DIGITS);
+        let path = self.root.join(area.as_str()).join(name);
+        CacheEntry { path, root: self.root.clone(), clock: self.clock }
+    }
+
+    /// All shelves of an area.
+    ///
+    /// # Errors
+    ///
+    /// The area's folder cannot be read.
+    pub fn shelves(&self, area: Area) -> Result<Vec<CacheEntry>, EngineError> {
+        let folder = self.root.join(area.as_str());
+        let names = names_in(&folder).map_err(storage("read", &folder))?;
+        let shelf = |name: String| {
+            let path = folder.join(name);
+            CacheEntry { path, root: self.root.clone(), clock: self.clock }
+        };
+        Ok(names.into_iter().filter(|name| !name.starts_with('.')).map(shelf).collect())
+    }
+
+    /// Removes shelves, as long as nobody is adding to any. Files that are open or mapped
+    /// elsewhere stay alive until they are closed. Returns the bytes that were freed.
+    ///
+    /// # Errors
+    ///
+    /// Somebody is adding to the cache, or a file cannot be removed.
+    pub fn remove(&self, shelves: &[CacheEntry]) -> Result<ByteCount, EngineError> {
+        let path = self.root.join(LOCK);
+        let lock = open_lock(&path).map_err(storage("lock", &path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let cause = PathFault::new(&path, io::ErrorKind::WouldBlock.into());
+                let problem = "is in use by another process that is adding to it";
+                return Err(EngineError::CacheFolder { problem, cause });
+            }
+            Err(TryLockError::Error(cause)) => return Err(storage("lock", &path)(cause)),
+        }
+        let mut freed = ByteCount::default();
+        for shelf in shelves {
+            let size = shelf.size()?;
+            fs::remove_dir_all(&shelf.path).map_err(storage("remove files from", &shelf.path))?;
+            freed = ByteCount::bytes(freed.as_u64().saturating_add(size.as_u64()));
+        }
+        Ok(freed)
+    }
+}
+
+/// Files of the cache that belong together.
+#[derive(Debug, Clone)]
+pub struct CacheEntry {
+    path: PathBuf,
+    root: PathBuf,
+    clock: Clock,
+}
+
+/// What a full check of one file found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// The content is what it should be.
+    Good,
+    /// The content is something else.
+    Damaged,
+    /// There is no such file.
+    Missing,
+}
+
+impl CacheEntry {
+    /// Where it lies.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens a file and checks its content: against `pinned` if it is given, else against its
+    /// record. A file that was seen to be right before and has not changed is not read again.
+    ///
+    /// `None` if there is no such file or if it is damaged, which is logged; either way it has
+    /// to be made again.
+    ///
+    /// # Errors
+    ///
+    /// The file is there and cannot be read.
+    pub fn open_checked(
+        &self,
+        name: &str,
+        pinned: Option<&Digest>,
+    ) -> Result<Option<CheckedFile>, EngineError> {
+        let Some((file, record)) = self.open_recorded(name)? else { return Ok(None) };
+        let path = self.path.join(name);
+        let metadata = file.metadata().map_err(storage("read", &path))?;
+        let Some(mut record) = record else {
+            warn!(file = name, "`{name}` has no record in the cache and is made again");
+            return Ok(None);
+        };
+        if pinned.is_some_and(|pinned| *pinned != record.sha256) {
+            warn!(file = name, "`{name}` in the cache is another than the pinned one");
+            return Ok(None);
+        }
+        if !record.has_seen(&metadata) {
+            let (found, _) = digest_of(&file, |_| {}).map_err(storage("read", &path))?;
+            if found != record.sha256 {
+                warn!(file = name, "`{name}` in the cache is damaged and is made again");
+                return Ok(None);
+            }
+            record.seen = Identity::of(&metadata);
+            if let Err(error) = write_record(&self.path, name, &record) {
+                // A read-only cache is fine; it only costs the next start a full check.
+                debug!(file = name, %error, "the check of `{name}` cannot be recorded");
+            }
+        }
+        Ok(Some(CheckedFile { file, path, record }))
+    }
+
+    /// Reads a whole file, whatever its record remembers, and says if it is right.
+    ///
+    /// # Errors
+    ///
+    /// The file is there and cannot be read.
+    pub fn verify(
+        &self,
+        name: &str,
+        pinned: Option<&Digest>,
+        advanced: impl FnMut(ByteCount),
+    ) -> Result<Finding, EngineError> {
+        let Some((file, record)) = self.open_recorded(name)? else { return Ok(Finding::Missing) };
+        let path = self.path.join(name);
+        let (found, size) = digest_of(&file, advanced).map_err(storage("read", &path))?;
+        let right = record.is_some_and(|record| {
+            record.sha256 == found
+                && record.size_bytes == size
+                && pinned.is_none_or(|pinned| *pinned == found)
+        });
+        Ok(if right { Finding::Good } else { Finding::Damaged })
+    }
+
+    /// The record of a file, unchecked: for reports.
+    ///
+    /// # Errors
+    ///
+    /// The record is there and cannot be read.
+    pub fn find_record(&self, name: &str) -> Result<Option<Record>, EngineError> {
+        Ok(self.open_recorded(name)?.and_then(|(_, record)| record))
+    }
+
+    fn open_recorded(&self, name: &str) -> Result<Option<(File, Option<Record>)>, EngineError> {
+        let path = self.path.join(name);
+        let Some(file) = open_existing(&path).map_err(storage("read", &path))? else {
+            return Ok(None);
+        };
+        let path = self.path.join(format!("{name}{RECORD}"));
+        let record = match open_existing(&path).map_err(storage("read", &path))? {
+            Some(record) => Record::read(&record).map_err(storage("read", &path))?,
+            None => None,
+        };
+        Ok(Some((file, record)))
+    }
+
+    /// Names of the files that have a record, in order.
+    ///
+    /// # Errors
+    ///
+    /// The shelf cannot be read.
+    pub fn names(&self) -> Result<Vec<String>, EngineError> {
+        let names = names_in(&self.path).map_err(storage("read", &self.path))?;
+        Ok(names.iter().filter_map(|name| name.strip_suffix(RECORD)).map(str::to_owned).collect())
+    }
+
+    /// Disk space that its files take.
+    ///
+    /// # Errors
+    ///
+    /// The shelf cannot be read.
+    pub fn size(&self) -> Result<ByteCount, EngineError> {
+        let mut size = 0_u64;
+        for name in names_in(&self.path).map_err(storage("read", &self.path))? {
+            let path = self.path.join(name);
+            // Blocks, not length: an image has holes.
+            let blocks = fs::symlink_metadata(&path).map_err(storage("read", &path))?.blocks();
+            size = size.saturating_add(blocks.saturating_mul(512));
+        }
+        Ok(ByteCount::bytes(size))
+    }
+
+    /// Takes the shelf's lock, making the shelf if it is not there. Calls `waits` if another
+    /// process has the lock, and then waits for it: what that process makes is there afterwards,
+    /// so look again before making anything.
+    ///
+    /// Removes what an interrupted process left unfinished.
+    ///
+    /// # Errors
+    ///
+    /// The cache cannot be written to.
+    pub fn lock(&self, waits: impl FnOnce()) -> Result<CacheEntryLock<'_>, EngineError> {
+        let path = self.root.join(LOCK);
+        let users = open_lock(&path).map_err(storage("lock", &path))?;
+        users.lock_shared().map_err(storage("lock", &path))?;
+
+        make_private(&self.path).map_err(storage("create", &self.path))?;
+        let path = self.path.join(LOCK);
+        let own = open_lock(&path).map_err(storage("lock", &path))?;
+        match own.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                waits();
+                own.lock().map_err(storage("lock", &path))?;
+            }
+            Err(TryLockError::Error(cause)) => return Err(storage("lock", &path)(cause)),
+        }
+        for name in names_in(&self.path).map_err(storage("read", &self.path))? {
+            if name.ends_with(PARTIAL) {
+                let path = self.path.join(name);
+                remove_any(&path).map_err(storage("remove files from", &path))?;
+            }
+        }
+        Ok(CacheEntryLock { shelf: self, _users: users, _own: own })
+    }
+}
+
+/// The right to add to a shelf. The system releases it if the process dies.
+#[derive(Debug)]
+pub struct CacheEntryLock<'a> {
+    shelf: &'a CacheEntry,
+    _own: File,
+    _users: File,
+}
+
+impl CacheEntryLock<'_> {
+    /// The shelf.
+    #[must_use]
+    pub const fn shelf(&self) -> &CacheEntry {
+        self.shelf
+    }
+
+    /// Begins a file that will be called `name`.
+    ///
+    /// # Errors
+    ///
+    /// The cache cannot be written to.
+    pub fn draft(&self, name: &str) -> Result<Draft, EngineError> {
+        Draft::new(&self.shelf.path, name, self.shelf.clock)
+    }
+}
+
+/// Makes a folder that only this user can enter, with its parents; true if it was not there.
+fn make_private(path: &Path) -> io::Result<bool> {
+    if path.try_exists()? {
+        return Ok(false);
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    Ok(true)
+}
+
+fn ensure_own(root: &Path) -> Result<(), EngineError> {
+    let metadata = fs::metadata(root).map_err(storage("read", root))?;
+    let me = rustix::process::geteuid().as_raw();
+    match problem_with(metadata.mode(), metadata.uid(), me) {
+        None => Ok(()),
+        Some(problem) => {
+            let cause = PathFault::new(root, io::ErrorKind::PermissionDenied.into());
+            Err(EngineError::CacheFolder { problem, cause })
+        }
+    }
+}
+
+/// Says why `me` should not trust a folder of this mode and owner. Root's are fine: an
+/// installation for the whole machine, and root could do anything anyway.
+fn problem_with(mode: u32, owner: u32, me: u32) -> Option<&'static str> {
+    if !FileType::from_raw_mode(mode).is_dir() {
+        Some("is not a folder")
+    } else if owner != me && owner != 0 {
+        Some("belongs to another user")
+    } else if mode & 0o022 != 0 {
+        Some("can be written to by other users; take that right away with `chmod go-w`")
+    } else {
+        None
+    }
+}
+
+fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+fn remove_any(path: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(path)?.is_dir() {
+        fs::remove_dir_all(path)
+    } else {
+        fs::remove_file(path)
+    }
+}
+
+/// Names in a folder, in order; none if there is no such folder.
+fn names_in(folder: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry?.file_name().into_string());
+    }
+    names.sort();
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::sync::mpsc;
+    use std::thread;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::engine::tiny::TinyEngine;
+
+    fn cache() -> (TempDir, CacheFolder, CacheEntry) {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = CacheFolder::open(&folder.path().join("deep/cache"), Clock::System).unwrap();
+        let shelf = cache.shelf(Area::Native, &Digest::of(b"key"));
+        (folder, cache, shelf)
+    }
+
+    fn put(shelf: &CacheEntry, name: &str, content: &[u8]) -> CheckedFile {
+        let lock = shelf.lock(|| {}).unwrap();
+        let mut draft = lock.draft(name).unwrap();
+        draft.write_all(content).unwrap();
+        draft.commit("a file", BTreeMap::new()).unwrap()
+    }
+
+    #[test]
+    fn content_is_read_from_the_beginning_every_time() {
+        let (_folder, _cache, shelf) = cache();
+        let file = put(&shelf, "file", b"content");
+        for _ in 0..2 {
+            let mut first = file.content();
+            first.read_exact(&mut [0; 3]).unwrap();
+            assert_eq!(io::read_to_string(file.content()).unwrap(), "content");
+            assert_eq!(io::read_to_string(first).unwrap(), "tent");
+        }
+    }
+
+    fn mode_of(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn own_folder_and_everything_in_it_is_private() {
+        let (folder, cache, shelf) = cache();
+        let file = put(&shelf, "file", b"content");
+        assert_eq!(mode_of(&folder.path().join("deep")), 0o700);
+        assert_eq!((mode_of(cache.path()), mode_of(shelf.path())), (0o700, 0o700));
+        assert_eq!(mode_of(&file.path), 0o600);
+        assert!(CacheFolder::open(cache.path(), Clock::System).is_ok());
+    }
+
+    #[test]
+    fn own_folder_means_that_nobody_else_can_write() {
+        let (_folder, cache, _) = cache();
+        for (mode, expected) in [(0o755, true), (0o500, true), (0o770, false), (0o702, false)] {
+            fs::set_permissions(cache.path(), fs::Permissions::from_mode(mode)).unwrap();
+            let opened = CacheFolder::open(cache.path(), Clock::System);
+            assert_eq!(opened.is_ok(), expected, "{mode:o}");
+            if let Err(error) = opened {
+                assert!(error.to_string().contains("can be written to by other users"), "{error}");
+            }
+        }
+        for (me, owner, mode, expected) in [
+            (1_000, 1_000, 0o40700, None),
+            (1_000, 0, 0o40755, None),
+            (1_000, 1_001, 0o40700, Some("belongs to another user")),
+            (0, 1_000, 0o40700, Some("belongs to another user")),
+            (1_000, 1_000, 0o100_600, Some("is not a folder")),
+        ] {
+            assert_eq!(problem_with(mode, owner, me), expected);
+        }
+    }
+
+    #[test]
+    fn a_cache_must_be_an_absolute_folder() {
+        let (folder, ..) = cache();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        for path in [Path::new("relative"), Path::new(""), &file, &file.join("below")] {
+            assert!(CacheFolder::open(path, Clock::System).is_err(), "accepted {path:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_put_comes_back() {
+        let (_folder, _, shelf) = cache();
+        assert!(shelf.open_checked("file", None).unwrap().is_none());
+        let made = put(&shelf, "file", b"content");
+        let found = shelf.open_checked("file", Some(&Digest::of(b"content"))).unwrap().unwrap();
+        assert_eq!((found.digest(), found.size()), (made.digest(), ByteCount::bytes(7)));
+        assert_eq!(io::read_to_string(&found.file).unwrap(), "content");
+        assert!((&found.file).write_all(b"x").is_err(), "it could be changed");
+        assert_eq!(shelf.names().unwrap(), ["file"]);
+    }
+
+    #[test]
+    fn complete_or_absent_when_the_writer_gives_up() {
+        let (_folder, _, shelf) = cache();
+        let lock = shelf.lock(|| {}).unwrap();
+        let mut draft = lock.draft("file").unwrap();
+        draft.write_all(b"half").unwrap();
+        assert!(shelf.open_checked("file", None).unwrap().is_none());
+        drop(draft);
+        assert_eq!(names_in(shelf.path()).unwrap(), [LOCK]);
+    }
+
+    #[test]
+    fn complete_or_absent_when_the_writer_dies() {
+        let (_folder, _, shelf) = cache();
+        drop(put(&shelf, "file", b"old"));
+        // Killed while writing: a partial file is left, and goes with the next writer.
+        fs::write(shelf.path().join(format!(".file.abc{PARTIAL}")), "half").unwrap();
+        fs::create_dir(shelf.path().join(format!(".download.abc{PARTIAL}"))).unwrap();
+        assert!(shelf.open_checked("file", None).unwrap().is_some());
+        drop(shelf.lock(|| {}).unwrap());
+        assert_eq!(names_in(shelf.path()).unwrap(), [LOCK, "file", "file.json"]);
+
+        // Killed between the file and its record, which is another one's.
+        let other = shelf.path().join("other");
+        fs::write(&other, "new").unwrap();
+        fs::rename(&other, shelf.path().join("file")).unwrap();
+        assert!(shelf.open_checked("file", None).unwrap().is_none());
+        fs::remove_file(shelf.path().join("file.json")).unwrap();
+        assert!(shelf.open_checked("file", None).unwrap().is_none());
+    }
+
+    #[test]
+    fn checked_means_that_no_change_goes_unseen() {
+        type Change = fn(&Path);
+        let changes: [(&str, Change); 4] = [
+            ("a byte", TinyEngine::flip_a_byte),
+            ("an end", |path| {
+                OpenOptions::new().append(true).open(path).unwrap().write_all(b"x").unwrap();
+            }),
+            ("a cut", |path| {
+                OpenOptions::new().write(true).open(path).unwrap().set_len(3).unwrap();
+            }),
+            ("a byte, with the old time", |path| {
+                let before = fs::metadata(path).unwrap().modified().unwrap();
+                TinyEngine::flip_a_byte(path);
+                let file = OpenOptions::new().write(true).open(path).unwrap();
+                file.set_modified(before).unwrap();
+            }),
+        ];
+        for (what, change) in changes {
+            let (_folder, _, shelf) = cache();
+            let file = put(&shelf, "file", b"content");
+            assert!(shelf.open_checked("file", None).unwrap().is_some(), "{what}");
+            change(&file.path);
+            assert!(shelf.open_checked("file", None).unwrap().is_none(), "{what}");
+            assert_eq!(shelf.verify("file", None, |_| {}).unwrap(), Finding::Damaged, "{what}");
+        }
+    }
+
+    #[test]
+    fn checked_means_that_a_damaged_file_is_not_handed_out() {
+        let (_folder, _, shelf) = cache();
+        let file = put(&shelf, "file", b"content");
+        fs::write(&file.path, "CONTENT").unwrap();
+        forget(&shelf, "file");
+        assert!(shelf.open_checked("file", None).unwrap().is_none());
+        fs::write(&file.path, "content").unwrap();
+        assert!(shelf.open_checked("file", None).unwrap().is_some());
+        assert!(shelf.open_checked("file", Some(&Digest::of(b"CONTENT"))).unwrap().is_none());
+
+        fs::remove_file(&file.path).unwrap();
+        symlink("/etc/hostname", &file.path).unwrap();
+        assert!(shelf.open_checked("file", None).is_err(), "a link was followed");
+    }
+
+    /// As after a restart of the machine.
+    fn forget(shelf: &CacheEntry, name: &str) {
+        let mut record = shelf.find_record(name).unwrap().unwrap();
+        record.seen = None;
+        write_record(shelf.path(), name, &record).unwrap();
+    }
+
+    #[test]
+    fn a_file_is_read_again_only_when_it_may_have_changed() {
+        let (_folder, _, shelf) = cache();
+        drop(put(&shelf, "file", b"content"));
+        // A record that does not fit shows whether the file was read.
+        let mut record = shelf.find_record("file").unwrap().unwrap();
+        let right = record.sha256;
+        record.sha256 = Digest::of(b"something else");
+        write_record(shelf.path(), "file", &record).unwrap();
+        assert!(shelf.open_checked("file", None).unwrap().is_some(), "was read again");
+        assert_eq!(shelf.verify("file", None, |_| {}).unwrap(), Finding::Damaged);
+        forget(&shelf, "file");
+        assert!(shelf.open_checked("file", None).unwrap().is_none(), "was not read again");
+
+        record.sha256 = right;
+        record.seen = None;
+        write_record(shelf.path(), "file", &record).unwrap();
+        assert!(shelf.open_checked("file", None).unwrap().is_some());
+        assert!(shelf.find_record("file").unwrap().unwrap().seen.is_some(), "not remembered");
+    }
+
+    #[test]
+    fn who_waits_says_so_and_finds_the_file_afterwards() {
+        let (_folder, _, shelf) = cache();
+        let lock = shelf.lock(|| panic!("nobody has the lock")).unwrap();
+        let (sender, receiver) = mpsc::channel();
+        let waiting = thread::spawn({
+            let shelf = shelf.clone();
+            move || {
+                let lock = shelf.lock(|| sender.send(()).unwrap()).unwrap();
+                let found = shelf.open_checked("file", None).unwrap();
+                drop(lock);
+                found.is_some()
+            }
+        });
+        receiver.recv().unwrap();
+        let mut draft = lock.draft("file").unwrap();
+        draft.write_all(b"content").unwrap();
+        drop(draft.commit("a file", BTreeMap::new()).unwrap());
+        drop(lock);
+        assert!(waiting.join().unwrap());
+    }
+
+    #[test]
+    fn nothing_is_removed_under_the_hands_of_a_writer() {
+        let (_folder, cache, shelf) = cache();
+        let kept = put(&shelf, "file", &[7; 5_000]);
+        let other = cache.shelf(Area::Images, &Digest::of(b"other"));
+        let lock = other.lock(|| {}).unwrap();
+        let error = cache.remove(std::slice::from_ref(&shelf)).unwrap_err();
+        assert!(error.to_string().contains("in use by another process"), "{error}");
+        assert!(kept.path.try_exists().unwrap());
+        drop(lock);
+        assert!(cache.remove(&[shelf]).unwrap() >= ByteCount::bytes(5_000));
+        assert!(!kept.path.try_exists().unwrap());
+        let left = cache.shelves(Area::Images).unwrap();
+        assert_eq!(left.iter().map(CacheEntry::path).collect::<Vec<_>>(), [other.path()]);
+    }
+
+    #[test]
+    fn zeros_take_no_space() {
+        let (_folder, _, shelf) = cache();
+        let mut content = vec![0; 1 << 20];
+        content[500_000] = 1;
+        let lock = shelf.lock(|| {}).unwrap();
+        let mut draft = lock.draft("file").unwrap();
+        draft.write_sparse(&content).unwrap();
+        let file = draft.commit("a file", BTreeMap::new()).unwrap();
+        assert_eq!(file.digest(), Digest::of(&content));
+        assert_eq!(fs::read(&file.path).unwrap(), content);
+        assert!(fs::metadata(&file.path).unwrap().blocks() * 512 < 64 << 10);
+    }
+}

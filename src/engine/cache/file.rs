@@ -1,0 +1,81 @@
+//! A file of the cache that was checked, and how such files are opened.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use crate::engine::cache::record::Record;
+use crate::engine::error::{EngineError, PathFault};
+use crate::ids::Digest;
+use crate::units::ByteCount;
+
+/// Ending of the record beside a file.
+pub(crate) const RECORD: &str = ".json";
+
+/// An open file whose content was checked.
+///
+/// It is open for reading only, at its start, and nobody writes to it any more.
+#[derive(Debug)]
+pub struct CheckedFile {
+    /// The file.
+    pub file: File,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What it was made from and when.
+    pub record: Record,
+}
+
+impl CheckedFile {
+    /// Digest of its content.
+    #[must_use]
+    pub const fn digest(&self) -> Digest {
+        self.record.sha256
+    }
+
+    /// Length of its content.
+    #[must_use]
+    pub const fn size(&self) -> ByteCount {
+        self.record.size_bytes
+    }
+
+    /// Reads its content from the beginning, however often and from wherever it was read before:
+    /// clones of a file share one position.
+    #[must_use]
+    pub const fn content(&self) -> CheckedContent<'_> {
+        CheckedContent { file: &self.file, position: 0 }
+    }
+}
+
+/// Reads a file at a position of its own.
+#[derive(Debug)]
+pub struct CheckedContent<'a> {
+    file: &'a File,
+    position: u64,
+}
+
+impl Read for CheckedContent<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(buffer, self.position)?;
+        self.position = self.position.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+        Ok(count)
+    }
+}
+
+/// Turns an I/O error on `path` into an error of ours.
+pub(crate) fn storage(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> EngineError {
+    let path = path.to_owned();
+    move |cause| EngineError::Storage { what, cause: PathFault::new(&path, cause) }
+}
+
+/// Opens a file for reading unless it is a link; `None` if there is none.
+pub(crate) fn open_existing(path: &Path) -> io::Result<Option<File>> {
+    let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
+    match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}

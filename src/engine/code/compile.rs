@@ -1,0 +1,456 @@
+//! Native code from the module without data: the one configuration of wasmtime, compiling, loading.
+//!
+//! Knows nothing of files and folders: a module goes in as bytes, native code comes out as bytes
+//! and goes in again as an open file that somebody has checked.
+//!
+//! INVARIANT(one-configuration): code is compiled and loaded with what [`config`] returns and
+//! nothing else, so the [`CompileKey`] says all that decides whether code fits this process.
+
+use std::fmt;
+use std::fs::File;
+use std::hash::{Hash as _, Hasher};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use wasmtime::{Collector, Config, Engine, Inlining, Module, OptLevel};
+
+use crate::engine::code::split_data::TRANSFORM_VERSION;
+use crate::engine::error::EngineError;
+use crate::ids::Digest;
+
+/// The version of wasmtime that compiles; part of the key of what it compiled.
+pub const WASMTIME_VERSION: &str = "48.0.8";
+
+/// Address space of a linear memory in bytes: all that 32 bits can name, so that code needs no
+/// bounds checks. A memory creator is told this number for linear memories.
+pub const LINEAR_MEMORY_RESERVATION: u64 = 4 << 30;
+
+/// Address space of the heap for exception objects in bytes. A memory creator is told this
+/// number for such heaps, which is how it can tell them from linear memories. A heap that grows
+/// beyond it moves.
+pub const EXCEPTION_HEAP_RESERVATION: u64 = 1 << 20;
+
+/// Native stack that one run of guest code may use, in bytes.
+///
+/// It is address space, of which a run takes the pages that it touches. CPython checks its depth
+/// by the 15 MiB of its [C stack](crate::engine::CStack). The largest use seen before those end is
+/// 63 MB, so recursion ends as Python's `RecursionError` and not as a trap.
+pub const MAX_WASM_STACK: usize = 96 << 20;
+
+/// Which checks are compiled into the code. Both have the [polls](crate::engine::code::polls) at which
+/// a guest is stopped: they are part of the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Variant {
+    /// None: the fast one, the default. Its runs are limited in time.
+    Timed,
+    /// Counts instructions as well, and gives every NaN the same bits: for fuel limits and
+    /// reproducible runs. Some 30 % slower.
+    Metered,
+}
+
+impl Variant {
+    /// Both, the default first.
+    pub const ALL: [Self; 2] = [Self::Timed, Self::Metered];
+
+    /// The name in messages and file names.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Timed => "timed",
+            Self::Metered => "metered",
+        }
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Returns the configuration of wasmtime for `variant`.
+///
+/// A caller may add `with_host_memory`: where memory comes from is not part of the code. Anything
+/// else that it changed would make loading fail or, worse, succeed with other code than intended.
+#[must_use]
+pub fn config(variant: Variant) -> Config {
+    let mut config = Config::new();
+    config
+        // Polls stop guests, at a fraction of what epochs cost.
+        .epoch_interruption(false)
+        .consume_fuel(variant == Variant::Metered)
+        .cranelift_nan_canonicalization(variant == Variant::Metered)
+        .cranelift_opt_level(OptLevel::Speed)
+        // Polls are placed in functions as they are written; their number and distance are reasoned
+        // about there, so the compiler must not merge functions.
+        .compiler_inlining(Inlining::No)
+        .parallel_compilation(true);
+
+    // What the engine does not use stays off: it would only be more to attack.
+    config
+        .wasm_exceptions(true)
+        .wasm_simd(true)
+        .wasm_relaxed_simd(false)
+        .wasm_threads(false)
+        .wasm_tail_call(false)
+        .wasm_gc(false)
+        .wasm_function_references(false)
+        .wasm_multi_memory(false)
+        .wasm_memory64(false)
+        .wasm_extended_const(false)
+        .shared_memory(false);
+
+    config
+        .max_wasm_stack(MAX_WASM_STACK)
+        // There is no asynchronous execution, but this may not be the smaller one.
+        .async_stack_size(MAX_WASM_STACK)
+        .memory_reservation(LINEAR_MEMORY_RESERVATION)
+        .memory_may_move(false)
+        .collector(Collector::DeferredReferenceCounting)
+        .gc_heap_reservation(EXCEPTION_HEAP_RESERVATION)
+        .gc_heap_reservation_for_growth(EXCEPTION_HEAP_RESERVATION)
+        .gc_heap_guard_size(64 << 10)
+        .gc_heap_may_move(true);
+
+    // Nobody reads wasm backtraces: the guest's own traceback tells more. Without the address
+    // map the code is 70 MB smaller, without symbols another 7 MB.
+    config
+        .generate_address_map(false)
+        .debug_symbols(false)
+        .wasm_backtrace_max_frames(None)
+        .native_unwind_info(false);
+    config
+}
+
+/// Starts wasmtime with [`config`].
+///
+/// # Errors
+///
+/// The processor or the operating system lacks something that the configuration needs.
+pub fn start(variant: Variant) -> Result<Engine, EngineError> {
+    Engine::new(&config(variant)).map_err(|cause| EngineError::Native {
+        problem: "wasmtime cannot run on this machine",
+        cause: cause.into(),
+    })
+}
+
+/// Everything that decides what native code looks like and where it can run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CompileKey {
+    /// Digest of the module after it was patched and before its data was split off.
+    pub module: Digest,
+    /// Version of the transform.
+    pub transform: u32,
+    /// Version of wasmtime.
+    pub wasmtime: &'static str,
+    /// Checks in the code.
+    pub variant: Variant,
+    /// What wasmtime itself says: target, processor features, compiler settings, layout.
+    pub compatibility: Digest,
+}
+
+impl CompileKey {
+    /// The key of `module` compiled by `engine`, which was started for `variant`.
+    #[must_use]
+    pub fn new(engine: &Engine, module: Digest, variant: Variant) -> Self {
+        let mut hasher = Sha256Hasher(Sha256::new());
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        Self {
+            module,
+            transform: TRANSFORM_VERSION,
+            wasmtime: WASMTIME_VERSION,
+            variant,
+            compatibility: Digest::from_bytes(hasher.0.finalize().into()),
+        }
+    }
+
+    /// One digest of all parts, for naming a folder.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let Self { module, transform, wasmtime, variant, compatibility } = self;
+        let parts = format!("{module} {transform} {wasmtime} {variant} {compatibility}");
+        Digest::of(parts.as_bytes())
+    }
+}
+
+/// Feeds a cryptographic hash with what `Hash` implementations write: 64 bits would be enough to
+/// tell two configurations apart by luck only.
+struct Sha256Hasher(Sha256);
+
+impl Hasher for Sha256Hasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Never called: the digest is taken from the inside.
+    fn finish(&self) -> u64 {
+        0
+    }
+}
+
+/// Compiles `module`. The engine takes a minute on two cores and 2 GB of memory.
+///
+/// # Errors
+///
+/// The module is invalid, or uses a wasm feature that [`config`] leaves off.
+pub fn compile(engine: &Engine, module: &[u8]) -> Result<Vec<u8>, EngineError> {
+    engine.precompile_module(module).map_err(|cause| EngineError::Native {
+        problem: "the engine's module cannot be compiled",
+        cause: cause.into(),
+    })
+}
+
+/// Loads native code that [`compile`] made. Maps the file: milliseconds, and all processes that
+/// load the same file share its pages.
+///
+/// `file` has to come from [`EngineStore`](crate::engine::EngineStore): native code is trusted
+/// as this program itself is.
+///
+/// # Errors
+///
+/// The code was made by another wasmtime, for another configuration or another processor.
+pub fn load(engine: &Engine, file: File) -> Result<Module, EngineError> {
+    #[expect(unsafe_code, reason = "the only way to load native code without copying 150 MB")]
+    // SAFETY: the file was opened and checked against its recorded digest by the cache, which is
+    // a folder that only this user can write to, and it is the output of `compile`. It stays
+    // unchanged while it is mapped because files in the cache are never written to once they
+    // have their name: new content is a new file.
+    let module = unsafe { Module::deserialize_open_file(engine, file) };
+    module.map_err(|cause| EngineError::Native {
+        problem: "the engine's native code cannot be loaded",
+        cause: cause.into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
+    use wasmtime::{
+        Instance, LinearMemory, MemoryCreator, MemoryType, Store, Trap, Val, WasmBacktrace,
+    };
+
+    use super::*;
+
+    /// Throws, catches what it has thrown, and calculates with it.
+    const THROWS: &str = r#"(module
+        (memory (export "memory") 1)
+        (tag $oops (param i32))
+        (func $fails (throw $oops (i32.const 41)))
+        (func (export "go") (result i32)
+            (block $caught (result i32)
+                (try_table (catch $oops $caught) (call $fails))
+                (i32.const 0))
+            (i32.add (i32.const 1))))"#;
+
+    fn compiled(variant: Variant, text: &str) -> Result<Vec<u8>, EngineError> {
+        compile(&start(variant)?, &wat::parse_str(text).unwrap())
+    }
+
+    fn loaded(engine: &Engine, code: &[u8]) -> Result<Module, EngineError> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(code).unwrap();
+        load(engine, file)
+    }
+
+    #[test]
+    fn code_is_compiled_once_and_runs_after_loading() {
+        for variant in Variant::ALL {
+            let code = compiled(variant, THROWS).unwrap();
+            let engine = start(variant).unwrap();
+            let module = loaded(&engine, &code).unwrap();
+            let mut store = Store::new(&engine, ());
+            if variant == Variant::Metered {
+                store.set_fuel(1_000).unwrap();
+            }
+            let instance = Instance::new(&mut store, &module, &[]).unwrap();
+            let mut result = [Val::I32(0)];
+            instance
+                .get_func(&mut store, "go")
+                .unwrap()
+                .call(&mut store, &[], &mut result)
+                .unwrap();
+            assert_eq!(result[0].unwrap_i32(), 42, "{variant}");
+        }
+    }
+
+    #[test]
+    fn exceptions_in_a_loop_are_collected() {
+        let loops = THROWS.replace(
+            "(func (export \"go\") (result i32)",
+            "(func (export \"go\") (result i32) (local $left i32)
+                (local.set $left (i32.const 20000))
+                (loop $again
+                    (block $caught (result i32)
+                        (try_table (catch $oops $caught) (call $fails))
+                        (i32.const 0))
+                    (drop)
+                    (local.tee $left (i32.sub (local.get $left) (i32.const 1)))
+                    (br_if $again))",
+        );
+        let engine = start(Variant::Timed).unwrap();
+        let module = loaded(&engine, &compiled(Variant::Timed, &loops).unwrap()).unwrap();
+        // A page for the memory and one for the exceptions.
+        let limits = wasmtime::StoreLimitsBuilder::new().memory_size(65_536).build();
+        let mut store = Store::new(&engine, limits);
+        store.limiter(|limits| limits);
+        let instance = Instance::new(&mut store, &module, &[]).unwrap();
+        let mut result = [Val::I32(0)];
+        instance.get_func(&mut store, "go").unwrap().call(&mut store, &[], &mut result).unwrap();
+        assert_eq!(result[0].unwrap_i32(), 42);
+    }
+
+    #[test]
+    fn only_one_variant_counts() {
+        let endless = r#"(module (memory (export "memory") 1) (func (export "go") (loop (br 0))))"#;
+        let engine = start(Variant::Metered).unwrap();
+        let module = loaded(&engine, &compiled(Variant::Metered, endless).unwrap()).unwrap();
+        let mut store = Store::new(&engine, ());
+        store.set_fuel(10_000).unwrap();
+        let instance = Instance::new(&mut store, &module, &[]).unwrap();
+        let go = instance.get_func(&mut store, "go").unwrap();
+        let error = go.call(&mut store, &[], &mut []).unwrap_err();
+        assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::OutOfFuel));
+
+        let mut store = Store::new(&start(Variant::Timed).unwrap(), ());
+        assert!(store.set_fuel(1).is_err());
+    }
+
+    #[test]
+    fn one_configuration_is_part_of_the_key_and_of_the_code() {
+        let (timed, metered) = (start(Variant::Timed).unwrap(), start(Variant::Metered).unwrap());
+        let (one, other) = (Digest::of(b"one"), Digest::of(b"other"));
+        let key = CompileKey::new(&timed, one, Variant::Timed);
+        assert_eq!(key.digest(), CompileKey::new(&timed, one, Variant::Timed).digest());
+        let again = start(Variant::Timed).unwrap();
+        assert_eq!(key, CompileKey::new(&again, one, Variant::Timed));
+        assert_ne!(key.digest(), CompileKey::new(&timed, other, Variant::Timed).digest());
+        let metered_key = CompileKey::new(&metered, one, Variant::Metered);
+        assert_ne!(key.compatibility, metered_key.compatibility);
+
+        let code = compiled(Variant::Timed, THROWS).unwrap();
+        let error = loaded(&metered, &code).unwrap_err();
+        assert_eq!(error.to_string(), "the engine's native code cannot be loaded");
+        assert!(loaded(&timed, &code).is_ok());
+    }
+
+    #[test]
+    fn one_configuration_keeps_functions_apart() {
+        let key_with = |inlining| {
+            let mut config = config(Variant::Timed);
+            config.compiler_inlining(inlining);
+            CompileKey::new(&Engine::new(&config).unwrap(), Digest::of(b""), Variant::Timed)
+        };
+        let ours =
+            CompileKey::new(&start(Variant::Timed).unwrap(), Digest::of(b""), Variant::Timed);
+        assert_eq!(ours, key_with(Inlining::No));
+        assert_ne!(ours, key_with(Inlining::Yes));
+    }
+
+    #[test]
+    fn a_memory_creator_can_be_added_to_one_configuration() {
+        let plain = r#"(module (memory (export "memory") 2))"#;
+        // An instance that throws gets its exception heap first; then the creator refuses.
+        for (text, expected) in [
+            // No bounds are checked: what code can reach beyond the reservation is the guard.
+            (plain, (2 * 65_536, LINEAR_MEMORY_RESERVATION, 32 << 20)),
+            (THROWS, (0, EXCEPTION_HEAP_RESERVATION, 64 << 10)),
+        ] {
+            let asked = Arc::new(Mutex::new(Vec::new()));
+            let mut config = config(Variant::Timed);
+            config.with_host_memory(Arc::new(Recorder(Arc::clone(&asked))));
+            let engine = Engine::new(&config).unwrap();
+            let key = |engine| CompileKey::new(engine, Digest::of(b""), Variant::Timed);
+            assert_eq!(key(&engine), key(&start(Variant::Timed).unwrap()));
+
+            let module = loaded(&engine, &compiled(Variant::Timed, text).unwrap()).unwrap();
+            assert!(Instance::new(Store::new(&engine, ()), &module, &[]).is_err());
+            assert_eq!(*asked.lock(), [expected], "{text}");
+        }
+    }
+
+    #[test]
+    fn features_that_the_engine_does_not_use_are_refused() {
+        for text in [
+            r#"(memory 1 1 shared)"#,
+            r#"(memory i64 1)"#,
+            r#"(memory 1) (memory 1)"#,
+            r#"(func $f (return_call $f))"#,
+            r#"(type $t (struct (field i32)))"#,
+            r#"(type $f (func)) (func (param (ref $f)) (call_ref $f (local.get 0)))"#,
+            r#"(func (result v128) (i32x4.relaxed_trunc_f32x4_s (v128.const i32x4 0 0 0 0)))"#,
+            r#"(memory 1) (func (drop (i32.atomic.load (i32.const 0))))"#,
+            r#"(func (atomic.fence))"#,
+            r#"(global i32 (i32.add (i32.const 1) (i32.const 2)))"#,
+            r#"(memory 1 (pagesize 1))"#,
+            r#"(table i64 1 funcref)"#,
+            r#"(func (drop (ref.i31 (i32.const 1))))"#,
+            r#"(func (result i64 i64) (i64.mul_wide_s (i64.const 1) (i64.const 1)))"#,
+            r#"(type $f (func)) (type $c (cont $f))"#,
+        ] {
+            let module = wat::parse_str(format!("(module {text})")).unwrap();
+            for variant in Variant::ALL {
+                let engine = start(variant).unwrap();
+                assert!(compile(&engine, &module).is_err(), "{variant} accepted {text}");
+            }
+        }
+        let component = wat::parse_str("(component)").unwrap();
+        assert!(compile(&start(Variant::Timed).unwrap(), &component).is_err());
+    }
+
+    #[test]
+    fn a_trap_tells_nothing_of_the_code_and_the_stack_has_an_end() {
+        let deep = r#"(module (memory (export "memory") 1)
+            (func $deep (export "go") (call $deep)))"#;
+        let engine = start(Variant::Timed).unwrap();
+        let module = loaded(&engine, &compiled(Variant::Timed, deep).unwrap()).unwrap();
+        let run = move || {
+            let mut store = Store::new(&engine, ());
+            let instance = Instance::new(&mut store, &module, &[]).unwrap();
+            let go = instance.get_func(&mut store, "go").unwrap();
+            go.call(&mut store, &[], &mut []).unwrap_err()
+        };
+        let roomy = std::thread::Builder::new().stack_size(2 * MAX_WASM_STACK);
+        let error = roomy.spawn(run).unwrap().join().unwrap();
+        assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::StackOverflow));
+        assert!(error.downcast_ref::<WasmBacktrace>().is_none());
+        assert!(!format!("{error:?}").contains("backtrace"), "{error:?}");
+    }
+
+    #[test]
+    fn damaged_code_that_is_no_longer_an_object_is_refused() {
+        let engine = start(Variant::Timed).unwrap();
+        let code = compiled(Variant::Timed, THROWS).unwrap();
+        assert!(loaded(&engine, &code[..code.len() / 2]).is_err());
+        assert!(loaded(&engine, b"").is_err());
+    }
+
+    #[test]
+    fn the_version_in_the_key_is_the_one_that_is_built_in() {
+        let pinned = format!("wasmtime = {{ version = \"={WASMTIME_VERSION}\"");
+        assert!(include_str!("../../../Cargo.toml").contains(&pinned), "Cargo.toml has another");
+    }
+
+    /// Notes for how much it is asked, and has none.
+    struct Recorder(Arc<Mutex<Vec<(usize, u64, usize)>>>);
+
+    #[expect(unsafe_code, reason = "the trait is unsafe to implement")]
+    // SAFETY: no memory is ever returned.
+    unsafe impl MemoryCreator for Recorder {
+        fn new_memory(
+            &self,
+            _of: MemoryType,
+            minimum: usize,
+            _maximum: Option<usize>,
+            reservation: Option<usize>,
+            guard: usize,
+        ) -> Result<Box<dyn LinearMemory>, String> {
+            let reservation = u64::try_from(reservation.unwrap_or_default()).unwrap();
+            self.0.lock().push((minimum, reservation, guard));
+            Err("no memory".to_owned())
+        }
+    }
+}

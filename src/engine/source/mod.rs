@@ -1,0 +1,4 @@
+//! Where the engine comes from: what is trusted, and how it is fetched.
+
+pub mod fetch;
+pub mod pin;

@@ -1,0 +1,196 @@
+//! Wire types of `list_skills`, `describe_skill` and `read_skill_file`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::ids::{SkillName, SkillVersion};
+use crate::protocol::methods::blobs::Encoding;
+
+/// What a caller sends to `list_skills`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListSkillsParams {
+    /// Only skills of this namespace.
+    pub namespace: Option<String>,
+    /// How much to say of each.
+    pub detail: ListDetail,
+    /// Most skills to return, from 1 to 500.
+    pub limit: usize,
+    /// Where the previous page ended, as it said itself.
+    pub cursor: Option<String>,
+}
+
+/// How much `list_skills` says of each skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ListDetail {
+    /// Name and version.
+    Names,
+    /// Description, namespace, kind and tags as well.
+    Summary,
+}
+
+/// What `list_skills` answers.
+#[derive(Debug, Serialize)]
+pub struct ListSkillsResult {
+    /// The skills of this page, sorted.
+    pub skills: Vec<ListedSkill>,
+    /// Ask with it for the next page; `null` if there is none.
+    pub next_cursor: Option<String>,
+}
+
+/// One skill of a list.
+#[derive(Debug, Serialize)]
+pub struct ListedSkill {
+    /// Its name.
+    pub name: SkillName,
+    /// Its latest version.
+    pub version: SkillVersion,
+    /// The rest, if a summary was asked for.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<SkillSummary>,
+}
+
+/// What a summary says of a skill beyond its name and version.
+#[derive(Debug, Serialize)]
+pub struct SkillSummary {
+    /// One line.
+    pub description: String,
+    /// The group it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Whether it can be executed.
+    pub kind: ListedKind,
+    /// Labels.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+}
+
+/// Whether a skill can be executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ListedKind {
+    /// It has code.
+    Action,
+    /// It is a text to be read.
+    Instruction,
+}
+
+/// What a caller sends to `describe_skill`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DescribeSkillParams {
+    /// Name of the skill, as sent.
+    pub name: String,
+    /// Its version, as sent; the latest without it.
+    pub version: Option<String>,
+    /// How much to say.
+    pub detail: DescribeDetail,
+}
+
+/// How much `describe_skill` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DescribeDetail {
+    /// The manifest.
+    Manifest,
+    /// The frontmatter of SKILL.md as well.
+    Summary,
+    /// All of SKILL.md as well.
+    Full,
+}
+
+/// What `describe_skill` answers.
+#[derive(Debug, Serialize)]
+pub struct DescribeSkillResult {
+    /// The description.
+    pub skill: DescribedSkill,
+}
+
+/// The description of a skill.
+#[derive(Debug, Serialize)]
+pub struct DescribedSkill {
+    /// The skill.toml as JSON.
+    pub manifest: Box<RawValue>,
+    /// The frontmatter of SKILL.md as JSON; not with `detail: "manifest"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skill_md_frontmatter: Option<Box<RawValue>>,
+    /// SKILL.md with its frontmatter; only with `detail: "full"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skill_md_content: Option<String>,
+}
+
+/// What a caller sends to `read_skill_file`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadSkillFileParams {
+    /// Name of the skill, as sent.
+    pub name: String,
+    /// Its version, as sent; the latest without it.
+    pub version: Option<String>,
+    /// Path of the file below the skill's folder, as sent.
+    pub path: String,
+}
+
+/// What `read_skill_file` answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReadSkillFileResult {
+    /// The file, or its base64.
+    pub content: String,
+    /// Only for a file that is no text: `base64`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<Encoding>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(summary: Option<SkillSummary>) -> String {
+        let name = SkillName::parse("salesforce.leads.sync").unwrap();
+        let version = SkillVersion::parse("0.1.0").unwrap();
+        let skills = vec![ListedSkill { name, version, summary }];
+        serde_json::to_string(&ListSkillsResult { skills, next_cursor: None }).unwrap()
+    }
+
+    #[test]
+    fn a_list_looks_as_the_protocol_shows_it() {
+        assert_eq!(
+            listed(None),
+            r#"{"skills":[{"name":"salesforce.leads.sync","version":"0.1.0"}],"next_cursor":null}"#
+        );
+        let summary = SkillSummary {
+            description: "Sync leads.".into(),
+            namespace: Some("salesforce".into()),
+            kind: ListedKind::Action,
+            tags: Vec::new(),
+        };
+        assert_eq!(
+            listed(Some(summary)),
+            concat!(
+                r#"{"skills":[{"name":"salesforce.leads.sync","version":"0.1.0","#,
+                r#""description":"Sync leads.","namespace":"salesforce","kind":"action"}],"#,
+                r#""next_cursor":null}"#
+            )
+        );
+    }
+
+    #[test]
+    fn a_description_keeps_the_manifests_own_order() {
+        let manifest = RawValue::from_string(r#"{"name":"z","a":1}"#.into()).unwrap();
+        let skill = DescribedSkill { manifest, skill_md_frontmatter: None, skill_md_content: None };
+        assert_eq!(
+            serde_json::to_string(&DescribeSkillResult { skill }).unwrap(),
+            r#"{"skill":{"manifest":{"name":"z","a":1}}}"#
+        );
+    }
+
+    #[test]
+    fn only_a_file_that_is_no_text_has_an_encoding() {
+        let file = |encoding| {
+            serde_json::to_string(&ReadSkillFileResult { content: "x".into(), encoding }).unwrap()
+        };
+        assert_eq!(file(None), r#"{"content":"x"}"#);
+        assert_eq!(file(Some(Encoding::Base64)), r#"{"content":"x","encoding":"base64"}"#);
+    }
+}

@@ -1,0 +1,6 @@
+//! Parameters and results of the eight methods.
+
+pub mod blobs;
+pub mod bootstrap;
+pub mod discovery;
+pub mod execution;

@@ -1,0 +1,351 @@
+//! Looks at the folders of a root and reads those that changed.
+//!
+//! A folder is read again when its fingerprint changes. If a file of it changed just before it was
+//! read, it is read once more a second later: a file that is written twice within one tick of the
+//! file system's clock has the same fingerprint.
+//!
+//! While a folder is being written it may be no skill for a moment. So the skill that was served
+//! before is served on until the folder has rested for a second; then it is judged as it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use rustix::fs::FileType;
+
+use crate::ids::{Digest, SkillName};
+use crate::registry::folders::handle::{Dir, Seen};
+use crate::registry::folders::notices::{Notices, WatchId, is_remote};
+use crate::registry::folders::snapshot::{RECENT, Reading, Snapshot, now, read_folder};
+use crate::registry::folders::walk::{Trouble, special_kind, walk};
+use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
+use crate::skill::path::is_left_out;
+
+/// Most folders of one root.
+pub(crate) const MAX_FOLDERS: usize = 32_768;
+
+/// Most threads that read skills when all of them are read.
+const MAX_READERS: usize = 8;
+
+/// Most watches of one skill. A folder with more folders in it is looked at now and then instead.
+const MAX_WATCHES: usize = 64;
+
+/// A folder of skill folders, and what was last seen in it.
+#[derive(Debug)]
+pub(crate) struct SkillRoot {
+    path: PathBuf,
+    most: usize,
+    pub(crate) folders: BTreeMap<Arc<OsStr>, SkillFolder>,
+    /// Folders that are not looked at because there are too many.
+    pub(crate) left_out: usize,
+    /// The folder that the path led to when it was listed.
+    place: Option<FolderId>,
+    pub(crate) watch: Option<WatchId>,
+}
+
+/// What is known of one folder.
+#[derive(Debug)]
+pub(crate) struct SkillFolder {
+    fingerprint: Option<Digest>,
+    /// True if another look is only needed when something changes.
+    pub(crate) is_settled: bool,
+    pub(crate) snapshot: Option<Arc<Snapshot>>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// The watches of it and of the folders in it.
+    pub(crate) watches: Vec<WatchId>,
+    /// True if each folder in it has a watch.
+    pub(crate) is_watched: bool,
+    /// What the last look took.
+    pub(crate) cost: Duration,
+    /// When it was last looked at.
+    pub(crate) looked: Instant,
+    /// Looks in a row that did not settle it.
+    pub(crate) unsettled: u32,
+}
+
+/// Device and inode of an open folder.
+pub(crate) type FolderId = (u64, u64);
+
+/// An open root.
+#[derive(Debug)]
+pub(crate) struct OpenRoot {
+    handle: Dir,
+    pub(crate) place: FolderId,
+    pub(crate) is_remote: bool,
+}
+
+impl OpenRoot {
+    pub(crate) fn watch(&self, notices: &Notices) -> io::Result<WatchId> {
+        notices.watch(&self.handle)
+    }
+}
+
+/// Sets watches, as many as there may be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Watcher<'w> {
+    pub(crate) notices: &'w Notices,
+    /// Watches that may still be set.
+    pub(crate) left: &'w AtomicUsize,
+}
+
+impl SkillRoot {
+    pub(crate) const fn new(path: PathBuf, most: usize) -> Self {
+        Self { path, most, folders: BTreeMap::new(), left_out: 0, place: None, watch: None }
+    }
+
+    /// Opens the root. The path is the operator's own: links in it are followed.
+    pub(crate) fn open(&self) -> io::Result<OpenRoot> {
+        let handle = Dir::open_path(&self.path)?;
+        let seen = handle.see()?;
+        let is_remote = is_remote(&handle);
+        Ok(OpenRoot { handle, place: (seen.dev(), seen.ino()), is_remote })
+    }
+
+    /// True if the path leads to the folder that was last listed.
+    pub(crate) fn is_in_place(&self) -> bool {
+        let seen = Seen::at_path(&self.path);
+        self.place.is_some() && seen.is_ok_and(|seen| self.place == Some((seen.dev(), seen.ino())))
+    }
+
+    /// Lists the root: notes which folders are left out, and returns the names to look at, those
+    /// that are gone among them.
+    pub(crate) fn list(&mut self, open: &OpenRoot) -> io::Result<BTreeSet<Arc<OsStr>>> {
+        let mut known: BTreeSet<Arc<OsStr>> = self.folders.keys().map(Arc::clone).collect();
+        // Folders that are known come first, so that a flood of new ones displaces none; then the
+        // first by name.
+        let mut fresh: BTreeSet<OsString> = BTreeSet::new();
+        let (mut present, mut left_out) = (0_usize, 0_usize);
+        open.handle.entries(|name, kind| {
+            if !may_be_skill(name) || kind == FileType::RegularFile {
+                return ControlFlow::Continue(());
+            }
+            if known.contains(name) {
+                present += 1;
+                return ControlFlow::Continue(());
+            }
+            fresh.insert(name.to_owned());
+            if fresh.len() > self.most {
+                fresh.pop_last();
+                left_out += 1;
+            }
+            ControlFlow::Continue(())
+        })?;
+        while present.saturating_add(fresh.len()) > self.most && fresh.pop_last().is_some() {
+            left_out += 1;
+        }
+        self.left_out = left_out;
+        self.place = Some(open.place);
+        known.extend(fresh.into_iter().map(Arc::from));
+        Ok(known)
+    }
+
+    /// Reads every folder, with several threads. Returns whether anything changed.
+    ///
+    /// # Errors
+    ///
+    /// The root cannot be read; everything in it is kept as it was.
+    pub(crate) fn refresh(&mut self, watcher: Option<Watcher<'_>>) -> io::Result<bool> {
+        let open = self.open()?;
+        // Before its names are read: a name that comes afterwards is told of.
+        self.watch =
+            watcher.filter(|_| !open.is_remote).and_then(|watcher| watcher.set(&open.handle, &[]));
+        let left_out = self.left_out;
+        let names: Vec<Arc<OsStr>> = self.list(&open)?.into_iter().collect();
+        let (next, known) = (AtomicUsize::new(0), Mutex::new(std::mem::take(&mut self.folders)));
+        let found = Mutex::new((BTreeMap::new(), left_out != self.left_out));
+        // Some wait for the disk while others work.
+        let readers = std::thread::available_parallelism().map_or(1, usize::from) * 2;
+        std::thread::scope(|scope| {
+            let read = || {
+                while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let before = known.lock().remove(name);
+                    let (after, has_changed) = look(&open, name, before, watcher);
+                    let mut found = found.lock();
+                    found.1 |= has_changed;
+                    found.0.extend(after.map(|after| (Arc::clone(name), after)));
+                }
+            };
+            // A thread less is only slower.
+            let more = readers.min(MAX_READERS).min(names.len() / 64);
+            for _ in 1..more {
+                drop(std::thread::Builder::new().spawn_scoped(scope, read));
+            }
+            read();
+        });
+        let (folders, has_changed) = found.into_inner();
+        self.folders = folders;
+        Ok(has_changed)
+    }
+
+    /// True if there may be one more folder.
+    pub(crate) fn has_room(&self) -> bool {
+        self.folders.len() < self.most
+    }
+}
+
+/// True if an entry of a root may be a skill. A skill may be called like a file that Python leaves
+/// behind.
+pub(crate) fn may_be_skill(name: &OsStr) -> bool {
+    let shown = name.to_string_lossy();
+    !is_left_out(&shown) || SkillName::parse(&shown).is_ok()
+}
+
+/// Looks at one folder, and reads it unless it is known. Returns nothing if it is gone or a plain
+/// file, and whether anything changed.
+pub(crate) fn look(
+    root: &OpenRoot,
+    name: &OsStr,
+    known: Option<SkillFolder>,
+    watcher: Option<Watcher<'_>>,
+) -> (Option<SkillFolder>, bool) {
+    let started = Instant::now();
+    let had_any = known.is_some();
+    let held: Vec<WatchId> = known.as_ref().map(|known| known.watches.clone()).unwrap_or_default();
+    let folder = match open_skill(&root.handle, name) {
+        Ok(Some(folder)) => folder,
+        Ok(None) => return (None, had_any),
+        Err(trouble) => {
+            let (mut folder, has_changed) = refused(trouble, known, started);
+            // A link or a device has no watch of its own, but the root tells of its change.
+            folder.is_watched = watcher.is_some() && !root.is_remote;
+            return (Some(folder), has_changed);
+        }
+    };
+    let mut watches = Vec::new();
+    let mut is_watched = watcher.is_some() && !root.is_remote && is_on(&folder, root.place.0);
+    let mut enter = |folder: &Dir| {
+        let Some(watcher) = watcher.filter(|_| is_watched) else { return };
+        match watcher.set(folder, &held) {
+            Some(watch) if watches.contains(&watch) => {}
+            Some(watch) if watches.len() < MAX_WATCHES => watches.push(watch),
+            Some(watch) => {
+                is_watched = false;
+                watcher.notices.unwatch(watch);
+            }
+            None => is_watched = false,
+        }
+    };
+    let shown = name.to_string_lossy();
+    let (mut found, has_changed) = match known {
+        Some(mut known) if known.is_settled => {
+            let survey = walk(&folder, &mut enter, &mut |_| Ok(()));
+            if known.fingerprint == Some(survey.fingerprint) {
+                known.looked = started;
+                (known, false)
+            } else {
+                judge(read_folder(&shown, &folder, &mut enter), Some(known), started)
+            }
+        }
+        known => judge(read_folder(&shown, &folder, &mut enter), known, started),
+    };
+    found.watches = watches;
+    found.is_watched = is_watched;
+    found.cost = started.elapsed();
+    (Some(found), has_changed)
+}
+
+impl Watcher<'_> {
+    /// Watches a folder; `None` if there may be no more watches.
+    fn set(&self, folder: &Dir, held: &[WatchId]) -> Option<WatchId> {
+        let take = |left: usize| left.checked_sub(1);
+        if held.is_empty() && self.left.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let watch = self.notices.watch(folder).ok()?;
+        if held.contains(&watch) {
+            return Some(watch);
+        }
+        if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
+            self.notices.unwatch(watch);
+            return None;
+        }
+        Some(watch)
+    }
+}
+
+/// A folder that cannot be opened. If the machine failed, it keeps what it had.
+fn refused(trouble: Trouble, known: Option<SkillFolder>, looked: Instant) -> (SkillFolder, bool) {
+    let is_interrupted = trouble.is_interruption();
+    let diagnostics = vec![Diagnostic::about(Severity::Error, ".", trouble.into_problem())];
+    let has_changed = known.as_ref().is_none_or(|known| known.diagnostics != diagnostics);
+    let unsettled = if is_interrupted { next_try(known.as_ref()) } else { 0 };
+    let snapshot = known.filter(|_| is_interrupted).and_then(|known| known.snapshot);
+    let folder = SkillFolder {
+        fingerprint: None,
+        is_settled: !is_interrupted,
+        snapshot,
+        diagnostics,
+        watches: Vec::new(),
+        is_watched: false,
+        cost: looked.elapsed(),
+        looked,
+        unsettled,
+    };
+    (folder, has_changed)
+}
+
+fn judge(reading: Reading, known: Option<SkillFolder>, looked: Instant) -> (SkillFolder, bool) {
+    let Reading { snapshot, diagnostics, fingerprint, is_interrupted, newest, .. } = reading;
+    let is_rested = known.as_ref().is_some_and(|known| known.fingerprint == Some(fingerprint));
+    let is_settled = (is_rested || newest.saturating_add(RECENT) < now()) && !is_interrupted;
+    let unsettled = if is_interrupted { next_try(known.as_ref()) } else { 1 };
+    let before = known.as_ref().and_then(|known| known.snapshot.clone());
+    let snapshot = match (snapshot, before) {
+        (Some(new), Some(old)) if new.digest() == old.digest() => Some(old),
+        (Some(new), _) => Some(new),
+        (None, old) => old.filter(|_| !is_settled),
+    };
+    let digest = |snapshot: Option<&Arc<Snapshot>>| snapshot.map(|snapshot| snapshot.digest());
+    let has_changed = known.is_none_or(|known| {
+        digest(known.snapshot.as_ref()) != digest(snapshot.as_ref())
+            || known.diagnostics != diagnostics
+    });
+    let folder = SkillFolder {
+        fingerprint: Some(fingerprint),
+        is_settled,
+        snapshot,
+        diagnostics,
+        watches: Vec::new(),
+        is_watched: false,
+        cost: Duration::ZERO,
+        looked,
+        unsettled,
+    };
+    (folder, has_changed)
+}
+
+fn next_try(known: Option<&SkillFolder>) -> u32 {
+    known.map_or(1, |known| known.unsettled.saturating_add(1))
+}
+
+/// True if the folder lies on this device: what is mounted there may be anything.
+fn is_on(folder: &Dir, device: u64) -> bool {
+    folder.see().is_ok_and(|seen| seen.dev() == device)
+}
+
+/// Opens a skill's folder, unless it only points to one. Nothing if it is gone, or a plain file,
+/// such as a README.
+fn open_skill(root: &Dir, name: &OsStr) -> Result<Option<Dir>, Trouble> {
+    let missing = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => Ok(None),
+        _ => Err(Trouble::Io(error)),
+    };
+    let seen = match root.see_entry(name) {
+        Ok(seen) => seen,
+        Err(error) => return missing(error),
+    };
+    if seen.kind() == FileType::RegularFile {
+        return Ok(None);
+    }
+    if let Some(kind) = special_kind(seen.kind()) {
+        let problem = Problem::new("special-file", format!("is {kind}"));
+        return Err(Trouble::Refused(problem.help("put the skill's folder itself here")));
+    }
+    root.open_folder(name).map(Some).or_else(missing)
+}

@@ -1,0 +1,361 @@
+//! Goes through a skill's folder: bounded, and never beyond it.
+//!
+//! INVARIANT(contained): every folder and file is opened by a single name below an open handle,
+//! without following links and without waiting, and is then asked what it is. A name that is
+//! swapped between two steps is noticed, because the opened file must be the one that was seen.
+//!
+//! INVARIANT(walk-bounds): files, bytes, entries, depth and lengths of paths are counted before
+//! anything is read, so a folder of any size costs no more than the limits.
+
+use std::ffi::OsStr;
+use std::io;
+use std::ops::ControlFlow;
+use std::os::unix::fs::FileExt as _;
+
+use rustix::fs::FileType;
+use sha2::{Digest as _, Sha256};
+
+use crate::ids::Digest;
+use crate::registry::folders::handle::{Dir, Seen};
+use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
+use crate::skill::path::{MAX_PATH, is_left_out};
+use crate::units::ByteCount;
+
+/// Most files of a skill.
+pub const MAX_FILES: usize = 1_000;
+
+/// Largest file of a skill.
+pub const MAX_FILE: ByteCount = ByteCount::mebibytes(16);
+
+/// Most bytes of all files of a skill.
+pub const MAX_TOTAL: ByteCount = ByteCount::mebibytes(64);
+
+/// Deepest folder of a skill, its own folder included.
+pub const MAX_DEPTH: usize = 16;
+
+/// Most names that are looked at, hidden files included: they are left out, but not for free.
+const MAX_ENTRIES: usize = 10_000;
+
+/// Problems that are reported for one folder.
+const MAX_PROBLEMS: usize = 20;
+
+/// What a folder looked like.
+#[derive(Debug)]
+pub(crate) struct Survey {
+    /// Names, sizes, times and identities of everything in it: changes when any file changes.
+    pub(crate) fingerprint: Digest,
+    /// What keeps it from being a skill.
+    pub(crate) problems: Vec<Diagnostic>,
+    /// True if the machine failed, rather than the folder: worth another try.
+    pub(crate) is_interrupted: bool,
+    /// The latest time of a change that was seen, in seconds since the Unix epoch.
+    pub(crate) newest: i64,
+}
+
+/// A regular file that was found, and may be read with [`FoundFile::read_into`].
+pub(crate) struct FoundFile<'w> {
+    /// Path below the skill's folder.
+    pub(crate) path: &'w str,
+    folder: &'w Dir,
+    name: &'w str,
+    seen: &'w Seen,
+}
+
+/// Called for each file; an error is a problem of that file.
+pub(crate) type Visit<'v> = dyn FnMut(&FoundFile<'_>) -> Result<(), Trouble> + 'v;
+
+/// Called for each folder, the skill's own first, before its names are read: a watch that begins
+/// here misses nothing.
+pub(crate) type Enter<'e> = dyn FnMut(&Dir) + 'e;
+
+/// Goes through the folder and calls `visit` for every file that belongs to the skill, and
+/// `enter` for every folder.
+pub(crate) fn walk(folder: &Dir, enter: &mut Enter<'_>, visit: &mut Visit<'_>) -> Survey {
+    let mut walk = Walk {
+        enter,
+        visit,
+        seen: Sha256::new(),
+        files: 0,
+        bytes: 0,
+        entries: 0,
+        problems: Vec::new(),
+        is_interrupted: false,
+        newest: i64::MIN,
+    };
+    // An early end has reported its reason.
+    drop(walk.folder(folder, "", 1));
+    Survey {
+        fingerprint: Digest::from_bytes(walk.seen.finalize().into()),
+        problems: walk.problems,
+        is_interrupted: walk.is_interrupted,
+        newest: walk.newest,
+    }
+}
+
+/// Why an entry could not be taken.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// It breaks a rule.
+    Refused(Problem),
+    /// The operating system did not let us.
+    Io(io::Error),
+    /// Somebody writes to it at this moment.
+    Changed,
+}
+
+impl Trouble {
+    /// True if the machine failed, rather than the skill: worth another try.
+    pub(crate) fn is_interruption(&self) -> bool {
+        match self {
+            Self::Refused(_) => false,
+            Self::Io(error) => error.kind() != io::ErrorKind::PermissionDenied,
+            Self::Changed => true,
+        }
+    }
+
+    /// The trouble in words; of the operating system's, the kind alone, since the rest may
+    /// name a path of the host.
+    pub(crate) fn into_problem(self) -> Problem {
+        match self {
+            Self::Refused(problem) => problem,
+            Self::Io(error) => {
+                Problem::new("unreadable", format!("cannot be read: {}", error.kind()))
+            }
+            Self::Changed => Problem::new("changed", "changed while it was being read"),
+        }
+    }
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// A limit was reached: what follows is not looked at.
+struct Stop;
+
+struct Walk<'v, 'f, 'e> {
+    enter: &'v mut Enter<'e>,
+    visit: &'v mut Visit<'f>,
+    seen: Sha256,
+    files: usize,
+    bytes: u64,
+    entries: usize,
+    problems: Vec<Diagnostic>,
+    is_interrupted: bool,
+    newest: i64,
+}
+
+impl Walk<'_, '_, '_> {
+    fn folder(&mut self, folder: &Dir, prefix: &str, depth: usize) -> Result<(), Stop> {
+        let shown = if prefix.is_empty() { "." } else { prefix.trim_end_matches('/') };
+        if depth > MAX_DEPTH {
+            self.refuse(shown, "too-deep", format!("is deeper than {MAX_DEPTH} folders"));
+            return Err(Stop);
+        }
+        (self.enter)(folder);
+        let (mut names, mut has_more) = (Vec::new(), false);
+        let room = MAX_ENTRIES.saturating_sub(self.entries);
+        let listed = folder.entries(|name, _| {
+            has_more = names.len() == room;
+            if has_more {
+                return ControlFlow::Break(());
+            }
+            names.push(name.to_owned());
+            ControlFlow::Continue(())
+        });
+        if let Err(error) = listed {
+            self.report(shown, Trouble::Io(error));
+        }
+        self.entries = self.entries.saturating_add(names.len());
+        if has_more {
+            let message =
+                format!("there are more than {MAX_ENTRIES} entries, hidden ones included");
+            self.refuse(shown, "too-many-files", message);
+            return Err(Stop);
+        }
+        // After its names were read: a name that came or went before is seen in this time.
+        match folder.see() {
+            Ok(seen) => self.newest = self.newest.max(seen.changed().0),
+            Err(error) => self.report(shown, Trouble::Io(error)),
+        }
+        names.sort_unstable();
+        for name in names {
+            if is_left_out(&name.to_string_lossy()) {
+                continue;
+            }
+            let Some(name) = name.to_str() else {
+                let shown = format!("{prefix}{}", name.to_string_lossy());
+                self.refuse(&shown, "file-name", "has a name that is not UTF-8");
+                continue;
+            };
+            self.entry(folder, prefix, name, depth)?;
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, folder: &Dir, prefix: &str, name: &str, depth: usize) -> Result<(), Stop> {
+        let path = format!("{prefix}{name}");
+        if path.len() > MAX_PATH {
+            self.refuse(prefix, "file-name", format!("has a path longer than {MAX_PATH} bytes"));
+            return Ok(());
+        }
+        if name.contains(|letter: char| letter.is_control() || letter == '\\') {
+            self.refuse(&path, "file-name", "has a control character or `\\` in its name");
+            return Ok(());
+        }
+        let seen = match folder.see_entry(OsStr::new(name)) {
+            Ok(seen) => seen,
+            Err(error) => {
+                self.report(&path, Trouble::Io(error));
+                return Ok(());
+            }
+        };
+        self.remember(&path, &seen);
+        if seen.is_dir() {
+            match open_same_folder(folder, name, &seen) {
+                Ok(inner) => self.folder(&inner, &format!("{path}/"), depth + 1)?,
+                Err(trouble) => self.report(&path, trouble),
+            }
+            return Ok(());
+        }
+        if let Err(problem) = check_file(&seen) {
+            self.report(&path, Trouble::Refused(problem));
+            return Ok(());
+        }
+        self.count_file(&path, seen.len())?;
+        let found = FoundFile { path: &path, folder, name, seen: &seen };
+        if let Err(trouble) = (self.visit)(&found) {
+            self.report(&path, trouble);
+        }
+        Ok(())
+    }
+
+    fn count_file(&mut self, path: &str, size: u64) -> Result<(), Stop> {
+        self.files += 1;
+        self.bytes = self.bytes.saturating_add(size);
+        if self.files > MAX_FILES {
+            self.refuse(".", "too-many-files", format!("has more than {MAX_FILES} files"));
+            return Err(Stop);
+        }
+        if self.bytes > MAX_TOTAL.as_u64() {
+            let message = format!("from here on, the skill has more than {MAX_TOTAL}");
+            self.refuse(path, "too-large", message);
+            return Err(Stop);
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, path: &str, seen: &Seen) {
+        self.newest = self.newest.max(seen.changed().0);
+        self.seen.update(path.len().to_le_bytes());
+        self.seen.update(path.as_bytes());
+        let identity = [seen.dev(), seen.ino(), u64::from(seen.mode())];
+        identity.iter().for_each(|number| self.seen.update(number.to_le_bytes()));
+        if seen.is_dir() {
+            // The times of a folder change with hidden files; its entries are remembered one by
+            // one.
+            return;
+        }
+        self.seen.update(seen.len().to_le_bytes());
+        self.seen.update(seen.nlink().to_le_bytes());
+        for (seconds, nanoseconds) in [seen.modified(), seen.changed()] {
+            self.seen.update(seconds.to_le_bytes());
+            self.seen.update(nanoseconds.to_le_bytes());
+        }
+    }
+
+    fn refuse(&mut self, path: &str, code: &'static str, message: impl Into<String>) {
+        self.report(path, Trouble::Refused(Problem::new(code, message)));
+    }
+
+    fn report(&mut self, path: &str, trouble: Trouble) {
+        self.is_interrupted |= trouble.is_interruption();
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(Diagnostic::about(Severity::Error, path, trouble.into_problem()));
+        }
+    }
+}
+
+impl FoundFile<'_> {
+    /// Appends the file's content to `content` and returns its length.
+    pub(crate) fn read_into(&self, content: &mut Vec<u8>) -> Result<u64, Trouble> {
+        let file = self.folder.open_file(OsStr::new(self.name))?;
+        ensure_same(self.seen, &Seen::of(&file)?)?;
+        let before = content.len();
+        // One byte more than was seen, to notice a file that grows.
+        let room = ByteCount::bytes(self.seen.len()).as_usize().saturating_add(1);
+        content.resize(before.saturating_add(room), 0);
+        let mut length = 0_usize;
+        while let Some(rest) = content.get_mut(before.saturating_add(length)..) {
+            let offset = ByteCount::from(length).as_u64();
+            match file.read_at(rest, offset) {
+                Ok(read) => {
+                    length = length.saturating_add(read);
+                    // A read of a regular file is only short at its end.
+                    if read < rest.len() {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+            if length >= room {
+                break;
+            }
+        }
+        content.truncate(before.saturating_add(length));
+        let is_whole = ByteCount::from(length).as_u64() == self.seen.len()
+            && times(self.seen) == times(&Seen::of(&file)?);
+        if is_whole { Ok(self.seen.len()) } else { Err(Trouble::Changed) }
+    }
+}
+
+fn times(seen: &Seen) -> ((i64, u32), u64) {
+    (seen.changed(), seen.len())
+}
+
+fn open_same_folder(parent: &Dir, name: &str, seen: &Seen) -> Result<Dir, Trouble> {
+    let folder = parent.open_folder(OsStr::new(name))?;
+    ensure_same(seen, &folder.see()?)?;
+    Ok(folder)
+}
+
+fn ensure_same(seen: &Seen, opened: &Seen) -> Result<(), Trouble> {
+    let identity = |found: &Seen| (found.dev(), found.ino(), found.mode());
+    if identity(seen) == identity(opened) { Ok(()) } else { Err(Trouble::Changed) }
+}
+
+/// Refuses everything but an ordinary file that belongs to this folder alone.
+fn check_file(seen: &Seen) -> Result<(), Problem> {
+    const SET_ID: u16 = 0o6000;
+    if let Some(kind) = special_kind(seen.kind()) {
+        let problem = Problem::new("special-file", format!("is {kind}"));
+        return Err(problem.help("a skill has ordinary files and folders only"));
+    }
+    if seen.nlink() > 1 {
+        let problem = Problem::new("hard-link", "has a second name elsewhere (a hard link)");
+        return Err(problem.help("put a copy here"));
+    }
+    if seen.mode() & SET_ID != 0 {
+        return Err(Problem::new("special-file", "has a set-user-id or set-group-id bit"));
+    }
+    if seen.len() > MAX_FILE.as_u64() {
+        let message = format!("has {} bytes, more than {MAX_FILE}", seen.len());
+        return Err(Problem::new("too-large", message));
+    }
+    Ok(())
+}
+
+/// What a file is that is neither ordinary nor a folder.
+pub(crate) const fn special_kind(kind: FileType) -> Option<&'static str> {
+    match kind {
+        FileType::RegularFile | FileType::Directory => None,
+        FileType::Symlink => Some("a symbolic link"),
+        FileType::Fifo => Some("a pipe"),
+        FileType::Socket => Some("a socket"),
+        FileType::BlockDevice | FileType::CharacterDevice => Some("a device"),
+        FileType::Unknown => Some("no ordinary file"),
+    }
+}
