@@ -6,7 +6,7 @@ use tracing::{error, warn};
 
 use crate::blobs::digest::BlobHasher;
 use crate::blobs::disk::{Disk, FileStamp};
-use crate::blobs::shelf::{TenantFolder, usage_of};
+use crate::blobs::tenant_folder::{TenantFolder, usage_of};
 use crate::blobs::trailer::{StoredBlob, TRAILER};
 use crate::blobs::{BlobError, BlobStore};
 use crate::ids::{BlobId, TenantId};
@@ -64,14 +64,14 @@ impl<D: Disk> BlobStore<D> {
     /// [`BlobError::NotFound`] also when the blob belongs to another tenant, so that ids cannot be
     /// probed; [`BlobError::Damaged`] if its trailer is.
     pub fn stat(&self, tenant: &TenantId, id: &BlobId) -> Result<StoredBlob, BlobError> {
-        let shelf = self.shelf(tenant);
-        let file = self.open_existing(&shelf, id)?;
+        let tenant_folder = self.tenant_folder(tenant);
+        let file = self.open_existing(&tenant_folder, id)?;
         let stamp = self.disk.stamp(&file).map_err(BlobError::from_disk("read"))?;
         if let Some(blob) = self.verified.lock().find(tenant, id, &stamp) {
             return Ok(blob);
         }
         let trailer = self.trailer(id, &file, stamp.size).map_err(BlobError::from_disk("read"))?;
-        trailer.map_or_else(|| Err(self.set_aside(&shelf, id, &stamp)), Ok)
+        trailer.map_or_else(|| Err(self.set_aside(&tenant_folder, id, &stamp)), Ok)
     }
 
     /// Reads at most `limit` bytes of a blob. Counts as a use.
@@ -110,26 +110,30 @@ impl<D: Disk> BlobStore<D> {
         tenant: &TenantId,
         id: &BlobId,
     ) -> Result<OpenBlob<D::File>, BlobError> {
-        let shelf = self.shelf(tenant);
-        let file = self.open_existing(&shelf, id)?;
-        let blob = self.ensure_intact(&shelf, id, &file)?;
+        let tenant_folder = self.tenant_folder(tenant);
+        let file = self.open_existing(&tenant_folder, id)?;
+        let blob = self.ensure_intact(&tenant_folder, id, &file)?;
         Ok(OpenBlob { blob, file })
     }
 
-    fn open_existing(&self, shelf: &TenantFolder, id: &BlobId) -> Result<D::File, BlobError> {
-        self.open_used(shelf, id)?.ok_or_else(|| BlobError::NotFound { id: id.clone() })
+    fn open_existing(
+        &self,
+        tenant_folder: &TenantFolder,
+        id: &BlobId,
+    ) -> Result<D::File, BlobError> {
+        self.open_used(tenant_folder, id)?.ok_or_else(|| BlobError::NotFound { id: id.clone() })
     }
 
     /// Opens a blob's file and marks it as used, so that no sweep takes it away.
     pub(crate) fn open_used(
         &self,
-        shelf: &TenantFolder,
+        tenant_folder: &TenantFolder,
         id: &BlobId,
     ) -> Result<Option<D::File>, BlobError> {
-        let _names = shelf.lock();
-        match self.disk.open(&shelf.path(id)) {
+        let _names = tenant_folder.lock();
+        match self.disk.open(&tenant_folder.path(id)) {
             Ok(file) => {
-                self.mark_used(shelf, id, &file);
+                self.mark_used(tenant_folder, id, &file);
                 Ok(Some(file))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -140,17 +144,17 @@ impl<D: Disk> BlobStore<D> {
     /// The blob, if the file is what it is named after: looked up, or hashed from end to end.
     pub(crate) fn ensure_intact(
         &self,
-        shelf: &TenantFolder,
+        tenant_folder: &TenantFolder,
         id: &BlobId,
         file: &D::File,
     ) -> Result<StoredBlob, BlobError> {
         let stamp = self.disk.stamp(file).map_err(BlobError::from_disk("read"))?;
-        if let Some(blob) = self.verified.lock().find(&shelf.tenant, id, &stamp) {
+        if let Some(blob) = self.verified.lock().find(&tenant_folder.tenant, id, &stamp) {
             return Ok(blob);
         }
         let examined = self.examine(id, file, stamp.size).map_err(BlobError::from_disk("read"))?;
-        let blob = examined.ok_or_else(|| self.set_aside(shelf, id, &stamp))?;
-        self.verified.lock().remember(&shelf.tenant, stamp, blob.clone());
+        let blob = examined.ok_or_else(|| self.set_aside(tenant_folder, id, &stamp))?;
+        self.verified.lock().remember(&tenant_folder.tenant, stamp, blob.clone());
         Ok(blob)
     }
 
@@ -209,17 +213,22 @@ impl<D: Disk> BlobStore<D> {
     }
 
     /// Moves a damaged file out of the way, for people to look at; nothing else is touched.
-    fn set_aside(&self, shelf: &TenantFolder, id: &BlobId, damaged: &FileStamp) -> BlobError {
-        error!(tenant.id = %shelf.tenant, blob.id = %id, "blob `{id}` is damaged and is set aside");
-        let mut names = shelf.lock();
-        let path = shelf.path(id);
+    fn set_aside(
+        &self,
+        tenant_folder: &TenantFolder,
+        id: &BlobId,
+        damaged: &FileStamp,
+    ) -> BlobError {
+        error!(tenant.id = %tenant_folder.tenant, blob.id = %id, "blob `{id}` is damaged and is set aside");
+        let mut names = tenant_folder.lock();
+        let path = tenant_folder.path(id);
         // A good copy may have taken its place since it was opened.
         let is_same = |stamp: FileStamp| stamp.place == damaged.place;
         let found = self.disk.open(&path).and_then(|file| self.disk.stamp(&file));
         if found.is_ok_and(is_same) {
             // Unique, so that nothing that was set aside before is replaced.
             let number = uuid::Uuid::now_v7().simple();
-            let name = format!("{}_{}_{number}", shelf.tenant, id.letters());
+            let name = format!("{}_{}_{number}", tenant_folder.tenant, id.letters());
             match self.disk.rename(&path, &self.config.root.join("quarantine").join(name)) {
                 Ok(()) => names.subtract(usage_of(damaged.size)),
                 Err(cause) => {
@@ -228,7 +237,7 @@ impl<D: Disk> BlobStore<D> {
                 }
             }
         }
-        self.verified.lock().forget(&shelf.tenant, id);
+        self.verified.lock().forget(&tenant_folder.tenant, id);
         BlobError::Damaged { id: id.clone() }
     }
 }
@@ -401,10 +410,10 @@ mod tests {
         let (test, ids) = store_with(&[b"abc"]);
         let local = TenantId::local();
         damage(&test.path(&local, &ids[0]), |file| flip(file, 0));
-        let shelf = test.store.shelf(&local);
-        let damaged = test.store.open_used(&shelf, &ids[0]).unwrap().unwrap();
+        let tenant_folder = test.store.tenant_folder(&local);
+        let damaged = test.store.open_used(&tenant_folder, &ids[0]).unwrap().unwrap();
         test.store.put(&local, &plain(), b"abc").unwrap();
-        let error = test.store.ensure_intact(&shelf, &ids[0], &damaged).unwrap_err();
+        let error = test.store.ensure_intact(&tenant_folder, &ids[0], &damaged).unwrap_err();
         assert!(matches!(error, BlobError::Damaged { .. }));
         assert_eq!(test.content(&local, &ids[0]).unwrap(), b"abc");
         assert_eq!(test.files("quarantine").len(), 1);

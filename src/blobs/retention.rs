@@ -7,7 +7,7 @@ use std::time::Duration;
 use tracing::{debug, warn};
 
 use crate::blobs::disk::{Disk, FolderEntry};
-use crate::blobs::shelf::{TenantFolder, blob_of, usage_of};
+use crate::blobs::tenant_folder::{TenantFolder, blob_of, usage_of};
 use crate::blobs::{BlobError, BlobStore};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
@@ -36,20 +36,20 @@ impl<D: Disk> BlobStore<D> {
     /// [`BlobError::Storage`] if the list of tenants cannot be read. Trouble with a tenant is
     /// logged; its blobs are counted when it stores one.
     pub fn count_all(&self) -> Result<(), BlobError> {
-        for shelf in self.shelves_on_disk()? {
-            if let Err(cause) = shelf.count_ahead(&self.disk) {
-                warn!(tenant.id = %shelf.tenant, error = %cause, "could not be counted");
+        for tenant_folder in self.folders_on_disk()? {
+            if let Err(cause) = tenant_folder.count_ahead(&self.disk) {
+                warn!(tenant.id = %tenant_folder.tenant, error = %cause, "could not be counted");
             }
         }
         Ok(())
     }
 
-    fn shelves_on_disk(&self) -> Result<Vec<Arc<TenantFolder>>, BlobError> {
+    fn folders_on_disk(&self) -> Result<Vec<Arc<TenantFolder>>, BlobError> {
         let folder = self.config.root.join("tenants");
         let entries = self.disk.list(&folder).map_err(BlobError::from_disk("read"))?;
         let tenants = entries.iter().filter(|entry| !entry.is_file);
         let tenants = tenants.filter_map(|entry| TenantId::parse(&entry.name).ok());
-        Ok(tenants.map(|tenant| self.shelf(&tenant)).collect())
+        Ok(tenants.map(|tenant| self.tenant_folder(&tenant)).collect())
     }
 
     /// Removes all blobs that were not used for the time to live before `now` (time since the
@@ -64,11 +64,11 @@ impl<D: Disk> BlobStore<D> {
         let Some(ttl) = self.config.ttl else {
             return Ok(report);
         };
-        for shelf in self.shelves_on_disk()? {
-            match self.disk.list(&shelf.folder) {
-                Ok(entries) => self.sweep_shelf(&shelf, &entries, now, &mut report),
+        for tenant_folder in self.folders_on_disk()? {
+            match self.disk.list(&tenant_folder.folder) {
+                Ok(entries) => self.sweep_folder(&tenant_folder, &entries, now, &mut report),
                 Err(cause) => {
-                    warn!(tenant.id = %shelf.tenant, error = %cause, "could not be swept");
+                    warn!(tenant.id = %tenant_folder.tenant, error = %cause, "could not be swept");
                 }
             }
         }
@@ -76,16 +76,16 @@ impl<D: Disk> BlobStore<D> {
         Ok(report)
     }
 
-    fn sweep_shelf(
+    fn sweep_folder(
         &self,
-        shelf: &TenantFolder,
+        tenant_folder: &TenantFolder,
         entries: &[FolderEntry],
         now: Duration,
         report: &mut SweepReport,
     ) {
         for entry in entries.iter().filter(|entry| self.has_expired(entry.used, now)) {
             let Some(id) = blob_of(entry) else { continue };
-            match self.remove_expired(shelf, &id, now) {
+            match self.remove_expired(tenant_folder, &id, now) {
                 Ok(Some(size)) => {
                     report.expired = report.expired.saturating_add(1);
                     let freed = report.freed.as_u64().saturating_add(size);
@@ -94,7 +94,7 @@ impl<D: Disk> BlobStore<D> {
                 Ok(None) => {}
                 Err(cause) => {
                     report.failed = report.failed.saturating_add(1);
-                    warn!(tenant.id = %shelf.tenant, blob.id = %id, error = %cause, "could not be removed");
+                    warn!(tenant.id = %tenant_folder.tenant, blob.id = %id, error = %cause, "could not be removed");
                 }
             }
         }
@@ -107,12 +107,12 @@ impl<D: Disk> BlobStore<D> {
     /// Removes a blob unless it was used since it was listed; its size if it is gone now.
     fn remove_expired(
         &self,
-        shelf: &TenantFolder,
+        tenant_folder: &TenantFolder,
         id: &BlobId,
         now: Duration,
     ) -> io::Result<Option<u64>> {
-        let mut names = shelf.lock();
-        let path = shelf.path(id);
+        let mut names = tenant_folder.lock();
+        let path = tenant_folder.path(id);
         let file = match self.disk.open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -125,13 +125,13 @@ impl<D: Disk> BlobStore<D> {
         self.disk.remove(&path).inspect_err(|_| names.forget())?;
         let usage = usage_of(stamp.size);
         names.subtract(usage);
-        self.verified.lock().forget(&shelf.tenant, id);
+        self.verified.lock().forget(&tenant_folder.tenant, id);
         Ok(Some(usage.bytes))
     }
 
-    /// Notes that a blob is used now. Called under the shelf's lock. That it cannot be noted is no
+    /// Notes that a blob is used now. Called under the tenant_folder's lock. That it cannot be noted is no
     /// reason not to read the blob.
-    pub(crate) fn mark_used(&self, shelf: &TenantFolder, id: &BlobId, file: &D::File) {
+    pub(crate) fn mark_used(&self, tenant_folder: &TenantFolder, id: &BlobId, file: &D::File) {
         let now = self.clock.now();
         let often = self.config.ttl.map_or(NOTED_EVERY, |ttl| NOTED_EVERY.min(ttl / 8));
         let noted = self.disk.stamp(file).and_then(|before| {
@@ -141,11 +141,11 @@ impl<D: Disk> BlobStore<D> {
             }
             self.disk.set_used(file, now)?;
             let after = self.disk.stamp(file)?;
-            self.verified.lock().restamp(&shelf.tenant, id, &before, after);
+            self.verified.lock().restamp(&tenant_folder.tenant, id, &before, after);
             Ok(())
         });
         if let Err(cause) = noted {
-            warn!(tenant.id = %shelf.tenant, blob.id = %id, error = %cause, "a use could not be noted");
+            warn!(tenant.id = %tenant_folder.tenant, blob.id = %id, error = %cause, "a use could not be noted");
         }
     }
 }
@@ -205,8 +205,8 @@ mod tests {
         let test = TestStore::new();
         let local = TenantId::local();
         let id = test.store.put(&local, &plain(), b"abc").unwrap().id;
-        let shelf = test.store.shelf(&local);
-        let removed = test.store.remove_expired(&shelf, &id, START + HOUR).unwrap();
+        let tenant_folder = test.store.tenant_folder(&local);
+        let removed = test.store.remove_expired(&tenant_folder, &id, START + HOUR).unwrap();
         assert_eq!(removed, None);
         assert!(test.content(&local, &id).is_ok());
     }
@@ -275,8 +275,8 @@ mod tests {
         let local = TenantId::local();
         let id = test.store.put(&local, &plain(), b"abc").unwrap().id;
         test.store.clock = Clock::Fixed(START + HOUR * 3);
-        let shelf = test.store.shelf(&local);
-        let file = test.store.open_used(&shelf, &id).unwrap().unwrap();
+        let tenant_folder = test.store.tenant_folder(&local);
+        let file = test.store.open_used(&tenant_folder, &id).unwrap().unwrap();
         let stamp = test.store.disk.stamp(&file).unwrap();
         assert_eq!(stamp.used, START + HOUR * 3, "the use was not noted");
         assert!(test.store.verified.lock().find(&local, &id, &stamp).is_some());

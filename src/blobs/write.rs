@@ -10,7 +10,7 @@ use tracing::{error, warn};
 use crate::blobs::digest::{BlobHasher, id_of};
 use crate::blobs::disk::Disk;
 use crate::blobs::kind::BlobKind;
-use crate::blobs::shelf::{Reservation, TenantFolder};
+use crate::blobs::tenant_folder::{Reservation, TenantFolder};
 use crate::blobs::trailer::StoredBlob;
 use crate::blobs::{BlobError, BlobStore};
 use crate::ids::{BlobId, TenantId};
@@ -39,14 +39,14 @@ impl<D: Disk> BlobStore<D> {
         content: &[u8],
     ) -> Result<StoredBlob, BlobError> {
         let size = ByteCount::from(content.len());
-        let shelf = self.shelf_for_writing(tenant, size)?;
+        let tenant_folder = self.shelf_for_writing(tenant, size)?;
         let id = id_of(kind, content);
-        if let Some(blob) = self.reuse(&shelf, &id)? {
+        if let Some(blob) = self.reuse(&tenant_folder, &id)? {
             return Ok(blob);
         }
-        let room = shelf.reserve(&self.disk, size, &self.config)?;
+        let room = tenant_folder.reserve(&self.disk, size, &self.config)?;
         let draft = self.draft(kind, size, &mut &*content, Some(id))?;
-        self.commit(&shelf, room, draft)
+        self.commit(&tenant_folder, room, draft)
     }
 
     /// Stores exactly `size` bytes that `content` yields, without holding them in memory.
@@ -64,10 +64,10 @@ impl<D: Disk> BlobStore<D> {
         size: ByteCount,
         content: &mut dyn Read,
     ) -> Result<StoredBlob, BlobError> {
-        let shelf = self.shelf_for_writing(tenant, size)?;
-        let room = shelf.reserve(&self.disk, size, &self.config)?;
+        let tenant_folder = self.shelf_for_writing(tenant, size)?;
+        let room = tenant_folder.reserve(&self.disk, size, &self.config)?;
         let draft = self.draft(kind, size, content, None)?;
-        self.commit(&shelf, room, draft)
+        self.commit(&tenant_folder, room, draft)
     }
 
     /// The tenant's folder, if the store can take a blob of this size.
@@ -83,19 +83,23 @@ impl<D: Disk> BlobStore<D> {
         if self.is_sealed() {
             return Err(BlobError::Sealed);
         }
-        let shelf = self.shelf(tenant);
-        shelf.prepare(&self.disk).map_err(BlobError::from_disk("write to"))?;
-        Ok(shelf)
+        let tenant_folder = self.tenant_folder(tenant);
+        tenant_folder.prepare(&self.disk).map_err(BlobError::from_disk("write to"))?;
+        Ok(tenant_folder)
     }
 
     /// The blob, if it is stored already, is intact and is durable.
-    fn reuse(&self, shelf: &TenantFolder, id: &BlobId) -> Result<Option<StoredBlob>, BlobError> {
-        let Some(file) = self.open_used(shelf, id)? else {
+    fn reuse(
+        &self,
+        tenant_folder: &TenantFolder,
+        id: &BlobId,
+    ) -> Result<Option<StoredBlob>, BlobError> {
+        let Some(file) = self.open_used(tenant_folder, id)? else {
             return Ok(None);
         };
-        match self.ensure_intact(shelf, id, &file) {
+        match self.ensure_intact(tenant_folder, id, &file) {
             // Whoever wrote it may not have synced the folder yet.
-            Ok(blob) => self.sync_shelf(shelf).map(|()| Some(blob)),
+            Ok(blob) => self.sync_shelf(tenant_folder).map(|()| Some(blob)),
             Err(BlobError::Damaged { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -138,15 +142,15 @@ impl<D: Disk> BlobStore<D> {
     /// Gives a draft its name, unless the blob is there already.
     fn commit(
         &self,
-        shelf: &TenantFolder,
+        tenant_folder: &TenantFolder,
         mut room: Reservation<'_>,
         draft: (Draft<'_, D>, StoredBlob),
     ) -> Result<StoredBlob, BlobError> {
         let (mut draft, blob) = draft;
-        let path = shelf.path(&blob.id);
+        let path = tenant_folder.path(&blob.id);
         loop {
             {
-                let mut state = shelf.lock();
+                let mut state = tenant_folder.lock();
                 match self.disk.open(&path) {
                     Err(missing) if missing.kind() == io::ErrorKind::NotFound => {
                         self.disk
@@ -161,30 +165,30 @@ impl<D: Disk> BlobStore<D> {
                 }
             }
             if draft.is_kept {
-                self.sync_shelf(shelf)?;
+                self.sync_shelf(tenant_folder)?;
                 let stamp = self.disk.stamp(&draft.file);
                 if let Ok(stamp) = stamp {
-                    self.verified.lock().remember(&shelf.tenant, stamp, blob.clone());
+                    self.verified.lock().remember(&tenant_folder.tenant, stamp, blob.clone());
                 }
                 return Ok(blob);
             }
             // Somebody else stored it in the meantime. If that one is damaged it is set aside now,
             // and the next turn puts ours in its place.
-            if let Some(blob) = self.reuse(shelf, &blob.id)? {
+            if let Some(blob) = self.reuse(tenant_folder, &blob.id)? {
                 return Ok(blob);
             }
         }
     }
 
     /// Makes the names in a tenant's folder durable, or seals the store.
-    fn sync_shelf(&self, shelf: &TenantFolder) -> Result<(), BlobError> {
+    fn sync_shelf(&self, tenant_folder: &TenantFolder) -> Result<(), BlobError> {
         if self.is_sealed() {
             return Err(BlobError::Sealed);
         }
-        self.disk.sync_folder(&shelf.folder).map_err(|cause| {
+        self.disk.sync_folder(&tenant_folder.folder).map_err(|cause| {
             self.is_sealed.store(true, Ordering::Release);
             error!(
-                tenant.id = %shelf.tenant, error = %cause,
+                tenant.id = %tenant_folder.tenant, error = %cause,
                 "the blob store takes no more writes: its folder could not be synced"
             );
             BlobError::Storage { what: "write to", cause }

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use crate::engine::code::split_data::SplitError;
 use crate::engine::patches::PatchError;
-use crate::engine::source::fetch::Transcript;
 use crate::ids::Digest;
 
 /// Why the engine cannot be made ready.
@@ -116,3 +115,15 @@ impl fmt::Display for PathFault {
 }
 
 impl Error for PathFault {}
+
+/// The last words of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transcript(pub(crate) String);
+
+impl fmt::Display for Transcript {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "it said nothing" } else { &self.0 })
+    }
+}
+
+impl Error for Transcript {}

@@ -113,7 +113,7 @@ impl EngineStore {
             let (key, is_ready) = (self.key(variant)?.digest(), self.is_ready(variant)?);
             variants.push(VariantReport { variant, key, is_ready });
         }
-        let manifest = open_pinned(&self.engine_shelf(), &self.pin.files.manifest)?;
+        let manifest = open_pinned(&self.engine_entry(), &self.pin.files.manifest)?;
         let contents = match manifest {
             Some(found) => {
                 let read = EngineManifest::read(&found.file);
@@ -122,12 +122,12 @@ impl EngineStore {
             None => None,
         };
         let mut files = Vec::new();
-        for (shelf, is_used) in self.shelves()? {
-            for name in shelf.names()? {
+        for (entry, is_used) in self.entries()? {
+            for name in entry.names()? {
                 // Without a readable record it counts as damaged: `verify` says so.
-                let Some(record) = shelf.find_record(&name)? else { continue };
+                let Some(record) = entry.find_record(&name)? else { continue };
                 files.push(FileReport {
-                    path: shelf.path().join(&name),
+                    path: entry.path().join(&name),
                     what: record.what,
                     sha256: record.sha256,
                     size_bytes: record.size_bytes,
@@ -158,49 +158,49 @@ impl EngineStore {
     ///
     /// The cache cannot be read. A damaged file is a finding, not an error.
     pub fn verify(&self, progress: &dyn Progress) -> Result<Vec<VerifiedFile>, EngineError> {
-        let pinned_shelf = self.engine_shelf();
+        let pinned_entry = self.engine_entry();
         let expected = self.expected()?;
         let mut recorded = Vec::new();
         let mut total = 0_u64;
-        for shelf in self.shelves_to_verify(&expected)? {
-            let mut names: BTreeSet<String> = shelf.names()?.into_iter().collect();
+        for entry in self.entries_to_verify(&expected)? {
+            let mut names: BTreeSet<String> = entry.names()?.into_iter().collect();
             // A file that is gone together with its record is missing all the same.
-            let here = expected.iter().filter(|(one, _)| one.path() == shelf.path());
+            let here = expected.iter().filter(|(one, _)| one.path() == entry.path());
             names.extend(here.map(|(_, name)| name.clone()));
             for name in names {
-                let record = shelf.find_record(&name)?;
+                let record = entry.find_record(&name)?;
                 let size = record.as_ref().map_or(0, |record| record.size_bytes.as_u64());
                 total = total.saturating_add(size);
-                recorded.push((shelf.clone(), name, record));
+                recorded.push((entry.clone(), name, record));
             }
         }
         let running = Running::begin(progress, Step::Verify, Some(ByteCount::bytes(total)));
         let mut files = Vec::new();
         let mut before = 0_u64;
-        for (shelf, name, record) in recorded {
+        for (entry, name, record) in recorded {
             let pinned = self.pin.files.all().into_iter().find(|file| file.name() == name);
-            let pinned = pinned.filter(|_| shelf.path() == pinned_shelf.path());
+            let pinned = pinned.filter(|_| entry.path() == pinned_entry.path());
             let pinned = pinned.map(|file| file.sha256);
             let mut here = 0;
-            let finding = shelf.verify(&name, pinned.as_ref(), |done| {
+            let finding = entry.verify(&name, pinned.as_ref(), |done| {
                 here = done.as_u64();
                 running.advance(ByteCount::bytes(before.saturating_add(here)));
             })?;
             before = before.saturating_add(here);
             let what = record.map(|record| record.what);
-            files.push(VerifiedFile { path: shelf.path().join(&name), what, finding });
+            files.push(VerifiedFile { path: entry.path().join(&name), what, finding });
         }
         running.finish();
         Ok(files)
     }
 
-    /// The files that runs need, each with its shelf; nothing if nothing was installed.
+    /// The files that runs need, each with its entry; nothing if nothing was installed.
     fn expected(&self) -> Result<Vec<(CacheEntry, String)>, EngineError> {
-        if self.shelves()?.is_empty() {
+        if self.entries()?.is_empty() {
             return Ok(Vec::new());
         }
-        let (engine, apart) = (self.engine_shelf(), self.apart_shelf());
-        let native = self.native_shelf(&self.key(Variant::Timed)?);
+        let (engine, apart) = (self.engine_entry(), self.apart_entry());
+        let native = self.native_entry(&self.key(Variant::Timed)?);
         let pinned = self.pin.files.all().into_iter();
         let mut expected: Vec<_> =
             pinned.map(|file| (engine.clone(), file.name().to_owned())).collect();
@@ -209,19 +209,19 @@ impl EngineStore {
         Ok(expected)
     }
 
-    /// The shelves that are there, and those that should be.
-    fn shelves_to_verify(
+    /// The entries that are there, and those that should be.
+    fn entries_to_verify(
         &self,
         expected: &[(CacheEntry, String)],
     ) -> Result<Vec<CacheEntry>, EngineError> {
-        let mut shelves: Vec<CacheEntry> =
-            self.shelves()?.into_iter().map(|(shelf, _)| shelf).collect();
-        for (shelf, _) in expected {
-            if !shelves.iter().any(|one| one.path() == shelf.path()) {
-                shelves.push(shelf.clone());
+        let mut entries: Vec<CacheEntry> =
+            self.entries()?.into_iter().map(|(entry, _)| entry).collect();
+        for (entry, _) in expected {
+            if !entries.iter().any(|one| one.path() == entry.path()) {
+                entries.push(entry.clone());
             }
         }
-        Ok(shelves)
+        Ok(entries)
     }
 
     /// Removes files from the cache. What a running server has open stays usable for it.
@@ -230,29 +230,29 @@ impl EngineStore {
     ///
     /// Another process is adding to the cache, or a file cannot be removed.
     pub fn clean(&self, what: CleanUp) -> Result<Removed, EngineError> {
-        let shelves = self.shelves()?.into_iter();
-        let doomed = shelves.filter(|(_, is_used)| !is_used || what == CleanUp::Everything);
-        let doomed = doomed.map(|(shelf, _)| shelf).collect::<Vec<_>>();
+        let entries = self.entries()?.into_iter();
+        let doomed = entries.filter(|(_, is_used)| !is_used || what == CleanUp::Everything);
+        let doomed = doomed.map(|(entry, _)| entry).collect::<Vec<_>>();
         let freed_bytes = self.cache.remove(&doomed)?;
-        let folders = doomed.iter().map(|shelf| shelf.path().to_owned()).collect();
+        let folders = doomed.iter().map(|entry| entry.path().to_owned()).collect();
         Ok(Removed { folders, freed_bytes })
     }
 
-    /// All shelves in the cache, and whether they are used.
-    fn shelves(&self) -> Result<Vec<(CacheEntry, bool)>, EngineError> {
-        let mut used = vec![self.engine_shelf(), self.apart_shelf()];
+    /// All entries in the cache, and whether they are used.
+    fn entries(&self) -> Result<Vec<(CacheEntry, bool)>, EngineError> {
+        let mut used = vec![self.engine_entry(), self.apart_entry()];
         for variant in Variant::ALL {
-            used.push(self.native_shelf(&self.key(variant)?));
+            used.push(self.native_entry(&self.key(variant)?));
         }
-        let mut shelves = Vec::new();
+        let mut entries = Vec::new();
         for area in Area::ALL {
-            for shelf in self.cache.shelves(area)? {
-                let is_named = used.iter().any(|used| used.path() == shelf.path());
+            for entry in self.cache.entries(area)? {
+                let is_named = used.iter().any(|used| used.path() == entry.path());
                 let is_used = area == Area::Images || is_named;
-                shelves.push((shelf, is_used));
+                entries.push((entry, is_used));
             }
         }
-        Ok(shelves)
+        Ok(entries)
     }
 }
 
@@ -294,11 +294,11 @@ mod tests {
         assert_eq!(good.len(), 7);
         assert!(good.iter().all(|file| file.finding == Finding::Good));
 
-        let library = store.engine_shelf().path().join("python-stdlib.zip");
-        let cold = store.apart_shelf().path().join("cold.img");
-        let hollow = store.apart_shelf().path().join("hollow.wasm");
-        let module = store.engine_shelf().path().join("python.wasm");
-        let native = store.native_shelf(&store.key(Variant::Timed).unwrap());
+        let library = store.engine_entry().path().join("python-stdlib.zip");
+        let cold = store.apart_entry().path().join("cold.img");
+        let hollow = store.apart_entry().path().join("hollow.wasm");
+        let module = store.engine_entry().path().join("python.wasm");
+        let native = store.native_entry(&store.key(Variant::Timed).unwrap());
         for path in [module.clone(), module.with_extension("wasm.json")] {
             fs::remove_file(path).unwrap();
         }
@@ -326,10 +326,10 @@ mod tests {
         let tiny = TinyEngine::new();
         let store = tiny.store();
         store.ensure(Variant::Timed, &Silent).unwrap();
-        let old = store.cache().shelf(Area::Native, &Digest::of(b"an older version"));
-        let image = store.cache().shelf(Area::Images, &Digest::of(b"an image"));
-        for shelf in [&old, &image] {
-            let lock = shelf.lock(|| {}).unwrap();
+        let old = store.cache().entry(Area::Native, &Digest::of(b"an older version"));
+        let image = store.cache().entry(Area::Images, &Digest::of(b"an image"));
+        for entry in [&old, &image] {
+            let lock = entry.lock(|| {}).unwrap();
             let mut draft = lock.draft("file").unwrap();
             draft.write_sparse(&[7; 10_000]).unwrap();
             drop(draft.commit("a file", BTreeMap::new()).unwrap());

@@ -1,7 +1,7 @@
 //! The engine on this machine: made ready when it is needed, and looked after.
 //!
 //! Each of the steps (fetch, take apart, compile) leaves files in the cache, looks for its own
-//! before it works, and does its work under the lock of the shelf that they go to. So a step that
+//! before it works, and does its work under the lock of the entry that they go to. So a step that
 //! was interrupted is repeated, and of two processes one works and the other one waits for it.
 
 use std::collections::BTreeMap;
@@ -147,7 +147,7 @@ impl EngineStore {
         self.ensure_installed(&self.origin, progress)?;
         self.ensure_apart(progress)?;
         self.ensure_compiled(&key, progress)?;
-        let vanished = || self.vanished(&self.native_shelf(&key));
+        let vanished = || self.vanished(&self.native_entry(&key));
         self.find(variant, key.clone())?.ok_or_else(vanished)
     }
 
@@ -165,19 +165,19 @@ impl EngineStore {
         Ok(CompileKey::new(&engine, self.pin.patched_module.sha256, variant))
     }
 
-    /// The shelf of the pinned files.
-    pub(super) fn engine_shelf(&self) -> CacheEntry {
-        self.cache.shelf(Area::Engine, &self.pin.wheel.sha256)
+    /// The entry of the pinned files.
+    pub(super) fn engine_entry(&self) -> CacheEntry {
+        self.cache.entry(Area::Engine, &self.pin.wheel.sha256)
     }
 
-    /// The shelf of what the transform makes.
-    pub(super) fn apart_shelf(&self) -> CacheEntry {
+    /// The entry of what the transform makes.
+    pub(super) fn apart_entry(&self) -> CacheEntry {
         let key = format!("{} {TRANSFORM_VERSION}", self.pin.patched_module.sha256);
-        self.cache.shelf(Area::Engine, &Digest::of(key.as_bytes()))
+        self.cache.entry(Area::Engine, &Digest::of(key.as_bytes()))
     }
 
-    pub(super) fn native_shelf(&self, key: &CompileKey) -> CacheEntry {
-        self.cache.shelf(Area::Native, &key.digest())
+    pub(super) fn native_entry(&self, key: &CompileKey) -> CacheEntry {
+        self.cache.entry(Area::Native, &key.digest())
     }
 
     /// Opens everything, or `None` if something is missing.
@@ -186,15 +186,15 @@ impl EngineStore {
         variant: Variant,
         key: CompileKey,
     ) -> Result<Option<EngineArtifacts>, EngineError> {
-        let shelf = self.engine_shelf();
-        let Some(library) = open_pinned(&shelf, &self.pin.files.library)? else { return Ok(None) };
-        let Some(manifest) = open_pinned(&shelf, &self.pin.files.manifest)? else {
+        let entry = self.engine_entry();
+        let Some(library) = open_pinned(&entry, &self.pin.files.library)? else { return Ok(None) };
+        let Some(manifest) = open_pinned(&entry, &self.pin.files.manifest)? else {
             return Ok(None);
         };
-        let Some(cold_image) = self.apart_shelf().open_checked(COLD, None)? else {
+        let Some(cold_image) = self.apart_entry().open_checked(COLD, None)? else {
             return Ok(None);
         };
-        let native = self.native_shelf(&key).open_checked(&native_name(variant), None)?;
+        let native = self.native_entry(&key).open_checked(&native_name(variant), None)?;
         let Some(native) = native else { return Ok(None) };
         let manifest =
             EngineManifest::read(&manifest.file).map_err(storage("read", &manifest.path))?;
@@ -215,10 +215,10 @@ impl EngineStore {
     }
 
     fn has_installed(&self) -> Result<bool, EngineError> {
-        let shelf = self.engine_shelf();
+        let entry = self.engine_entry();
         for file in self.pin.files.all() {
             let is_needed = *file != self.pin.files.licences;
-            if is_needed && open_pinned(&shelf, file)?.is_none() {
+            if is_needed && open_pinned(&entry, file)?.is_none() {
                 return Ok(false);
             }
         }
@@ -233,8 +233,8 @@ impl EngineStore {
         if self.has_installed()? {
             return Ok(());
         }
-        let shelf = self.engine_shelf();
-        let lock = lock(&shelf, progress)?;
+        let entry = self.engine_entry();
+        let lock = lock(&entry, progress)?;
         if self.has_installed()? {
             Ok(())
         } else {
@@ -243,21 +243,21 @@ impl EngineStore {
     }
 
     fn has_apart(&self) -> Result<bool, EngineError> {
-        let shelf = self.apart_shelf();
-        Ok(shelf.open_checked(CODE_MODULE, None)?.is_some()
-            && shelf.open_checked(COLD, None)?.is_some())
+        let entry = self.apart_entry();
+        Ok(entry.open_checked(CODE_MODULE, None)?.is_some()
+            && entry.open_checked(COLD, None)?.is_some())
     }
 
     fn ensure_apart(&self, progress: &dyn Progress) -> Result<(), EngineError> {
         if self.has_apart()? {
             return Ok(());
         }
-        let shelf = self.apart_shelf();
-        let lock = lock(&shelf, progress)?;
+        let entry = self.apart_entry();
+        let lock = lock(&entry, progress)?;
         if self.has_apart()? {
             return Ok(());
         }
-        let installed = self.engine_shelf();
+        let installed = self.engine_entry();
         let module = open_pinned(&installed, &self.pin.files.module)?;
         let module = module.ok_or_else(|| self.vanished(&installed))?;
 
@@ -274,7 +274,7 @@ impl EngineStore {
             ("transform".to_owned(), TRANSFORM_VERSION.to_string()),
         ]);
         let mut draft = lock.draft(CODE_MODULE)?;
-        draft.write_all(&stoppable).map_err(storage("write to", shelf.path()))?;
+        draft.write_all(&stoppable).map_err(storage("write to", entry.path()))?;
         draft.commit("the engine's module without its data, with polls", made_from.clone())?;
         let mut draft = lock.draft(COLD)?;
         draft.write_sparse(&apart.cold.to_memory())?;
@@ -288,15 +288,15 @@ impl EngineStore {
         key: &CompileKey,
         progress: &dyn Progress,
     ) -> Result<(), EngineError> {
-        let (shelf, name) = (self.native_shelf(key), native_name(key.variant));
-        if shelf.open_checked(&name, None)?.is_some() {
+        let (entry, name) = (self.native_entry(key), native_name(key.variant));
+        if entry.open_checked(&name, None)?.is_some() {
             return Ok(());
         }
-        let lock = lock(&shelf, progress)?;
-        if shelf.open_checked(&name, None)?.is_some() {
+        let lock = lock(&entry, progress)?;
+        if entry.open_checked(&name, None)?.is_some() {
             return Ok(());
         }
-        let apart = self.apart_shelf();
+        let apart = self.apart_entry();
         let module = apart.open_checked(CODE_MODULE, None)?.ok_or_else(|| self.vanished(&apart))?;
 
         let running = Running::begin(progress, Step::Compile(key.variant), None);
@@ -311,25 +311,25 @@ impl EngineStore {
             ("compatibility".to_owned(), key.compatibility.to_string()),
         ]);
         let mut draft = lock.draft(&name)?;
-        draft.write_all(&code).map_err(storage("write to", shelf.path()))?;
+        draft.write_all(&code).map_err(storage("write to", entry.path()))?;
         draft.commit("native code of the engine", made_from)?;
         running.finish();
         Ok(())
     }
 
     /// What was made a moment ago is gone: somebody clears the cache at the same time.
-    fn vanished(&self, shelf: &CacheEntry) -> EngineError {
-        let cause = PathFault::new(shelf.path(), io::ErrorKind::NotFound.into());
+    fn vanished(&self, entry: &CacheEntry) -> EngineError {
+        let cause = PathFault::new(entry.path(), io::ErrorKind::NotFound.into());
         EngineError::CacheFolder { problem: "is being cleared while it is used", cause }
     }
 }
 
 /// Opens a pinned file if it is there and right.
 pub(super) fn open_pinned(
-    shelf: &CacheEntry,
+    entry: &CacheEntry,
     file: &PinnedFile,
 ) -> Result<Option<CheckedFile>, EngineError> {
-    shelf.open_checked(file.name(), Some(&file.sha256))
+    entry.open_checked(file.name(), Some(&file.sha256))
 }
 
 /// Name of a variant's native code.
@@ -337,13 +337,13 @@ pub(super) fn native_name(variant: Variant) -> String {
     format!("{variant}.cwasm")
 }
 
-/// Takes a shelf's lock and shows that it waits for another process if it does.
+/// Takes an entry's lock and shows that it waits for another process if it does.
 fn lock<'a>(
-    shelf: &'a CacheEntry,
+    entry: &'a CacheEntry,
     progress: &dyn Progress,
 ) -> Result<CacheEntryLock<'a>, EngineError> {
     let mut waiting = None;
-    let lock = shelf.lock(|| waiting = Some(Running::begin(progress, Step::Wait, None)))?;
+    let lock = entry.lock(|| waiting = Some(Running::begin(progress, Step::Wait, None)))?;
     if let Some(waiting) = waiting {
         waiting.finish();
     }
@@ -458,11 +458,11 @@ mod tests {
     fn other_patches_make_other_files_and_a_wrong_result_is_refused() {
         let mut tiny = TinyEngine::new();
         let before = tiny.store().ensure(Variant::Timed, &Silent).unwrap();
-        let shelves = |store: &EngineStore| {
+        let entries = |store: &EngineStore| {
             let key = store.key(Variant::Timed).unwrap();
-            (store.apart_shelf().path().to_owned(), store.native_shelf(&key).path().to_owned())
+            (store.apart_entry().path().to_owned(), store.native_entry(&key).path().to_owned())
         };
-        let old = shelves(&tiny.store());
+        let old = entries(&tiny.store());
 
         tiny.pin.patches = Default::default();
         tiny.pin.patched_module.sha256 = Digest::of(b"something else");
@@ -470,7 +470,7 @@ mod tests {
         assert!(matches!(error, EngineError::Patch(_)), "{error}");
 
         tiny.pin.patched_module.sha256 = tiny.pin.files.module.sha256;
-        let new = shelves(&tiny.store());
+        let new = entries(&tiny.store());
         assert!(old.0 != new.0 && old.1 != new.1);
         let after = tiny.store().ensure(Variant::Timed, &Silent).unwrap();
         assert_ne!(before.cold_image.digest(), after.cold_image.digest());

@@ -150,7 +150,7 @@ impl<'a> ImageStore<'a> {
     ///
     /// The cache fails.
     pub fn find(&self, needs: Needs) -> Result<Option<Image>, ImageError> {
-        find(&self.shelf(&source::text(needs))?, needs)
+        find(&self.entry(&source::text(needs))?, needs)
     }
 
     /// The image for `needs`, made now if it is not in the cache.
@@ -160,12 +160,12 @@ impl<'a> ImageStore<'a> {
     /// The interpreter cannot be warmed up, or the cache fails.
     pub fn ensure(&self, needs: Needs, progress: &dyn Progress) -> Result<Image, ImageError> {
         let source = source::text(needs);
-        let shelf = self.shelf(&source)?;
-        if let Some(image) = find(&shelf, needs)? {
+        let entry = self.entry(&source)?;
+        if let Some(image) = find(&entry, needs)? {
             return Ok(image);
         }
-        let lock = shelf.lock(|| ())?;
-        if let Some(image) = find(&shelf, needs)? {
+        let lock = entry.lock(|| ())?;
+        if let Some(image) = find(&entry, needs)? {
             return Ok(image);
         }
         let running = Running::begin(progress, Step::WarmUp, None);
@@ -196,7 +196,7 @@ impl<'a> ImageStore<'a> {
     ///
     /// The cache fails.
     pub fn folder(&self, needs: Needs) -> Result<PathBuf, ImageError> {
-        Ok(self.shelf(&source::text(needs))?.path().to_owned())
+        Ok(self.entry(&source::text(needs))?.path().to_owned())
     }
 
     /// The images on the disk that this program would use.
@@ -205,8 +205,8 @@ impl<'a> ImageStore<'a> {
     ///
     /// The cache cannot be read.
     pub fn made(&self) -> Result<Vec<Made>, ImageError> {
-        let shelves = self.engine.cache().shelves(Area::Images)?;
-        Ok(shelves.iter().filter_map(|shelf| self.made_on(shelf)).collect())
+        let entries = self.engine.cache().entries(Area::Images)?;
+        Ok(entries.iter().filter_map(|entry| self.made_on(entry)).collect())
     }
 
     /// Removes images from the disk until they take no more than `limit`: first those of other
@@ -224,44 +224,44 @@ impl<'a> ImageStore<'a> {
         let cache = self.engine.cache();
         let mut total = 0_u64;
         let mut doomed = Vec::new();
-        for shelf in cache.shelves(Area::Images)? {
-            if shelf.find_record(MEMORY)?.is_none() {
+        for entry in cache.entries(Area::Images)? {
+            if entry.find_record(MEMORY)?.is_none() {
                 continue;
             }
-            let size = shelf.size()?.as_u64();
+            let size = entry.size()?.as_u64();
             total = total.saturating_add(size);
-            let made = self.made_on(&shelf);
+            let made = self.made_on(&entry);
             if made.as_ref().is_none_or(|made| !used.contains(&made.needs)) {
                 let last_used = made.map(|made| made.usage.last_used_unix_seconds);
-                doomed.push((last_used, size, shelf));
+                doomed.push((last_used, size, entry));
             }
         }
         doomed.sort_unstable_by_key(|(last_used, size, _)| (*last_used, *size));
         let mut surplus = Vec::new();
-        for (_, size, shelf) in doomed {
+        for (_, size, entry) in doomed {
             if total <= limit.as_u64() {
                 break;
             }
             total = total.saturating_sub(size);
-            surplus.push(shelf);
+            surplus.push(entry);
         }
         if surplus.is_empty() { Ok(ByteCount::default()) } else { Ok(cache.remove(&surplus)?) }
     }
 
-    /// What lies on a shelf, if this program would use it.
-    fn made_on(&self, shelf: &CacheEntry) -> Option<Made> {
-        let record = shelf.find_record(MEMORY).ok().flatten()?;
+    /// What lies on an entry, if this program would use it.
+    fn made_on(&self, entry: &CacheEntry) -> Option<Made> {
+        let record = entry.find_record(MEMORY).ok().flatten()?;
         let needs: Needs = record.made_from.get(PROFILE)?.parse().ok()?;
-        let is_ours = self.folder(needs).ok()? == shelf.path();
-        let size = shelf.size().ok()?;
-        is_ours.then(|| Made { needs, size, usage: ImageUsage::read(shelf.path()) })
+        let is_ours = self.folder(needs).ok()? == entry.path();
+        let size = entry.size().ok()?;
+        is_ours.then(|| Made { needs, size, usage: ImageUsage::read(entry.path()) })
     }
 
     /// Where the image lies that is made from `source`.
-    fn shelf(&self, source: &str) -> Result<CacheEntry, ImageError> {
+    fn entry(&self, source: &str) -> Result<CacheEntry, ImageError> {
         let secret = Digest::of(&self.hash_secret()?);
         let key = key(&self.origin(), secret, source);
-        Ok(self.engine.cache().shelf(Area::Images, &key))
+        Ok(self.engine.cache().entry(Area::Images, &key))
     }
 
     /// What images are made from, beside their source.
@@ -278,11 +278,11 @@ impl<'a> ImageStore<'a> {
 
     /// The secret of Python's hashes in this cache, drawn now if there is none.
     fn hash_secret(&self) -> Result<Vec<u8>, ImageError> {
-        secret::current(&self.secret_shelf(), self.artifacts.hash_secret.size_bytes)
+        secret::current(&self.secret_entry(), self.artifacts.hash_secret.size_bytes)
     }
 
-    fn secret_shelf(&self) -> CacheEntry {
-        self.engine.cache().shelf(Area::Images, &Digest::of(HASH_SECRET.as_bytes()))
+    fn secret_entry(&self) -> CacheEntry {
+        self.engine.cache().entry(Area::Images, &Digest::of(HASH_SECRET.as_bytes()))
     }
 
     /// Draws another secret if the one of this cache was drawn before `oldest`, a time since the
@@ -292,7 +292,7 @@ impl<'a> ImageStore<'a> {
     ///
     /// The cache fails.
     pub fn renew_secret(&self, oldest: Duration) -> Result<bool, ImageError> {
-        secret::renew(&self.secret_shelf(), self.artifacts.hash_secret.size_bytes, oldest)
+        secret::renew(&self.secret_entry(), self.artifacts.hash_secret.size_bytes, oldest)
     }
 
     /// True if the image for `needs` with that digest is the one that lies on the disk for the
@@ -302,7 +302,7 @@ impl<'a> ImageStore<'a> {
     ///
     /// The cache fails.
     pub fn is_current(&self, needs: Needs, digest: Digest) -> Result<bool, ImageError> {
-        let record = self.shelf(&source::text(needs))?.find_record(MEMORY)?;
+        let record = self.entry(&source::text(needs))?.find_record(MEMORY)?;
         Ok(record.is_some_and(|record| record.sha256 == digest))
     }
 
@@ -369,10 +369,10 @@ fn presets(place: HashSecretPlace, secret: &[u8]) -> Vec<Preset> {
     ]
 }
 
-/// The image on a shelf, if it is whole.
-fn find(shelf: &CacheEntry, needs: Needs) -> Result<Option<Image>, ImageError> {
-    let Some(memory) = shelf.open_checked(MEMORY, None)? else { return Ok(None) };
-    let Some(descriptors) = shelf.open_checked(DESCRIPTORS, None)? else { return Ok(None) };
+/// The image on an entry, if it is whole.
+fn find(entry: &CacheEntry, needs: Needs) -> Result<Option<Image>, ImageError> {
+    let Some(memory) = entry.open_checked(MEMORY, None)? else { return Ok(None) };
+    let Some(descriptors) = entry.open_checked(DESCRIPTORS, None)? else { return Ok(None) };
     let storage = |cause| ImageError::Storage { name: needs.to_string(), cause };
     let mut text = String::new();
     let mut limited = descriptors.file.take(MAX_DESCRIPTORS);

@@ -21,45 +21,45 @@ fn storage(cause: std::io::Error) -> ImageError {
     ImageError::Storage { name: HASH_SECRET.to_owned(), cause }
 }
 
-/// The secret on `shelf`, drawn now if there is none of this size.
-pub(super) fn current(shelf: &CacheEntry, size: ByteCount) -> Result<Vec<u8>, ImageError> {
-    if let Some(secret) = read(shelf, size)? {
+/// The secret on `entry`, drawn now if there is none of this size.
+pub(super) fn current(entry: &CacheEntry, size: ByteCount) -> Result<Vec<u8>, ImageError> {
+    if let Some(secret) = read(entry, size)? {
         return Ok(secret);
     }
-    let lock = shelf.lock(|| ())?;
-    match read(shelf, size)? {
+    let lock = entry.lock(|| ())?;
+    match read(entry, size)? {
         Some(secret) => Ok(secret),
         None => draw(&lock, size),
     }
 }
 
-/// Draws another secret if the one on `shelf` was drawn before `oldest`, a time since the Unix
+/// Draws another secret if the one on `entry` was drawn before `oldest`, a time since the Unix
 /// epoch. True if it did.
 pub(super) fn renew(
-    shelf: &CacheEntry,
+    entry: &CacheEntry,
     size: ByteCount,
     oldest: Duration,
 ) -> Result<bool, ImageError> {
-    if !is_older(shelf, oldest)? {
+    if !is_older(entry, oldest)? {
         return Ok(false);
     }
-    let lock = shelf.lock(|| ())?;
+    let lock = entry.lock(|| ())?;
     // Another server with the same cache may have been faster.
-    let is_due = is_older(shelf, oldest)?;
+    let is_due = is_older(entry, oldest)?;
     if is_due {
         draw(&lock, size)?;
     }
     Ok(is_due)
 }
 
-fn is_older(shelf: &CacheEntry, oldest: Duration) -> Result<bool, ImageError> {
-    let record = shelf.find_record(HASH_SECRET)?;
+fn is_older(entry: &CacheEntry, oldest: Duration) -> Result<bool, ImageError> {
+    let record = entry.find_record(HASH_SECRET)?;
     Ok(record.is_some_and(|record| record.created_unix_seconds < oldest.as_secs()))
 }
 
-fn read(shelf: &CacheEntry, size: ByteCount) -> Result<Option<Vec<u8>>, ImageError> {
+fn read(entry: &CacheEntry, size: ByteCount) -> Result<Option<Vec<u8>>, ImageError> {
     let is_whole = |found: &CheckedFile| found.size() == size;
-    let Some(found) = shelf.open_checked(HASH_SECRET, None)?.filter(is_whole) else {
+    let Some(found) = entry.open_checked(HASH_SECRET, None)?.filter(is_whole) else {
         return Ok(None);
     };
     let mut secret = Vec::new();
@@ -87,15 +87,15 @@ mod tests {
     const DAY: Duration = Duration::from_hours(24);
     const DRAWN: Duration = Duration::from_hours(1_000);
 
-    fn shelf(folder: &std::path::Path, now: Duration) -> CacheEntry {
+    fn entry(folder: &std::path::Path, now: Duration) -> CacheEntry {
         let cache = CacheFolder::open(folder, Clock::Fixed(now)).unwrap();
-        cache.shelf(Area::Images, &Digest::of(b"secret"))
+        cache.entry(Area::Images, &Digest::of(b"secret"))
     }
 
     #[test]
     fn a_secret_is_drawn_anew_when_it_is_too_old_and_not_before() {
         let folder = tempfile::tempdir().unwrap();
-        let first = current(&shelf(folder.path(), DRAWN), SIZE).unwrap();
+        let first = current(&entry(folder.path(), DRAWN), SIZE).unwrap();
         assert_eq!(first.len(), 24);
         let mut secrets = vec![first];
         for (later, is_due) in [
@@ -107,9 +107,9 @@ mod tests {
             (3 * DAY, true),
         ] {
             let now = DRAWN + later;
-            let shelf = shelf(folder.path(), now);
-            assert_eq!(renew(&shelf, SIZE, now - DAY).unwrap(), is_due, "after {later:?}");
-            let secret = current(&shelf, SIZE).unwrap();
+            let entry = entry(folder.path(), now);
+            assert_eq!(renew(&entry, SIZE, now - DAY).unwrap(), is_due, "after {later:?}");
+            let secret = current(&entry, SIZE).unwrap();
             assert_eq!(secrets.last() != Some(&secret), is_due, "after {later:?}");
             if is_due {
                 assert!(!secrets.contains(&secret));
@@ -121,6 +121,6 @@ mod tests {
     #[test]
     fn where_there_is_no_secret_nothing_is_renewed() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(!renew(&shelf(folder.path(), DRAWN), SIZE, DRAWN).unwrap());
+        assert!(!renew(&entry(folder.path(), DRAWN), SIZE, DRAWN).unwrap());
     }
 }

@@ -18,9 +18,10 @@ use tracing::{error, info, warn};
 
 use crate::registry::changes::log_unreadable;
 use crate::registry::folders::notices::{Notice, Notices, WatchId};
+use crate::registry::folders::roots::RootsOnDisk;
 use crate::registry::folders::scan::{OpenRoot, SkillFolder, Watcher, look};
 use crate::registry::queue::{Allowance, Place, Queue};
-use crate::registry::{RootsOnDisk, Shared};
+use crate::registry::shared::Shared;
 
 /// How often the paths of roots are checked, and the shortest time between two looks at a folder
 /// that cannot be watched.

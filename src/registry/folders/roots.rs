@@ -6,13 +6,15 @@ use std::sync::atomic::AtomicUsize;
 use tracing::warn;
 
 use crate::registry::changes::log_changes;
+use crate::registry::config::{RegistryConfig, Watching};
 use crate::registry::cursor::CursorKey;
 use crate::registry::error::AtPath;
+use crate::registry::error::RegistryError;
 use crate::registry::folders::notices::Notices;
 use crate::registry::folders::scan::{SkillRoot, Watcher};
 use crate::registry::folders::snapshot::Snapshot;
 use crate::registry::index::Index;
-use crate::registry::{RegistryConfig, RegistryError, Shared, Watching};
+use crate::registry::shared::Shared;
 
 /// What only the one who looks at the disk touches.
 #[derive(Debug)]

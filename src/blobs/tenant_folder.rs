@@ -48,14 +48,14 @@ impl TenantUsage {
 pub(crate) struct TenantFolder {
     pub(crate) tenant: TenantId,
     pub(crate) folder: PathBuf,
-    state: Mutex<ShelfState>,
+    state: Mutex<FolderState>,
     /// Held while the folder is counted for the first time. Writers wait for it, readers do not.
     counting: Mutex<()>,
 }
 
 /// What is known of a folder without looking.
 #[derive(Debug, Default)]
-pub(crate) struct ShelfState {
+pub(crate) struct FolderState {
     /// What is stored; unknown until the folder was read once.
     stored: Option<TenantUsage>,
     /// What is being written at this moment.
@@ -66,7 +66,7 @@ pub(crate) struct ShelfState {
     has_writers: bool,
 }
 
-impl ShelfState {
+impl FolderState {
     /// Notes that a blob is gone.
     pub(crate) fn subtract(&mut self, blob: TenantUsage) {
         self.changes = self.changes.wrapping_add(1);
@@ -91,7 +91,7 @@ impl TenantFolder {
     }
 
     /// Locks the names of the folder.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, ShelfState> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, FolderState> {
         self.state.lock()
     }
 
@@ -123,7 +123,7 @@ impl TenantFolder {
         Ok(())
     }
 
-    fn count<D: Disk>(&self, disk: &D, state: &mut ShelfState) -> io::Result<TenantUsage> {
+    fn count<D: Disk>(&self, disk: &D, state: &mut FolderState) -> io::Result<TenantUsage> {
         if let (Some(stored), true) = (state.stored, state.has_writers) {
             return Ok(stored);
         }
@@ -168,21 +168,21 @@ impl TenantFolder {
             });
         }
         state.reserved = state.reserved.plus(blob);
-        Ok(Reservation { shelf: self, blob, is_open: true })
+        Ok(Reservation { tenant_folder: self, blob, is_open: true })
     }
 }
 
 /// Room for one blob; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Reservation<'a> {
-    shelf: &'a TenantFolder,
+    tenant_folder: &'a TenantFolder,
     blob: TenantUsage,
     is_open: bool,
 }
 
 impl Reservation<'_> {
     /// Notes that the blob is stored now.
-    pub(crate) fn settle(&mut self, state: &mut ShelfState) {
+    pub(crate) fn settle(&mut self, state: &mut FolderState) {
         if self.is_open {
             self.is_open = false;
             state.reserved = state.reserved.minus(self.blob);
@@ -194,7 +194,7 @@ impl Reservation<'_> {
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         if self.is_open {
-            let mut state = self.shelf.lock();
+            let mut state = self.tenant_folder.lock();
             state.reserved = state.reserved.minus(self.blob);
         }
     }
@@ -257,9 +257,9 @@ mod tests {
     #[test]
     fn room_is_taken_before_it_is_used() {
         let disk = FaultyDisk::default();
-        let shelf = TenantFolder::new(TenantId::local(), PathBuf::from("/local"));
+        let tenant_folder = TenantFolder::new(TenantId::local(), PathBuf::from("/local"));
         let config = config(10, 2);
-        let reserve = |size| shelf.reserve(&disk, ByteCount::bytes(size), &config);
+        let reserve = |size| tenant_folder.reserve(&disk, ByteCount::bytes(size), &config);
         let first = reserve(6).unwrap();
         assert!(reserve(5).is_err(), "two writers had one room");
         let second = reserve(4).unwrap();
@@ -272,28 +272,28 @@ mod tests {
     #[test]
     fn stored_blobs_keep_their_room() {
         let disk = FaultyDisk::default();
-        let shelf = TenantFolder::new(TenantId::local(), PathBuf::from("/local"));
+        let tenant_folder = TenantFolder::new(TenantId::local(), PathBuf::from("/local"));
         let config = config(10, 9);
-        let reserve = |size| shelf.reserve(&disk, ByteCount::bytes(size), &config);
+        let reserve = |size| tenant_folder.reserve(&disk, ByteCount::bytes(size), &config);
         let mut room = reserve(6).unwrap();
-        room.settle(&mut shelf.lock());
+        room.settle(&mut tenant_folder.lock());
         drop(room);
-        assert_eq!(shelf.usage(&disk).unwrap(), TenantUsage { blobs: 1, bytes: 6 });
+        assert_eq!(tenant_folder.usage(&disk).unwrap(), TenantUsage { blobs: 1, bytes: 6 });
         assert!(reserve(5).is_err());
-        shelf.lock().subtract(TenantUsage::of_blob(ByteCount::bytes(6)));
+        tenant_folder.lock().subtract(TenantUsage::of_blob(ByteCount::bytes(6)));
         assert!(reserve(10).is_ok());
     }
 
     #[test]
     fn what_is_uncertain_is_counted_again() {
         let disk = FaultyDisk::default();
-        let shelf = TenantFolder::new(TenantId::local(), PathBuf::from("/local"));
-        shelf.prepare(&disk).unwrap();
+        let tenant_folder = TenantFolder::new(TenantId::local(), PathBuf::from("/local"));
+        tenant_folder.prepare(&disk).unwrap();
         disk.create(&Path::new("/local").join("a".repeat(52))).unwrap();
-        assert_eq!(shelf.usage(&disk).unwrap().blobs, 0);
-        shelf.lock().forget();
-        assert_eq!(shelf.usage(&disk).unwrap().blobs, 1);
-        assert!(shelf.reserve(&disk, ByteCount::bytes(0), &config(10, 1)).is_err());
+        assert_eq!(tenant_folder.usage(&disk).unwrap().blobs, 0);
+        tenant_folder.lock().forget();
+        assert_eq!(tenant_folder.usage(&disk).unwrap().blobs, 1);
+        assert!(tenant_folder.reserve(&disk, ByteCount::bytes(0), &config(10, 1)).is_err());
     }
 
     #[test]
