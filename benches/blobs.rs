@@ -7,7 +7,7 @@
 use std::fs;
 use std::time::Instant;
 
-use wardian::blobs::kind::BlobKind;
+use wardian::blobs::content::kind::BlobKind;
 use wardian::blobs::{BlobStore, BlobStoreConfig};
 use wardian::clock::Clock;
 use wardian::ids::{BlobId, Digest, TenantId};

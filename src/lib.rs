@@ -30,6 +30,7 @@ pub mod skill;
 pub mod blobs;
 pub mod dispatch;
 pub mod engine;
+pub mod image_builder;
 pub mod images;
 pub mod registry;
 pub mod sandbox;

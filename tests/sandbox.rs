@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -14,7 +14,8 @@ use wardian::engine::progress::Lines;
 use wardian::engine::source::fetch::EngineOrigin;
 use wardian::engine::{EngineArtifacts, EngineStore};
 use wardian::ids::{BlobId, Digest, RunId, TenantId};
-use wardian::images::{ImageStore, Needs};
+use wardian::image_builder::ImageStore;
+use wardian::images::PackageSet;
 use wardian::job::limits::RunLimits;
 use wardian::job::message::Refusal;
 use wardian::job::outcome::{RunFailure, RunOutcome};
@@ -44,8 +45,8 @@ fn paranoid_sandbox() -> Sandbox {
     let origin = EngineOrigin::Registry { python: "python3".into() };
     let progress = Lines::new(std::io::stderr());
     let store = EngineStore::open(&folder, origin, Clock::System).unwrap();
-    let engine = store.ensure(Variant::Timed, &progress).unwrap();
-    let image = ImageStore::new(&store, &engine).ensure(Needs::NONE, &progress).unwrap();
+    let engine = Arc::new(store.ensure(Variant::Timed, &progress).unwrap());
+    let image = ImageStore::new(&store, &engine).ensure(PackageSet::NONE, &progress).unwrap();
     let library = Library::new(copy(&engine.library.file), engine.mpl_data().unwrap()).unwrap();
     let config = SandboxConfig { verify: Verify::Always, ..SandboxConfig::default() };
     let mut sandbox = Sandbox::new(library, config);

@@ -4,6 +4,7 @@ mod order;
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use wardian::clock::Clock;
@@ -12,7 +13,8 @@ use wardian::engine::progress::Lines;
 use wardian::engine::source::fetch::EngineOrigin;
 use wardian::engine::{EngineArtifacts, EngineStore};
 use wardian::ids::{BlobId, Digest};
-use wardian::images::{ImageStore, Needs};
+use wardian::image_builder::ImageStore;
+use wardian::images::PackageSet;
 use wardian::job::RunSpec;
 use wardian::job::message::Refusal;
 use wardian::sandbox::{CodeSpec, Host, ImageSpec, IsCancelled, Library, Sandbox, SandboxConfig};
@@ -36,8 +38,8 @@ impl Host for Forgetful {
 pub(crate) struct Workshop {
     pub(crate) sandbox: Sandbox,
     store: EngineStore,
-    engine: EngineArtifacts,
-    attached: HashMap<Needs, Digest>,
+    engine: Arc<EngineArtifacts>,
+    attached: HashMap<PackageSet, Digest>,
 }
 
 impl Workshop {
@@ -45,7 +47,7 @@ impl Workshop {
         let folder = dirs::cache_dir().context("there is no cache folder")?.join("wardian");
         let origin = EngineOrigin::Registry { python: "python3".into() };
         let store = EngineStore::open(&folder, origin, Clock::System)?;
-        let engine = store.ensure(Variant::Timed, &Lines::new(std::io::stderr()))?;
+        let engine = Arc::new(store.ensure(Variant::Timed, &Lines::new(std::io::stderr()))?);
         let library = Library::new(copy(&engine.library.file)?.into(), engine.mpl_data()?)?;
         let mut sandbox = Sandbox::new(library, SandboxConfig::default());
         let native = copy(&engine.native.file)?.into();
@@ -57,7 +59,7 @@ impl Workshop {
 
     /// The order to run `main` of `source` on the image with what it imports.
     pub(crate) fn order(&mut self, source: &str) -> Result<RunSpec> {
-        let needs = Needs::of_source(source);
+        let needs = PackageSet::of_source(source);
         let digest = match self.attached.get(&needs) {
             Some(digest) => *digest,
             None => self.attach(needs)?,
@@ -65,7 +67,7 @@ impl Workshop {
         order::order(source, digest)
     }
 
-    fn attach(&mut self, needs: Needs) -> Result<Digest> {
+    fn attach(&mut self, needs: PackageSet) -> Result<Digest> {
         let images = ImageStore::new(&self.store, &self.engine);
         let content = images.ensure(needs, &Lines::new(std::io::stderr()))?.content;
         let memory = copy(&content.memory())?;

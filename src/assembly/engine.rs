@@ -1,5 +1,7 @@
 //! The engine and its images on disk: opens the cache, and fills it before anybody calls.
 
+use std::sync::Arc;
+
 use crate::assembly::error::AssemblyError;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -7,7 +9,8 @@ use crate::engine::EngineStore;
 use crate::engine::code::compile::Variant;
 use crate::engine::progress::{Progress, Silent};
 use crate::engine::source::fetch::EngineOrigin;
-use crate::images::{ImageStore, Made, Needs};
+use crate::image_builder::ImageStore;
+use crate::images::{KeptImage, KeptImages as _, PackageSet};
 
 /// Whether code that counts fuel is wanted, which takes minutes to compile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,13 +42,13 @@ pub fn open_engine(config: &Config) -> Result<EngineStore, AssemblyError> {
 pub fn install_engine(
     config: &Config,
     metered: MeteredCode,
-    images: &[Needs],
+    images: &[PackageSet],
     progress: &dyn Progress,
 ) -> Result<(), AssemblyError> {
     let engine = open_engine(config)?;
-    let artifacts = engine.ensure(Variant::Timed, progress)?;
+    let artifacts = Arc::new(engine.ensure(Variant::Timed, progress)?);
     let store = ImageStore::new(&engine, &artifacts);
-    for needs in [&Needs::NONE].into_iter().chain(&config.images.profiles).chain(images) {
+    for needs in [&PackageSet::NONE].into_iter().chain(&config.images.profiles).chain(images) {
         store.ensure(*needs, progress)?;
     }
     if metered == MeteredCode::Wanted {
@@ -59,11 +62,11 @@ pub fn install_engine(
 /// # Errors
 ///
 /// The engine is not installed, or the cache cannot be read.
-pub fn images_made(config: &Config) -> Result<Vec<Made>, AssemblyError> {
+pub fn images_made(config: &Config) -> Result<Vec<KeptImage>, AssemblyError> {
     let engine = open_engine(config)?;
     if !engine.is_ready(Variant::Timed)? {
         return Ok(Vec::new());
     }
-    let artifacts = engine.ensure(Variant::Timed, &Silent)?;
-    Ok(ImageStore::new(&engine, &artifacts).made()?)
+    let artifacts = Arc::new(engine.ensure(Variant::Timed, &Silent)?);
+    ImageStore::new(&engine, &artifacts).list().map_err(AssemblyError::ImageCache)
 }

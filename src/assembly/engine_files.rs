@@ -14,7 +14,8 @@ use crate::dispatch::WorkerCommand;
 use crate::engine::code::compile::Variant;
 use crate::engine::progress::Progress;
 use crate::engine::{EngineArtifacts, EngineStore};
-use crate::images::{Image, ImageStore, Needs};
+use crate::image_builder::ImageStore;
+use crate::images::{Image, PackageSet};
 use crate::units::ByteCount;
 use crate::worker::python::{CodeSetup, WorkerSetup};
 
@@ -43,7 +44,7 @@ impl EngineFiles {
     ) -> Result<(Self, Image), AssemblyError> {
         let engine = open_engine(config)?;
         let timed = Arc::new(engine.ensure(Variant::Timed, progress)?);
-        let base = ImageStore::new(&engine, &timed).ensure(Needs::NONE, progress)?;
+        let base = ImageStore::new(&engine, &timed).ensure(PackageSet::NONE, progress)?;
         let files = Self { engine, timed, metered: OnceLock::new() };
         if metered == MeteredCode::Wanted || files.engine.is_ready(Variant::Metered)? {
             files.add_metered(progress)?;

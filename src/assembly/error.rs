@@ -6,7 +6,8 @@ use std::io;
 use crate::blobs::BlobError;
 use crate::dispatch::DispatchError;
 use crate::engine::EngineError;
-use crate::images::ImageError;
+use crate::image_builder::ImageError;
+use crate::images::ImageFault;
 use crate::registry::RegistryError;
 use crate::worker::WorkerError;
 
@@ -23,6 +24,9 @@ pub enum AssemblyError {
     /// A memory image cannot be made.
     #[error("the engine's memory image cannot be made")]
     Image(#[from] ImageError),
+    /// The images on the disk cannot be read.
+    #[error("the engine's memory images cannot be listed")]
+    ImageCache(#[source] ImageFault),
     /// Blobs cannot be kept.
     #[error("the blob store cannot be opened")]
     Blobs(#[from] BlobError),

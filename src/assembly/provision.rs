@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::dispatch::Pool;
 use crate::engine::progress::Silent;
 use crate::error::CauseChain;
-use crate::images::{Maker, Needs};
+use crate::images::{ImageMaker, PackageSet};
 use crate::service::Metering;
 
 /// Makes what takes long, in a process of its own: compiling takes 2 GB of memory and making an
@@ -24,7 +24,7 @@ pub trait Provision: Send + Sync + 'static {
     /// # Errors
     ///
     /// Why there is none, for the log.
-    fn image(&self, needs: Needs) -> Result<(), ProvisionError>;
+    fn image(&self, needs: PackageSet) -> Result<(), ProvisionError>;
 
     /// Compiles the code that counts fuel into the cache.
     ///
@@ -37,8 +37,8 @@ pub trait Provision: Send + Sync + 'static {
 /// Provision as the stock of images sees it.
 pub(super) struct ImagesOf(pub(super) Arc<dyn Provision>);
 
-impl Maker for ImagesOf {
-    fn make(&self, needs: Needs) -> Result<(), Box<dyn Error + Send + Sync>> {
+impl ImageMaker for ImagesOf {
+    fn make(&self, needs: PackageSet) -> Result<(), Box<dyn Error + Send + Sync>> {
         self.0.image(needs)
     }
 }

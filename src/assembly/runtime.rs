@@ -20,7 +20,8 @@ use crate::blobs::BlobStore;
 use crate::config::Config;
 use crate::dispatch::{Pool, PoolConfig};
 use crate::engine::progress::Progress;
-use crate::images::{ImageStock, StockRules};
+use crate::image_builder::ImageStore;
+use crate::images::{ImageCache, ImageRules};
 use crate::registry::Registry;
 use crate::service::{LimitPolicy, Metering, Parts, Service, Status as _};
 
@@ -39,7 +40,7 @@ pub struct Runtime {
     /// The workers.
     pub pool: Arc<Pool>,
     /// What runs begin as.
-    pub images: Arc<ImageStock>,
+    pub images: Arc<ImageCache>,
     metering: Arc<Metering>,
     /// Open for the workers that are started later.
     files: Arc<EngineFiles>,
@@ -50,7 +51,7 @@ impl Runtime {
     /// Opens the stores, prepares the engine and begins to start workers. On a machine that has
     /// the engine it takes a fraction of a second; else minutes, which `progress` shows.
     ///
-    /// Needs a runtime with several threads, since it blocks the one that it is on.
+    /// PackageSet a runtime with several threads, since it blocks the one that it is on.
     ///
     /// # Errors
     ///
@@ -80,12 +81,8 @@ impl Runtime {
             least_memory: base.content.length(),
         };
         let metering = if files.has_metered() { Metering::ready() } else { Metering::missing() };
-        let images = ImageStock::new(
-            files.engine.clone(),
-            Arc::clone(&files.timed),
-            base,
-            stock_rules(config),
-        );
+        let kept = ImageStore::new(&files.engine, &files.timed);
+        let images = ImageCache::new(Box::new(kept), base, image_rules(config));
         let mut settings = PoolConfig::new(files.command(config)?, config.workers.count);
         settings.spares = config.workers.spares;
         settings.queue = config.workers.queue;
@@ -162,8 +159,8 @@ impl Runtime {
     }
 }
 
-fn stock_rules(config: &Config) -> StockRules {
-    StockRules {
+fn image_rules(config: &Config) -> ImageRules {
+    ImageRules {
         profiles: config.images.profiles.clone(),
         on_need: config.images.on_need,
         variety: VARIETY,

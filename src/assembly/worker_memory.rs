@@ -6,7 +6,7 @@
 use crate::config::Config;
 use crate::dispatch::AttachmentLimits;
 use crate::engine::code::compile::{EXCEPTION_HEAP_RESERVATION, LINEAR_MEMORY_RESERVATION};
-use crate::images::LARGEST_IMAGE;
+use crate::image_builder::LARGEST_IMAGE;
 use crate::job::message::PAYLOAD_MAX;
 use crate::units::ByteCount;
 use crate::worker::GUEST_STACK;

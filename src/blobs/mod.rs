@@ -30,27 +30,24 @@
 //! no more writes until it is opened again; reads go on.
 
 mod config;
-mod digest;
+pub mod content;
 pub mod disk;
 mod error;
 #[cfg(test)]
 mod failure_tests;
 #[cfg(test)]
 mod faulty_disk;
-pub mod kind;
-pub mod preview;
 pub mod read;
 pub mod retention;
 mod store;
 mod tenant_folder;
 #[cfg(test)]
 mod testing;
-mod trailer;
 mod verified;
 mod write;
 
 pub use crate::blobs::config::BlobStoreConfig;
+pub use crate::blobs::content::trailer::StoredBlob;
 pub use crate::blobs::error::BlobError;
 pub use crate::blobs::store::BlobStore;
 pub use crate::blobs::tenant_folder::TenantUsage;
-pub use crate::blobs::trailer::StoredBlob;

@@ -4,10 +4,10 @@ use std::io;
 
 use tracing::{error, warn};
 
-use crate::blobs::digest::BlobHasher;
+use crate::blobs::content::digest::BlobHasher;
+use crate::blobs::content::trailer::{StoredBlob, TRAILER};
 use crate::blobs::disk::{Disk, FileStamp};
 use crate::blobs::tenant_folder::{TenantFolder, usage_of};
-use crate::blobs::trailer::{StoredBlob, TRAILER};
 use crate::blobs::{BlobError, BlobStore};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
@@ -251,7 +251,7 @@ mod tests {
 
     use super::*;
     use crate::blobs::TenantUsage;
-    use crate::blobs::kind::BlobKind;
+    use crate::blobs::content::kind::BlobKind;
     use crate::blobs::testing::{START, TestStore, plain, tenant};
     use crate::error::ErrorKind;
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::blobs::content::trailer::TRAILER;
 use crate::blobs::disk::{Disk, FolderEntry};
-use crate::blobs::trailer::TRAILER;
 use crate::blobs::{BlobError, BlobStoreConfig};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::blobs::content::kind::BlobKind;
 use crate::blobs::disk::LocalDisk;
-use crate::blobs::kind::BlobKind;
 use crate::blobs::read::BlobPart;
 use crate::blobs::{BlobError, BlobStore, BlobStoreConfig};
 use crate::clock::Clock;

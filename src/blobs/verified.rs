@@ -8,8 +8,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use crate::blobs::content::trailer::StoredBlob;
 use crate::blobs::disk::FileStamp;
-use crate::blobs::trailer::StoredBlob;
 use crate::ids::{BlobId, TenantId};
 
 /// Most files that are remembered: a few hundred bytes each.
@@ -77,8 +77,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::blobs::digest::id_of;
-    use crate::blobs::kind::BlobKind;
+    use crate::blobs::content::digest::id_of;
+    use crate::blobs::content::kind::BlobKind;
     use crate::units::ByteCount;
 
     fn blob(content: &[u8]) -> StoredBlob {

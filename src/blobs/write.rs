@@ -7,11 +7,11 @@ use std::sync::atomic::Ordering;
 
 use tracing::{error, warn};
 
-use crate::blobs::digest::{BlobHasher, id_of};
+use crate::blobs::content::digest::{BlobHasher, id_of};
+use crate::blobs::content::kind::BlobKind;
+use crate::blobs::content::trailer::StoredBlob;
 use crate::blobs::disk::Disk;
-use crate::blobs::kind::BlobKind;
 use crate::blobs::tenant_folder::{Reservation, TenantFolder};
-use crate::blobs::trailer::StoredBlob;
 use crate::blobs::{BlobError, BlobStore};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;

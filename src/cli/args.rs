@@ -9,7 +9,7 @@ use clap_complete::Shell;
 
 use crate::cli::examples;
 use crate::config::Flags;
-use crate::images::Needs;
+use crate::images::PackageSet;
 
 /// Runs skills and model-written Python, each in a fresh WebAssembly sandbox.
 #[derive(Debug, Parser)]
@@ -281,7 +281,7 @@ pub(crate) enum EngineCommand {
         metered: bool,
         /// Also make this memory image, such as `matplotlib+sklearn`; can be given several times.
         #[arg(long = "image", value_name = "GROUP[+GROUP...]")]
-        images: Vec<Needs>,
+        images: Vec<PackageSet>,
     },
     /// Describe the engine and what of it is in the cache.
     #[command(after_help = examples::INFO)]

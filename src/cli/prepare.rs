@@ -16,7 +16,7 @@ use crate::cli::failed::Failed;
 use crate::config::{Config, Flags};
 use crate::engine::code::compile::Variant;
 use crate::engine::progress::{Lines, Progress, Terminal};
-use crate::images::Needs;
+use crate::images::PackageSet;
 
 /// How often to look whether the other process has ended.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -114,7 +114,7 @@ impl Installer {
 }
 
 impl Provision for Installer {
-    fn image(&self, needs: Needs) -> Result<(), ProvisionError> {
+    fn image(&self, needs: PackageSet) -> Result<(), ProvisionError> {
         self.install_beside(&["--image", &needs.to_string()])
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::config::effective::EffectiveSetting;
 use crate::http::HttpConfig;
-use crate::images::Needs;
+use crate::images::PackageSet;
 use crate::job::limits::RunLimits;
 use crate::units::ByteCount;
 
@@ -95,7 +95,7 @@ pub enum RequireLockdown {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImagesConfig {
     /// Images that are made at the start and kept, such as `matplotlib+sklearn`. Default none.
-    pub profiles: Vec<Needs>,
+    pub profiles: Vec<PackageSet>,
     /// Whether an image that a run would have needed is made for later ones. Default true.
     pub on_need: bool,
     /// Memory for images beyond the base and the profiles. Default 1 GiB.

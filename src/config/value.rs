@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::settings::{LogFormat, LogLevel, RequireLockdown};
-use crate::images::Needs;
+use crate::images::PackageSet;
 use crate::units::ByteCount;
 
 /// A type that settings can have.
@@ -222,7 +222,7 @@ impl SettingValue for Vec<PathBuf> {
 }
 
 /// Several images; in flags and the environment with `,` between them.
-impl SettingValue for Vec<Needs> {
+impl SettingValue for Vec<PackageSet> {
     const EXPECTED: &'static str = "a list of images, each groups of packages joined by `+`, such \
         as \"matplotlib+sklearn\" (groups: documents, lxml, matplotlib, networkx, pillow, scipy, \
         sklearn, statsmodels, sympy)";
@@ -236,7 +236,7 @@ impl SettingValue for Vec<Needs> {
     }
 
     fn to_toml(&self) -> toml::Value {
-        self.iter().map(Needs::to_string).collect::<Vec<_>>().to_toml()
+        self.iter().map(PackageSet::to_string).collect::<Vec<_>>().to_toml()
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::task::JoinError;
 
 use crate::blobs::BlobError;
-use crate::blobs::kind::InvalidKind;
+use crate::blobs::content::kind::InvalidKind;
 use crate::budget::BudgetExhausted;
 use crate::dispatch::DispatchError;
 use crate::error::ErrorKind;

@@ -115,7 +115,7 @@ impl Service {
         // A single run has nobody who would have made its image for it.
         let loaded = spawn_blocking(move || images.load_if_made(needs));
         if let Err(error) = loaded.await.map_err(ServiceError::Interrupted)? {
-            warn!("an image cannot be loaded: {}", CauseChain(&error));
+            warn!("an image cannot be loaded: {}", CauseChain(&*error));
         }
         let Performed { result, logs, output_blob } =
             self.perform(caller, plan, Bytecode::AsItIs, purpose).await?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::blobs::BlobStore;
 use crate::dispatch::{Pool, PoolReport};
-use crate::images::ImageStock;
+use crate::images::ImageCache;
 use crate::registry::Registry;
 use crate::service::run::limits::LimitPolicy;
 use crate::service::run::metering::Metering;
@@ -16,7 +16,7 @@ pub struct Service {
     pub(super) registry: Arc<Registry>,
     pub(super) blobs: Arc<BlobStore>,
     pub(super) pool: Arc<Pool>,
-    pub(super) images: Arc<ImageStock>,
+    pub(super) images: Arc<ImageCache>,
     pub(super) limits: LimitPolicy,
     pub(super) metering: Arc<Metering>,
     pub(super) contents: Contents,
@@ -32,7 +32,7 @@ pub struct Parts {
     /// The workers.
     pub pool: Arc<Pool>,
     /// What runs begin as.
-    pub images: Arc<ImageStock>,
+    pub images: Arc<ImageCache>,
     /// What runs may use.
     pub limits: LimitPolicy,
     /// Whether fuel can be counted.
@@ -50,7 +50,7 @@ impl Service {
 
     /// The images that runs begin as.
     #[must_use]
-    pub fn images(&self) -> &ImageStock {
+    pub fn images(&self) -> &ImageCache {
         &self.images
     }
 

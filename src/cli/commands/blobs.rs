@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use crate::assembly;
-use crate::blobs::kind::BlobKind;
+use crate::blobs::content::kind::BlobKind;
 use crate::blobs::read::OpenBlob;
 use crate::blobs::{BlobError, BlobStore, StoredBlob};
 use crate::cli::exit_code::Exit;

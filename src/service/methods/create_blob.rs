@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
 
-use crate::blobs::kind::{BlobKind, Nature};
+use crate::blobs::content::kind::{BlobKind, Nature};
 use crate::protocol::methods::blobs::{CreateBlobParams, CreateBlobResult, Encoding};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
 
-use crate::blobs::preview::{Preview, TextEncoding};
+use crate::blobs::content::preview::{Preview, TextEncoding};
 use crate::blobs::read::BlobPart;
 use crate::ids::BlobId;
 use crate::protocol::methods::blobs::{Encoding, ReadBlobParams, ReadBlobResult, SampleMode};

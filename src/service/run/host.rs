@@ -7,7 +7,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::spawn_blocking;
 use tracing::error;
 
-use crate::blobs::kind::BlobKind;
+use crate::blobs::content::kind::BlobKind;
 use crate::blobs::{BlobError, BlobStore};
 use crate::dispatch::{Door, Received};
 use crate::error::{CauseChain, ErrorKind};

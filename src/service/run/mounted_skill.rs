@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 
 use crate::dispatch::SkillContent;
 use crate::ids::Digest;
-use crate::images::Needs;
+use crate::images::PackageSet;
 use crate::job::SkillMount;
 use crate::registry::folders::snapshot::Snapshot;
 
@@ -19,7 +19,7 @@ pub(crate) struct MountedSkill {
     pub(crate) mount: SkillMount,
     pub(crate) content: Arc<SkillContent>,
     /// What its code imports that images can hold.
-    pub(crate) needs: Needs,
+    pub(crate) needs: PackageSet,
     /// What its code was compiled to, for this run.
     pub(crate) bytecode: Option<Arc<SkillContent>>,
     /// The same for all runs.
@@ -40,7 +40,7 @@ pub(crate) struct Contents(Mutex<HashMap<Digest, Prepared>>);
 #[derive(Debug, Clone)]
 struct Prepared {
     content: Arc<SkillContent>,
-    needs: Needs,
+    needs: PackageSet,
     compiled: Compiled,
 }
 
@@ -66,16 +66,16 @@ impl Contents {
 }
 
 /// What the code of a skill imports, and what its manifest asks for beyond that.
-fn needs_of(snapshot: &Snapshot) -> Needs {
+fn needs_of(snapshot: &Snapshot) -> PackageSet {
     let asked = snapshot.manifest().runtime.iter().flat_map(|runtime| &runtime.preload);
-    let asked = asked.fold(Needs::NONE, |needs, module| needs.with_module(module));
+    let asked = asked.fold(PackageSet::NONE, |needs, module| needs.with_module(module));
     let code = snapshot.files().iter().filter(|file| is_python(&file.path));
     let code = code.filter_map(|file| {
         let (start, size) = (usize::try_from(file.offset).ok()?, usize::try_from(file.size).ok()?);
         let bytes = snapshot.pack().get(start..start.checked_add(size)?)?;
         std::str::from_utf8(bytes).ok()
     });
-    code.fold(asked, |needs, source| needs.union(Needs::of_source(source)))
+    code.fold(asked, |needs, source| needs.union(PackageSet::of_source(source)))
 }
 
 /// True for a file with Python code.

@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use crate::ids::BlobId;
-use crate::images::Needs;
+use crate::images::PackageSet;
 use crate::job::limits::RunLimits;
 use crate::job::{KeepFiles, Program};
 use crate::service::error::ServiceError;
@@ -38,13 +38,13 @@ impl RunPlan {
     /// What the run is going to import that images can hold. With fuel nothing is taken for
     /// granted: importing costs fuel, and what a run costs must not depend on which images there
     /// are.
-    pub(crate) fn needs(&self) -> Needs {
+    pub(crate) fn needs(&self) -> PackageSet {
         if self.limits.fuel.is_some() {
-            return Needs::NONE;
+            return PackageSet::NONE;
         }
         let own = match &self.program {
-            Program::Code { source, .. } => Needs::of_source(source),
-            Program::Skill { .. } => Needs::NONE,
+            Program::Code { source, .. } => PackageSet::of_source(source),
+            Program::Skill { .. } => PackageSet::NONE,
         };
         self.skills.iter().fold(own, |needs, skill| needs.union(skill.needs))
     }

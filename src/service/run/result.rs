@@ -6,7 +6,7 @@ use tokio::task::spawn_blocking;
 
 use std::sync::Arc;
 
-use crate::blobs::kind::BlobKind;
+use crate::blobs::content::kind::BlobKind;
 use crate::dispatch::{Finished, Received};
 use crate::ids::{BlobId, RunId};
 use crate::job::message::Refusal;

@@ -73,9 +73,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::blobs::digest::id_of;
-    use crate::blobs::kind::BlobKind;
-    use crate::blobs::trailer::StoredBlob;
+    use crate::blobs::content::digest::id_of;
+    use crate::blobs::content::kind::BlobKind;
+    use crate::blobs::content::trailer::StoredBlob;
     use crate::units::ByteCount;
 
     fn window(kind: &str, blob: &[u8], from: usize, to: usize) -> BlobWindow {

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::blobs::kind::{BlobKind, MAX_KIND};
+use crate::blobs::content::kind::{BlobKind, MAX_KIND};
 use crate::ids::BlobId;
 use crate::units::ByteCount;
 
@@ -89,7 +89,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::blobs::digest::id_of;
+    use crate::blobs::content::digest::id_of;
 
     fn blob() -> StoredBlob {
         let kind = BlobKind::parse("text/plain; charset=utf-8").unwrap();

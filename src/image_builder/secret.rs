@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::engine::cache::entry::{CacheEntry, CacheEntryLock};
 use crate::engine::cache::file::CheckedFile;
-use crate::images::ImageError;
+use crate::image_builder::error::ImageError;
 use crate::sandbox::ambient::{Ambient, AmbientMode};
 use crate::units::ByteCount;
 

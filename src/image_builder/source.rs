@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::images::needs::Needs;
+use crate::images::PackageSet;
 
 /// Embeds files of `wasm/guest` with their path below it.
 macro_rules! guest_files {
@@ -74,7 +74,7 @@ const WARM_UPS: &[(&str, &str)] = guest_files![
 const BOOTSTRAP: &str = include_str!("../../wasm/guest/bootstrap.py");
 
 /// The Python text that makes the image of `needs`, in one turn of the interpreter.
-pub(super) fn text(needs: Needs) -> String {
+pub(super) fn text(needs: PackageSet) -> String {
     let mut text = String::from("MODULES = {\n");
     for (path, source) in MODULES {
         let (module, is_package) = module_of(path);
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_source_holds_every_module_and_ends_with_the_bootstrap() {
-        let source = text(Needs::NONE);
+        let source = text(PackageSet::NONE);
         assert!(source.contains("\"_wardian.runner\": (False, "));
         assert!(source.contains("(\"images/base.py\", "));
         assert!(!source.contains("(\"images/sympy.py\", "));
@@ -150,8 +150,8 @@ mod tests {
 
     #[test]
     fn every_group_has_a_file_and_every_file_a_group() {
-        let source = text(Needs::ALL);
-        let groups = Needs::ALL.groups().chain(["base"]);
+        let source = text(PackageSet::ALL);
+        let groups = PackageSet::ALL.groups().chain(["base"]);
         assert!(groups.clone().all(|name| source.contains(&format!("(\"images/{name}.py\", "))));
         assert_eq!(groups.count(), WARM_UPS.len());
     }

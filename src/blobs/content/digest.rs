@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::blobs::kind::BlobKind;
+use crate::blobs::content::kind::BlobKind;
 use crate::ids::{BlobId, Digest};
 
 /// Begins everything that is hashed here, so that a blob's hash is never the hash of another

@@ -1,8 +1,8 @@
-//! The images that runs can begin as now, and the making of those that are missed.
+//! The images in memory that runs can begin as, and the loading and making of further ones.
 //!
 //! INVARIANT(always-an-image): picking never waits and never fails: the base image is always
 //! there.
-//! INVARIANT(bounded-stock): images that are there beyond the base and the operator's own take no
+//! INVARIANT(bounded-cache): images that are there beyond the base and the operator's own take no
 //! more memory and disk than the rules say; what was not used for longest goes first.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -16,34 +16,21 @@ use serde::Serialize;
 use tracing::{info, warn};
 
 use crate::clock::Clock;
-use crate::engine::{EngineArtifacts, EngineStore};
 use crate::error::CauseChain;
 use crate::ids::Digest;
-use crate::images::needs::Needs;
-use crate::images::usage::ImageUsage;
-use crate::images::{Image, ImageError, ImageStore, Made};
+use crate::images::image::{Image, ImageFault, ImageMaker, KeptImage, KeptImages};
+use crate::images::package_set::PackageSet;
 use crate::job::image::ImageContent;
 use crate::units::ByteCount;
 
 /// How often notes of use are written.
 const NOTES_EVERY: Duration = Duration::from_secs(60);
 
-/// Makes images on the disk. Takes seconds and hundreds of megabytes for a while, so a server
-/// lets a process of its own do it.
-pub trait Maker: Send {
-    /// Makes the image for `needs`, if it is not there.
-    ///
-    /// # Errors
-    ///
-    /// Why there is none, for the log.
-    fn make(&self, needs: Needs) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
-}
-
 /// How many images there may be.
 #[derive(Debug, Clone)]
-pub struct StockRules {
+pub struct ImageRules {
     /// Images that are made at the start and kept.
-    pub profiles: Vec<Needs>,
+    pub profiles: Vec<PackageSet>,
     /// Whether there are images beyond the profiles: those that runs need.
     pub on_need: bool,
     /// Different images that are made because runs need them; for what is needed beyond that,
@@ -59,7 +46,7 @@ pub struct StockRules {
 
 /// What is said of an image that is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct StockReport {
+pub struct CachedImage {
     /// Its name.
     pub name: String,
     /// Length of its memory.
@@ -73,14 +60,13 @@ pub struct StockReport {
 }
 
 /// The images of a server. Dropping it ends the making of further ones.
-pub struct ImageStock {
+pub struct ImageCache {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    engine: EngineStore,
-    artifacts: Arc<EngineArtifacts>,
-    rules: StockRules,
+    kept: Box<dyn KeptImages>,
+    rules: ImageRules,
     clock: Clock,
     base: Mutex<Image>,
     state: Mutex<State>,
@@ -90,14 +76,14 @@ struct Shared {
 #[derive(Default)]
 struct State {
     /// Every image but the base.
-    ready: BTreeMap<Needs, Ready>,
+    ready: BTreeMap<PackageSet, Ready>,
     base_hits: u64,
     /// What to make or load, in this order.
-    wanted: VecDeque<Needs>,
+    wanted: VecDeque<PackageSet>,
     /// What is being made.
-    in_hand: Option<Needs>,
+    in_hand: Option<PackageSet>,
     /// What cannot be made.
-    failed: BTreeSet<Needs>,
+    failed: BTreeSet<PackageSet>,
     /// Counts picks, to know what was used last.
     picks: u64,
     /// True when nobody needs images any more.
@@ -112,18 +98,13 @@ struct Ready {
     last_pick: u64,
 }
 
-impl ImageStock {
-    /// A stock that has the base image alone and never makes another one.
+impl ImageCache {
+    /// A cache that has the base image alone and never makes another one.
     #[must_use]
-    pub fn new(
-        engine: EngineStore,
-        artifacts: Arc<EngineArtifacts>,
-        base: Image,
-        rules: StockRules,
-    ) -> Self {
+    pub fn new(kept: Box<dyn KeptImages>, base: Image, rules: ImageRules) -> Self {
         let state = Mutex::default();
         let (clock, missed, base) = (Clock::System, Condvar::new(), Mutex::new(base));
-        Self { shared: Arc::new(Shared { engine, artifacts, rules, clock, base, state, missed }) }
+        Self { shared: Arc::new(Shared { kept, rules, clock, base, state, missed }) }
     }
 
     /// Begins to load the profiles and what was used before, and from now on makes what is
@@ -132,12 +113,12 @@ impl ImageStock {
     /// # Errors
     ///
     /// The operating system refuses the thread.
-    pub fn start(&self, maker: Box<dyn Maker>) -> std::io::Result<()> {
+    pub fn start(&self, maker: Box<dyn ImageMaker>) -> std::io::Result<()> {
         let is_open = self.shared.rules.on_need;
         let recent = if is_open { self.shared.recently_used() } else { Vec::new() };
         let mut state = self.shared.state.lock();
         state.wanted.extend(self.shared.rules.profiles.iter().chain(&recent).copied());
-        state.wanted.retain(|needs| *needs != Needs::NONE);
+        state.wanted.retain(|needs| *needs != PackageSet::NONE);
         drop(state);
         let shared = Arc::downgrade(&self.shared);
         thread::Builder::new().name("images".to_owned()).spawn(move || keep(&shared, &*maker))?;
@@ -147,7 +128,7 @@ impl ImageStock {
     /// The best image that is there for a run that needs `needs` and may have `memory`. One that
     /// fits better is made for later runs.
     #[must_use]
-    pub fn pick(&self, needs: Needs, memory: ByteCount) -> Arc<ImageContent> {
+    pub fn pick(&self, needs: PackageSet, memory: ByteCount) -> Arc<ImageContent> {
         let shared = &*self.shared;
         let mut state = shared.state.lock();
         let before = state.wanted.len();
@@ -164,9 +145,9 @@ impl ImageStock {
     /// # Errors
     ///
     /// The cache fails.
-    pub fn load_if_made(&self, needs: Needs) -> Result<(), ImageError> {
-        if needs != Needs::NONE
-            && let Some(image) = self.shared.store().find(needs)?
+    pub fn load_if_made(&self, needs: PackageSet) -> Result<(), ImageFault> {
+        if needs != PackageSet::NONE
+            && let Some(image) = self.shared.kept.find(needs)?
         {
             self.shared.put(image);
         }
@@ -181,7 +162,7 @@ impl ImageStock {
 
     /// The images that are there, the base image first.
     #[must_use]
-    pub fn report(&self) -> Vec<StockReport> {
+    pub fn report(&self) -> Vec<CachedImage> {
         let state = self.shared.state.lock();
         let base = report(&self.shared.base.lock(), state.base_hits);
         let others = state.ready.values().map(|ready| report(&ready.image, ready.hits));
@@ -194,22 +175,22 @@ impl ImageStock {
     }
 }
 
-impl fmt::Debug for ImageStock {
+impl fmt::Debug for ImageCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ImageStock").field("rules", &self.shared.rules).finish_non_exhaustive()
+        f.debug_struct("ImageCache").field("rules", &self.shared.rules).finish_non_exhaustive()
     }
 }
 
-impl Drop for ImageStock {
+impl Drop for ImageCache {
     fn drop(&mut self) {
         self.shared.state.lock().ends = true;
         self.shared.missed.notify_one();
     }
 }
 
-fn report(image: &Image, hits: u64) -> StockReport {
+fn report(image: &Image, hits: u64) -> CachedImage {
     let content = &image.content;
-    StockReport {
+    CachedImage {
         name: image.needs.to_string(),
         length: content.length(),
         resident: image.resident,
@@ -223,8 +204,8 @@ impl State {
     /// none that has all.
     fn pick(
         &mut self,
-        rules: &StockRules,
-        needs: Needs,
+        rules: &ImageRules,
+        needs: PackageSet,
         memory: ByteCount,
     ) -> Option<&Arc<ImageContent>> {
         self.picks = self.picks.saturating_add(1);
@@ -246,10 +227,10 @@ impl State {
     }
 
     /// Orders an image for `needs`, unless it cannot be had or is ordered already.
-    fn want(&mut self, rules: &StockRules, needs: Needs) {
-        let is_asked = rules.on_need && needs != Needs::NONE;
+    fn want(&mut self, rules: &ImageRules, needs: PackageSet) {
+        let is_asked = rules.on_need && needs != PackageSet::NONE;
         let variety = self.ready.len().saturating_add(self.wanted.len());
-        let wanted = if variety < rules.variety { needs } else { Needs::ALL };
+        let wanted = if variety < rules.variety { needs } else { PackageSet::ALL };
         let is_coming = self.in_hand == Some(wanted) || self.wanted.contains(&wanted);
         let is_known = self.failed.contains(&wanted) || self.ready.contains_key(&wanted);
         if is_asked && !is_coming && !is_known {
@@ -258,7 +239,7 @@ impl State {
     }
 
     /// Adds an image. Returns those that have to go for it.
-    fn put(&mut self, rules: &StockRules, image: Image) -> Vec<Ready> {
+    fn put(&mut self, rules: &ImageRules, image: Image) -> Vec<Ready> {
         let (last_pick, newest) = (self.picks, image.needs);
         self.ready.insert(newest, Ready { image, hits: 0, noted: 0, last_pick });
         let mut gone = Vec::new();
@@ -270,7 +251,7 @@ impl State {
 
     /// The image to let go of, if they take too much. Not the one that has just come: without
     /// it, whoever needs it would order it again.
-    fn surplus(&self, rules: &StockRules, newest: Needs) -> Option<Needs> {
+    fn surplus(&self, rules: &ImageRules, newest: PackageSet) -> Option<PackageSet> {
         let counted = || self.ready.iter().filter(|(needs, _)| !rules.profiles.contains(needs));
         let bytes: u64 = counted().map(|(_, ready)| ready.image.resident.as_u64()).sum();
         let idle = counted().filter(|(needs, _)| **needs != newest);
@@ -280,7 +261,7 @@ impl State {
 
     /// The best of the images that leave half of `memory` free: the smallest that has all of
     /// `needs`, else the one that has most of them.
-    fn best(&self, needs: Needs, memory: ByteCount) -> Option<Needs> {
+    fn best(&self, needs: PackageSet, memory: ByteCount) -> Option<PackageSet> {
         let fits = |ready: &&Ready| {
             ready.image.content.length().as_u64() <= memory.as_u64().saturating_div(2)
         };
@@ -295,10 +276,6 @@ impl State {
 }
 
 impl Shared {
-    fn store(&self) -> ImageStore<'_> {
-        ImageStore::new(&self.engine, &self.artifacts)
-    }
-
     /// Adds an image, and lets go of those that are too much.
     fn put(&self, image: Image) {
         let gone = self.state.lock().put(&self.rules, image);
@@ -308,8 +285,8 @@ impl Shared {
         }
     }
 
-    /// Waits for something to do; `None` after a while, or when the stock is gone.
-    fn next(&self) -> Option<Needs> {
+    /// Waits for something to do; `None` after a while, or when the cache is gone.
+    fn next(&self) -> Option<PackageSet> {
         let mut state = self.state.lock();
         if state.wanted.is_empty() && !state.ends {
             self.missed.wait_for(&mut state, NOTES_EVERY);
@@ -320,7 +297,7 @@ impl Shared {
     }
 
     /// Loads the image for `needs`, made now if need be.
-    fn provide(&self, needs: Needs, maker: &dyn Maker) {
+    fn provide(&self, needs: PackageSet, maker: &dyn ImageMaker) {
         let began = Instant::now();
         let provided = self.found_or_made(needs, maker);
         let mut state = self.state.lock();
@@ -344,40 +321,37 @@ impl Shared {
 
     fn found_or_made(
         &self,
-        needs: Needs,
-        maker: &dyn Maker,
-    ) -> Result<Image, Box<dyn std::error::Error + Send + Sync>> {
-        if let Some(image) = self.store().find(needs)? {
+        needs: PackageSet,
+        maker: &dyn ImageMaker,
+    ) -> Result<Image, ImageFault> {
+        if let Some(image) = self.kept.find(needs)? {
             return Ok(image);
         }
         info!(image = %needs, "making the image `{needs}` in the background");
         maker.make(needs)?;
-        self.store().find(needs)?.ok_or_else(|| "it was made and is gone".into())
+        self.kept.find(needs)?.ok_or_else(|| "it was made and is gone".into())
     }
 
     /// Makes all images anew with another hash secret, if the one in use is too old or another
     /// server has drawn a new one. Runs begin as the old images until each new one is ready.
-    fn refresh(&self, maker: &dyn Maker) {
+    fn refresh(&self, maker: &dyn ImageMaker) {
         if let Err(error) = self.renew_images(maker) {
             let cause = CauseChain(&*error);
             warn!("images are not made anew and serve on with the hash secret they have: {cause}");
         }
     }
 
-    fn renew_images(
-        &self,
-        maker: &dyn Maker,
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    fn renew_images(&self, maker: &dyn ImageMaker) -> Result<(), ImageFault> {
         let Some(max_age) = self.rules.max_age else { return Ok(()) };
-        if self.store().renew_secret(self.clock.now().saturating_sub(max_age))? {
+        if self.kept.renew_secret(self.clock.now().saturating_sub(max_age))? {
             info!("the hash secret is old: making all images anew with another one");
         }
-        let mut held = vec![(Needs::NONE, self.base.lock().content.digest())];
+        let mut held = vec![(PackageSet::NONE, self.base.lock().content.digest())];
         let state = self.state.lock();
         held.extend(state.ready.iter().map(|(needs, one)| (*needs, one.image.content.digest())));
         drop(state);
         for (needs, digest) in held {
-            if !self.store().is_current(needs, digest)? {
+            if !self.kept.is_current(needs, digest)? {
                 let image = self.found_or_made(needs, maker)?;
                 self.replace(needs, image);
                 info!(image = %needs, "the image `{needs}` was made anew");
@@ -387,8 +361,8 @@ impl Shared {
     }
 
     /// Lets runs begin as `image` from now on, unless they need none for these `needs` any more.
-    fn replace(&self, needs: Needs, image: Image) {
-        if needs == Needs::NONE {
+    fn replace(&self, needs: PackageSet, image: Image) {
+        if needs == PackageSet::NONE {
             *self.base.lock() = image;
         } else if let Some(ready) = self.state.lock().ready.get_mut(&needs) {
             ready.image = image;
@@ -396,8 +370,8 @@ impl Shared {
     }
 
     /// What was used before and fits into memory, the latest first.
-    fn recently_used(&self) -> Vec<Needs> {
-        let mut noted = match self.store().made() {
+    fn recently_used(&self) -> Vec<PackageSet> {
+        let mut noted = match self.kept.list() {
             Ok(made) => made,
             Err(error) => {
                 warn!("the images of earlier runs cannot be listed: {error}");
@@ -407,7 +381,7 @@ impl Shared {
         noted.retain(|one| one.usage.hits > 0 && !self.rules.profiles.contains(&one.needs));
         noted.sort_unstable_by_key(|one| std::cmp::Reverse(one.usage.last_used_unix_seconds));
         let mut left = self.rules.memory.as_u64();
-        let fits = |one: &Made| {
+        let fits = |one: &KeptImage| {
             let rest = left.checked_sub(one.size.as_u64());
             left = rest.unwrap_or(left);
             rest.is_some()
@@ -428,28 +402,20 @@ impl Shared {
         }
     }
 
-    fn add_to_note(&self, needs: Needs, more: u64) {
-        if more == 0 {
-            return;
+    fn add_to_note(&self, needs: PackageSet, more: u64) {
+        if more > 0 {
+            self.kept.note_use(needs, more, self.clock.now());
         }
-        let Ok(folder) = self.store().folder(needs) else { return };
-        let before = ImageUsage::read(&folder);
-        let usage = ImageUsage {
-            hits: before.hits.saturating_add(more),
-            last_used_unix_seconds: self.clock.now().as_secs(),
-        };
-        // A read-only cache is fine: the next start knows less.
-        usage.write(&folder).ok();
     }
 
     /// Removes images from the disk that are too much and not in use here.
     fn clear_disk(&self) {
-        let used: BTreeSet<Needs> = {
+        let used: BTreeSet<PackageSet> = {
             let state = self.state.lock();
             let profiles = self.rules.profiles.iter();
-            state.ready.keys().chain(profiles).chain([&Needs::NONE]).copied().collect()
+            state.ready.keys().chain(profiles).chain([&PackageSet::NONE]).copied().collect()
         };
-        match self.store().shrink(self.rules.disk, &used) {
+        match self.kept.shrink(self.rules.disk, &used) {
             Ok(removed) if removed.as_u64() > 0 => {
                 info!("removed old images from the cache: {removed}");
             }
@@ -459,8 +425,8 @@ impl Shared {
     }
 }
 
-/// Makes and loads what is wanted until the stock is gone.
-fn keep(shared: &Weak<Shared>, maker: &dyn Maker) {
+/// Makes and loads what is wanted until the cache is gone.
+fn keep(shared: &Weak<Shared>, maker: &dyn ImageMaker) {
     while let Some(shared) = shared.upgrade().filter(|shared| !shared.state.lock().ends) {
         shared.refresh(maker);
         match shared.next() {
@@ -479,8 +445,8 @@ mod tests {
 
     const MUCH: ByteCount = ByteCount::mebibytes(4 << 10);
 
-    fn rules() -> StockRules {
-        StockRules {
+    fn rules() -> ImageRules {
+        ImageRules {
             profiles: vec![needs("sympy")],
             on_need: true,
             variety: 3,
@@ -490,14 +456,14 @@ mod tests {
         }
     }
 
-    fn needs(name: &str) -> Needs {
+    fn needs(name: &str) -> PackageSet {
         name.parse().unwrap()
     }
 
     /// An image of 100 MiB for each of its groups.
     fn image(name: &str) -> Image {
         let needs = needs(name);
-        let size = ByteCount::mebibytes(100 * u64::from(needs.shared_with(Needs::ALL)));
+        let size = ByteCount::mebibytes(100 * u64::from(needs.shared_with(PackageSet::ALL)));
         let memory = socket::share(name.as_bytes()).unwrap();
         let open_files = RawValue::from_string("{}".to_owned()).unwrap();
         let digest = Digest::of(name.as_bytes());
@@ -505,10 +471,10 @@ mod tests {
         Image { needs, content: Arc::new(content), resident: size }
     }
 
-    fn stock(names: &[&str]) -> State {
+    fn cache_of(names: &[&str]) -> State {
         let mut state = State::default();
         for name in names {
-            let gone = state.put(&StockRules { memory: MUCH, ..rules() }, image(name));
+            let gone = state.put(&ImageRules { memory: MUCH, ..rules() }, image(name));
             assert!(gone.is_empty());
         }
         state
@@ -524,7 +490,7 @@ mod tests {
 
     #[test]
     fn always_an_image_and_the_best_that_is_there() {
-        let mut state = stock(&["lxml", "lxml+scipy", "lxml+scipy+sklearn"]);
+        let mut state = cache_of(&["lxml", "lxml+scipy", "lxml+scipy+sklearn"]);
         for (wanted, memory, expected) in [
             ("base", MUCH, "base"),
             ("lxml", MUCH, "lxml"),
@@ -543,7 +509,7 @@ mod tests {
 
     #[test]
     fn what_is_missed_is_ordered_once() {
-        let mut state = stock(&["lxml"]);
+        let mut state = cache_of(&["lxml"]);
         for name in ["lxml", "scipy", "scipy", "lxml+scipy", "base"] {
             picked(&mut state, name, MUCH);
         }
@@ -553,23 +519,23 @@ mod tests {
         picked(&mut state, "scipy", MUCH);
         picked(&mut state, "lxml+scipy", MUCH);
         assert!(state.wanted.is_empty());
-        let never = StockRules { on_need: false, ..rules() };
+        let never = ImageRules { on_need: false, ..rules() };
         state.pick(&never, needs("pillow"), MUCH);
         assert!(state.wanted.is_empty());
     }
 
     #[test]
     fn beyond_the_variety_one_image_serves_all() {
-        let mut state = stock(&["lxml", "scipy"]);
+        let mut state = cache_of(&["lxml", "scipy"]);
         for name in ["pillow", "networkx", "matplotlib", "documents+lxml"] {
             picked(&mut state, name, MUCH);
         }
-        assert_eq!(state.wanted, [needs("pillow"), Needs::ALL]);
+        assert_eq!(state.wanted, [needs("pillow"), PackageSet::ALL]);
     }
 
     #[test]
-    fn bounded_stock_lets_go_of_what_was_not_used_for_longest() {
-        let mut state = stock(&["sympy", "lxml", "scipy"]);
+    fn bounded_cache_lets_go_of_what_was_not_used_for_longest() {
+        let mut state = cache_of(&["sympy", "lxml", "scipy"]);
         picked(&mut state, "scipy", MUCH);
         picked(&mut state, "lxml", MUCH);
         let gone = state.put(&rules(), image("pillow"));
@@ -577,7 +543,7 @@ mod tests {
         assert_eq!(gone[0].image.needs, needs("scipy"));
         let gone = state.put(&rules(), image("documents+lxml+matplotlib"));
         assert_eq!(gone.len(), 2, "the newest stays, even if it is too large");
-        let left: Vec<_> = state.ready.keys().map(Needs::to_string).collect();
+        let left: Vec<_> = state.ready.keys().map(PackageSet::to_string).collect();
         assert_eq!(left, ["documents+lxml+matplotlib", "sympy"], "profiles stay");
     }
 }

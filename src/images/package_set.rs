@@ -42,9 +42,9 @@ const BY_PANDAS: [(&str, &str); 5] = [
 ///
 /// Names an image: `base` without any, else the groups' names joined by `+`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Needs(u16);
+pub struct PackageSet(u16);
 
-impl Needs {
+impl PackageSet {
     /// No group: the base image.
     pub const NONE: Self = Self(0);
 
@@ -112,7 +112,7 @@ impl Needs {
 }
 
 /// Prints the name of the image.
-impl fmt::Display for Needs {
+impl fmt::Display for PackageSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut groups = self.groups();
         f.write_str(groups.next().unwrap_or(BASE))?;
@@ -136,7 +136,7 @@ pub struct UnknownGroup {
 }
 
 /// Reads the name of an image, such as `matplotlib+sklearn`, in any order.
-impl FromStr for Needs {
+impl FromStr for PackageSet {
     type Err = UnknownGroup;
 
     fn from_str(name: &str) -> Result<Self, UnknownGroup> {
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     fn named(source: &str) -> String {
-        Needs::of_source(source).to_string()
+        PackageSet::of_source(source).to_string()
     }
 
     #[test]
@@ -180,26 +180,26 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_printed() {
-        for bits in 0..=Needs::ALL.0 {
-            let needs = Needs(bits);
+        for bits in 0..=PackageSet::ALL.0 {
+            let needs = PackageSet(bits);
             assert_eq!(needs.to_string().parse(), Ok(needs));
         }
         assert_eq!(
-            "sklearn+matplotlib".parse::<Needs>().unwrap().to_string(),
+            "sklearn+matplotlib".parse::<PackageSet>().unwrap().to_string(),
             "matplotlib+sklearn"
         );
         for name in ["", "+", "numpy", "base+sklearn", "sklearn+", "Sklearn", "all"] {
-            assert!(name.parse::<Needs>().is_err(), "{name:?}");
+            assert!(name.parse::<PackageSet>().is_err(), "{name:?}");
         }
-        let said = "numpi".parse::<Needs>().unwrap_err().to_string();
+        let said = "numpi".parse::<PackageSet>().unwrap_err().to_string();
         assert!(said.contains("`numpi`") && said.contains("matplotlib, networkx"), "{said}");
     }
 
     #[test]
     fn sets_are_compared_as_sets() {
-        let [one, two] = ["lxml", "lxml+sympy"].map(|name| name.parse::<Needs>().unwrap());
-        assert!(two.covers(one) && !one.covers(two) && one.covers(Needs::NONE));
+        let [one, two] = ["lxml", "lxml+sympy"].map(|name| name.parse::<PackageSet>().unwrap());
+        assert!(two.covers(one) && !one.covers(two) && one.covers(PackageSet::NONE));
         assert_eq!((one.union(two), one.shared_with(two)), (two, 1));
-        assert!(Needs::ALL.covers(two));
+        assert!(PackageSet::ALL.covers(two));
     }
 }

@@ -1,0 +1,6 @@
+//! What a blob consists of: kind, content, hash and trailer.
+
+pub(crate) mod digest;
+pub mod kind;
+pub mod preview;
+pub(crate) mod trailer;

@@ -1,0 +1,31 @@
+//! Why there is no image.
+
+use crate::engine::EngineError;
+use crate::sandbox::SandboxError;
+
+/// Why there is no image.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImageError {
+    /// The cache or the engine failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The interpreter could not be warmed up, or memory is short.
+    #[error("the image `{name}` cannot be made")]
+    Sandbox {
+        /// Which image.
+        name: String,
+        /// Why.
+        #[source]
+        cause: SandboxError,
+    },
+    /// The cache could not be read or written.
+    #[error("the image `{name}` cannot be kept in the cache")]
+    Storage {
+        /// Which image.
+        name: String,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
+}

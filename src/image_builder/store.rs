@@ -1,0 +1,291 @@
+//! The images on the disk: found by their keys, made where they are missing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::to_raw_value;
+
+use crate::engine::cache::entry::{Area, CacheEntry};
+use crate::engine::cache::file::CheckedFile;
+use crate::engine::progress::{Progress, Running, Step};
+use crate::engine::{EngineArtifacts, EngineStore, HashSecretPlace};
+use crate::ids::Digest;
+use crate::image_builder::error::ImageError;
+use crate::image_builder::key::{ImageOrigin, key};
+use crate::image_builder::secret::{self, HASH_SECRET};
+use crate::image_builder::{locking, source};
+use crate::images::{Image, ImageFault, ImageUsage, KeptImage, KeptImages, PackageSet};
+use crate::job::image::ImageContent;
+use crate::job::limits::RunLimits;
+use crate::sandbox::ambient::AmbientMode;
+use crate::sandbox::memory::MemoryImage;
+use crate::sandbox::vfs::ImageDescriptors;
+use crate::sandbox::{CodeSpec, ImageSpec, Library, Preset, SandboxError, WarmUp, warm_up};
+use crate::units::ByteCount;
+
+/// Name of the memory in the cache.
+const MEMORY: &str = "memory.img";
+/// What the record of an image calls its name.
+const PROFILE: &str = "profile";
+/// Name of the list of open files in the cache.
+const DESCRIPTORS: &str = "open-files";
+
+/// Longest list of open files that is read.
+const MAX_DESCRIPTORS: u64 = 1 << 20;
+
+/// Variables that the interpreter starts with. Time zones come from the library, not from a
+/// folder that is not there.
+const ENVIRONMENT: &[(&str, &str)] = &[("PYTHONTZPATH", "")];
+
+/// Largest memory of an image: no interpreter that is made ready may grow beyond it.
+pub const LARGEST_IMAGE: ByteCount = ByteCount::mebibytes(512);
+
+/// What making an image may cost: far more than it does.
+const LIMITS: RunLimits =
+    RunLimits { wall_time: Duration::from_secs(300), memory: LARGEST_IMAGE, ..RunLimits::DEFAULT };
+
+/// The images of one engine on the disk.
+#[derive(Debug)]
+pub struct ImageStore {
+    engine: EngineStore,
+    artifacts: Arc<EngineArtifacts>,
+}
+
+impl ImageStore {
+    /// The images that are made from `artifacts`, kept in the cache of `engine`.
+    #[must_use]
+    pub fn new(engine: &EngineStore, artifacts: &Arc<EngineArtifacts>) -> Self {
+        Self { engine: engine.clone(), artifacts: Arc::clone(artifacts) }
+    }
+
+    /// The image for `needs`, made now if it is not in the cache.
+    ///
+    /// # Errors
+    ///
+    /// The interpreter cannot be warmed up, or the cache fails.
+    pub fn ensure(&self, needs: PackageSet, progress: &dyn Progress) -> Result<Image, ImageError> {
+        let source = source::text(needs);
+        let entry = self.entry(&source)?;
+        if let Some(image) = find(&entry, needs)? {
+            return Ok(image);
+        }
+        let lock = entry.lock(|| ())?;
+        if let Some(image) = find(&entry, needs)? {
+            return Ok(image);
+        }
+        let running = Running::begin(progress, Step::WarmUp, None);
+        let storage = |cause| ImageError::Storage { name: needs.to_string(), cause };
+        let failed = |cause| ImageError::Sandbox { name: needs.to_string(), cause };
+        let order = self.order(source, &self.hash_secret()?).map_err(failed)?;
+        let warmed = warm_up(order).map_err(failed)?;
+        let made_from = BTreeMap::from([
+            (PROFILE.to_owned(), needs.to_string()),
+            ("native".to_owned(), self.artifacts.native.digest().to_string()),
+            ("cold_image".to_owned(), self.artifacts.cold_image.digest().to_string()),
+        ]);
+        let mut draft = lock.draft(DESCRIPTORS)?;
+        let descriptors =
+            serde_json::to_vec(warmed.descriptors()).map_err(|e| storage(e.into()))?;
+        draft.write_all(&descriptors).map_err(storage)?;
+        draft.commit("files that are open in a memory image", made_from.clone())?;
+        let mut draft = lock.draft(MEMORY)?;
+        draft.write_sparse(warmed.memory())?;
+        let made = draft.commit("a memory image", made_from)?;
+        running.finish();
+        load(needs, made, warmed.descriptors())
+    }
+
+    /// The folder in which the image for `needs` lies or would lie.
+    ///
+    /// # Errors
+    ///
+    /// The cache fails.
+    pub fn folder(&self, needs: PackageSet) -> Result<PathBuf, ImageError> {
+        Ok(self.entry(&source::text(needs))?.path().to_owned())
+    }
+
+    /// What lies on an entry, if this program would use it.
+    fn made_on(&self, entry: &CacheEntry) -> Option<KeptImage> {
+        let record = entry.find_record(MEMORY).ok().flatten()?;
+        let needs: PackageSet = record.made_from.get(PROFILE)?.parse().ok()?;
+        let is_ours = self.folder(needs).ok()? == entry.path();
+        let size = entry.size().ok()?;
+        is_ours.then(|| KeptImage { needs, size, usage: ImageUsage::read(entry.path()) })
+    }
+
+    /// Where the image lies that is made from `source`.
+    fn entry(&self, source: &str) -> Result<CacheEntry, ImageError> {
+        let secret = Digest::of(&self.hash_secret()?);
+        let key = key(&self.origin(), secret, source);
+        Ok(self.engine.cache().entry(Area::Images, &key))
+    }
+
+    /// What images are made from, beside their source.
+    fn origin(&self) -> ImageOrigin {
+        let EngineArtifacts { key, cold_image, library, c_stack, .. } = &*self.artifacts;
+        ImageOrigin {
+            module: key.module,
+            transform: key.transform,
+            cold_image: cold_image.digest(),
+            library: library.digest(),
+            c_stack: *c_stack,
+        }
+    }
+
+    /// The secret of Python's hashes in this cache, drawn now if there is none.
+    fn hash_secret(&self) -> Result<Vec<u8>, ImageError> {
+        secret::current(&self.secret_entry(), self.artifacts.hash_secret.size_bytes)
+    }
+
+    fn secret_entry(&self) -> CacheEntry {
+        self.engine.cache().entry(Area::Images, &Digest::of(HASH_SECRET.as_bytes()))
+    }
+
+    /// What has to be done to make an image from `source`.
+    fn order(&self, source: String, secret: &[u8]) -> Result<WarmUp<'_>, SandboxError> {
+        let system = |cause| SandboxError::System { what: "open the engine's files", cause };
+        let artifacts = &*self.artifacts;
+        let code = CodeSpec {
+            variant: artifacts.variant,
+            native: artifacts.native.file.try_clone().map_err(system)?,
+            declared_pages: usize::try_from(artifacts.facts.memory_min_pages).unwrap_or(usize::MAX),
+        };
+        let descriptors = ImageDescriptors::default();
+        let start =
+            ImageSpec { memory: MemoryImage::seal(artifacts.cold_image.content())?, descriptors };
+        let library = artifacts.library.file.try_clone().map_err(system)?;
+        Ok(WarmUp {
+            code,
+            start,
+            library: Library::new(library, artifacts.mpl_data()?)?,
+            presets: presets(artifacts.hash_secret, secret)
+                .into_iter()
+                .chain(locking::presets())
+                .collect(),
+            c_stack: artifacts.c_stack,
+            environment: ENVIRONMENT,
+            sources: vec![source],
+            limits: LIMITS,
+            ambient: AmbientMode::Live,
+        })
+    }
+}
+
+impl KeptImages for ImageStore {
+    fn find(&self, needs: PackageSet) -> Result<Option<Image>, ImageFault> {
+        Ok(find(&self.entry(&source::text(needs))?, needs)?)
+    }
+
+    fn list(&self) -> Result<Vec<KeptImage>, ImageFault> {
+        let entries = self.engine.cache().entries(Area::Images)?;
+        Ok(entries.iter().filter_map(|entry| self.made_on(entry)).collect())
+    }
+
+    fn shrink(
+        &self,
+        limit: ByteCount,
+        used: &BTreeSet<PackageSet>,
+    ) -> Result<ByteCount, ImageFault> {
+        let cache = self.engine.cache();
+        let mut total = 0_u64;
+        let mut doomed = Vec::new();
+        for entry in cache.entries(Area::Images)? {
+            if entry.find_record(MEMORY)?.is_none() {
+                continue;
+            }
+            let size = entry.size()?.as_u64();
+            total = total.saturating_add(size);
+            let made = self.made_on(&entry);
+            if made.as_ref().is_none_or(|made| !used.contains(&made.needs)) {
+                let last_used = made.map(|made| made.usage.last_used_unix_seconds);
+                doomed.push((last_used, size, entry));
+            }
+        }
+        doomed.sort_unstable_by_key(|(last_used, size, _)| (*last_used, *size));
+        let mut surplus = Vec::new();
+        for (_, size, entry) in doomed {
+            if total <= limit.as_u64() {
+                break;
+            }
+            total = total.saturating_sub(size);
+            surplus.push(entry);
+        }
+        if surplus.is_empty() { Ok(ByteCount::default()) } else { Ok(cache.remove(&surplus)?) }
+    }
+
+    fn renew_secret(&self, oldest: Duration) -> Result<bool, ImageFault> {
+        let size = self.artifacts.hash_secret.size_bytes;
+        Ok(secret::renew(&self.secret_entry(), size, oldest)?)
+    }
+
+    fn is_current(&self, needs: PackageSet, digest: Digest) -> Result<bool, ImageFault> {
+        let record = self.entry(&source::text(needs))?.find_record(MEMORY)?;
+        Ok(record.is_some_and(|record| record.sha256 == digest))
+    }
+
+    fn note_use(&self, needs: PackageSet, more: u64, now: Duration) {
+        let Ok(folder) = self.folder(needs) else { return };
+        let before = ImageUsage::read(&folder);
+        let usage = ImageUsage {
+            hits: before.hits.saturating_add(more),
+            last_used_unix_seconds: now.as_secs(),
+        };
+        // A read-only cache is fine: the next start knows less.
+        usage.write(&folder).ok();
+    }
+}
+
+/// What stands in memory before the interpreter starts: the secret, and that it is set.
+fn presets(place: HashSecretPlace, secret: &[u8]) -> Vec<Preset> {
+    vec![
+        Preset { address: place.address, bytes: secret.to_vec() },
+        Preset { address: place.is_set_address, bytes: vec![1] },
+    ]
+}
+
+/// The image on an entry, if it is whole.
+fn find(entry: &CacheEntry, needs: PackageSet) -> Result<Option<Image>, ImageError> {
+    let Some(memory) = entry.open_checked(MEMORY, None)? else { return Ok(None) };
+    let Some(descriptors) = entry.open_checked(DESCRIPTORS, None)? else { return Ok(None) };
+    let storage = |cause| ImageError::Storage { name: needs.to_string(), cause };
+    let mut text = String::new();
+    let mut limited = descriptors.file.take(MAX_DESCRIPTORS);
+    limited.read_to_string(&mut text).map_err(storage)?;
+    let descriptors = serde_json::from_str(&text).map_err(|error| storage(error.into()))?;
+    load(needs, memory, &descriptors).map(Some)
+}
+
+/// Copies an image into a sealed memory file.
+fn load(
+    needs: PackageSet,
+    memory: CheckedFile,
+    descriptors: &ImageDescriptors,
+) -> Result<Image, ImageError> {
+    let (digest, length) = (memory.digest(), memory.size());
+    let storage = |cause| ImageError::Storage { name: needs.to_string(), cause };
+    let open_files = to_raw_value(descriptors).map_err(|error| storage(error.into()))?;
+    let sealed = MemoryImage::seal(memory.file)
+        .map_err(|cause| ImageError::Sandbox { name: needs.to_string(), cause: cause.into() })?;
+    let blocks = rustix::fs::fstat(&sealed).map_err(|errno| storage(errno.into()))?.st_blocks;
+    let resident = u64::try_from(blocks).unwrap_or(0).saturating_mul(512);
+    let content =
+        Arc::new(ImageContent::new(needs.to_string(), digest, (sealed, length), open_files));
+    Ok(Image { needs, content, resident: ByteCount::bytes(resident) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hash_secret_stands_in_memory_before_the_start() {
+        let place =
+            HashSecretPlace { address: 8, size_bytes: ByteCount::bytes(24), is_set_address: 40 };
+        let [secret, flag] = presets(place, &[7; 24]).try_into().unwrap();
+        assert_eq!((secret.address, secret.bytes), (8, vec![7; 24]));
+        assert_eq!((flag.address, flag.bytes), (40, vec![1]));
+    }
+}
