@@ -8,7 +8,7 @@ use std::fs;
 use std::time::Instant;
 
 use wardian::blobs::content::kind::BlobKind;
-use wardian::blobs::{BlobStore, BlobStoreConfig};
+use wardian::blobs::{BlobStoreConfig, LocalBlobStore};
 use wardian::clock::Clock;
 use wardian::ids::{BlobId, Digest, TenantId};
 
@@ -28,7 +28,7 @@ fn main() {
     let local = TenantId::local();
     for is_counted in [true, false] {
         let started = Instant::now();
-        let store = BlobStore::open(config.clone(), Clock::System).unwrap();
+        let store = LocalBlobStore::open(config.clone(), Clock::System).unwrap();
         println!("start with {blobs} blobs: {:?}", started.elapsed());
         if is_counted {
             let started = Instant::now();

@@ -222,7 +222,7 @@ fn reachable(graph: &BTreeMap<String, BTreeSet<String>>, start: &str) -> BTreeSe
     found
 }
 
-/// `blobs::store` for `src/blobs/store.rs`, `blobs` for `src/blobs/mod.rs`.
+/// `blobs::store` for `src/blobs/local/store.rs`, `blobs` for `src/blobs/mod.rs`.
 fn module_of(file: &Path) -> String {
     let path = relative(file).trim_end_matches(".rs").replace('/', "::");
     path.strip_suffix("::mod").unwrap_or(&path).to_owned()
@@ -418,7 +418,7 @@ fn read(file: &Path) -> String {
     std::fs::read_to_string(file).unwrap()
 }
 
-/// `src/blobs/store.rs` and `src/blobs.rs` both belong to `blobs`.
+/// `src/blobs/local/store.rs` and `src/blobs.rs` both belong to `blobs`.
 fn owner_of(file: &Path) -> String {
     let relative = relative(file);
     relative.split('/').next().unwrap_or("").trim_end_matches(".rs").to_owned()

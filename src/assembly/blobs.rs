@@ -6,7 +6,7 @@ use std::time::Duration;
 use tracing::{info, warn};
 
 use crate::assembly::error::AssemblyError;
-use crate::blobs::BlobStore;
+use crate::blobs::{BlobStore, LocalBlobStore};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::CauseChain;
@@ -19,18 +19,18 @@ const SWEEP: Duration = Duration::from_secs(600);
 /// # Errors
 ///
 /// Another process has it, or the folder cannot be used.
-pub fn open_blobs(config: &Config) -> Result<BlobStore, AssemblyError> {
+pub fn open_blobs(config: &Config) -> Result<LocalBlobStore, AssemblyError> {
     let settings = crate::blobs::BlobStoreConfig {
         blob_max: config.blobs.max_size,
         tenant_bytes: config.blobs.quota,
         ttl: config.blobs.ttl,
         ..crate::blobs::BlobStoreConfig::at(config.blobs.folder.clone())
     };
-    Ok(BlobStore::open(settings, Clock::System)?)
+    Ok(LocalBlobStore::open(settings, Clock::System)?)
 }
 
 /// Counts the blobs before somebody stores one, then removes expired ones now and then.
-pub(super) async fn sweep(blobs: Arc<BlobStore>) {
+pub(super) async fn sweep(blobs: Arc<dyn BlobStore>) {
     let counted = Arc::clone(&blobs);
     let counted = tokio::task::spawn_blocking(move || counted.count_all()).await;
     if let Ok(Err(error)) = counted {

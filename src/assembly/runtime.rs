@@ -36,7 +36,7 @@ pub struct Runtime {
     /// The skills.
     pub registry: Arc<Registry>,
     /// The blobs.
-    pub blobs: Arc<BlobStore>,
+    pub blobs: Arc<dyn BlobStore>,
     /// The workers.
     pub pool: Arc<Pool>,
     /// What runs begin as.
@@ -69,7 +69,7 @@ impl Runtime {
             .name("skills".to_owned())
             .spawn(move || Registry::open(settings, &built_in))
             .map_err(|cause| AssemblyError::System { what: "start a thread", cause })?;
-        let blobs = Arc::new(open_blobs(config)?);
+        let blobs: Arc<dyn BlobStore> = Arc::new(open_blobs(config)?);
         let sweeping = tokio::spawn(sweep(Arc::clone(&blobs)));
         // An operator who gives every run a budget wants it counted, whatever compiling costs.
         let is_wanted = config.limits.default.fuel.is_some();

@@ -1,7 +1,6 @@
 //! Large content kept outside the conversation, named by the hash of its kind and bytes.
 //!
-//! Knows nothing of methods or runs: bytes in, [`BlobId`](crate::ids::BlobId) out, per tenant, on
-//! a local disk. All calls block; callers bring a thread.
+//! Knows nothing of methods or runs: bytes in, [`BlobId`](crate::ids::BlobId) out, per tenant. All calls block; callers bring a thread.
 //!
 //! ```text
 //! <root>/lock                      held while a server uses the store
@@ -31,23 +30,13 @@
 
 mod config;
 pub mod content;
-pub mod disk;
 mod error;
-#[cfg(test)]
-mod failure_tests;
-#[cfg(test)]
-mod faulty_disk;
-pub mod read;
-pub mod retention;
+pub mod local;
 mod store;
-mod tenant_folder;
-#[cfg(test)]
-mod testing;
-mod verified;
-mod write;
 
 pub use crate::blobs::config::BlobStoreConfig;
 pub use crate::blobs::content::trailer::StoredBlob;
 pub use crate::blobs::error::BlobError;
-pub use crate::blobs::store::BlobStore;
-pub use crate::blobs::tenant_folder::TenantUsage;
+pub use crate::blobs::local::store::LocalBlobStore;
+pub use crate::blobs::local::tenant_folder::TenantUsage;
+pub use crate::blobs::store::{BlobPart, BlobStore, BlobWindow, OpenBlob, SweepReport};

@@ -1,102 +1,149 @@
-//! All blobs of all tenants, on one disk.
+//! A store of blobs as its callers see it.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::fmt::Debug;
+use std::fs::File;
+use std::io::Read;
+use std::time::Duration;
 
-use parking_lot::Mutex;
-
-use crate::blobs::config::BlobStoreConfig;
-use crate::blobs::disk::{Disk, LocalDisk};
+use crate::blobs::content::kind::BlobKind;
+use crate::blobs::content::trailer::StoredBlob;
 use crate::blobs::error::BlobError;
-use crate::blobs::tenant_folder::{self, TenantFolder, TenantUsage};
-use crate::blobs::verified::Verified;
-use crate::clock::Clock;
-use crate::ids::TenantId;
+use crate::blobs::local::tenant_folder::TenantUsage;
+use crate::ids::{BlobId, TenantId};
+use crate::units::ByteCount;
 
-/// All blobs of all tenants.
-#[derive(Debug)]
-pub struct BlobStore<D: Disk = LocalDisk> {
-    pub(super) disk: D,
-    pub(super) config: BlobStoreConfig,
-    pub(super) clock: Clock,
-    pub(super) folders: Mutex<HashMap<TenantId, Arc<TenantFolder>>>,
-    pub(super) verified: Mutex<Verified>,
-    pub(super) next_number: AtomicU64,
-    pub(super) is_sealed: AtomicBool,
-    /// Held, never read: the lock lasts as long as the file is open.
-    _lock: D::File,
-}
-
-impl BlobStore {
-    /// Opens the store on this machine's disk, making it if it is not there, and removes what a
-    /// crash left half written.
+/// A store of blobs. All calls block; callers bring a thread.
+///
+/// A tenant sees its own blobs only: those of others are [`BlobError::NotFound`], so that ids cannot
+/// be probed.
+pub trait BlobStore: Debug + Send + Sync + 'static {
+    /// Stores content that is at hand. When this returns, the blob is durable.
     ///
     /// # Errors
     ///
-    /// [`BlobError::InUse`] if another server has it, [`BlobError::Storage`] if the folder cannot
-    /// be made, read or locked.
-    pub fn open(config: BlobStoreConfig, clock: Clock) -> Result<Self, BlobError> {
-        Self::open_on(LocalDisk, config, clock)
-    }
-}
+    /// [`BlobError::TooLarge`] and [`BlobError::QuotaExceeded`] before anything is written;
+    /// [`BlobError::DiskFull`], [`BlobError::Sealed`] or [`BlobError::Storage`] with nothing changed.
+    fn put(
+        &self,
+        tenant: &TenantId,
+        kind: &BlobKind,
+        content: &[u8],
+    ) -> Result<StoredBlob, BlobError>;
 
-impl<D: Disk> BlobStore<D> {
-    /// Opens the store on a disk of any sort, as [`BlobStore::open`] does.
+    /// Stores exactly `size` bytes that `content` yields, without holding them in memory.
     ///
     /// # Errors
     ///
-    /// As [`BlobStore::open`].
-    pub fn open_on(disk: D, config: BlobStoreConfig, clock: Clock) -> Result<Self, BlobError> {
-        let root = &config.root;
-        let lock = tenant_folder::ensure_folder(&disk, root)
-            .and_then(|()| disk.lock(&root.join("lock")))
-            .map_err(BlobError::from_disk("open"))?
-            .ok_or(BlobError::InUse)?;
-        for folder in ["drafts", "tenants", "quarantine"] {
-            tenant_folder::ensure_private_folder(&disk, &root.join(folder))
-                .map_err(BlobError::from_disk("open"))?;
-        }
-        let store = Self {
-            disk,
-            config,
-            clock,
-            folders: Mutex::default(),
-            verified: Mutex::default(),
-            next_number: AtomicU64::new(0),
-            is_sealed: AtomicBool::new(false),
-            _lock: lock,
-        };
-        store.remove_stale_drafts()?;
-        Ok(store)
-    }
+    /// As [`put`](Self::put), and [`BlobError::Content`] if `content` ends early or fails.
+    fn put_from(
+        &self,
+        tenant: &TenantId,
+        kind: &BlobKind,
+        size: ByteCount,
+        content: &mut dyn Read,
+    ) -> Result<StoredBlob, BlobError>;
 
-    /// True if the store takes no more writes because a folder could not be synced.
-    #[must_use]
-    pub fn is_sealed(&self) -> bool {
-        self.is_sealed.load(Ordering::Acquire)
-    }
+    /// What a blob is, without looking at its content. Counts as a use.
+    ///
+    /// # Errors
+    ///
+    /// [`BlobError::NotFound`], or [`BlobError::Damaged`] if its description is.
+    fn stat(&self, tenant: &TenantId, id: &BlobId) -> Result<StoredBlob, BlobError>;
+
+    /// Reads at most `limit` bytes of a blob. Counts as a use.
+    ///
+    /// # Errors
+    ///
+    /// As [`open_content`](Self::open_content).
+    fn read(
+        &self,
+        tenant: &TenantId,
+        id: &BlobId,
+        part: BlobPart,
+        limit: ByteCount,
+    ) -> Result<BlobWindow, BlobError>;
+
+    /// Opens a blob whose content was found to be what it is named by. Counts as a use.
+    ///
+    /// # Errors
+    ///
+    /// [`BlobError::NotFound`], or [`BlobError::Damaged`] if the content is.
+    fn open_content(&self, tenant: &TenantId, id: &BlobId) -> Result<OpenBlob<File>, BlobError>;
 
     /// What a tenant has stored.
     ///
     /// # Errors
     ///
-    /// [`BlobError::Storage`] if the disk cannot be read.
-    pub fn usage(&self, tenant: &TenantId) -> Result<TenantUsage, BlobError> {
-        self.tenant_folder(tenant).usage(&self.disk).map_err(BlobError::from_disk("read"))
-    }
+    /// [`BlobError::Storage`] if the store cannot be read.
+    fn usage(&self, tenant: &TenantId) -> Result<TenantUsage, BlobError>;
 
-    pub(super) fn tenant_folder(&self, tenant: &TenantId) -> Arc<TenantFolder> {
-        let mut folders = self.folders.lock();
-        let entry = folders.entry(tenant.clone());
-        Arc::clone(entry.or_insert_with(|| {
-            let folder = self.config.root.join("tenants").join(tenant.as_str());
-            Arc::new(TenantFolder::new(tenant.clone(), folder))
-        }))
-    }
+    /// True if the store takes no more writes until it is opened again.
+    fn is_sealed(&self) -> bool;
 
-    /// A number that this process has not used for a file before.
-    pub(super) fn number(&self) -> u64 {
-        self.next_number.fetch_add(1, Ordering::Relaxed)
+    /// Counts the blobs of all tenants, so that the first of each to store one need not wait.
+    ///
+    /// # Errors
+    ///
+    /// [`BlobError::Storage`] if the tenants cannot be listed.
+    fn count_all(&self) -> Result<(), BlobError>;
+
+    /// Removes all blobs that were not used for the time to live before `now`, a time since the Unix
+    /// epoch.
+    ///
+    /// # Errors
+    ///
+    /// [`BlobError::Storage`] if the tenants cannot be listed.
+    fn sweep(&self, now: Duration) -> Result<SweepReport, BlobError>;
+}
+
+/// Which part of a blob to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlobPart {
+    /// From the beginning.
+    Head,
+    /// Up to the end.
+    Tail,
+    /// From this offset on.
+    From(u64),
+}
+
+/// Part of a blob.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlobWindow {
+    /// The whole.
+    pub blob: StoredBlob,
+    /// Where the part starts.
+    pub offset: u64,
+    /// The part.
+    pub bytes: Vec<u8>,
+}
+
+impl BlobWindow {
+    /// True if the blob goes on behind the part.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        let length = ByteCount::from(self.bytes.len()).as_u64();
+        self.offset.saturating_add(length) < self.blob.size.as_u64()
     }
+}
+
+/// A blob's content, for handing to a worker.
+#[derive(Debug)]
+pub struct OpenBlob<F> {
+    /// What it is. [`StoredBlob::size`] says where the content ends.
+    pub blob: StoredBlob,
+    /// The content starts at offset 0; behind it stands the store's own trailer. It can be read
+    /// for as long as it is open, also when the blob has expired.
+    pub file: F,
+}
+
+/// What a sweep did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SweepReport {
+    /// Blobs that were removed.
+    pub expired: u64,
+    /// Bytes of their content.
+    pub freed: ByteCount,
+    /// Blobs that should have been removed but could not be.
+    pub failed: u64,
 }

@@ -19,7 +19,6 @@ use crate::http::edge::Edge;
 use crate::http::exchange::answer::{Answer, AnswerFault};
 use crate::http::exchange::body::{BodyFault, ReadBody, WHILE_CALLED};
 use crate::http::exchange::respond::{Failure, closing, empty, json_bytes, refuse};
-use crate::ids::TenantId;
 use crate::protocol::envelope::{self, Call, IncomingCalls, RefusedCall};
 use crate::protocol::request_id::RequestId;
 use crate::protocol::response;
@@ -166,11 +165,7 @@ impl<M: Methods + Status> Exchange<'_, M> {
 
     /// Each call has a charge of its own, which ends with its result.
     fn caller(&self) -> Caller {
-        Caller {
-            tenant: TenantId::local(),
-            request_id: self.request_id.clone(),
-            memory: CallMemory::new(&self.edge.budget),
-        }
+        Caller::known_by(self.request_id.clone(), CallMemory::new(&self.edge.budget))
     }
 
     fn answer(&self) -> Answer {

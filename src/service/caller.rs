@@ -18,7 +18,19 @@ impl Caller {
     /// This machine's own user, whose calls share the memory with nobody.
     #[must_use]
     pub fn local(request_id: &str) -> Self {
-        let memory = CallMemory::unlimited();
-        Self { tenant: TenantId::local(), request_id: request_id.to_owned(), memory }
+        Self::known_by(request_id.to_owned(), CallMemory::unlimited())
     }
+
+    /// A client whose call is charged to `memory`.
+    #[must_use]
+    pub fn known_by(request_id: String, memory: CallMemory) -> Self {
+        Self { tenant: sole_tenant(), request_id, memory }
+    }
+}
+
+/// The tenant of every caller, for as long as nothing tells callers apart. The only place that says
+/// so.
+#[must_use]
+pub fn sole_tenant() -> TenantId {
+    TenantId::local()
 }

@@ -10,7 +10,7 @@ mod run;
 mod self_test;
 mod status;
 
-pub use crate::service::caller::Caller;
+pub use crate::service::caller::{Caller, sole_tenant};
 pub use crate::service::error::ServiceError;
 pub use crate::service::local_run::{LocalProgram, LocalResult, LocalRun};
 pub use crate::service::methods::Methods;

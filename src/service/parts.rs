@@ -14,7 +14,7 @@ use crate::service::run::mounted_skill::Contents;
 /// The Skills Protocol, ready to be called from any edge.
 pub struct Service {
     pub(super) registry: Arc<Registry>,
-    pub(super) blobs: Arc<BlobStore>,
+    pub(super) blobs: Arc<dyn BlobStore>,
     pub(super) pool: Arc<Pool>,
     pub(super) images: Arc<ImageCache>,
     pub(super) limits: LimitPolicy,
@@ -28,7 +28,7 @@ pub struct Parts {
     /// The skills.
     pub registry: Arc<Registry>,
     /// The blobs.
-    pub blobs: Arc<BlobStore>,
+    pub blobs: Arc<dyn BlobStore>,
     /// The workers.
     pub pool: Arc<Pool>,
     /// What runs begin as.

@@ -4,7 +4,7 @@ use std::str;
 
 use data_encoding::BASE64;
 
-use crate::blobs::read::BlobWindow;
+use crate::blobs::BlobWindow;
 
 /// How bytes stand in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,16 +5,17 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use crate::assembly;
+use crate::blobs::OpenBlob;
 use crate::blobs::content::kind::BlobKind;
-use crate::blobs::read::OpenBlob;
-use crate::blobs::{BlobError, BlobStore, StoredBlob};
+use crate::blobs::{BlobError, BlobStore, LocalBlobStore, StoredBlob};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{deliver, print_json, print_line};
 use crate::config::Config;
 use crate::error::ErrorKind;
-use crate::ids::{BlobId, TenantId};
+use crate::ids::BlobId;
 use crate::protocol::methods::blobs::CreateBlobResult;
+use crate::service::sole_tenant;
 use crate::units::ByteCount;
 
 /// Bytes copied at a time.
@@ -81,7 +82,7 @@ pub(crate) fn fetch(config: &Config, id: &str, to: Option<&Path>) -> Result<Exit
     Ok(Exit::Done)
 }
 
-fn open(config: &Config) -> Result<BlobStore, Failed> {
+fn open(config: &Config) -> Result<LocalBlobStore, Failed> {
     assembly::open_blobs(config).map_err(|error| match error {
         assembly::AssemblyError::Blobs(BlobError::InUse) => Failed::usage(
             "a server is using the blob store: call its `create_blob` and `read_blob`, or stop it",
@@ -93,7 +94,7 @@ fn open(config: &Config) -> Result<BlobStore, Failed> {
 /// Stores a file under the kind that its name suggests, unless it is told one. Blobs may have
 /// `limit`.
 pub(crate) fn store_file(
-    store: &BlobStore,
+    store: &dyn BlobStore,
     path: &Path,
     kind: Option<&str>,
     limit: ByteCount,
@@ -104,7 +105,7 @@ pub(crate) fn store_file(
     let mut file = File::open(path).map_err(unreadable)?;
     let size = file.metadata().map_err(unreadable)?;
     let stored = if size.is_file() && size.len() > 0 {
-        store.put_from(&TenantId::local(), &kind, ByteCount::bytes(size.len()), &mut file)
+        store.put_from(&sole_tenant(), &kind, ByteCount::bytes(size.len()), &mut file)
     } else {
         // Pipes, devices and the files of `/proc` do not tell their length, and some never end.
         let mut content = Vec::new();
@@ -114,7 +115,7 @@ pub(crate) fn store_file(
             let path = path.display();
             return Err(Failed::usage(format!("{path}: a blob may hold {limit}, this has more")));
         }
-        store.put(&TenantId::local(), &kind, &content)
+        store.put(&sole_tenant(), &kind, &content)
     };
     stored.map_err(|error| match error.kind() {
         ErrorKind::TooLarge | ErrorKind::QuotaExceeded => Failed::named(path.display(), &error),
@@ -122,8 +123,8 @@ pub(crate) fn store_file(
     })
 }
 
-fn open_blob(store: &BlobStore, id: &BlobId) -> Result<OpenBlob<File>, Failed> {
-    store.open_content(&TenantId::local(), id).map_err(|error| match error.kind() {
+fn open_blob(store: &dyn BlobStore, id: &BlobId) -> Result<OpenBlob<File>, Failed> {
+    store.open_content(&sole_tenant(), id).map_err(|error| match error.kind() {
         ErrorKind::BlobNotFound => Failed::usage(error.to_string()),
         _ => error.into(),
     })
@@ -147,7 +148,7 @@ fn copy_blob(
 }
 
 /// The whole of a blob that is text.
-pub(crate) fn read_text_blob(store: &BlobStore, id: &BlobId) -> Result<String, Failed> {
+pub(crate) fn read_text_blob(store: &dyn BlobStore, id: &BlobId) -> Result<String, Failed> {
     let mut bytes = Vec::new();
     copy_blob(open_blob(store, id)?, |piece| {
         bytes.extend_from_slice(piece);
@@ -158,14 +159,14 @@ pub(crate) fn read_text_blob(store: &BlobStore, id: &BlobId) -> Result<String, F
 
 /// Writes blobs as files into a folder, each under its letters and the ending of its kind.
 pub(crate) fn save_all(
-    store: &BlobStore,
+    store: &dyn BlobStore,
     ids: &[BlobId],
     folder: &Path,
 ) -> Result<Vec<(BlobId, String)>, Failed> {
     fs::create_dir_all(folder).map_err(|e| Failed::named(folder.display(), &e))?;
     let mut saved = Vec::new();
     for id in ids {
-        let kind = store.stat(&TenantId::local(), id)?.kind;
+        let kind = store.stat(&sole_tenant(), id)?.kind;
         let letters: String = id.letters().chars().take(12).collect();
         let path = folder.join(format!("{letters}.{}", ending_of(kind.as_str())));
         let mut file = File::create(&path).map_err(|e| Failed::named(path.display(), &e))?;

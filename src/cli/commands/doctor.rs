@@ -20,10 +20,9 @@ use crate::cli::terminal::readable::readable;
 use crate::config::{Config, RequireLockdown};
 use crate::engine::code::compile::Variant;
 use crate::error::CauseChain;
-use crate::ids::TenantId;
 use crate::job::message::WorkerReport;
 use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
-use crate::service::{Caller, LocalProgram, LocalRun};
+use crate::service::{Caller, LocalProgram, LocalRun, sole_tenant};
 use crate::units::ByteCount;
 
 /// Room on a disk below which something may not fit.
@@ -161,7 +160,7 @@ fn address(config: &Config) -> Finding {
 fn blobs(config: &Config) -> Finding {
     match assembly::open_blobs(config) {
         Ok(store) => {
-            let says = match store.usage(&TenantId::local()) {
+            let says = match store.usage(&sole_tenant()) {
                 Ok(usage) => {
                     let size = readable(ByteCount::bytes(usage.bytes));
                     format!("{size} in {} blobs", usage.blobs)

@@ -152,7 +152,7 @@ async fn perform_on(
     options: &RunOptions,
 ) -> Result<Exit, Failed> {
     for NamedFile { name, path } in &options.blob {
-        let blob = store_file(&runtime.blobs, path, None, config.blobs.max_size)?;
+        let blob = store_file(&*runtime.blobs, path, None, config.blobs.max_size)?;
         let id = blob.id.to_string();
         if let Some(name) = name {
             args.insert(name.clone(), Value::String(id.clone()));
@@ -189,12 +189,12 @@ fn finish(
     options: &RunOptions,
 ) -> Result<Exit, Failed> {
     let whole = match &ended.output_blob {
-        Some(id) if !options.json => Some(read_text_blob(&runtime.blobs, id)?),
+        Some(id) if !options.json => Some(read_text_blob(&*runtime.blobs, id)?),
         _ => None,
     };
     let made = &ended.result.output_blobs;
     let saved = match &options.out {
-        Some(folder) => save_all(&runtime.blobs, made, folder)?,
+        Some(folder) => save_all(&*runtime.blobs, made, folder)?,
         None => Vec::new(),
     };
     let exit = if options.json {

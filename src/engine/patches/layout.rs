@@ -10,7 +10,7 @@ use wasmparser::{
 };
 
 use crate::engine::abi::signature;
-use crate::engine::patches::PatchError;
+use crate::engine::patches::error::PatchError;
 
 /// The numbers of two sections in the binary format.
 const FUNCTION_SECTION: u8 = 3;

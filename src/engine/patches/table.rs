@@ -11,7 +11,7 @@
 //! Bytes are hexadecimal. `{name}` among them stands for the index of that function, padded to five
 //! bytes as compilers write the operand of a call.
 
-use crate::engine::patches::PatchError;
+use crate::engine::patches::error::PatchError;
 use crate::ids::Digest;
 
 /// One table.

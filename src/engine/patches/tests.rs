@@ -4,7 +4,10 @@ use wasm_encoder::Encode as _;
 use wasmparser::{Operator, Parser, Payload, TypeRef};
 use wasmtime::{Engine, Func, Instance, Store};
 
-use super::*;
+use crate::engine::patches::layout::Layout;
+use crate::engine::patches::table::Piece;
+use crate::engine::patches::{PatchError, Patches};
+use crate::ids::Digest;
 
 /// The sources of appended functions, by the table that appends them.
 const SOURCES: &[(&str, &str)] = &[

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
 
+use crate::blobs::BlobPart;
 use crate::blobs::content::preview::{Preview, TextEncoding};
-use crate::blobs::read::BlobPart;
 use crate::ids::BlobId;
 use crate::protocol::methods::blobs::{Encoding, ReadBlobParams, ReadBlobResult, SampleMode};
 use crate::service::caller::Caller;

@@ -104,14 +104,14 @@ impl Service {
         }
         let (blobs, tenant) = (Arc::clone(&self.blobs), tenant.clone());
         let opened = spawn_blocking(move || {
-            ids.into_iter().map(|id| open_blob(&blobs, &tenant, id)).collect()
+            ids.into_iter().map(|id| open_blob(&*blobs, &tenant, id)).collect()
         });
         opened.await.map_err(ServiceError::Interrupted)?
     }
 }
 
 fn open_blob(
-    blobs: &BlobStore,
+    blobs: &dyn BlobStore,
     tenant: &TenantId,
     id: BlobId,
 ) -> Result<(BlobMount, BlobSource), ServiceError> {

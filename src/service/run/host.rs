@@ -18,7 +18,7 @@ use crate::job::outcome::LogChunk;
 /// The gateway's end of the door of one run.
 #[derive(Debug)]
 pub(crate) struct GuestDoor {
-    blobs: Arc<BlobStore>,
+    blobs: Arc<dyn BlobStore>,
     tenant: TenantId,
     written: Vec<BlobId>,
     seen: HashSet<BlobId>,
@@ -30,7 +30,7 @@ pub type LogListener = UnboundedSender<LogChunk>;
 
 impl GuestDoor {
     pub(crate) fn new(
-        blobs: Arc<BlobStore>,
+        blobs: Arc<dyn BlobStore>,
         tenant: TenantId,
         listener: Option<LogListener>,
     ) -> Self {

@@ -6,57 +6,16 @@ use tracing::{error, warn};
 
 use crate::blobs::content::digest::BlobHasher;
 use crate::blobs::content::trailer::{StoredBlob, TRAILER};
-use crate::blobs::disk::{Disk, FileStamp};
-use crate::blobs::tenant_folder::{TenantFolder, usage_of};
-use crate::blobs::{BlobError, BlobStore};
+use crate::blobs::local::disk::{Disk, FileStamp};
+use crate::blobs::local::tenant_folder::{TenantFolder, usage_of};
+use crate::blobs::{BlobError, BlobPart, BlobWindow, LocalBlobStore, OpenBlob};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
 
 /// How much is read at a time for hashing.
 const CHUNK: usize = 128 << 10;
 
-/// Which part of a blob to read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BlobPart {
-    /// From the beginning.
-    Head,
-    /// Up to the end.
-    Tail,
-    /// From this offset on.
-    From(u64),
-}
-
-/// Part of a blob.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BlobWindow {
-    /// The whole.
-    pub blob: StoredBlob,
-    /// Where the part starts.
-    pub offset: u64,
-    /// The part.
-    pub bytes: Vec<u8>,
-}
-
-impl BlobWindow {
-    /// True if the blob goes on behind the part.
-    #[must_use]
-    pub fn has_more(&self) -> bool {
-        let length = ByteCount::from(self.bytes.len()).as_u64();
-        self.offset.saturating_add(length) < self.blob.size.as_u64()
-    }
-}
-
-/// A blob's content, for handing to a worker.
-#[derive(Debug)]
-pub struct OpenBlob<F> {
-    /// What it is. [`StoredBlob::size`] says where the content ends.
-    pub blob: StoredBlob,
-    /// The content starts at offset 0; behind it stands the store's own trailer. It can be read
-    /// for as long as it is open, also when the blob has expired.
-    pub file: F,
-}
-
-impl<D: Disk> BlobStore<D> {
+impl<D: Disk> LocalBlobStore<D> {
     /// What a blob is, without looking at its content. Counts as a use.
     ///
     /// # Errors
@@ -78,7 +37,7 @@ impl<D: Disk> BlobStore<D> {
     ///
     /// # Errors
     ///
-    /// As [`BlobStore::open_content`].
+    /// As [`LocalBlobStore::open_content`].
     pub fn read(
         &self,
         tenant: &TenantId,
@@ -252,7 +211,7 @@ mod tests {
     use super::*;
     use crate::blobs::TenantUsage;
     use crate::blobs::content::kind::BlobKind;
-    use crate::blobs::testing::{START, TestStore, plain, tenant};
+    use crate::blobs::local::testing::{START, TestStore, plain, tenant};
     use crate::error::ErrorKind;
 
     /// A store in which nothing was read yet, so that nothing is known to be intact.

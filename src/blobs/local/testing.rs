@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::blobs::BlobPart;
 use crate::blobs::content::kind::BlobKind;
-use crate::blobs::disk::LocalDisk;
-use crate::blobs::read::BlobPart;
-use crate::blobs::{BlobError, BlobStore, BlobStoreConfig};
+use crate::blobs::local::disk::LocalDisk;
+use crate::blobs::{BlobError, BlobStoreConfig, LocalBlobStore};
 use crate::clock::Clock;
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
@@ -21,7 +21,7 @@ pub(crate) const HOUR: Duration = Duration::from_secs(60 * 60);
 
 /// A store on a real disk, gone with the test.
 pub(crate) struct TestStore {
-    pub(crate) store: BlobStore<LocalDisk>,
+    pub(crate) store: LocalBlobStore<LocalDisk>,
     pub(crate) config: BlobStoreConfig,
     _folder: TempDir,
 }
@@ -35,7 +35,7 @@ impl TestStore {
         let folder = tempfile::tempdir().unwrap();
         let mut config = BlobStoreConfig::at(folder.path().join("blobs"));
         change(&mut config);
-        let store = BlobStore::open(config.clone(), Clock::Fixed(START)).unwrap();
+        let store = LocalBlobStore::open(config.clone(), Clock::Fixed(START)).unwrap();
         Self { store, config, _folder: folder }
     }
 
@@ -43,7 +43,7 @@ impl TestStore {
     pub(crate) fn reopened_at(self, time: Duration) -> Self {
         let Self { store, config, _folder } = self;
         drop(store);
-        let open = || BlobStore::open(config.clone(), Clock::Fixed(time));
+        let open = || LocalBlobStore::open(config.clone(), Clock::Fixed(time));
         // A child that another test is just starting has the lock until it is the other program.
         let is_in_use = |opened: &Result<_, _>| matches!(opened, Err(BlobError::InUse));
         let mut opened = open();

@@ -10,9 +10,9 @@ use tracing::{error, warn};
 use crate::blobs::content::digest::{BlobHasher, id_of};
 use crate::blobs::content::kind::BlobKind;
 use crate::blobs::content::trailer::StoredBlob;
-use crate::blobs::disk::Disk;
-use crate::blobs::tenant_folder::{Reservation, TenantFolder};
-use crate::blobs::{BlobError, BlobStore};
+use crate::blobs::local::disk::Disk;
+use crate::blobs::local::tenant_folder::{Reservation, TenantFolder};
+use crate::blobs::{BlobError, LocalBlobStore};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
 
@@ -23,7 +23,7 @@ const CHUNK: usize = 128 << 10;
 /// Names of files that are being written begin so.
 const DRAFT: &str = "draft-";
 
-impl<D: Disk> BlobStore<D> {
+impl<D: Disk> LocalBlobStore<D> {
     /// Stores content that is at hand. Content that the tenant has already is not written again.
     ///
     /// When this returns, the blob is durable.
@@ -39,7 +39,7 @@ impl<D: Disk> BlobStore<D> {
         content: &[u8],
     ) -> Result<StoredBlob, BlobError> {
         let size = ByteCount::from(content.len());
-        let tenant_folder = self.shelf_for_writing(tenant, size)?;
+        let tenant_folder = self.folder_for_writing(tenant, size)?;
         let id = id_of(kind, content);
         if let Some(blob) = self.reuse(&tenant_folder, &id)? {
             return Ok(blob);
@@ -56,7 +56,7 @@ impl<D: Disk> BlobStore<D> {
     ///
     /// # Errors
     ///
-    /// As [`BlobStore::put`], and [`BlobError::Content`] if `content` ends early or fails.
+    /// As [`LocalBlobStore::put`], and [`BlobError::Content`] if `content` ends early or fails.
     pub fn put_from(
         &self,
         tenant: &TenantId,
@@ -64,14 +64,14 @@ impl<D: Disk> BlobStore<D> {
         size: ByteCount,
         content: &mut dyn Read,
     ) -> Result<StoredBlob, BlobError> {
-        let tenant_folder = self.shelf_for_writing(tenant, size)?;
+        let tenant_folder = self.folder_for_writing(tenant, size)?;
         let room = tenant_folder.reserve(&self.disk, size, &self.config)?;
         let draft = self.draft(kind, size, content, None)?;
         self.commit(&tenant_folder, room, draft)
     }
 
     /// The tenant's folder, if the store can take a blob of this size.
-    fn shelf_for_writing(
+    fn folder_for_writing(
         &self,
         tenant: &TenantId,
         size: ByteCount,
@@ -214,7 +214,7 @@ impl<D: Disk> BlobStore<D> {
 /// A file that is being written; removed when dropped, unless it was given a blob's name.
 #[derive(Debug)]
 struct Draft<'a, D: Disk> {
-    store: &'a BlobStore<D>,
+    store: &'a LocalBlobStore<D>,
     path: PathBuf,
     file: D::File,
     is_kept: bool,
@@ -259,7 +259,7 @@ mod tests {
     use super::*;
     use crate::blobs::BlobStoreConfig;
     use crate::blobs::TenantUsage;
-    use crate::blobs::testing::{START, TestStore, plain, tenant};
+    use crate::blobs::local::testing::{START, TestStore, plain, tenant};
     use crate::clock::Clock;
     use crate::error::ErrorKind;
 
@@ -380,7 +380,7 @@ mod tests {
     #[test]
     fn a_second_server_is_refused() {
         let test = TestStore::new();
-        let second = BlobStore::open(test.config.clone(), Clock::System);
+        let second = LocalBlobStore::open(test.config.clone(), Clock::System);
         assert!(matches!(second, Err(BlobError::InUse)));
         test.reopened_at(START);
     }
@@ -425,8 +425,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         fs::write(&file, "x").unwrap();
-        let error =
-            BlobStore::open(BlobStoreConfig::at(file.join("blobs")), Clock::System).unwrap_err();
+        let error = LocalBlobStore::open(BlobStoreConfig::at(file.join("blobs")), Clock::System)
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Internal);
         assert_eq!(error.to_string(), "could not open the blob store");
     }

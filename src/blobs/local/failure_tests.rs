@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 
-use crate::blobs::disk::Disk as _;
-use crate::blobs::faulty_disk::{Fault, FaultyDisk};
-use crate::blobs::read::BlobPart;
-use crate::blobs::testing::{HOUR, START, plain, tenant};
-use crate::blobs::{BlobError, BlobStore, BlobStoreConfig, StoredBlob};
+use crate::blobs::BlobPart;
+use crate::blobs::local::disk::Disk as _;
+use crate::blobs::local::faulty_disk::{Fault, FaultyDisk};
+use crate::blobs::local::testing::{HOUR, START, plain, tenant};
+use crate::blobs::{BlobError, BlobStoreConfig, LocalBlobStore, StoredBlob};
 use crate::clock::Clock;
 use crate::error::ErrorKind;
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
 
-type Store = BlobStore<FaultyDisk>;
+type Store = LocalBlobStore<FaultyDisk>;
 
 fn config() -> BlobStoreConfig {
     BlobStoreConfig::at(PathBuf::from("/var/blobs"))
 }
 
 fn open(disk: &FaultyDisk) -> Result<Store, BlobError> {
-    BlobStore::open_on(disk.clone(), config(), Clock::Fixed(START))
+    LocalBlobStore::open_on(disk.clone(), config(), Clock::Fixed(START))
 }
 
 fn content(store: &Store, tenant: &TenantId, id: &BlobId) -> Result<Vec<u8>, BlobError> {

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tracing::{debug, warn};
 
-use crate::blobs::disk::{Disk, FolderEntry};
-use crate::blobs::tenant_folder::{TenantFolder, blob_of, usage_of};
-use crate::blobs::{BlobError, BlobStore};
+use crate::blobs::local::disk::{Disk, FolderEntry};
+use crate::blobs::local::tenant_folder::{TenantFolder, blob_of, usage_of};
+use crate::blobs::{BlobError, LocalBlobStore, SweepReport};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
 
@@ -16,18 +16,7 @@ use crate::units::ByteCount;
 /// write to the disk an hour.
 const NOTED_EVERY: Duration = Duration::from_secs(60 * 60);
 
-/// What a sweep did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SweepReport {
-    /// Blobs that were removed.
-    pub expired: u64,
-    /// Bytes of their content.
-    pub freed: ByteCount,
-    /// Blobs that should have been removed but could not be.
-    pub failed: u64,
-}
-
-impl<D: Disk> BlobStore<D> {
+impl<D: Disk> LocalBlobStore<D> {
     /// Counts the blobs of all tenants, so that the first of each to store one need not wait. Calls
     /// may go on beside it: who stores a blob waits for the count of this tenant, nobody else.
     ///
@@ -156,7 +145,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::blobs::testing::{HOUR, START, TestStore, plain, tenant};
+    use crate::blobs::local::testing::{HOUR, START, TestStore, plain, tenant};
     use crate::blobs::{BlobError, TenantUsage};
     use crate::clock::Clock;
     use crate::ids::Digest;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::blobs::content::trailer::TRAILER;
-use crate::blobs::disk::{Disk, FolderEntry};
+use crate::blobs::local::disk::{Disk, FolderEntry};
 use crate::blobs::{BlobError, BlobStoreConfig};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
@@ -244,7 +244,7 @@ pub(crate) fn ensure_folder<D: Disk>(disk: &D, path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blobs::faulty_disk::FaultyDisk;
+    use crate::blobs::local::faulty_disk::FaultyDisk;
 
     fn config(bytes: u64, blobs: u64) -> BlobStoreConfig {
         BlobStoreConfig {

@@ -9,7 +9,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::blobs::content::trailer::StoredBlob;
-use crate::blobs::disk::FileStamp;
+use crate::blobs::local::disk::FileStamp;
 use crate::ids::{BlobId, TenantId};
 
 /// Most files that are remembered: a few hundred bytes each.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::blobs::disk::{Disk, FileStamp, FolderEntry};
+use crate::blobs::local::disk::{Disk, FileStamp, FolderEntry};
 
 /// How a disk fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

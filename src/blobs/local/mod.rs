@@ -1,0 +1,15 @@
+//! The store on a local disk.
+
+pub mod disk;
+#[cfg(test)]
+pub(crate) mod failure_tests;
+#[cfg(test)]
+pub(crate) mod faulty_disk;
+pub mod read;
+pub mod retention;
+pub(crate) mod store;
+pub(crate) mod tenant_folder;
+#[cfg(test)]
+pub(crate) mod testing;
+pub(crate) mod verified;
+pub(crate) mod write;

@@ -1,0 +1,165 @@
+//! All blobs of all tenants, on one disk.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::blobs::config::BlobStoreConfig;
+use crate::blobs::content::kind::BlobKind;
+use crate::blobs::content::trailer::StoredBlob;
+use crate::blobs::error::BlobError;
+use crate::blobs::local::disk::{Disk, LocalDisk};
+use crate::blobs::local::tenant_folder::{self, TenantFolder, TenantUsage};
+use crate::blobs::local::verified::Verified;
+use crate::blobs::store::{BlobPart, BlobStore, BlobWindow, OpenBlob, SweepReport};
+use crate::clock::Clock;
+use crate::ids::{BlobId, TenantId};
+use crate::units::ByteCount;
+
+/// All blobs of all tenants.
+#[derive(Debug)]
+pub struct LocalBlobStore<D: Disk = LocalDisk> {
+    pub(crate) disk: D,
+    pub(crate) config: BlobStoreConfig,
+    pub(crate) clock: Clock,
+    pub(crate) folders: Mutex<HashMap<TenantId, Arc<TenantFolder>>>,
+    pub(crate) verified: Mutex<Verified>,
+    pub(crate) next_number: AtomicU64,
+    pub(crate) is_sealed: AtomicBool,
+    /// Held, never read: the lock lasts as long as the file is open.
+    _lock: D::File,
+}
+
+impl LocalBlobStore {
+    /// Opens the store on this machine's disk, making it if it is not there, and removes what a
+    /// crash left half written.
+    ///
+    /// # Errors
+    ///
+    /// [`BlobError::InUse`] if another server has it, [`BlobError::Storage`] if the folder cannot
+    /// be made, read or locked.
+    pub fn open(config: BlobStoreConfig, clock: Clock) -> Result<Self, BlobError> {
+        Self::open_on(LocalDisk, config, clock)
+    }
+}
+
+impl<D: Disk> LocalBlobStore<D> {
+    /// Opens the store on a disk of any sort, as [`LocalBlobStore::open`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`LocalBlobStore::open`].
+    pub fn open_on(disk: D, config: BlobStoreConfig, clock: Clock) -> Result<Self, BlobError> {
+        let root = &config.root;
+        let lock = tenant_folder::ensure_folder(&disk, root)
+            .and_then(|()| disk.lock(&root.join("lock")))
+            .map_err(BlobError::from_disk("open"))?
+            .ok_or(BlobError::InUse)?;
+        for folder in ["drafts", "tenants", "quarantine"] {
+            tenant_folder::ensure_private_folder(&disk, &root.join(folder))
+                .map_err(BlobError::from_disk("open"))?;
+        }
+        let store = Self {
+            disk,
+            config,
+            clock,
+            folders: Mutex::default(),
+            verified: Mutex::default(),
+            next_number: AtomicU64::new(0),
+            is_sealed: AtomicBool::new(false),
+            _lock: lock,
+        };
+        store.remove_stale_drafts()?;
+        Ok(store)
+    }
+
+    /// True if the store takes no more writes because a folder could not be synced.
+    #[must_use]
+    pub fn is_sealed(&self) -> bool {
+        self.is_sealed.load(Ordering::Acquire)
+    }
+
+    /// What a tenant has stored.
+    ///
+    /// # Errors
+    ///
+    /// [`BlobError::Storage`] if the disk cannot be read.
+    pub fn usage(&self, tenant: &TenantId) -> Result<TenantUsage, BlobError> {
+        self.tenant_folder(tenant).usage(&self.disk).map_err(BlobError::from_disk("read"))
+    }
+
+    pub(crate) fn tenant_folder(&self, tenant: &TenantId) -> Arc<TenantFolder> {
+        let mut folders = self.folders.lock();
+        let entry = folders.entry(tenant.clone());
+        Arc::clone(entry.or_insert_with(|| {
+            let folder = self.config.root.join("tenants").join(tenant.as_str());
+            Arc::new(TenantFolder::new(tenant.clone(), folder))
+        }))
+    }
+
+    /// A number that this process has not used for a file before.
+    pub(crate) fn number(&self) -> u64 {
+        self.next_number.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// The inherent methods work on any [`Disk`], also on one that fails as a test wants.
+impl BlobStore for LocalBlobStore {
+    fn put(
+        &self,
+        tenant: &TenantId,
+        kind: &BlobKind,
+        content: &[u8],
+    ) -> Result<StoredBlob, BlobError> {
+        Self::put(self, tenant, kind, content)
+    }
+
+    fn put_from(
+        &self,
+        tenant: &TenantId,
+        kind: &BlobKind,
+        size: ByteCount,
+        content: &mut dyn Read,
+    ) -> Result<StoredBlob, BlobError> {
+        Self::put_from(self, tenant, kind, size, content)
+    }
+
+    fn stat(&self, tenant: &TenantId, id: &BlobId) -> Result<StoredBlob, BlobError> {
+        Self::stat(self, tenant, id)
+    }
+
+    fn read(
+        &self,
+        tenant: &TenantId,
+        id: &BlobId,
+        part: BlobPart,
+        limit: ByteCount,
+    ) -> Result<BlobWindow, BlobError> {
+        Self::read(self, tenant, id, part, limit)
+    }
+
+    fn open_content(&self, tenant: &TenantId, id: &BlobId) -> Result<OpenBlob<File>, BlobError> {
+        Self::open_content(self, tenant, id)
+    }
+
+    fn usage(&self, tenant: &TenantId) -> Result<TenantUsage, BlobError> {
+        Self::usage(self, tenant)
+    }
+
+    fn is_sealed(&self) -> bool {
+        Self::is_sealed(self)
+    }
+
+    fn count_all(&self) -> Result<(), BlobError> {
+        Self::count_all(self)
+    }
+
+    fn sweep(&self, now: Duration) -> Result<SweepReport, BlobError> {
+        Self::sweep(self, now)
+    }
+}
