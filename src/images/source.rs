@@ -19,6 +19,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/amendments.py",
     "_wardian/bytecode.py",
     "_wardian/codecs.py",
+    "_wardian/counting.py",
     "_wardian/derive.py",
     "_wardian/door.py",
     "_wardian/entrypoint.py",

@@ -53,6 +53,7 @@ programs! {
         there_are_no_processes_and_threads
         there_is_no_network;
     "packages":
+        counts_never_wrap
         documents_are_read
         figures_are_drawn
         pandas_reads_what_it_wrote

@@ -20,7 +20,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from _wardian import errors
+from _wardian import counting, errors
 
 
 def _type_aliases(module: Any) -> None:
@@ -235,6 +235,15 @@ def _sparse(module: Any) -> None:
 
     module.upcast = wide
 
+    getdata = module.getdata
+
+    @functools.wraps(getdata)
+    def wide_data(*args: Any, **named: Any) -> Any:
+        data = getdata(*args, **named)
+        return data.astype(np.int64) if data.dtype.char == "l" else data
+
+    module.getdata = wide_data
+
 
 AMENDMENTS: dict[str, Callable[[Any], None]] = {
     "csv": _csv,
@@ -245,10 +254,16 @@ AMENDMENTS: dict[str, Callable[[Any], None]] = {
     "numpy._core.multiarray": _multiarray,
     "numpy._core.numeric": _numeric,
     "numpy.lib._histograms_impl": _histograms,
+    "numpy.random._generator": counting.amend_generator,
+    "pandas._libs.algos": counting.amend_algos,
+    "pandas._libs.join": counting.amend_join,
     "pandas.core.internals.managers": _managers,
     "scipy.signal._peak_finding": _peak_finding,
     "scipy.sparse._sputils": _sparse,
+    "scipy.spatial._ckdtree": counting.amend_kd_tree_of_scipy,
     "scipy.special._ufuncs": _special,
+    "sklearn.neighbors._ball_tree": counting.amend_trees_of_sklearn,
+    "sklearn.neighbors._kd_tree": counting.amend_trees_of_sklearn,
     "struct": _struct,
 }
 

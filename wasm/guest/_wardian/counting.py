@@ -1,14 +1,17 @@
 """Mends compiled functions that count in positions, which have 32 bits here.
 
-Some modules of pandas add up counts or products of sizes in C integers as wide as an address. On
-64-bit Linux they cannot overflow. Here they do from 65,536 rows on: the mean rank of equal values
-comes out wrong, and a join of too many rows gets arrays that are too short. The functions are
-replaced by ones that take another way where the numbers may be too large.
+Some modules add up counts or products of sizes in C integers as wide as an address. On 64-bit Linux
+they cannot overflow. Here they do from 65,536 rows on: the mean rank of equal values and the number
+of pairs of neighbours come out wrong, and a join of too many rows gets arrays that are too short.
+The functions are replaced by ones that take another way where the numbers may be too large.
+
+`amendments` calls the functions below for modules that were just loaded.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -106,8 +109,11 @@ def _countable(plain: Callable[..., Any], matches: Callable[..., int]) -> Callab
 def _matches_of_groups(left: Any, right: Any, groups: int, *_: Any) -> int:
     """How many pairs have the same number, which is below `groups`, and not -1."""
     np = sys.modules["numpy"]
-    counts = (np.bincount(side[side >= 0], minlength=groups) for side in map(np.asarray, (left, right)))
-    return int(np.dot(*(count.astype(np.int64) for count in counts)))
+    counts = [
+        np.bincount(side[side >= 0], minlength=groups).astype(np.int64)
+        for side in map(np.asarray, (left, right))
+    ]
+    return int(np.dot(*counts))
 
 
 def _matches_of_sorted(left: Any, right: Any, *_: Any) -> int:
@@ -115,3 +121,109 @@ def _matches_of_sorted(left: Any, right: Any, *_: Any) -> int:
     np = sys.modules["numpy"]
     ends, starts = np.searchsorted(right, left, "right"), np.searchsorted(right, left, "left")
     return int((ends - starts).sum(dtype=np.int64))
+
+
+def amend_kd_tree_of_scipy(module: Any) -> None:
+    """Pairs of neighbours: sums of weights are floats, so each point weighs one."""
+    np = sys.modules["numpy"]
+    plain = module.cKDTree
+
+    class cKDTree(plain):  # type: ignore[misc]  # noqa: N801
+        __doc__ = plain.__doc__
+        __module__ = plain.__module__
+
+        @functools.wraps(plain.count_neighbors)
+        def count_neighbors(
+            self, other: Any, r: Any, p: float = 2.0, weights: Any = None, cumulative: bool = True
+        ) -> Any:
+            if weights is not None or self.n * other.n <= _LARGEST:
+                return super().count_neighbors(other, r, p, weights, cumulative)
+            ones = np.ones(self.n), np.ones(other.n)
+            counts = super().count_neighbors(other, r, p, ones, cumulative)
+            return np.asarray(counts).astype(np.int64)[()]
+
+    cKDTree.__qualname__ = "cKDTree"
+    module.cKDTree = cKDTree
+
+
+def amend_trees_of_sklearn(module: Any) -> None:
+    """Pairs of neighbours: counted for as many points at a time as cannot overflow."""
+    kind = "KDTree" if module.__name__.endswith("kd_tree") else "BallTree"
+    for name in (kind, f"{kind}32", f"{kind}64"):
+        setattr(module, name, _counting_tree(getattr(module, name)))
+
+
+def _counting_tree(plain: Any) -> Any:
+    np = sys.modules["numpy"]
+
+    def two_point_correlation(self: Any, X: Any, r: Any, dualtree: bool = False) -> Any:  # noqa: N803
+        step = max(1, _LARGEST // max(1, self.data.shape[0]))
+        count = plain.two_point_correlation
+        if len(X) <= step:
+            return count(self, X, r, dualtree)
+        X = np.asarray(X)  # noqa: N806
+        parts = (count(self, X[at : at + step], r, dualtree) for at in range(0, len(X), step))
+        return sum(part.astype(np.int64) for part in parts)
+
+    functools.update_wrapper(two_point_correlation, plain.two_point_correlation)
+    members = {
+        "__doc__": plain.__doc__,
+        "__module__": plain.__module__,
+        "two_point_correlation": two_point_correlation,
+    }
+    return type(plain.__name__, (plain,), members)
+
+
+def amend_generator(module: Any) -> None:
+    """Choices without replacement: their loop counts up to the size of the population."""
+    np = sys.modules["numpy"]
+    plain, plain_default_rng = module.Generator, module.default_rng
+
+    class Generator(plain):  # type: ignore[misc]
+        __slots__ = ()
+        __doc__ = plain.__doc__
+        __module__ = plain.__module__
+
+        @functools.wraps(plain.choice)
+        def choice(
+            self,
+            a: Any,
+            size: Any = None,
+            replace: Any = True,
+            p: Any = None,
+            axis: int = 0,
+            shuffle: bool = True,
+        ) -> Any:
+            if replace or p is not None or type(a) is not int or a <= _LARGEST:
+                return super().choice(a, size, replace, p, axis, shuffle)
+            count = 1 if size is None else math.prod(size) if hasattr(size, "__iter__") else int(size)
+            if count > a // 50:
+                raise MemoryError(f"Unable to allocate a permutation of {a:,} numbers")
+            found = _choose(self.integers, a, count, shuffle)
+            if size is None:
+                return found[0]
+            return np.array(found, dtype=np.int64).reshape(size)
+
+    def default_rng(seed: Any = None) -> Any:
+        made = plain_default_rng(seed)
+        return made if isinstance(made, Generator) else Generator(made.bit_generator)
+
+    Generator.__qualname__ = "Generator"
+    module.Generator = Generator
+    module.default_rng = functools.wraps(plain_default_rng)(default_rng)
+
+
+def _choose(integers: Callable[..., Any], population: int, count: int, shuffle: bool) -> list[int]:
+    """Draws as the compiled function does: Floyd's way, then a shuffle."""
+    found: list[int] = []
+    chosen: set[int] = set()
+    for last in range(population - count, population):
+        number = int(integers(0, last, endpoint=True))
+        number = last if number in chosen else number
+        chosen.add(number)
+        found.append(number)
+    if shuffle:
+        for here in range(count - 1, 0, -1):
+            there = int(integers(0, here, endpoint=True))
+            found[here], found[there] = found[there], found[here]
+    return found
