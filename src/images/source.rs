@@ -18,6 +18,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/advice.py",
     "_wardian/amendments.py",
     "_wardian/bytecode.py",
+    "_wardian/clock.py",
     "_wardian/codecs.py",
     "_wardian/counting.py",
     "_wardian/derive.py",

@@ -64,6 +64,7 @@ programs! {
         workbooks_are_written_and_read;
     "platform":
         error_numbers_are_those_of_linux
+        input_clocks_and_descriptors_are_as_on_linux
         keys_are_derived
         limits_may_be_as_large_as_maxsize
         names_fail_as_without_a_network

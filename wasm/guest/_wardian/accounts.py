@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from operator import index
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -35,7 +36,7 @@ _GROUP = struct_group("root", "x", 0, [])
 
 def getpwuid(uid: int) -> struct_passwd:
     """Returns the user of that number."""
-    if int(uid) != 0:
+    if index(uid) != 0:
         raise KeyError(f"getpwuid(): uid not found: {uid}")
     return _USER
 
@@ -54,7 +55,7 @@ def getpwall() -> list[struct_passwd]:
 
 def getgrgid(gid: int) -> struct_group:
     """Returns the group of that number."""
-    if int(gid) != 0:
+    if index(gid) != 0:
         raise KeyError(f"getgrgid(): gid not found: {gid}")
     return _GROUP
 

@@ -147,13 +147,18 @@ def amend_kd_tree_of_scipy(module: Any) -> None:
 
 
 def amend_trees_of_sklearn(module: Any) -> None:
-    """Pairs of neighbours: counted for as many points at a time as cannot overflow."""
+    """Pairs of neighbours, in `KDTree` or `BallTree` and what they are made from."""
     kind = "KDTree" if module.__name__.endswith("kd_tree") else "BallTree"
-    for name in (kind, f"{kind}32", f"{kind}64"):
-        setattr(module, name, _counting_tree(getattr(module, name)))
+    wide = _counting_tree(getattr(module, f"{kind}64"))
+    setattr(module, f"{kind}64", wide)
+    setattr(module, f"{kind}32", _counting_tree(getattr(module, f"{kind}32")))
+    plain = getattr(module, kind)
+    members = {"__doc__": plain.__doc__, "__module__": plain.__module__}
+    setattr(module, kind, type(kind, (plain, wide), members))
 
 
 def _counting_tree(plain: Any) -> Any:
+    """A tree that counts pairs for as many points at a time as cannot overflow."""
     np = sys.modules["numpy"]
 
     def two_point_correlation(self: Any, X: Any, r: Any, dualtree: bool = False) -> Any:  # noqa: N803
@@ -227,3 +232,119 @@ def _choose(integers: Callable[..., Any], population: int, count: int, shuffle: 
             there = int(integers(0, here, endpoint=True))
             found[here], found[there] = found[there], found[here]
     return found
+
+
+def amend_random_state(module: Any) -> None:
+    """The legacy generator draws integers in 32 bits: others take its stream where that differs.
+
+    `Generator` takes the same steps with 64 bits for `binomial`, `poisson` and `multinomial`. The
+    other distributions are drawn here, if their numbers may be large.
+    """
+    np = sys.modules["numpy"]
+    plain, instance = module.RandomState, module._rand
+
+    class RandomState(plain):  # type: ignore[misc]
+        __slots__ = ()
+        __doc__ = plain.__doc__
+        __module__ = plain.__module__
+
+        def _wide(self) -> Any:
+            return sys.modules["numpy.random"].Generator(self._bit_generator)
+
+        @functools.wraps(plain.binomial)
+        def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
+            if np.max(n, initial=0) < _FEW_TRIALS:
+                return super().binomial(n, p, size)
+            return self._wide().binomial(n, p, size)
+
+        @functools.wraps(plain.multinomial)
+        def multinomial(self, n: Any, pvals: Any, size: Any = None) -> Any:
+            if np.max(n, initial=0) < _FEW_TRIALS:
+                return super().multinomial(n, pvals, size)
+            return self._wide().multinomial(n, pvals, size)
+
+        @functools.wraps(plain.poisson)
+        def poisson(self, lam: Any = 1.0, size: Any = None) -> Any:
+            if np.max(lam, initial=0) < _FEW_TRIALS:
+                return super().poisson(lam, size)
+            return self._wide().poisson(lam, size)
+
+        @functools.wraps(plain.geometric)
+        def geometric(self, p: Any, size: Any = None) -> Any:
+            if np.min(p, initial=1) > _RARE or np.min(p) <= 0 or np.max(p) >= 1 / 3:
+                return super().geometric(p, size)
+            uniform = self.random_sample(np.shape(p) if size is None else size)
+            drawn = np.ceil(np.log1p(-np.asarray(uniform)) / np.log(1 - np.asarray(p)))
+            return _whole(np, drawn)
+
+        @functools.wraps(plain.negative_binomial)
+        def negative_binomial(self, n: Any, p: Any, size: Any = None) -> Any:
+            if np.min(p, initial=1) > _RARE * 100 or np.min(p) <= 0 or np.min(n) <= 0:
+                return super().negative_binomial(n, p, size)
+            draw = self._wide().poisson
+            return _each(np, size, (n, p), lambda n, p: draw(self.gamma(n, (1 - p) / p)))
+
+        @functools.wraps(plain.zipf)
+        def zipf(self, a: Any, size: Any = None) -> Any:
+            if not np.min(a, initial=9) < 3 or not np.min(a) > 1:
+                return super().zipf(a, size)
+            return _each(np, size, (a,), functools.partial(_draw_zipf, self.random_sample))
+
+        @functools.wraps(plain.tomaxint)
+        def tomaxint(self, size: Any = None) -> Any:
+            drawn = self._wide().integers(0, _LARGEST_UNSIGNED, size, np.uint64, True)
+            return int(drawn) >> 1 if size is None else (drawn >> 1).astype(np.int64)
+
+    RandomState.__qualname__ = "RandomState"
+    module.RandomState = RandomState
+    module._rand = replaced = RandomState(instance._bit_generator)
+    for name, value in list(vars(module).items()):
+        if getattr(value, "__self__", None) is instance:
+            setattr(module, name, getattr(replaced, name))
+
+
+_FEW_TRIALS = 1 << 27
+"""From so many on, the square of a deviation may not fit into 32 bits."""
+_RARE = 1e-7
+"""With a rarer event, the number of trials may not fit into 32 bits."""
+
+
+def _whole(np: Any, drawn: Any) -> Any:
+    """As the compiled functions return whole numbers: an array, or one Python number."""
+    drawn = np.minimum(drawn, 2.0**63 - 1024).astype(np.int64)
+    return drawn if drawn.ndim else int(drawn)
+
+
+def _each(np: Any, size: Any, parameters: tuple[Any, ...], draw: Callable[..., int]) -> Any:
+    """Draws one number after another, as the compiled functions do."""
+    wide = np.broadcast_arrays(*parameters)
+    if size is None and not wide[0].ndim:
+        return int(draw(*(one.item() for one in wide)))
+    shape = wide[0].shape if size is None else np.empty(size, dtype=bool).shape
+    values = zip(*(np.broadcast_to(one, shape).ravel().tolist() for one in wide), strict=True)
+    drawn = np.array([draw(*row) for row in values], dtype=np.int64)
+    return drawn.reshape(shape)
+
+
+def _draw_zipf(uniform: Callable[[], float], a: float) -> int:
+    """Draws by rejection, as Devroye describes it."""
+    exponent = a - 1
+    scale = 2.0**exponent
+    while True:
+        u, v = 1.0 - uniform(), uniform()
+        x = _floor_of_power(u, -1 / exponent)
+        if not 1 <= x <= _LARGEST_WIDE:
+            continue
+        t = (1 + 1 / x) ** exponent
+        if v * x * (t - 1) / (scale - 1) <= t / scale:
+            return int(x)
+
+
+def _floor_of_power(base: float, exponent: float) -> float:
+    try:
+        return math.floor(base**exponent)
+    except (OverflowError, ZeroDivisionError):
+        return math.inf
+
+
+_LARGEST_WIDE, _LARGEST_UNSIGNED = (1 << 63) - 1, (1 << 64) - 1

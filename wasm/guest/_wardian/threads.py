@@ -30,8 +30,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import _threading_local
+from _wardian import clock
 
-_sleep = time.sleep
+_sleep = clock.sleep
 _now = time.monotonic
 _main_ident = _thread.get_ident()
 _Thread = threading.Thread
