@@ -56,6 +56,7 @@ programs! {
         counts_never_wrap
         documents_are_read
         figures_are_drawn
+        large_random_numbers_are_those_of_linux
         pandas_reads_what_it_wrote
         pictures_are_written_and_read
         positions_never_overflow_silently

@@ -271,7 +271,7 @@ def amend_random_state(module: Any) -> None:
 
         @functools.wraps(plain.geometric)
         def geometric(self, p: Any, size: Any = None) -> Any:
-            if np.min(p, initial=1) > _RARE or np.min(p) <= 0 or np.max(p) >= 1 / 3:
+            if not (0 < np.min(p, initial=1) <= _RARE and np.max(p) < 1 / 3):
                 return super().geometric(p, size)
             uniform = self.random_sample(np.shape(p) if size is None else size)
             drawn = np.ceil(np.log1p(-np.asarray(uniform)) / np.log(1 - np.asarray(p)))
@@ -279,15 +279,17 @@ def amend_random_state(module: Any) -> None:
 
         @functools.wraps(plain.negative_binomial)
         def negative_binomial(self, n: Any, p: Any, size: Any = None) -> Any:
-            if np.min(p, initial=1) > _RARE * 100 or np.min(p) <= 0 or np.min(n) <= 0:
+            if not (0 < np.min(p, initial=1) <= _RARE * 100 and np.min(n, initial=1) > 0):
                 return super().negative_binomial(n, p, size)
             draw = self._wide().poisson
             return _each(np, size, (n, p), lambda n, p: draw(self.gamma(n, (1 - p) / p)))
 
         @functools.wraps(plain.zipf)
         def zipf(self, a: Any, size: Any = None) -> Any:
-            if not np.min(a, initial=9) < 3 or not np.min(a) > 1:
+            if not 1 < np.min(a, initial=9) < 3:
                 return super().zipf(a, size)
+            if size is not None and not np.ndim(a):
+                return _draw_many_zipf(np, self.random_sample, float(a), size)
             return _each(np, size, (a,), functools.partial(_draw_zipf, self.random_sample))
 
         @functools.wraps(plain.tomaxint)
@@ -338,6 +340,25 @@ def _draw_zipf(uniform: Callable[[], float], a: float) -> int:
         t = (1 + 1 / x) ** exponent
         if v * x * (t - 1) / (scale - 1) <= t / scale:
             return int(x)
+
+
+def _draw_many_zipf(np: Any, uniform: Callable[[int], Any], a: float, size: Any) -> Any:
+    """As `_draw_zipf`, for many: attempts follow each other in the stream, so none is lost."""
+    drawn = np.empty(size, dtype=np.int64)
+    exponent = a - 1
+    scale = 2.0**exponent
+    done = 0
+    while done < drawn.size:
+        attempts = uniform(2 * (drawn.size - done))
+        u, v = 1.0 - attempts[::2], attempts[1::2]
+        with np.errstate(all="ignore"):
+            x = np.floor(u ** (-1 / exponent))
+            t = (1 + 1 / x) ** exponent
+            fits = v * x * (t - 1) / (scale - 1) <= t / scale
+        x = x[fits & (x >= 1) & (x < _LARGEST_WIDE)]
+        drawn.flat[done : done + x.size] = x
+        done += x.size
+    return drawn
 
 
 def _floor_of_power(base: float, exponent: float) -> float:
