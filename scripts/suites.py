@@ -1,9 +1,9 @@
-"""What `cpython-suites` and `library-suites` share: runs of tests of others, results, known failures.
+"""What `cpython-suites` and `library-suites` share: runs of suites, results, known failures.
 
 A suite runs inside one sandbox and prints, for each test, a line when it begins and another one if
-it does not pass. So a run that ends early still tells what was tested: the test that ended it counts
-as failed, and a further run goes on behind it. The same program runs in a native Python, where a
-test that fails as well says nothing about the sandbox.
+it does not pass. So a run that ends early still tells what was tested: the test that ended it
+counts as failed, and a further run goes on behind it. The same program runs in a native Python,
+where a test that fails as well says nothing about the sandbox.
 
 Results are kept, one file for each suite, and are not made again unless that is asked for.
 """
@@ -61,7 +61,7 @@ def add_options(parser, results):
     parser.add_argument("--native", metavar="FILE",
         help="a native Python; tests that fail there too are told apart")  # fmt: skip
     parser.add_argument("--results", metavar="FOLDER", type=Path, default=results,
-        help="where results are kept; a suite that has one is not run again (default: %(default)s)")  # fmt: skip
+        help="where results are kept; what has one is not run again (default: %(default)s)")  # fmt: skip
     parser.add_argument("--again", action="store_true", help="run suites that have a result, too")
     parser.add_argument("--report", action="store_true", help="run nothing, show what is known")
     parser.add_argument("--table", action="store_true", help="print a Markdown table as well")
@@ -153,8 +153,12 @@ class Suites:
                 "--memory-bytes", str(memory)]  # fmt: skip
 
     def _natively(self, program, archive, arguments):
-        call = f"import json, runpy; runpy.run_path({str(program)!r})['main'](json.loads({json.dumps({**arguments, 'suite': str(archive)})!r}))"
-        return [self.options.native, "-c", call]
+        given = json.dumps({**arguments, "suite": str(archive)})
+        run = (
+            "import json, runpy, sys; "
+            "runpy.run_path(sys.argv[1])['main'](json.loads(sys.argv[2]))"
+        )
+        return [self.options.native, "-c", run, program, given]
 
     def _run(self, suite, command):
         result, started, begun, ends = Result(suite), time.monotonic(), 0, 0
@@ -298,7 +302,8 @@ def compare(options, known, results, belongs):
               f"{len(rows)} failed{note} ({result.seconds:.0f} s)", flush=True)  # fmt: skip
         for name in new:
             text = " ".join(result.failed[name].split())
-            print(f"{name}{options.separator}{text[:200]}" if options.record else f"  fails: {name}: {text[-300:]}")
+            row = f"{name}{options.separator}{text[-200:]}"
+            print(row if options.record else f"  fails: {name}: {text[-300:]}")
         for name in gone:
             print(f"  does not fail: {name}")
         wrong += len(new) + len(gone) + bool(result.unfinished)
@@ -307,7 +312,8 @@ def compare(options, known, results, belongs):
 
 def print_table(results):
     """Prints the results as a table for the documents."""
-    print("| suite | passed | skipped by the test | failed, with a reason |\n| --- | ---: | ---: | ---: |")
+    print("| suite | passed | skipped by the test | failed, with a reason |")
+    print("| --- | ---: | ---: | ---: |")
     for result in results:
         failed = sum(1 for name in result.failed if name not in (result.native or {}))
         print(f"| `{result.suite}` | {result.passed} | {result.skipped} | {failed} |")

@@ -34,6 +34,16 @@ _USER = struct_passwd("root", "x", 0, 0, "root", "/workspace", "/bin/sh")
 _GROUP = struct_group("root", "x", 0, [])
 
 
+def _checked(name: str) -> str:
+    """Refuses what cannot be a name, in the words of the C library's callers."""
+    if not isinstance(name, str):
+        raise TypeError(f"argument must be str, not {type(name).__name__}")
+    if "\0" in name:
+        raise ValueError("embedded null character")
+    os.fsencode(name)
+    return name
+
+
 def getpwuid(uid: int) -> struct_passwd:
     """Returns the user of that number."""
     if index(uid) != 0:
@@ -43,7 +53,7 @@ def getpwuid(uid: int) -> struct_passwd:
 
 def getpwnam(name: str) -> struct_passwd:
     """Returns the user of that name."""
-    if os.fspath(name) != "root":
+    if _checked(name) != "root":
         raise KeyError(f"getpwnam(): name not found: {name!r}")
     return _USER
 
@@ -62,7 +72,7 @@ def getgrgid(gid: int) -> struct_group:
 
 def getgrnam(name: str) -> struct_group:
     """Returns the group of that name."""
-    if os.fspath(name) != "root":
+    if _checked(name) != "root":
         raise KeyError(f"getgrnam(): name not found: {name!r}")
     return _GROUP
 

@@ -55,7 +55,7 @@ def _struct(module: Any) -> None:
         __slots__ = ()
         __doc__ = plain.__doc__
 
-        # A subclass may have a `__init__` of its own, so what `__new__` gets is not always a format.
+        # A subclass may have a `__init__` of its own: `__new__` gets whatever that takes.
         def __new__(cls, *args: Any, **named: Any) -> Any:
             return plain.__new__(cls, *_wide_arguments(args, named), **named)
 
@@ -135,7 +135,7 @@ def _functools(module: Any) -> None:
 
 
 def _strptime(module: Any) -> None:
-    """Parsing asks for the zone of `TZ` again. Other zones than UTC are refused to programs only."""
+    """Parsing asks for the zone of `TZ` again; only programs are refused other zones than UTC."""
 
     class Time:
         def __getattr__(self, name: str) -> Any:
@@ -227,6 +227,17 @@ def _peak_finding(module: Any) -> None:
         return check(value.astype(np.intp) if value.dtype == np.int64 else value)
 
     module._arg_peaks_as_expected = as_positions
+
+    widths = module._peak_widths
+
+    @functools.wraps(widths)
+    def widths_of_positions(*args: Any) -> Any:
+        return widths(*(
+            one.astype(np.intp) if isinstance(one, np.ndarray) and one.dtype == np.int64 else one
+            for one in args
+        ))  # fmt: skip
+
+    module._peak_widths = widths_of_positions
 
 
 def _special(module: Any) -> None:

@@ -42,12 +42,14 @@ def _mean_rank(plain: Callable[..., Any], first: str, place: int) -> Callable[..
             return plain(*args[:place], **{**rest, "ties_method": method, **other})
 
         rest = dict(zip(_AFTER_METHOD[first], args[place + 1 :], strict=False)) | named
-        highest = rank("max", pct=False)
-        mean = (rank("min", pct=False) + highest) / 2
+        mean = rank("max", pct=False)
+        count: Any = 1
         if rest.get("pct"):
             # How many values there are is in the quotient of a rank and its part of one.
-            sys.modules["numpy"].round(highest / rank("max", pct=True), out=highest)
-            mean /= highest
+            count = sys.modules["numpy"].round(mean / rank("max", pct=True))
+        mean += rank("min", pct=False)
+        mean /= 2
+        mean /= count
         return mean
 
     return ranked
@@ -161,7 +163,9 @@ def _counting_tree(plain: Any) -> Any:
     """A tree that counts pairs for as many points at a time as cannot overflow."""
     np = sys.modules["numpy"]
 
-    def two_point_correlation(self: Any, X: Any, r: Any, dualtree: bool = False) -> Any:  # noqa: N803
+    def two_point_correlation(  # noqa: N803
+        self: Any, X: Any, r: Any, dualtree: bool = False
+    ) -> Any:
         step = max(1, _LARGEST // max(1, self.data.shape[0]))
         count = plain.two_point_correlation
         if len(X) <= step:
@@ -199,12 +203,12 @@ def amend_generator(module: Any) -> None:
             axis: int = 0,
             shuffle: bool = True,
         ) -> Any:
-            if replace or p is not None or type(a) is not int or a <= _LARGEST:
+            if replace or p is not None or not isinstance(a, (int, np.integer)) or a <= _LARGEST:
                 return super().choice(a, size, replace, p, axis, shuffle)
-            count = 1 if size is None else math.prod(size) if hasattr(size, "__iter__") else int(size)
-            if count > a // 50:
+            count = 1 if size is None else math.prod(np.atleast_1d(size).tolist())
+            if not 0 <= count <= a // 50:
                 raise MemoryError(f"Unable to allocate a permutation of {a:,} numbers")
-            found = _choose(self.integers, a, count, shuffle)
+            found = _choose(self.integers, int(a), count, shuffle)
             if size is None:
                 return found[0]
             return np.array(found, dtype=np.int64).reshape(size)
