@@ -44,6 +44,14 @@ def _checked(name: str) -> str:
     return name
 
 
+def _number(value: int) -> int:
+    """Refuses what cannot be the number of a group; `pwd` just does not find it."""
+    number = index(value)
+    if not -1 <= number < 1 << 32:
+        raise OverflowError("Python int too large to convert to C unsigned int")
+    return number
+
+
 def getpwuid(uid: int) -> struct_passwd:
     """Returns the user of that number."""
     if index(uid) != 0:
@@ -65,7 +73,7 @@ def getpwall() -> list[struct_passwd]:
 
 def getgrgid(gid: int) -> struct_group:
     """Returns the group of that number."""
-    if index(gid) != 0:
+    if _number(gid) != 0:
         raise KeyError(f"getgrgid(): gid not found: {gid}")
     return _GROUP
 
