@@ -185,7 +185,8 @@ class _Run:
     """One process and what it reports, until it ends or takes too long."""
 
     def __init__(self, command, test_seconds, seconds):
-        self.begun = self.skipped = 0
+        self.begun = 0
+        self._skipped = set()
         self.failed = {}
         self.current = None
         self.is_complete = False
@@ -236,6 +237,11 @@ class _Run:
                 self.end = "takes too long"
                 return
 
+    @property
+    def skipped(self):
+        """How many tests were skipped, or parts of them."""
+        return len(self._skipped - self.failed.keys())
+
     def _take(self, text):
         try:
             kind, *parts = json.loads(text)
@@ -247,7 +253,7 @@ class _Run:
         elif kind == "fail":
             self.failed.setdefault(parts[0], parts[1])
         elif kind == "skip":
-            self.skipped += 1
+            self._skipped.add(parts[0])
         elif kind == "done":
             self.is_complete = True
 

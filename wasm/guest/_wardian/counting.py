@@ -257,25 +257,25 @@ def amend_random_state(module: Any) -> None:
 
         @functools.wraps(plain.binomial)
         def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
-            if np.max(n, initial=0) < _FEW_TRIALS:
+            if _most(np, n) < _FEW_TRIALS:
                 return super().binomial(n, p, size)
             return self._wide().binomial(n, p, size)
 
         @functools.wraps(plain.multinomial)
         def multinomial(self, n: Any, pvals: Any, size: Any = None) -> Any:
-            if np.max(n, initial=0) < _FEW_TRIALS:
+            if _most(np, n) < _FEW_TRIALS:
                 return super().multinomial(n, pvals, size)
             return self._wide().multinomial(n, pvals, size)
 
         @functools.wraps(plain.poisson)
         def poisson(self, lam: Any = 1.0, size: Any = None) -> Any:
-            if np.max(lam, initial=0) < _FEW_TRIALS:
+            if _most(np, lam) < _FEW_TRIALS:
                 return super().poisson(lam, size)
             return self._wide().poisson(lam, size)
 
         @functools.wraps(plain.geometric)
         def geometric(self, p: Any, size: Any = None) -> Any:
-            if not (0 < np.min(p, initial=1) <= _RARE and np.max(p) < 1 / 3):
+            if not (0 < _least(np, p) <= _RARE and np.max(p) < 1 / 3):
                 return super().geometric(p, size)
             uniform = self.random_sample(np.shape(p) if size is None else size)
             drawn = np.ceil(np.log1p(-np.asarray(uniform)) / np.log(1 - np.asarray(p)))
@@ -283,14 +283,14 @@ def amend_random_state(module: Any) -> None:
 
         @functools.wraps(plain.negative_binomial)
         def negative_binomial(self, n: Any, p: Any, size: Any = None) -> Any:
-            if not (0 < np.min(p, initial=1) <= _RARE * 100 and np.min(n, initial=1) > 0):
+            if not (0 < _least(np, p) <= _RARE * 100 and _least(np, n) > 0):
                 return super().negative_binomial(n, p, size)
             draw = self._wide().poisson
             return _each(np, size, (n, p), lambda n, p: draw(self.gamma(n, (1 - p) / p)))
 
         @functools.wraps(plain.zipf)
         def zipf(self, a: Any, size: Any = None) -> Any:
-            if not 1 < np.min(a, initial=9) < 3:
+            if not 1 < _least(np, a) < 3:
                 return super().zipf(a, size)
             if size is not None and not np.ndim(a):
                 return _draw_many_zipf(np, self.random_sample, float(a), size)
@@ -313,6 +313,15 @@ _FEW_TRIALS = 1 << 27
 """From so many on, the square of a deviation may not fit into 32 bits."""
 _RARE = 1e-7
 """With a rarer event, the number of trials may not fit into 32 bits."""
+
+
+def _most(np: Any, value: Any) -> Any:
+    """The largest of a parameter's values, or it: most parameters are one number."""
+    return value if type(value) in (int, float) else np.max(value, initial=0)
+
+
+def _least(np: Any, value: Any) -> Any:
+    return value if type(value) in (int, float) else np.min(value, initial=9)
 
 
 def _whole(np: Any, drawn: Any) -> Any:
