@@ -28,7 +28,7 @@ use std::io::Write as _;
 use serde_json::json;
 
 use crate::attack::Attack;
-use crate::siege::Siege;
+use crate::siege::{Images, Siege};
 
 /// As many programs as the corpus has had: it may grow, but not vanish.
 const CORPUS: usize = 156;
@@ -41,8 +41,21 @@ const MOST_RUNS: u32 = 10;
 
 #[test]
 fn every_attack_ends_as_it_says_and_leaves_nothing_behind() {
+    endure_all(&Siege::begin());
+}
+
+#[test]
+fn every_attack_ends_as_it_says_with_images_by_need_as_well() {
+    let siege = Siege::begin_with(Images::ByNeed);
+    let (_, base_before) = siege.begun();
+    endure_all(&siege);
+    let (by_need, base) = siege.begun();
+    // The neighbour's runs begin as the base image, and those that may have little memory.
+    assert!(by_need >= CORPUS * 9 / 10, "only {by_need} runs, and {}", base - base_before);
+}
+
+fn endure_all(siege: &Siege) {
     let attacks = Attack::all();
-    let siege = Siege::begin();
     let mut breaches = Vec::new();
     for attack in &attacks {
         breaches.extend(siege.endure(attack));

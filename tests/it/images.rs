@@ -1,10 +1,13 @@
 //! Memory images: made when runs need them, faster, and never with another result.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Command, SkillFolder, TestServer, output};
+use crate::support::{Client, Command, SkillFolder, TestServer, Watched, eventually, output};
 
 const PICTURE: &str = "from PIL import Image
 def main(args):
@@ -137,6 +140,91 @@ fn cache_without_images() -> tempfile::TempDir {
         }
     }
     cache
+}
+
+/// What a process has open under this name. It must be one of our own.
+fn opened(process: u32, name: &str) -> usize {
+    let links = fs::read_dir(format!("/proc/{process}/fd")).unwrap();
+    let targets = links.filter_map(|link| fs::read_link(link.unwrap().path()).ok());
+    targets.filter(|target| target.to_string_lossy().contains(name)).count()
+}
+
+/// A program that shows its hash of a text, and computes with a package that is in the image.
+const HASHES: &str = "import pandas as pd
+def main(args):
+    return [hash('a text'), int(pd.Series(range(100)).sum())]
+";
+
+/// The hash that a run sees; with fuel, if there is any to be counted.
+fn hash_of(client: &Client, fuel: Option<u64>) -> i64 {
+    let limits = fuel.map_or(json!({}), |fuel| json!({"limits": {"fuel": fuel}}));
+    let result = client.run_with(HASHES, limits);
+    let seen = &output(&result)["result"];
+    assert_eq!(seen[1], 4950);
+    seen[0].as_i64().unwrap()
+}
+
+#[test]
+fn hash_secret_that_is_renewed_reaches_every_kind_of_run_and_costs_none() {
+    const RENEWALS: usize = 10;
+    let cache = cache_without_images();
+    let server = TestServer::start(&[
+        "--cache-dir",
+        cache.path().to_str().unwrap(),
+        "--workers",
+        "2",
+        "--set",
+        "workers.spares=0",
+        "--set",
+        "images.max_age=1 s",
+        "--set",
+        "images.disk=1 MiB",
+    ]);
+    let client = server.client();
+    let can_meter = eventually(Duration::from_secs(300), || {
+        let params =
+            json!({"language": "python", "code": HASHES, "limits": {"fuel": 10_000_000_000_u64}});
+        client.call("run_code", params).is_ok().then_some(true)
+    });
+    assert!(can_meter);
+    let workers = server.workers();
+    let addresses = || workers.iter().map(|worker| worker.memory("VmSize")).max().unwrap();
+    let (mut seen, mut before) = (vec![hash_of(&client, None)], None);
+    let deadline = Instant::now() + Duration::from_secs(300);
+    while seen.len() <= RENEWALS {
+        assert!(Instant::now() < deadline, "only {} renewals: {}", seen.len() - 1, server.log());
+        // Both workers, both kinds of code, while images are made and swapped.
+        let hashes = thread::scope(|scope| {
+            let fuel = [None, Some(10_000_000_000), None, Some(10_000_000_000)];
+            let client = &client;
+            let runs = fuel.map(|fuel| scope.spawn(move || hash_of(client, fuel)));
+            runs.map(|run| run.join().unwrap())
+        });
+        for hash in hashes {
+            // A run that has begun as the old image may end after one that began as the new.
+            let last = seen.len().saturating_sub(2);
+            if !seen[last..].contains(&hash) {
+                assert!(!seen.contains(&hash), "an old secret came back");
+                seen.push(hash);
+            }
+        }
+        if seen.len() > 2 {
+            before.get_or_insert_with(&addresses);
+        }
+    }
+    let ids = |workers: &[Watched]| workers.iter().map(|worker| worker.id).collect::<BTreeSet<_>>();
+    assert_eq!(ids(&server.workers()), ids(&workers), "{}", server.log());
+    assert!(!server.log().contains("lost worker"), "{}", server.log());
+    let slot = 4_u64 << 30;
+    let grown = addresses().saturating_sub(before.unwrap());
+    assert!(grown < 3 * slot, "old images stay in the workers: {} MiB", grown >> 20);
+    let held = opened(server.process().id, "memfd:wardian-image");
+    assert!(held <= 2, "the server holds {held} images");
+    let images = Command::new();
+    let folder = cache.path().to_str().unwrap();
+    let listed = images.run(&["--cache-dir", folder, "engine", "images", "--json"]).with(0).json();
+    let on_disk = listed.as_array().unwrap().len();
+    assert!(on_disk <= 2, "old images stay on the disk: {listed}");
 }
 
 #[test]
