@@ -1,6 +1,5 @@
 //! Memory images: made when runs need them, faster, and never with another result.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -166,7 +165,7 @@ fn hash_of(client: &Client, fuel: Option<u64>) -> i64 {
 
 #[test]
 fn hash_secret_that_is_renewed_reaches_every_kind_of_run_and_costs_none() {
-    const RENEWALS: usize = 10;
+    const RENEWALS: usize = 4;
     let cache = cache_without_images();
     let server = TestServer::start(&[
         "--cache-dir",
@@ -187,9 +186,16 @@ fn hash_secret_that_is_renewed_reaches_every_kind_of_run_and_costs_none() {
         client.call("run_code", params).is_ok().then_some(true)
     });
     assert!(can_meter);
-    let workers = server.workers();
+    // Among the children of the server is the process that makes images.
+    let log = server.log();
+    let ready =
+        log.lines().filter_map(|line| line.split_once(" is ready ")?.1.split_once("process="));
+    let workers: Vec<Watched> =
+        ready.map(|(_, id)| Watched::of(id.trim().parse().unwrap()).unwrap()).collect();
+    assert_eq!(workers.len(), 2, "{log}");
     let addresses = || workers.iter().map(|worker| worker.memory("VmSize")).max().unwrap();
-    let (mut seen, mut before) = (vec![hash_of(&client, None)], None);
+    let mut seen = vec![hash_of(&client, None)];
+    let before = addresses();
     let deadline = Instant::now() + Duration::from_secs(300);
     while seen.len() <= RENEWALS {
         assert!(Instant::now() < deadline, "only {} renewals: {}", seen.len() - 1, server.log());
@@ -208,23 +214,22 @@ fn hash_secret_that_is_renewed_reaches_every_kind_of_run_and_costs_none() {
                 seen.push(hash);
             }
         }
-        if seen.len() > 2 {
-            before.get_or_insert_with(&addresses);
-        }
+        // Images are made at the lowest priority.
+        thread::park_timeout(Duration::from_millis(100));
     }
-    let ids = |workers: &[Watched]| workers.iter().map(|worker| worker.id).collect::<BTreeSet<_>>();
-    assert_eq!(ids(&server.workers()), ids(&workers), "{}", server.log());
-    assert!(!server.log().contains("lost worker"), "{}", server.log());
-    let slot = 4_u64 << 30;
-    let grown = addresses().saturating_sub(before.unwrap());
-    assert!(grown < 3 * slot, "old images stay in the workers: {} MiB", grown >> 20);
+    for trouble in ["lost worker", "has ended"] {
+        assert!(!server.log().contains(trouble), "{}", server.log());
+    }
+    // Each image takes more than 4 GiB of addresses; one more may be there until the next run.
+    let grown = addresses().saturating_sub(before);
+    assert!(grown < 11 << 30, "old images stay in the workers: {} MiB", grown >> 20);
     let held = opened(server.process().id, "memfd:wardian-image");
+    // The next one may be on its way already.
     assert!(held <= 2, "the server holds {held} images");
-    let images = Command::new();
-    let folder = cache.path().to_str().unwrap();
-    let listed = images.run(&["--cache-dir", folder, "engine", "images", "--json"]).with(0).json();
-    let on_disk = listed.as_array().unwrap().len();
-    assert!(on_disk <= 2, "old images stay on the disk: {listed}");
+    let shelves = fs::read_dir(cache.path().join("images")).unwrap();
+    let is_image = |shelf: &fs::DirEntry| shelf.path().join("memory.img").exists();
+    let on_disk = shelves.filter(|shelf| is_image(shelf.as_ref().unwrap())).count();
+    assert!(on_disk <= 2, "{on_disk} images stay on the disk");
 }
 
 #[test]
