@@ -29,7 +29,8 @@ pub struct GatewayMemory {
     pub outputs: ByteCount,
     /// Buffers of connections: `http.max_connections`.
     pub connections: ByteCount,
-    /// Messages of workers, logs above all: `workers.count` and `limits.max.logs`.
+    /// Messages of workers, logs above all, and orders of runs that were given up while they were
+    /// sent: `workers.count`, `limits.max.logs` and `http.max_body`.
     pub runs: ByteCount,
     /// Runs that wait: `workers.queue`.
     pub queue: ByteCount,
@@ -44,7 +45,9 @@ impl GatewayMemory {
             ByteCount::bytes(size.as_u64().saturating_mul(count))
         };
         let message = ByteCount::from(outcome_max(config.limits.max.logs)).as_u64();
-        let run = ByteCount::bytes(message.saturating_mul(MESSAGE_HALVES) / 2);
+        let order = config.http.max_body.as_u64();
+        let read = message.saturating_mul(MESSAGE_HALVES) / 2;
+        let run = ByteCount::bytes(read.saturating_add(order));
         Self {
             at_rest: AT_REST,
             budget: config.http.memory,
@@ -81,8 +84,8 @@ mod tests {
     #[test]
     fn messages_of_workers_are_bounded_by_the_logs_that_runs_may_have() {
         let runs = |logs| memory(&[("workers.count", "2"), ("limits.max.logs", logs)]).runs;
-        assert_eq!(runs("1 MiB"), ByteCount::mebibytes(2 * 8 * 5 / 2));
-        assert_eq!(runs("16 MiB"), ByteCount::mebibytes(2 * 98 * 5 / 2));
+        assert_eq!(runs("1 MiB"), ByteCount::mebibytes(2 * (8 * 5 / 2 + 16)));
+        assert_eq!(runs("16 MiB"), ByteCount::mebibytes(2 * (98 * 5 / 2 + 16)));
     }
 
     #[test]

@@ -406,7 +406,10 @@ fn said_of(worker: &Watched, file: &str, name: &str) -> String {
 fn a_worker_that_runs_guests_has_given_up_everything_else() {
     let server = TestServer::start(&["--workers", "2"]);
     output(&server.client().run("def main(args): return 1"));
+    let told = server.client().get("/version").json()["sandbox"]["huge_pages"].clone();
     for worker in server.workers() {
+        let has_huge_pages = said_of(&worker, "status", "THP_enabled:");
+        assert_eq!((told.as_str(), has_huge_pages.as_str()), (Some("off"), "0"));
         for id in ["Uid:", "Gid:"] {
             let ids = said_of(&worker, "status", id);
             assert!(ids.split(' ').all(|id| id != "0"), "{id} {ids}");
