@@ -57,6 +57,9 @@ const PRELOAD: &str = "preload = [\"PIL.Image\", \"lxml.etree\"]\n";
 const NEEDS: [(&str, &str); 3] =
     [("", "lxml+pillow"), ("sympy", "lxml+pillow+sympy"), ("yaml", "documents+lxml+pillow")];
 
+/// Rounds that a server may take until nothing is new to it.
+const MOST_ROUNDS: usize = 12;
+
 /// The skill that programs may import, read, and try to change.
 const SKILL: &str = "acme.victim";
 
@@ -148,23 +151,32 @@ impl Siege {
             self.server.wait_for_log(&format!("the image `{image}` is ready"));
         }
         let imports = needs.iter().map(|(import, _)| *import).filter(|import| !import.is_empty());
-        for import in ["time"].into_iter().chain(imports) {
-            let warm_up = warm_up(import);
-            for _ in 0..2 {
-                thread::scope(|scope| {
-                    for client in &self.clients[..2] {
-                        scope.spawn(|| self.run(client, &warm_up));
-                    }
-                });
+        let warm_ups: Vec<Attack> = ["time"].into_iter().chain(imports).map(warm_up).collect();
+        // Until a round has brought no worker an image that it did not have.
+        let mut before = Traces::default();
+        for round in 0.. {
+            assert!(round < MOST_ROUNDS, "there is no end of what is new");
+            for warm_up in &warm_ups {
+                self.beside_each_other(|client| drop(self.run(client, warm_up)));
             }
+            // The neighbour mounts nothing, so its runs begin as the base image whatever there is.
+            self.beside_each_other(|client| drop(client.run(WARM_UP)));
+            let now = Traces::of(&self.server);
+            if round > 0 && !now.holds_more_than(&before) {
+                break;
+            }
+            before = now;
         }
-        // The neighbour mounts nothing, so its runs begin as the base image whatever there is.
+        assert_eq!(self.clients[2].get("/healthz").status, 200);
+    }
+
+    /// Does the same with two clients at once, so that both workers are used.
+    fn beside_each_other(&self, act: impl Fn(&Client) + Sync) {
         thread::scope(|scope| {
             for client in &self.clients[..2] {
-                scope.spawn(|| client.run(WARM_UP));
+                scope.spawn(|| act(client));
             }
         });
-        assert_eq!(self.clients[2].get("/healthz").status, 200);
     }
 
     pub(crate) const fn client(&self) -> &Client {
