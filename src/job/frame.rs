@@ -32,10 +32,11 @@ pub const MESSAGE_MAX: usize = 98 << 20;
 /// Longest order, in bytes. A request body is at most 32 MiB.
 pub const ORDER_MAX: usize = 48 << 20;
 
-/// Longest message of a worker, in bytes, whose run may log so much. In JSON a control character
-/// takes six bytes, more than a byte that is replaced (three) and than what a piece of the log takes
-/// beside its text. The rest is for texts about the failure and about files, which are bounded, and
-/// may be escaped too.
+/// Longest message of a worker, in bytes, whose run may log so much.
+///
+/// In JSON a control character takes six bytes, more than a byte that is replaced (three) and than
+/// what a piece of the log takes beside its text. The rest is for texts about the failure and about
+/// files, which are bounded, and may be escaped too.
 #[must_use]
 pub fn outcome_max(logs: ByteCount) -> usize {
     logs.as_usize().saturating_mul(6).saturating_add(2 << 20).min(MESSAGE_MAX)

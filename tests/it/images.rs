@@ -227,7 +227,7 @@ fn hash_secret_that_is_renewed_reaches_every_kind_of_run_and_costs_none() {
     // The next one may be on its way already.
     assert!(held <= 2, "the server holds {held} images");
     let shelves = fs::read_dir(cache.path().join("images")).unwrap();
-    let is_image = |shelf: &fs::DirEntry| shelf.path().join("memory.img").exists();
+    let is_image = |shelf: &fs::DirEntry| fs::metadata(shelf.path().join("memory.img")).is_ok();
     let on_disk = shelves.filter(|shelf| is_image(shelf.as_ref().unwrap())).count();
     assert!(on_disk <= 2, "{on_disk} images stay on the disk");
 }
