@@ -27,6 +27,7 @@ use crate::engine::progress::{Progress, Silent};
 use crate::engine::{EngineError, EngineStore};
 use crate::error::CauseChain;
 use crate::images::{ImageError, ImageStock, ImageStore, Made, Needs, StockRules};
+use crate::job::frame::outcome_max;
 use crate::registry::cursor::CursorKey;
 use crate::registry::{BuiltIn, Registry, RegistryConfig, RegistryError, Watching};
 use crate::service::{LimitPolicy, Metering, Methods as _, Parts, Service};
@@ -145,6 +146,7 @@ impl Runtime {
         settings.spares = config.workers.spares;
         settings.queue = config.workers.queue;
         settings.queue_wait = config.workers.queue_wait;
+        settings.max_message = outcome_max(config.limits.max.logs);
         let pool = Arc::new(Pool::start(settings)?);
         let registry =
             block_in_place(|| registry.join()).map_err(|_panic| AssemblyError::System {
