@@ -22,6 +22,7 @@ use crate::dispatch::{Pool, PoolConfig};
 use crate::engine::progress::Progress;
 use crate::image_builder::ImageStore;
 use crate::images::{ImageCache, ImageRules};
+use crate::job::frame::outcome_max;
 use crate::registry::Registry;
 use crate::service::{LimitPolicy, Metering, Parts, Service, Status as _};
 
@@ -87,6 +88,7 @@ impl Runtime {
         settings.spares = config.workers.spares;
         settings.queue = config.workers.queue;
         settings.queue_wait = config.workers.queue_wait;
+        settings.max_message = outcome_max(config.limits.max.logs);
         let pool = Arc::new(Pool::start(settings)?);
         let registry =
             block_in_place(|| registry.join()).map_err(|_panic| AssemblyError::System {

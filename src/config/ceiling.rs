@@ -3,15 +3,17 @@
 use crate::budget::MemoryBudget;
 use crate::config::settings::Config;
 use crate::http::CONNECTION_MEMORY;
+use crate::job::frame::outcome_max;
 use crate::units::ByteCount;
 
 /// Code, threads, tables and the allocator's own: what a gateway takes that serves nobody, without
 /// the files of skills.
 const AT_REST: ByteCount = ByteCount::mebibytes(64);
 
-/// Frames and logs of one run, beside what the logs themselves may take three times: as they
-/// arrive, as they are read, and as they are shown.
-const RUN: ByteCount = ByteCount::mebibytes(2);
+/// What reading a message of a worker may take, in halves of its length: once as it arrived, and
+/// beside that what becomes of it. Text takes no more than it did in JSON; the smallest piece of a
+/// log, 28 bytes, becomes 32.
+const MESSAGE_HALVES: u64 = 5;
 
 /// A run that waits for a worker, beside what its request is charged.
 const QUEUED: ByteCount = ByteCount::kibibytes(16);
@@ -27,7 +29,8 @@ pub struct GatewayMemory {
     pub outputs: ByteCount,
     /// Buffers of connections: `http.max_connections`.
     pub connections: ByteCount,
-    /// Logs and frames of runs: `workers.count` and `limits.max.logs`.
+    /// Messages of workers, logs above all, and orders of runs that were given up while they were
+    /// sent: `workers.count`, `limits.max.logs` and `http.max_body`.
     pub runs: ByteCount,
     /// Runs that wait: `workers.queue`.
     pub queue: ByteCount,
@@ -41,8 +44,10 @@ impl GatewayMemory {
             let count = u64::try_from(count).unwrap_or(u64::MAX);
             ByteCount::bytes(size.as_u64().saturating_mul(count))
         };
-        let logs = config.limits.max.logs.as_u64().saturating_mul(3);
-        let run = ByteCount::bytes(logs.saturating_add(RUN.as_u64()));
+        let message = ByteCount::from(outcome_max(config.limits.max.logs)).as_u64();
+        let order = config.http.max_body.as_u64();
+        let read = message.saturating_mul(MESSAGE_HALVES) / 2;
+        let run = ByteCount::bytes(read.saturating_add(order));
         Self {
             at_rest: AT_REST,
             budget: config.http.memory,
@@ -74,6 +79,13 @@ mod tests {
             Surroundings { data_dir: home.clone(), cache_dir: home, ..Surroundings::default() };
         let flags = Flags { settings: settings.collect(), ..Flags::default() };
         GatewayMemory::of(&Config::load(&surroundings, flags).unwrap())
+    }
+
+    #[test]
+    fn messages_of_workers_are_bounded_by_the_logs_that_runs_may_have() {
+        let runs = |logs| memory(&[("workers.count", "2"), ("limits.max.logs", logs)]).runs;
+        assert_eq!(runs("1 MiB"), ByteCount::mebibytes(2 * (8 * 5 / 2 + 16)));
+        assert_eq!(runs("16 MiB"), ByteCount::mebibytes(2 * (98 * 5 / 2 + 16)));
     }
 
     #[test]

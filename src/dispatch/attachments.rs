@@ -1,11 +1,14 @@
 //! What a worker has been given to keep, so that it is not given again.
 //!
 //! INVARIANT(bounded-attachments): beyond the limits, what was not used for longest is taken
-//! away first; what the run in hand needs is never taken away.
+//! away first; what the run in hand needs is never taken away. An image that no run can begin as any
+//! more, because it was made anew, is taken away with the next run.
 
 use std::collections::HashMap;
+use std::sync::Weak;
 
 use crate::ids::{BlobId, Digest};
+use crate::job::image::ImageContent;
 use crate::job::message::ToWorker;
 use crate::units::ByteCount;
 
@@ -67,6 +70,15 @@ struct Shelf {
 struct Kept {
     size: u64,
     last_run: u64,
+    /// The image, if it is one. Jobs and the stock of images own it.
+    image: Option<Weak<ImageContent>>,
+}
+
+impl Kept {
+    /// True if it will never be used again.
+    fn is_over(&self) -> bool {
+        self.image.as_ref().is_some_and(|image| image.strong_count() == 0)
+    }
 }
 
 impl Attachments {
@@ -86,44 +98,82 @@ impl Attachments {
         self.run = self.run.saturating_add(1);
     }
 
-    /// Notes that the run in hand uses `key`. Returns true if it must be attached for that.
-    pub(super) fn note_use(&mut self, key: Key, size: ByteCount) -> bool {
+    /// Notes that the run in hand uses `key`. Returns false if it is not attached.
+    pub(super) fn note_use(&mut self, key: &Key) -> bool {
         let run = self.run;
-        let is_image = matches!(key, Key::Image(_));
-        let shelf = if is_image { &mut self.images } else { &mut self.content };
-        if let Some(kept) = shelf.kept.get_mut(&key) {
-            kept.last_run = run;
-            return false;
-        }
-        let size = size.as_u64();
-        shelf.kept_bytes = shelf.kept_bytes.saturating_add(size);
-        shelf.kept.insert(key, Kept { size, last_run: run });
-        true
+        let kept = self.shelf_mut(key).kept.get_mut(key);
+        kept.map(|kept| kept.last_run = run).is_some()
     }
 
-    /// Forgets what is beyond the limits, and returns what must be detached for that.
-    pub(super) fn evict(&mut self) -> Vec<Key> {
-        let mut evicted = self.content.evict(self.run);
-        evicted.extend(self.images.evict(self.run));
+    /// Makes room for what the run in hand needs and what is not attached yet: forgets what would
+    /// be beyond the limits with it, and returns what must be detached for that.
+    pub(super) fn make_room(
+        &mut self,
+        incoming: impl Iterator<Item = (Key, ByteCount)>,
+    ) -> Vec<Key> {
+        let (mut content, mut images) = (Incoming::default(), Incoming::default());
+        for (key, size) in incoming {
+            let of_kind = if matches!(key, Key::Image(_)) { &mut images } else { &mut content };
+            of_kind.count = of_kind.count.saturating_add(1);
+            of_kind.bytes = of_kind.bytes.saturating_add(size.as_u64());
+        }
+        let mut evicted = self.content.evict(self.run, content);
+        evicted.extend(self.images.evict(self.run, images));
         evicted
+    }
+
+    /// Notes that `key` is attached, or will be before anything else is said to the worker.
+    pub(super) fn add(&mut self, key: Key, size: ByteCount, image: Option<Weak<ImageContent>>) {
+        let (last_run, size) = (self.run, size.as_u64());
+        let shelf = self.shelf_mut(&key);
+        if shelf.kept.insert(key, Kept { size, last_run, image }).is_none() {
+            shelf.kept_bytes = shelf.kept_bytes.saturating_add(size);
+        }
+    }
+
+    const fn shelf_mut(&mut self, key: &Key) -> &mut Shelf {
+        if matches!(key, Key::Image(_)) { &mut self.images } else { &mut self.content }
     }
 }
 
+/// What is about to be attached.
+#[derive(Debug, Clone, Copy, Default)]
+struct Incoming {
+    count: usize,
+    bytes: u64,
+}
+
 impl Shelf {
-    fn evict(&mut self, run: u64) -> Vec<Key> {
+    fn evict(&mut self, run: u64, incoming: Incoming) -> Vec<Key> {
+        let over: Vec<Key> = self
+            .kept
+            .iter()
+            .filter(|(_, kept)| kept.is_over())
+            .map(|(key, _)| key.clone())
+            .collect();
         let mut evicted = Vec::new();
-        while self.kept.len() > self.count || self.kept_bytes > self.bytes {
+        for key in over {
+            self.forget(&key);
+            evicted.push(key);
+        }
+        while self.kept.len().saturating_add(incoming.count) > self.count
+            || self.kept_bytes.saturating_add(incoming.bytes) > self.bytes
+        {
             let idle = self.kept.iter().filter(|(_, kept)| kept.last_run < run);
             let Some(key) = idle.min_by_key(|(_, kept)| kept.last_run).map(|(key, _)| key.clone())
             else {
                 break;
             };
-            if let Some(kept) = self.kept.remove(&key) {
-                self.kept_bytes = self.kept_bytes.saturating_sub(kept.size);
-            }
+            self.forget(&key);
             evicted.push(key);
         }
         evicted
+    }
+
+    fn forget(&mut self, key: &Key) {
+        if let Some(kept) = self.kept.remove(key) {
+            self.kept_bytes = self.kept_bytes.saturating_sub(kept.size);
+        }
     }
 }
 
@@ -136,10 +186,17 @@ mod tests {
     }
 
     fn run(attachments: &mut Attachments, names: &[&str]) -> (usize, Vec<Key>) {
+        let keys: Vec<Key> = names.iter().map(|name| key(name)).collect();
+        use_all(attachments, &keys, ByteCount::bytes(10))
+    }
+
+    /// A run with these keys: how many were new, and what had to go for it.
+    fn use_all(attachments: &mut Attachments, keys: &[Key], size: ByteCount) -> (usize, Vec<Key>) {
         attachments.open_run();
-        let size = ByteCount::bytes(10);
-        let new = names.iter().filter(|name| attachments.note_use(key(name), size)).count();
-        (new, attachments.evict())
+        let new: Vec<&Key> = keys.iter().filter(|key| !attachments.note_use(key)).collect();
+        let evicted = attachments.make_room(new.iter().map(|key| ((*key).clone(), size)));
+        new.iter().for_each(|key| attachments.add((*key).clone(), size, None));
+        (new.len(), evicted)
     }
 
     #[test]
@@ -164,16 +221,54 @@ mod tests {
     }
 
     #[test]
+    fn bounded_attachments_let_go_of_images_that_are_over() {
+        use std::sync::Arc;
+        let mut attachments = Attachments::new(AttachmentLimits::default());
+        let made = |name: &str| {
+            let memory = crate::job::socket::share(name.as_bytes()).unwrap();
+            let open_files = serde_json::value::to_raw_value(&()).unwrap();
+            let digest = Digest::of(name.as_bytes());
+            let memory = (memory, ByteCount::bytes(3));
+            Arc::new(ImageContent::new(name.to_owned(), digest, memory, open_files))
+        };
+        let images = ["old", "new"].map(made);
+        for image in &images {
+            attachments.open_run();
+            let key = Key::Image(image.digest());
+            assert_eq!(attachments.make_room([(key.clone(), image.length())].into_iter()), []);
+            attachments.add(key, image.length(), Some(Arc::downgrade(image)));
+        }
+        let [old, new] = images;
+        attachments.open_run();
+        assert!(attachments.note_use(&Key::Image(new.digest())));
+        assert_eq!(attachments.make_room([].into_iter()), []);
+        let gone = Key::Image(old.digest());
+        drop(old);
+        assert_eq!(attachments.make_room([].into_iter()), std::slice::from_ref(&gone));
+        assert!(!attachments.has(&gone) && attachments.has(&Key::Image(new.digest())));
+    }
+
+    #[test]
+    fn bounded_attachments_know_what_was_never_sent() {
+        let mut attachments = Attachments::new(AttachmentLimits::default());
+        attachments.open_run();
+        assert!(!attachments.note_use(&key("a")));
+        attachments.make_room([(key("a"), ByteCount::bytes(10))].into_iter());
+        // The run was given up here.
+        assert_eq!(run(&mut attachments, &["a"]), (1, vec![]), "it is not attached");
+        assert_eq!(run(&mut attachments, &["a"]), (0, vec![]));
+    }
+
+    #[test]
     fn bounded_attachments_count_images_on_their_own() {
         let limits = AttachmentLimits { count: 1, images: 2, ..AttachmentLimits::default() };
         let mut attachments = Attachments::new(limits);
         let image = |name: &str| Key::Image(Digest::of(name.as_bytes()));
         for name in ["a", "b", "c"] {
-            attachments.open_run();
-            assert!(attachments.note_use(image(name), ByteCount::mebibytes(4_000)));
-            attachments.note_use(key("skill"), ByteCount::bytes(10));
-            let evicted = if name == "c" { vec![image("a")] } else { vec![] };
-            assert_eq!(attachments.evict(), evicted, "{name}");
+            let keys = [image(name), key("skill")];
+            let (new, evicted) = use_all(&mut attachments, &keys, ByteCount::mebibytes(100));
+            assert_eq!(new, if name == "a" { 2 } else { 1 }, "{name}");
+            assert_eq!(evicted, if name == "c" { vec![image("a")] } else { vec![] }, "{name}");
         }
         assert!(attachments.has(&image("b")) && attachments.has(&key("skill")));
     }

@@ -1,11 +1,15 @@
 //! The gateway's end of a worker's socket: asynchronous, driven by the run's own future.
 //!
-//! Cancellation: a receive that is dropped loses nothing. A send that is dropped may leave half
-//! a frame behind; [`Channel::is_mid_frame`] tells, and the worker must be dropped then.
+//! Frames are queued first and sent then, so that a send can be given up anywhere.
+//!
+//! INVARIANT(whole-frames): what was queued is sent to its end before anything that is queued later,
+//! whichever futures are dropped meanwhile. A receive that is dropped loses nothing either.
 
+use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net;
+use std::sync::Arc;
 
 use rustix::net::RecvFlags;
 use tokio::io::Interest;
@@ -30,38 +34,75 @@ pub enum ChannelError {
     Frame(#[from] FrameError),
 }
 
+/// The bytes of one frame or more, and the descriptor that goes with the first of them.
+#[derive(Debug)]
+pub(super) struct Frames {
+    bytes: Arc<Vec<u8>>,
+    descriptor: Option<OwnedFd>,
+}
+
+impl Frames {
+    pub(super) const fn new(bytes: Arc<Vec<u8>>) -> Self {
+        Self { bytes, descriptor: None }
+    }
+
+    pub(super) fn with_descriptor(bytes: Vec<u8>, descriptor: OwnedFd) -> Self {
+        Self { bytes: Arc::new(bytes), descriptor: Some(descriptor) }
+    }
+}
+
+impl From<Vec<u8>> for Frames {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::new(Arc::new(bytes))
+    }
+}
+
 /// The gateway's end of the socket.
 #[derive(Debug)]
 pub(super) struct Channel {
     socket: UnixStream,
     incoming: Incoming,
-    mid_frame: bool,
+    outgoing: VecDeque<Frames>,
+    /// Bytes of the first of `outgoing` that were sent.
+    sent: usize,
 }
 
 impl Channel {
-    /// Speaks over `socket`, within the runtime of the caller.
-    pub(super) fn new(socket: OwnedFd) -> io::Result<Self> {
+    /// Speaks over `socket`, within the runtime of the caller, and hears no message that is longer
+    /// than `max_message`.
+    pub(super) fn new(socket: OwnedFd, max_message: usize) -> io::Result<Self> {
         let socket = net::UnixStream::from(socket);
         socket.set_nonblocking(true)?;
         let socket = UnixStream::from_std(socket)?;
-        Ok(Self { socket, incoming: Incoming::default(), mid_frame: false })
+        let (incoming, outgoing) = (Incoming::with_limit(max_message), VecDeque::new());
+        Ok(Self { socket, incoming, outgoing, sent: 0 })
     }
 
-    /// Sends whole frames; `descriptor` goes with the first byte.
-    pub(super) async fn send(
-        &mut self,
-        mut bytes: &[u8],
-        mut descriptor: Option<BorrowedFd<'_>>,
-    ) -> Result<(), ChannelError> {
-        self.mid_frame = true;
-        while !bytes.is_empty() {
-            let step = || socket::send(self.socket.as_fd(), bytes, descriptor);
-            let sent = self.socket.async_io(Interest::WRITABLE, step).await.map_err(ended)?;
-            descriptor = None;
-            bytes = bytes.get(sent..).unwrap_or_default();
+    /// Puts frames behind those that are queued already. They are sent by [`Channel::flush`].
+    pub(super) fn queue(&mut self, frames: Frames) {
+        self.outgoing.push_back(frames);
+    }
+
+    /// Sends all that is queued. Cancellation: the rest stays queued.
+    pub(super) async fn flush(&mut self) -> Result<(), ChannelError> {
+        while let Some(first) = self.outgoing.front_mut() {
+            while let Some(rest) = first.bytes.get(self.sent..).filter(|rest| !rest.is_empty()) {
+                let descriptor = first.descriptor.as_ref().map(OwnedFd::as_fd);
+                let step = || socket::send(self.socket.as_fd(), rest, descriptor);
+                let sent = self.socket.async_io(Interest::WRITABLE, step).await.map_err(ended)?;
+                self.sent = self.sent.saturating_add(sent);
+                first.descriptor = None;
+            }
+            self.outgoing.pop_front();
+            self.sent = 0;
         }
-        self.mid_frame = false;
         Ok(())
+    }
+
+    /// Sends frames behind those that are queued already. Cancellation: the rest stays queued.
+    pub(super) async fn send(&mut self, frames: Frames) -> Result<(), ChannelError> {
+        self.queue(frames);
+        self.flush().await
     }
 
     /// Waits for the next message.
@@ -93,11 +134,6 @@ impl Channel {
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
             Ok(()) | Err(_) => Ok(bytes),
         }
-    }
-
-    /// True if a send was given up in the middle.
-    pub(super) const fn is_mid_frame(&self) -> bool {
-        self.mid_frame
     }
 
     /// True if the worker has said nothing since its last message was taken, and still listens.

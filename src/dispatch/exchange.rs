@@ -3,6 +3,7 @@
 //! INVARIANT(worker-not-believed): whatever a worker sends, the run ends in time, with an outcome
 //! within the run's limits; a worker that breaks a rule is dropped.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
@@ -70,11 +71,11 @@ pub(super) struct Ran {
 
 /// Runs `job`, whose order is the frame `order`, on `worker`.
 ///
-/// Cancellation: the worker is left in the middle of the run.
+/// Cancellation: the worker is left in the middle of the run, and [`Worker::settle`] brings it back.
 pub(super) async fn perform(
     worker: &mut Worker,
     job: &Job,
-    order: &[u8],
+    order: &Arc<Vec<u8>>,
     door: &mut impl Door,
     grace: Duration,
 ) -> Result<Ran, Broken> {
@@ -130,17 +131,17 @@ struct Exchange<'run> {
 }
 
 impl Exchange<'_> {
-    async fn start(&mut self, job: &Job, order: &[u8]) -> Result<(), Broken> {
+    async fn start(&mut self, job: &Job, order: &Arc<Vec<u8>>) -> Result<(), Broken> {
         let tell = async {
             self.worker.attach(&job.image, &job.skills, &job.blobs).await?;
-            Ok(self.worker.channel.send(order, None).await?)
+            Ok(self.worker.order(Arc::clone(order)).await?)
         };
         let told = timeout_at(self.deadline, tell).await;
         told.map_err(|_elapsed| Broken::Late)?.map_err(Broken::NotStarted)
     }
 
     async fn next(&mut self) -> Result<(FromWorker, Payload), Broken> {
-        let received = timeout_at(self.deadline, self.worker.channel.receive()).await;
+        let received = timeout_at(self.deadline, self.worker.hear()).await;
         Ok(received.map_err(|_elapsed| Broken::Late)??)
     }
 
@@ -167,7 +168,7 @@ impl Exchange<'_> {
         self.deadline = self.deadline.checked_add(waited).unwrap_or(self.deadline);
 
         let answer = frame::encode(&message, &[], false).map_err(ChannelError::from)?;
-        let sent = timeout_at(self.deadline, self.worker.channel.send(&answer, None)).await;
+        let sent = timeout_at(self.deadline, self.worker.channel.send(answer.into())).await;
         Ok(sent.map_err(|_elapsed| Broken::Late)??)
     }
 

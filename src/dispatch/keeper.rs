@@ -69,6 +69,7 @@ pub(super) struct Keeper {
     pub(super) nursery: Arc<Nursery>,
     pub(super) startup_timeout: Duration,
     pub(super) attachments: AttachmentLimits,
+    pub(super) max_message: usize,
 }
 
 /// A worker's process and what has to be done when it ends.
@@ -136,8 +137,8 @@ impl Keeper {
         let spawned = self.nursery.spawn().await.map_err(StartFailure::Spawn)?;
         let Spawned { socket, stderr, process, mut child } = spawned;
         let process = Arc::new(process);
-        let prepared =
-            StderrLog::new(id, stderr).and_then(|stderr| Ok((stderr, Channel::new(socket)?)));
+        let prepared = StderrLog::new(id, stderr)
+            .and_then(|stderr| Ok((stderr, Channel::new(socket, self.max_message)?)));
         let (stderr, channel) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {

@@ -1,7 +1,7 @@
 //! The right to use a worker for one run, given back when it is dropped.
 //!
 //! INVARIANT(nothing-leaks): a [`Lease`] that is dropped, wherever its run stands, gives its place
-//! back; its worker rests, or is wound down, or is killed.
+//! back; its worker rests, or is wound down, or if it is beyond use is killed.
 
 use std::sync::Arc;
 
@@ -73,8 +73,8 @@ impl Drop for Lease {
                 self.roster.rest(worker);
                 self.roster.settle();
             }
-            Condition::Busy if !worker.channel.is_mid_frame() => self.roster.wind_down(worker),
-            Condition::Busy | Condition::Broken => {
+            Condition::Busy => self.roster.wind_down(worker),
+            Condition::Broken => {
                 drop(worker);
                 self.roster.vacate();
             }

@@ -117,6 +117,9 @@ pub enum DispatchError {
     /// Workers cannot be reached.
     #[error("no worker could be given the run")]
     NoWorker,
+    /// The operating system refuses what a worker should be given.
+    #[error("no worker could be given the run")]
+    Share(#[source] io::Error),
     /// Workers do not start.
     #[error("no worker can be started")]
     Start(#[source] Arc<StartFailure>),
@@ -132,7 +135,7 @@ impl DispatchError {
         match self {
             Self::Overloaded | Self::ShuttingDown => ErrorKind::Overloaded,
             Self::TooLarge(_) => ErrorKind::TooLarge,
-            Self::NoWorker | Self::Start(_) | Self::Open(_) => ErrorKind::Internal,
+            Self::NoWorker | Self::Share(_) | Self::Start(_) | Self::Open(_) => ErrorKind::Internal,
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::dispatch::keeper::Keeper;
 use crate::dispatch::process::{Nursery, WorkerCommand};
 use crate::dispatch::report::PoolReport;
 use crate::dispatch::roster::{Phase, Roster};
-use crate::dispatch::worker::WorkerId;
+use crate::dispatch::worker::{AttachError, WorkerId};
 use crate::dispatch::{DispatchError, Door, Finished, Job};
 use crate::error::CauseChain;
 use crate::job::frame;
@@ -51,11 +51,14 @@ pub struct PoolConfig {
     /// How long a worker may take to become ready. Default 60 s: the first one may have to read
     /// the engine from a slow disk.
     pub startup_timeout: Duration,
-    /// How long after its wall-clock limit a run may take to answer before its worker is killed.
-    /// Default 1 s.
+    /// How long after its wall-clock limit, or after its caller has gone away, a run may take to end
+    /// before its worker is killed. Default 1 s.
     pub grace: Duration,
     /// What each worker keeps between runs.
     pub attachments: AttachmentLimits,
+    /// Longest message of a worker, in bytes. Default: what the largest log needs that can be
+    /// configured.
+    pub max_message: usize,
 }
 
 impl PoolConfig {
@@ -71,6 +74,7 @@ impl PoolConfig {
             startup_timeout: Duration::from_secs(60),
             grace: Duration::from_secs(1),
             attachments: AttachmentLimits::default(),
+            max_message: frame::MESSAGE_MAX,
         }
     }
 }
@@ -95,13 +99,14 @@ impl Pool {
     /// The operating system refuses a thread or the signal that tells of a child's end.
     pub fn start(config: PoolConfig) -> Result<Self, DispatchError> {
         let (runs, runtime) = (config.workers.max(1), Handle::current());
-        let roster = Arc::new(Roster::new(runs, config.queue, config.queue_wait, runtime));
+        let roster = Arc::new(Roster::new(&config, runtime));
         let nursery = Arc::new(Nursery::open(config.command).map_err(DispatchError::Open)?);
         let keeper = Keeper {
             roster: Arc::clone(&roster),
             nursery: Arc::clone(&nursery),
             startup_timeout: config.startup_timeout,
             attachments: config.attachments,
+            max_message: config.max_message,
         };
         let size = runs.saturating_add(config.spares);
         let mut keepers = JoinSet::new();
@@ -135,15 +140,16 @@ impl Pool {
     /// Runs a job: waits for a worker, gives it what it needs, answers the guest's requests
     /// through `door`, and returns how it ended.
     ///
-    /// Cancellation: the run is stopped, if need be by killing its worker, and its place is free
-    /// for the next one within a fraction of a second.
+    /// Cancellation: the run is stopped wherever it stands, and its place is free for the next one
+    /// within a fraction of a second. It costs a worker only if its guest does not stop within the
+    /// grace.
     ///
     /// # Errors
     ///
     /// The run was not begun.
     pub async fn run(&self, job: &Job, door: &mut impl Door) -> Result<Finished, DispatchError> {
-        let order = frame::encode(&Order::Run(&job.spec), &[], false);
-        let order = order.map_err(DispatchError::TooLarge)?;
+        let order = frame::encode_order(&Order::Run(&job.spec));
+        let order = Arc::new(order.map_err(DispatchError::TooLarge)?);
         let skills = job.skills.iter().map(|skill| Key::Skill(skill.digest()));
         let blobs = job.blobs.iter().map(|blob| Key::Blob(blob.id.clone()));
         let image = Key::Image(job.image.digest());
@@ -168,6 +174,14 @@ impl Pool {
                         counters.crashed = counters.crashed.saturating_add(crashes);
                     });
                     return Ok(Finished { outcome: ran.outcome, output: ran.output, queued });
+                }
+                Err(Broken::NotStarted(AttachError::Share(error))) => {
+                    lease.end();
+                    return Err(DispatchError::Share(error));
+                }
+                Err(Broken::NotStarted(AttachError::Describe(error))) => {
+                    lease.end();
+                    return Err(DispatchError::TooLarge(error));
                 }
                 Err(broken) => {
                     let may_repeat = matches!(broken, Broken::NotStarted(_) | Broken::Declined);

@@ -12,7 +12,6 @@ use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
-use crate::dispatch::DispatchError;
 use crate::dispatch::attachments::Key;
 use crate::dispatch::keeper::StartFailure;
 use crate::dispatch::lease::Lease;
@@ -20,12 +19,9 @@ use crate::dispatch::process::Process;
 use crate::dispatch::queue::{Entry, FairQueue};
 use crate::dispatch::report::{Counters, PoolReport, WorkerStatus};
 use crate::dispatch::worker::{Worker, WorkerId};
+use crate::dispatch::{DispatchError, PoolConfig};
 use crate::ids::TenantId;
 use crate::job::message::WorkerReport;
-
-/// How long a worker may take to stop a run that was cancelled. One that has not stopped by then
-/// is killed, which costs no more time than starting another one.
-const WIND_DOWN: Duration = Duration::from_millis(250);
 
 /// The shared state of a pool.
 #[derive(Debug)]
@@ -35,6 +31,9 @@ pub(super) struct Roster {
     runtime: Handle,
     runs: usize,
     queue_wait: Duration,
+    /// How long a worker may take to stop a run that was cancelled. One that has not stopped by then
+    /// is killed.
+    grace: Duration,
 }
 
 /// What others may wait for.
@@ -91,7 +90,8 @@ struct Card {
 }
 
 impl Roster {
-    pub(super) fn new(runs: usize, queue: usize, queue_wait: Duration, runtime: Handle) -> Self {
+    pub(super) fn new(config: &PoolConfig, runtime: Handle) -> Self {
+        let PoolConfig { workers, queue, queue_wait, grace, .. } = *config;
         let state = State {
             phase: Phase::Open,
             resting: Vec::new(),
@@ -104,7 +104,7 @@ impl Roster {
             counters: Counters::default(),
         };
         let vitals = watch::Sender::new(Vitals::default());
-        Self { state: Mutex::new(state), vitals, runtime, runs: runs.max(1), queue_wait }
+        Self { state: Mutex::new(state), vitals, runtime, runs: workers.max(1), queue_wait, grace }
     }
 
     /// A worker for a run of `tenant`, if possible one that has all of `wanted` already.
@@ -207,7 +207,7 @@ impl Roster {
     pub(super) fn wind_down(self: &Arc<Self>, mut worker: Worker) {
         let roster = Arc::clone(self);
         self.runtime.spawn(async move {
-            let stopped = timeout(WIND_DOWN, worker.cancel()).await;
+            let stopped = timeout(roster.grace, worker.settle()).await;
             if matches!(stopped, Ok(Ok(()))) {
                 roster.rest(worker);
                 roster.settle();

@@ -1,17 +1,18 @@
 //! One worker, as the gateway sees it: a process at the other end of a socket.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use std::os::fd::AsFd as _;
 
 use crate::dispatch::attachments::{AttachmentLimits, Attachments, Key};
-use crate::dispatch::channel::{Channel, ChannelError};
+use crate::dispatch::channel::{Channel, ChannelError, Frames};
 use crate::dispatch::content::{BlobSource, SkillContent};
 use crate::dispatch::process::Process;
 use crate::job::frame::{self, FrameError};
 use crate::job::image::ImageContent;
-use crate::job::message::{FromWorker, ToWorker, WorkerReport};
+use crate::job::message::{FromWorker, Payload, ToWorker, WorkerReport};
+use crate::units::ByteCount;
 
 /// Number of a worker, counted from the start of the pool; never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,20 +32,76 @@ pub(super) struct Worker {
     pub(super) process: Arc<Process>,
     pub(super) report: Arc<WorkerReport>,
     attachments: Attachments,
+    /// True from the moment when an order is queued until the worker says that its run is over.
+    has_run: bool,
 }
 
 /// Why content could not be attached.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AttachError {
-    /// Our own fault; the worker is as before, or must be dropped if it was told half of it.
+    /// Our own fault; the worker is as before.
     #[error("cannot make a memory file for a skill's files")]
     Share(#[source] std::io::Error),
-    /// Our own fault as well.
+    /// Our own fault as well; the worker is as before.
     #[error("cannot describe the content")]
     Describe(#[from] FrameError),
     /// The worker cannot be told.
     #[error("cannot tell the worker")]
     Channel(#[from] ChannelError),
+}
+
+/// Something that a run brings along.
+#[derive(Clone, Copy)]
+enum Piece<'run> {
+    Image(&'run Arc<ImageContent>),
+    Skill(&'run SkillContent),
+    Blob(&'run BlobSource),
+}
+
+impl Piece<'_> {
+    fn key(&self) -> Key {
+        match self {
+            Self::Image(image) => Key::Image(image.digest()),
+            Self::Skill(skill) => Key::Skill(skill.digest()),
+            Self::Blob(blob) => Key::Blob(blob.id.clone()),
+        }
+    }
+
+    fn size(&self) -> ByteCount {
+        match self {
+            Self::Image(image) => image.length(),
+            Self::Skill(skill) => skill.pack().len().into(),
+            Self::Blob(blob) => blob.size,
+        }
+    }
+
+    /// What tells whether it can be used again, if that is known.
+    fn image(&self) -> Option<Weak<ImageContent>> {
+        match self {
+            Self::Image(image) => Some(Arc::downgrade(image)),
+            Self::Skill(_) | Self::Blob(_) => None,
+        }
+    }
+
+    /// The frame that hands it over.
+    fn frame(&self) -> Result<Frames, AttachError> {
+        let (message, file) = match self {
+            Self::Image(image) => {
+                let (digest, open_files) = (image.digest(), image.open_files().to_owned());
+                (ToWorker::AttachImage { digest, open_files }, image.memory())
+            }
+            Self::Skill(skill) => {
+                let (digest, files) = (skill.digest(), skill.files().to_vec());
+                let file = skill.shared().map_err(AttachError::Share)?;
+                (ToWorker::AttachSkill { digest, files }, file)
+            }
+            Self::Blob(blob) => (ToWorker::AttachBlob { id: blob.id.clone() }, blob.file.as_fd()),
+        };
+        let bytes = frame::encode_shared(&message, self.size())?;
+        // Its own, since it may still be on its way when the run is gone.
+        let file = file.try_clone_to_owned().map_err(AttachError::Share)?;
+        Ok(Frames::with_descriptor(bytes, file))
+    }
 }
 
 impl Worker {
@@ -56,7 +113,7 @@ impl Worker {
         limits: AttachmentLimits,
     ) -> Self {
         let attachments = Attachments::new(limits);
-        Self { id, channel, process, report: Arc::new(report), attachments }
+        Self { id, channel, process, report: Arc::new(report), attachments, has_run: false }
     }
 
     /// True if everything is attached already.
@@ -65,64 +122,73 @@ impl Worker {
     }
 
     /// Gives the worker what the next run needs, and takes away what is too much.
+    ///
+    /// Cancellation: what is noted as attached is attached by the time anything else is said.
     pub(super) async fn attach(
         &mut self,
-        image: &ImageContent,
+        image: &Arc<ImageContent>,
         skills: &[Arc<SkillContent>],
         blobs: &[BlobSource],
     ) -> Result<(), AttachError> {
+        let skills = skills.iter().map(|skill| Piece::Skill(skill));
+        let pieces = [Piece::Image(image)].into_iter().chain(skills);
         self.attachments.open_run();
-        let is_new_image = self.attachments.note_use(Key::Image(image.digest()), image.length());
-        let mut new_skills = Vec::new();
-        for skill in skills {
-            let size = skill.pack().len().into();
-            if self.attachments.note_use(Key::Skill(skill.digest()), size) {
-                new_skills.push(skill);
+        let mut missing = Vec::new();
+        for piece in pieces.chain(blobs.iter().map(Piece::Blob)) {
+            let key = piece.key();
+            if !self.attachments.note_use(&key) {
+                missing.push((key, piece));
             }
         }
-        let mut new_blobs = Vec::new();
-        for blob in blobs {
-            if self.attachments.note_use(Key::Blob(blob.id.clone()), blob.size) {
-                new_blobs.push(blob);
-            }
-        }
+        let incoming = missing.iter().map(|(key, piece)| (key.clone(), piece.size()));
         let mut detaches = Vec::new();
-        for key in self.attachments.evict() {
+        for key in self.attachments.make_room(incoming) {
             frame::encode_into(&mut detaches, &key.detach(), &[], false)?;
         }
         if !detaches.is_empty() {
-            self.channel.send(&detaches, None).await?;
+            self.channel.send(detaches.into()).await?;
         }
-        if is_new_image {
-            let open_files = image.open_files().to_owned();
-            let message = ToWorker::AttachImage { digest: image.digest(), open_files };
-            let bytes = frame::encode_shared(&message, image.length())?;
-            self.channel.send(&bytes, Some(image.memory())).await?;
-        }
-        for skill in new_skills {
-            let (digest, files) = (skill.digest(), skill.files().to_vec());
-            let message = ToWorker::AttachSkill { digest, files };
-            let bytes = frame::encode_shared(&message, skill.pack().len().into())?;
-            let file = skill.shared().map_err(AttachError::Share)?;
-            self.channel.send(&bytes, Some(file)).await?;
-        }
-        for blob in new_blobs {
-            let message = ToWorker::AttachBlob { id: blob.id.clone() };
-            let bytes = frame::encode_shared(&message, blob.size)?;
-            self.channel.send(&bytes, Some(blob.file.as_fd())).await?;
+        for (key, piece) in missing {
+            // A job may name the same thing twice.
+            if !self.attachments.has(&key) {
+                self.channel.queue(piece.frame()?);
+                self.attachments.add(key, piece.size(), piece.image());
+                self.channel.flush().await?;
+            }
         }
         Ok(())
     }
 
-    /// Stops the run in progress and waits for its end. What the guest asks for meanwhile is
-    /// not answered: the worker takes the cancellation for the answer.
-    pub(super) async fn cancel(&mut self) -> Result<(), ChannelError> {
-        self.channel.send(&frame::encode(&ToWorker::Cancel, &[], false)?, None).await?;
-        loop {
-            if let (FromWorker::Done(_), _) = self.channel.receive().await? {
-                return Ok(());
-            }
+    /// Tells the worker to run what `order`, a whole frame, says.
+    pub(super) async fn order(&mut self, order: Arc<Vec<u8>>) -> Result<(), ChannelError> {
+        self.channel.queue(Frames::new(order));
+        self.has_run = true;
+        self.channel.flush().await
+    }
+
+    /// Waits for the next message.
+    pub(super) async fn hear(&mut self) -> Result<(FromWorker, Payload), ChannelError> {
+        let heard = self.channel.receive().await?;
+        if matches!(heard.0, FromWorker::Done(_)) {
+            self.has_run = false;
         }
+        Ok(heard)
+    }
+
+    /// Brings a worker whose run was given up to the state between two runs, wherever the run
+    /// stood: sends what is on its way to its end, and if a run was ordered, stops it and waits for
+    /// its end. What the guest asks for meanwhile is not answered: the worker takes the
+    /// cancellation for the answer.
+    pub(super) async fn settle(&mut self) -> Result<(), ChannelError> {
+        self.channel.flush().await?;
+        if self.has_run {
+            let cancel = frame::encode(&ToWorker::Cancel, &[], false)?;
+            self.channel.send(cancel.into()).await?;
+        }
+        while self.has_run {
+            self.hear().await?;
+        }
+        Ok(())
     }
 }
 

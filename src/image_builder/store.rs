@@ -241,8 +241,8 @@ impl KeptImages for ImageStore {
 /// What stands in memory before the interpreter starts: the secret, and that it is set.
 fn presets(place: HashSecretPlace, secret: &[u8]) -> Vec<Preset> {
     vec![
-        Preset { address: place.address, bytes: secret.to_vec() },
-        Preset { address: place.is_set_address, bytes: vec![1] },
+        Preset { address: place.address, before: vec![0; secret.len()], after: secret.to_vec() },
+        Preset { address: place.is_set_address, before: vec![0], after: vec![1] },
     ]
 }
 
@@ -285,7 +285,7 @@ mod tests {
         let place =
             HashSecretPlace { address: 8, size_bytes: ByteCount::bytes(24), is_set_address: 40 };
         let [secret, flag] = presets(place, &[7; 24]).try_into().unwrap();
-        assert_eq!((secret.address, secret.bytes), (8, vec![7; 24]));
-        assert_eq!((flag.address, flag.bytes), (40, vec![1]));
+        assert_eq!((secret.address, secret.before, secret.after), (8, vec![0; 24], vec![7; 24]));
+        assert_eq!((flag.address, flag.before, flag.after), (40, vec![0], vec![1]));
     }
 }

@@ -26,6 +26,9 @@ use crate::units::ByteCount;
 /// How often notes of use are written.
 const NOTES_EVERY: Duration = Duration::from_secs(60);
 
+/// The age of the secret counts in seconds.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+
 /// How many images there may be.
 #[derive(Debug, Clone)]
 pub struct ImageRules {
@@ -289,7 +292,9 @@ impl Shared {
     fn next(&self) -> Option<PackageSet> {
         let mut state = self.state.lock();
         if state.wanted.is_empty() && !state.ends {
-            self.missed.wait_for(&mut state, NOTES_EVERY);
+            // The age of the secret is looked at as often as notes are written, or as it may grow.
+            let pause = self.rules.max_age.map_or(NOTES_EVERY, |age| age.min(NOTES_EVERY));
+            self.missed.wait_for(&mut state, pause.max(SHORTEST_PAUSE));
         }
         let next = state.wanted.pop_front()?;
         state.in_hand = Some(next);
@@ -350,12 +355,17 @@ impl Shared {
         let state = self.state.lock();
         held.extend(state.ready.iter().map(|(needs, one)| (*needs, one.image.content.digest())));
         drop(state);
+        let mut is_any_new = false;
         for (needs, digest) in held {
             if !self.kept.is_current(needs, digest)? {
                 let image = self.found_or_made(needs, maker)?;
                 self.replace(needs, image);
                 info!(image = %needs, "the image `{needs}` was made anew");
+                is_any_new = true;
             }
+        }
+        if is_any_new {
+            self.clear_disk();
         }
         Ok(())
     }

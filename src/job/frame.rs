@@ -19,14 +19,28 @@ use std::os::fd::OwnedFd;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::job::message::{INLINE_MAX, PAYLOAD_MAX, Payload};
+use crate::job::message::{INLINE_MAX, Order, PAYLOAD_MAX, Payload};
 use crate::units::ByteCount;
 
 /// Length of a header.
 pub const HEADER: usize = 12;
 
-/// Longest message, in bytes. A request body is at most 16 MiB, and so is a log.
-pub const MESSAGE_MAX: usize = 48 << 20;
+/// Longest message of any kind, in bytes: the outcome of a run with the largest log that can be
+/// configured, 16 MiB. See [`outcome_max`].
+pub const MESSAGE_MAX: usize = 98 << 20;
+
+/// Longest order, in bytes. A request body is at most 32 MiB.
+pub const ORDER_MAX: usize = 48 << 20;
+
+/// Longest message of a worker, in bytes, whose run may log so much.
+///
+/// In JSON a control character takes six bytes, more than a byte that is replaced (three) and than
+/// what a piece of the log takes beside its text. The rest is for texts about the failure and about
+/// files, which are bounded, and may be escaped too.
+#[must_use]
+pub fn outcome_max(logs: ByteCount) -> usize {
+    logs.as_usize().saturating_mul(6).saturating_add(2 << 20).min(MESSAGE_MAX)
+}
 
 /// A frame that breaks the rules: the peer is broken or hostile and must be dropped.
 #[derive(Debug, thiserror::Error)]
@@ -98,6 +112,15 @@ impl Header {
         Ok(header)
     }
 
+    /// Checks that the message is not longer than this.
+    ///
+    /// # Errors
+    ///
+    /// It is.
+    pub fn ensure_message(&self, most: usize) -> Result<(), FrameError> {
+        ensure_at_most("a message", self.message, most)
+    }
+
     /// Bytes after the header.
     #[must_use]
     pub const fn body(&self) -> usize {
@@ -154,6 +177,17 @@ fn append_frame<M: Serialize>(
     }
     bytes.extend_from_slice(inline);
     Ok(())
+}
+
+/// The bytes of a whole frame with an order.
+///
+/// # Errors
+///
+/// An order beyond [`ORDER_MAX`].
+pub fn encode_order(order: &Order<'_>) -> Result<Vec<u8>, FrameError> {
+    let bytes = encode(order, &[], false)?;
+    ensure_at_most("an order", bytes.len().saturating_sub(HEADER), ORDER_MAX)?;
+    Ok(bytes)
 }
 
 /// The bytes of a whole frame.
@@ -237,11 +271,24 @@ mod tests {
         assert!(header(u32::MAX, 0, 0).is_err());
         assert!(header(0, u32::MAX, 0).is_err());
         assert!(header(0, 0, 2).is_err());
-        assert!(header(48 << 20, 64 << 10, 0).is_ok());
+        assert!(header(98 << 20, 64 << 10, 0).is_ok());
         assert!(encode(&ToWorker::Cancel, &vec![0; INLINE_MAX + 1], false).is_err());
         let too_much = ByteCount::bytes(PAYLOAD_MAX.as_u64() + 1);
         assert!(encode_shared(&ToWorker::Cancel, too_much).is_err());
         assert!(encode_shared(&ToWorker::Cancel, PAYLOAD_MAX).is_ok());
+    }
+
+    #[test]
+    fn the_longest_log_fits_into_a_message_however_it_is_escaped() {
+        assert_eq!(outcome_max(ByteCount::mebibytes(1)), 8 << 20);
+        assert_eq!(outcome_max(ByteCount::mebibytes(16)), MESSAGE_MAX);
+        assert_eq!(outcome_max(ByteCount::bytes(u64::MAX)), MESSAGE_MAX);
+        for letter in ["\u{1}", "\u{fffd}", "\"", "\\", "\u{7f}", "x", "\u{1f600}"] {
+            let escaped = serde_json::to_string(letter).unwrap().len() - 2;
+            // Three bytes stand for one that was invalid.
+            let printed = if letter == "\u{fffd}" { 1 } else { letter.len() };
+            assert!(escaped <= 6 * printed, "{letter:?} takes {escaped}");
+        }
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::ids::BlobId;
 use crate::units::{ByteCount, Fuel};
@@ -144,9 +145,37 @@ impl fmt::Display for RunFailure {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftFiles {
     /// The first [`MAX_LEFT_FILES`], in the order of their paths; kept files come first.
+    #[serde(deserialize_with = "few_files")]
     pub listed: Vec<LeftFile>,
     /// How many there are.
     pub total: u64,
+}
+
+/// Reads a list of files that is not too long. A longer one is not read to its end: a worker that
+/// was taken over could make its message several times as large in this way.
+fn few_files<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<LeftFile>, D::Error> {
+    struct Few;
+
+    impl<'de> Visitor<'de> for Few {
+        type Value = Vec<LeftFile>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "at most {MAX_LEFT_FILES} files")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
+            let mut files = Vec::new();
+            while let Some(file) = sequence.next_element()? {
+                if files.len() >= MAX_LEFT_FILES {
+                    return Err(A::Error::invalid_length(files.len().saturating_add(1), &self));
+                }
+                files.push(file);
+            }
+            Ok(files)
+        }
+    }
+
+    deserializer.deserialize_seq(Few)
 }
 
 /// A file that a guest left in its workspace.
@@ -224,6 +253,17 @@ pub struct RunUsage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_of_too_many_files_is_not_read() {
+        let file = r#"{"path":"a","size":0,"kept":null,"problem":null}"#;
+        for (count, is_read) in [(0, true), (MAX_LEFT_FILES, true), (MAX_LEFT_FILES + 1, false)] {
+            let listed = vec![file; count].join(",");
+            let text = format!(r#"{{"listed":[{listed}],"total":{count}}}"#);
+            let read = serde_json::from_str::<LeftFiles>(&text);
+            assert_eq!(read.is_ok(), is_read, "{count} files");
+        }
+    }
 
     #[test]
     fn failures_read_well() {

@@ -30,7 +30,7 @@ use rustix::net::{
 };
 use serde::de::DeserializeOwned;
 
-use crate::job::frame::{self, FrameError, HEADER, Header};
+use crate::job::frame::{self, FrameError, HEADER, Header, MESSAGE_MAX};
 use crate::job::message::Payload;
 
 /// First size of the buffer for received bytes: most messages fit.
@@ -93,15 +93,23 @@ pub struct Incoming {
     filled: usize,
     descriptor: Option<OwnedFd>,
     violation: Option<FrameError>,
+    max_message: usize,
 }
 
 impl Default for Incoming {
     fn default() -> Self {
-        Self { buffer: vec![0; ROOM], filled: 0, descriptor: None, violation: None }
+        Self::with_limit(MESSAGE_MAX)
     }
 }
 
 impl Incoming {
+    /// Nothing yet, and no message that is longer than this.
+    #[must_use]
+    pub fn with_limit(max_message: usize) -> Self {
+        let buffer = vec![0; ROOM];
+        Self { buffer, filled: 0, descriptor: None, violation: None, max_message }
+    }
+
     /// Receives once, as much as there is room for. Returns how many bytes came, 0 at the end,
     /// and whether the socket was empty after them. Take every whole frame first.
     ///
@@ -202,6 +210,7 @@ impl Incoming {
             return Ok(None);
         };
         let header = Header::parse(*header)?;
+        header.ensure_message(self.max_message)?;
         Ok(Some((header, HEADER.saturating_add(header.body()))))
     }
 
@@ -339,6 +348,18 @@ mod tests {
             arrived += incoming.receive(far.as_fd(), RecvFlags::empty()).unwrap().bytes;
             assert!(incoming.take::<FromWorker>().unwrap().is_none());
             assert!(incoming.buffer.len() <= 2 * arrived + ROOM, "{arrived} arrived");
+        }
+    }
+
+    #[test]
+    fn a_message_beyond_the_receivers_own_limit_is_refused_by_its_header() {
+        let header = [1_001_u32.to_le_bytes(), [0; 4], [0; 4]].concat();
+        for (limit, is_refused) in [(1_000, true), (1_001, false)] {
+            let (near, far) = pair();
+            send_all(&near, &header);
+            let mut incoming = Incoming::with_limit(limit);
+            incoming.receive(far.as_fd(), RecvFlags::empty()).unwrap();
+            assert_eq!(incoming.take::<FromWorker>().is_err(), is_refused, "{limit}");
         }
     }
 

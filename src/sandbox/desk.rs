@@ -14,6 +14,7 @@ use crate::sandbox::deadline::{Deadline, Stopped};
 use crate::sandbox::door::{self, Door, Request};
 use crate::sandbox::vfs::content::SharedBytes;
 use crate::sandbox::vfs::{Errno, FileSystem, Mount};
+use crate::units::ByteCount;
 
 /// What a request can touch.
 pub struct Desk<'run> {
@@ -130,7 +131,8 @@ impl Desk<'_> {
         if !content.is_empty() {
             self.deadline.check()?;
         }
-        let id = match self.door.write_blob(kind, content) {
+        let room = self.room_for_copies();
+        let id = match self.door.write_blob(kind, content, room) {
             Ok(id) => id,
             Err(refusal) => return Ok(door::refused(&refusal)),
         };
@@ -149,22 +151,34 @@ impl Desk<'_> {
         self.files.mount_charged(&mount, size_of(content.as_slice())).ok();
     }
 
+    /// Stores a file piece by piece, and copies it only if the run can keep the copy.
     fn store_file(&mut self, kind: &str, path: &str) -> Vec<u8> {
-        let content = match self.files.read_file(path, self.door.bytes_left()) {
-            Ok(content) => content,
+        let room = self.room_for_copies();
+        let mut file = match self.files.open_file(path, self.door.bytes_left()) {
+            Ok(file) => file,
             Err(errno) => return door::refused(&unreadable(errno)),
         };
-        match self.door.charge_bytes(content.as_slice().len()) {
-            Ok(()) => {}
+        let size = file.size;
+        let stored = self
+            .door
+            .charge_bytes(ByteCount::bytes(size).as_usize())
+            .and_then(|()| self.door.write_blob_from(kind, &mut file, room));
+        drop(file);
+        let id = match stored {
+            Ok(id) => id,
             Err(refusal) => return door::refused(&refusal),
+        };
+        if self.files.has_room_for(size)
+            && let Ok(content) = self.files.read_file(path, size)
+        {
+            self.show(&id, &content);
         }
-        match self.door.write_blob(kind, content.as_slice()) {
-            Ok(id) => {
-                self.show(&id, &content);
-                door::stored(&id, size_of(content.as_slice()))
-            }
-            Err(refusal) => door::refused(&refusal),
-        }
+        door::stored(&id, size)
+    }
+
+    /// Bytes of memory that the run may still take, in its own memory and its workspace together.
+    fn room_for_copies(&self) -> u64 {
+        self.files.free_bytes().saturating_add(ByteCount::from(self.room).as_u64())
     }
 }
 

@@ -4,15 +4,17 @@
 //! come from a possibly hostile guest: everything in them is bounded and checked.
 
 use std::fmt;
+use std::io::{BufRead, Read as _};
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::ids::BlobId;
 use crate::job::limits::RunLimits;
-use crate::job::message::{OUTPUT_MAX, Refusal};
+use crate::job::message::{INLINE_MAX, OUTPUT_MAX, Refusal};
 use crate::sandbox::capture::{Listener, LogLevel};
 use crate::sandbox::file_request::FileRequest;
+use crate::sandbox::vfs::OpenedFile;
 use crate::units::ByteCount;
 
 pub use crate::sandbox::ending::Raised;
@@ -25,6 +27,25 @@ pub trait Host {
     ///
     /// A refusal, which the guest sees as an exception.
     fn write_blob(&mut self, kind: &str, content: &[u8]) -> Result<BlobId, Refusal>;
+
+    /// Stores a blob of `size` bytes that are read from `content`. A host that can do so without a
+    /// copy of its own does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Host::write_blob`], and if the content ends too early.
+    fn write_blob_from(
+        &mut self,
+        kind: &str,
+        size: u64,
+        content: &mut dyn BufRead,
+    ) -> Result<BlobId, Refusal> {
+        let mut bytes = Vec::new();
+        match content.take(size).read_to_end(&mut bytes) {
+            Ok(read) if ByteCount::from(read).as_u64() == size => self.write_blob(kind, &bytes),
+            Ok(_) | Err(_) => Err(unreadable()),
+        }
+    }
 
     /// What tells whether nobody waits for the run any more. Asked now and then while a guest
     /// runs, from another thread.
@@ -220,10 +241,47 @@ impl Door {
         Refusal { error_type: "HostCallLimit".to_owned(), message }
     }
 
-    /// Stores a blob.
-    pub(super) fn write_blob(&mut self, kind: &str, content: &[u8]) -> Result<BlobId, Refusal> {
+    /// Stores a blob. The host holds a copy of it meanwhile, for which the run has `room`.
+    pub(super) fn write_blob(
+        &mut self,
+        kind: &str,
+        content: &[u8],
+        room: u64,
+    ) -> Result<BlobId, Refusal> {
+        ensure_room(ByteCount::from(content.len()).as_u64(), room)?;
         self.host.write_blob(kind, content)
     }
+
+    /// Stores a file as a blob. The host holds a copy of it meanwhile, for which the run has `room`.
+    pub(super) fn write_blob_from(
+        &mut self,
+        kind: &str,
+        file: &mut OpenedFile<'_>,
+        room: u64,
+    ) -> Result<BlobId, Refusal> {
+        ensure_room(file.size, room)?;
+        self.host.write_blob_from(kind, file.size, &mut *file.bytes)
+    }
+}
+
+/// Refuses to hand over more than the run has room for: while the host takes a blob, its bytes
+/// exist twice, and the second time they count against the run's memory and workspace together.
+fn ensure_room(size: u64, room: u64) -> Result<(), Refusal> {
+    // As much as travels in a frame is held for every run.
+    if size <= room || size <= ByteCount::from(INLINE_MAX).as_u64() {
+        return Ok(());
+    }
+    let (size, room) = (ByteCount::bytes(size), ByteCount::bytes(room));
+    let message = format!(
+        "a blob of {size} needs as much memory again while it is stored, and the run's limits on \
+         memory and workspace leave {room}"
+    );
+    Err(Refusal { error_type: "HostCallLimit".to_owned(), message })
+}
+
+fn unreadable() -> Refusal {
+    let message = "the file cannot be read".to_owned();
+    Refusal { error_type: "OSError".to_owned(), message }
 }
 
 impl fmt::Debug for Door {
@@ -370,6 +428,23 @@ mod tests {
         door.returned(&[0; 5]);
         assert_eq!(door.largest(), 7);
         assert!(door.charge(100).is_err() && door.largest() == 100);
+    }
+
+    #[test]
+    fn a_copy_for_the_host_must_fit_into_what_the_run_has_left() {
+        let small = ByteCount::from(INLINE_MAX).as_u64();
+        for (size, room, fits) in [
+            (0, 0, true),
+            (small, 0, true),
+            (small + 1, small, false),
+            (small + 1, small + 1, true),
+            (u64::MAX, u64::MAX - 1, false),
+        ] {
+            assert_eq!(ensure_room(size, room).is_ok(), fits, "{size} of {room}");
+        }
+        let refused = ensure_room(200 << 20, 100 << 20).unwrap_err();
+        assert_eq!(refused.error_type, "HostCallLimit");
+        assert!(refused.message.contains("200 MiB") && refused.message.contains("100 MiB"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::job::limits::RunLimits;
 use crate::sandbox::desk::{Answer, Desk};
 use crate::sandbox::door::Door;
 use crate::sandbox::preview1::{self, Preview1, Wasi};
+use crate::units::ByteCount;
 
 /// Everything that belongs to one run and dies with its store.
 pub(super) struct Guest {
@@ -63,6 +64,11 @@ const MAX_TABLE: usize = 100_000;
 impl Ceiling {
     fn new(limits: &RunLimits, length: usize) -> Self {
         Self { limit: limits.memory.as_usize(), peak: length, refused: false }
+    }
+
+    /// Bytes that the memory may still grow by. It never shrinks.
+    pub(super) fn room(&self) -> u64 {
+        ByteCount::from(self.limit.saturating_sub(self.peak)).as_u64()
     }
 }
 

@@ -17,8 +17,14 @@ const MAX_FIGURES: usize = 20;
 /// Kind of a file whose name says nothing.
 const ANY_KIND: &str = "application/octet-stream";
 
-/// Lists the files of the workspace, and stores those that `keep` asks for.
-pub(super) fn keep_files(files: &FileSystem, door: &mut Door, keep: &KeepFiles) -> LeftFiles {
+/// Lists the files of the workspace, and stores those that `keep` asks for. The guest's memory may
+/// still grow by `room` bytes.
+pub(super) fn keep_files(
+    files: &FileSystem,
+    door: &mut Door,
+    keep: &KeepFiles,
+    room: u64,
+) -> LeftFiles {
     let (mut found, total) = files.workspace_files(MAX_LEFT_PATH);
     let before = found.len();
     found.retain(|file| !is_cache(&file.path));
@@ -39,7 +45,7 @@ pub(super) fn keep_files(files: &FileSystem, door: &mut Door, keep: &KeepFiles) 
         let kept = if is_cancelled() {
             Err("the run was cancelled".to_owned())
         } else {
-            store(files, door, &file)
+            store(files, door, &file, room)
         };
         listed.push(listed_file(file, kept.map(Some)));
     }
@@ -67,18 +73,24 @@ fn listed_file(file: WorkspaceFile, kept: Result<Option<KeptFile>, String>) -> L
     LeftFile { path, size: ByteCount::bytes(size), kept, problem }
 }
 
-fn store(files: &FileSystem, door: &mut Door, file: &WorkspaceFile) -> Result<KeptFile, String> {
+fn store(
+    files: &FileSystem,
+    door: &mut Door,
+    file: &WorkspaceFile,
+    room: u64,
+) -> Result<KeptFile, String> {
     let kind = kind_of(&file.path);
     if file.size > door.bytes_left() {
         return Err("it is larger than what the run may still send".to_owned());
     }
     let path = format!("/workspace/{}", file.path);
-    let content = files
-        .read_file(&path, door.bytes_left())
+    let mut content = files
+        .open_file(&path, door.bytes_left())
         .map_err(|_errno| "it cannot be read".to_owned())?;
-    let bytes = content.as_slice();
-    door.charge(bytes.len()).map_err(|refusal| refusal.message)?;
-    let id = door.write_blob(kind, bytes).map_err(|refusal| refusal.message)?;
+    let room = files.free_bytes().saturating_add(room);
+    door.charge(ByteCount::bytes(content.size).as_usize()).map_err(|refusal| refusal.message)?;
+    let stored = door.write_blob_from(kind, &mut content, room);
+    let id = stored.map_err(|refusal| refusal.message)?;
     Ok(KeptFile { id, kind: kind.to_owned() })
 }
 

@@ -98,6 +98,15 @@ pub enum SandboxError {
         /// What it said.
         reason: String,
     },
+    /// The engine's memory is not that of the release which the host's addresses are for.
+    #[error(
+        "the engine's memory does not have at address {address} what is to be replaced there: the \
+         address is for another release of the engine"
+    )]
+    Unexpected {
+        /// The address.
+        address: u32,
+    },
     /// The operating system refused a thread or a file.
     #[error("the operating system refused to {what}")]
     System {

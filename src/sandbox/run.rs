@@ -159,7 +159,8 @@ fn finish(
         .map(|Fuel(budget)| Fuel(budget.saturating_sub(store.get_fuel().unwrap_or(0))));
     let guest = store.data_mut();
     let refused = guest.ceiling.refused;
-    let files = keep_files(&guest.wasi.files, &mut guest.door, &spec.keep_files);
+    let room = guest.ceiling.room();
+    let files = keep_files(&guest.wasi.files, &mut guest.door, &spec.keep_files, room);
     let (ending, host_calls) = guest.door.take_ending();
     let (end, output) = match (end, ending) {
         (Ok(0), Some(Ending::Returned(output))) => (Ok(()), output),

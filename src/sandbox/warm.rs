@@ -48,12 +48,28 @@ pub struct WarmUp<'a> {
     pub ambient: AmbientMode,
 }
 
-/// Bytes at an address of the guest's memory.
+/// Bytes at an address of the guest's memory that are replaced before anything runs in it.
+///
+/// INVARIANT(expected-before): they are replaced only where all of `before` stands: in the memory of
+/// another engine the address means something else.
 pub struct Preset {
-    /// Where the bytes go.
+    /// Where the bytes are.
     pub address: u32,
     /// What they are.
-    pub bytes: Vec<u8>,
+    pub before: Vec<u8>,
+    /// What they become.
+    pub after: Vec<u8>,
+}
+
+impl Preset {
+    fn ensure_expected(&self, memory: &[u8]) -> Result<(), SandboxError> {
+        let start = usize::try_from(self.address).unwrap_or(usize::MAX);
+        let found = memory.get(start..start.saturating_add(self.before.len()));
+        if found == Some(self.before.as_slice()) && self.before.len() == self.after.len() {
+            return Ok(());
+        }
+        Err(SandboxError::Unexpected { address: self.address })
+    }
 }
 
 /// Never prints the bytes, which may be a secret.
@@ -114,7 +130,8 @@ pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
     let (instance, _) = code.instantiate(&mut store, &image).map_err(SandboxError::Engine)?;
     guest::attach(&mut store, &instance).map_err(SandboxError::Engine)?;
     for preset in &presets {
-        guest::preset(&mut store, preset.address, &preset.bytes).map_err(SandboxError::Engine)?;
+        preset.ensure_expected(guest::memory_of(&store))?;
+        guest::preset(&mut store, preset.address, &preset.after).map_err(SandboxError::Engine)?;
     }
     for export in ["_initialize", "wizer.initialize"] {
         call(&mut store, &instance, export)?;
@@ -180,5 +197,32 @@ impl Host for Nobody {
 
     fn is_cancelled(&self) -> IsCancelled {
         Box::new(|| false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expected_before_or_nothing_is_replaced() {
+        let preset = |address, before: &[u8], after: &[u8]| {
+            let preset = Preset { address, before: before.to_vec(), after: after.to_vec() };
+            preset.ensure_expected(b"0123456789").map_err(|error| error.to_string())
+        };
+        assert_eq!(preset(2, b"234", b"abc"), Ok(()));
+        assert_eq!(preset(9, b"9", b"x"), Ok(()));
+        for (address, before, after) in [
+            (2, "235", "abc"),
+            (3, "234", "abc"),
+            (9, "9a", "xy"),
+            (10, "x", "y"),
+            (u32::MAX, "x", "y"),
+            (2, "234", "ab"),
+            (2, "234", "abcd"),
+        ] {
+            let refused = preset(address, before.as_bytes(), after.as_bytes()).unwrap_err();
+            assert!(refused.contains(&address.to_string()), "{refused}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The worker's end of its socket: blocking, one message at a time.
 
-use std::io;
+use std::io::{self, BufRead};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::job::frame::{self, FrameError};
 use crate::job::message::{FromWorker, INLINE_MAX, Payload, ToWorker};
 use crate::job::socket::{self, Incoming};
 use crate::units::ByteCount;
-use crate::worker::outbox::Outbox;
+use crate::worker::outbox::{Outbox, filled};
 
 /// Why no message can be sent or received any more.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +26,9 @@ pub enum ChannelError {
     /// A message that breaks the rules.
     #[error("cannot understand the gateway")]
     Frame(#[from] FrameError),
+    /// What should go to the gateway cannot be read, or there is no memory for it. Nothing was sent.
+    #[error("cannot hand content to the gateway")]
+    Content(#[source] io::Error),
 }
 
 /// The worker's end of the socket.
@@ -61,13 +64,42 @@ impl Channel {
         if content.len() <= INLINE_MAX {
             return send_all(self.socket.as_fd(), &frame::encode(message, content, false)?, None);
         }
-        let bytes = frame::encode_shared(message, ByteCount::from(content.len()))?;
+        self.share(message, ByteCount::from(content.len()).as_u64(), &mut &*content)
+    }
+
+    /// Sends `message`, and `size` bytes of `content` as its payload. What travels as a memory file
+    /// is copied to it piece by piece.
+    ///
+    /// # Errors
+    ///
+    /// As [`Channel::send`]; [`ChannelError::Content`] if nothing was sent.
+    pub fn send_from(
+        &mut self,
+        message: &FromWorker,
+        size: u64,
+        content: &mut dyn BufRead,
+    ) -> Result<(), ChannelError> {
+        if ByteCount::bytes(size) > ByteCount::from(INLINE_MAX) {
+            return self.share(message, size, content);
+        }
+        let mut bytes = vec![0; ByteCount::bytes(size).as_usize()];
+        content.read_exact(&mut bytes).map_err(ChannelError::Content)?;
+        self.send(message, &bytes)
+    }
+
+    fn share(
+        &mut self,
+        message: &FromWorker,
+        size: u64,
+        content: &mut dyn BufRead,
+    ) -> Result<(), ChannelError> {
+        let bytes = frame::encode_shared(message, ByteCount::bytes(size))?;
         let socket = self.socket.as_fd();
-        let Some(outbox) = &mut self.outbox else {
-            let file = socket::share(content)?;
-            return send_all(socket, &bytes, Some(file.as_fd()));
-        };
-        outbox.share(content, |file| send_all(socket, &bytes, Some(file)))
+        let post = |file: BorrowedFd<'_>| send_all(socket, &bytes, Some(file));
+        match &mut self.outbox {
+            Some(outbox) => outbox.share(size, content, post),
+            None => post(filled(size, content).map_err(ChannelError::Content)?.as_fd()),
+        }
     }
 
     /// The number under which memory files are sent, for the filter on system calls.

@@ -1,6 +1,7 @@
 //! The door of a running guest, as far as it leads to the gateway.
 
 use std::cell::RefCell;
+use std::io::BufRead;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -19,6 +20,18 @@ pub trait GuestHost {
     ///
     /// The gateway's reason for not doing so; the guest sees it as an exception.
     fn write_blob(&mut self, kind: &str, content: &[u8]) -> Result<BlobId, Refusal>;
+
+    /// Stores a blob of `size` bytes that are read from `content`, without a copy in this process.
+    ///
+    /// # Errors
+    ///
+    /// As [`GuestHost::write_blob`], and if the content cannot be read.
+    fn write_blob_from(
+        &mut self,
+        kind: &str,
+        size: u64,
+        content: &mut dyn BufRead,
+    ) -> Result<BlobId, Refusal>;
 
     /// What tells, on any thread, whether nobody waits for the run any more: it was cancelled, or
     /// the gateway is gone. Costs one system call.
@@ -125,10 +138,16 @@ impl ChannelHost {
         matches!(*self.state.borrow(), HostState::Open)
     }
 
-    fn ask(&self, message: &FromWorker, content: &[u8]) -> Result<Answer, ChannelError> {
+    fn ask(
+        &self,
+        message: &FromWorker,
+        size: u64,
+        content: &mut dyn BufRead,
+    ) -> Result<Answer, ChannelError> {
         let mut channel = self.channel.borrow_mut();
         self.conversation.turns.fetch_add(1, Ordering::SeqCst);
-        let answer = channel.send(message, content).and_then(|()| channel.receive());
+        let sent = channel.send_from(message, size, content);
+        let answer = sent.and_then(|()| channel.receive());
         self.conversation.turns.fetch_add(1, Ordering::SeqCst);
         self.conversation.note(&channel);
         match answer? {
@@ -143,20 +162,35 @@ impl ChannelHost {
 
 impl GuestHost for ChannelHost {
     fn write_blob(&mut self, kind: &str, content: &[u8]) -> Result<BlobId, Refusal> {
+        let size = ByteCount::from(content.len()).as_u64();
+        self.write_blob_from(kind, size, &mut &*content)
+    }
+
+    fn write_blob_from(
+        &mut self,
+        kind: &str,
+        size: u64,
+        content: &mut dyn BufRead,
+    ) -> Result<BlobId, Refusal> {
         if !self.is_open() {
             return Err(cancelled());
         }
-        if ByteCount::from(content.len()) > PAYLOAD_MAX {
+        if ByteCount::bytes(size) > PAYLOAD_MAX {
             let message = format!("a blob can have at most {PAYLOAD_MAX}");
             return Err(Refusal { error_type: "HostCallLimit".into(), message });
         }
-        match self.ask(&FromWorker::WriteBlob { kind: kind.to_owned() }, content) {
+        match self.ask(&FromWorker::WriteBlob { kind: kind.to_owned() }, size, content) {
             Ok(Answer::Stored(id)) => Ok(id),
             Ok(Answer::Refused(refusal)) => Err(refusal),
             Ok(Answer::Cancelled) => {
                 self.state.replace(HostState::Cancelled);
                 self.conversation.interrupt();
                 Err(cancelled())
+            }
+            // The gateway was not told anything.
+            Err(ChannelError::Content(_)) => {
+                let message = "the content cannot be handed over".to_owned();
+                Err(Refusal { error_type: "OSError".into(), message })
             }
             Err(error) => {
                 self.state.replace(HostState::Broken(error));

@@ -23,8 +23,8 @@ use std::os::fd::RawFd;
 use std::{fs, io};
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, LandlockStatus, RestrictSelfAttr as _, Ruleset,
-    RulesetAttr as _, RulesetStatus, Scope,
+    ABI, Access as _, AccessFs, AccessNet, LandlockStatus, RestrictSelfAttr as _,
+    RestrictionStatus, Ruleset, RulesetAttr as _, RulesetError, RulesetStatus, Scope,
 };
 use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
@@ -213,7 +213,7 @@ pub fn isolate(plan: &LockdownPlan, keep: &[RawFd]) -> Result<LockdownReport, Lo
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL)),
     );
     report.note(Wall::NoNewPrivileges, rustix::thread::set_no_new_privs(true));
-    match close_file_system() {
+    match close_file_system(LANDLOCK) {
         Ok(gap) => {
             report.active.push(Wall::Landlock);
             report.partial.extend(gap.map(|gap| (Wall::Landlock, gap)));
@@ -333,18 +333,23 @@ fn drop_capabilities() -> io::Result<()> {
     Ok(())
 }
 
-/// Landlock with rules for everything and permission for nothing. Returns what this kernel has no
-/// rules for.
-fn close_file_system() -> Result<Option<String>, String> {
-    let threads = fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
-    let restricted = Ruleset::default()
-        .handle_access(AccessFs::from_all(LANDLOCK))
-        .and_then(|rules| rules.handle_access(AccessNet::from_all(LANDLOCK)))
-        .and_then(|rules| rules.scope(Scope::from_all(LANDLOCK)))
+/// Landlock with rules for everything that this ABI knows and permission for nothing.
+fn restrict(newest: ABI) -> Result<RestrictionStatus, RulesetError> {
+    let (net, scopes) = (AccessNet::from_all(newest), Scope::from_all(newest));
+    Ruleset::default()
+        .handle_access(AccessFs::from_all(newest))
+        // A set without any right is a mistake to the crate.
+        .and_then(|rules| if net.is_empty() { Ok(rules) } else { rules.handle_access(net) })
+        .and_then(|rules| if scopes.is_empty() { Ok(rules) } else { rules.scope(scopes) })
         .and_then(Ruleset::create)
         .and_then(|rules| rules.all_threads(true))
-        .and_then(landlock::RulesetCreated::restrict_self);
-    match restricted {
+        .and_then(landlock::RulesetCreated::restrict_self)
+}
+
+/// Closes files, network and other processes. Returns what there are no rules for.
+fn close_file_system(newest: ABI) -> Result<Option<String>, String> {
+    let threads = fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
+    match restrict(newest) {
         Err(error) => Err(error.to_string()),
         Ok(status) if status.ruleset == RulesetStatus::NotEnforced => {
             Err("the kernel does not offer it".to_owned())
@@ -352,13 +357,14 @@ fn close_file_system() -> Result<Option<String>, String> {
         Ok(status) if threads > 1 && !status.all_threads => {
             Err("threads were started before it and are outside".to_owned())
         }
-        Ok(status) => Ok(landlock_gap(status.landlock)),
+        Ok(status) => Ok(landlock_gap(status.landlock, newest)),
     }
 }
 
-/// What a kernel with that Landlock cannot forbid.
-fn landlock_gap(status: LandlockStatus) -> Option<String> {
-    let LandlockStatus::Available { effective_abi: abi, .. } = status else { return None };
+/// What a kernel with that Landlock cannot forbid, if no newer ABI than `newest` is asked for.
+fn landlock_gap(status: LandlockStatus, newest: ABI) -> Option<String> {
+    let LandlockStatus::Available { effective_abi, .. } = status else { return None };
+    let abi = effective_abi.min(newest);
     let rules = [
         (ABI::V2, "moving files between folders"),
         (ABI::V3, "truncating files"),
@@ -428,6 +434,18 @@ mod tests {
             Some("task-without-landlock") => {
                 refuse_system_call(libc::SYS_landlock_create_ruleset, libc::ENOSYS);
                 println!("> {:?}", isolate(&plan, &[]).unwrap().missing);
+            }
+            Some(task) if task.starts_with("task-landlock-") => {
+                let abi =
+                    ABI::from(task.trim_start_matches("task-landlock-").parse::<i32>().unwrap());
+                rustix::thread::set_no_new_privs(true).unwrap();
+                let status = restrict(abi).unwrap();
+                match status.ruleset {
+                    RulesetStatus::NotEnforced => return println!("> not offered"),
+                    _ => println!("> {:?}", landlock_gap(status.landlock, abi)),
+                }
+                say("open", fs::File::open("/etc/passwd"));
+                say("connect", net::TcpStream::connect("127.0.0.1:9"));
             }
             Some("task-without-seccomp") => {
                 let report = isolate(&plan, &[]).unwrap();
@@ -714,7 +732,7 @@ mod tests {
     #[test]
     fn the_gaps_of_old_landlocks_are_named() {
         let gap = |effective_abi| {
-            landlock_gap(LandlockStatus::Available { effective_abi, kernel_abi: None })
+            landlock_gap(LandlockStatus::Available { effective_abi, kernel_abi: None }, LANDLOCK)
         };
         assert_eq!(
             gap(ABI::V4).unwrap(),
@@ -722,6 +740,34 @@ mod tests {
         );
         assert!(gap(ABI::V1).unwrap().contains("TCP"));
         assert_eq!((gap(ABI::V6), gap(LANDLOCK)), (None, None));
+    }
+
+    /// The rules of each ABI on the kernel that is there: they stand, they refuse what they know, and
+    /// the report names what they do not know.
+    #[test]
+    fn landlocks_of_every_age_stand_and_say_what_they_lack() {
+        let newest = match said(&locked_down_child("task-landlock-7")).first().map(String::as_str) {
+            Some("None") => 7,
+            // What the kernel has is as much as can be tried.
+            Some(told) if told.starts_with("Some(\"ABI ") => {
+                told.split(' ').nth(1).unwrap().parse().unwrap()
+            }
+            Some("not offered") => return,
+            told => panic!("{told:?}"),
+        };
+        for abi in 1..=newest {
+            let output = locked_down_child(&format!("task-landlock-{abi}"));
+            let said = said(&output);
+            let gap = said.first().unwrap();
+            assert_eq!(gap == "None", abi >= 6, "ABI {abi}: {gap}");
+            for (since, what) in [(2, "moving"), (3, "truncating"), (4, "TCP"), (5, "devices")] {
+                assert_eq!(gap.contains(what), abi < since, "ABI {abi}: {gap}");
+            }
+            let refused = |errno| format!("errno {errno}");
+            assert_eq!(said[1], format!("open: {}", refused(libc::EACCES)), "ABI {abi}");
+            let is_shut = said[2] == format!("connect: {}", refused(libc::EACCES));
+            assert_eq!(is_shut, abi >= 4, "ABI {abi}: {}", said[2]);
+        }
     }
 
     #[test]

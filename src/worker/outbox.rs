@@ -6,13 +6,15 @@
 //! taken over has to close one file before it can write another.
 
 use std::fs::File;
-use std::io::{self, Write as _};
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
+use std::io::{self, BufRead, Write as _};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 
 use rustix::fs::{MemfdFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 
 use crate::job::socket::IMMUTABLE;
+use crate::units::ByteCount;
+use crate::worker::channel::ChannelError;
 
 /// Tries to get a number: there are no more descriptors than this.
 const ATTEMPTS: usize = 4_096;
@@ -44,27 +46,24 @@ impl Outbox {
         self.number
     }
 
-    /// Copies `bytes` to a memory file that nobody can change any more, and hands it to `post`.
+    /// Copies `size` bytes of `content` to a memory file that nobody can change any more, and hands
+    /// it to `post`.
     ///
     /// # Errors
     ///
-    /// The operating system refuses the file or its memory, or `post` fails.
-    pub(super) fn share<T, E: From<io::Error>>(
+    /// [`ChannelError::Content`] if there is no such file, or what `post` says.
+    pub(super) fn share(
         &mut self,
-        bytes: &[u8],
-        post: impl FnOnce(BorrowedFd<'_>) -> Result<T, E>,
-    ) -> Result<T, E> {
+        size: u64,
+        content: &mut dyn BufRead,
+        post: impl FnOnce(BorrowedFd<'_>) -> Result<(), ChannelError>,
+    ) -> Result<(), ChannelError> {
         drop(self.placeholder.take());
-        let posted = self.filled(bytes).map_err(E::from).and_then(|file| post(file.as_fd()));
+        let file = self.next()?;
+        let filled = fill(file, size, content).map_err(ChannelError::Content);
+        let posted = filled.and_then(|file| post(file.as_fd()));
         self.placeholder = Some(self.next()?);
         posted
-    }
-
-    fn filled(&mut self, bytes: &[u8]) -> io::Result<File> {
-        let mut file = File::from(self.next()?);
-        file.write_all(bytes)?;
-        fcntl_add_seals(&file, IMMUTABLE)?;
-        Ok(file)
     }
 
     /// An empty memory file under the number.
@@ -81,6 +80,29 @@ impl Outbox {
         }
         Err(io::Error::other("the number for memory files is taken"))
     }
+}
+
+/// A memory file with `size` bytes of `content` that nobody can change any more, under any number.
+pub(super) fn filled(size: u64, content: &mut dyn BufRead) -> io::Result<File> {
+    fill(memory_file()?, size, content)
+}
+
+/// Copies without a buffer of its own: the pieces of `content` are written as they lie there.
+fn fill(file: OwnedFd, size: u64, content: &mut dyn BufRead) -> io::Result<File> {
+    let (mut file, mut left) = (File::from(file), ByteCount::bytes(size).as_usize());
+    while left > 0 {
+        let piece = content.fill_buf()?;
+        let piece = piece.get(..left.min(piece.len())).unwrap_or_default();
+        if piece.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        file.write_all(piece)?;
+        let written = piece.len();
+        content.consume(written);
+        left = left.saturating_sub(written);
+    }
+    fcntl_add_seals(&file, IMMUTABLE)?;
+    Ok(file)
 }
 
 fn memory_file() -> io::Result<OwnedFd> {

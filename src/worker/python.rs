@@ -1,6 +1,7 @@
 //! The sandbox as the worker's main loop sees it, and what a worker is started with.
 
 use std::fs::File;
+use std::io::BufRead;
 use std::os::fd::{AsFd as _, OwnedFd, RawFd};
 
 use serde::{Deserialize, Serialize};
@@ -169,6 +170,15 @@ struct Gateway(ChannelHost);
 impl Host for Gateway {
     fn write_blob(&mut self, kind: &str, content: &[u8]) -> Result<BlobId, Refusal> {
         self.0.write_blob(kind, content)
+    }
+
+    fn write_blob_from(
+        &mut self,
+        kind: &str,
+        size: u64,
+        content: &mut dyn BufRead,
+    ) -> Result<BlobId, Refusal> {
+        self.0.write_blob_from(kind, size, content)
     }
 
     fn is_cancelled(&self) -> IsCancelled {

@@ -27,20 +27,38 @@ const PULSE: Duration = Duration::from_secs(3);
 /// The time of a run whose program states none.
 const TIMEOUT_MS: u64 = 30_000;
 
-/// Two workers, one for the attacker and one for the neighbour; one image, so that what the server
-/// holds does not depend on what it has run before; and a limit that keeps attacks small.
-const SETTINGS: [&str; 10] = [
+/// Two workers, one for the attacker and one for the neighbour, and a limit that keeps attacks small.
+const SETTINGS: [&str; 8] = [
     "--workers",
     "2",
     "--set",
     "workers.spares=0",
     "--set",
-    "images.on_need=false",
-    "--set",
     "limits.host_bytes=32 MiB",
     "--log-level",
     "debug",
 ];
+
+/// The images that attacks begin as. What the server holds must not depend on what it has run before,
+/// so all of them are there when the attacks begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Images {
+    /// The base image alone.
+    Base,
+    /// Those that are made because runs need them: the skill that all attacks mount asks for some
+    /// packages, and some attacks import others.
+    ByNeed,
+}
+
+/// What the skill asks for, and the image that is made for it.
+const PRELOAD: &str = "preload = [\"PIL.Image\", \"lxml.etree\"]\n";
+
+/// What attacks import beside that, and the images that are made for it.
+const NEEDS: [(&str, &str); 3] =
+    [("", "lxml+pillow"), ("sympy", "lxml+pillow+sympy"), ("yaml", "documents+lxml+pillow")];
+
+/// Rounds that a server may take until nothing is new to it.
+const MOST_ROUNDS: usize = 12;
 
 /// The skill that programs may import, read, and try to change.
 const SKILL: &str = "acme.victim";
@@ -72,20 +90,32 @@ pub(crate) struct Siege {
     skills: SkillFolder,
     temporary: TempDir,
     blob_id: String,
+    images: Images,
     before: Traces,
     overshoots: Mutex<Overshoots>,
 }
 
 impl Siege {
-    /// Starts a server, and lets it do everything once, so that nothing that comes later is new.
+    /// Starts a server whose runs begin as the base image.
     pub(crate) fn begin() -> Self {
+        Self::begin_with(Images::Base)
+    }
+
+    /// Starts a server, and lets it do everything once, so that nothing that comes later is new.
+    pub(crate) fn begin_with(images: Images) -> Self {
         let skills = SkillFolder::new();
         skills.action(SKILL, "1.0.0", "def main(args):\n    return 7\n");
+        let path = format!("{SKILL}/skill.toml");
+        if images == Images::ByNeed {
+            let manifest = std::fs::read_to_string(skills.at(&path)).unwrap();
+            skills.file(&path, manifest + PRELOAD);
+        }
+        let by_need = format!("images.on_need={}", images == Images::ByNeed);
         skills.file(&format!("{SKILL}/resources/table.csv"), "a,b\n1,2\n");
         let temporary = tempfile::tempdir().unwrap();
         let secret = canary::secret();
         let server = TestServer::start_in(
-            &[&SETTINGS[..], &["--skills", skills.path()]].concat(),
+            &[&SETTINGS[..], &["--set", &by_need, "--skills", skills.path()]].concat(),
             &[("CANARY", &secret), ("TMPDIR", temporary.path().to_str().unwrap())],
         );
         let clients = [server.client(), server.client(), server.client()];
@@ -98,6 +128,7 @@ impl Siege {
             skills,
             temporary,
             blob_id,
+            images,
             before: Traces::default(),
             overshoots: Mutex::default(),
         };
@@ -109,16 +140,43 @@ impl Siege {
     /// Two runs beside each other, so that both workers get what is mounted, and each keeps as much
     /// memory ready for the next run as it ever will.
     fn warm_up(&self) {
-        let text = format!("# ends: completed null\n{WARM_UP}");
-        let warm_up = Attack::parse("warm-up", &text).unwrap();
-        for _ in 0..2 {
-            thread::scope(|scope| {
-                for client in &self.clients[..2] {
-                    scope.spawn(|| self.run(client, &warm_up));
-                }
-            });
+        let warm_up = |import: &str| {
+            let text =
+                format!("# ends: completed null\n{WARM_UP}\nif False:\n    import {import}\n");
+            Attack::parse("warm-up", &text).unwrap()
+        };
+        let needs = if self.images == Images::ByNeed { &NEEDS[..] } else { &[] };
+        for (import, image) in needs {
+            self.run(&self.clients[0], &warm_up(if import.is_empty() { "time" } else { import }));
+            self.server.wait_for_log(&format!("the image `{image}` is ready"));
+        }
+        let imports = needs.iter().map(|(import, _)| *import).filter(|import| !import.is_empty());
+        let warm_ups: Vec<Attack> = ["time"].into_iter().chain(imports).map(warm_up).collect();
+        // Until a round has brought no worker an image that it did not have.
+        let mut before = Traces::default();
+        for round in 0.. {
+            assert!(round < MOST_ROUNDS, "there is no end of what is new");
+            for warm_up in &warm_ups {
+                self.beside_each_other(|client| drop(self.run(client, warm_up)));
+            }
+            // The neighbour mounts nothing, so its runs begin as the base image whatever there is.
+            self.beside_each_other(|client| drop(client.run(WARM_UP)));
+            let now = Traces::of(&self.server);
+            if round > 0 && !now.holds_more_than(&before) {
+                break;
+            }
+            before = now;
         }
         assert_eq!(self.clients[2].get("/healthz").status, 200);
+    }
+
+    /// Does the same with two clients at once, so that both workers are used.
+    fn beside_each_other(&self, act: impl Fn(&Client) + Sync) {
+        thread::scope(|scope| {
+            for client in &self.clients[..2] {
+                scope.spawn(|| act(client));
+            }
+        });
     }
 
     pub(crate) const fn client(&self) -> &Client {
@@ -191,6 +249,13 @@ impl Siege {
             "limits": attack.limits,
         });
         client.run_with(&attack.source, params)
+    }
+
+    /// How many runs began as an image that was made by need, and how many as the base image.
+    pub(crate) fn begun(&self) -> (usize, usize) {
+        let log = self.server.log();
+        let begun = |image: &str| log.matches(&format!("began as the image `{image}`")).count();
+        (NEEDS.iter().map(|(_, image)| begun(image)).sum(), begun("base"))
     }
 
     fn judge(&self, attack: &Attack, result: &Value, elapsed: Duration) -> Vec<String> {

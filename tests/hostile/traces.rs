@@ -59,6 +59,11 @@ impl Traces {
         }
     }
 
+    /// True if more is held open than there was.
+    pub(crate) const fn holds_more_than(&self, before: &Self) -> bool {
+        self.deleted > before.deleted + MAX_DELETED
+    }
+
     /// What there is more of than there was.
     fn beyond(&self, before: &Self) -> Option<String> {
         let is_larger = |(id, memory): (&u32, &u64)| {

@@ -1,10 +1,12 @@
 //! Memory images: made when runs need them, faster, and never with another result.
 
 use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Command, SkillFolder, TestServer, output};
+use crate::support::{Client, Command, SkillFolder, TestServer, Watched, eventually, output};
 
 const PICTURE: &str = "from PIL import Image
 def main(args):
@@ -137,6 +139,97 @@ fn cache_without_images() -> tempfile::TempDir {
         }
     }
     cache
+}
+
+/// What a process has open under this name. It must be one of our own.
+fn opened(process: u32, name: &str) -> usize {
+    let links = fs::read_dir(format!("/proc/{process}/fd")).unwrap();
+    let targets = links.filter_map(|link| fs::read_link(link.unwrap().path()).ok());
+    targets.filter(|target| target.to_string_lossy().contains(name)).count()
+}
+
+/// A program that shows its hash of a text, and computes with a package that is in the image.
+const HASHES: &str = "import pandas as pd
+def main(args):
+    return [hash('a text'), int(pd.Series(range(100)).sum())]
+";
+
+/// The hash that a run sees; with fuel, if there is any to be counted.
+fn hash_of(client: &Client, fuel: Option<u64>) -> i64 {
+    let limits = fuel.map_or(json!({}), |fuel| json!({"limits": {"fuel": fuel}}));
+    let result = client.run_with(HASHES, limits);
+    let seen = &output(&result)["result"];
+    assert_eq!(seen[1], 4950);
+    seen[0].as_i64().unwrap()
+}
+
+#[test]
+fn hash_secret_that_is_renewed_reaches_every_kind_of_run_and_costs_none() {
+    const RENEWALS: usize = 4;
+    let cache = cache_without_images();
+    let server = TestServer::start(&[
+        "--cache-dir",
+        cache.path().to_str().unwrap(),
+        "--workers",
+        "2",
+        "--set",
+        "workers.spares=0",
+        "--set",
+        "images.max_age=1 s",
+        "--set",
+        "images.disk=1 MiB",
+    ]);
+    let client = server.client();
+    let can_meter = eventually(Duration::from_secs(300), || {
+        let params =
+            json!({"language": "python", "code": HASHES, "limits": {"fuel": 10_000_000_000_u64}});
+        client.call("run_code", params).is_ok().then_some(true)
+    });
+    assert!(can_meter);
+    // Among the children of the server is the process that makes images.
+    let log = server.log();
+    let ready =
+        log.lines().filter_map(|line| line.split_once(" is ready ")?.1.split_once("process="));
+    let workers: Vec<Watched> =
+        ready.map(|(_, id)| Watched::of(id.trim().parse().unwrap()).unwrap()).collect();
+    assert_eq!(workers.len(), 2, "{log}");
+    let addresses = || workers.iter().map(|worker| worker.memory("VmSize")).max().unwrap();
+    let mut seen = vec![hash_of(&client, None)];
+    let before = addresses();
+    let deadline = Instant::now() + Duration::from_secs(300);
+    while seen.len() <= RENEWALS {
+        assert!(Instant::now() < deadline, "only {} renewals: {}", seen.len() - 1, server.log());
+        // Both workers, both kinds of code, while images are made and swapped.
+        let hashes = thread::scope(|scope| {
+            let fuel = [None, Some(10_000_000_000), None, Some(10_000_000_000)];
+            let client = &client;
+            let runs = fuel.map(|fuel| scope.spawn(move || hash_of(client, fuel)));
+            runs.map(|run| run.join().unwrap())
+        });
+        for hash in hashes {
+            // A run that has begun as the old image may end after one that began as the new.
+            let last = seen.len().saturating_sub(2);
+            if !seen[last..].contains(&hash) {
+                assert!(!seen.contains(&hash), "an old secret came back");
+                seen.push(hash);
+            }
+        }
+        // Images are made at the lowest priority.
+        thread::park_timeout(Duration::from_millis(100));
+    }
+    for trouble in ["lost worker", "has ended"] {
+        assert!(!server.log().contains(trouble), "{}", server.log());
+    }
+    // Each image takes more than 4 GiB of addresses; one more may be there until the next run.
+    let grown = addresses().saturating_sub(before);
+    assert!(grown < 11 << 30, "old images stay in the workers: {} MiB", grown >> 20);
+    let held = opened(server.process().id, "memfd:wardian-image");
+    // The next one may be on its way already.
+    assert!(held <= 2, "the server holds {held} images");
+    let shelves = fs::read_dir(cache.path().join("images")).unwrap();
+    let is_image = |shelf: &fs::DirEntry| fs::metadata(shelf.path().join("memory.img")).is_ok();
+    let on_disk = shelves.filter(|shelf| is_image(shelf.as_ref().unwrap())).count();
+    assert!(on_disk <= 2, "{on_disk} images stay on the disk");
 }
 
 #[test]

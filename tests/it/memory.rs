@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Connection, TestServer, eventually, failed, output, repository};
+use crate::support::{Connection, TestServer, Watched, eventually, failed, output, repository};
 
 const HEADERS: &str = "Host: localhost\r\nContent-Type: application/json\r\n";
 const GUIDE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"load_skills_protocol_guide"}"#;
@@ -219,6 +219,141 @@ fn a_body_beyond_the_budget_is_refused_and_can_be_repeated() {
         let answer = server.client().post(format!("{}{}", GUIDE, " ".repeat(12 << 20)));
         (answer.status == 200).then_some(())
     });
+    finish(server);
+}
+
+/// Watches the memory of a process that belongs to it alone, until it is dropped.
+struct Private {
+    goes_on: Arc<AtomicBool>,
+    peak: Arc<AtomicU64>,
+}
+
+impl Private {
+    fn watch(id: u32) -> Self {
+        let (goes_on, peak) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicU64::new(0)));
+        let (watched, highest) = (Arc::clone(&goes_on), Arc::clone(&peak));
+        thread::spawn(move || {
+            let process = Watched::of(id).unwrap();
+            while watched.load(Ordering::Acquire) {
+                highest.fetch_max(process.memory("RssAnon"), Ordering::AcqRel);
+                thread::park_timeout(Duration::from_millis(1));
+            }
+        });
+        Self { goes_on, peak }
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        self.goes_on.store(false, Ordering::Release);
+    }
+}
+
+/// Makes a file, says so, and has it stored: by hand, or by leaving it behind.
+const STORES: &str = "
+import os, time
+from runtime import blobs
+
+def main(args):
+    piece = os.urandom(1 << 20)
+    with open('/workspace/data.bin', 'wb') as file:
+        for _ in range(150):
+            file.write(piece)
+    blobs.write_text(args['mark'])
+    time.sleep(1)
+    if args['by_hand']:
+        blobs.write_file('/workspace/data.bin')
+";
+
+#[test]
+fn a_file_that_becomes_a_blob_is_not_copied_in_the_worker() {
+    let server = start(&["--workers", "1", "--set", "workers.spares=0"]);
+    let client = server.client();
+    for by_hand in [true, false] {
+        let worker = server.workers().pop().unwrap();
+        let mark = format!("a file is about to be stored: {by_hand}");
+        let (written, peak) = thread::scope(|scope| {
+            let args = json!({"mark": mark, "by_hand": by_hand});
+            let params = json!({"args": args, "keep_files": !by_hand});
+            let client = &client;
+            let run = scope.spawn(move || client.run_with(STORES, params));
+            let id = TestServer::shared().client().create_text(&mark, "text/plain");
+            eventually(Duration::from_secs(60), || {
+                client.call("read_blob", json!({"blob_id": id})).ok()
+            });
+            let before = worker.memory("RssAnon");
+            let watch = Private::watch(worker.id);
+            let result = run.join().unwrap();
+            assert_eq!(result["output_blobs"].as_array().unwrap().len(), 2, "{result:#}");
+            (before, watch.peak.load(Ordering::Acquire))
+        });
+        let copied = peak.saturating_sub(written);
+        assert!(written > 150 * MIB, "the file takes {} MiB", written / MIB);
+        assert!(copied < 32 * MIB, "storing it took {} MiB more: {by_hand}", copied / MIB);
+    }
+    finish(server);
+}
+
+/// Fills its own memory and its workspace, and has the file of the workspace stored.
+const FULL: &str = "
+import os
+from runtime import HostCallLimit, blobs
+
+def main(args):
+    with open('/workspace/data.bin', 'wb') as file:
+        for _ in range(args['file']):
+            file.write(os.urandom(1 << 20))
+    held = b'x' * (args['memory'] << 20)
+    try:
+        blobs.write_file('/workspace/data.bin')
+        return 'stored'
+    except HostCallLimit as refused:
+        return str(refused)
+";
+
+#[test]
+fn a_blob_is_handed_over_within_the_memory_of_the_run_or_not_at_all() {
+    let client = TestServer::shared().client();
+    let limits = json!({"memory_bytes": 256 * MIB, "workspace_bytes": 96 * MIB});
+    let run = |file: u64, memory: u64| {
+        let params = json!({"args": {"file": file, "memory": memory}, "limits": limits});
+        output(&client.run_with(FULL, params))["result"].as_str().unwrap().to_owned()
+    };
+    // The interpreter takes some 90 MiB of the 256.
+    assert_eq!(run(80, 10), "stored");
+    assert_eq!(run(20, 120), "stored");
+    let refused = run(80, 120);
+    assert!(refused.contains("as much memory again"), "{refused}");
+}
+
+#[test]
+fn the_longest_log_that_can_be_configured_arrives_whatever_is_in_it() {
+    let server = start(&[
+        "--workers",
+        "1",
+        "--set",
+        "workers.spares=0",
+        "--set",
+        "limits.max.logs=16 MiB",
+        "--set",
+        "limits.logs=16 MiB",
+    ]);
+    let client = server.client();
+    let worker = server.workers().pop().unwrap().id;
+    for piece in ["'\\x01'", "'\"'", "b'\\xff'", "'\\N{SNOWMAN}'"] {
+        let code = format!(
+            "import sys\ndef main(args):\n    text = {piece} * (16 << 20)\n    \
+             text = text if isinstance(text, bytes) else text.encode()\n    \
+             sys.stdout.buffer.write(text[:16 << 20])\n    return 7\n"
+        );
+        let watch = Watch::begin(server);
+        let result = client.run(&code);
+        assert_eq!(output(&result)["result"], 7, "{piece}");
+        assert_eq!(result["logs_truncated"], true);
+        let growth = watch.growth();
+        assert!(growth <= 98 * 5 / 2 * MIB, "{piece} took {} MiB", growth / MIB);
+    }
+    assert_eq!(server.workers().pop().unwrap().id, worker, "{}", server.log());
     finish(server);
 }
 

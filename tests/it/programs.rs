@@ -53,8 +53,10 @@ programs! {
         there_are_no_processes_and_threads
         there_is_no_network;
     "packages":
+        counts_never_wrap
         documents_are_read
         figures_are_drawn
+        large_random_numbers_are_those_of_linux
         pandas_reads_what_it_wrote
         pictures_are_written_and_read
         positions_never_overflow_silently
@@ -63,6 +65,7 @@ programs! {
         workbooks_are_written_and_read;
     "platform":
         error_numbers_are_those_of_linux
+        input_clocks_and_descriptors_are_as_on_linux
         keys_are_derived
         limits_may_be_as_large_as_maxsize
         names_fail_as_without_a_network

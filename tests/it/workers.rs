@@ -3,12 +3,13 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Client, TestServer, Watched, eventually, failed, output};
+use crate::support::{Client, SkillFolder, TestServer, Watched, eventually, failed, output};
 
 /// Longer than any worker takes to start, with all processors busy.
 const SOON: Duration = Duration::from_secs(60);
@@ -160,6 +161,128 @@ fn a_client_that_goes_away_while_its_program_waits_costs_no_worker() {
     }
 }
 
+/// Programs that a caller may leave: each marks its beginning in the log of the server by what it
+/// does, and all bring blobs that have to be sent to the worker.
+const LEFT: [&str; 6] = [
+    "import time\ndef main(args):\n    time.sleep(5)\n",
+    "def main(args):\n    while True: pass\n",
+    "def main(args):\n    print('x' * 500_000)\n    return ['y' * 1_000] * 20_000\n",
+    "from runtime import blobs\ndef main(args):\n    for n in range(10**6): blobs.write_bytes(bytes([n % 256]) * 200_000)\n",
+    "import pathlib\ndef main(args):\n    for n in range(90): pathlib.Path(f'{n}.png').write_bytes(b'x' * 200_000)\n",
+    "import pandas as pd\ndef main(args):\n    return int(pd.DataFrame({'a': range(10**6)}).sort_values('a').sum().iloc[0])\n",
+];
+
+/// Each call mounts skills and blobs that the worker does not have yet, so that leaving early is
+/// leaving while they are sent.
+#[test]
+fn a_client_that_leaves_at_any_moment_of_a_run_costs_no_worker() {
+    let skills = SkillFolder::new();
+    skills.action("acme.large", "1.0.0", "def main(args):\n    return 7\n");
+    for number in 0..1_500 {
+        skills.file(&format!("acme.large/resources/{}{number}.txt", "n".repeat(60)), "x");
+    }
+    let server = TestServer::start(&[
+        "--workers",
+        "1",
+        "--set",
+        "workers.spares=0",
+        "--skills",
+        skills.path(),
+    ]);
+    let client = server.client();
+    let worker = worker_of(&server).id;
+    let mut blobs = Vec::new();
+    for number in 0..160 {
+        blobs.push(client.create_text(&format!("blob {number}"), "text/plain"));
+    }
+    let delays = [0, 1, 2, 3, 5, 8, 12, 18, 25, 35, 50, 80, 120, 200, 400];
+    let mut at = 0;
+    for (number, code) in LEFT.into_iter().enumerate() {
+        for milliseconds in delays {
+            let mine: Vec<&String> = (0..40).map(|step| &blobs[(at + step) % 160]).collect();
+            at += 40;
+            if number == 0 {
+                // Its worker is busy with its memory while the next call is sent to it.
+                client.run("def main(args): return len(b'x' * (300 << 20))\n");
+            }
+            let params = json!({"language": "python", "code": code, "timeout_ms": 60_000,
+                "input_blobs": mine, "mount_skills": ["acme.large"], "args": {"pad": "p".repeat(2_400_000 - number * 400_000)}});
+            let call = json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": params});
+            let call = call.to_string();
+            let length = call.len();
+            let mut connection = server.connect();
+            connection.send(format!(
+                "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+                 Content-Length: {length}\r\n\r\n{call}"
+            ));
+            thread::park_timeout(Duration::from_millis(milliseconds));
+            drop(connection);
+            let params = json!({"input_blobs": mine[..3]});
+            let next = "import os\ndef main(args): return len(os.listdir('/blobs'))\n";
+            let left = format!("{code:.60} was left after {milliseconds} ms");
+            assert_eq!(output(&client.run_with(next, params))["result"], 3, "{left}");
+            assert_eq!(worker_of(&server).id, worker, "{left}: {}", server.log());
+        }
+    }
+    assert!(!server.log().contains("lost worker"), "{}", server.log());
+}
+
+/// Has the kernel refuse the worker more private memory than it has now, less `bytes`.
+fn take_memory_from(worker: &Watched, bytes: u64) {
+    let most = worker.memory("VmData") - bytes;
+    // As the worker's own user: root in a container need not have the right to do so.
+    let said = said_of(worker, "status", "Uid:");
+    let user: u32 = said.split(' ').next().unwrap().parse().unwrap();
+    let said = said_of(worker, "status", "Gid:");
+    let group: u32 = said.split(' ').next().unwrap().parse().unwrap();
+    let mut command = std::process::Command::new("prlimit");
+    command.args([format!("--pid={}", worker.id), format!("--data={most}:{most}")]);
+    if rustix::process::geteuid().is_root() {
+        command.uid(user).gid(group);
+    }
+    let ended = command.output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+}
+
+/// A run makes its memory larger and touches none of it. A paranoid worker has to open that memory
+/// again to look at it, which the kernel refuses: so the reset fails as it would for want of memory.
+#[test]
+fn a_worker_whose_memory_cannot_be_restored_ends_and_no_run_is_lost() {
+    let server = TestServer::start(&["--workers", "1", "--set", "workers.spares=0", "--paranoid"]);
+    let client = server.client();
+    let code = "
+import time
+import numpy as np
+from runtime import blobs
+
+def main(args):
+    held = np.empty(200 << 20, np.uint8)
+    blobs.write_text(args['mark'])
+    time.sleep(0.5)
+    return held.size
+";
+    for round in 0..4 {
+        output(&client.run("def main(args): return 1"));
+        let worker = worker_of(&server);
+        let mark = format!("a worker is about to lose its memory, {round}");
+        let spoiled = thread::scope(|scope| {
+            let run = scope.spawn(|| client.run_with(code, json!({"args": {"mark": mark}})));
+            wait_for_mark(&client, &mark);
+            take_memory_from(&worker, 100 << 20);
+            run.join().unwrap()
+        });
+        assert_eq!(output(&spoiled)["result"], 200 << 20, "it has its answer");
+        // At once, so that the worker may have the order already when it finds out; and later.
+        thread::park_timeout(Duration::from_millis([0, 0, 5, 100][round]));
+        for _ in 0..3 {
+            assert_eq!(output(&client.run("def main(args): return 7"))["result"], 7);
+        }
+        assert!(worker.ends_within(SOON), "it goes on with memory that was not restored");
+        assert_ne!(worker_of(&server).id, worker.id);
+    }
+    assert!(!server.log().contains("SandboxCrash"), "{}", server.log());
+}
+
 #[test]
 fn every_run_is_one_line_of_the_log_whatever_its_end() {
     let server = TestServer::start(&[
@@ -287,7 +410,10 @@ fn said_of(worker: &Watched, file: &str, name: &str) -> String {
 fn a_worker_that_runs_guests_has_given_up_everything_else() {
     let server = TestServer::start(&["--workers", "2"]);
     output(&server.client().run("def main(args): return 1"));
+    let told = server.client().get("/version").json()["sandbox"]["huge_pages"].clone();
     for worker in server.workers() {
+        let has_huge_pages = said_of(&worker, "status", "THP_enabled:");
+        assert_eq!((told.as_str(), has_huge_pages.as_str()), (Some("off"), "0"));
         for id in ["Uid:", "Gid:"] {
             let ids = said_of(&worker, "status", id);
             assert!(ids.split(' ').all(|id| id != "0"), "{id} {ids}");

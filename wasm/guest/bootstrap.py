@@ -131,8 +131,9 @@ def forget_the_build():
     """Removes what belongs to this process and not to the runs."""
     import tempfile
 
-    from _wardian import event_loop, files
+    from _wardian import clock, event_loop, files
 
+    clock.forget()
     files.forget()
     event_loop.provide_loop()
     atexit._clear()  # what packages have registered concerns the end of this process

@@ -14,7 +14,8 @@ use crate::ids::TenantId;
 
 #[tokio::test]
 async fn nothing_leaks_when_a_caller_goes_away() {
-    let pool = start(config(1)).await;
+    let grace = Duration::from_millis(300);
+    let pool = start(PoolConfig { grace, ..config(1) }).await;
     for (source, starts) in [("wait", 1), ("hang", 2), ("wait", 2)] {
         let job = job(source);
         let mut door = Shelf::default();

@@ -1,7 +1,7 @@
 //! Frames of every size through real sockets: both ends of the channel, in both directions.
 
 use std::iter::repeat_n;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
@@ -12,7 +12,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-use crate::dispatch::channel::{Channel as GatewayChannel, ChannelError};
+use crate::dispatch::channel::{Channel as GatewayChannel, ChannelError, Frames};
 use crate::dispatch::tests::{config, error_type, job, logs, run, run_script, start};
 use crate::dispatch::{BlobSource, SkillContent};
 use crate::ids::{BlobId, Digest};
@@ -74,7 +74,7 @@ fn to_the_gateway(buffers: Option<usize>, sizes: &[Size]) {
             worker
         });
         Runtime::new().unwrap().block_on(async {
-            let mut gateway = GatewayChannel::new(far).unwrap();
+            let mut gateway = GatewayChannel::new(far, frame::MESSAGE_MAX).unwrap();
             for (number, (text, size)) in sizes.iter().enumerate() {
                 let received = timeout(PATIENCE, gateway.receive()).await;
                 let received = received.unwrap_or_else(|_| panic!("frame {number} of {sizes:?}"));
@@ -92,8 +92,8 @@ fn to_the_gateway(buffers: Option<usize>, sizes: &[Size]) {
     });
 }
 
-/// The gateway sends frames, a worker receives them.
-fn to_the_worker(buffers: Option<usize>, sizes: &[Size]) {
+/// The gateway sends frames, or gives up to do so again and again; a worker receives them.
+fn to_the_worker(buffers: Option<usize>, sizes: &[Size], gives_up: bool) {
     let (near, far) = pair(buffers);
     thread::scope(|scope| {
         let (report, received) = mpsc::channel();
@@ -104,7 +104,7 @@ fn to_the_worker(buffers: Option<usize>, sizes: &[Size]) {
             }
         });
         Runtime::new().unwrap().block_on(async {
-            let mut gateway = GatewayChannel::new(far).unwrap();
+            let mut gateway = GatewayChannel::new(far, frame::MESSAGE_MAX).unwrap();
             for (number, (text, size)) in sizes.iter().enumerate() {
                 let (error_type, message) = ("E".to_owned(), "t".repeat(*text));
                 let message = ToWorker::Refused(Refusal { error_type, message });
@@ -115,10 +115,19 @@ fn to_the_worker(buffers: Option<usize>, sizes: &[Size]) {
                     Some(_) => frame::encode_shared(&message, (*size).into()),
                     None => frame::encode(&message, &content, false),
                 };
-                let (bytes, file) = (bytes.unwrap(), file.as_ref().map(|file| file.as_fd()));
+                gateway.queue(match file {
+                    Some(file) => Frames::with_descriptor(bytes.unwrap(), file),
+                    None => bytes.unwrap().into(),
+                });
+                if gives_up {
+                    // As often as not in the middle of a frame.
+                    drop(timeout(Duration::from_micros(20), gateway.flush()).await);
+                    continue;
+                }
                 // A worker that has hung up says why below.
-                timeout(PATIENCE, gateway.send(&bytes, file)).await.unwrap().ok();
+                timeout(PATIENCE, gateway.flush()).await.unwrap().ok();
             }
+            timeout(PATIENCE, gateway.flush()).await.unwrap().ok();
             for (number, (text, size)) in sizes.iter().enumerate() {
                 let frame = received.recv_timeout(PATIENCE).unwrap();
                 let (message, payload) = frame.unwrap_or_else(|error| {
@@ -163,7 +172,15 @@ proptest! {
         buffers in buffers(),
         sizes in prop::collection::vec((size(), size()), 1..5),
     ) {
-        to_the_worker(buffers, &sizes);
+        to_the_worker(buffers, &sizes, false);
+    }
+
+    #[test]
+    fn whole_frames_arrive_whichever_sends_are_given_up(
+        buffers in buffers(),
+        sizes in prop::collection::vec((size(), size()), 1..5),
+    ) {
+        to_the_worker(buffers, &sizes, true);
     }
 }
 

@@ -6,6 +6,7 @@ mod admission;
 mod crashes;
 mod frames;
 mod hostile;
+mod leaving;
 mod lifetime;
 mod runs;
 

@@ -336,16 +336,22 @@ fn open_skill(root: &Dir, name: &OsStr) -> Result<Option<Dir>, Trouble> {
         io::ErrorKind::NotFound => Ok(None),
         _ => Err(Trouble::Io(error)),
     };
+    match root.open_folder(name) {
+        Ok(folder) => return Ok(Some(folder)),
+        // A link is no folder either.
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
+        Err(error) => return missing(error),
+    }
     let seen = match root.see_entry(name) {
         Ok(seen) => seen,
         Err(error) => return missing(error),
     };
-    if seen.kind() == FileType::RegularFile {
-        return Ok(None);
+    match special_kind(seen.kind()) {
+        None if seen.kind() == FileType::RegularFile => Ok(None),
+        None => Err(Trouble::Changed),
+        Some(kind) => {
+            let problem = Problem::new("special-file", format!("is {kind}"));
+            Err(Trouble::Refused(problem.help("put the skill's folder itself here")))
+        }
     }
-    if let Some(kind) = special_kind(seen.kind()) {
-        let problem = Problem::new("special-file", format!("is {kind}"));
-        return Err(Trouble::Refused(problem.help("put the skill's folder itself here")));
-    }
-    root.open_folder(name).map(Some).or_else(missing)
 }

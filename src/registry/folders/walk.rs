@@ -157,12 +157,12 @@ impl Walk<'_, '_, '_> {
         (self.enter)(folder);
         let (mut names, mut has_more) = (Vec::new(), false);
         let room = MAX_ENTRIES.saturating_sub(self.entries);
-        let listed = folder.entries(|name, _| {
+        let listed = folder.entries(|name, kind| {
             has_more = names.len() == room;
             if has_more {
                 return ControlFlow::Break(());
             }
-            names.push(name.to_owned());
+            names.push((name.to_owned(), kind));
             ControlFlow::Continue(())
         });
         if let Err(error) = listed {
@@ -180,8 +180,8 @@ impl Walk<'_, '_, '_> {
             Ok(seen) => self.newest = self.newest.max(seen.changed().0),
             Err(error) => self.report(shown, Trouble::Io(error)),
         }
-        names.sort_unstable();
-        for name in names {
+        names.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        for (name, kind) in names {
             if is_left_out(&name.to_string_lossy()) {
                 continue;
             }
@@ -190,12 +190,18 @@ impl Walk<'_, '_, '_> {
                 self.refuse(&shown, "file-name", "has a name that is not UTF-8");
                 continue;
             };
-            self.entry(folder, prefix, name, depth)?;
+            self.entry(folder, prefix, (name, kind), depth)?;
         }
         Ok(())
     }
 
-    fn entry(&mut self, folder: &Dir, prefix: &str, name: &str, depth: usize) -> Result<(), Stop> {
+    fn entry(
+        &mut self,
+        folder: &Dir,
+        prefix: &str,
+        (name, kind): (&str, FileType),
+        depth: usize,
+    ) -> Result<(), Stop> {
         let path = format!("{prefix}{name}");
         if path.len() > MAX_PATH {
             self.refuse(prefix, "file-name", format!("has a path longer than {MAX_PATH} bytes"));
@@ -203,6 +209,16 @@ impl Walk<'_, '_, '_> {
         }
         if name.contains(|letter: char| letter.is_control() || letter == '\\') {
             self.refuse(&path, "file-name", "has a control character or `\\` in its name");
+            return Ok(());
+        }
+        if kind == FileType::Directory {
+            match open_folder(folder, name) {
+                Ok((inner, seen)) => {
+                    self.remember(&path, &seen);
+                    self.folder(&inner, &format!("{path}/"), depth + 1)?;
+                }
+                Err(trouble) => self.report(&path, trouble),
+            }
             return Ok(());
         }
         let seen = match folder.see_entry(OsStr::new(name)) {
@@ -214,8 +230,12 @@ impl Walk<'_, '_, '_> {
         };
         self.remember(&path, &seen);
         if seen.is_dir() {
-            match open_same_folder(folder, name, &seen) {
-                Ok(inner) => self.folder(&inner, &format!("{path}/"), depth + 1)?,
+            // Not every file system says so in its listing.
+            match open_folder(folder, name) {
+                Ok((inner, opened)) if is_same(&seen, &opened) => {
+                    self.folder(&inner, &format!("{path}/"), depth + 1)?;
+                }
+                Ok(_) => self.report(&path, Trouble::Changed),
                 Err(trouble) => self.report(&path, trouble),
             }
             return Ok(());
@@ -282,7 +302,9 @@ impl FoundFile<'_> {
     /// Appends the file's content to `content` and returns its length.
     pub(crate) fn read_into(&self, content: &mut Vec<u8>) -> Result<u64, Trouble> {
         let file = self.folder.open_file(OsStr::new(self.name))?;
-        ensure_same(self.seen, &Seen::of(&file)?)?;
+        if !is_same(self.seen, &Seen::of(&file)?) {
+            return Err(Trouble::Changed);
+        }
         let before = content.len();
         // One byte more than was seen, to notice a file that grows.
         let room = ByteCount::bytes(self.seen.len()).as_usize().saturating_add(1);
@@ -316,15 +338,20 @@ fn times(seen: &Seen) -> ((i64, u32), u64) {
     (seen.changed(), seen.len())
 }
 
-fn open_same_folder(parent: &Dir, name: &str, seen: &Seen) -> Result<Dir, Trouble> {
-    let folder = parent.open_folder(OsStr::new(name))?;
-    ensure_same(seen, &folder.see()?)?;
-    Ok(folder)
+/// Opens a folder that its parent's listing names. If the name leads to anything else by now, it has
+/// changed.
+fn open_folder(parent: &Dir, name: &str) -> Result<(Dir, Seen), Trouble> {
+    let folder = parent.open_folder(OsStr::new(name)).map_err(|error| match error.kind() {
+        io::ErrorKind::NotADirectory => Trouble::Changed,
+        _ => Trouble::Io(error),
+    })?;
+    let seen = folder.see()?;
+    Ok((folder, seen))
 }
 
-fn ensure_same(seen: &Seen, opened: &Seen) -> Result<(), Trouble> {
+fn is_same(seen: &Seen, opened: &Seen) -> bool {
     let identity = |found: &Seen| (found.dev(), found.ino(), found.mode());
-    if identity(seen) == identity(opened) { Ok(()) } else { Err(Trouble::Changed) }
+    identity(seen) == identity(opened)
 }
 
 /// Refuses everything but an ordinary file that belongs to this folder alone.

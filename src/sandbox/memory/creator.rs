@@ -246,7 +246,10 @@ mod tests {
 
     impl Fixture {
         fn new(verify: Verify) -> Self {
-            let rules = SlotRules::new(1 << 20, verify, DirtyPages::best());
+            Self::with(SlotRules::new(1 << 20, verify, DirtyPages::best()))
+        }
+
+        fn with(rules: Arc<SlotRules>) -> Self {
             let memories = SlotMemories::new(2 * WASM_PAGE);
             let mut config = Config::new();
             config.with_host_memory(Arc::new(MemoryHandle(Arc::clone(&memories))));
@@ -348,6 +351,25 @@ mod tests {
         assert!(Instance::new(&mut store, &module, &[]).is_err(), "there was no offer");
         fixture.memories.offer(&other, || ());
         assert!(Instance::new(&mut store, &module, &[]).is_err(), "the offer was for another");
+    }
+
+    #[test]
+    fn a_slot_that_cannot_be_reset_is_never_used_again_and_the_fault_is_known() {
+        // A file that is no page table refuses to be scanned, as the real one would for want of
+        // memory.
+        let broken = || std::fs::File::open("/dev/null").unwrap();
+        for dirty in [DirtyPages::Scan(broken()), DirtyPages::Read(broken())] {
+            let fixture = Fixture::with(SlotRules::new(1 << 20, Verify::Never, dirty));
+            let module = module(&fixture.engine);
+            assert!(fixture.rules.fault().is_none());
+            let (mut store, instance) = fixture.guest(&module);
+            let put = instance.get_typed_func::<(i32, i32), ()>(&mut store, "put").unwrap();
+            put.call(&mut store, (150_000, 99)).unwrap();
+            drop(store);
+            assert!(fixture.pool.free.lock().is_empty(), "the slot was kept");
+            let fault = fixture.rules.fault().expect("nobody knows of the fault");
+            assert!(matches!(fault, MemoryError::System { .. }), "{fault}");
+        }
     }
 
     #[test]

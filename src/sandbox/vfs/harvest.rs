@@ -1,7 +1,10 @@
 //! Files that the host reads on behalf of the guest, by the paths that the guest knows.
 
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+
 use crate::sandbox::vfs::FileSystem;
-use crate::sandbox::vfs::content::SharedBytes;
+use crate::sandbox::vfs::content::{Content, SharedBytes};
 use crate::sandbox::vfs::descriptor::Descriptor;
 use crate::sandbox::vfs::errno::Errno;
 use crate::sandbox::vfs::node::{FileKind, NodeKind, Place};
@@ -14,6 +17,38 @@ pub struct WorkspaceFile {
     pub path: String,
     /// Length of the content.
     pub size: u64,
+}
+
+/// A file that the host reads from its start to its end, piece by piece.
+pub struct OpenedFile<'a> {
+    /// Length of the content.
+    pub size: u64,
+    /// The content. Pieces of it lie in memory already, or come through a small buffer.
+    pub bytes: Box<dyn BufRead + 'a>,
+}
+
+/// Prints the length only: the bytes may be a tenant's.
+impl fmt::Debug for OpenedFile<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenedFile").field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+/// Bytes of a mount that are read at one time.
+const BUFFER: usize = 1 << 20;
+
+/// A mount that is read from its start.
+struct MountReader<'a> {
+    content: &'a dyn Content,
+    position: u64,
+}
+
+impl Read for MountReader<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.content.read_at(self.position, into)?;
+        self.position = self.position.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+        Ok(count)
+    }
 }
 
 impl FileSystem {
@@ -58,6 +93,35 @@ impl FileSystem {
         self.descriptors.iter().any(
             |(_, descriptor)| matches!(descriptor, Descriptor::File(file) if file.access.write),
         )
+    }
+
+    /// Opens a regular file, found as the guest would find it; relative paths start in the workspace.
+    /// Holds no copy of the content.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileSystem::read_file`].
+    pub fn open_file(&self, path: &str, max: u64) -> Result<OpenedFile<'_>, Errno> {
+        let place = self.names.resolve(self.workspace, path, LastLink::Follow)?;
+        if self.names.kind(place)? == FileKind::Folder {
+            return Err(Errno::IsFolder);
+        }
+        let opened = if let Place::Own(index) = place
+            && let NodeKind::File(storage) = &self.names.nodes.find(index)?.kind
+        {
+            OpenedFile { size: storage.size(), bytes: Box::new(storage.reader()) }
+        } else {
+            let content = self.mounted_content(place)?.ok_or(Errno::Invalid)?;
+            let bytes: Box<dyn BufRead> = match content.shared() {
+                Some(shared) => Box::new(Cursor::new(shared)),
+                None => {
+                    let reader = MountReader { content: &**content, position: 0 };
+                    Box::new(BufReader::with_capacity(BUFFER, reader))
+                }
+            };
+            OpenedFile { size: content.size(), bytes }
+        };
+        if opened.size > max { Err(Errno::FileTooBig) } else { Ok(opened) }
     }
 
     /// The content of a regular file, found as the guest would find it; relative paths start in

@@ -62,7 +62,7 @@ use crate::sandbox::vfs::quota::{ENTRY_COST, Quota};
 pub use crate::sandbox::vfs::descriptor::{Access, Fd};
 pub use crate::sandbox::vfs::duplicate::Usage;
 pub use crate::sandbox::vfs::errno::Errno;
-pub use crate::sandbox::vfs::harvest::WorkspaceFile;
+pub use crate::sandbox::vfs::harvest::{OpenedFile, WorkspaceFile};
 pub use crate::sandbox::vfs::image::{ImageDescriptors, NotCarried, OpenDescriptor};
 pub use crate::sandbox::vfs::listing::ListedEntry;
 pub use crate::sandbox::vfs::mount::{Mount, MountError};
@@ -161,6 +161,12 @@ impl FileSystem {
     #[must_use]
     pub const fn has_room_for(&self, size: u64) -> bool {
         size.saturating_add(ENTRY_COST) <= self.quota.free_bytes()
+    }
+
+    /// Bytes that the workspace may still take.
+    #[must_use]
+    pub const fn free_bytes(&self) -> u64 {
+        self.quota.free_bytes()
     }
 
     /// Mounts a file of `size` bytes that the run itself has made, and charges its workspace.

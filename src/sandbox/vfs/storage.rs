@@ -1,5 +1,7 @@
 //! The bytes of a file in the workspace, kept in chunks so that holes and growth cost little.
 
+use std::io::{self, BufRead, Read};
+
 use crate::sandbox::vfs::content::copy_from;
 use crate::sandbox::vfs::errno::Errno;
 use crate::sandbox::vfs::quota::Quota;
@@ -14,6 +16,39 @@ const CHUNK_SIZE: u64 = 64 << 10;
 /// Smallest capacity of a chunk, so that a file written byte by byte does not start with a dozen
 /// reallocations.
 const MIN_CAPACITY: usize = 64;
+
+/// What a hole reads as.
+static ZEROS: [u8; CHUNK] = [0; CHUNK];
+
+/// A place in a file that is read from its start.
+#[derive(Debug)]
+pub(crate) struct StorageReader<'a> {
+    storage: &'a Storage,
+    position: u64,
+}
+
+impl Read for StorageReader<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.storage.read_at(self.position, into);
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl BufRead for StorageReader<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let (index, inside) = place(self.position);
+        let left = self.storage.size.saturating_sub(self.position);
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(CHUNK.saturating_sub(inside));
+        let chunk = self.storage.chunks.get(index).and_then(|chunk| chunk.get(inside..));
+        let bytes = chunk.filter(|rest| !rest.is_empty()).unwrap_or(&ZEROS);
+        Ok(bytes.get(..most.min(bytes.len())).unwrap_or_default())
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.position = self.position.saturating_add(count(amount));
+    }
+}
 
 /// A file's bytes.
 ///
@@ -137,6 +172,11 @@ impl Storage {
             bytes.resize(size.min(index.saturating_add(1).saturating_mul(CHUNK)), 0);
         }
         Ok(bytes)
+    }
+
+    /// Reads the file from its start without copying it.
+    pub(crate) const fn reader(&self) -> StorageReader<'_> {
+        StorageReader { storage: self, position: 0 }
     }
 
     /// Writes within one chunk as much as the quota allows; returns how much.

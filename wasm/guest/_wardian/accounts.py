@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from operator import index
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -33,16 +34,34 @@ _USER = struct_passwd("root", "x", 0, 0, "root", "/workspace", "/bin/sh")
 _GROUP = struct_group("root", "x", 0, [])
 
 
+def _checked(name: str) -> str:
+    """Refuses what cannot be a name, in the words of the C library's callers."""
+    if not isinstance(name, str):
+        raise TypeError(f"argument must be str, not {type(name).__name__}")
+    if "\0" in name:
+        raise ValueError("embedded null character")
+    os.fsencode(name)
+    return name
+
+
+def _number(value: int) -> int:
+    """Refuses what cannot be the number of a group; `pwd` just does not find it."""
+    number = index(value)
+    if not -1 <= number < 1 << 32:
+        raise OverflowError("Python int too large to convert to C unsigned int")
+    return number
+
+
 def getpwuid(uid: int) -> struct_passwd:
     """Returns the user of that number."""
-    if int(uid) != 0:
+    if index(uid) != 0:
         raise KeyError(f"getpwuid(): uid not found: {uid}")
     return _USER
 
 
 def getpwnam(name: str) -> struct_passwd:
     """Returns the user of that name."""
-    if os.fspath(name) != "root":
+    if _checked(name) != "root":
         raise KeyError(f"getpwnam(): name not found: {name!r}")
     return _USER
 
@@ -54,14 +73,14 @@ def getpwall() -> list[struct_passwd]:
 
 def getgrgid(gid: int) -> struct_group:
     """Returns the group of that number."""
-    if int(gid) != 0:
+    if _number(gid) != 0:
         raise KeyError(f"getgrgid(): gid not found: {gid}")
     return _GROUP
 
 
 def getgrnam(name: str) -> struct_group:
     """Returns the group of that name."""
-    if os.fspath(name) != "root":
+    if _checked(name) != "root":
         raise KeyError(f"getgrnam(): name not found: {name!r}")
     return _GROUP
 

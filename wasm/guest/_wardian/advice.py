@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import concurrent.futures
+import contextlib
 import errno
 import os
 import re
@@ -266,12 +267,23 @@ class ProcessPoolExecutor(concurrent.futures.Executor):
 
 
 def _input(prompt: object = "", /) -> str:
-    """Stands for `input`."""
+    """Stands for `input`: reads from a stream that the program itself has put in place."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name, None) is None:
+            raise RuntimeError(f"input(): lost sys.{name}")
     sys.stdout.write(str(prompt))
-    sys.stdout.flush()
-    raise EOFError(
-        "input(): nobody types here; pass the value in `args` and read it in `main(args)`"
-    )
+    with contextlib.suppress(Exception):  # as CPython does
+        sys.stdout.flush()
+    if sys.stdin is sys.__stdin__:
+        raise EOFError(
+            "input(): nobody types here; pass the value in `args` and read it in `main(args)`"
+        )
+    line = sys.stdin.readline()
+    if not isinstance(line, str):
+        raise TypeError("object.readline() returned non-string")
+    if not line:
+        raise EOFError("EOF when reading a line")
+    return line.removesuffix("\n")
 
 
 _PATCHES: dict[str, Callable[[Any], None]] = {

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import functools
 import sys
+import time
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from _wardian import errors
+from _wardian import counting, errors
 
 
 def _type_aliases(module: Any) -> None:
@@ -54,17 +55,25 @@ def _struct(module: Any) -> None:
         __slots__ = ()
         __doc__ = plain.__doc__
 
-        def __new__(cls, format: Any) -> Any:
-            return plain.__new__(cls, _wide_format(format))
+        # A subclass may have a `__init__` of its own: `__new__` gets whatever that takes.
+        def __new__(cls, *args: Any, **named: Any) -> Any:
+            return plain.__new__(cls, *_wide_arguments(args, named), **named)
 
-        def __init__(self, format: Any) -> None:
-            super().__init__(_wide_format(format))
+        def __init__(self, *args: Any, **named: Any) -> None:
+            super().__init__(*_wide_arguments(args, named), **named)
 
     Struct.__module__ = "struct"
     Struct.__qualname__ = "Struct"
     module.Struct = Struct
     for name in ("calcsize", "iter_unpack", "pack", "pack_into", "unpack", "unpack_from"):
         setattr(module, name, _with_wide_format(getattr(module, name)))
+
+
+def _wide_arguments(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """Widens the format, which is the first argument or named."""
+    if "format" in named:
+        named["format"] = _wide_format(named["format"])
+    return (_wide_format(args[0]), *args[1:]) if args else args
 
 
 def _with_wide_format(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,6 +132,19 @@ def _functools(module: Any) -> None:
         return decorate
 
     module.lru_cache = clamped
+
+
+def _strptime(module: Any) -> None:
+    """Parsing asks for the zone of `TZ` again; only programs are refused other zones than UTC."""
+
+    class Time:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(time, name)
+
+        def tzset(self) -> None:
+            """Leaves local time as it is."""
+
+    module.time = Time()
 
 
 def _histograms(module: Any) -> None:
@@ -206,6 +228,17 @@ def _peak_finding(module: Any) -> None:
 
     module._arg_peaks_as_expected = as_positions
 
+    widths = module._peak_widths
+
+    @functools.wraps(widths)
+    def widths_of_positions(*args: Any) -> Any:
+        return widths(*(
+            one.astype(np.intp) if isinstance(one, np.ndarray) and one.dtype == np.int64 else one
+            for one in args
+        ))  # fmt: skip
+
+    module._peak_widths = widths_of_positions
+
 
 def _special(module: Any) -> None:
     """The only loops of these functions for integers take `intp`."""
@@ -235,8 +268,18 @@ def _sparse(module: Any) -> None:
 
     module.upcast = wide
 
+    getdata = module.getdata
+
+    @functools.wraps(getdata)
+    def wide_data(*args: Any, **named: Any) -> Any:
+        data = getdata(*args, **named)
+        return data.astype(np.int64) if data.dtype.char == "l" else data
+
+    module.getdata = wide_data
+
 
 AMENDMENTS: dict[str, Callable[[Any], None]] = {
+    "_strptime": _strptime,
     "csv": _csv,
     "errno": errors.renumber,
     "functools": _functools,
@@ -245,10 +288,17 @@ AMENDMENTS: dict[str, Callable[[Any], None]] = {
     "numpy._core.multiarray": _multiarray,
     "numpy._core.numeric": _numeric,
     "numpy.lib._histograms_impl": _histograms,
+    "numpy.random._generator": counting.amend_generator,
+    "numpy.random.mtrand": counting.amend_random_state,
+    "pandas._libs.algos": counting.amend_algos,
+    "pandas._libs.join": counting.amend_join,
     "pandas.core.internals.managers": _managers,
     "scipy.signal._peak_finding": _peak_finding,
     "scipy.sparse._sputils": _sparse,
+    "scipy.spatial._ckdtree": counting.amend_kd_tree_of_scipy,
     "scipy.special._ufuncs": _special,
+    "sklearn.neighbors._ball_tree": counting.amend_trees_of_sklearn,
+    "sklearn.neighbors._kd_tree": counting.amend_trees_of_sklearn,
     "struct": _struct,
 }
 
@@ -267,12 +317,13 @@ def set_maxsize() -> None:
     """Makes `sys.maxsize` the number that programs know: they take it for infinity.
 
     This is the last step of an image. The library was imported before and has seen the true one
-    where it asks for the width of addresses. One module has kept it as the key of a table.
+    where it asks for the width of addresses. One module has kept it as the key of a table, and one
+    calculates hashes with it, which have to be those of `frozenset`.
     """
-    printing = sys.modules.get("numpy._core.arrayprint")
-    if printing is not None:
-        true_size = SimpleNamespace(**vars(sys))
-        printing.sys = true_size  # type: ignore[attr-defined]
+    true_size = SimpleNamespace(**vars(sys))
+    for name in ("numpy._core.arrayprint", "_collections_abc"):
+        if name in sys.modules:
+            sys.modules[name].sys = true_size  # type: ignore[attr-defined]
     sys.maxsize = _MAXSIZE  # type: ignore[misc]
 
 

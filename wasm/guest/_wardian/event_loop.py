@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import time
 from collections.abc import Awaitable, Callable
 from types import CoroutineType
 from typing import Any
 
-_sleep = time.sleep
+from _wardian import clock
+
+_sleep = clock.sleep
 _run = asyncio.run
 
 

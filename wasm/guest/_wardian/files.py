@@ -13,6 +13,7 @@ import os
 import posix
 import stat
 import struct
+import warnings
 from collections.abc import Callable, Iterator
 from errno import EBADF, EINVAL, ENOENT, EROFS
 from functools import wraps
@@ -372,7 +373,21 @@ def _os_chdir(path):  # type: ignore[no-untyped-def]
 
 def fchdir(fd: int) -> None:
     """Goes to the folder that is open."""
-    _os_chdir(fd)
+    if isinstance(fd, bool):
+        warnings.warn("bool is used as a file descriptor", RuntimeWarning, stacklevel=2)
+    _os_chdir(index(fd))
+
+
+@wraps(posix.pathconf)
+def _os_pathconf(path, name):  # type: ignore[no-untyped-def]
+    _stat(path)  # the C library knows the answer without a look at the file
+    return posix.pathconf(path, name)
+
+
+@wraps(posix.fpathconf)
+def _os_fpathconf(fd, name):  # type: ignore[no-untyped-def]
+    _fstat(fd)
+    return posix.fpathconf(fd, name)
 
 
 def dup(fd: int) -> int:
@@ -491,6 +506,8 @@ def install() -> None:
         "listdir": _os_listdir,
         "scandir": _os_scandir,
         "chdir": _os_chdir,
+        "pathconf": _os_pathconf,
+        "fpathconf": _os_fpathconf,
     }
     for name in ("rmdir", "unlink", "remove", "rename", "replace", "readlink", "symlink", "link"):
         replaced[name] = _refuse_empty(getattr(posix, name))

@@ -28,7 +28,12 @@ _held: dict[tuple[int, int], dict[int, int]] = {}
 
 
 def _number(fd: Any) -> int:
-    number = fd if isinstance(fd, int) else fd.fileno()
+    if isinstance(fd, int):
+        number = fd
+    elif hasattr(fd, "fileno"):
+        number = fd.fileno()
+    else:
+        raise TypeError("argument must be an int, or have a fileno() method.")
     if number < 0:
         raise ValueError(f"file descriptor cannot be a negative integer ({number})")
     return int(number)

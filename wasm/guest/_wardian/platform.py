@@ -20,11 +20,10 @@ import time
 from errno import ENOTTY, ENXIO, EPERM, ESRCH
 from typing import Any, NamedTuple
 
-from _wardian import derive, files, locks, names
+from _wardian import clock, derive, files, locks, names
 
 _UNAME = ("Linux", "sandbox", "0.0.0", "#1", "wasm32")
 _PROCESS = posix.getpid()
-_CLOCK_START = 3600.0  # where the clocks of every run start
 _LOCALES = {"C": "C", "POSIX": "C", "C.UTF-8": "C.UTF-8", "C.UTF8": "C.UTF-8"}
 _CATEGORIES = (
     ("LC_CTYPE", _locale.LC_CTYPE),
@@ -77,8 +76,7 @@ def uname() -> os.uname_result:
 
 
 def _times() -> os.times_result:
-    used = max(0.0, time.process_time() - _CLOCK_START)
-    return os.times_result((used, 0.0, 0.0, 0.0, time.monotonic()))
+    return os.times_result((clock.process_time(), 0.0, 0.0, 0.0, time.monotonic()))
 
 
 def _set_id(*wanted: int) -> None:
@@ -170,6 +168,7 @@ def _tzset() -> None:
 
 def install() -> None:
     """Gives the modules of the standard library what is missing in them."""
+    clock.install()
     derive.install()
     files.install()
     locks.install()

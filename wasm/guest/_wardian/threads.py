@@ -30,8 +30,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import _threading_local
+from _wardian import clock
 
-_sleep = time.sleep
+_sleep = clock.sleep
 _now = time.monotonic
 _main_ident = _thread.get_ident()
 _Thread = threading.Thread
@@ -643,7 +644,7 @@ def install() -> None:
     lowest: Any = _thread
     for name in ("Lock", "_allocate_lock"):
         setattr(threads, name, Lock)
-    for name in ("allocate_lock", "allocate"):
+    for name in ("allocate_lock", "allocate", "lock", "LockType"):
         setattr(lowest, name, Lock)
     for module in (threads, lowest):
         module.get_ident = get_ident
@@ -658,6 +659,7 @@ def install() -> None:
     threads.Event.is_set = threads.Event.isSet = _is_set
     threads.Event.wait = _event_wait
     queue.SimpleQueue = queue._PySimpleQueue  # type: ignore
+    sys.modules["_queue"].SimpleQueue = queue._PySimpleQueue  # type: ignore
     time.sleep = sleep  # type: ignore[assignment]
     pool: Any = concurrent.futures.ThreadPoolExecutor
     pool.__init__, pool.submit, pool.shutdown = _new_pool, _submit, _shutdown

@@ -1,0 +1,55 @@
+"""Processor time: the time that passed in this run, less the time that was slept.
+
+The C library has no clock of its own for it and shows the time that passed. A run has one thread,
+so the times of the process and of the thread are the same.
+"""
+
+from __future__ import annotations
+
+import time
+
+_sleep, _now = time.sleep, time.monotonic
+_START = 3600.0
+"""Where the clocks of every run start."""
+
+_slept = 0.0
+
+
+def sleep(seconds: float) -> None:
+    """Sleeps, and notes for how long."""
+    global _slept
+    start = _now()
+    try:
+        _sleep(seconds)
+    finally:
+        _slept += _now() - start
+
+
+def process_time() -> float:
+    """Returns the processor time that this run has used, in seconds."""
+    return max(0.0, _now() - _START - _slept)
+
+
+def process_time_ns() -> int:
+    """Returns the processor time that this run has used, in nanoseconds."""
+    return round(process_time() * 1000) * 1_000_000
+
+
+def forget() -> None:
+    """Forgets what the process that made the image has slept."""
+    global _slept
+    _slept = 0.0
+
+
+def install() -> None:
+    """Gives `time` the clocks; the threads take care of `time.sleep`."""
+    for name in ("process_time", "thread_time"):
+        setattr(time, name, process_time)
+        setattr(time, f"{name}_ns", process_time_ns)
+    get_clock_info = time.get_clock_info
+
+    def clock_info(name: str) -> object:
+        return get_clock_info("process_time" if name == "thread_time" else name)
+
+    clock_info.__name__ = clock_info.__qualname__ = "get_clock_info"
+    time.get_clock_info = clock_info  # type: ignore[assignment]
