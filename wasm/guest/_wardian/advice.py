@@ -17,15 +17,15 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-from _wardian import figures, packages, threads
+from _wardian import figures, packages, processes, threads
 
 NETWORK = (
     "there is no network in the sandbox: pass the data in `args`, or as a blob in `input_blobs`"
 )
 PROCESSES = "no other program can run in the sandbox: use Python's library instead"
 NO_PROCESSES = (
-    "there are no other processes in the sandbox: use "
-    "concurrent.futures.ThreadPoolExecutor, which runs the work in turn, or a plain loop"
+    "there are no other processes in the sandbox: use multiprocessing.Pool or "
+    "concurrent.futures.ProcessPoolExecutor, which run the work in turn, or a plain loop"
 )
 NOT_INSTALLED = (
     "it is not installed, and nothing can be installed; load_skills_protocol_guide lists what is"
@@ -224,12 +224,14 @@ def _patch_multiprocessing(module: Any) -> None:
     base: Any = _modules["multiprocessing.context"].BaseContext
     for name in (
         "Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue", "Lock",
-        "Manager", "Pipe", "Pool", "Queue", "RLock", "RawArray", "RawValue", "Semaphore",
+        "Manager", "Pipe", "Queue", "RLock", "RawArray", "RawValue", "Semaphore",
         "SimpleQueue", "Value",
     ):
         refuse = _refusing(_no_process, f"multiprocessing.{name}: {NO_PROCESSES}")
         setattr(base, name, refuse)
         setattr(module, name, refuse)
+    base.Pool = lambda self, *args, **named: processes.Pool(*args, **named)
+    module.Pool = processes.Pool
     module.process.BaseProcess.start = _refusing(_no_process, NO_PROCESSES)
 
 
@@ -238,7 +240,7 @@ def _pool_module() -> ModuleType:
     module: Any = ModuleType("multiprocessing.pool", "Pools of threads.")
     module.ThreadPool = threads.ThreadPool
     module.AsyncResult = module.ApplyResult = module.MapResult = threads.AsyncResult
-    module.Pool = _refusing(_no_process, f"multiprocessing.Pool: {NO_PROCESSES}")
+    module.Pool = processes.Pool
     module.__all__ = ["Pool", "ThreadPool"]
     return module  # type: ignore[no-any-return]
 
@@ -256,13 +258,6 @@ class _PoolFinder:
 
     def exec_module(self, module: ModuleType) -> None:
         """It is complete."""
-
-
-class ProcessPoolExecutor(concurrent.futures.Executor):
-    """Stands for that of `concurrent.futures`."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise OSError(errno.ENOSYS, f"ProcessPoolExecutor: {NO_PROCESSES}")
 
 
 def _input(prompt: object = "", /) -> str:
@@ -296,7 +291,7 @@ def install() -> None:
     sys.meta_path.insert(0, _PoolFinder())  # type: ignore[arg-type]
     sys.meta_path.append(MissingPackages())  # type: ignore[arg-type]
     builtins.input = _input
-    concurrent.futures.ProcessPoolExecutor = ProcessPoolExecutor  # type: ignore
+    concurrent.futures.ProcessPoolExecutor = processes.ProcessPoolExecutor  # type: ignore
 
 
 _INSTALL = re.compile(

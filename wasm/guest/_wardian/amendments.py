@@ -20,7 +20,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from _wardian import errors
+from _wardian import errors, library
 
 
 def _type_aliases(module: Any) -> None:
@@ -237,19 +237,25 @@ def _sparse(module: Any) -> None:
 
 
 AMENDMENTS: dict[str, Callable[[Any], None]] = {
+    "bisect": library.amend_bisect,
     "csv": _csv,
+    "decimal": library.amend_decimal,
     "errno": errors.renumber,
     "functools": _functools,
+    "getpass": library.amend_getpass,
+    "itertools": library.amend_itertools,
     "numpy._core._type_aliases": _type_aliases,
     "numpy._core.einsumfunc": _einsum,
     "numpy._core.multiarray": _multiarray,
     "numpy._core.numeric": _numeric,
     "numpy.lib._histograms_impl": _histograms,
     "pandas.core.internals.managers": _managers,
+    "random": library.amend_random,
     "scipy.signal._peak_finding": _peak_finding,
     "scipy.sparse._sputils": _sparse,
     "scipy.special._ufuncs": _special,
     "struct": _struct,
+    "time": library.amend_time,
 }
 
 _MAXSIZE = (1 << 63) - 1
