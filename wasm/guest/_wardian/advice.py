@@ -130,6 +130,10 @@ def _patch_os(module: Any) -> None:
         refuse = _refusing(_no_process, f"os.{name}: {PROCESSES}")
         refuse.__name__ = refuse.__qualname__ = name
         setattr(module, name, refuse)
+    module.pipe = _refusing(
+        _os_error(errno.EOPNOTSUPP),
+        "os.pipe: there are no pipes in the sandbox: use a list, queue.Queue or io.BytesIO",
+    )
     # The library takes this to be there with `fork`.
     module.register_at_fork = lambda **functions: None
 
@@ -208,15 +212,15 @@ def _patch_signal(module: Any) -> None:
     text = "no signals arrive in the sandbox: set `timeout_ms`, or look at time.monotonic()"
     if not hasattr(module, "SIGALRM"):
         module.SIGALRM = 14
-        for name, value in (("ITIMER_REAL", 0), ("ITIMER_VIRTUAL", 1), ("ITIMER_PROF", 2)):
-            setattr(module, name, value)
         connect = module.signal
 
         def signal(number: Any, handler: Any) -> Any:
             return module.SIG_DFL if number == 14 else connect(number, handler)
 
         module.signal = signal
-    for name in ("alarm", "setitimer", "pause", "sigwait"):
+    for name, value in (("ITIMER_REAL", 0), ("ITIMER_VIRTUAL", 1), ("ITIMER_PROF", 2)):
+        setattr(module, name, value)
+    for name in ("alarm", "setitimer", "getitimer", "pause", "sigwait"):
         setattr(module, name, _refusing(_no_process, f"signal.{name}: {text}"))
 
 
@@ -321,20 +325,35 @@ def explain_syntax(error: SyntaxError, source: str) -> None:
     error.msg = f"{error.msg} ({advice})"
 
 
+_FOREIGN = re.compile(r"/(?!workspace(/|$)|tmp(/|$)|dev/|usr/local/)|[A-Za-z]:[\\/]|~")
+"""Paths that mean a file of the machine that calls."""
+
+
+class _Foreign(str):
+    """A path that ends the program; the message tells how such a file gets here."""
+
+    def __repr__(self) -> str:
+        advice = "the sandbox sees no files of your machine: pass it as a blob in `input_blobs`"
+        return f"{super().__repr__()} ({advice})"
+
+
 def explain(exception: BaseException) -> None:
     """Adds to an error that ends the program what can be done about it."""
     if type(exception) is ModuleNotFoundError:
         name = exception.name
         if isinstance(name, str) and exception.msg == f"No module named {name!r}":
             if name.partition(".")[0] == name:
-                exception.msg = f"{exception.msg}: {NOT_INSTALLED}"
+                part = packages.MISSING_PARTS.get(name, NOT_INSTALLED)
+                exception.msg = f"{exception.msg}: {part}"
     elif type(exception) is NameError:
         if exception.name in ("display", "get_ipython"):
             text = f"{exception.args[0]}: {NOTEBOOK}; print the value, or return it"
             exception.args = (text,)
     elif type(exception) is FileNotFoundError:
         path = exception.filename
-        if isinstance(path, str) and os.path.basename(path).startswith("blob:"):
+        if isinstance(path, str) and _FOREIGN.match(path):
+            exception.filename = _Foreign(path)
+        elif isinstance(path, str) and os.path.basename(path).startswith("blob:"):
             exception.strerror = (
                 f"{exception.strerror}: the blob is not mounted in this run, "
                 f"add it to `input_blobs`"

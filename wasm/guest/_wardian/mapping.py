@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import atexit
 import errno
-import fcntl
 import os
 import sys
 import weakref
@@ -70,6 +69,8 @@ class mmap:  # noqa: N801
             return
         self._read_file(fileno, length)
         if self._is_writable and not is_private:
+            import fcntl  # made by `locks`, after this module
+
             if fcntl.fcntl(fileno, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
                 self._data = None
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
