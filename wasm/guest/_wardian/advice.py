@@ -130,10 +130,6 @@ def _patch_os(module: Any) -> None:
         refuse = _refusing(_no_process, f"os.{name}: {PROCESSES}")
         refuse.__name__ = refuse.__qualname__ = name
         setattr(module, name, refuse)
-    module.pipe = _refusing(
-        _os_error(errno.EOPNOTSUPP),
-        "os.pipe: there are no pipes in the sandbox: use a list, queue.Queue or io.BytesIO",
-    )
     # The library takes this to be there with `fork`.
     module.register_at_fork = lambda **functions: None
 

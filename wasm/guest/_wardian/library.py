@@ -142,6 +142,9 @@ def hash_of_float(value: float) -> int:
 
 def amend_decimal(module: Any) -> None:
     """Limits and messages are those of the module that is written in C."""
+    written = sys.modules.get("_pydecimal")
+    if written is None or module.Decimal is not written.Decimal:
+        return  # this is the one in C
     largest, smallest = 999_999_999_999_999_999, -1_999_999_999_999_999_997
     numbers = {
         "MAX_PREC": largest,
@@ -149,7 +152,7 @@ def amend_decimal(module: Any) -> None:
         "MIN_EMIN": -largest,
         "MIN_ETINY": smallest,
     }
-    for changed in (module, sys.modules.get("_pydecimal")):
+    for changed in (module, written):
         for name, number in numbers.items():
             setattr(changed, name, number)
     raise_error = module.Context._raise_error

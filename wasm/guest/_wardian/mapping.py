@@ -69,8 +69,7 @@ class mmap:  # noqa: N801
             return
         self._read_file(fileno, length)
         if self._is_writable and not is_private:
-            import fcntl  # made by `locks`, after this module
-
+            fcntl: Any = sys.modules["fcntl"]  # made by `locks`, after this module
             if fcntl.fcntl(fileno, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
                 self._data = None
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
