@@ -129,6 +129,7 @@ def _patch_os(module: Any) -> None:
     ):
         refuse = _refusing(_no_process, f"os.{name}: {PROCESSES}")
         refuse.__name__ = refuse.__qualname__ = name
+        refuse.__module__ = "os"
         setattr(module, name, refuse)
     # The library takes this to be there with `fork`.
     module.register_at_fork = lambda **functions: None
