@@ -26,6 +26,8 @@ const TABLES: &[(&str, &str)] = &[
     ("depth.tsv", include_str!("../../../wasm/patches/depth.tsv")),
     ("errors.tsv", include_str!("../../../wasm/patches/errors.tsv")),
     ("limits.tsv", include_str!("../../../wasm/patches/limits.tsv")),
+    ("casts.tsv", include_str!("../../../wasm/patches/casts.tsv")),
+    ("memory.tsv", include_str!("../../../wasm/patches/memory.tsv")),
 ];
 
 /// Why the engine's module cannot be patched.
