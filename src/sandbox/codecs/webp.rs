@@ -2,26 +2,33 @@
 //!
 //! The guest takes animations apart and puts them together; metadata stays with it, too.
 
-use std::io::Cursor;
-
 use image_webp::{ColorType, DecodingError, WebPDecoder, WebPEncoder};
 use serde::{Deserialize, Serialize};
 
-use crate::sandbox::codecs::{CodecError, Done, Room, bytes_of, pixels};
+use crate::sandbox::codecs::paced::{Bounded, Paced};
+use crate::sandbox::codecs::{
+    Allowance, CodecError, answer_of, bytes_of, content, finished, pixels, vp8,
+};
 
-/// Most pixels of a picture that is read: a call takes one or two seconds then.
-const MAX_PIXELS: usize = 16 << 20;
+/// Most pixels of a picture. A lossy one is decoded without a look at the clock, and so is what
+/// follows the bits of a lossless one.
+const MAX_PIXELS: usize = 12 << 20;
 
-/// Most pixels of a picture that is written, which takes longer.
-const MAX_WRITTEN: usize = 12 << 20;
+/// Longest file, in bytes.
+const MAX_FILE: usize = 64 << 20;
 
 /// Bytes for each pixel that the decoder holds beside its output: four channels, planes of luma
 /// and chroma, or indices.
 const DECODER_BYTES: usize = 8;
 
-/// Bytes for each pixel that the encoder holds: a copy of four channels, and its output, which
-/// doubles when it grows.
+/// Bytes for each pixel that the encoder holds: a copy of four channels and its output, which
+/// doubles when it grows, or planes and coefficients.
 const ENCODER_BYTES: usize = 16;
+
+/// Fuel for each pixel that is read or written, and for each byte of a file that is read.
+const READ_PIXEL: u64 = 48;
+const WRITTEN_PIXEL: u64 = 48;
+const READ_BYTE: u64 = 16;
 
 /// Chunks that are looked at: a still picture has fewer than ten.
 const MAX_CHUNKS: usize = 64;
@@ -38,23 +45,35 @@ struct Picture {
 }
 
 impl Decode {
-    pub(super) fn run(self, data: &[u8], room: &mut Room) -> Result<Done, CodecError> {
+    pub(super) fn run(
+        self,
+        data: &[u8],
+        allowance: &Allowance<'_>,
+    ) -> Result<Vec<u8>, CodecError> {
+        if data.len() > MAX_FILE {
+            return Err(CodecError::Unsupported("a WebP has at most 64 MiB here".to_owned()));
+        }
+        allowance.spend(data.len(), READ_BYTE)?;
         // The decoder believes the sizes within a file more than those at its beginning.
         let inner = largest_frame(data)?;
         // What the container claims is believed by parts of the decoder, too.
-        let mut decoder = WebPDecoder::new(Cursor::new(data)).map_err(|error| damaged(&error))?;
+        let paced = Paced::new(data, allowance);
+        let mut decoder = WebPDecoder::new(paced).map_err(|error| damaged(&error))?;
         let (width, height) = decoder.dimensions();
         let canvas = pixels(to_usize(width)?, to_usize(height)?, MAX_PIXELS)?;
         if decoder.is_animated() {
             return Err(CodecError::Unsupported("an animation is read by its frames".to_owned()));
         }
+        allowance.spend(canvas.max(inner), READ_PIXEL)?;
         let (channels, mode) = if decoder.has_alpha() { (4, "RGBA") } else { (3, "RGB") };
-        room.take(bytes_of(canvas.max(inner), DECODER_BYTES + channels)?)?;
+        allowance.take(bytes_of(canvas.max(inner), DECODER_BYTES + channels)?)?;
+        // Partitions of a lossy picture are copied twice.
+        allowance.take(bytes_of(data.len(), 3)?)?;
         let size = decoder.output_buffer_size().ok_or(CodecError::Memory)?;
-        decoder.set_memory_limit(room.left());
-        let mut out = vec![0; size];
-        decoder.read_image(&mut out).map_err(|error| damaged(&error))?;
-        Done::new(&Picture { width, height, mode }, out)
+        decoder.set_memory_limit(allowance.left());
+        let mut out = answer_of(size);
+        decoder.read_image(content(&mut out)).map_err(|error| damaged(&error))?;
+        finished(out, &Picture { width, height, mode })
     }
 }
 
@@ -102,12 +121,15 @@ fn largest_frame(data: &[u8]) -> Result<usize, CodecError> {
     Err(CodecError::Damaged("broken WebP: too many chunks".to_owned()))
 }
 
-/// Makes a lossless file of pixels.
+/// Makes the chunks of a still picture: `VP8L`, or `VP8 ` behind `ALPH` if there is alpha.
 #[derive(Debug, Deserialize)]
 pub(super) struct Encode {
     width: u16,
     height: u16,
     mode: Mode,
+    /// From 0 to 100; without one nothing is lost.
+    #[serde(default)]
+    quality: Option<u8>,
 }
 
 /// Layout of pixels, named as Pillow names it.
@@ -120,8 +142,12 @@ enum Mode {
 }
 
 impl Encode {
-    pub(super) fn run(self, data: &[u8], room: &mut Room) -> Result<Done, CodecError> {
-        let count = pixels(usize::from(self.width), usize::from(self.height), MAX_WRITTEN)?;
+    pub(super) fn run(
+        self,
+        data: &[u8],
+        allowance: &Allowance<'_>,
+    ) -> Result<Vec<u8>, CodecError> {
+        let count = pixels(usize::from(self.width), usize::from(self.height), MAX_PIXELS)?;
         let (channels, color, mode) = match self.mode {
             Mode::Rgb => (3, ColorType::Rgb8, "RGB"),
             Mode::Rgba => (4, ColorType::Rgba8, "RGBA"),
@@ -129,15 +155,67 @@ impl Encode {
         if data.len() != bytes_of(count, channels)? {
             return Err(CodecError::Malformed);
         }
-        let needed = bytes_of(count, ENCODER_BYTES)?.saturating_add(1 << 16);
-        room.take(needed)?;
-        let (width, height) = (u32::from(self.width), u32::from(self.height));
-        let mut out = Vec::new();
-        WebPEncoder::new(&mut out)
-            .encode(data, width, height, color)
-            .map_err(|error| CodecError::Damaged(format!("cannot write WebP: {error}")))?;
-        Done::new(&Picture { width, height, mode }, out)
+        allowance.spend(count, WRITTEN_PIXEL)?;
+        allowance.take(bytes_of(count, ENCODER_BYTES)?.saturating_add(1 << 16))?;
+        let size = (self.width, self.height);
+        let mut out = answer_of(0);
+        match self.quality {
+            None => {
+                let made = lossless(data, size, color, allowance)?;
+                push_chunk(&mut out, *b"VP8L", &[&made])?;
+            }
+            Some(quality) => {
+                if channels == 4 {
+                    let alpha: Vec<u8> = data.iter().skip(3).step_by(4).copied().collect();
+                    let made = lossless(&alpha, size, ColorType::L8, allowance)?;
+                    // The head says that the rest is lossless, which has no head of its own here.
+                    let stream = made.get(LOSSLESS_HEAD..).unwrap_or_default();
+                    push_chunk(&mut out, *b"ALPH", &[&[1], stream])?;
+                }
+                let made = vp8::encode(data, channels, size, quality, allowance)?;
+                push_chunk(&mut out, *b"VP8 ", &[&made])?;
+            }
+        }
+        finished(out, &Picture { width: self.width.into(), height: self.height.into(), mode })
     }
+}
+
+/// Bytes of a lossless stream that say what it is and how large the picture is.
+const LOSSLESS_HEAD: usize = 5;
+
+/// Bytes of a file before the content of its only chunk.
+const FILE_HEAD: usize = 20;
+
+/// The content of the chunk of a lossless picture.
+fn lossless(
+    data: &[u8],
+    (width, height): (u16, u16),
+    color: ColorType,
+    allowance: &Allowance<'_>,
+) -> Result<Vec<u8>, CodecError> {
+    let limit = bytes_of(data.len(), 4)?.saturating_add(1 << 16);
+    let mut out = Bounded::new(Vec::new(), limit, allowance);
+    WebPEncoder::new(&mut out)
+        .encode(data, width.into(), height.into(), color)
+        .map_err(|error| CodecError::Damaged(format!("cannot write WebP: {error}")))?;
+    let mut file = out.into_bytes();
+    let length = file.first_chunk::<FILE_HEAD>().map(|[.., a, b, c, d]| [*a, *b, *c, *d]);
+    let length = to_usize(u32::from_le_bytes(length.ok_or(CodecError::Malformed)?))?;
+    file.truncate(FILE_HEAD.saturating_add(length));
+    file.drain(..FILE_HEAD);
+    Ok(file)
+}
+
+fn push_chunk(out: &mut Vec<u8>, name: [u8; 4], parts: &[&[u8]]) -> Result<(), CodecError> {
+    let length = parts.iter().map(|part| part.len()).sum::<usize>();
+    let written = u32::try_from(length).map_err(|_long| CodecError::Memory)?;
+    out.extend(name);
+    out.extend(written.to_le_bytes());
+    for part in parts {
+        out.extend_from_slice(part);
+    }
+    out.resize(out.len() + length % 2, 0);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -154,9 +232,29 @@ mod tests {
     fn encoded() -> Vec<u8> {
         let header = json!({"op": "webp.encode", "width": 9, "height": 7, "mode": "RGBA"});
         let pixels: Vec<u8> = (0..=251).collect();
-        let (_, file) = ask(&header, &pixels).unwrap();
+        let (_, chunks) = ask(&header, &pixels).unwrap();
+        let file = file_of(&chunks);
         assert_eq!(decode(&file).unwrap(), pixels);
         file
+    }
+
+    fn file_of(chunks: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(chunks.len() + 4).unwrap().to_le_bytes();
+        [b"RIFF", &length[..], b"WEBP", chunks].concat()
+    }
+
+    #[test]
+    fn a_lossy_picture_keeps_its_alpha() {
+        let header = json!({"op": "webp.encode", "width": 9, "height": 7, "mode": "RGBA",
+            "quality": 90});
+        let pixels: Vec<u8> = (0..=251).collect();
+        let (_, chunks) = ask(&header, &pixels).unwrap();
+        let head = [b"VP8X\x0a\0\0\0", &[0x10, 0, 0, 0, 8, 0, 0, 6, 0, 0][..]].concat();
+        let again = decode(&file_of(&[head, chunks].concat())).unwrap();
+        for (one, other) in pixels.chunks(4).zip(again.chunks(4)) {
+            assert_eq!(one[3], other[3]);
+            assert!(one.iter().zip(other).all(|(one, other)| one.abs_diff(*other) < 40));
+        }
     }
 
     fn file(chunks: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
