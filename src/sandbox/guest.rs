@@ -31,12 +31,7 @@ impl Guest {
 
     /// Answers a frame that came through the door; the guest's memory has this length, and so
     /// much fuel is left. Also says how much is left then.
-    fn answer(
-        &mut self,
-        frame: &[u8],
-        length: usize,
-        fuel: Option<u64>,
-    ) -> (Answer, Option<u64>) {
+    fn answer(&mut self, frame: &[u8], length: usize, fuel: Option<u64>) -> (Answer, Option<u64>) {
         let room = self.ceiling.limit.saturating_sub(length);
         let Wasi { files, capture, deadline, .. } = &mut self.wasi;
         let mut desk = Desk { door: &mut self.door, files, capture, deadline, room, fuel };

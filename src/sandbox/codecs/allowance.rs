@@ -3,16 +3,18 @@
 use std::cell::Cell;
 use std::fmt;
 use std::panic::resume_unwind;
+use std::time::Duration;
 
 use crate::heap;
 use crate::sandbox::codecs::CodecError;
-use crate::sandbox::deadline::Deadline;
+use crate::sandbox::deadline::{Deadline, Stopped};
 
 /// The limits of one request.
 ///
 /// A codec states what it is going to do before it does it: bytes with [`take`](Self::take), work
-/// with [`spend`](Self::spend). While it works, [`beat`](Self::beat) is called at least every few
-/// milliseconds, by the readers, writers and loops around the crates.
+/// with [`spend`](Self::spend). While it works, [`beat`](Self::beat) is called every few
+/// milliseconds, by the readers, writers and loops around the crates. Where a crate computes for
+/// longer without reading or writing, [`reserve`](Self::reserve) is asked before.
 pub struct Allowance<'run> {
     room: usize,
     left: Cell<usize>,
@@ -23,6 +25,10 @@ pub struct Allowance<'run> {
 
 /// Bytes that a codec may hold beyond those that it has stated: buffers of a fixed size.
 const SLACK: usize = 1 << 20;
+
+/// How far work that nothing interrupts may go beyond the deadline. The gateway kills a worker
+/// whose run is a second late; this leaves half of it for a machine that is slow.
+const LATE: Duration = Duration::from_millis(500);
 
 /// The end of a request in the middle of a crate's code: unwinds to [`answer`](super::answer).
 pub(super) struct Interrupted(pub(super) CodecError);
@@ -83,6 +89,24 @@ impl<'run> Allowance<'run> {
         let left = fuel.get().checked_sub(cost);
         fuel.set(left.unwrap_or(0));
         left.map(drop).ok_or(CodecError::Fuel)
+    }
+
+    /// Sees to it that there is time for a step that nothing interrupts, which takes so many
+    /// nanoseconds for each of its units.
+    ///
+    /// # Errors
+    ///
+    /// The run would end long before the step does, so it ends now.
+    pub(super) fn reserve(&self, units: usize, nanoseconds: u64) -> Result<(), CodecError> {
+        let Some(deadline) = self.deadline else {
+            return Ok(());
+        };
+        let units = u64::try_from(units).unwrap_or(u64::MAX);
+        let step = Duration::from_nanos(units.saturating_mul(nanoseconds));
+        if step > deadline.remaining().saturating_add(LATE) {
+            return Err(Stopped::Deadline.into());
+        }
+        Ok(())
     }
 
     /// Says whether the request may go on.
@@ -148,5 +172,8 @@ mod tests {
         let deadline = Deadline::after(Duration::ZERO);
         let allowance = Allowance::new(0).until(&deadline);
         assert!(matches!(allowance.check(), Err(CodecError::Stopped(_))));
+        assert!(allowance.reserve(400, 1_000_000).is_ok());
+        assert!(matches!(allowance.reserve(600, 1_000_000), Err(CodecError::Stopped(_))));
+        assert!(Allowance::new(0).reserve(usize::MAX, u64::MAX).is_ok(), "no deadline");
     }
 }

@@ -15,13 +15,20 @@ use crate::sandbox::codecs::{
     Allowance, CodecError, answer_of, bytes_of, content, finished, pixels,
 };
 
-/// Most pixels of a picture. Behind the last scan a decoder turns coefficients into pixels without
-/// a look at the clock, which takes some 10 ns for each.
+/// Most pixels of a picture.
 const MAX_PIXELS: usize = 32 << 20;
+
+/// Nanoseconds for each pixel after the last byte was read: coefficients become pixels.
+const AFTER_SCANS: u64 = 11;
+
+/// Most pixels for which Huffman codes are computed: 40 ns each, without a look at the clock. A
+/// larger picture gets the usual codes, and a file that is a little longer.
+const MAX_OPTIMIZED: usize = 8 << 20;
+const OPTIMIZED_PIXEL: u64 = 40;
 
 /// Most pixels times scans. A progressive file may have any number of scans of a few bytes each,
 /// and every one of them walks through the whole picture.
-const MAX_SCANNED: usize = 8 * MAX_PIXELS;
+const MAX_SCANNED: usize = 64 * MAX_PIXELS;
 
 /// Longest file, in bytes: four for each pixel of the largest picture would be incompressible.
 const MAX_FILE: usize = 64 << 20;
@@ -75,11 +82,7 @@ struct Size {
 }
 
 impl Decode {
-    pub(super) fn run(
-        self,
-        data: &[u8],
-        allowance: &Allowance<'_>,
-    ) -> Result<Vec<u8>, CodecError> {
+    pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
         if data.len() > MAX_FILE {
             return Err(CodecError::Unsupported("a JPEG has at most 64 MiB here".to_owned()));
         }
@@ -103,6 +106,7 @@ impl Decode {
         }
         allowance.spend(count, READ_PIXEL)?;
         allowance.spend(scanned.saturating_sub(count), SCANNED_PIXEL)?;
+        allowance.reserve(count, AFTER_SCANS)?;
         let stored = decoder.input_colorspace().ok_or(CodecError::Malformed)?;
         let target = target(stored, self.mode)?;
         decoder.set_options(options.jpeg_set_out_colorspace(target));
@@ -193,11 +197,7 @@ enum Sampling {
 }
 
 impl Encode {
-    pub(super) fn run(
-        self,
-        data: &[u8],
-        allowance: &Allowance<'_>,
-    ) -> Result<Vec<u8>, CodecError> {
+    pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
         let count = pixels(usize::from(self.width), usize::from(self.height), MAX_PIXELS)?;
         if data.len() != bytes_of(count, self.mode.channels())? {
             return Err(CodecError::Malformed);
@@ -217,7 +217,10 @@ impl Encode {
         });
         encoder.set_chroma_subsampling_method(ChromaSubsamplingMethod::Average);
         encoder.set_progressive(self.progressive);
-        encoder.set_optimized_huffman_tables(self.optimize || self.progressive);
+        if (self.optimize || self.progressive) && count <= MAX_OPTIMIZED {
+            allowance.reserve(count, OPTIMIZED_PIXEL)?;
+            encoder.set_optimized_huffman_tables(true);
+        }
         encoder.set_restart_interval(self.restart_interval);
         encoder.set_density(density(self.density));
         let (width, height, mode) = (self.width, self.height, self.mode);

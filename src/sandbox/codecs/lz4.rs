@@ -25,11 +25,7 @@ pub(super) struct Encode {}
 struct Nothing {}
 
 impl Decode {
-    pub(super) fn run(
-        self,
-        data: &[u8],
-        allowance: &Allowance<'_>,
-    ) -> Result<Vec<u8>, CodecError> {
+    pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
         if self.size > MAX_BLOCK {
             return Err(CodecError::Unsupported("a page has at most 64 MiB here".to_owned()));
         }
@@ -43,11 +39,7 @@ impl Decode {
 }
 
 impl Encode {
-    pub(super) fn run(
-        self,
-        data: &[u8],
-        allowance: &Allowance<'_>,
-    ) -> Result<Vec<u8>, CodecError> {
+    pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
         if data.len() > MAX_BLOCK {
             return Err(CodecError::Unsupported("a page has at most 64 MiB here".to_owned()));
         }

@@ -6,7 +6,7 @@
 //!
 //! INVARIANT(codecs-allocate-within-the-run): a codec allocates only after [`Allowance::take`] has
 //! granted the bytes, and a run's codecs never hold more than its memory limit leaves.
-//! INVARIANT(codecs-stop): a codec notices within [`GAP`] that its run has to end.
+//! INVARIANT(codecs-stop): a codec ends within half a second of its run's deadline.
 
 mod allowance;
 mod brotli;
@@ -150,11 +150,15 @@ fn bytes_of(count: usize, size: usize) -> Result<usize, CodecError> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use proptest::prelude::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
-    use crate::sandbox::codecs::testing::{ROOM, ask, ask_within};
+    use crate::heap;
+    use crate::sandbox::codecs::testing::{ROOM, ask, ask_with, ask_within};
+    use crate::sandbox::deadline::Deadline;
 
     #[test]
     fn malformed_requests_are_refused() {
@@ -187,6 +191,72 @@ mod tests {
         assert_eq!(ask(&decode, &jpeg).unwrap().1.len(), pixels.len());
     }
 
+    /// Requests that take some time: a header, data, and bytes that have to be free.
+    fn long_requests() -> Vec<(Value, Vec<u8>)> {
+        let mut noise = 1_u32;
+        let mut pixels = Vec::new();
+        for _ in 0..3 << 20 {
+            noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            pixels.push(noise.to_be_bytes()[0]);
+        }
+        let jpeg = |progressive: bool| {
+            json!({"op": "jpeg.encode", "width": 1024, "height": 1024, "mode": "RGB",
+                "progressive": progressive, "sampling": "4:4:4",
+                "tables": [vec![1; 64], vec![1; 64]]})
+        };
+        let webp = json!({"op": "webp.encode", "width": 1024, "height": 1024, "mode": "RGB"});
+        let lossy = json!({"op": "webp.encode", "width": 1024, "height": 1024, "mode": "RGB",
+            "quality": 100});
+        let made = |header: &Value| ask(header, &pixels).unwrap().1;
+        let chunk = made(&webp);
+        let length = u32::try_from(chunk.len() + 4).unwrap().to_le_bytes();
+        let file = [b"RIFF", &length[..], b"WEBP", &chunk].concat();
+        vec![
+            (json!({"op": "jpeg.decode", "mode": "RGB"}), made(&jpeg(false))),
+            (json!({"op": "jpeg.decode", "mode": "RGB"}), made(&jpeg(true))),
+            (json!({"op": "webp.decode"}), file),
+            (jpeg(false), pixels.clone()),
+            (lossy, pixels.clone()),
+        ]
+    }
+
+    #[test]
+    fn codecs_stop_in_the_middle_of_their_work() {
+        for (header, data) in long_requests() {
+            let took = |deadline: &Deadline| {
+                let started = Instant::now();
+                let end = ask_with(&header, &data, &Allowance::new(ROOM).until(deadline));
+                (end, started.elapsed())
+            };
+            let (end, whole) = took(&Deadline::after(Duration::from_secs(3600)));
+            assert!(end.is_ok(), "{header}");
+            // The least of some tries, since the machine may be busy with other things.
+            let tries = (0..20).map(|_| {
+                let (end, part) = took(&Deadline::after(Duration::from_millis(1)));
+                assert!(matches!(end, Err(CodecError::Stopped(_))), "{header}");
+                part
+            });
+            let least = tries.min().unwrap();
+            assert!(least < whole / 2, "{header}: {least:?} of {whole:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_costs_the_same_fuel_each_time_and_ends_when_there_is_none() {
+        for (header, data) in long_requests() {
+            let left = |fuel: u64| {
+                let allowance = Allowance::new(ROOM).fuelled(Some(fuel));
+                let end = ask_with(&header, &data, &allowance);
+                (end.map(drop), allowance.fuel_left().unwrap())
+            };
+            let (end, rest) = left(u64::MAX);
+            let cost = u64::MAX - rest;
+            assert!(end.is_ok() && cost > 8 << 20, "{header}: {cost}");
+            assert!(matches!(left(cost), (Ok(()), 0)), "{header}");
+            assert!(matches!(left(cost - 1), (Err(CodecError::Fuel), 0)), "{header}");
+        }
+    }
+
     const FILES: [(&str, &[u8]); 5] = [
         ("jpeg", include_bytes!("../../../tests/fixtures/pictures/photo.jpg")),
         ("jpeg", include_bytes!("../../../tests/fixtures/pictures/progressive.jpg")),
@@ -212,7 +282,10 @@ mod tests {
                 "jpeg" => json!({"op": "jpeg.decode", "mode": mode}),
                 _ => json!({"op": "webp.decode"}),
             };
-            if let Ok((said, pixels)) = ask(&header, &file) {
+            let before = heap::start_peak();
+            let answer = ask(&header, &file);
+            prop_assert!(heap::peak() - before < 2 * isize::try_from(ROOM).unwrap());
+            if let Ok((said, pixels)) = answer {
                 let side = |name: &str| usize::try_from(said[name].as_u64().unwrap()).unwrap();
                 prop_assert_eq!(pixels.len() % (side("width") * side("height")), 0);
             }

@@ -21,11 +21,7 @@ pub(super) struct Encode {}
 struct Nothing {}
 
 impl Decode {
-    pub(super) fn run(
-        self,
-        data: &[u8],
-        allowance: &Allowance<'_>,
-    ) -> Result<Vec<u8>, CodecError> {
+    pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
         let (length, rest) = length(data).ok_or_else(damaged)?;
         allowance.spend(length.saturating_add(data.len()), BYTE)?;
         allowance.take(length)?;
@@ -36,11 +32,7 @@ impl Decode {
 }
 
 impl Encode {
-    pub(super) fn run(
-        self,
-        data: &[u8],
-        allowance: &Allowance<'_>,
-    ) -> Result<Vec<u8>, CodecError> {
+    pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
         if data.len() > MAX_BLOCK {
             return Err(CodecError::Unsupported("a Snappy block has at most 64 MiB".to_owned()));
         }

@@ -10,9 +10,18 @@ use crate::sandbox::codecs::{
     Allowance, CodecError, answer_of, bytes_of, content, finished, pixels, vp8,
 };
 
-/// Most pixels of a picture. A lossy one is decoded without a look at the clock, and so is what
-/// follows the bits of a lossless one.
+/// Most pixels of a picture.
 const MAX_PIXELS: usize = 12 << 20;
+
+/// Nanoseconds for each pixel of a lossy picture and each of its bytes, which are decoded without
+/// a look at the clock, and for each pixel of a lossless one before it is written.
+const LOSSY_PIXEL: u64 = 16;
+const LOSSY_BYTE: u64 = 70;
+const LOSSLESS_PIXEL: u64 = 17;
+
+/// Most bytes of a lossy picture beside a quarter of its pixels. An ordinary picture has a fifth
+/// of a byte for each pixel; one of 12 Mi pixels may have five megabytes.
+const MAX_LOSSY: usize = 8 << 20;
 
 /// Longest file, in bytes.
 const MAX_FILE: usize = 64 << 20;
@@ -28,7 +37,7 @@ const ENCODER_BYTES: usize = 16;
 /// Fuel for each pixel that is read or written, and for each byte of a file that is read.
 const READ_PIXEL: u64 = 48;
 const WRITTEN_PIXEL: u64 = 48;
-const READ_BYTE: u64 = 16;
+const READ_BYTE: u64 = 64;
 
 /// Chunks that are looked at: a still picture has fewer than ten.
 const MAX_CHUNKS: usize = 64;
@@ -45,17 +54,13 @@ struct Picture {
 }
 
 impl Decode {
-    pub(super) fn run(
-        self,
-        data: &[u8],
-        allowance: &Allowance<'_>,
-    ) -> Result<Vec<u8>, CodecError> {
+    pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
         if data.len() > MAX_FILE {
             return Err(CodecError::Unsupported("a WebP has at most 64 MiB here".to_owned()));
         }
         allowance.spend(data.len(), READ_BYTE)?;
         // The decoder believes the sizes within a file more than those at its beginning.
-        let inner = largest_frame(data)?;
+        let Frames { pixels: inner, lossy_bytes } = frames(data)?;
         // What the container claims is believed by parts of the decoder, too.
         let paced = Paced::new(data, allowance);
         let mut decoder = WebPDecoder::new(paced).map_err(|error| damaged(&error))?;
@@ -67,6 +72,18 @@ impl Decode {
         allowance.spend(canvas.max(inner), READ_PIXEL)?;
         let (channels, mode) = if decoder.has_alpha() { (4, "RGBA") } else { (3, "RGB") };
         allowance.take(bytes_of(canvas.max(inner), DECODER_BYTES + channels)?)?;
+        if lossy_bytes > 0 {
+            let most = MAX_LOSSY.saturating_sub(inner / 4);
+            if lossy_bytes > most {
+                let message = format!(
+                    "a lossy WebP of {width} x {height} pixels can have {most} bytes here, not \
+                     {lossy_bytes}; save it with a lower quality, as JPEG or without loss"
+                );
+                return Err(CodecError::Unsupported(message));
+            }
+            allowance.reserve(inner, LOSSY_PIXEL)?;
+            allowance.reserve(lossy_bytes, LOSSY_BYTE)?;
+        }
         // Partitions of a lossy picture are copied twice.
         allowance.take(bytes_of(data.len(), 3)?)?;
         let size = decoder.output_buffer_size().ok_or(CodecError::Memory)?;
@@ -85,14 +102,20 @@ fn to_usize(side: u32) -> Result<usize, CodecError> {
     usize::try_from(side).map_err(|_wide| CodecError::Memory)
 }
 
-/// Pixels of the largest picture in a file, by the headers of its chunks.
-fn largest_frame(data: &[u8]) -> Result<usize, CodecError> {
+/// Largest picture in a file, by the headers of its chunks.
+struct Frames {
+    pixels: usize,
+    /// Bytes of the longest lossy picture.
+    lossy_bytes: usize,
+}
+
+fn frames(data: &[u8]) -> Result<Frames, CodecError> {
     let broken = || CodecError::Damaged("broken WebP: no chunks".to_owned());
     let mut rest = data.get(12..).ok_or_else(broken)?;
-    let mut largest = 0;
+    let mut found = Frames { pixels: 0, lossy_bytes: 0 };
     for _ in 0..MAX_CHUNKS {
         let Some((head, body)) = rest.split_first_chunk::<8>() else {
-            return Ok(largest);
+            return Ok(found);
         };
         let [a, b, c, d, size @ ..] = *head;
         let size = to_usize(u32::from_le_bytes(size))?;
@@ -113,7 +136,10 @@ fn largest_frame(data: &[u8]) -> Result<usize, CodecError> {
             _ => None,
         };
         if let Some((width, height)) = sides {
-            largest = largest.max(pixels(width, height, MAX_PIXELS)?);
+            found.pixels = found.pixels.max(pixels(width, height, MAX_PIXELS)?);
+            if (a, d) == (b'V', b' ') {
+                found.lossy_bytes = found.lossy_bytes.max(size.min(body.len()));
+            }
         }
         let padded = size.checked_add(size % 2).ok_or_else(broken)?;
         rest = body.get(padded..).unwrap_or_default();
@@ -142,11 +168,7 @@ enum Mode {
 }
 
 impl Encode {
-    pub(super) fn run(
-        self,
-        data: &[u8],
-        allowance: &Allowance<'_>,
-    ) -> Result<Vec<u8>, CodecError> {
+    pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
         let count = pixels(usize::from(self.width), usize::from(self.height), MAX_PIXELS)?;
         let (channels, color, mode) = match self.mode {
             Mode::Rgb => (3, ColorType::Rgb8, "RGB"),
@@ -193,6 +215,7 @@ fn lossless(
     color: ColorType,
     allowance: &Allowance<'_>,
 ) -> Result<Vec<u8>, CodecError> {
+    allowance.reserve(usize::from(width) * usize::from(height), LOSSLESS_PIXEL)?;
     let limit = bytes_of(data.len(), 4)?.saturating_add(1 << 16);
     let mut out = Bounded::new(Vec::new(), limit, allowance);
     WebPEncoder::new(&mut out)
@@ -223,6 +246,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::heap;
     use crate::sandbox::codecs::testing::ask;
 
     fn decode(file: &[u8]) -> Result<Vec<u8>, CodecError> {
@@ -280,6 +304,65 @@ mod tests {
         }
         let canvas = file(&[(b"VP8X", &[0, 0, 0, 0, 255, 255, 255, 255, 255, 255])]);
         assert!(decode(&canvas).is_err());
+    }
+
+    /// Bits, the lowest of the first byte first.
+    #[derive(Default)]
+    struct Bits(Vec<bool>);
+
+    impl Bits {
+        fn put(&mut self, value: u32, count: u32) {
+            self.0.extend((0..count).map(|bit| value >> bit & 1 == 1));
+        }
+
+        fn bytes(&self) -> Vec<u8> {
+            let byte =
+                |bits: &[bool]| bits.iter().rev().fold(0, |byte, bit| byte << 1 | u8::from(*bit));
+            self.0.chunks(8).map(byte).collect()
+        }
+    }
+
+    /// A lossless picture of 64 x 64 pixels with 65,536 groups of codes, each of which makes the
+    /// decoder allocate five tables of four kilobytes.
+    fn picture_of_codes() -> Vec<u8> {
+        let mut bits = Bits::default();
+        bits.put(0x2f, 8);
+        bits.put(63 | 63 << 14, 32);
+        bits.put(0, 2); // no transform, no cache
+        bits.put(1, 1); // groups, chosen by a picture of a sixteenth of the size,
+        bits.put(0, 4); // which has no cache
+        for symbol in [255, 255] {
+            bits.put(0b101, 3);
+            bits.put(symbol, 8);
+        }
+        for _ in 0..3 {
+            bits.put(0b0001, 4);
+        }
+        for _ in 0..65_536 * 5 {
+            bits.put(0, 1);
+            bits.put(10, 4);
+            for length in [0, 0, 0, 3, 3, 3, 3, 3, 0, 3, 4, 4, 4, 4] {
+                bits.put(length, 3);
+            }
+            bits.put(1, 1);
+            bits.put(1, 3);
+            bits.put(9, 4);
+            for length in [1_u32, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10] {
+                let (code, count) = if length < 7 { (length - 1, 3) } else { (length + 5, 4) };
+                bits.put(code.reverse_bits() >> (32 - count), count);
+            }
+        }
+        file(&[(b"VP8L", &bits.bytes())])
+    }
+
+    #[test]
+    fn codes_that_would_fill_the_memory_are_refused() {
+        let picture = picture_of_codes();
+        let before = heap::start_peak();
+        let refused = decode(&picture);
+        let held = heap::peak() - before;
+        assert!(matches!(refused, Err(CodecError::Memory)), "{refused:?}");
+        assert!(held < 80 << 20, "held {held} bytes of a room of 64 MiB");
     }
 
     #[test]

@@ -125,9 +125,8 @@ impl<const SIDE: usize> Edges<SIDE> {
     fn mean(&self) -> u8 {
         let edges = [self.above, self.left];
         let known = edges.iter().flatten().flatten();
-        let (sum, count) = known.fold((0, 0), |(sum, count), value| {
-            (sum + u32::from(*value), count + 1)
-        });
+        let (sum, count) =
+            known.fold((0, 0), |(sum, count), value| (sum + u32::from(*value), count + 1));
         let mean = (sum + count / 2).checked_div(count).unwrap_or(128);
         u8::try_from(mean).unwrap_or(128)
     }
@@ -163,7 +162,8 @@ fn best<const SIDE: usize, const COUNT: usize, const PLANES: usize>(
 /// The sum of the squares of the differences.
 fn distance<const SIDE: usize>(source: &Plane, (x, y): (usize, usize), predicted: &[u8]) -> u32 {
     let rows = predicted.chunks_exact(SIDE).enumerate();
-    let pairs = rows.flat_map(|(row, predicted)| source.row(x, y + row, SIDE).iter().zip(predicted));
+    let pairs =
+        rows.flat_map(|(row, predicted)| source.row(x, y + row, SIDE).iter().zip(predicted));
     pairs.map(|(one, other)| u32::from(one.abs_diff(*other)).pow(2)).sum()
 }
 

@@ -16,7 +16,6 @@ use crate::sandbox::codecs::vp8::plane::{Picture, pictures_of};
 use crate::sandbox::codecs::vp8::tokens::{Coder, Counts, Sink, write_block};
 use crate::sandbox::codecs::{Allowance, CodecError};
 
-
 /// Which of the neighbours to the left or above have coefficients: four blocks of luma, two of
 /// each chroma, and the block of means.
 type Neighbours = [bool; 9];

@@ -19,7 +19,9 @@ pub(super) trait Sink {
 }
 
 /// Counts how often a branch was taken with zero and with one.
-pub(super) struct Counts(Box<[[[[[u32; 2]; 11]; 3]; 8]; 4]>);
+pub(super) struct Counts(Box<[[[[ZerosAndOnes; 11]; 3]; 8]; 4]>);
+
+type ZerosAndOnes = [u32; 2];
 
 impl Counts {
     pub(super) fn new() -> Self {

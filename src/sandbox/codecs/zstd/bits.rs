@@ -47,6 +47,11 @@ impl<'a> Backward<'a> {
         Some(Self { data, left, missing: 0 })
     }
 
+    /// No bits at all.
+    pub(super) const fn empty() -> Self {
+        Self { data: &[], left: 0, missing: 0 }
+    }
+
     /// The next `count` bits, at most 32; zeros before the beginning.
     pub(super) fn peek(&self, count: usize) -> usize {
         match self.left.checked_sub(count) {

@@ -18,11 +18,7 @@ pub(super) struct Table {
 }
 
 /// Reads a table with at most `1 << most_log` states and `most_symbols` symbols.
-pub(super) fn read(
-    data: &[u8],
-    most_log: usize,
-    most_symbols: usize,
-) -> Option<(Table, &[u8])> {
+pub(super) fn read(data: &[u8], most_log: usize, most_symbols: usize) -> Option<(Table, &[u8])> {
     let mut bits = Forward::new(data);
     let log = bits.read(4) + 5;
     if log > most_log {

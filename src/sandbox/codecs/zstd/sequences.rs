@@ -97,12 +97,15 @@ pub(super) struct Sequences<'a> {
 }
 
 impl<'a> Sequences<'a> {
-    /// Reads the tables; nothing within if the block has no sequences.
-    pub(super) fn new(data: &'a [u8], tables: &mut Tables) -> Option<Option<Self>> {
+    /// Reads the tables.
+    pub(super) fn new(data: &'a [u8], tables: &mut Tables) -> Option<Self> {
         let (count, rest) = match *data {
-            [0, ref rest @ ..] => return rest.is_empty().then_some(None),
-            [count @ ..128, ref rest @ ..] => (usize::from(count), rest),
-            [high @ ..255, low, ref rest @ ..] => {
+            [0, ref rest @ ..] => {
+                let none = Self { bits: Backward::empty(), left: 0, states: [Cell::default(); 3] };
+                return rest.is_empty().then_some(none);
+            }
+            [count @ ..=127, ref rest @ ..] => (usize::from(count), rest),
+            [high @ ..=254, low, ref rest @ ..] => {
                 (usize::from(high - 128) << 8 | usize::from(low), rest)
             }
             [255, low, high, ref rest @ ..] => {
@@ -132,16 +135,16 @@ impl<'a> Sequences<'a> {
         for (state, table) in states.iter_mut().zip(&tables.tables) {
             *state = table.as_ref()?.start(&mut bits)?;
         }
-        Some(Some(Self { bits, left: count, states }))
+        Some(Self { bits, left: count, states })
     }
 
-    /// The next sequence; nothing at the end, nothing within if the data is damaged.
-    pub(super) fn next(&mut self, tables: &mut Tables) -> Option<Option<Sequence>> {
+    pub(super) const fn is_done(&self) -> bool {
+        self.left == 0
+    }
+
+    /// The next sequence, if the data is sound.
+    pub(super) fn read(&mut self, tables: &mut Tables) -> Option<Sequence> {
         self.left = self.left.checked_sub(1)?;
-        Some(self.read(tables))
-    }
-
-    fn read(&mut self, tables: &mut Tables) -> Option<Sequence> {
         let [literals, distance, copies] = self.states.map(|state| usize::from(state.symbol));
         if distance > 31 {
             return None;
