@@ -11,7 +11,7 @@ use wardian::heap;
 use wardian::sandbox::codecs::{Allowance, CodecError, answer};
 
 /// Small, so that a picture which needs much is refused rather than decoded slowly.
-const ROOM: usize = 16 << 20;
+const ROOM: usize = 32 << 20;
 
 /// What a codec may hold beyond its room: buffers of a fixed size, and what it read between two
 /// looks at the heap.
@@ -21,7 +21,10 @@ const JPEG: usize = 0;
 const WEBP: usize = 4;
 const SNAPPY: usize = 5;
 
-const HEADERS: [&str; 12] = [
+/// The size of what a block without one of its own becomes.
+const SIZE: &str = "60427";
+
+const HEADERS: [&str; 17] = [
     r#"{"op":"jpeg.decode","mode":"RGB"}"#,
     r#"{"op":"jpeg.decode","mode":"L"}"#,
     r#"{"op":"jpeg.decode","mode":"CMYK"}"#,
@@ -33,6 +36,11 @@ const HEADERS: [&str; 12] = [
     "webp RGBA",
     "webp lossy",
     "jpeg",
+    r#"{"op":"zstd.decode","size":SIZE}"#,
+    r#"{"op":"lz4.decode","size":SIZE}"#,
+    r#"{"op":"lz4.encode"}"#,
+    r#"{"op":"brotli.decode","size":SIZE}"#,
+    "any size",
     "",
 ];
 
@@ -46,8 +54,20 @@ fuzz_target!(|input: &[u8]| {
         "webp RGBA" => webp(data, "RGBA", 4, ""),
         "webp lossy" => webp(data, "RGBA", 4, r#","quality":60"#),
         "jpeg" => jpeg(data),
+        "any size" => {
+            if let Some(([low, high, pick], data)) = data.split_first_chunk::<3>() {
+                let size = u16::from_le_bytes([*low, *high]);
+                let name = ["zstd", "lz4", "brotli"][usize::from(*pick) % 3];
+                drop(ask(&format!(r#"{{"op":"{name}.decode","size":{size}}}"#), data));
+            }
+        }
         header => {
-            let made = ask(header, data);
+            let made = ask(&header.replace("SIZE", SIZE), data);
+            if header.contains("lz4.encode") {
+                let decode = format!(r#"{{"op":"lz4.decode","size":{}}}"#, data.len());
+                assert_eq!(ask(&decode, &made.unwrap()).unwrap(), data);
+                return;
+            }
             if header.contains("snappy.encode") {
                 assert_eq!(ask(HEADERS[SNAPPY], &made.unwrap()).unwrap(), data);
             }

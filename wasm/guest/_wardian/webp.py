@@ -194,6 +194,7 @@ class _Way:
             raise ValueError("invalid configuration")
         # Without loss, quality is the effort to make the file small.
         self.how = {} if info.get("lossless") else {"quality": round(quality)}
+        self._is_exact = bool(info.get("exact"))
 
     def encode(self, image: Any) -> bytes:
         """The chunks of a picture."""
@@ -202,6 +203,11 @@ class _Way:
             raise ValueError(
                 f"encoding error 5: Image size exceeds WebP limit of {_MAX_SIDE} pixels"
             )
+        if image.mode == "RGBA" and not self.how and not self._is_exact:
+            # libwebp drops the colour of what cannot be seen.
+            unseen = image.getchannel("A").point([255] + [0] * 255)
+            image = image.copy()
+            image.paste((0, 0, 0, 0), mask=unseen)
         header = {"op": "webp.encode", "width": width, "height": height, "mode": image.mode}
         return bytes(ask(header | self.how, image.tobytes())[1])
 
