@@ -15,8 +15,8 @@ const MAX_PIXELS: usize = 12 << 20;
 
 /// Nanoseconds for each pixel of a lossy picture and each of its bytes, which are decoded without
 /// a look at the clock, and for each pixel of a lossless one before it is written.
-const LOSSY_PIXEL: u64 = 16;
-const LOSSY_BYTE: u64 = 70;
+const LOSSY_PIXEL: usize = 16;
+const LOSSY_BYTE: usize = 70;
 const LOSSLESS_PIXEL: u64 = 17;
 
 /// Most bytes of a lossy picture beside a quarter of its pixels. An ordinary picture has a fifth
@@ -81,8 +81,8 @@ impl Decode {
                 );
                 return Err(CodecError::Unsupported(message));
             }
-            allowance.reserve(inner, LOSSY_PIXEL)?;
-            allowance.reserve(lossy_bytes, LOSSY_BYTE)?;
+            let time = inner.saturating_mul(LOSSY_PIXEL) + lossy_bytes.saturating_mul(LOSSY_BYTE);
+            allowance.reserve(time, 1)?;
         }
         // Partitions of a lossy picture are copied twice.
         allowance.take(bytes_of(data.len(), 3)?)?;

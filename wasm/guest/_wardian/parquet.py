@@ -224,7 +224,7 @@ def _groups_of(filters: Any) -> list[list[tuple[str, str, Any]]]:
 
 
 def _kept(tested: dict[str, Any], groups: list[list[tuple[str, str, Any]]], rows: int) -> Any:
-    """Which rows pass; a value that is missing passes no test, as in pyarrow."""
+    """Which rows pass; a value that is missing passes `not in` alone, as in pyarrow."""
     import numpy
 
     kept = numpy.zeros(rows, bool)
@@ -232,12 +232,12 @@ def _kept(tested: dict[str, Any], groups: list[list[tuple[str, str, Any]]], rows
         passed = numpy.ones(rows, bool)
         for name, sign, value in group:
             series = tested[name]
-            there = series.notna().to_numpy(bool)
             if str(series.dtype) == "category":
                 series = series.astype(series.cat.categories.dtype)
+            there = series.notna().to_numpy(bool)
             if sign in ("in", "not in"):
                 found = series.isin(list(value)).to_numpy(bool)
-                passed &= found if sign == "in" else ~found & there
+                passed &= found if sign == "in" else ~found
             else:
                 result = numpy.zeros(rows, bool)
                 is_text = str(series.dtype) in ("str", "string")
