@@ -76,7 +76,7 @@ fn metadata_of_a_jpeg_survives_both_ways() {
 }
 
 /// Programs and what native Pillow answers.
-const PROGRAMS: [(&str, &str); 15] = [
+const PROGRAMS: [(&str, &str); 16] = [
     // Quality and subsampling change what is written, and are read back.
     (
         "def size(**how):
@@ -160,6 +160,23 @@ def main(args):
     return [dict(i.getexif()), len(i.info['icc_profile']), i.info['xmp'].decode(), i.mode,
             Image.open(io.BytesIO(out.getvalue())).convert('RGB').tobytes() == photo.tobytes()]",
         "[{\"270\": \"desc\"}, 31, \"<x/>\", \"RGB\", true]",
+    ),
+    // What cannot be done says what to use instead.
+    (
+        "def main(args):
+    said = []
+    for act in (lambda: photo.save('x.avif'), lambda: photo.save(io.BytesIO(), 'AVIF'),
+                lambda: Image.open(io.BytesIO(b'\\0\\0\\0\\x1cftypavif' + b'\\0' * 40)),
+                lambda: photo.save(io.BytesIO(), 'JPEG', smooth=50)):
+        try:
+            act()
+        except OSError as e:
+            said.append(str(e))
+    return said",
+        "[\"AVIF cannot be written here; use PNG, JPEG or WebP\", \
+          \"AVIF cannot be written here; use PNG, JPEG or WebP\", \
+          \"AVIF cannot be read here; use PNG, JPEG or WebP\", \
+          \"smooth=... and streamtype=... of JPEG are not available here\"]",
     ),
     // By default WebP loses what nobody sees, and quality decides how much.
     (
