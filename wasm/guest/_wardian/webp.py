@@ -278,7 +278,8 @@ def _save_all(im: Any, fp: Any, filename: Any) -> None:
                 picture = _plain(image)
                 if picture.size != im.size:
                     raise ValueError("frames of an animation need one size")
-                has_alpha |= picture.mode == "RGBA"
+                # Frames keep the alpha of their mode, even if it hides nothing.
+                has_alpha |= image.mode == "RGBA" or picture.mode == "RGBA"
                 pixels = (picture.mode, picture.tobytes())
                 if frames and pixels == before:
                     frames[-1][1] += each
