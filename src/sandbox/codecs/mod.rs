@@ -228,9 +228,13 @@ mod tests {
                 let end = ask_with(&header, &data, &Allowance::new(ROOM).until(deadline));
                 (end, started.elapsed())
             };
-            let (end, whole) = took(&Deadline::after(Duration::from_secs(3600)));
-            assert!(end.is_ok(), "{header}");
-            // The least of some tries, since the machine may be busy with other things.
+            // The least of some tries each, since the machine may be busy with other things.
+            let whole = (0..20).map(|_| {
+                let (end, whole) = took(&Deadline::after(Duration::from_secs(3600)));
+                assert!(end.is_ok(), "{header}");
+                whole
+            });
+            let whole = whole.min().unwrap();
             let tries = (0..20).map(|_| {
                 let (end, part) = took(&Deadline::after(Duration::from_millis(1)));
                 assert!(matches!(end, Err(CodecError::Stopped(_))), "{header}");
