@@ -30,7 +30,7 @@ const SLACK: usize = 1 << 20;
 /// whose run is a second late; this leaves half of it for a machine that is slow.
 const LATE: Duration = Duration::from_millis(500);
 
-/// The end of a request in the middle of a crate's code: unwinds to [`answer`](super::answer).
+/// The end of a request in the middle of a crate's code: unwinds to [`answer`](crate::sandbox::codecs::answer).
 pub(super) struct Interrupted(pub(super) CodecError);
 
 impl<'run> Allowance<'run> {

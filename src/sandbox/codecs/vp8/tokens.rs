@@ -38,10 +38,10 @@ impl Counts {
             let total = u64::from(*zeros) + u64::from(*ones);
             let best = (u64::from(*zeros) * 256).checked_div(total).unwrap_or(0).clamp(1, 255);
             let best = u8::try_from(best).unwrap_or(*used);
-            let cost = |probability: u8| {
+            let whole = |probability: u8| {
                 cost(probability) * f64::from(*zeros) + cost_of_one(probability) * f64::from(*ones)
             };
-            let saved = cost(*used) - cost(best) - 8.0 - cost_of_one(*kept) + self::cost(*kept);
+            let saved = whole(*used) - whole(best) - 8.0 - cost_of_one(*kept) + cost(*kept);
             bits.put(saved > 0.0, *kept);
             if saved > 0.0 {
                 bits.literal(u32::from(best), 8);
