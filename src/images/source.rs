@@ -17,6 +17,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/accounts.py",
     "_wardian/advice.py",
     "_wardian/amendments.py",
+    "_wardian/avif.py",
     "_wardian/bytecode.py",
     "_wardian/clock.py",
     "_wardian/codecs.py",
