@@ -27,6 +27,8 @@ mod node;
 mod python;
 pub(crate) mod text;
 mod toml_brackets;
+#[cfg(test)]
+mod yaml_reference_tests;
 
 use std::collections::BTreeMap;
 
