@@ -68,12 +68,14 @@ fuzz_target!(|script: &[u8]| {
     while let Some((frame, later)) = next(rest) {
         rest = later;
         let (door, capture) = (&mut door, &mut capture);
-        let mut desk = Desk { door, files: &mut files, capture, deadline: &deadline, room: 0 };
+        let (files, deadline) = (&mut files, &deadline);
+        let mut desk = Desk { door, files, capture, deadline, room: 0, fuel: None };
         match desk.answer(frame) {
             Answer::Bytes(bytes) => check_answer(&bytes),
             Answer::Shared(bytes) => assert_eq!(&*bytes, b"\0{\"job\":1}"),
             Answer::Fault => {}
             Answer::Stopped(stopped) => panic!("an hour is over: {stopped}"),
+            Answer::OutOfFuel => panic!("fuel is not counted"),
         }
     }
     assert!(asked.calls.get() <= LIMITS.host_calls);

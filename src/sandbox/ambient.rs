@@ -50,6 +50,28 @@ pub struct Ambient {
     source: Source,
     resolution: Duration,
     monotonic_start: Duration,
+    shown_realtime: Shown,
+    shown_monotonic: Shown,
+    shown_elapsed: Shown,
+}
+
+/// The step that a clock showed last, and how often.
+#[derive(Debug, Default)]
+struct Shown {
+    step: Duration,
+    times: u32,
+}
+
+impl Shown {
+    /// Adds a count to a time in whole steps: the first microsecond, the second, and so on within
+    /// the step. Two readings are seldom equal then, so a program may divide by their difference.
+    fn counted(&mut self, step: Duration, resolution: Duration) -> Duration {
+        self.times = if self.step == step { self.times.saturating_add(1) } else { 0 };
+        self.step = step;
+        let counted = Duration::from_micros(self.times.into());
+        let most = resolution.saturating_sub(Duration::from_micros(1));
+        step.saturating_add(counted.min(most))
+    }
 }
 
 #[derive(Debug)]
@@ -70,7 +92,14 @@ impl Ambient {
                 random: SeededRandom { seed, block: 0, unused: [0; 32], left: 0 },
             },
         };
-        Self { source, resolution: DEFAULT_RESOLUTION, monotonic_start: RUN_START }
+        Self {
+            source,
+            resolution: DEFAULT_RESOLUTION,
+            monotonic_start: RUN_START,
+            shown_realtime: Shown::default(),
+            shown_monotonic: Shown::default(),
+            shown_elapsed: Shown::default(),
+        }
     }
 
     /// Sets the step of the clocks; at least 1 ns.
@@ -114,6 +143,26 @@ impl Ambient {
     /// Time since the run started, in whole steps.
     pub fn elapsed(&mut self) -> Duration {
         self.monotonic().saturating_sub(self.coarse(self.monotonic_start))
+    }
+
+    /// What a guest reads on the clock of the day: the digits below a step are a count of its
+    /// readings and say nothing about time.
+    pub fn read_realtime(&mut self) -> Duration {
+        let step = self.realtime();
+        self.shown_realtime.counted(step, self.resolution)
+    }
+
+    /// What a guest reads on the monotonic clock, with a count as in [`Self::read_realtime`].
+    pub fn read_monotonic(&mut self) -> Duration {
+        let step = self.monotonic();
+        self.shown_monotonic.counted(step, self.resolution)
+    }
+
+    /// What a guest reads on the clocks of its processor time, with a count as in
+    /// [`Self::read_realtime`].
+    pub fn read_elapsed(&mut self) -> Duration {
+        let step = self.elapsed();
+        self.shown_elapsed.counted(step, self.resolution)
     }
 
     /// Time until the monotonic clock shows at least `target`.
@@ -258,6 +307,19 @@ mod tests {
         }
         let mut fine = ambient.with_resolution(Duration::ZERO);
         assert_eq!(fine.realtime(), odd);
+    }
+
+    #[test]
+    fn readings_within_one_step_differ_by_a_count_alone() {
+        let odd = Duration::new(1_700_000_000, 123_456_789);
+        let mut ambient = Ambient::new(AmbientMode::Live, Clock::Fixed(odd));
+        let readings = [(); 1002].map(|()| ambient.read_realtime().subsec_micros());
+        let counted = |index: usize| readings.get(index).copied();
+        assert_eq!([counted(0), counted(1), counted(999)], [123_000, 123_001, 123_999].map(Some));
+        assert_eq!(counted(1001), Some(123_999), "a reading is beyond the step");
+        let (one, two) = (ambient.read_monotonic(), ambient.read_monotonic());
+        assert!(one < two);
+        assert!(ambient.read_elapsed() < ambient.read_elapsed());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::ids::BlobId;
 use crate::job::message::Refusal;
 use crate::sandbox::attachments::blob_path;
 use crate::sandbox::capture::Capture;
-use crate::sandbox::codecs::{self, Room};
+use crate::sandbox::codecs::{self, Allowance, CodecError};
 use crate::sandbox::deadline::{Deadline, Stopped};
 use crate::sandbox::door::{self, Door, Request};
 use crate::sandbox::vfs::content::SharedBytes;
@@ -28,6 +28,8 @@ pub struct Desk<'run> {
     pub deadline: &'run Deadline,
     /// Bytes that the guest's memory may still grow by, and that a codec may take meanwhile.
     pub room: usize,
+    /// Fuel that the run has left, if it is metered. Codecs use it up.
+    pub fuel: Option<u64>,
 }
 
 /// What goes back to the guest.
@@ -41,6 +43,8 @@ pub enum Answer {
     Fault,
     /// There is nobody left to answer to.
     Stopped(Stopped),
+    /// The run's fuel does not suffice for the answer.
+    OutOfFuel,
 }
 
 /// What is copied at once, 4 MiB: some milliseconds.
@@ -104,15 +108,24 @@ impl Desk<'_> {
         answer
     }
 
-    /// Has a codec work. Nothing leaves this process, so the share of host calls is not touched;
-    /// the codec's memory counts against that of the run, and its own bounds keep it short.
+    /// Has a codec work. Nothing leaves this process, so the share of host calls is not touched.
+    /// The codec's memory counts against that of the run, its work against the fuel, and files
+    /// that it reads or writes against the bytes that go through the door.
     fn codec(&mut self, request: &[u8]) -> Answer {
-        if let Err(stopped) = self.deadline.check() {
-            return Answer::Stopped(stopped);
-        }
-        let answer = codecs::answer(request, Room::new(self.room));
+        let before = self.fuel;
+        let allowance = Allowance::new(self.room).until(self.deadline).fuelled(before);
+        let answer = codecs::answer(request, &allowance);
+        self.fuel = allowance.fuel_left();
         self.door.saw(answer.as_ref().map_or(0, Vec::len).max(request.len()));
-        Answer::Bytes(answer.unwrap_or_else(|error| door::refused(&error.refusal())))
+        match answer {
+            Ok(answer) => match self.door.charge_bytes(answer.len().min(request.len())) {
+                Ok(()) => Answer::Bytes(answer),
+                Err(refusal) => Answer::Bytes(door::refused(&refusal)),
+            },
+            Err(CodecError::Stopped(stopped)) => Answer::Stopped(stopped),
+            Err(CodecError::Fuel) => Answer::OutOfFuel,
+            Err(error) => Answer::Bytes(door::refused(&error.refusal())),
+        }
     }
 
     /// Copies bytes of the guest's piece by piece: new memory costs time, and nothing else

@@ -1,6 +1,6 @@
 //! A guest in its store: what it may call, and the few calls into it.
 
-use wasmtime::{Caller, Engine, Instance, Linker, Memory, ResourceLimiter, Store, TypedFunc};
+use wasmtime::{Caller, Engine, Instance, Linker, Memory, ResourceLimiter, Store, Trap, TypedFunc};
 
 use crate::job::limits::RunLimits;
 use crate::sandbox::desk::{Answer, Desk};
@@ -30,11 +30,14 @@ impl Guest {
         Self { wasi, door, ceiling: Ceiling::new(limits, length), exports: None }
     }
 
-    /// Answers a frame that came through the door; the guest's memory has this length.
-    fn answer(&mut self, frame: &[u8], length: usize) -> Answer {
+    /// Answers a frame that came through the door; the guest's memory has this length, and so
+    /// much fuel is left. Also says how much is left then.
+    fn answer(&mut self, frame: &[u8], length: usize, fuel: Option<u64>) -> (Answer, Option<u64>) {
         let room = self.ceiling.limit.saturating_sub(length);
         let Wasi { files, capture, deadline, .. } = &mut self.wasi;
-        Desk { door: &mut self.door, files, capture, deadline, room }.answer(frame)
+        let mut desk = Desk { door: &mut self.door, files, capture, deadline, room, fuel };
+        let answer = desk.answer(frame);
+        (answer, desk.fuel)
     }
 }
 
@@ -136,16 +139,22 @@ fn call_host(
     let Some(exports) = caller.data().exports.clone() else {
         return Ok(FAULT);
     };
+    // Fails where fuel is not counted.
+    let fuel = caller.get_fuel().ok();
     let (memory, guest) = exports.memory.data_and_store_mut(&mut caller);
-    let answer = match slice(memory, frame, frame_length) {
-        Some(frame) => guest.answer(frame, memory.len()),
-        None => Answer::Fault,
+    let (answer, left) = match slice(memory, frame, frame_length) {
+        Some(frame) => guest.answer(frame, memory.len(), fuel),
+        None => (Answer::Fault, fuel),
     };
+    if let Some(left) = left.filter(|_| left != fuel) {
+        caller.set_fuel(left)?;
+    }
     let answer = match &answer {
         Answer::Bytes(bytes) => bytes.as_slice(),
         Answer::Shared(bytes) => bytes,
         Answer::Fault => return Ok(FAULT),
         Answer::Stopped(stopped) => return Err((*stopped).into()),
+        Answer::OutOfFuel => return Err(Trap::OutOfFuel.into()),
     };
     let Ok(length) = i32::try_from(answer.len()) else {
         return Ok(FAULT);

@@ -19,6 +19,8 @@ mod same;
 pub mod similar;
 mod source;
 pub(crate) mod text;
+#[cfg(test)]
+mod yaml_reference_tests;
 
 pub use crate::skill::check::check;
 pub use crate::skill::package::{

@@ -76,7 +76,7 @@ fn metadata_of_a_jpeg_survives_both_ways() {
 }
 
 /// Programs and what native Pillow answers.
-const PROGRAMS: [(&str, &str); 12] = [
+const PROGRAMS: [(&str, &str); 16] = [
     // Quality and subsampling change what is written, and are read back.
     (
         "def size(**how):
@@ -160,6 +160,65 @@ def main(args):
     return [dict(i.getexif()), len(i.info['icc_profile']), i.info['xmp'].decode(), i.mode,
             Image.open(io.BytesIO(out.getvalue())).convert('RGB').tobytes() == photo.tobytes()]",
         "[{\"270\": \"desc\"}, 31, \"<x/>\", \"RGB\", true]",
+    ),
+    // What cannot be done says what to use instead.
+    (
+        "def main(args):
+    said = []
+    for act in (lambda: photo.save('x.avif'), lambda: photo.save(io.BytesIO(), 'AVIF'),
+                lambda: Image.open(io.BytesIO(b'\\0\\0\\0\\x1cftypavif' + b'\\0' * 40)),
+                lambda: photo.save(io.BytesIO(), 'JPEG', smooth=50)):
+        try:
+            act()
+        except OSError as e:
+            said.append(str(e))
+    return said",
+        "[\"AVIF cannot be written here; use PNG, JPEG or WebP\", \
+          \"AVIF cannot be written here; use PNG, JPEG or WebP\", \
+          \"AVIF cannot be read here; use PNG, JPEG or WebP\", \
+          \"smooth=... and streamtype=... of JPEG are not available here\"]",
+    ),
+    // By default WebP loses what nobody sees, and quality decides how much.
+    (
+        "import numpy as np
+def size(**how):
+    out = io.BytesIO(); photo.save(out, 'WEBP', **how); return out
+def main(args):
+    kept, usual = size(lossless=True), size()
+    low, high = (size(quality=q) for q in (10, 95))
+    sizes = [len(low.getvalue()), len(usual.getvalue()), len(high.getvalue()), len(kept.getvalue())]
+    error = lambda o: float(abs(np.asarray(Image.open(o)).astype(int) - np.asarray(photo)).mean())
+    errors = [error(low), error(usual), error(high), error(kept)]
+    return [sizes == sorted(sizes), sizes[1] < sizes[3] / 2, errors == sorted(errors)[::-1],
+            errors[1] < 3, errors[3]]",
+        "[true, true, true, true, 0.0]",
+    ),
+    (
+        "def saved(image, **how):
+    out = io.BytesIO(); image.save(out, 'WEBP', **how); return Image.open(io.BytesIO(out.getvalue()))
+def main(args):
+    clear = photo.convert('RGBA'); clear.putalpha(Image.linear_gradient('L').resize((256, 200)))
+    alpha = [saved(clear, **how) for how in ({}, {'lossless': True}, {'lossless': True, 'exact': True})]
+    same = [i.getchannel('A').tobytes() == clear.getchannel('A').tobytes() for i in alpha]
+    said = []
+    for how in ({'quality': 101}, {'method': 7}, {'quality': 'x'}):
+        try:
+            saved(photo, **how)
+        except ValueError as e:
+            said.append(str(e))
+    return [[i.mode for i in alpha], same, [i.getpixel((9, 0)) for i in alpha[1:]],
+            clear.getpixel((9, 0)), saved(photo.convert('RGBA')).mode, saved(photo.convert('L')).mode, said]",
+        "[[\"RGBA\", \"RGBA\", \"RGBA\"], [true, true, true], [[0, 0, 0, 0], [0, 247, 9, 0]], \
+          [0, 247, 9, 0], \"RGB\", \"RGB\", [\"invalid configuration\", \"invalid configuration\", \
+          \"could not convert string to float: 'x'\"]]",
+    ),
+    (
+        "def main(args):
+    frames = [photo.rotate(n * 30).convert('RGBA') for n in range(3)]
+    frames[0].save('a.webp', save_all=True, append_images=frames[1:], duration=40, quality=70)
+    i = Image.open('a.webp'); i.seek(2); i.load()
+    return [i.n_frames, i.mode, i.info['duration'], abs(i.getpixel((128, 90))[1] - frames[2].getpixel((128, 90))[1]) < 9]",
+        "[3, \"RGBA\", 40, true]",
     ),
     (
         "from PIL import features
@@ -270,4 +329,66 @@ def main(args):
     let tight = client.run_with(code, json!({"limits": {"memory_bytes": 140 << 20}}));
     let error = failed(&tight).0.to_owned();
     assert!(error.contains("MemoryError") || error.contains("MemoryLimit"), "{error}");
+}
+
+/// A picture that takes some seconds to write and to read, in the guest's hands.
+const LARGE: &str = "import io, json, random
+import _host
+def ask(header, data):
+    text = json.dumps(header).encode()
+    answer = _host.call(b'\\x08' + len(text).to_bytes(4, 'little') + text + data)
+    if answer[0]:
+        raise RuntimeError(answer[1:])
+    return answer[5 + int.from_bytes(answer[1:5], 'little'):]
+noise = random.Random(1).randbytes(3000 * 2000 * 3)
+size = {'width': 3000, 'height': 2000, 'mode': 'RGB'}
+jpeg = {'op': 'jpeg.encode', 'sampling': '4:4:4', 'tables': [[1] * 64] * 2, **size}
+";
+
+#[test]
+fn a_loop_of_the_longest_requests_ends_at_the_deadline_and_keeps_the_worker() {
+    let server = TestServer::start(&[]);
+    let client = server.client();
+    let lossy = "webp = ask({'op': 'webp.encode', 'quality': 100, **size}, noise)
+file = b'RIFF' + (len(webp) + 4).to_bytes(4, 'little') + b'WEBP' + webp
+";
+    for (made, request) in [
+        ("", "ask(jpeg, noise)"),
+        ("", "ask(jpeg | {'progressive': True}, noise)"),
+        ("", "ask({'op': 'webp.encode', 'quality': 100, **size}, noise)"),
+        ("file = ask(jpeg, noise)\n", "ask({'op': 'jpeg.decode', 'mode': 'RGB'}, file)"),
+        (lossy, "ask({'op': 'webp.decode'}, file)"),
+    ] {
+        let code = format!("{LARGE}{made}def main(args):\n    while True: {request}\n");
+        let result = client.run_with(&code, json!({"limits": {"timeout_ms": 4000}}));
+        assert_eq!(failed(&result).0, "Timeout", "{request}");
+        let took = result["duration_ms"].as_u64().unwrap();
+        assert!((3400..5000).contains(&took), "{request}: {took} ms, so its worker was killed");
+    }
+    assert_eq!(answer(&client.run("def main(args): return 1")), 1);
+}
+
+#[test]
+fn codecs_use_up_fuel_and_the_same_each_time() {
+    let client = TestServer::shared().client();
+    let call = |code: &str| {
+        let limits = json!({"fuel": 2_000_000_000});
+        client.call("run_code", json!({"language": "python", "code": code, "limits": limits}))
+    };
+    let code = |count: u32| {
+        format!(
+            "from _wardian.codecs import ask\ndef main(args):\n    for _ in range({count}): \
+             ask({{'op': 'lz4.encode'}}, bytes(10_000_000))\n"
+        )
+    };
+    // The code that counts is compiled on demand.
+    let Ok(once) = call(&code(1)) else { return };
+    let twice = call(&code(2)).unwrap();
+    let [one, two] = [&once, &twice].map(|result| result["fuel"].as_u64().unwrap());
+    assert!(two - one > 40_000_000, "{one} {two}");
+    assert_eq!(call(&code(2)).unwrap()["fuel"], two);
+    let ends = [(); 2].map(|()| call(&code(1_000)).unwrap());
+    for end in &ends {
+        assert_eq!((failed(end).0, &end["fuel"]), ("FuelExhausted", &json!(2_000_000_000)));
+    }
 }

@@ -26,7 +26,7 @@ fn files_of_native_pyarrow_hold_the_same_table() {
     let folder = repository("tests/fixtures/tables");
     let native = fs::read(folder.join("native.json")).unwrap();
     let native: Value = serde_json::from_slice(&native).unwrap();
-    for compression in ["snappy", "gzip", "none"] {
+    for compression in ["snappy", "gzip", "none", "zstd", "lz4", "brotli"] {
         for version in [1, 2] {
             let name = format!("{compression}-{version}.parquet");
             let data = data_encoding::BASE64.encode(&fs::read(folder.join(&name)).unwrap());
@@ -37,7 +37,7 @@ fn files_of_native_pyarrow_hold_the_same_table() {
 }
 
 /// Programs and what native pandas with pyarrow answers.
-const PROGRAMS: [(&str, &str); 5] = [
+const PROGRAMS: [(&str, &str); 8] = [
     (
         "def main(args):
     t = pd.DataFrame({'a': [1, 2**40, 3], 'b': ['x', None, 'z'], 'c': [1.5, None, 2.5],
@@ -72,6 +72,36 @@ const PROGRAMS: [(&str, &str); 5] = [
     ),
     (
         "def main(args):
+    t = pd.DataFrame({'n': range(6), 's': ['a', 'b', None] * 2, 'v': [1.5, None, 2.5] * 2})
+    t.to_parquet('t.parquet')
+    kept = lambda f, **k: pd.read_parquet('t.parquet', filters=f, **k).iloc[:, 0].tolist()
+    return [kept([('n', '>', 3)]), kept([('s', '==', 'a'), ('n', '>=', 1)]), kept([('v', '<', 2)]),
+            kept([[('s', 'in', ['b'])], [('v', '!=', 1.5)]]), kept([('s', 'not in', ['a', 'b'])]),
+            kept([('s', '=', 'b')], columns=['n']), pd.read_parquet('t.parquet', filters=[('n', '>', 3)]).index.tolist()]",
+        "[[4, 5], [3], [0, 3], [1, 2, 4, 5], [2, 5], [1, 4], [0, 1]]",
+    ),
+    (
+        "import numpy as np
+def main(args):
+    t = pd.DataFrame({'h': np.array([1.5, np.nan, -2], 'f2'), 'b': np.array([-128, 0, 127], 'i1')})
+    t.to_parquet('t.parquet', compression='lz4'); r = pd.read_parquet('t.parquet')
+    pd.testing.assert_frame_equal(t, r)
+    return [str(d) for d in r.dtypes]",
+        "[\"float16\", \"int8\"]",
+    ),
+    (
+        "def main(args):
+    t = pd.DataFrame({'a': [1, 2]}); t.to_parquet('t.parquet'); said = []
+    for how in ({'columns': ['b']}, {'filters': [('b', '==', 1)]}, {'filters': [('a', '~', 1)]}, {'filters': []}):
+        try:
+            pd.read_parquet('t.parquet', **how)
+        except ValueError as e:
+            said.append(True)
+    return said",
+        "[true, true, true, true]",
+    ),
+    (
+        "def main(args):
     said = []
     for bad in (b'', b'PAR1', b'not a parquet file at all', b'PAR1' + b'\\xff' * 40 + b'PAR1'):
         try:
@@ -101,12 +131,14 @@ fn programs_answer_as_with_native_pandas() {
 }
 
 /// What cannot be done, and a word that the error must have.
-const REFUSED: [(&str, &str); 6] = [
+const REFUSED: [(&str, &str); 8] = [
     ("pd.DataFrame({'l': [[1], [2]]}).to_parquet('x')", "`l`|'l'"),
     ("pd.DataFrame({'m': [1, 'a']}).to_parquet('x')", "'m'"),
     ("pd.DataFrame({'a': [1]}).to_parquet('x', compression='brotli')", "snappy"),
     ("pd.DataFrame({'a': [1]}).to_parquet('x', partition_cols=['a'])", "partition_cols"),
-    ("pd.read_parquet(io.BytesIO(good), filters=[('a', '>', 0)])", "filters"),
+    ("pd.read_parquet(io.BytesIO(good), filters=[('a', '==', 'x')])", "filters"),
+    ("pd.DataFrame({'a': [1]}).to_parquet('x', compression='zstd')", "snappy"),
+    ("pd.DataFrame({'a': pd.arrays.SparseArray([1])}).to_parquet('x')", "Sparse"),
     ("pd.read_excel(io.BytesIO(b'x'), engine='calamine')", "calamine"),
 ];
 

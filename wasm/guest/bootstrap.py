@@ -78,8 +78,8 @@ def prepare_process():
     tempfile.tempdir = "/tmp"
     for name in ("exit", "quit"):  # the interpreter's own mean the end of more than a program
         setattr(builtins, name, _sitebuiltins.Quitter(name, "end of input"))
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    for stream, errors in ((sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
+        stream.reconfigure(encoding="utf-8", errors=errors, line_buffering=True)
 
 
 def install_first(modules):

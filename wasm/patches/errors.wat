@@ -9,6 +9,24 @@
   (import "engine" "PyDict_GetItem" (func $lookup (param i32 i32) (result i32)))
   (import "engine" "PyTuple_GetItem" (func $get (param i32 i32) (result i32)))
   (import "engine" "PyTuple_SetItem" (func $set (param i32 i32 i32) (result i32)))
+  (import "engine" "PyTuple_Size" (func $items (param i32) (result i32)))
+  (import "engine" "PyObject_Size" (func $length (param i32) (result i32)))
+  (import "engine" "PyErr_Clear" (func $clear_error))
+  (import "engine" "PyLong_AsLong" (func $value (param i32) (result i32)))
+  (import "engine" "PyLong_FromLong" (func $number (param i32) (result i32)))
+
+  ;; The number in a new tuple (errno, text, path, ...): that of a missing file (44) instead of that of a folder (31) if the
+  ;; path is empty. C's library takes an empty path for the current folder. Small numbers are immortal.
+  (func $errno_of (param $args i32) (result i32)
+    (local $found i32) (local $length i32)
+    (local.set $found (call $get (local.get $args) (i32.const 0)))
+    (if (i32.and (i32.eq (call $value (local.get $found)) (i32.const 31))
+          (i32.gt_s (call $items (local.get $args)) (i32.const 2)))
+      (then
+        (local.set $length (call $length (call $get (local.get $args) (i32.const 2))))
+        (if (i32.lt_s (local.get $length) (i32.const 0)) (then (call $clear_error)))
+        (if (i32.eqz (local.get $length)) (then (return (call $number (i32.const 44)))))))
+    (local.get $found))
 
   ;; Calls the type of an exception with a new tuple (errno, text, ...). `sys._errnos` maps the numbers of WASI to pairs of
   ;; Linux's number and text, which replace the two. It is missing until the image is prepared.
@@ -21,7 +39,7 @@
     (block $done
       (br_if $done (i32.eqz (local.get $known)))
       (br_if $done (i32.eqz (local.tee $known
-        (call $lookup (local.get $known) (call $get (local.get $args) (i32.const 0))))))
+        (call $lookup (local.get $known) (call $errno_of (local.get $args))))))
       (loop $next
         (if (i32.eqz (local.tee $part (call $get (local.get $known) (local.get $index))))
           (then (return (i32.const 0))))

@@ -12,7 +12,7 @@ use std::hash::{Hash as _, Hasher};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use wasmtime::{Collector, Config, Engine, Inlining, Module, OptLevel};
+use wasmtime::{Collector, Config, Engine, Inlining, Module, OptLevel, WasmFeatures};
 
 use crate::engine::code::split_data::TRANSFORM_VERSION;
 use crate::engine::error::EngineError;
@@ -99,7 +99,10 @@ pub fn config(variant: Variant) -> Config {
         .wasm_multi_memory(false)
         .wasm_memory64(false)
         .wasm_extended_const(false)
-        .shared_memory(false);
+        .shared_memory(false)
+        // Off in every build: a build whose tests bring it along makes the same code under the
+        // same key as one without it.
+        .wasm_features(WasmFeatures::COMPONENT_MODEL, false);
 
     config
         .max_wasm_stack(MAX_WASM_STACK)

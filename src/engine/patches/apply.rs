@@ -14,6 +14,8 @@ const TABLES: &[(&str, &str)] = &[
     ("depth.tsv", include_str!("../../../wasm/patches/depth.tsv")),
     ("errors.tsv", include_str!("../../../wasm/patches/errors.tsv")),
     ("limits.tsv", include_str!("../../../wasm/patches/limits.tsv")),
+    ("casts.tsv", include_str!("../../../wasm/patches/casts.tsv")),
+    ("memory.tsv", include_str!("../../../wasm/patches/memory.tsv")),
 ];
 
 /// All tables that belong to one module.

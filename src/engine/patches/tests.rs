@@ -16,6 +16,8 @@ const SOURCES: &[(&str, &str)] = &[
     ("depth.tsv", include_str!("../../../wasm/patches/depth.wat")),
     ("errors.tsv", include_str!("../../../wasm/patches/errors.wat")),
     ("limits.tsv", include_str!("../../../wasm/patches/limits.wat")),
+    ("casts.tsv", include_str!("../../../wasm/patches/casts.wat")),
+    ("memory.tsv", include_str!("../../../wasm/patches/memory.wat")),
 ];
 
 /// `go` returns 7 and the byte at address 16.

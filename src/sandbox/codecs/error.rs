@@ -1,6 +1,7 @@
 //! Refusals of codecs, and the Python exceptions that they become.
 
 use crate::job::message::Refusal;
+use crate::sandbox::deadline::Stopped;
 
 /// Why a codec did not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +30,12 @@ pub enum CodecError {
     /// The memory limit of the run does not leave enough.
     #[error("the run's memory limit does not leave enough for this picture or table")]
     Memory,
+    /// The run has to end.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+    /// The run's fuel does not suffice for the work.
+    #[error("the run has used up its fuel")]
+    Fuel,
 }
 
 /// Longest message of a codec that a guest gets to see, in characters.
@@ -42,6 +49,8 @@ impl CodecError {
             Self::Damaged(_) | Self::Pixels { .. } => "OSError",
             Self::Unsupported(_) => "NotImplementedError",
             Self::Memory => "MemoryError",
+            // The run ends with these, so no guest sees them.
+            Self::Stopped(_) | Self::Fuel => "RuntimeError",
         };
         let message = self.to_string().chars().take(MAX_MESSAGE).collect();
         Refusal { error_type: error_type.to_owned(), message }

@@ -2,23 +2,36 @@
 //!
 //! Metadata stays with the guest, which reads and writes the segments of a file itself.
 
-use jpeg_encoder::{ChromaSubsamplingMethod, ColorType, Encoder, QuantizationTableType};
-use jpeg_encoder::{PixelDensity, PixelDensityUnit, SamplingFactor};
+use jpeg_encoder::{ChromaSubsamplingMethod, Encoder, ImageBuffer, JpegColorType};
+use jpeg_encoder::{PixelDensity, PixelDensityUnit, QuantizationTableType, SamplingFactor};
 use serde::{Deserialize, Serialize};
-use zune_core::bytestream::ZCursor;
 use zune_core::colorspace::ColorSpace;
 use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
 
-use crate::sandbox::codecs::{CodecError, Done, Room, bytes_of, pixels};
+use crate::sandbox::codecs::paced::{Bounded, Paced};
+use crate::sandbox::codecs::{
+    Allowance, CodecError, answer_of, bytes_of, content, finished, pixels,
+};
 
-/// Most pixels of a picture: a call takes one or two seconds then, and cannot be interrupted.
+/// Most pixels of a picture.
 const MAX_PIXELS: usize = 32 << 20;
+
+/// Nanoseconds for each pixel after the last byte was read: coefficients become pixels.
+const AFTER_SCANS: u64 = 11;
+
+/// Most pixels for which Huffman codes are computed: 40 ns each, without a look at the clock. A
+/// larger picture gets the usual codes, and a file that is a little longer.
+const MAX_OPTIMIZED: usize = 8 << 20;
+const OPTIMIZED_PIXEL: u64 = 40;
 
 /// Most pixels times scans. A progressive file may have any number of scans of a few bytes each,
 /// and every one of them walks through the whole picture.
-const MAX_SCANNED: usize = 8 * MAX_PIXELS;
+const MAX_SCANNED: usize = 64 * MAX_PIXELS;
+
+/// Longest file, in bytes: four for each pixel of the largest picture would be incompressible.
+const MAX_FILE: usize = 64 << 20;
 
 /// Bytes for each pixel that the decoder holds beside its output: three or four components, of
 /// two bytes each, and of a progressive picture all of them at once.
@@ -26,6 +39,13 @@ const DECODER_BYTES: usize = 8;
 
 /// Bytes for each pixel that the encoder holds: all coefficients of a progressive picture.
 const ENCODER_BYTES: usize = 8;
+
+/// Fuel for each pixel that is read, each pixel of every further scan, each pixel that is written,
+/// and each byte of a file that is read.
+const READ_PIXEL: u64 = 24;
+const SCANNED_PIXEL: u64 = 8;
+const WRITTEN_PIXEL: u64 = 48;
+const READ_BYTE: u64 = 16;
 
 /// Layout of pixels, named as Pillow names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -62,35 +82,45 @@ struct Size {
 }
 
 impl Decode {
-    pub(super) fn run(self, data: &[u8], room: &mut Room) -> Result<Done, CodecError> {
+    pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
+        if data.len() > MAX_FILE {
+            return Err(CodecError::Unsupported("a JPEG has at most 64 MiB here".to_owned()));
+        }
+        allowance.spend(data.len(), READ_BYTE)?;
         let scans = count_scans(data);
         let options = DecoderOptions::new_safe()
             .set_max_width(usize::from(u16::MAX))
             .set_max_height(usize::from(u16::MAX))
             .set_strict_mode(false)
             .jpeg_set_max_scans(scans);
-        let mut decoder = JpegDecoder::new_with_options(ZCursor::new(data), options);
+        // Segments of metadata are copied once.
+        allowance.take(data.len())?;
+        let mut decoder = JpegDecoder::new_with_options(Paced::new(data, allowance), options);
         decoder.decode_headers().map_err(|error| damaged(&error))?;
         let (width, height) = decoder.dimensions().ok_or(CodecError::Malformed)?;
         let count = pixels(width, height, MAX_PIXELS)?;
-        if count.saturating_mul(scans) > MAX_SCANNED {
+        let scanned = count.saturating_mul(scans);
+        if scanned > MAX_SCANNED {
             let message = format!("a picture of this size cannot have {scans} scans");
             return Err(CodecError::Damaged(message));
         }
+        allowance.spend(count, READ_PIXEL)?;
+        allowance.spend(scanned.saturating_sub(count), SCANNED_PIXEL)?;
+        allowance.reserve(count, AFTER_SCANS)?;
         let stored = decoder.input_colorspace().ok_or(CodecError::Malformed)?;
         let target = target(stored, self.mode)?;
         decoder.set_options(options.jpeg_set_out_colorspace(target));
-        room.take(bytes_of(count, DECODER_BYTES + self.mode.channels())?)?;
+        allowance.take(bytes_of(count, DECODER_BYTES + self.mode.channels())?)?;
         let size = decoder.output_buffer_size().ok_or(CodecError::Memory)?;
         if size != bytes_of(count, self.mode.channels())? {
             return Err(CodecError::Unsupported(format!("{stored:?} as {:?}", self.mode)));
         }
-        let mut out = vec![0; size];
-        decoder.decode_into(&mut out).map_err(|error| damaged(&error))?;
+        let mut out = answer_of(size);
+        decoder.decode_into(content(&mut out)).map_err(|error| damaged(&error))?;
         if stored == ColorSpace::YCCK {
-            ycck_to_cmyk(&mut out);
+            ycck_to_cmyk(content(&mut out));
         }
-        Done::new(&Size { width, height }, out)
+        finished(out, &Size { width, height })
     }
 }
 
@@ -167,15 +197,16 @@ enum Sampling {
 }
 
 impl Encode {
-    pub(super) fn run(self, data: &[u8], room: &mut Room) -> Result<Done, CodecError> {
+    pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
         let count = pixels(usize::from(self.width), usize::from(self.height), MAX_PIXELS)?;
         if data.len() != bytes_of(count, self.mode.channels())? {
             return Err(CodecError::Malformed);
         }
+        allowance.spend(count, WRITTEN_PIXEL)?;
         // The file itself is rarely longer than the pixels; its growth doubles what it holds.
         let file = bytes_of(data.len(), 3)?.saturating_add(1 << 16);
-        room.take(bytes_of(count, ENCODER_BYTES)?.saturating_add(file))?;
-        let mut out = Bounded::new(file);
+        allowance.take(bytes_of(count, ENCODER_BYTES)?.saturating_add(file))?;
+        let mut out = Bounded::new(answer_of(0), file, allowance);
         let mut encoder = Encoder::new(&mut out, 100);
         let [luma, chroma] = self.tables.map(|table| quantization(&table));
         encoder.set_quantization_tables(luma?, chroma?);
@@ -186,19 +217,77 @@ impl Encode {
         });
         encoder.set_chroma_subsampling_method(ChromaSubsamplingMethod::Average);
         encoder.set_progressive(self.progressive);
-        encoder.set_optimized_huffman_tables(self.optimize || self.progressive);
+        if (self.optimize || self.progressive) && count <= MAX_OPTIMIZED {
+            allowance.reserve(count, OPTIMIZED_PIXEL)?;
+            encoder.set_optimized_huffman_tables(true);
+        }
         encoder.set_restart_interval(self.restart_interval);
         encoder.set_density(density(self.density));
-        let color = match self.mode {
-            Mode::L => ColorType::Luma,
-            Mode::Rgb => ColorType::Rgb,
-            Mode::YCbCr => ColorType::Ycbcr,
-            Mode::Cmyk => ColorType::Cmyk,
-        };
+        let (width, height, mode) = (self.width, self.height, self.mode);
         encoder
-            .encode(data, self.width, self.height, color)
+            .encode_image(Rows { data, width, height, mode, allowance })
             .map_err(|error| CodecError::Damaged(format!("cannot write JPEG: {error}")))?;
-        Done::new(&Size { width: self.width.into(), height: self.height.into() }, out.bytes)
+        finished(out.into_bytes(), &Size { width: width.into(), height: height.into() })
+    }
+}
+
+/// The pixels as the encoder asks for them: row by row, with a look at the clock before each.
+struct Rows<'a> {
+    data: &'a [u8],
+    width: u16,
+    height: u16,
+    mode: Mode,
+    allowance: &'a Allowance<'a>,
+}
+
+impl ImageBuffer for Rows<'_> {
+    fn get_jpeg_color_type(&self) -> JpegColorType {
+        match self.mode {
+            Mode::L => JpegColorType::Luma,
+            Mode::Rgb | Mode::YCbCr => JpegColorType::Ycbcr,
+            Mode::Cmyk => JpegColorType::Cmyk,
+        }
+    }
+
+    fn width(&self) -> u16 {
+        self.width
+    }
+
+    fn height(&self) -> u16 {
+        self.height
+    }
+
+    fn fill_buffers(&self, y: u16, buffers: &mut [Vec<u8>; 4]) {
+        self.allowance.beat();
+        let length = usize::from(self.width) * self.mode.channels();
+        let start = usize::from(y) * length;
+        let row = self.data.get(start..start + length).unwrap_or_default();
+        let [one, two, three, four] = buffers;
+        match self.mode {
+            Mode::L => one.extend_from_slice(row),
+            Mode::Rgb => {
+                // Three passes of one channel each are faster than one with three.
+                let row = row.as_chunks::<3>().0;
+                let converted = |[r, g, b]: &[u8; 3]| jpeg_encoder::rgb_to_ycbcr(*r, *g, *b);
+                one.extend(row.iter().map(|pixel| converted(pixel).0));
+                two.extend(row.iter().map(|pixel| converted(pixel).1));
+                three.extend(row.iter().map(|pixel| converted(pixel).2));
+            }
+            Mode::YCbCr => {
+                let row = row.as_chunks::<3>().0;
+                one.extend(row.iter().map(|[y, ..]| y));
+                two.extend(row.iter().map(|[_, cb, _]| cb));
+                three.extend(row.iter().map(|[.., cr]| cr));
+            }
+            Mode::Cmyk => {
+                // Adobe's programs expect it inverted.
+                let row = row.as_chunks::<4>().0;
+                one.extend(row.iter().map(|[c, ..]| 255 - c));
+                two.extend(row.iter().map(|[_, m, ..]| 255 - m));
+                three.extend(row.iter().map(|[_, _, y, _]| 255 - y));
+                four.extend(row.iter().map(|[.., k]| 255 - k));
+            }
+        }
     }
 }
 
@@ -215,32 +304,6 @@ fn quantization(table: &[u16]) -> Result<QuantizationTableType, CodecError> {
         return Err(CodecError::Malformed);
     }
     Ok(QuantizationTableType::Custom(Box::new(table)))
-}
-
-/// A file in memory that never grows past its limit.
-struct Bounded {
-    bytes: Vec<u8>,
-    limit: usize,
-}
-
-impl Bounded {
-    const fn new(limit: usize) -> Self {
-        Self { bytes: Vec::new(), limit }
-    }
-}
-
-impl std::io::Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.bytes.len().saturating_add(bytes.len()) > self.limit {
-            return Err(std::io::Error::other("the file is longer than expected"));
-        }
-        self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -1,27 +1,39 @@
 //! Picture and table codecs that a guest reaches through the host door.
 //!
-//! The engine has no C codecs for JPEG, WebP and Snappy. Their work is done here, in the
+//! The engine has no C codecs for JPEG, WebP, and the compressions of Parquet. Their work is done here, in the
 //! locked-down worker, by code without `unsafe` blocks. A request is a JSON header and
 //! bytes of the guest; an answer is a JSON header and bytes. Nothing is kept between two requests.
 //!
-//! INVARIANT(codecs-allocate-within-the-run): a codec allocates only after [`Room::take`] has
+//! INVARIANT(codecs-allocate-within-the-run): a codec allocates only after [`Allowance::take`] has
 //! granted the bytes, and a run's codecs never hold more than its memory limit leaves.
+//! INVARIANT(codecs-stop): a codec ends within half a second of its run's deadline.
 
+mod allowance;
+mod brotli;
 mod error;
 mod jpeg;
+mod lz4;
+mod paced;
 mod snappy;
 #[cfg(test)]
 mod testing;
+mod vp8;
 mod webp;
+mod zstd;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::sandbox::codecs::allowance::Allowance;
+use crate::sandbox::codecs::allowance::Interrupted;
 pub use crate::sandbox::codecs::error::CodecError;
 
 /// Largest JSON header of a request. Quantisation tables and column lists fit by far.
-const MAX_HEADER: usize = 1 << 20;
+const MAX_HEADER: usize = 1 << 14;
+
+/// Longest block of a table, packed or not: a page that is written has some megabytes.
+const MAX_BLOCK: usize = 64 << 20;
 
 /// Work that a guest asks for.
 #[derive(Debug, Deserialize)]
@@ -39,51 +51,39 @@ enum Job {
     SnappyDecode(snappy::Decode),
     #[serde(rename = "snappy.encode")]
     SnappyEncode(snappy::Encode),
+    #[serde(rename = "lz4.decode")]
+    Lz4Decode(lz4::Decode),
+    #[serde(rename = "lz4.encode")]
+    Lz4Encode(lz4::Encode),
+    #[serde(rename = "zstd.decode")]
+    ZstdDecode(zstd::Decode),
+    #[serde(rename = "brotli.decode")]
+    BrotliDecode(brotli::Decode),
 }
 
-/// Bytes that one request may still allocate.
-#[derive(Debug)]
-pub struct Room(usize);
+/// Bytes of an answer before its content: a byte that says "done", the header's length, and the
+/// header, which is filled up with blanks.
+const HEAD: usize = 96;
 
-impl Room {
-    /// Room for `bytes` in all.
-    #[must_use]
-    pub const fn new(bytes: usize) -> Self {
-        Self(bytes)
-    }
-
-    /// Grants `bytes`, before they are allocated.
-    ///
-    /// # Errors
-    ///
-    /// Fewer bytes are left.
-    pub(super) fn take(&mut self, bytes: usize) -> Result<(), CodecError> {
-        match self.0.checked_sub(bytes) {
-            Some(left) => {
-                self.0 = left;
-                Ok(())
-            }
-            None => Err(CodecError::Memory),
-        }
-    }
-
-    /// Bytes that are left.
-    pub(super) const fn left(&self) -> usize {
-        self.0
-    }
+/// An answer whose content has `size` bytes, to be written into.
+fn answer_of(size: usize) -> Vec<u8> {
+    vec![0; HEAD.saturating_add(size)]
 }
 
-/// A finished piece of work: a header, which becomes JSON, and bytes.
-struct Done {
-    header: serde_json::Value,
-    bytes: Vec<u8>,
+/// The content of an answer.
+fn content(answer: &mut [u8]) -> &mut [u8] {
+    answer.get_mut(HEAD..).unwrap_or_default()
 }
 
-impl Done {
-    fn new(header: &impl Serialize, bytes: Vec<u8>) -> Result<Self, CodecError> {
-        let header = serde_json::to_value(header).map_err(|_unwritable| CodecError::Malformed)?;
-        Ok(Self { header, bytes })
-    }
+/// Puts the header into an answer.
+fn finished(mut answer: Vec<u8>, header: &impl Serialize) -> Result<Vec<u8>, CodecError> {
+    const START: usize = 5;
+    let mut text = serde_json::to_vec(header).map_err(|_unwritable| CodecError::Malformed)?;
+    text.resize(HEAD - START, b' ');
+    let length = u32::try_from(text.len()).map_err(|_long| CodecError::Malformed)?;
+    let head = [&[0][..], &length.to_le_bytes(), &text].concat();
+    answer.get_mut(..HEAD).ok_or(CodecError::Malformed)?.copy_from_slice(&head);
+    Ok(answer)
 }
 
 /// Does the work of a request of a possibly hostile guest. The answer is the length of its header
@@ -92,13 +92,20 @@ impl Done {
 /// # Errors
 ///
 /// The request is malformed, the data is damaged or of a kind that is not supported, or the work
-/// needs more than `room`.
-pub fn answer(request: &[u8], mut room: Room) -> Result<Vec<u8>, CodecError> {
+/// needs more than `allowance`.
+pub fn answer(request: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
+    allowance.check()?;
     let (job, data) = parse(request)?;
     // A crate that panics on damaged data must not end the worker.
-    let done = catch_unwind(AssertUnwindSafe(|| run(job, data, &mut room)));
-    let done = done.map_err(|_panic| CodecError::Damaged("the codec gave up".to_owned()))??;
-    frame(&done, &mut room)
+    let done = catch_unwind(AssertUnwindSafe(|| run(job, data, allowance)));
+    // What a crate makes of a stop is not of interest, be it an error or half a picture.
+    allowance.check()?;
+    done.unwrap_or_else(|payload| {
+        Err(payload.downcast::<Interrupted>().map_or_else(
+            |_panic| CodecError::Damaged("the codec gave up".to_owned()),
+            |interrupted| interrupted.0,
+        ))
+    })
 }
 
 fn parse(request: &[u8]) -> Result<(Job, &[u8]), CodecError> {
@@ -113,28 +120,19 @@ fn parse(request: &[u8]) -> Result<(Job, &[u8]), CodecError> {
     Ok((job, data))
 }
 
-fn run(job: Job, data: &[u8], room: &mut Room) -> Result<Done, CodecError> {
+fn run(job: Job, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
     match job {
-        Job::JpegDecode(job) => job.run(data, room),
-        Job::JpegEncode(job) => job.run(data, room),
-        Job::WebpDecode(job) => job.run(data, room),
-        Job::WebpEncode(job) => job.run(data, room),
-        Job::SnappyDecode(job) => job.run(data, room),
-        Job::SnappyEncode(job) => job.run(data, room),
+        Job::JpegDecode(job) => job.run(data, allowance),
+        Job::JpegEncode(job) => job.run(data, allowance),
+        Job::WebpDecode(job) => job.run(data, allowance),
+        Job::WebpEncode(job) => job.run(data, allowance),
+        Job::SnappyDecode(job) => job.run(data, allowance),
+        Job::SnappyEncode(job) => job.run(data, allowance),
+        Job::Lz4Decode(job) => job.run(data, allowance),
+        Job::Lz4Encode(job) => job.run(data, allowance),
+        Job::ZstdDecode(job) => job.run(data, allowance),
+        Job::BrotliDecode(job) => job.run(data, allowance),
     }
-}
-
-fn frame(done: &Done, room: &mut Room) -> Result<Vec<u8>, CodecError> {
-    let header = done.header.to_string();
-    let length = u32::try_from(header.len()).map_err(|_long| CodecError::Malformed)?;
-    let total = header.len().saturating_add(done.bytes.len()).saturating_add(5);
-    room.take(total)?;
-    let mut answer = Vec::with_capacity(total);
-    answer.push(0);
-    answer.extend_from_slice(&length.to_le_bytes());
-    answer.extend_from_slice(header.as_bytes());
-    answer.extend_from_slice(&done.bytes);
-    Ok(answer)
 }
 
 /// Pixels of a picture with these sides, if it has any and no more than `most`.
@@ -152,16 +150,20 @@ fn bytes_of(count: usize, size: usize) -> Result<usize, CodecError> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use proptest::prelude::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
-    use crate::sandbox::codecs::testing::{ROOM, ask, ask_within};
+    use crate::heap;
+    use crate::sandbox::codecs::testing::{ROOM, ask, ask_with, ask_within};
+    use crate::sandbox::deadline::Deadline;
 
     #[test]
     fn malformed_requests_are_refused() {
         for request in [&b""[..], b"\0\0\0", b"\xff\xff\xff\xff{}", b"\x02\0\0\0{}", b"\0\0\0\0"] {
-            let refused = answer(request, Room::new(ROOM));
+            let refused = answer(request, &Allowance::new(ROOM));
             assert!(matches!(refused, Err(CodecError::Malformed)), "{request:?}");
         }
         for header in [json!({"op": "png.decode"}), json!({"op": "jpeg.decode", "x": 1})] {
@@ -174,7 +176,9 @@ mod tests {
         let pixels = vec![7; 3 * 1000 * 1000];
         let encode = json!({"op": "webp.encode", "width": 1000, "height": 1000, "mode": "RGB"});
         assert!(matches!(ask_within(&encode, &pixels, 1 << 20), Err(CodecError::Memory)));
-        let (_, webp) = ask(&encode, &pixels).unwrap();
+        let (_, chunks) = ask(&encode, &pixels).unwrap();
+        let length = u32::try_from(chunks.len() + 4).unwrap().to_le_bytes();
+        let webp = [b"RIFF", &length[..], b"WEBP", &chunks].concat();
         let decode = json!({"op": "webp.decode"});
         assert!(matches!(ask_within(&decode, &webp, 2_900_000), Err(CodecError::Memory)));
         assert_eq!(ask(&decode, &webp).unwrap().1, pixels);
@@ -185,6 +189,76 @@ mod tests {
         let decode = json!({"op": "jpeg.decode", "mode": "RGB"});
         assert!(matches!(ask_within(&decode, &jpeg, 2_900_000), Err(CodecError::Memory)));
         assert_eq!(ask(&decode, &jpeg).unwrap().1.len(), pixels.len());
+    }
+
+    /// Requests that take some time: a header, data, and bytes that have to be free.
+    fn long_requests() -> Vec<(Value, Vec<u8>)> {
+        let mut noise = 1_u32;
+        let mut pixels = Vec::new();
+        for _ in 0..3 << 20 {
+            noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            pixels.push(noise.to_be_bytes()[0]);
+        }
+        let jpeg = |progressive: bool| {
+            json!({"op": "jpeg.encode", "width": 1024, "height": 1024, "mode": "RGB",
+                "progressive": progressive, "sampling": "4:4:4",
+                "tables": [vec![1; 64], vec![1; 64]]})
+        };
+        let webp = json!({"op": "webp.encode", "width": 1024, "height": 1024, "mode": "RGB"});
+        let lossy = json!({"op": "webp.encode", "width": 1024, "height": 1024, "mode": "RGB",
+            "quality": 100});
+        let made = |header: &Value| ask(header, &pixels).unwrap().1;
+        let chunk = made(&webp);
+        let length = u32::try_from(chunk.len() + 4).unwrap().to_le_bytes();
+        let file = [b"RIFF", &length[..], b"WEBP", &chunk].concat();
+        vec![
+            (json!({"op": "jpeg.decode", "mode": "RGB"}), made(&jpeg(false))),
+            (json!({"op": "jpeg.decode", "mode": "RGB"}), made(&jpeg(true))),
+            (json!({"op": "webp.decode"}), file),
+            (jpeg(false), pixels.clone()),
+            (lossy, pixels.clone()),
+        ]
+    }
+
+    #[test]
+    fn codecs_stop_in_the_middle_of_their_work() {
+        for (header, data) in long_requests() {
+            let took = |deadline: &Deadline| {
+                let started = Instant::now();
+                let end = ask_with(&header, &data, &Allowance::new(ROOM).until(deadline));
+                (end, started.elapsed())
+            };
+            // The least of some tries each, since the machine may be busy with other things.
+            let whole = (0..20).map(|_| {
+                let (end, whole) = took(&Deadline::after(Duration::from_secs(3600)));
+                assert!(end.is_ok(), "{header}");
+                whole
+            });
+            let whole = whole.min().unwrap();
+            let tries = (0..20).map(|_| {
+                let (end, part) = took(&Deadline::after(Duration::from_millis(1)));
+                assert!(matches!(end, Err(CodecError::Stopped(_))), "{header}");
+                part
+            });
+            let least = tries.min().unwrap();
+            assert!(least < whole / 2, "{header}: {least:?} of {whole:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_costs_the_same_fuel_each_time_and_ends_when_there_is_none() {
+        for (header, data) in long_requests() {
+            let left = |fuel: u64| {
+                let allowance = Allowance::new(ROOM).fuelled(Some(fuel));
+                let end = ask_with(&header, &data, &allowance);
+                (end.map(drop), allowance.fuel_left().unwrap())
+            };
+            let (end, rest) = left(u64::MAX);
+            let cost = u64::MAX - rest;
+            assert!(end.is_ok() && cost > 8 << 20, "{header}: {cost}");
+            assert!(matches!(left(cost), (Ok(()), 0)), "{header}");
+            assert!(matches!(left(cost - 1), (Err(CodecError::Fuel), 0)), "{header}");
+        }
     }
 
     const FILES: [(&str, &[u8]); 5] = [
@@ -212,7 +286,10 @@ mod tests {
                 "jpeg" => json!({"op": "jpeg.decode", "mode": mode}),
                 _ => json!({"op": "webp.decode"}),
             };
-            if let Ok((said, pixels)) = ask(&header, &file) {
+            let before = heap::start_peak();
+            let answer = ask(&header, &file);
+            prop_assert!(heap::peak() - before < 2 * isize::try_from(ROOM).unwrap());
+            if let Ok((said, pixels)) = answer {
                 let side = |name: &str| usize::try_from(said[name].as_u64().unwrap()).unwrap();
                 prop_assert_eq!(pixels.len() % (side("width") * side("height")), 0);
             }
@@ -220,7 +297,7 @@ mod tests {
 
         #[test]
         fn hostile_requests_never_panic(request in prop::collection::vec(any::<u8>(), 0..200)) {
-            drop(answer(&request, Room::new(ROOM)));
+            drop(answer(&request, &Allowance::new(ROOM)));
         }
     }
 }

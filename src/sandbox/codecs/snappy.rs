@@ -4,10 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::sandbox::codecs::{CodecError, Done, Room};
+use crate::sandbox::codecs::{Allowance, CodecError, MAX_BLOCK, answer_of, content, finished};
 
-/// Longest block: decoding it takes some tens of milliseconds.
-const MAX_LENGTH: usize = 64 << 20;
+/// Fuel for each byte, packed or not.
+const BYTE: u64 = 4;
 
 /// Unpacks a block.
 #[derive(Debug, Deserialize)]
@@ -21,20 +21,27 @@ pub(super) struct Encode {}
 struct Nothing {}
 
 impl Decode {
-    pub(super) fn run(self, data: &[u8], room: &mut Room) -> Result<Done, CodecError> {
+    pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
         let (length, rest) = length(data).ok_or_else(damaged)?;
-        room.take(length)?;
-        Done::new(&Nothing {}, unpack(rest, length).ok_or_else(damaged)?)
+        allowance.spend(length.saturating_add(data.len()), BYTE)?;
+        allowance.take(length)?;
+        let mut out = answer_of(length);
+        unpack(rest, content(&mut out), allowance).ok_or_else(damaged)?;
+        finished(out, &Nothing {})
     }
 }
 
 impl Encode {
-    pub(super) fn run(self, data: &[u8], room: &mut Room) -> Result<Done, CodecError> {
-        if data.len() > MAX_LENGTH {
+    pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
+        if data.len() > MAX_BLOCK {
             return Err(CodecError::Unsupported("a Snappy block has at most 64 MiB".to_owned()));
         }
-        room.take(most_packed(data.len()).saturating_add(TABLE * size_of::<usize>()))?;
-        Done::new(&Nothing {}, pack(data))
+        allowance.spend(data.len(), BYTE)?;
+        allowance.take(most_packed(data.len()).saturating_add(TABLE * size_of::<usize>()))?;
+        let mut out = answer_of(0);
+        out.reserve_exact(most_packed(data.len()));
+        pack(data, &mut out, allowance);
+        finished(out, &Nothing {})
     }
 }
 
@@ -48,15 +55,20 @@ fn length(data: &[u8]) -> Option<(usize, &[u8])> {
     for (at, byte) in data.iter().take(5).enumerate() {
         value |= usize::from(byte & 0x7f).checked_shl(u32::try_from(at * 7).ok()?)?;
         if byte & 0x80 == 0 {
-            return Some((value, data.get(at + 1..)?)).filter(|_| value <= MAX_LENGTH);
+            return Some((value, data.get(at + 1..)?)).filter(|_| value <= MAX_BLOCK);
         }
     }
     None
 }
 
-fn unpack(mut rest: &[u8], length: usize) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(length);
+/// Fills `out` exactly.
+fn unpack(mut rest: &[u8], out: &mut [u8], allowance: &Allowance<'_>) -> Option<()> {
+    let (mut at, mut steps) = (0_usize, 0_u32);
     while let Some((tag, after)) = rest.split_first() {
+        steps = steps.wrapping_add(1);
+        if steps.is_multiple_of(STEPS) {
+            allowance.beat();
+        }
         let high = usize::from(tag >> 2);
         let (count, distance, after) = match tag & 3 {
             0 => {
@@ -64,10 +76,8 @@ fn unpack(mut rest: &[u8], length: usize) -> Option<Vec<u8>> {
                 let (bytes, after) = after.split_at_checked(extra)?;
                 let count = if extra == 0 { high } else { little(bytes) };
                 let (literal, after) = after.split_at_checked(count.checked_add(1)?)?;
-                if literal.len() > length - out.len() {
-                    return None;
-                }
-                out.extend_from_slice(literal);
+                out.get_mut(at..)?.get_mut(..literal.len())?.copy_from_slice(literal);
+                at += literal.len();
                 rest = after;
                 continue;
             }
@@ -80,17 +90,32 @@ fn unpack(mut rest: &[u8], length: usize) -> Option<Vec<u8>> {
                 (high + 1, little(bytes), after)
             }
         };
-        if count > length - out.len() || distance == 0 {
-            return None;
-        }
-        let start = out.len().checked_sub(distance)?;
-        // Source and target may overlap: the copy then repeats what it has just written.
-        for at in start..start + count {
-            out.push(*out.get(at)?);
-        }
+        repeat(out, at, distance, count)?;
+        at += count;
         rest = after;
     }
-    (out.len() == length).then_some(out)
+    (at == out.len()).then_some(())
+}
+
+/// Steps between two looks at the clock. A copy has at most 64 bytes; a literal may be long, but
+/// copying it takes no longer than it took to bring it here.
+pub(super) const STEPS: u32 = 1 << 14;
+
+/// Writes `count` bytes at `at` that stand `distance` before. Source and target may overlap: the
+/// copy then repeats what it has just written.
+pub(super) fn repeat(out: &mut [u8], at: usize, distance: usize, count: usize) -> Option<()> {
+    let start = at.checked_sub(distance).filter(|_| distance > 0)?;
+    let end = at.checked_add(count).filter(|end| *end <= out.len())?;
+    if distance >= count {
+        out.copy_within(start..start + count, at);
+        return Some(());
+    }
+    let area = out.get_mut(start..end)?;
+    for here in distance..area.len() {
+        let byte = *area.get(here - distance)?;
+        *area.get_mut(here)? = byte;
+    }
+    Some(())
 }
 
 fn little(bytes: &[u8]) -> usize {
@@ -105,8 +130,7 @@ const fn most_packed(length: usize) -> usize {
     32 + length + length / 6
 }
 
-fn pack(data: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(most_packed(data.len()));
+fn pack(data: &[u8], out: &mut Vec<u8>, allowance: &Allowance<'_>) {
     let mut length = data.len();
     while length >= 0x80 {
         out.push(low_byte(length) | 0x80);
@@ -114,8 +138,12 @@ fn pack(data: &[u8]) -> Vec<u8> {
     }
     out.push(low_byte(length));
     let mut seen = vec![usize::MAX; TABLE];
-    let (mut at, mut written) = (0, 0);
+    let (mut at, mut written, mut steps) = (0, 0, 0_u32);
     while let Some(four) = data.get(at..).and_then(|rest| rest.first_chunk::<4>()) {
+        steps = steps.wrapping_add(1);
+        if steps.is_multiple_of(STEPS) {
+            allowance.beat();
+        }
         let hash = u32::from_le_bytes(*four).wrapping_mul(0x1e35_a7bd) >> 18;
         let slot = seen.get_mut(usize::try_from(hash).unwrap_or(0));
         let candidate = slot.map_or(usize::MAX, |slot| std::mem::replace(slot, at));
@@ -128,16 +156,15 @@ fn pack(data: &[u8]) -> Vec<u8> {
             at += 1 + (at - written) / 32;
             continue;
         }
-        literal(&mut out, data.get(written..at).unwrap_or_default());
+        literal(out, data.get(written..at).unwrap_or_default());
         let before = data.get(candidate..).unwrap_or_default();
         let here = data.get(at..).unwrap_or_default();
         let count = before.iter().zip(here).take_while(|(one, other)| one == other).count();
-        copy(&mut out, distance, count);
+        copy(out, distance, count);
         at += count;
         written = at;
     }
-    literal(&mut out, data.get(written..).unwrap_or_default());
-    out
+    literal(out, data.get(written..).unwrap_or_default());
 }
 
 fn low_byte(value: usize) -> u8 {
@@ -176,7 +203,14 @@ mod tests {
 
     fn unpacked(data: &[u8]) -> Option<Vec<u8>> {
         let (length, rest) = length(data)?;
-        unpack(rest, length)
+        let mut out = vec![0; length];
+        unpack(rest, &mut out, &Allowance::new(0)).map(|()| out)
+    }
+
+    fn packed(data: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        pack(data, &mut out, &Allowance::new(usize::MAX >> 1));
+        out
     }
 
     #[test]
@@ -206,16 +240,16 @@ mod tests {
     #[test]
     fn repetition_becomes_short() {
         let data = b"a line of text; ".repeat(4096);
-        let packed = pack(&data);
-        assert!(packed.len() < data.len() / 10, "{}", packed.len());
-        assert_eq!(unpacked(&packed), Some(data));
+        let short = packed(&data);
+        assert!(short.len() < data.len() / 10, "{}", short.len());
+        assert_eq!(unpacked(&short), Some(data));
     }
 
     proptest! {
         #[test]
         fn what_is_packed_is_unpacked(data in prop::collection::vec(0_u8..4, 0..3000)) {
-            prop_assert!(pack(&data).len() <= most_packed(data.len()));
-            prop_assert_eq!(unpacked(&pack(&data)), Some(data));
+            prop_assert!(packed(&data).len() <= most_packed(data.len()));
+            prop_assert_eq!(unpacked(&packed(&data)), Some(data));
         }
 
         #[test]

@@ -6,7 +6,7 @@ use crate::sandbox::preview1::Call;
 use crate::sandbox::preview1::layout::{self, FDSTAT_SIZE, FILESTAT_SIZE, fdflags};
 use crate::sandbox::preview1::memory::Span;
 use crate::sandbox::preview1::process::MAX_RANDOM;
-use crate::sandbox::vfs::{Errno, Whence};
+use crate::sandbox::vfs::{Errno, FileKind, Whence};
 
 /// Most bytes that one call reads or writes, 32 MiB; callers see that less was done than asked
 /// for and go on. Copying as much takes some ten milliseconds, during which no deadline can strike.
@@ -112,6 +112,7 @@ impl Call<'_> {
         out: u32,
     ) -> Result<(), Errno> {
         self.memory.ensure(out, 8)?;
+        self.wasi.files.descriptor_stat(fd)?;
         let whence = match whence {
             0 => Whence::Start,
             1 => Whence::Current,
@@ -132,10 +133,27 @@ impl Call<'_> {
         self.wasi.files.descriptor_stat(fd).map(|_| ())
     }
 
-    /// Succeeds for every open file: everything is in memory already.
-    pub(crate) fn fd_advise(&self, fd: u32, advice: u32) -> Result<(), Errno> {
-        self.wasi.files.tell(fd)?;
-        if advice > 5 { Err(Errno::Invalid) } else { Ok(()) }
+    /// Succeeds for every open file and folder: everything is in memory already.
+    pub(crate) fn fd_advise(&self, fd: u32, size: u64, advice: u32) -> Result<(), Errno> {
+        if self.wasi.files.descriptor_stat(fd)?.kind != FileKind::Folder {
+            self.wasi.files.tell(fd)?;
+        }
+        let is_negative = i64::try_from(size).is_err();
+        if is_negative || advice > 5 { Err(Errno::Invalid) } else { Ok(()) }
+    }
+
+    /// Refuses to reserve room in a file, and anything else as not being one.
+    pub(crate) fn refuse_allocation(&self, fd: u32) -> Result<(), Errno> {
+        match self.wasi.files.descriptor_stat(fd)?.kind {
+            FileKind::File => Err(Errno::NotSupported),
+            _ => Err(Errno::BadDescriptor),
+        }
+    }
+
+    /// Refuses to give up rights: they only tell a C library what it may try.
+    pub(crate) fn refuse_rights(&self, fd: u32) -> Result<(), Errno> {
+        self.wasi.files.descriptor_stat(fd)?;
+        Err(Errno::NotSupported)
     }
 
     pub(crate) fn fd_fdstat_get(&mut self, fd: u32, out: u32) -> Result<(), Errno> {

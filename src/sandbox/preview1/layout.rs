@@ -15,6 +15,7 @@ pub(crate) mod rights {
     pub(crate) const FD_WRITE: u64 = 1 << 6;
     pub(crate) const FD_ADVISE: u64 = 1 << 7;
     pub(crate) const FD_ALLOCATE: u64 = 1 << 8;
+    #[cfg(test)]
     pub(crate) const FD_READDIR: u64 = 1 << 14;
     pub(crate) const FD_FILESTAT_GET: u64 = 1 << 21;
     pub(crate) const FD_FILESTAT_SET_SIZE: u64 = 1 << 22;
@@ -54,6 +55,7 @@ pub(crate) mod oflags {
     pub(crate) const DIRECTORY: u16 = 1 << 1;
     pub(crate) const EXCL: u16 = 1 << 2;
     pub(crate) const TRUNC: u16 = 1 << 3;
+    pub(crate) const ALL: u16 = (1 << 4) - 1;
 }
 
 /// Flag of a look-up: follow a symbolic link at the end of the path.

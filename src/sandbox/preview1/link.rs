@@ -57,8 +57,8 @@ fn link_files<T: Preview1>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
         fd_renumber(from: u32, to: u32) = |call| call.wasi.files.renumber(from, to);
         fd_sync(fd: u32) = |call| call.fd_sync(fd);
         fd_datasync(fd: u32) = |call| call.fd_sync(fd);
-        fd_advise(fd: u32, _offset: u64, _size: u64, advice: u32) =
-            |call| call.fd_advise(fd, advice);
+        fd_advise(fd: u32, _offset: u64, size: u64, advice: u32) =
+            |call| call.fd_advise(fd, size, advice);
         fd_readdir(fd: u32, start: u32, len: u32, cookie: u64, out: u32) =
             |call| call.fd_readdir(fd, Span::new(start, len), cookie, out);
     }
@@ -154,9 +154,9 @@ fn link_process<T: Preview1>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
 /// What a guest can ask for but never gets.
 fn link_refused<T: Preview1>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
     define! { linker,
-        fd_allocate(_fd: u32, _offset: u64, _size: u64) = |_call| Err(Errno::NotSupported);
-        fd_fdstat_set_rights(_fd: u32, _base: u64, _inheriting: u64) =
-            |_call| Err(Errno::NotSupported);
+        fd_allocate(fd: u32, _offset: u64, _size: u64) = |call| call.refuse_allocation(fd);
+        fd_fdstat_set_rights(fd: u32, _base: u64, _inheriting: u64) =
+            |call| call.refuse_rights(fd);
         proc_raise(_signal: u32) = |_call| Err(Errno::NotSupported);
         sock_accept(fd: u32, _flags: u32, _out: u32) = |call| call.refuse_socket(fd);
         sock_recv(fd: u32, _vectors: u32, _count: u32, _flags: u32, _size: u32, _out: u32) =

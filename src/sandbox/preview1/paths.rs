@@ -37,16 +37,16 @@ impl OpenRequest {
     fn parse(self) -> Result<OpenHow, Errno> {
         let open_flags = u16::try_from(self.open_flags).ok().ok_or(Errno::Invalid)?;
         let descriptor_flags = u16::try_from(self.descriptor_flags).ok().ok_or(Errno::Invalid)?;
-        if descriptor_flags & !fdflags::ALL != 0 {
+        if descriptor_flags & !fdflags::ALL != 0 || open_flags & !oflags::ALL != 0 {
             return Err(Errno::Invalid);
         }
         // A C library asks only for what the folder hands down, and read-only folders do not hand
         // down `FD_WRITE`: the rights that go with it show what was meant.
         let write = self.rights & rights::FD_WRITE != 0
             || self.rights & rights::INTENDS_CHANGES == rights::INTENDS_CHANGES;
-        let read = self.rights & (rights::FD_READ | rights::FD_READDIR) != 0;
+        let read = self.rights & rights::FD_READ != 0;
         Ok(OpenHow {
-            last_link: last_link(self.lookup_flags),
+            last_link: last_link(self.lookup_flags)?,
             access: Access { read, write },
             create: open_flags & oflags::CREAT != 0,
             exclusive: open_flags & oflags::EXCL != 0,
@@ -94,7 +94,7 @@ impl Call<'_> {
         out: u32,
     ) -> Result<(), Errno> {
         self.memory.ensure(out, FILESTAT_SIZE)?;
-        let stat = self.wasi.files.stat(path.at(&self.memory)?, last_link(lookup_flags))?;
+        let stat = self.wasi.files.stat(path.at(&self.memory)?, last_link(lookup_flags)?)?;
         self.memory.put(out, layout::filestat(&stat))
     }
 
@@ -110,7 +110,7 @@ impl Call<'_> {
         let flags = u16::try_from(flags).ok().ok_or(Errno::Invalid)?;
         let times = layout::set_times(accessed, modified, flags, now)?;
         let at = path.at(&self.memory)?;
-        self.wasi.files.set_times(at, last_link(lookup_flags), times, now)
+        self.wasi.files.set_times(at, last_link(lookup_flags)?, times, now)
     }
 
     pub(crate) fn path_link(
@@ -121,7 +121,7 @@ impl Call<'_> {
     ) -> Result<(), Errno> {
         let now = self.wasi.now();
         let (from, to) = (from.at(&self.memory)?, to.at(&self.memory)?);
-        self.wasi.files.add_name(from, last_link(lookup_flags), to, now)
+        self.wasi.files.add_name(from, last_link(lookup_flags)?, to, now)
     }
 
     pub(crate) fn path_rename(&mut self, from: GuestPath, to: GuestPath) -> Result<(), Errno> {
@@ -163,6 +163,11 @@ fn path_text<'m>(memory: &'m GuestMemory<'_>, text: Span) -> Result<&'m str, Err
     memory.text(text)
 }
 
-const fn last_link(lookup_flags: u32) -> LastLink {
-    if lookup_flags & SYMLINK_FOLLOW == 0 { LastLink::Keep } else { LastLink::Follow }
+/// Unknown flags are `EINVAL`, as for the functions of Linux with `AT_` flags.
+const fn last_link(lookup_flags: u32) -> Result<LastLink, Errno> {
+    match lookup_flags {
+        0 => Ok(LastLink::Keep),
+        SYMLINK_FOLLOW => Ok(LastLink::Follow),
+        _ => Err(Errno::Invalid),
+    }
 }

@@ -100,9 +100,9 @@ impl Call<'_> {
     /// A guest is alone on its thread, so its processor time is the time since its start.
     pub(crate) fn clock_time_get(&mut self, clock: u32, out: u32) -> Result<(), Errno> {
         let time: Duration = match clock {
-            clockid::REALTIME => self.wasi.ambient.realtime(),
-            clockid::MONOTONIC => self.wasi.ambient.monotonic(),
-            clockid::PROCESS_CPUTIME | clockid::THREAD_CPUTIME => self.wasi.ambient.elapsed(),
+            clockid::REALTIME => self.wasi.ambient.read_realtime(),
+            clockid::MONOTONIC => self.wasi.ambient.read_monotonic(),
+            clockid::PROCESS_CPUTIME | clockid::THREAD_CPUTIME => self.wasi.ambient.read_elapsed(),
             _ => return Err(Errno::Invalid),
         };
         self.memory.put_u64(out, timestamp(time))

@@ -17,6 +17,7 @@ impl FileSystem {
         let walked = self.walk_name(at)?;
         let name = new_name(&walked)?;
         let parent = self.names.writable(walked.folder)?;
+        self.names.ensure_linked(parent)?;
         if self.names.depth(walked.folder)? >= MAX_DEPTH {
             return Err(Errno::NameTooLong);
         }

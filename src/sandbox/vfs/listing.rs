@@ -38,7 +38,7 @@ impl FileSystem {
     ///
     /// The cookie of the entry that was shown last is good for going on whatever has happened to
     /// that entry. Older cookies are, too, as long as their entries exist; for one that is gone,
-    /// the listing starts anew.
+    /// the listing starts anew. After a cookie that never was, there is nothing.
     ///
     /// # Errors
     ///
@@ -84,6 +84,9 @@ impl FileSystem {
         visit: &mut impl FnMut(ListedEntry<'_>) -> ControlFlow<()>,
     ) -> Result<Option<(u64, Arc<str>)>, Errno> {
         let folder = self.names.nodes.folder(index)?;
+        if cookie >= folder.next_cookie() {
+            return Ok(None);
+        }
         let listed = self.descriptors.folder(fd)?.listed.as_ref();
         let after = name_of_cookie(folder, listed, cookie);
         let start = after.as_deref().map_or(Unbounded, Excluded);

@@ -106,6 +106,11 @@ impl Folder {
         Self { parent, entries: BTreeMap::new(), next_cookie: FIRST_COOKIE }
     }
 
+    /// The cookie of the entry that is added next; all others are smaller.
+    pub(crate) const fn next_cookie(&self) -> u64 {
+        self.next_cookie
+    }
+
     /// Adds or replaces an entry.
     pub(crate) fn insert(&mut self, name: &str, place: Place) {
         let cookie = self.next_cookie;

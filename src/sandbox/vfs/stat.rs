@@ -92,7 +92,7 @@ impl FileSystem {
         }
     }
 
-    /// Sets times of what a path stands for.
+    /// Sets times of what a path stands for. With no time to set, the path is not looked at.
     ///
     /// # Errors
     ///
@@ -105,6 +105,9 @@ impl FileSystem {
         now: Timestamp,
     ) -> Result<(), Errno> {
         let start = self.descriptors.folder(at.folder)?.place;
+        if times == SetTimes::default() {
+            return Ok(());
+        }
         let place = self.names.resolve(start, at.path, last_link)?;
         self.set_times_at(place, times, now)
     }

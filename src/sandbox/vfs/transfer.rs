@@ -45,6 +45,7 @@ impl FileSystem {
     ///
     /// As [`read`](Self::read), and `ESPIPE` for streams.
     pub fn read_at(&self, fd: Fd, into: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        ensure_in_range(offset, into.len())?;
         let file = match self.descriptors.find(fd)? {
             Descriptor::File(file) => file,
             Descriptor::Device(device) => return Ok(device.read(into)),
@@ -52,9 +53,6 @@ impl FileSystem {
         };
         if !file.access.read {
             return Err(Errno::BadDescriptor);
-        }
-        if offset > MAX_OFFSET {
-            return Err(Errno::Invalid);
         }
         match &file.source {
             Source::Mounted(content, _) => {
@@ -116,19 +114,19 @@ impl FileSystem {
     ///
     /// # Errors
     ///
-    /// `EINVAL` before the start, `EOVERFLOW` beyond 2^63 - 1, `ESPIPE` for streams, `EISDIR`.
+    /// `EINVAL` before the start and beyond 2^63 - 1, `ESPIPE` for streams, `EISDIR`.
     pub fn seek(&mut self, fd: Fd, delta: i64, whence: Whence) -> Result<u64, Errno> {
         if let Descriptor::Device(_) = self.descriptors.find(fd)? {
             return Ok(0);
         }
+        let current = self.tell(fd)?;
         let base = match whence {
             Whence::Start => 0,
-            Whence::Current => self.tell(fd)?,
+            Whence::Current => current,
             Whence::End => self.file_size(fd)?,
         };
-        let base = i64::try_from(base).ok().ok_or(Errno::Overflow)?;
-        let target = base.checked_add(delta).ok_or(Errno::Overflow)?;
-        let target = u64::try_from(target).ok().ok_or(Errno::Invalid)?;
+        let target = base.checked_add_signed(delta).filter(|target| *target <= MAX_OFFSET);
+        let target = target.ok_or(Errno::Invalid)?;
         self.descriptors.file_mut(fd)?.offset.set(target);
         Ok(target)
     }
@@ -217,6 +215,7 @@ impl FileSystem {
         offset: u64,
         now: Timestamp,
     ) -> Result<usize, Errno> {
+        ensure_in_range(offset, from.len())?;
         let (nodes, quota) = self.nodes_and_quota();
         let written = nodes.storage_mut(index)?.write_at(offset, from, quota)?;
         if written > 0 {
@@ -232,6 +231,14 @@ impl FileSystem {
             Ok(_) => Errno::NotSeekable,
             Err(errno) => errno,
         }
+    }
+}
+
+/// Refuses a transfer that begins or would end beyond the largest position, as Linux does.
+fn ensure_in_range(offset: u64, len: usize) -> Result<(), Errno> {
+    match offset.checked_add(count(len)) {
+        Some(end) if end <= MAX_OFFSET => Ok(()),
+        _ => Err(Errno::Invalid),
     }
 }
 

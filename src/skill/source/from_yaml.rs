@@ -2,7 +2,8 @@
 //!
 //! YAML is a large language and most of it is a way to be surprised, so only what a frontmatter
 //! needs is accepted: no anchors and aliases, no merge keys, no tags of programming languages,
-//! no second document, `true` and `false` as the only booleans.
+//! no second document, `true` and `false` as the only booleans. What is a number and what is
+//! nothing is decided by the core schema of YAML 1.2: `1_000`, `0X1F` and `nUll` are text.
 //!
 //! INVARIANT(yaml-budget): nesting, values and bytes are bounded while parsing, and nothing is
 //! ever expanded, so the work is proportional to the text.
@@ -128,10 +129,16 @@ fn node(
     let value = match parsed.value {
         // An integer without an exact value would come back changed.
         Parsed::Scalar(SourceValue::Float(_))
-            if is_integer(text.get(within).unwrap_or_default()) =>
+            if is_integer(text.get(within.clone()).unwrap_or_default()) =>
         {
             findings.error(&span, Problem::new("number-too-large", "is beyond a 64-bit integer"));
             return None;
+        }
+        Parsed::Scalar(
+            value @ (Value::Null | Value::Integer(_) | Value::Unsigned(_) | Value::Float(_)),
+        ) => {
+            let written = text.get(within).unwrap_or_default().trim();
+            if is_of_core_schema(written) { value } else { Value::Text(written.to_owned()) }
         }
         Parsed::Scalar(value) => value,
         Parsed::Array(items) => {
@@ -152,6 +159,17 @@ fn node(
         }
     };
     Some(SourceNode { span, value })
+}
+
+/// True if a text that the parser takes for a number or for nothing is that by the core schema of
+/// YAML 1.2. The parser also takes numbers with `_`, and letters in capitals anywhere.
+fn is_of_core_schema(written: &str) -> bool {
+    // With a tag, it is not the text alone that decides.
+    let is_tagged = written.starts_with(['!', '"', '\'']);
+    let is_nothing = ["", "~", "null", "Null", "NULL"].contains(&written);
+    let is_number = written.bytes().any(|byte| byte.is_ascii_digit())
+        && !["_", "0X", "0O", "0B"].iter().any(|sign| written.contains(sign));
+    is_tagged || is_nothing || is_number
 }
 
 fn is_integer(text: &str) -> bool {
@@ -273,6 +291,18 @@ mod tests {
         assert_eq!(
             json("a: no\nb: off\nc: Yes\nd: y"),
             r#"{"a":"no","b":"off","c":"Yes","d":"y"}"#
+        );
+    }
+
+    #[test]
+    fn numbers_and_nothing_are_those_of_yaml_1_2() {
+        assert_eq!(
+            json("a: 1_000\nb: 0X1F\nc: [0O17, 1_0.5]\nd: nUll\ne: !!int 7"),
+            r#"{"a":"1_000","b":"0X1F","c":["0O17","1_0.5"],"d":"nUll","e":7}"#
+        );
+        assert_eq!(
+            json("a: 0x1F\nb: -1e3\nc: NULL\nd: .5\ne:"),
+            r#"{"a":31,"b":-1000.0,"c":null,"d":0.5,"e":null}"#
         );
     }
 

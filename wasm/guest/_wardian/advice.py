@@ -18,15 +18,15 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-from _wardian import figures, packages, threads
+from _wardian import figures, packages, processes, threads
 
 NETWORK = (
     "there is no network in the sandbox: pass the data in `args`, or as a blob in `input_blobs`"
 )
 PROCESSES = "no other program can run in the sandbox: use Python's library instead"
 NO_PROCESSES = (
-    "there are no other processes in the sandbox: use "
-    "concurrent.futures.ThreadPoolExecutor, which runs the work in turn, or a plain loop"
+    "there are no other processes in the sandbox: use multiprocessing.Pool or "
+    "concurrent.futures.ProcessPoolExecutor, which run the work in turn, or a plain loop"
 )
 NOT_INSTALLED = (
     "it is not installed, and nothing can be installed; load_skills_protocol_guide lists what is"
@@ -130,6 +130,7 @@ def _patch_os(module: Any) -> None:
     ):
         refuse = _refusing(_no_process, f"os.{name}: {PROCESSES}")
         refuse.__name__ = refuse.__qualname__ = name
+        refuse.__module__ = "os"
         setattr(module, name, refuse)
     # The library takes this to be there with `fork`.
     module.register_at_fork = lambda **functions: None
@@ -209,15 +210,15 @@ def _patch_signal(module: Any) -> None:
     text = "no signals arrive in the sandbox: set `timeout_ms`, or look at time.monotonic()"
     if not hasattr(module, "SIGALRM"):
         module.SIGALRM = 14
-        for name, value in (("ITIMER_REAL", 0), ("ITIMER_VIRTUAL", 1), ("ITIMER_PROF", 2)):
-            setattr(module, name, value)
         connect = module.signal
 
         def signal(number: Any, handler: Any) -> Any:
             return module.SIG_DFL if number == 14 else connect(number, handler)
 
         module.signal = signal
-    for name in ("alarm", "setitimer", "pause", "sigwait"):
+    for name, value in (("ITIMER_REAL", 0), ("ITIMER_VIRTUAL", 1), ("ITIMER_PROF", 2)):
+        setattr(module, name, value)
+    for name in ("alarm", "setitimer", "getitimer", "pause", "sigwait"):
         setattr(module, name, _refusing(_no_process, f"signal.{name}: {text}"))
 
 
@@ -225,12 +226,14 @@ def _patch_multiprocessing(module: Any) -> None:
     base: Any = _modules["multiprocessing.context"].BaseContext
     for name in (
         "Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue", "Lock",
-        "Manager", "Pipe", "Pool", "Queue", "RLock", "RawArray", "RawValue", "Semaphore",
+        "Manager", "Pipe", "Queue", "RLock", "RawArray", "RawValue", "Semaphore",
         "SimpleQueue", "Value",
     ):
         refuse = _refusing(_no_process, f"multiprocessing.{name}: {NO_PROCESSES}")
         setattr(base, name, refuse)
         setattr(module, name, refuse)
+    base.Pool = lambda self, *args, **named: processes.Pool(*args, **named)
+    module.Pool = processes.Pool
     module.process.BaseProcess.start = _refusing(_no_process, NO_PROCESSES)
 
 
@@ -239,7 +242,7 @@ def _pool_module() -> ModuleType:
     module: Any = ModuleType("multiprocessing.pool", "Pools of threads.")
     module.ThreadPool = threads.ThreadPool
     module.AsyncResult = module.ApplyResult = module.MapResult = threads.AsyncResult
-    module.Pool = _refusing(_no_process, f"multiprocessing.Pool: {NO_PROCESSES}")
+    module.Pool = processes.Pool
     module.__all__ = ["Pool", "ThreadPool"]
     return module  # type: ignore[no-any-return]
 
@@ -257,13 +260,6 @@ class _PoolFinder:
 
     def exec_module(self, module: ModuleType) -> None:
         """It is complete."""
-
-
-class ProcessPoolExecutor(concurrent.futures.Executor):
-    """Stands for that of `concurrent.futures`."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise OSError(errno.ENOSYS, f"ProcessPoolExecutor: {NO_PROCESSES}")
 
 
 def _input(prompt: object = "", /) -> str:
@@ -308,7 +304,7 @@ def install() -> None:
     sys.meta_path.insert(0, _PoolFinder())  # type: ignore[arg-type]
     sys.meta_path.append(MissingPackages())  # type: ignore[arg-type]
     builtins.input = _input
-    concurrent.futures.ProcessPoolExecutor = ProcessPoolExecutor  # type: ignore
+    concurrent.futures.ProcessPoolExecutor = processes.ProcessPoolExecutor  # type: ignore
 
 
 _INSTALL = re.compile(
@@ -338,20 +334,35 @@ def explain_syntax(error: SyntaxError, source: str) -> None:
     error.msg = f"{error.msg} ({advice})"
 
 
+_FOREIGN = re.compile(r"/(?!workspace(/|$)|tmp(/|$)|dev/|usr/local/)|[A-Za-z]:[\\/]|~")
+"""Paths that mean a file of the machine that calls."""
+
+
+class _Foreign(str):
+    """A path that ends the program; the message tells how such a file gets here."""
+
+    def __repr__(self) -> str:
+        advice = "the sandbox sees no files of your machine: pass it as a blob in `input_blobs`"
+        return f"{super().__repr__()} ({advice})"
+
+
 def explain(exception: BaseException) -> None:
     """Adds to an error that ends the program what can be done about it."""
     if type(exception) is ModuleNotFoundError:
         name = exception.name
         if isinstance(name, str) and exception.msg == f"No module named {name!r}":
             if name.partition(".")[0] == name:
-                exception.msg = f"{exception.msg}: {NOT_INSTALLED}"
+                part = packages.MISSING_PARTS.get(name, NOT_INSTALLED)
+                exception.msg = f"{exception.msg}: {part}"
     elif type(exception) is NameError:
         if exception.name in ("display", "get_ipython"):
             text = f"{exception.args[0]}: {NOTEBOOK}; print the value, or return it"
             exception.args = (text,)
     elif type(exception) is FileNotFoundError:
         path = exception.filename
-        if isinstance(path, str) and os.path.basename(path).startswith("blob:"):
+        if isinstance(path, str) and _FOREIGN.match(path):
+            exception.filename = _Foreign(path)
+        elif isinstance(path, str) and os.path.basename(path).startswith("blob:"):
             exception.strerror = (
                 f"{exception.strerror}: the blob is not mounted in this run, "
                 f"add it to `input_blobs`"

@@ -21,7 +21,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from _wardian import counting, errors
+from _wardian import counting, errors, library
 
 
 def _type_aliases(module: Any) -> None:
@@ -280,9 +280,13 @@ def _sparse(module: Any) -> None:
 
 AMENDMENTS: dict[str, Callable[[Any], None]] = {
     "_strptime": _strptime,
+    "bisect": library.amend_bisect,
     "csv": _csv,
+    "decimal": library.amend_decimal,
     "errno": errors.renumber,
     "functools": _functools,
+    "getpass": library.amend_getpass,
+    "itertools": library.amend_itertools,
     "numpy._core._type_aliases": _type_aliases,
     "numpy._core.einsumfunc": _einsum,
     "numpy._core.multiarray": _multiarray,
@@ -293,6 +297,7 @@ AMENDMENTS: dict[str, Callable[[Any], None]] = {
     "pandas._libs.algos": counting.amend_algos,
     "pandas._libs.join": counting.amend_join,
     "pandas.core.internals.managers": _managers,
+    "random": library.amend_random,
     "scipy.signal._peak_finding": _peak_finding,
     "scipy.sparse._sputils": _sparse,
     "scipy.spatial._ckdtree": counting.amend_kd_tree_of_scipy,
@@ -300,6 +305,7 @@ AMENDMENTS: dict[str, Callable[[Any], None]] = {
     "sklearn.neighbors._ball_tree": counting.amend_trees_of_sklearn,
     "sklearn.neighbors._kd_tree": counting.amend_trees_of_sklearn,
     "struct": _struct,
+    "time": library.amend_time,
 }
 
 _MAXSIZE = (1 << 63) - 1

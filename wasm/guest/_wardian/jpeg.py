@@ -144,7 +144,7 @@ def add_codecs(Image: Any) -> None:  # noqa: N803
             (
                 self._quality,
                 self._progressive,
-                _smooth,
+                self._smooth,
                 self._optimize,
                 self._keep_rgb,
                 self._streamtype,
@@ -174,6 +174,8 @@ def add_codecs(Image: Any) -> None:  # noqa: N803
             rawmode = self._rawmode
             if self._keep_rgb:
                 raise OSError("keep_rgb=True is not available here: JPEG is written as YCbCr")
+            if self._smooth or self._streamtype:
+                raise OSError("smooth=... and streamtype=... of JPEG are not available here")
             # The host inverts CMYK itself, as Adobe's programs expect it.
             mode = "CMYK" if rawmode == "CMYK;I" else rawmode
             width, height = image.size

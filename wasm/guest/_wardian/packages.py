@@ -459,6 +459,17 @@ SUBSTITUTES: dict[str, str] = {
 }
 
 
+MISSING_PARTS: dict[str, str] = {
+    "_ssl": _NETWORK,
+    "_curses": "there is no terminal: print the text",
+    "termios": "there is no terminal: pass input as args",
+    "readline": "there is no terminal: pass input as args",
+    "resource": "limits belong to the call (`limits`); time.process_time() tells the time used",
+    "_posixshmem": "there are no other processes: pass values as arguments",
+}
+"""Parts of the standard library that this interpreter lacks, and what to do without them."""
+
+
 def substitute_for(name: str) -> str | None:
     """What to use in the place of the module `name`, if it is a popular one that is missing."""
     return SUBSTITUTES.get(name.partition(".")[0])

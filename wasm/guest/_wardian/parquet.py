@@ -1,7 +1,7 @@
 """Parquet for pandas: an engine in place of pyarrow, which is not part of this interpreter.
 
 Everything is read and written here, inside of the sandbox; the host only packs and unpacks
-Snappy. Columns are flat: lists, structs and maps are refused. The file's own description of the
+pages. Columns are flat: lists, structs and maps are refused. The file's own description of the
 table (the key `pandas`) is written and read as pyarrow does it, so that an index, time zones and
 types of pandas survive.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import json
+import operator
 from typing import Any
 
 from _wardian import parquet_pages as pages
@@ -118,9 +119,11 @@ def _footer(data: memoryview) -> dict[int, Any]:
     return Reader(data[len(data) - 8 - length : -8]).struct()
 
 
-def read(data: Any, columns: list[str] | None = None) -> Any:
+def read(data: Any, columns: list[str] | None = None, filters: Any = None) -> Any:
     """The table of a file's bytes, as a `pandas.DataFrame`."""
     import pandas
+
+    groups = _groups_of(filters)
 
     view = memoryview(data)
     try:
@@ -130,6 +133,20 @@ def read(data: Any, columns: list[str] | None = None) -> Any:
         wanted = _wanted(leaves, columns, metadata)
         made = {leaf.name: _series(view, footer, leaf, metadata) for leaf in wanted}
         rows = sum(group[3] for group in footer[4])
+        if groups:
+            known = {leaf.path[0]: leaf for leaf in leaves}
+            asked = {name for group in groups for name, _, _ in group}
+            for name in asked - made.keys():
+                if name not in known:
+                    raise ParquetError(f"No match for FieldRef.Name({name})")
+                _ensure_flat(known[name])
+            tested = {
+                name: made[name] if name in made else _series(view, footer, known[name], metadata)
+                for name in asked
+            }
+            kept = _kept(tested, groups, rows)
+            made = {name: series[kept].reset_index(drop=True) for name, series in made.items()}
+            rows = int(kept.sum())
         table = pandas.DataFrame(made, index=pandas.RangeIndex(rows))
         table = _with_index(table, metadata, columns)
         table.attrs = dict(metadata.get("attributes") or {})
@@ -154,18 +171,89 @@ def _wanted(
 ) -> list[_Column]:
     if columns is not None:
         names = {leaf.path[0] for leaf in leaves}
+        for name in columns:
+            if name not in names:
+                raise ParquetError(f"No match for FieldRef.Name({name})")
         asked = [*columns, *(field for field in _index_fields(metadata) if field not in columns)]
         by_name: dict[str, list[_Column]] = {}
         for leaf in leaves:
             by_name.setdefault(leaf.path[0], []).append(leaf)
         leaves = [leaf for name in asked if name in names for leaf in by_name[name]]
     for leaf in leaves:
-        if not leaf.is_flat:
-            raise NotImplementedError(
-                f"the column {leaf.path[0]!r} holds lists or structs, which cannot be read here; "
-                "name the columns to read with columns=[...]"
-            )
+        _ensure_flat(leaf)
     return leaves
+
+
+def _ensure_flat(leaf: _Column) -> None:
+    if not leaf.is_flat:
+        raise NotImplementedError(
+            f"the column {leaf.path[0]!r} holds lists or structs, which cannot be read here; "
+            "name the columns to read with columns=[...]"
+        )
+
+
+# --- filters ------------------------------------------------------------------------------------
+
+_TESTS = {
+    "=": operator.eq, "==": operator.eq, "!=": operator.ne, "<": operator.lt, ">": operator.gt,
+    "<=": operator.le, ">=": operator.ge,
+}  # fmt: skip
+
+
+def _groups_of(filters: Any) -> list[list[tuple[str, str, Any]]]:
+    """Groups of tests: a row is kept if it passes all tests of one group."""
+    if filters is None:
+        return []
+    if not isinstance(filters, (list, tuple)):
+        raise NotImplementedError(
+            "filters=... is a list of tuples (column, operator, value) here; pyarrow is not there"
+        )
+    if not len(filters):
+        raise ValueError("Malformed filters")
+    nested = all(isinstance(part, list) for part in filters)
+    groups = list(filters) if nested else [filters]
+    for group in groups:
+        for test in group:
+            if not isinstance(test, (list, tuple)) or len(test) != 3:
+                raise ValueError("Malformed filters")
+            if "in" in test[1] and not hasattr(test[2], "__iter__"):
+                raise TypeError(f"{test[2]!r} must be a collection for the operator {test[1]!r}")
+            if test[1] not in _TESTS and test[1] not in ("in", "not in"):
+                raise ValueError(f'"{test[:3]}" is not a valid operator in predicates.')
+    return groups
+
+
+def _kept(tested: dict[str, Any], groups: list[list[tuple[str, str, Any]]], rows: int) -> Any:
+    """Which rows pass; a value that is missing passes `not in` alone, as in pyarrow."""
+    import numpy
+
+    kept = numpy.zeros(rows, bool)
+    for group in groups:
+        passed = numpy.ones(rows, bool)
+        for name, sign, value in group:
+            series = tested[name]
+            if str(series.dtype) == "category":
+                series = series.astype(series.cat.categories.dtype)
+            there = series.notna().to_numpy(bool)
+            if sign in ("in", "not in"):
+                found = series.isin(list(value)).to_numpy(bool)
+                passed &= found if sign == "in" else ~found
+            else:
+                result = numpy.zeros(rows, bool)
+                is_text = str(series.dtype) in ("str", "string")
+                if series.dtype != object and isinstance(value, str) != is_text:
+                    raise NotImplementedError(
+                        f"filters: {name!r} of the type {series.dtype} cannot be compared with "
+                        f"{value!r}"
+                    )
+                try:
+                    tests = _TESTS[sign](series[there], value)
+                except TypeError as fault:
+                    raise NotImplementedError(f"filters: {fault}") from None
+                result[there] = tests.to_numpy(bool)
+                passed &= result
+        kept |= passed
+    return kept
 
 
 def _series(
@@ -234,12 +322,22 @@ def _as_pandas(leaf: _Column, values: Any, valid: Any, described: dict[str, Any]
         made = [bytes(v) if there else None for v, there in zip(values, valid)]
         return pandas.Series(made, dtype=object)
     if kind == "half":
-        values = numpy.frombuffer(b"".join(values), "<f2")
+        # What is not there has no bytes.
+        values = numpy.frombuffer(b"".join(value or b"\0\0" for value in values), "<f2")
     if kind == "integer":
         values = values.astype(detail)
     if stated.startswith("timedelta64"):
         series = pandas.Series(values.astype("i8").view(stated))
         return series.where(pandas.Series(valid))
+    if stated.startswith("period["):
+        ordinals = numpy.where(valid, values.astype("i8"), pandas.NaT.value)
+        return pandas.Series(pandas.arrays.PeriodArray(ordinals, dtype=stated))
+    if described.get("pandas_type") == "object" and leaf.physical in (INT32, INT64):
+        # Only pyarrow's own schema knows what these numbers are.
+        raise NotImplementedError(
+            f"the column {leaf.name!r} was written from Python objects, whose type is not known "
+            "here; write it with a type such as timedelta64[us]"
+        )
     if stated in _NULLABLE:
         plain = "bool" if stated == "boolean" else stated.lower()
         made = pandas.array(values.astype(plain), dtype=stated)
@@ -357,6 +455,8 @@ def _written(name: str, series: Any) -> _Written:
     import pandas
 
     kind = series.dtype
+    if isinstance(kind, pandas.SparseDtype):
+        raise TypeError(f"Sparse pandas data (column {name}) not supported.")
     valid = series.notna().to_numpy(bool)
     if isinstance(kind, pandas.CategoricalDtype):
         return _written_categories(name, series, valid)
@@ -373,6 +473,11 @@ def _written(name: str, series: Any) -> _Written:
         return column
     if kind.kind in "iu":
         return _written_integers(name, series, valid)
+    if kind == numpy.float16:
+        values = [value.tobytes() for value in series.to_numpy("<f2")]
+        column = _Written(name, FIXED, values, valid)
+        column.length, column.logical, column.pandas_type = 2, {15: {}}, "float16"
+        return column
     if kind.kind == "f":
         size = getattr(kind, "itemsize", 8)
         plain = series.to_numpy(f"f{max(size, 4)}", na_value=numpy.nan)
@@ -644,13 +749,12 @@ def add_engine(module: Any) -> None:
             to_pandas_kwargs: Any = None,
             **kwargs: Any,
         ) -> Any:
-            given = {"filters": filters, "filesystem": filesystem}
-            given["to_pandas_kwargs"] = to_pandas_kwargs
+            given = {"filesystem": filesystem, "to_pandas_kwargs": to_pandas_kwargs}
             _refuse(given | kwargs, "read_parquet")
             if dtype_backend == "pyarrow":
                 raise ImportError("dtype_backend='pyarrow' needs pyarrow, which is not available")
             with module.get_handle(path, "rb", is_text=False) as handles:
-                table = read(handles.handle.read(), columns)
+                table = read(handles.handle.read(), columns, filters)
             return table.convert_dtypes() if dtype_backend == "numpy_nullable" else table
 
     def find(engine: str) -> Any:

@@ -12,7 +12,10 @@ _BOOLEAN, _INT32, _INT64, _INT96, _FLOAT, _DOUBLE, _BYTES, _FIXED = range(8)
 _TYPES = {_INT32: "<i4", _INT64: "<i8", _FLOAT: "<f4", _DOUBLE: "<f8"}
 
 _CODECS = ("none", "snappy", "gzip", "lzo", "brotli", "lz4", "zstd", "lz4_raw")
-_NONE, _SNAPPY, _GZIP, _ZSTD = 0, 1, 2, 6
+_NONE, _SNAPPY, _GZIP, _BROTLI, _LZ4, _ZSTD, _LZ4_RAW = 0, 1, 2, 4, 5, 6, 7
+
+_SIZED = {_BROTLI: "brotli.decode", _LZ4_RAW: "lz4.decode", _ZSTD: "zstd.decode"}
+"""Compressions that the host unpacks into as many bytes as it is told."""
 
 _PLAIN, _PLAIN_DICTIONARY, _RLE, _RLE_DICTIONARY = 0, 2, 3, 8
 
@@ -31,20 +34,12 @@ _MAX_PAGE = 256 << 20
 def codec_number(name: str | None) -> int:
     """The number of a compression by its name."""
     name = "none" if name is None else str(name).lower()
-    name = "none" if name == "uncompressed" else name
-    if name in ("none", "snappy", "gzip") or (name == "zstd" and _zstd() is not None):
+    name = {"uncompressed": "none", "lz4": "lz4_raw"}.get(name, name)
+    if name in ("none", "snappy", "gzip", "lz4_raw"):
         return _CODECS.index(name)
     raise NotImplementedError(
-        f"compression={name!r} is not available here; use 'snappy', 'gzip' or None"
+        f"compression={name!r} cannot be written here; use 'snappy', 'gzip', 'lz4' or None"
     )
-
-
-def _zstd() -> Any:
-    try:
-        from compression import zstd
-    except ImportError:
-        return None
-    return zstd
 
 
 def _packed(data: bytes, codec: int) -> Any:
@@ -53,8 +48,8 @@ def _packed(data: bytes, codec: int) -> Any:
     if codec == _GZIP:
         packer = zlib.compressobj(wbits=31)
         return packer.compress(data) + packer.flush()
-    if codec == _ZSTD:
-        return _zstd().compress(data)
+    if codec == _LZ4_RAW:
+        return ask({"op": "lz4.encode"}, data)[1]
     return data
 
 
@@ -67,14 +62,31 @@ def _unpacked(data: memoryview, codec: int, size: int) -> memoryview:
         made = ask({"op": "snappy.decode"}, data)[1]
     elif codec == _GZIP:
         made = memoryview(zlib.decompressobj(wbits=47).decompress(data, size))
-    elif codec == _ZSTD and _zstd() is not None:
-        made = memoryview(_zstd().ZstdDecompressor().decompress(data, size))
+    elif codec in _SIZED:
+        made = ask({"op": _SIZED[codec], "size": size}, data)[1] if size else memoryview(b"")
+    elif codec == _LZ4:
+        made = memoryview(_blocks_of_hadoop(data, size))
     else:
         name = _CODECS[codec] if 0 <= codec < len(_CODECS) else codec
         raise NotImplementedError(f"Parquet with the compression {name} cannot be read here")
     if len(made) != size:
         raise ValueError("the file is damaged: a page has another length than it says")
     return made
+
+
+def _blocks_of_hadoop(data: memoryview, size: int) -> bytes:
+    """LZ4 as old programs write it: blocks behind their lengths, unpacked and packed."""
+    made = bytearray()
+    at = 0
+    while at + 8 <= len(data) and len(made) < size:
+        length = int.from_bytes(data[at : at + 4], "big")
+        packed = int.from_bytes(data[at + 4 : at + 8], "big")
+        block = data[at + 8 : at + 8 + packed]
+        if length > size - len(made) or len(block) != packed:
+            raise ValueError("the file is damaged: a page ends too early")
+        made += ask({"op": "lz4.decode", "size": length}, block)[1]
+        at += 8 + packed
+    return bytes(made)
 
 
 def integers(values: Any, kind: str) -> Any:

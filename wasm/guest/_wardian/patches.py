@@ -13,15 +13,17 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from _wardian import fonts, jpeg, parquet, pdf, webp
+from _wardian import avif, fonts, jpeg, mapping, parquet, pdf, webp
 
 _MADE: dict[str, Callable[[dict[str, Any]], None]] = {
     "PIL._imagingft": fonts.fill_module,
     "PIL._webp": webp.fill_module,
+    "mmap": mapping.fill_module,
 }
 """Modules that are made here: the function fills the namespace."""
 
 _CHANGED: dict[str, Callable[[Any], None]] = {
+    "PIL.AvifImagePlugin": avif.refuse,
     "PIL.Image": jpeg.add_codecs,
     "PIL.PdfParser": pdf.read_without_mapping,
     "PIL.WebPImagePlugin": webp.replace_save,

@@ -19,6 +19,7 @@ import ast
 import builtins
 import re
 import sys
+import warnings
 from collections.abc import Mapping
 from types import CodeType, ModuleType
 from typing import Any
@@ -159,10 +160,11 @@ def _split(source: str, file_name: str, whole: CodeType) -> tuple[CodeType, Code
     if source.rstrip().endswith(";"):
         return whole, None  # a notebook's way to say that the value is not wanted
     del tree.body[-1]
-    return (
-        _compile(tree, file_name, "exec", flags, True),
-        _compile(ast.Expression(expression), file_name, "eval", flags, True),
-    )
+    with warnings.catch_warnings(action="ignore"):  # the whole has given its warnings
+        return (
+            _compile(tree, file_name, "exec", flags, True),
+            _compile(ast.Expression(expression), file_name, "eval", flags, True),
+        )
 
 
 def _without_own_calls(source: str, file_name: str, name: str) -> CodeType | None:
@@ -175,7 +177,10 @@ def _without_own_calls(source: str, file_name: str, name: str) -> CodeType | Non
     while tree.body and _is_own_call(tree.body[-1], name):
         del tree.body[-1]
         left_out = True
-    return _compile(tree, file_name, "exec", 0, True) if left_out else None
+    if not left_out:
+        return None
+    with warnings.catch_warnings(action="ignore"):  # the whole has given its warnings
+        return _compile(tree, file_name, "exec", 0, True)
 
 
 _WRAPPERS = {"print", "sys.exit", "exit", "quit", "asyncio.run", "pprint", "json.dumps"}

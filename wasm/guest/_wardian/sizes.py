@@ -32,6 +32,8 @@ def explained(kind: type[BaseException], message: str) -> str:
     """Returns `message`, with an explanation if an exception of `kind` tells of a size."""
     if not issubclass(kind, (MemoryError, OverflowError, ValueError)):
         return message
+    if message.endswith("C long"):
+        return f"{message} (a C `long` has 32 bits here: use array.array('q') or int64)"
     if any(part in message for part in _TOO_LARGE):
         return f"{message} ({_EXPLANATION})"
     return message

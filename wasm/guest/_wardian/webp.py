@@ -1,7 +1,7 @@
 """WebP for Pillow: the module `PIL._webp`, and saving, on the host's codec.
 
-The host knows still pictures: any kind can be read, written they are lossless. Animations are
-taken apart and put together here.
+The host knows still pictures, lossy and lossless. Animations are taken apart and put together
+here.
 """
 
 from __future__ import annotations
@@ -183,23 +183,42 @@ def fill_module(namespace: dict[str, Any]) -> None:
     namespace["webpdecoder_version"] = "1.6.0"
 
 
-def _encode(image: Any) -> bytes:
-    """The chunk of a lossless picture, header included."""
-    width, height = image.size
-    if max(width, height) > _MAX_SIDE:
-        raise ValueError(
-            f"encoding error 5: Image size exceeds WebP limit of {_MAX_SIDE} pixels"
-        )
-    header = {"op": "webp.encode", "width": width, "height": height, "mode": image.mode}
-    _, made = ask(header, image.tobytes())
-    return bytes(made[12:])
+class _Way:
+    """How pictures are encoded: the arguments of `save`, checked as libwebp checks them."""
+
+    def __init__(self, info: dict[str, Any]) -> None:
+        quality = float(info.get("quality", 80))
+        opacity = int(info.get("alpha_quality", 100))
+        effort = int(info.get("method", 0 if info.get("save_all") else 4))
+        if not (0 <= quality <= 100 and 0 <= opacity <= 100 and 0 <= effort <= 6):
+            raise ValueError("invalid configuration")
+        # Without loss, quality is the effort to make the file small.
+        self.how = {} if info.get("lossless") else {"quality": round(quality)}
+        self._is_exact = bool(info.get("exact"))
+
+    def encode(self, image: Any) -> bytes:
+        """The chunks of a picture."""
+        width, height = image.size
+        if max(width, height) > _MAX_SIDE:
+            raise ValueError(
+                f"encoding error 5: Image size exceeds WebP limit of {_MAX_SIDE} pixels"
+            )
+        if image.mode == "RGBA" and not self.how and not self._is_exact:
+            # libwebp drops the colour of what cannot be seen.
+            unseen = image.getchannel("A").point([255] + [0] * 255)
+            image = image.copy()
+            image.paste((0, 0, 0, 0), mask=unseen)
+        header = {"op": "webp.encode", "width": width, "height": height, "mode": image.mode}
+        return bytes(ask(header | self.how, image.tobytes())[1])
 
 
 def _plain(image: Any) -> Any:
-    """The picture in a mode that WebP knows."""
-    if image.mode in ("RGB", "RGBA"):
-        return image
-    return image.convert("RGBA" if image.has_transparency_data else "RGB")
+    """The picture in a mode that WebP knows; alpha that hides nothing is dropped, as libwebp does."""
+    if image.mode not in ("RGB", "RGBA"):
+        image = image.convert("RGBA" if image.has_transparency_data else "RGB")
+    if image.mode == "RGBA" and image.getextrema()[3][0] == 255:
+        return image.convert("RGB")
+    return image
 
 
 def _metadata(info: dict[str, Any]) -> tuple[bytes, bytes, bytes]:
@@ -218,7 +237,8 @@ def _with_metadata(
 ) -> bytes:
     profile, exif, xmp = metadata
     flags |= (_ICC if profile else 0) | (_EXIF if exif else 0) | (_XMP if xmp else 0)
-    if not flags & ~_ALPHA:
+    # Alpha in a chunk of its own has to be announced.
+    if not flags & ~_ALPHA and not pictures[0].startswith(b"ALPH"):
         return _file(*pictures)
     parts = [_extended(flags, *size)]
     parts += [_chunk(b"ICCP", profile)] if profile else []
@@ -229,16 +249,18 @@ def _with_metadata(
 
 
 def _save(im: Any, fp: Any, filename: Any) -> None:
-    """Writes a picture without loss, whatever `quality` says."""
+    """Writes a picture, by default with the loss of the quality 80."""
+    way = _Way(im.encoderinfo)
     picture = _plain(im)
     flags = _ALPHA if picture.mode == "RGBA" else 0
     metadata = _metadata(im.encoderinfo)
-    fp.write(_with_metadata(picture.size, flags, metadata, [_encode(picture)]))
+    fp.write(_with_metadata(picture.size, flags, metadata, [way.encode(picture)]))
 
 
 def _save_all(im: Any, fp: Any, filename: Any) -> None:
-    """Writes an animation whose frames are whole pictures without loss; equal ones become one."""
+    """Writes an animation whose frames are whole pictures; equal ones become one."""
     info = im.encoderinfo
+    way = _Way(info)
     images = [im, *info.get("append_images", [])]
     if sum(getattr(image, "n_frames", 1) for image in images) == 1:
         _save(im, fp, filename)
@@ -256,12 +278,13 @@ def _save_all(im: Any, fp: Any, filename: Any) -> None:
                 picture = _plain(image)
                 if picture.size != im.size:
                     raise ValueError("frames of an animation need one size")
-                has_alpha |= picture.mode == "RGBA"
+                # Frames keep the alpha of their mode, even if it hides nothing.
+                has_alpha |= image.mode == "RGBA" or picture.mode == "RGBA"
                 pixels = (picture.mode, picture.tobytes())
                 if frames and pixels == before:
                     frames[-1][1] += each
                 else:
-                    frames.append([_encode(picture), each])
+                    frames.append([way.encode(picture), each])
                 before = pixels
     finally:
         im.seek(position)

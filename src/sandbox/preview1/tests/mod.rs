@@ -3,6 +3,7 @@
 mod files;
 mod hostile;
 mod process;
+mod reference;
 
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
@@ -123,6 +124,38 @@ fn source() -> String {
     format!(r#"(module {imports} (memory (export "memory") 1) {functions})"#)
 }
 
+/// The module, compiled once for all tests.
+pub(crate) fn compiled() -> &'static (Engine, Module) {
+    static COMPILED: OnceLock<(Engine, Module)> = OnceLock::new();
+    COMPILED.get_or_init(|| {
+        let engine = Engine::default();
+        let module = Module::new(&engine, wat::parse_str(source()).unwrap()).unwrap();
+        (engine, module)
+    })
+}
+
+/// Calls a function of the module; arguments are cut to the width of the parameters.
+pub(crate) fn call_export<T>(
+    store: &mut Store<T>,
+    instance: &Instance,
+    name: &str,
+    arguments: &[u64],
+) -> wasmtime::Result<u32> {
+    let (_, kinds) = FUNCTIONS.iter().find(|(function, _)| *function == name).unwrap();
+    let values: Vec<Val> = kinds
+        .chars()
+        .zip(arguments)
+        .map(|(kind, &argument)| match kind {
+            'l' => Val::I64(argument.cast_signed()),
+            _ => Val::I32(u32::try_from(argument & 0xffff_ffff).unwrap().cast_signed()),
+        })
+        .collect();
+    let function = instance.get_func(&mut *store, name).unwrap();
+    let mut results = vec![Val::I32(0); function.ty(&*store).results().len()];
+    function.call(store, &values, &mut results)?;
+    Ok(results.first().map_or(0, |result| result.unwrap_i32().cast_unsigned()))
+}
+
 pub(crate) struct Guest {
     pub(crate) store: Store<State>,
     pub(crate) instance: Instance,
@@ -148,12 +181,7 @@ pub(crate) const SEEDED: AmbientMode =
 
 impl Guest {
     pub(crate) fn new(wasi: Wasi) -> Self {
-        static COMPILED: OnceLock<(Engine, Module)> = OnceLock::new();
-        let (engine, module) = COMPILED.get_or_init(|| {
-            let engine = Engine::default();
-            let module = Module::new(&engine, wat::parse_str(source()).unwrap()).unwrap();
-            (engine, module)
-        });
+        let (engine, module) = compiled();
         let mut linker = Linker::new(engine);
         link(&mut linker).unwrap();
         let mut store = Store::new(engine, State { wasi, memory: None });
@@ -169,19 +197,7 @@ impl Guest {
 
     /// Calls a function; arguments are cut to the width of the parameters.
     pub(crate) fn try_call(&mut self, name: &str, arguments: &[u64]) -> wasmtime::Result<u32> {
-        let (_, kinds) = FUNCTIONS.iter().find(|(function, _)| *function == name).unwrap();
-        let values: Vec<Val> = kinds
-            .chars()
-            .zip(arguments)
-            .map(|(kind, &argument)| match kind {
-                'l' => Val::I64(argument.cast_signed()),
-                _ => Val::I32(u32::try_from(argument & 0xffff_ffff).unwrap().cast_signed()),
-            })
-            .collect();
-        let function = self.instance.get_func(&mut self.store, name).unwrap();
-        let mut results = vec![Val::I32(0); function.ty(&self.store).results().len()];
-        function.call(&mut self.store, &values, &mut results)?;
-        Ok(results.first().map_or(0, |result| result.unwrap_i32().cast_unsigned()))
+        call_export(&mut self.store, &self.instance, name, arguments)
     }
 
     pub(crate) fn call(&mut self, name: &str, arguments: &[u64]) -> Result<(), u32> {

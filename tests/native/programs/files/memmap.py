@@ -1,4 +1,3 @@
-# refused: OSError: mmap
 import numpy as np
 def main(args):
     m = np.memmap("m.dat", dtype="float64", mode="w+", shape=(3,))

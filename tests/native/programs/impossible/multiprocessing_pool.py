@@ -1,4 +1,4 @@
-# refused: : process
+# script
 from multiprocessing import Pool
 def f(x): return x * x
 if __name__ == "__main__":

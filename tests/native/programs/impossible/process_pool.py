@@ -1,4 +1,4 @@
-# refused: : process
+# script
 from concurrent.futures import ProcessPoolExecutor
 with ProcessPoolExecutor() as ex:
     print(list(ex.map(abs, [-1, 2])))

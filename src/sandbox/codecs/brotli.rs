@@ -1,0 +1,78 @@
+//! Reads Brotli streams, as Parquet files contain them.
+
+use std::io::Read;
+
+use brotli_decompressor::Decompressor;
+use serde::{Deserialize, Serialize};
+
+use crate::sandbox::codecs::paced::Paced;
+use crate::sandbox::codecs::{Allowance, CodecError, MAX_BLOCK, answer_of, content, finished};
+
+/// Fuel for each byte, packed or not.
+const BYTE: u64 = 12;
+
+/// Bytes that the decoder holds: its window has at most 16 MiB, and tables.
+const DECODER_BYTES: usize = 24 << 20;
+
+/// Bytes that are read at once.
+const BUFFER: usize = 4 << 10;
+
+/// Bytes that are written between two looks at the clock.
+const PIECE: usize = 256 << 10;
+
+/// Unpacks a stream.
+#[derive(Debug, Deserialize)]
+pub(super) struct Decode {
+    /// Length of what comes out.
+    size: usize,
+}
+
+#[derive(Serialize)]
+struct Nothing {}
+
+impl Decode {
+    pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
+        if self.size > MAX_BLOCK {
+            return Err(CodecError::Unsupported("a page has at most 64 MiB here".to_owned()));
+        }
+        allowance.spend(self.size.saturating_add(data.len()), BYTE)?;
+        allowance.take(self.size.saturating_add(DECODER_BYTES))?;
+        let damaged = || CodecError::Damaged("Corrupt brotli compressed data.".to_owned());
+        let mut out = answer_of(self.size);
+        let mut decoder = Decompressor::new(Paced::new(data, allowance), BUFFER);
+        for piece in content(&mut out).chunks_mut(PIECE) {
+            allowance.beat();
+            decoder.read_exact(piece).map_err(|_error| damaged())?;
+        }
+        if !matches!(decoder.read(&mut [0]), Ok(0)) {
+            return Err(damaged());
+        }
+        finished(out, &Nothing {})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::sandbox::codecs::testing::ask;
+
+    fn unpacked(data: &[u8], size: usize) -> Result<Vec<u8>, CodecError> {
+        ask(&json!({"op": "brotli.decode", "size": size}), data).map(|(_, bytes)| bytes)
+    }
+
+    const TEXT: &[u8] = include_bytes!("../../../tests/fixtures/tables/text.br");
+
+    #[test]
+    fn streams_of_other_programs_are_read() {
+        let text: Vec<u8> = (0..3000)
+            .flat_map(|line| format!("line {line} of {}\n", line * line).into_bytes())
+            .collect();
+        assert_eq!(unpacked(TEXT, text.len()).unwrap(), text);
+        assert!(unpacked(TEXT, text.len() - 1).is_err() && unpacked(TEXT, text.len() + 1).is_err());
+        for end in [0, 1, 10, TEXT.len() / 2, TEXT.len() - 1] {
+            assert!(unpacked(&TEXT[..end], text.len()).is_err(), "{end}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The same calls on Wardian's layer and on `wasmtime-wasi` with a real folder of Linux.
+//!
+//! Everything that the two answer differently stands in one table, [`differences`], with its
+//! reason and with calls that show it: a difference that is gone fails a test, and so does one
+//! that is not listed. `PROPTEST_CASES` sets how many sequences of calls are compared.
+
+mod calls;
+mod differences;
+mod pair;
+mod programs;
+mod session;
+
+use std::collections::BTreeSet;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::sandbox::preview1::tests::reference::differences::{DIFFERENCES, Then};
+use crate::sandbox::preview1::tests::reference::pair::Pair;
+use crate::sandbox::preview1::tests::reference::session::Vectors;
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_sequence_of_calls_is_answered_as_by_the_reference_but_for_listed_differences(
+        calls in vec(calls::call(), 1..80),
+    ) {
+        let compared = Pair::new(Vectors::OneByOne).compare(&calls);
+        prop_assert!(compared.is_ok(), "{}", compared.unwrap_err());
+    }
+}
+
+/// The last call of each row's witness shows that difference and no other.
+#[test]
+fn every_listed_difference_still_occurs() {
+    let mut wrong = Vec::new();
+    for (index, difference) in DIFFERENCES.iter().enumerate() {
+        let mut pair = Pair::new(difference.vectors);
+        let calls = (difference.witness)();
+        let (last, before) = calls.split_last().unwrap();
+        for call in before {
+            let step = pair.step(call);
+            let known = pair.known(&step).unwrap();
+            let ends = |known: &usize| *known != index && DIFFERENCES[*known].then == Then::Stop;
+            if known.iter().any(ends) {
+                wrong.push(format!("{}: {call:?} is no preparation", difference.name));
+            }
+        }
+        let step = pair.step(last);
+        let known = pair.known(&step).unwrap();
+        if !known.contains(&index) {
+            wrong.push(format!("{}: {step:?} does not show it", difference.name));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn differences_have_names_and_reasons() {
+    let names: BTreeSet<&str> = DIFFERENCES.iter().map(|difference| difference.name).collect();
+    assert_eq!(names.len(), DIFFERENCES.len());
+    for difference in DIFFERENCES {
+        assert!(difference.reason.len() > 20, "{}", difference.name);
+    }
+}

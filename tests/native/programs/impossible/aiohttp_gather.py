@@ -1,0 +1,12 @@
+# refused: ModuleNotFoundError: network
+import aiohttp
+import asyncio
+
+
+async def main():
+    async with aiohttp.ClientSession() as s:
+        async with s.get("https://x.org") as r:
+            return await r.text()
+
+
+asyncio.run(main())

@@ -1,0 +1,4 @@
+# refused: ModuleNotFoundError|ImportError: 
+import curses
+
+curses.wrapper(lambda s: s.getch())

@@ -1,0 +1,4 @@
+# refused: OSError|gaierror: network
+import socket
+
+print(socket.gethostbyname("example.com"))

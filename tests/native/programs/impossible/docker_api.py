@@ -1,0 +1,4 @@
+# refused: ModuleNotFoundError: docker
+import docker
+
+docker.from_env().containers.list()

@@ -1,0 +1,4 @@
+# refused: ModuleNotFoundError: sqlite3
+import duckdb
+
+print(duckdb.sql("select 1"))

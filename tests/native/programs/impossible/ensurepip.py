@@ -1,0 +1,4 @@
+# refused: : install
+import ensurepip
+
+ensurepip.bootstrap()

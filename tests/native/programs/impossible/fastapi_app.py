@@ -1,0 +1,5 @@
+# refused: ModuleNotFoundError: not installed
+from fastapi import FastAPI
+import uvicorn
+
+app = FastAPI()

@@ -1,0 +1,4 @@
+# refused: : args
+import getpass
+
+print(len(getpass.getpass("Password: ")))

@@ -1,0 +1,4 @@
+# refused: ModuleNotFoundError: network
+import httpx
+
+print(httpx.get("https://x.org").status_code)

@@ -1,0 +1,3 @@
+# refused: EOFError: args
+n = int(input("Enter a number: "))
+print(n * 2)

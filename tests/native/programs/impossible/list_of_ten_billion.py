@@ -1,0 +1,3 @@
+# refused: MemoryError|OverflowError: 
+x = [0] * 10**10
+print(len(x))

@@ -1,0 +1,4 @@
+# refused: ModuleNotFoundError: nltk
+import nltk
+
+nltk.download("punkt")

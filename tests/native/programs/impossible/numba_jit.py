@@ -1,0 +1,10 @@
+# refused: ModuleNotFoundError: numpy
+from numba import njit
+
+
+@njit
+def f(x):
+    return x + 1
+
+
+print(f(1))

@@ -1,0 +1,4 @@
+# refused: ModuleNotFoundError: openai
+from openai import OpenAI
+
+print(OpenAI().models.list())

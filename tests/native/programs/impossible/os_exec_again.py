@@ -1,0 +1,4 @@
+# refused: OSError: program
+import os
+
+os.execvp("python", ["python", "-c", "print(1)"])

@@ -1,0 +1,5 @@
+# refused: OSError: no other program
+import os
+
+code = os.system("echo hello > out.txt")
+print(code, open("out.txt").read())

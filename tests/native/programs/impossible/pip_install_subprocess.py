@@ -1,0 +1,6 @@
+# refused: OSError: install
+import subprocess
+import sys
+
+subprocess.check_call([sys.executable, "-m", "pip", "install", "polars"])
+import polars

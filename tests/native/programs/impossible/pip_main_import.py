@@ -1,0 +1,4 @@
+# refused: ModuleNotFoundError: install
+import pip
+
+pip.main(["install", "requests"])

@@ -1,0 +1,4 @@
+# refused: ModuleNotFoundError: serial
+import serial
+
+serial.Serial("/dev/ttyUSB0")

@@ -1,0 +1,4 @@
+# refused: ModuleNotFoundError: pandas
+import polars as pl
+
+print(pl.DataFrame({"a": [1]}))

@@ -1,0 +1,5 @@
+# refused: OSError: no other program
+from subprocess import PIPE, Popen
+
+p = Popen(["ffmpeg", "-i", "a.mp4", "b.wav"], stdout=PIPE, stderr=PIPE)
+print(p.communicate())

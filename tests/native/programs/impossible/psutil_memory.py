@@ -1,0 +1,4 @@
+# refused: ModuleNotFoundError: psutil
+import psutil
+
+print(psutil.virtual_memory().percent)

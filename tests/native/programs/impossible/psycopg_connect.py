@@ -1,0 +1,4 @@
+# refused: ModuleNotFoundError: psycopg2
+import psycopg2
+
+psycopg2.connect("dbname=test")

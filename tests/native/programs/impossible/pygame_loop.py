@@ -1,0 +1,4 @@
+# refused: ModuleNotFoundError: pygame
+import pygame
+
+pygame.init()

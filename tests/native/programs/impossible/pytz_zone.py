@@ -1,0 +1,4 @@
+# refused: ModuleNotFoundError: zoneinfo
+import pytz
+
+print(pytz.timezone("Europe/Berlin"))

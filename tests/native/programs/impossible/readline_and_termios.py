@@ -1,0 +1,5 @@
+# refused: ModuleNotFoundError|ImportError: 
+import termios
+import tty
+
+tty.setraw(0)

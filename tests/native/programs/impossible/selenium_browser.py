@@ -1,0 +1,4 @@
+# refused: ModuleNotFoundError: selenium
+from selenium import webdriver
+
+webdriver.Chrome().get("https://x.org")

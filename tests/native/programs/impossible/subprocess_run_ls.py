@@ -1,0 +1,4 @@
+# refused: OSError: no other program
+import subprocess
+
+print(subprocess.run(["ls", "-la"], capture_output=True, text=True, check=True).stdout)

@@ -1,0 +1,4 @@
+# refused: ModuleNotFoundError|ImportError: matplotlib
+import tkinter as tk
+
+tk.Tk().mainloop()

@@ -1,0 +1,4 @@
+# refused: ModuleNotFoundError: transformers
+from transformers import pipeline
+
+print(pipeline("sentiment-analysis")("great"))

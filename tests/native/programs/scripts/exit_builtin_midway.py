@@ -1,0 +1,4 @@
+# script
+print("a")
+exit()
+print("b")

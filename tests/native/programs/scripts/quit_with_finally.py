@@ -1,0 +1,6 @@
+# script
+try:
+    print("try")
+    raise SystemExit
+finally:
+    print("finally")

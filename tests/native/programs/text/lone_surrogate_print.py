@@ -1,0 +1,3 @@
+# script
+print("before")
+print("lone \ud800 surrogate")

@@ -1,0 +1,233 @@
+"""Functions of the standard library that answer as on 64-bit Linux.
+
+Here the C library has fewer directives of `strftime`, hashes and sizes have 32 bits, and `decimal`
+is the one that is written in Python. `amendments` calls these functions when the modules have been
+loaded.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+_LARGEST_SIZE = (1 << 31) - 1
+_PRIME = (1 << 61) - 1
+"""Hashes of numbers are remainders by this prime where they have 64 bits."""
+
+
+def amend_itertools(module: Any) -> None:
+    """An `islice` that is to end beyond 2^31 items ends with its source."""
+    plain = module.islice
+
+    class islice(plain):  # type: ignore[misc] # noqa: N801
+        __slots__ = ()
+        __doc__ = plain.__doc__
+
+        def __new__(cls, iterable: Any, *bounds: Any) -> Any:
+            try:
+                return plain.__new__(cls, iterable, *bounds)
+            except ValueError:
+                return plain.__new__(cls, iterable, *map(_clamped, bounds))
+
+    islice.__module__, islice.__qualname__ = "itertools", "islice"
+    module.islice = islice
+
+
+def _clamped(bound: Any) -> Any:
+    return _LARGEST_SIZE if type(bound) is int and bound > _LARGEST_SIZE else bound
+
+
+def length(values: Any) -> int:
+    """Returns `len(values)`, also of a range of more than 2^31 items."""
+    if type(values) is not range:
+        return len(values)
+    return max(0, -((values.start - values.stop) // values.step))
+
+
+def amend_bisect(module: Any) -> None:
+    """A range to search in may have more than 2^31 items."""
+    for side in ("left", "right"):
+        name = f"bisect_{side}"
+        found = _bisecting(getattr(module, name), side == "right")
+        setattr(module, name, found)
+    module.bisect = module.bisect_right
+
+
+def _bisecting(plain: Callable[..., int], is_right: bool) -> Callable[..., int]:
+    @functools.wraps(plain)
+    def bisect(a: Any, x: Any, lo: int = 0, hi: Any = None, *, key: Any = None) -> int:
+        if type(a) is not range or length(a) <= _LARGEST_SIZE:
+            return plain(a, x, lo, hi, key=key)
+        if lo < 0:
+            raise ValueError("lo must be non-negative")
+        end = length(a) if hi is None else hi
+        while lo < end:
+            middle = (lo + end) // 2
+            item = a[middle] if key is None else key(a[middle])
+            if not (x < item) if is_right else item < x:
+                lo = middle + 1
+            else:
+                end = middle
+        return lo
+
+    return bisect
+
+
+def amend_random(module: Any) -> None:
+    """Seeds of floating-point numbers as on 64-bit Linux; choices from ranges of any length."""
+    kind = module.Random
+    seed, choice, choices, sample = kind.seed, kind.choice, kind.choices, kind.sample
+
+    @functools.wraps(seed)
+    def seed_widely(self: Any, a: Any = None, version: int = 2) -> None:
+        if type(a) is float:
+            first, self.gauss_next = hash_of_float(a), None
+            seed(self, first & (1 << 64) - 1, version)
+        else:
+            seed(self, a, version)
+
+    @functools.wraps(choice)
+    def choose(self: Any, seq: Any) -> Any:
+        if type(seq) is range and length(seq) > _LARGEST_SIZE:
+            return seq[self._randbelow(length(seq))]
+        return choice(self, seq)
+
+    @functools.wraps(choices)
+    def choose_some(
+        self: Any, population: Any, weights: Any = None, *, cum_weights: Any = None, k: int = 1
+    ) -> list[Any]:
+        if type(population) is range and length(population) > _LARGEST_SIZE:
+            if weights is None and cum_weights is None:
+                count = length(population) + 0.0
+                return [population[int(self.random() * count)] for _ in range(k)]
+        return choices(self, population, weights, cum_weights=cum_weights, k=k)  # type: ignore
+
+    @functools.wraps(sample)
+    def take_sample(self: Any, population: Any, k: int, *, counts: Any = None) -> list[Any]:
+        count = length(population) if type(population) is range else 0
+        if counts is not None or not 0 <= k <= _LARGEST_SIZE < count:
+            return sample(self, population, k, counts=counts)  # type: ignore[no-any-return]
+        taken: dict[int, None] = {}
+        for _ in range(k):
+            index = self._randbelow(count)
+            while index in taken:
+                index = self._randbelow(count)
+            taken[index] = None
+        return [population[index] for index in taken]
+
+    for name, function in (
+        ("seed", seed_widely),
+        ("choice", choose),
+        ("choices", choose_some),
+        ("sample", take_sample),
+    ):
+        setattr(kind, name, function)
+        setattr(module, name, getattr(module._inst, name))
+
+
+def hash_of_float(value: float) -> int:
+    """Returns the hash of a number on a machine where hashes have 64 bits."""
+    if value != value:
+        return 0
+    if value in (float("inf"), float("-inf")):
+        return 314159 if value > 0 else -314159
+    above, below = abs(value).as_integer_ratio()
+    found = above * pow(below, -1, _PRIME) % _PRIME
+    found = found if value >= 0 else -found
+    return -2 if found == -1 else found
+
+
+def amend_decimal(module: Any) -> None:
+    """Limits and messages are those of the module that is written in C."""
+    written = sys.modules.get("_pydecimal")
+    if written is None or module.Decimal is not written.Decimal:
+        return  # this is the one in C
+    largest, smallest = 999_999_999_999_999_999, -1_999_999_999_999_999_997
+    numbers = {
+        "MAX_PREC": largest,
+        "MAX_EMAX": largest,
+        "MIN_EMIN": -largest,
+        "MIN_ETINY": smallest,
+    }
+    for changed in (module, written):
+        for name, number in numbers.items():
+            setattr(changed, name, number)
+    raise_error = module.Context._raise_error
+
+    @functools.wraps(raise_error)
+    def raise_condition(self: Any, condition: Any, *args: Any) -> Any:
+        try:
+            return raise_error(self, condition, *args)
+        except module.DecimalException as error:
+            error.args = ([condition],)
+            raise
+
+    module.Context._raise_error = raise_condition
+
+
+def amend_getpass(module: Any) -> None:
+    """Nobody types."""
+
+    def getpass(prompt: str = "Password: ", stream: Any = None, **options: Any) -> str:
+        raise EOFError(
+            "getpass(): nobody types here; pass the value in `args` and read it in `main(args)`"
+        )
+
+    module.getpass = getpass
+
+
+_DIRECTIVE = re.compile(r"%([-_0^#]*)(\d*)([EO]?)(.)", re.S)
+_PLAIN = frozenset("aAbBcCdDeFgGhHIjmMnprRsStTuUVwWxXyYzZ%")
+_NUMBERS = frozenset("CdegGHIjklmMsSuUVwWyY")
+_SPACED = frozenset("ekl")
+_MORE = frozenset("klP")
+
+
+def amend_time(module: Any) -> None:
+    """Directives of `strftime` as of glibc, and the clock of the only thread."""
+    strftime = module.strftime
+
+    @functools.wraps(strftime)
+    def glibc_strftime(format: Any, /, *when: Any) -> str:
+        if type(format) is not str or "%" not in format:
+            return strftime(format, *when)  # type: ignore[no-any-return]
+        found: Any = when or (module.localtime(),)
+
+        def part(match: re.Match[str]) -> str:
+            flags, width, variant, letter = match.groups()
+            if not flags and not width and letter in _PLAIN:
+                return match[0]
+            if letter == "%":
+                return match[0]
+            if letter not in _PLAIN and letter not in _MORE:
+                return match[0].replace("%", "%%")
+            return _shown(strftime, found, flags, int(width or 0), letter).replace("%", "%%")
+
+        return strftime(_DIRECTIVE.sub(part, format), *found)  # type: ignore[no-any-return]
+
+    module.strftime = glibc_strftime
+    if not hasattr(module, "thread_time"):
+        module.thread_time, module.thread_time_ns = module.process_time, module.process_time_ns
+
+
+def _shown(strftime: Any, when: Any, flags: str, width: int, letter: str) -> str:
+    """What glibc makes of one directive with flags and a width."""
+    width = min(width, 1000)
+    if letter == "P":
+        text = strftime("%p", *when).lower()
+    else:
+        text = strftime("%" + {"k": "H", "l": "I"}.get(letter, letter), *when)
+    if "^" in flags:
+        text = text.upper()
+    elif "#" in flags:
+        text = text.lower() if letter in "pZ" else text.upper()
+    if letter not in _NUMBERS:
+        return text.rjust(width, "0" if "0" in flags else " ")
+    digits = text.strip().lstrip("0") or "0"
+    if "-" in flags:
+        return digits.rjust(width)
+    space = "_" in flags or letter in _SPACED and "0" not in flags
+    return digits.rjust(width or len(text), " " if space else "0")
