@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::ids::BlobId;
 use crate::job::message::{FromWorker, PAYLOAD_MAX, Refusal, ToWorker};
-use crate::sandbox::capture::Listener;
+use crate::sandbox::run::capture::OutputListener;
 use crate::units::ByteCount;
-use crate::worker::channel::{Channel, ChannelError, Peephole};
+use crate::worker::link::channel::{Channel, SocketPeek};
+use crate::worker::link::error::ChannelError;
 
 /// What a sandbox asks of the process around it while a guest runs.
 pub trait GuestHost {
@@ -66,7 +67,7 @@ struct Conversation {
 }
 
 impl Conversation {
-    fn is_interrupted(&self, peephole: &Peephole) -> bool {
+    fn is_interrupted(&self, peephole: &SocketPeek) -> bool {
         if self.was_interrupted.load(Ordering::SeqCst) {
             return true;
         }
@@ -120,7 +121,7 @@ impl ChannelHost {
 
     /// Sends what the guest prints to the gateway, for as long as the channel can be used.
     #[must_use]
-    pub fn listener(&self) -> Listener {
+    pub fn listener(&self) -> OutputListener {
         let (channel, state) = (Rc::clone(&self.channel), Rc::clone(&self.state));
         let conversation = Arc::clone(&self.conversation);
         Box::new(move |chunk| {

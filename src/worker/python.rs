@@ -12,8 +12,8 @@ use crate::engine::library::mpl_data;
 use crate::ids::{BlobId, Digest};
 use crate::job::RunSpec;
 use crate::job::message::{PackedFile, Payload, Refusal};
-use crate::sandbox::capture::Listener;
 use crate::sandbox::memory::Verify;
+use crate::sandbox::run::capture::OutputListener;
 use crate::sandbox::{
     CodeSpec, Finished, Host, ImageSpec, Library, Sandbox, SandboxConfig, SandboxError,
 };
@@ -185,7 +185,7 @@ impl Host for Gateway {
         self.0.is_cancelled()
     }
 
-    fn listener(&self) -> Option<Listener> {
+    fn listener(&self) -> Option<OutputListener> {
         Some(self.0.listener())
     }
 }

@@ -11,17 +11,17 @@ use crate::ids::BlobId;
 use crate::job::limits::RunLimits;
 use crate::job::message::Refusal;
 use crate::sandbox::SandboxError;
-use crate::sandbox::ambient::{Ambient, AmbientMode};
-use crate::sandbox::capture::Capture;
-use crate::sandbox::code::{CodeSpec, LoadedCode};
-use crate::sandbox::deadline::Deadline;
-use crate::sandbox::door::{Door, Host, IsCancelled};
-use crate::sandbox::guest::{self, Guest};
-use crate::sandbox::image::{ImageSpec, LoadedImage};
-use crate::sandbox::library::Library;
+use crate::sandbox::attached::image::{ImageSpec, LoadedImage};
+use crate::sandbox::attached::library::Library;
+use crate::sandbox::clock_and_random::{Ambient, AmbientMode};
+use crate::sandbox::host_call::door::{Host, HostDoor, IsCancelled};
 use crate::sandbox::memory::{DirtyPages, SlotRules, Verify};
 use crate::sandbox::preview1::StringTable;
-use crate::sandbox::run::wasi_for;
+use crate::sandbox::run::capture::Capture;
+use crate::sandbox::run::code::{CodeSpec, LoadedCode};
+use crate::sandbox::run::deadline::Deadline;
+use crate::sandbox::run::execute::wasi_for;
+use crate::sandbox::run::guest::{self, Guest};
 use crate::sandbox::vfs::ImageDescriptors;
 use crate::units::ByteCount;
 
@@ -122,7 +122,7 @@ pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
     let variables = environment.iter().map(|(name, value)| format!("{name}={value}"));
     wasi.environment = StringTable::new(variables).map_err(nul)?;
     wasi.arguments = StringTable::new(["python"]).map_err(nul)?;
-    let door = Door::new(Box::new(Nobody), b"{}", &limits);
+    let door = HostDoor::new(Box::new(Nobody), b"{}", &limits);
 
     let mut store = Store::new(code.engine(), Guest::new(wasi, door, &limits, image.length()));
     store.limiter(|guest| &mut guest.ceiling);
