@@ -21,7 +21,7 @@ use wardian::sandbox::run::deadline::Deadline;
 use wardian::sandbox::host_call::host_calls::{HostAnswer, HostCalls};
 use wardian::sandbox::host_call::door::{HostDoor, ProgramEnd};
 use wardian::sandbox::vfs::{At, FileSystem, OpenHow};
-use wardian::sandbox::{Host, IsCancelled};
+use wardian::job::host::{Host, IsCancelled};
 use wardian::units::ByteCount;
 
 const LIMITS: RunLimits = RunLimits {

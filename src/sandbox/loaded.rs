@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::engine::code::compile::Variant;
 use crate::ids::{BlobId, Digest};
-use crate::job::message::{PackedFile, Payload};
+use crate::job::attachment::PackedFile;
+use crate::job::message::Payload;
 use crate::sandbox::attached::contents::AttachedContents;
 use crate::sandbox::attached::image::{ImageSpec, LoadedImage};
 use crate::sandbox::attached::images::AttachedImages;

@@ -1,7 +1,7 @@
 //! Runs one Python program in a fresh WebAssembly instance and reports how it ended.
 //!
 //! Knows nothing of tenants, manifests, JSON-RPC or processes: it is handed a [`RunSpec`] with
-//! every decision already made, and whatever the guest wants from outside goes to a [`Host`].
+//! every decision already made, and whatever the guest wants from outside goes to a [`Host`](crate::job::host::Host).
 //!
 //! INVARIANT(fresh): no byte written by one run is readable by another. Memory returns to its
 //! image (see [`memory`]); everything else is made anew for each run.
@@ -23,7 +23,6 @@ pub use crate::sandbox::attached::image::ImageSpec;
 pub use crate::sandbox::attached::library::Library;
 pub use crate::sandbox::config::SandboxConfig;
 pub use crate::sandbox::error::SandboxError;
-pub use crate::sandbox::host_call::door::{Host, IsCancelled};
 pub use crate::sandbox::loaded::Sandbox;
 pub use crate::sandbox::run::code::CodeSpec;
 pub use crate::sandbox::run::execute::Finished;

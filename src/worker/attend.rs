@@ -5,7 +5,8 @@ use std::hint::black_box;
 use std::rc::Rc;
 
 use crate::job::RunSpec;
-use crate::job::message::{FromWorker, PackedFile, Payload, ToWorker};
+use crate::job::attachment::{Attachment, PackedFile};
+use crate::job::message::{FromWorker, Payload, ToWorker};
 use crate::worker::error::WorkerError;
 use crate::worker::host::ChannelHost;
 use crate::worker::link::channel::Channel;
@@ -22,20 +23,13 @@ pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerEr
         let received = channel.borrow_mut().receive()?;
         let Some((message, payload)) = received else { return Ok(()) };
         match message {
-            ToWorker::AttachSkill { digest, files } => {
-                ensure_within(&files, &payload)?;
-                runner.attach_skill(digest, files, payload).map_err(WorkerError::Sandbox)?;
+            ToWorker::Attach(attachment) => {
+                if let Attachment::Skill { files, .. } = &attachment {
+                    ensure_within(files, &payload)?;
+                }
+                runner.attach(attachment, payload).map_err(WorkerError::Sandbox)?;
             }
-            ToWorker::AttachBlob { id } => {
-                runner.attach_blob(id, payload).map_err(WorkerError::Sandbox)?;
-            }
-            ToWorker::AttachImage { digest, open_files } => {
-                let attached = runner.attach_image(digest, &open_files, payload);
-                attached.map_err(WorkerError::Sandbox)?;
-            }
-            ToWorker::DetachImage { digest } => runner.detach_image(&digest),
-            ToWorker::DetachSkill { digest } => runner.detach_skill(&digest),
-            ToWorker::DetachBlob { id } => runner.detach_blob(&id),
+            ToWorker::Detach(key) => runner.detach(&key),
             ToWorker::Run(spec) => perform(&channel, runner, *spec)?,
             // The run that it meant ended while the message was on its way.
             ToWorker::Cancel => {}
@@ -239,7 +233,7 @@ mod tests {
         let messages = [
             ToWorker::BlobStored { id: BlobId::of_digest(&digest) },
             ToWorker::Refused(Refusal { error_type: "X".into(), message: "x".into() }),
-            ToWorker::AttachSkill { digest, files: vec![outside] },
+            ToWorker::Attach(Attachment::Skill { digest, files: vec![outside] }),
             ToWorker::Run(script("break")),
         ];
         for message in messages {
@@ -260,7 +254,8 @@ mod tests {
     fn fail_stop_when_content_cannot_be_kept() {
         let id = BlobId::of_digest(&Digest::of(b"blob"));
         let (digest, files) = (Digest::of(b"skill"), Vec::new());
-        for message in [ToWorker::AttachBlob { id }, ToWorker::AttachSkill { digest, files }] {
+        for attachment in [Attachment::Blob { id }, Attachment::Skill { digest, files }] {
+            let message = ToWorker::Attach(attachment);
             let gateway = Gateway::open();
             let shorter = socket::share(b"four").unwrap();
             let bytes = frame::encode_shared(&message, ByteCount::bytes(5)).unwrap();

@@ -13,7 +13,7 @@
 //! The thread that runs the guest also reads and writes the socket. A thread of its own for the
 //! socket would add two wake-ups to every run and every call through the door. The sandbox has a
 //! thread that stops endless loops, which wakes up now and then during a long run and asks
-//! [`GuestHost::is_cancelled`], which looks at the socket. A guest that is not stopped in this way
+//! [`Host::is_cancelled`](crate::job::host::Host::is_cancelled), which looks at the socket. A guest that is not stopped in this way
 //! is stopped by the gateway, which kills the process.
 
 mod attend;
@@ -31,7 +31,7 @@ mod syscalls;
 
 pub use crate::worker::attend::attend;
 pub use crate::worker::error::WorkerError;
-pub use crate::worker::host::{ChannelHost, GuestHost};
+pub use crate::worker::host::ChannelHost;
 pub use crate::worker::link::channel::Channel;
 pub use crate::worker::link::error::ChannelError;
 pub use crate::worker::lockdown::{LockdownError, LockdownPlan, LockdownReport, MissingWalls};

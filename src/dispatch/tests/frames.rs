@@ -16,8 +16,9 @@ use crate::dispatch::channel::{Channel as GatewayChannel, ChannelError, Frames};
 use crate::dispatch::tests::{config, error_type, job, logs, run, run_script, start};
 use crate::dispatch::{BlobSource, SkillContent};
 use crate::ids::{BlobId, Digest};
+use crate::job::attachment::PackedFile;
 use crate::job::frame;
-use crate::job::message::{FromWorker, INLINE_MAX, PackedFile, Payload, Refusal, ToWorker};
+use crate::job::message::{FromWorker, INLINE_MAX, Payload, Refusal, ToWorker};
 use crate::job::socket;
 use crate::worker::Channel as WorkerChannel;
 

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::dispatch::tests::{Shelf, config, error_type, image, job, logs, run, start, until};
 use crate::dispatch::{AttachmentLimits, BlobSource, Job, Pool, PoolConfig, SkillContent};
 use crate::ids::{BlobId, Digest};
-use crate::job::message::PackedFile;
+use crate::job::attachment::PackedFile;
 use crate::job::socket;
 
 /// More moments than a run has.

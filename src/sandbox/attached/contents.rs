@@ -8,7 +8,8 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use crate::ids::{BlobId, Digest};
-use crate::job::message::{PackedFile, Payload};
+use crate::job::attachment::PackedFile;
+use crate::job::message::Payload;
 use crate::job::{RunSpec, SkillMount};
 use crate::sandbox::SandboxError;
 use crate::sandbox::vfs::Mount;

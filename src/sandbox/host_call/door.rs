@@ -4,60 +4,19 @@
 //! come from a possibly hostile guest: everything in them is bounded and checked.
 
 use std::fmt;
-use std::io::{BufRead, Read as _};
 use std::sync::Arc;
 
 use crate::ids::BlobId;
+use crate::job::host::{Host, IsCancelled};
 use crate::job::limits::RunLimits;
 use crate::job::message::{INLINE_MAX, OUTPUT_MAX, Refusal};
 use crate::sandbox::host_call::file_request::FileRequest;
 use crate::sandbox::host_call::replies::{done, refused};
-use crate::sandbox::run::capture::{GuestLogLevel, OutputListener};
+use crate::sandbox::run::capture::GuestLogLevel;
 use crate::sandbox::vfs::OpenedFile;
 use crate::units::ByteCount;
 
 pub use crate::sandbox::run::ending::Raised;
-
-/// What a guest may ask of the world outside its worker.
-pub trait Host {
-    /// Stores a blob.
-    ///
-    /// # Errors
-    ///
-    /// A refusal, which the guest sees as an exception.
-    fn write_blob(&mut self, kind: &str, content: &[u8]) -> Result<BlobId, Refusal>;
-
-    /// Stores a blob of `size` bytes that are read from `content`. A host that can do so without a
-    /// copy of its own does.
-    ///
-    /// # Errors
-    ///
-    /// As [`Host::write_blob`], and if the content ends too early.
-    fn write_blob_from(
-        &mut self,
-        kind: &str,
-        size: u64,
-        content: &mut dyn BufRead,
-    ) -> Result<BlobId, Refusal> {
-        let mut bytes = Vec::new();
-        match content.take(size).read_to_end(&mut bytes) {
-            Ok(read) if ByteCount::from(read).as_u64() == size => self.write_blob(kind, &bytes),
-            Ok(_) | Err(_) => Err(unreadable()),
-        }
-    }
-
-    /// What tells whether nobody waits for the run any more. Asked now and then while a guest
-    /// runs, from another thread.
-    fn is_cancelled(&self) -> IsCancelled;
-
-    /// Gets what the guest prints as it comes, if the run wants that.
-    fn listener(&self) -> Option<OutputListener> {
-        None
-    }
-}
-
-/// True once nobody waits for a run any more.
-pub type IsCancelled = Box<dyn Fn() -> bool + Send>;
 
 /// A frame, taken apart.
 #[derive(Debug, PartialEq, Eq)]
@@ -276,11 +235,6 @@ fn ensure_room(size: u64, room: u64) -> Result<(), Refusal> {
          memory and workspace leave {room}"
     );
     Err(Refusal { error_type: "HostCallLimit".to_owned(), message })
-}
-
-fn unreadable() -> Refusal {
-    let message = "the file cannot be read".to_owned();
-    Refusal { error_type: "OSError".to_owned(), message }
 }
 
 impl fmt::Debug for HostDoor {

@@ -14,10 +14,11 @@ use crate::clock::Clock;
 use crate::engine::code::compile::{self, MAX_WASM_STACK, Variant};
 use crate::engine::code::polls::with_polls;
 use crate::ids::{BlobId, Digest};
+use crate::job::host::{Host, IsCancelled};
 use crate::job::limits::RunLimits;
 use crate::job::message::Refusal;
 use crate::sandbox::clock_and_random::{Ambient, AmbientMode};
-use crate::sandbox::host_call::door::{Host, HostDoor, IsCancelled};
+use crate::sandbox::host_call::door::HostDoor;
 use crate::sandbox::memory::{
     DirtyPages, MemoryHandle, MemoryImage, PollPage, SlotMemories, SlotPool, SlotRules, Verify,
 };

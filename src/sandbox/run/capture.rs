@@ -6,6 +6,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use crate::job::host::OutputListener;
 use crate::job::outcome::{LogChunk, Logs, Stream};
 use crate::units::ByteCount;
 
@@ -55,9 +56,6 @@ struct Piece {
     stream: Stream,
     len: usize,
 }
-
-/// Gets what a guest prints as it comes.
-pub type OutputListener = Box<dyn FnMut(LogChunk)>;
 
 /// Longest text that a listener gets at once, in bytes.
 const MAX_TOLD: usize = 16 << 10;

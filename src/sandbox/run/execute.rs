@@ -7,12 +7,13 @@ use wasmtime::Store;
 
 use crate::engine::code::compile::Variant;
 use crate::job::RunSpec;
+use crate::job::host::Host;
 use crate::job::limits::RunLimits;
 use crate::job::outcome::{RunFailure, RunOutcome, RunUsage};
 use crate::sandbox::attached::image::LoadedImage;
 use crate::sandbox::clock_and_random::Ambient;
 use crate::sandbox::error::SandboxError;
-use crate::sandbox::host_call::door::{Host, HostDoor, ProgramEnd};
+use crate::sandbox::host_call::door::{HostDoor, ProgramEnd};
 use crate::sandbox::host_call::keep_files::keep_files;
 use crate::sandbox::loaded::Sandbox;
 use crate::sandbox::memory::{release_native_stack, trim_heap};

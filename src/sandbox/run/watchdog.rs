@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::sandbox::host_call::door::IsCancelled;
+use crate::job::host::IsCancelled;
 use crate::sandbox::memory::PollPage;
 use crate::sandbox::run::deadline::{Canceller, Deadline, Stopped};
 
