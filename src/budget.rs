@@ -1,7 +1,7 @@
 //! The memory that the gateway holds for its clients: one budget that requests, their results and
 //! their answers are charged to.
 //!
-//! INVARIANT(charged-before-allocated): whoever makes something whose size a client or a guest
+//! INVARIANT(charged-before-allocated): code that makes something whose size a client or a guest
 //! decides charges it first, and gives the charge back when the thing is gone. What does not fit
 //! is refused. So the sum of all charges never passes the limit.
 //!
@@ -70,7 +70,7 @@ impl MemoryBudget {
     }
 
     /// Waits until an output of this size may be read. The permit belongs to the reading alone,
-    /// so whoever waits here waits for processors and disks and for nothing else.
+    /// so a caller waits here for processors and disks and for nothing else.
     pub async fn wait_for_output(&self, size: ByteCount) -> Option<OwnedSemaphorePermit> {
         self.note_peak(size.as_u64().saturating_mul(OUTPUT_COPIES));
         let parts = size.as_u64().div_ceil(1 << 20);

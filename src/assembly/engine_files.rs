@@ -55,7 +55,7 @@ impl EngineFiles {
     /// Opens the code that counts fuel, compiled now if need be.
     pub(super) fn add_metered(&self, progress: &dyn Progress) -> Result<(), AssemblyError> {
         let artifacts = self.engine.ensure(Variant::Metered, progress)?;
-        // Whoever was first has the same file.
+        // A caller that was faster has set the same file.
         self.metered.set(artifacts).ok();
         Ok(())
     }

@@ -52,7 +52,7 @@ impl Runtime {
     /// Opens the stores, prepares the engine and begins to start workers. On a machine that has
     /// the engine it takes a fraction of a second; else minutes, which `progress` shows.
     ///
-    /// PackageSet a runtime with several threads, since it blocks the one that it is on.
+    /// Needs a runtime with several threads, since it blocks the one that it is on.
     ///
     /// # Errors
     ///

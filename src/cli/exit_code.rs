@@ -1,4 +1,4 @@
-//! How the program ends, for whoever started it.
+//! How the program ends, for the process that started it.
 
 use std::process::ExitCode;
 

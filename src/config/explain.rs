@@ -1,4 +1,4 @@
-//! One sentence about each setting, for `wardian config --explain` and whoever writes a file.
+//! One sentence about each setting, for `wardian config --explain` and for authors of files.
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
@@ -12,7 +12,7 @@ const EXPLANATIONS: [(&str, &str); 58] = [
     ("skills.max_watches", "Most folders of which the kernel tells changes; others are looked at again and again."),
     ("http.allowed_hosts", "Host names by which clients may call, beside loopback ones and the address listened on; `*` allows all."),
     ("http.allowed_origins", "Websites from which browsers may call, such as `https://console.example`; `*` allows all."),
-    ("http.max_connections", "Connections at one time; for a further one, whoever is idle longest has to go."),
+    ("http.max_connections", "Connections at one time; for a further one, the longest-idle connection is closed."),
     ("http.max_body", "Largest body of a request."),
     ("http.memory", "Memory for requests, their results and answers at one time; what does not fit is refused with status 503."),
     ("http.max_batch", "Most calls of one batch."),

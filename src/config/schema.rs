@@ -74,7 +74,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     })
 }
 
-/// A folder of ours: `wardian` in the user's folder for such things, unless set.
+/// One of our folders: `wardian` in the user's folder for such things, unless set.
 fn folder(
     reader: &mut Reader,
     key: &'static str,

@@ -2,7 +2,7 @@
 //!
 //! The pin states the interface that the engine must have, the transform reads the one that a
 //! module really has, and the two are compared. Digests already fix every byte of the engine;
-//! this check speaks to whoever moves the pin to a new release, and says what would break.
+//! this check tells the developer who moves the pin to a new release what would break.
 
 use std::collections::BTreeMap;
 use std::fmt;

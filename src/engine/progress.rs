@@ -1,6 +1,6 @@
 //! Tells people what takes so long.
 //!
-//! Getting an engine ready takes minutes the first time. Whoever starts it chooses how that is
+//! Getting an engine ready takes minutes the first time. The caller chooses how that is
 //! shown: not at all, as lines for a log, or as a moving line on a terminal.
 //!
 //! Steps can be interrupted at any time by ending the process, and then repeated.

@@ -21,7 +21,7 @@ pub struct HttpConfig {
     pub allowed_hosts: Vec<String>,
     /// Origins from which browsers may call; `*` allows all. Default none.
     pub allowed_origins: Vec<String>,
-    /// Connections at one time; for a further one, whoever is idle longest has to go. Default
+    /// Connections at one time; for a further one, the longest-idle one is closed. Default
     /// 1,024.
     pub max_connections: usize,
     /// Largest body of a request. Default 16 MiB.

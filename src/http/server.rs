@@ -129,7 +129,7 @@ impl Server {
 
 async fn reaches(stop: &mut watch::Receiver<Stage>, stage: Stage) {
     if stop.wait_for(|now| *now >= stage).await.is_err() {
-        // Whoever could have told us to stop is gone: there will be no stop.
+        // The sender of stages is gone: there will be no stop.
         future::pending::<()>().await;
     }
 }

@@ -253,7 +253,7 @@ impl State {
     }
 
     /// The image to let go of, if they take too much. Not the one that has just come: without
-    /// it, whoever needs it would order it again.
+    /// it, the next run that needs it would order it again.
     fn surplus(&self, rules: &ImageRules, newest: PackageSet) -> Option<PackageSet> {
         let counted = || self.ready.iter().filter(|(needs, _)| !rules.profiles.contains(needs));
         let bytes: u64 = counted().map(|(_, ready)| ready.image.resident.as_u64()).sum();

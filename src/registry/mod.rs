@@ -9,7 +9,7 @@
 //! `__pycache__` are left out. A folder that is no good never hides another. Earlier roots win,
 //! and every root wins over what is built in, except for the guide.
 //!
-//! Changes on disk are picked up without a restart once [`Registry::follow`] was called. Whoever
+//! Changes on disk are picked up without a restart once [`Registry::follow`] was called. Code that
 //! holds an [`Index`] or a [`Snapshot`] is not affected: both never change. A root that cannot be
 //! read for a while keeps the skills that it had.
 //!

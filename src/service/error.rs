@@ -73,7 +73,7 @@ pub enum ServiceError {
     /// The server holds as much for its clients as it may.
     #[error(transparent)]
     Memory(#[from] BudgetExhausted),
-    /// A thread of ours did not come back.
+    /// One of our threads did not come back.
     #[error("the call was interrupted")]
     Interrupted(#[source] JoinError),
 }

@@ -84,7 +84,7 @@ impl Service {
         self.run_local(caller, request, RunPurpose::Call).await
     }
 
-    /// Runs a program of this machine's user or of ours.
+    /// Runs a program of this machine's user, or one of our own.
     pub(super) async fn run_local(
         &self,
         caller: &Caller,

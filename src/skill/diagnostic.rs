@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::skill::text::{masked, printable};
 
-/// Findings of each severity that are kept for one file; whoever has more mistakes than this
+/// Findings of each severity that are kept for one file; an author who has made more mistakes than this
 /// mends some first.
 const MAX_FINDINGS: usize = 50;
 

@@ -36,7 +36,7 @@ pub struct Document {
     pub summary: String,
     /// Words to find it by.
     pub tags: Vec<String>,
-    /// TextField of the first heading of the first level.
+    /// Text of the first heading of the first level.
     pub heading: Option<String>,
     body: Range<usize>,
     json: Box<RawValue>,

@@ -3,7 +3,7 @@
 //! Knows nothing of disks, of versions side by side or of runs: it is given names and bytes and
 //! gives a [`Skill`], or everything that is wrong with it.
 //!
-//! INVARIANT(checked-skill): whoever holds a [`Skill`] may rely on the rules of both formats and
+//! INVARIANT(checked-skill): code that holds a [`Skill`] may rely on the rules of both formats and
 //! on the rules between them: its names are safe, and an action's entrypoint is one of its files.
 
 pub mod arguments;

@@ -2,7 +2,7 @@
 //!
 //! INVARIANT(printable): what [`quoted`], [`printable`] and [`masked`] return has no control
 //! characters except line feeds and tabs, and nothing that reorders or hides text. So a skill
-//! cannot drive the terminal of whoever reads about its mistakes.
+//! cannot drive the terminal of the person who reads about its mistakes.
 
 /// Characters that a quotation keeps; enough to recognise a value, too few to flood a message.
 const MAX_QUOTED: usize = 60;

@@ -262,7 +262,7 @@ fn close_all_but(keep: &[RawFd]) -> io::Result<()> {
 
 #[expect(unsafe_code, reason = "no safe wrapper exists, because closing breaks others' ownership")]
 fn close_range(first: u32, last: u32) -> io::Result<()> {
-    // SAFETY: the arguments are plain numbers. Whoever owns one of the closed descriptors loses
+    // SAFETY: the arguments are plain numbers. The owner of a closed descriptor loses
     // it; that is the purpose, and `isolate` says so.
     let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

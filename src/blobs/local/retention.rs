@@ -118,7 +118,7 @@ impl<D: Disk> LocalBlobStore<D> {
         Ok(Some(usage.bytes))
     }
 
-    /// Notes that a blob is used now. Called under the tenant_folder's lock. That it cannot be noted is no
+    /// Notes that a blob is used now. Called under the folder's lock. That it cannot be noted is no
     /// reason not to read the blob.
     pub(crate) fn mark_used(&self, tenant_folder: &TenantFolder, id: &BlobId, file: &D::File) {
         let now = self.clock.now();

@@ -98,7 +98,7 @@ impl<D: Disk> LocalBlobStore<D> {
             return Ok(None);
         };
         match self.ensure_intact(tenant_folder, id, &file) {
-            // Whoever wrote it may not have synced the folder yet.
+            // Its writer may not have synced the folder yet.
             Ok(blob) => self.sync_shelf(tenant_folder).map(|()| Some(blob)),
             Err(BlobError::Damaged { .. }) => Ok(None),
             Err(error) => Err(error),

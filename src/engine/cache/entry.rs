@@ -5,7 +5,7 @@
 //! to an entry holds its lock.
 //!
 //! INVARIANT(own-folder): the folder belongs to this user (or to root) and nobody else can write
-//! to it. Native code is loaded from it, so whoever can write to it can run code as this user.
+//! to it. Native code is loaded from it, so a process that can write to it can run code as this user.
 //!
 //! INVARIANT(complete-or-absent): no crash, full disk or second process makes a half-written file
 //! appear under its final name with a record that fits.

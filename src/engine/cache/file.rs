@@ -64,7 +64,7 @@ impl Read for CheckedContent<'_> {
     }
 }
 
-/// Turns an I/O error on `path` into an error of ours.
+/// Turns an I/O error on `path` into one of our errors.
 pub(crate) fn storage(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> EngineError {
     let path = path.to_owned();
     move |cause| EngineError::Storage { what, cause: PathFault::new(&path, cause) }

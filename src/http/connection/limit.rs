@@ -132,7 +132,7 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(20);
 
     #[tokio::test]
-    async fn room_for_others_is_made_by_whoever_waits_longest() {
+    async fn room_for_others_is_made_by_the_longest_idle() {
         let limit = ConnectionLimit::new(2);
         let (first, busy) = (ConnectionPhase::default(), ConnectionPhase::default());
         busy.begin_request();

@@ -115,7 +115,7 @@ pub(crate) struct TimedStream<S> {
 impl<S> TimedStream<S> {
     pub(crate) fn new(stream: S, phase: ConnectionPhase, config: &HttpConfig) -> Self {
         let mut reading = Alarm::default();
-        // Whoever connects and says nothing is no client that comes back.
+        // A client that connects and sends nothing is not one between two requests.
         reading.set(config.header_timeout);
         Self {
             stream,
@@ -356,7 +356,7 @@ mod tests {
         let config = HttpConfig { write_timeout: 100 * WRITE, stall_timeout: WRITE, ..config() };
         let mut stream = TimedStream::new(server, ConnectionPhase::default(), &config);
         let start = Instant::now();
-        // Whoever takes something now and then gets on.
+        // A client that takes a part now and then is not cut off.
         let drip = async {
             for _ in 0..4 {
                 sleep(WRITE / 2).await;

@@ -245,14 +245,14 @@ pub struct FileResult {
     pub not_kept: Option<String>,
 }
 
-/// Prints no path: it is the program's and must not reach a log of ours.
+/// Prints no path: it is the program's and must not reach our logs.
 impl fmt::Debug for FileResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FileResult").field("size_bytes", &self.size_bytes).finish_non_exhaustive()
     }
 }
 
-/// Prints neither output nor logs: they may hold anything and must not reach a log of ours.
+/// Prints neither output nor logs: they may hold anything and must not reach our logs.
 impl fmt::Debug for RunResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunResult")

@@ -16,7 +16,7 @@ use crate::sandbox::vfs::Mount;
 use crate::sandbox::vfs::content::{Content, SharedBytes};
 use crate::sandbox::vfs::immutable::ImmutableTree;
 
-/// What is attached, by name. Whoever attaches decides how much that is.
+/// What is attached, by name. The gateway decides how much that is.
 #[derive(Default)]
 pub(crate) struct AttachedContents {
     skills: HashMap<Digest, Arc<ImmutableTree>>,

@@ -138,7 +138,7 @@ impl Hostile {
         store.limiter(|guest| &mut guest.ceiling);
         let linker = guest::linker(engine).unwrap();
         let (instance, poll_page) =
-            memories.offer(&pool, || linker.instantiate(&mut store, module).unwrap());
+            memories.assign_image(&pool, || linker.instantiate(&mut store, module).unwrap());
         guest::attach(&mut store, &instance).unwrap();
         let memory = instance.get_memory(&mut store, "memory").unwrap();
         Self { store, instance, memory, poll_page: poll_page.unwrap() }

@@ -123,15 +123,15 @@ impl fmt::Debug for SlotPool {
 
 /// Gives an engine its memories. Give it to the engine with `Config::with_host_memory`.
 ///
-/// INVARIANT(image-offered): a guest begins as the image that was offered for it, or not at all.
-/// An offer is taken by one instantiation and withdrawn at its end, so an image that was meant
+/// INVARIANT(image-assigned): a guest begins as the image that was assigned for it, or not at all.
+/// An assignment is taken by one instantiation and withdrawn at its end, so an image that was meant
 /// for one guest cannot reach another.
 #[derive(Debug)]
 pub struct SlotMemories {
     /// Length of the memory that the module declares: what tells the guest's memory from others.
     declared: usize,
-    offered: Mutex<Option<Arc<SlotPool>>>,
-    /// What stops the guest that took the last offer.
+    assigned: Mutex<Option<Arc<SlotPool>>>,
+    /// What stops the guest that took the last assigned image.
     taken: Mutex<Option<Arc<PollPage>>>,
     plain: Arc<PlainMemories>,
 }
@@ -140,20 +140,20 @@ impl SlotMemories {
     /// Memories for a module that declares `declared` bytes.
     #[must_use]
     pub fn new(declared: usize) -> Arc<Self> {
-        let (offered, taken, plain) = (Mutex::default(), Mutex::default(), Arc::default());
-        Arc::new(Self { declared, offered, taken, plain })
+        let (assigned, taken, plain) = (Mutex::default(), Mutex::default(), Arc::default());
+        Arc::new(Self { declared, assigned, taken, plain })
     }
 
     /// Lets the guest that `instantiate` makes begin as the image of `pool`. With it comes what
-    /// stops it, unless it did not take the offer.
-    pub fn offer<T>(
+    /// stops it, unless it did not take the image.
+    pub fn assign_image<T>(
         &self,
         pool: &Arc<SlotPool>,
         instantiate: impl FnOnce() -> T,
     ) -> (T, Option<Arc<PollPage>>) {
-        *self.offered.lock() = Some(Arc::clone(pool));
+        *self.assigned.lock() = Some(Arc::clone(pool));
         let made = instantiate();
-        self.offered.lock().take();
+        self.assigned.lock().take();
         (made, self.taken.lock().take())
     }
 }
@@ -182,8 +182,8 @@ unsafe impl MemoryCreator for MemoryHandle {
                 .map(|memory| Box::new(memory) as Box<dyn LinearMemory>)
                 .map_err(|error| error.to_string());
         }
-        let pool = self.0.offered.lock().take();
-        let pool = pool.ok_or_else(|| "no image was offered for this guest".to_owned())?;
+        let pool = self.0.assigned.lock().take();
+        let pool = pool.ok_or_else(|| "no image was assigned for this guest".to_owned())?;
         let slot = pool.take(reserved, guard).map_err(|error| error.to_string())?;
         *self.0.taken.lock() = Some(Arc::clone(slot.poll_page()));
         Ok(Box::new(GuestMemory { slot: Some(slot), pool }))
@@ -264,7 +264,7 @@ mod tests {
         fn guest_of(&self, pool: &Arc<SlotPool>, module: &Module) -> (Store<()>, Instance) {
             let mut store = Store::new(&self.engine, ());
             let (instance, _) =
-                self.memories.offer(pool, || Instance::new(&mut store, module, &[]));
+                self.memories.assign_image(pool, || Instance::new(&mut store, module, &[]));
             (store, instance.unwrap())
         }
     }
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn image_offered_is_the_one_that_a_guest_gets_and_nobody_else_does() {
+    fn image_assigned_is_the_one_that_a_guest_gets_and_nobody_else_does() {
         let fixture = Fixture::new(Verify::Always);
         let module = module(&fixture.engine);
         let other = pool(&fixture.rules, 11);
@@ -348,9 +348,12 @@ mod tests {
             assert_eq!(get(&mut two, &second, 150_000).unwrap(), 150_000 % 11);
         }
         let mut store = Store::new(&fixture.engine, ());
-        assert!(Instance::new(&mut store, &module, &[]).is_err(), "there was no offer");
-        fixture.memories.offer(&other, || ());
-        assert!(Instance::new(&mut store, &module, &[]).is_err(), "the offer was for another");
+        assert!(Instance::new(&mut store, &module, &[]).is_err(), "no image was assigned");
+        fixture.memories.assign_image(&other, || ());
+        assert!(
+            Instance::new(&mut store, &module, &[]).is_err(),
+            "the image was assigned for another"
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::sandbox::memory::{MemoryError, PAGE, WASM_PAGE};
 
 /// How many resets decide whether the private pages are still those that runs need.
 ///
-/// Every reset looks at every private page, whoever wrote to it, and the pages around them make
+/// Every reset looks at every private page, whichever run wrote to it, and the pages around them make
 /// the page table longer. So pages of a program that comes no more must not stay for ever. To
 /// drop them costs the next run its page faults: once in so many runs that is nothing.
 const WINDOW: usize = 128;

@@ -18,7 +18,7 @@ const SWITCH_COST: usize = 64;
 /// How much a line of the guest's log matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GuestLogLevel {
-    /// For whoever wrote the code.
+    /// For the author of the code.
     Debug,
     /// Progress.
     Info,

@@ -68,7 +68,7 @@ impl LoadedCode {
         image: &LoadedImage,
     ) -> wasmtime::Result<(Instance, Arc<PollPage>)> {
         let (made, poll_page) =
-            self.memories.offer(image.pool(), || self.template.instantiate(store));
+            self.memories.assign_image(image.pool(), || self.template.instantiate(store));
         let poll_page = poll_page.ok_or_else(|| {
             wasmtime::Error::msg("the guest has another memory than the one of its image")
         });

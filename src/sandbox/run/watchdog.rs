@@ -222,7 +222,7 @@ mod tests {
             // Fails where fuel is not counted.
             store.set_fuel(u64::MAX).ok();
             let instantiate = || Instance::new(&mut store, &self.module, &[]);
-            let (instance, poll_page) = self.memories.offer(&self.pool, instantiate);
+            let (instance, poll_page) = self.memories.assign_image(&self.pool, instantiate);
             let export = instance.unwrap().get_typed_func::<(), ()>(&mut store, export).unwrap();
             let deadline = Deadline::after(time);
             let armed = self.watchdog.arm(poll_page.unwrap(), &deadline, is_cancelled);
@@ -278,7 +278,7 @@ mod tests {
         with_fixture(Variant::Timed, |fixture| {
             let mut store = Store::new(fixture.module.engine(), ());
             let instantiate = || Instance::new(&mut store, &fixture.module, &[]);
-            let (_, poll_page) = fixture.memories.offer(&fixture.pool, instantiate);
+            let (_, poll_page) = fixture.memories.assign_image(&fixture.pool, instantiate);
             let (deadline, started) = (Deadline::after(HOUR), Instant::now());
             let gone = started + 3 * BEAT;
             let is_cancelled = Box::new(move || Instant::now() >= gone);
@@ -319,7 +319,7 @@ mod tests {
             let shared = Arc::downgrade(&watchdog.shared);
             let mut store = Store::new(fixture.module.engine(), ());
             let instantiate = || Instance::new(&mut store, &fixture.module, &[]);
-            let (_, poll_page) = fixture.memories.offer(&fixture.pool, instantiate);
+            let (_, poll_page) = fixture.memories.assign_image(&fixture.pool, instantiate);
             let deadline = Deadline::after(HOUR);
             drop(watchdog.arm(poll_page.unwrap(), &deadline, Box::new(|| false)));
             drop(watchdog);

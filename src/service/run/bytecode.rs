@@ -1,7 +1,7 @@
 //! Compiles the Python of skills once, so that runs only load what the compiler made of it.
 //!
 //! INVARIANT(own-bytecode): what a skill's code was compiled to is used for that very snapshot
-//! alone. It is made by a run that sees nothing but the skill, so whoever wrote the skill could
+//! alone. It is made by a run that sees nothing but the skill, so the author of the skill could
 //! at most make it something else than what the skill's source says.
 
 use std::borrow::Cow;

@@ -46,7 +46,7 @@ impl GuestDoor {
 impl Door for GuestDoor {
     fn hear(&mut self, printed: LogChunk) {
         if let Some(listener) = &self.listener {
-            // Whoever does not listen any more gets it at the end.
+            // A listener that is gone gets it at the end.
             listener.send(printed).ok();
         }
     }

@@ -75,7 +75,7 @@ impl InputType {
         }
     }
 
-    /// What people write who mean one of ours.
+    /// What people write when they mean one of our types.
     fn of_synonym(word: &str) -> Option<Self> {
         match word {
             "str" | "text" => Some(Self::String),

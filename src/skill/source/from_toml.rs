@@ -1,6 +1,6 @@
 //! Reads TOML into [`SourceNode`]s.
 //!
-//! TOML 1.1 is accepted: whoever writes a trailing comma in an inline table is understood.
+//! TOML 1.1 is accepted: a trailing comma in an inline table is understood.
 //!
 //! INVARIANT(toml-depth): text that could nest deeper than [`MAX_LINKS`] is refused before it is
 //! parsed. The parser bounds brackets and dotted keys separately, 80 each, so a few kilobytes
