@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::dispatch::worker::WorkerId;
+use crate::dispatch::worker::id::WorkerId;
 use crate::job::message::WorkerReport;
 
 /// The state of a pool at one moment.

@@ -22,7 +22,7 @@ use crate::job::socket::{self, Incoming};
 /// Why a worker cannot be heard any more.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ChannelError {
+pub enum WorkerChannelError {
     /// It closed its end, most likely by ending.
     #[error("the worker is gone")]
     Gone,
@@ -36,17 +36,17 @@ pub enum ChannelError {
 
 /// The bytes of one frame or more, and the descriptor that goes with the first of them.
 #[derive(Debug)]
-pub(super) struct Frames {
+pub(crate) struct Frames {
     bytes: Arc<Vec<u8>>,
     descriptor: Option<OwnedFd>,
 }
 
 impl Frames {
-    pub(super) const fn new(bytes: Arc<Vec<u8>>) -> Self {
+    pub(crate) const fn new(bytes: Arc<Vec<u8>>) -> Self {
         Self { bytes, descriptor: None }
     }
 
-    pub(super) fn with_descriptor(bytes: Vec<u8>, descriptor: OwnedFd) -> Self {
+    pub(crate) fn with_descriptor(bytes: Vec<u8>, descriptor: OwnedFd) -> Self {
         Self { bytes: Arc::new(bytes), descriptor: Some(descriptor) }
     }
 }
@@ -59,7 +59,7 @@ impl From<Vec<u8>> for Frames {
 
 /// The gateway's end of the socket.
 #[derive(Debug)]
-pub(super) struct Channel {
+pub(crate) struct WorkerChannel {
     socket: UnixStream,
     incoming: Incoming,
     outgoing: VecDeque<Frames>,
@@ -67,10 +67,10 @@ pub(super) struct Channel {
     sent: usize,
 }
 
-impl Channel {
+impl WorkerChannel {
     /// Speaks over `socket`, within the runtime of the caller, and hears no message that is longer
     /// than `max_message`.
-    pub(super) fn new(socket: OwnedFd, max_message: usize) -> io::Result<Self> {
+    pub(crate) fn new(socket: OwnedFd, max_message: usize) -> io::Result<Self> {
         let socket = net::UnixStream::from(socket);
         socket.set_nonblocking(true)?;
         let socket = UnixStream::from_std(socket)?;
@@ -78,13 +78,13 @@ impl Channel {
         Ok(Self { socket, incoming, outgoing, sent: 0 })
     }
 
-    /// Puts frames behind those that are queued already. They are sent by [`Channel::flush`].
-    pub(super) fn queue(&mut self, frames: Frames) {
+    /// Puts frames behind those that are queued already. They are sent by [`WorkerChannel::flush`].
+    pub(crate) fn queue(&mut self, frames: Frames) {
         self.outgoing.push_back(frames);
     }
 
     /// Sends all that is queued. Cancellation: the rest stays queued.
-    pub(super) async fn flush(&mut self) -> Result<(), ChannelError> {
+    pub(crate) async fn flush(&mut self) -> Result<(), WorkerChannelError> {
         while let Some(first) = self.outgoing.front_mut() {
             while let Some(rest) = first.bytes.get(self.sent..).filter(|rest| !rest.is_empty()) {
                 let descriptor = first.descriptor.as_ref().map(OwnedFd::as_fd);
@@ -100,20 +100,20 @@ impl Channel {
     }
 
     /// Sends frames behind those that are queued already. Cancellation: the rest stays queued.
-    pub(super) async fn send(&mut self, frames: Frames) -> Result<(), ChannelError> {
+    pub(crate) async fn send(&mut self, frames: Frames) -> Result<(), WorkerChannelError> {
         self.queue(frames);
         self.flush().await
     }
 
     /// Waits for the next message.
-    pub(super) async fn receive(&mut self) -> Result<(FromWorker, Payload), ChannelError> {
+    pub(crate) async fn receive(&mut self) -> Result<(FromWorker, Payload), WorkerChannelError> {
         loop {
             if let Some(found) = self.incoming.take()? {
                 return Ok(found);
             }
             self.socket.readable().await?;
             if self.receive_some().map_err(ended)? == Some(0) {
-                return Err(ChannelError::Gone);
+                return Err(WorkerChannelError::Gone);
             }
         }
     }
@@ -138,14 +138,14 @@ impl Channel {
 
     /// True if the worker has said nothing since its last message was taken, and still listens.
     /// An idle worker that speaks or ends is of no use. Costs no system call as a rule.
-    pub(super) fn is_quiet(&mut self) -> bool {
+    pub(crate) fn is_quiet(&mut self) -> bool {
         self.incoming.is_empty() && matches!(self.receive_some(), Ok(None))
     }
 }
 
-fn ended(error: io::Error) -> ChannelError {
+fn ended(error: io::Error) -> WorkerChannelError {
     match error.kind() {
-        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => ChannelError::Gone,
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => WorkerChannelError::Gone,
         _ => error.into(),
     }
 }

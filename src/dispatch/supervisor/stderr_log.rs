@@ -13,7 +13,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::time::Instant;
 use tracing::warn;
 
-use crate::dispatch::worker::WorkerId;
+use crate::dispatch::worker::id::WorkerId;
 
 /// Bytes of a line that are kept.
 const LINE: usize = 512;
@@ -25,27 +25,27 @@ const PERIOD: Duration = Duration::from_secs(10);
 
 /// The reading end of one worker's standard error.
 #[derive(Debug)]
-pub(super) struct StderrLog {
+pub(crate) struct StderrLog {
     worker: WorkerId,
     pipe: Option<Receiver>,
     lines: Lines,
 }
 
 impl StderrLog {
-    pub(super) fn new(worker: WorkerId, stderr: Option<ChildStderr>) -> io::Result<Self> {
+    pub(crate) fn new(worker: WorkerId, stderr: Option<ChildStderr>) -> io::Result<Self> {
         let pipe = stderr.map(|stderr| Receiver::from_owned_fd(stderr.into())).transpose()?;
         Ok(Self { worker, pipe, lines: Lines::new(Instant::now()) })
     }
 
     /// Logs what comes until the worker closes its end; never ends after that. Cancellation
     /// loses nothing.
-    pub(super) async fn copy(&mut self) {
+    pub(crate) async fn copy(&mut self) {
         while self.copy_some().await {}
         std::future::pending::<()>().await;
     }
 
     /// Logs what is there, without waiting, and the beginning of a line that never ended.
-    pub(super) fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         if let Some(pipe) = self.pipe.take() {
             let mut chunk = [0; 4096];
             // One pipe's worth at most: the process is gone.

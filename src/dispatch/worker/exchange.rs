@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use crate::dispatch::channel::ChannelError;
-use crate::dispatch::credible::{Incredible, credible};
-use crate::dispatch::received::{PayloadError, Received};
-use crate::dispatch::worker::{AttachError, Worker};
+use crate::dispatch::worker::channel::WorkerChannelError;
+use crate::dispatch::worker::handle::{AttachError, Worker};
+use crate::dispatch::worker::outcome_check::{ImplausibleOutcome, check_outcome};
+use crate::dispatch::worker::payload::{PayloadError, Received};
 use crate::dispatch::{Door, Job};
 use crate::job::frame;
 use crate::job::limits::RunLimits;
@@ -24,7 +24,7 @@ const FAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Why there is no outcome from the worker.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Broken {
+pub(crate) enum Broken {
     /// The worker never got the whole order, so that another one can have it.
     #[error("the worker could not be given the run")]
     NotStarted(#[source] AttachError),
@@ -36,7 +36,7 @@ pub(super) enum Broken {
     Late,
     /// It ended, or cannot be understood.
     #[error("the worker was lost")]
-    Lost(#[from] ChannelError),
+    Lost(#[from] WorkerChannelError),
     /// It broke a rule.
     #[error("the worker broke a rule")]
     Hostile(#[from] Violation),
@@ -44,7 +44,7 @@ pub(super) enum Broken {
 
 /// A rule that a worker broke.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Violation {
+pub(crate) enum Violation {
     #[error("it sent a message that does not belong here")]
     OutOfPlace,
     #[error("its guest used the door more often than its limit allows")]
@@ -54,7 +54,7 @@ pub(super) enum Violation {
     #[error("its guest moved more bytes than its limit allows")]
     Bytes,
     #[error("it sent an outcome that cannot be true")]
-    Outcome(#[from] Incredible),
+    Outcome(#[from] ImplausibleOutcome),
     #[error("it sent an output for a run that failed")]
     Output,
     #[error("it sent a payload that is not acceptable")]
@@ -63,16 +63,16 @@ pub(super) enum Violation {
 
 /// What a worker made of a run.
 #[derive(Debug)]
-pub(super) struct Ran {
-    pub(super) outcome: RunOutcome,
+pub(crate) struct Ran {
+    pub(crate) outcome: RunOutcome,
     /// Not read yet: the worker has nothing more to do with it.
-    pub(super) output: Option<Received>,
+    pub(crate) output: Option<Received>,
 }
 
 /// Runs `job`, whose order is the frame `order`, on `worker`.
 ///
 /// Cancellation: the worker is left in the middle of the run, and [`Worker::settle`] brings it back.
-pub(super) async fn perform(
+pub(crate) async fn perform(
     worker: &mut Worker,
     job: &Job,
     order: &Arc<Vec<u8>>,
@@ -103,7 +103,7 @@ pub(super) async fn perform(
             }
             (FromWorker::Done(outcome), output) => {
                 let outcome =
-                    credible(*outcome, limits, started.elapsed()).map_err(Violation::from)?;
+                    check_outcome(*outcome, limits, started.elapsed()).map_err(Violation::from)?;
                 let output = exchange.output(&outcome, output)?;
                 return Ok(Ran { outcome, output });
             }
@@ -167,7 +167,7 @@ impl Exchange<'_> {
         let waited = asked.elapsed();
         self.deadline = self.deadline.checked_add(waited).unwrap_or(self.deadline);
 
-        let answer = frame::encode(&message, &[], false).map_err(ChannelError::from)?;
+        let answer = frame::encode(&message, &[], false).map_err(WorkerChannelError::from)?;
         let sent = timeout_at(self.deadline, self.worker.channel.send(answer.into())).await;
         Ok(sent.map_err(|_elapsed| Broken::Late)??)
     }

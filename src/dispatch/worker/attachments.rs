@@ -31,7 +31,7 @@ impl Default for AttachmentLimits {
 
 /// Something that can be attached.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Key {
+pub(crate) enum Key {
     Skill(Digest),
     Blob(BlobId),
     Image(Digest),
@@ -39,7 +39,7 @@ pub(super) enum Key {
 
 impl Key {
     /// The message that takes it away.
-    pub(super) fn detach(self) -> ToWorker {
+    pub(crate) fn detach(self) -> ToWorker {
         match self {
             Self::Skill(digest) => ToWorker::DetachSkill { digest },
             Self::Blob(id) => ToWorker::DetachBlob { id },
@@ -51,15 +51,15 @@ impl Key {
 /// What one worker keeps. Images have limits of their own: a run has exactly one, and their
 /// pages are shared by all workers.
 #[derive(Debug)]
-pub(super) struct Attachments {
-    content: Shelf,
-    images: Shelf,
+pub(crate) struct SentAttachments {
+    content: LimitedSet,
+    images: LimitedSet,
     run: u64,
 }
 
 /// What is kept within one limit.
 #[derive(Debug)]
-struct Shelf {
+struct LimitedSet {
     count: usize,
     bytes: u64,
     kept: HashMap<Key, Kept>,
@@ -81,33 +81,33 @@ impl Kept {
     }
 }
 
-impl Attachments {
-    pub(super) fn new(limits: AttachmentLimits) -> Self {
-        let shelf = |count, bytes| Shelf { count, bytes, kept: HashMap::new(), kept_bytes: 0 };
-        let content = shelf(limits.count, limits.bytes.as_u64());
-        Self { content, images: shelf(limits.images, u64::MAX), run: 0 }
+impl SentAttachments {
+    pub(crate) fn new(limits: AttachmentLimits) -> Self {
+        let set = |count, bytes| LimitedSet { count, bytes, kept: HashMap::new(), kept_bytes: 0 };
+        let content = set(limits.count, limits.bytes.as_u64());
+        Self { content, images: set(limits.images, u64::MAX), run: 0 }
     }
 
-    pub(super) fn has(&self, key: &Key) -> bool {
-        let shelf = if matches!(key, Key::Image(_)) { &self.images } else { &self.content };
-        shelf.kept.contains_key(key)
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        let set = if matches!(key, Key::Image(_)) { &self.images } else { &self.content };
+        set.kept.contains_key(key)
     }
 
     /// Opens a new run: what follows is used by it.
-    pub(super) const fn open_run(&mut self) {
+    pub(crate) const fn open_run(&mut self) {
         self.run = self.run.saturating_add(1);
     }
 
     /// Notes that the run in hand uses `key`. Returns false if it is not attached.
-    pub(super) fn note_use(&mut self, key: &Key) -> bool {
+    pub(crate) fn note_use(&mut self, key: &Key) -> bool {
         let run = self.run;
-        let kept = self.shelf_mut(key).kept.get_mut(key);
+        let kept = self.set_of(key).kept.get_mut(key);
         kept.map(|kept| kept.last_run = run).is_some()
     }
 
     /// Makes room for what the run in hand needs and what is not attached yet: forgets what would
     /// be beyond the limits with it, and returns what must be detached for that.
-    pub(super) fn make_room(
+    pub(crate) fn make_room(
         &mut self,
         incoming: impl Iterator<Item = (Key, ByteCount)>,
     ) -> Vec<Key> {
@@ -123,15 +123,15 @@ impl Attachments {
     }
 
     /// Notes that `key` is attached, or will be before anything else is said to the worker.
-    pub(super) fn add(&mut self, key: Key, size: ByteCount, image: Option<Weak<ImageContent>>) {
+    pub(crate) fn add(&mut self, key: Key, size: ByteCount, image: Option<Weak<ImageContent>>) {
         let (last_run, size) = (self.run, size.as_u64());
-        let shelf = self.shelf_mut(&key);
-        if shelf.kept.insert(key, Kept { size, last_run, image }).is_none() {
-            shelf.kept_bytes = shelf.kept_bytes.saturating_add(size);
+        let set = self.set_of(&key);
+        if set.kept.insert(key, Kept { size, last_run, image }).is_none() {
+            set.kept_bytes = set.kept_bytes.saturating_add(size);
         }
     }
 
-    const fn shelf_mut(&mut self, key: &Key) -> &mut Shelf {
+    const fn set_of(&mut self, key: &Key) -> &mut LimitedSet {
         if matches!(key, Key::Image(_)) { &mut self.images } else { &mut self.content }
     }
 }
@@ -143,7 +143,7 @@ struct Incoming {
     bytes: u64,
 }
 
-impl Shelf {
+impl LimitedSet {
     fn evict(&mut self, run: u64, incoming: Incoming) -> Vec<Key> {
         let over: Vec<Key> = self
             .kept
@@ -185,13 +185,17 @@ mod tests {
         Key::Skill(Digest::of(name.as_bytes()))
     }
 
-    fn run(attachments: &mut Attachments, names: &[&str]) -> (usize, Vec<Key>) {
+    fn run(attachments: &mut SentAttachments, names: &[&str]) -> (usize, Vec<Key>) {
         let keys: Vec<Key> = names.iter().map(|name| key(name)).collect();
         use_all(attachments, &keys, ByteCount::bytes(10))
     }
 
     /// A run with these keys: how many were new, and what had to go for it.
-    fn use_all(attachments: &mut Attachments, keys: &[Key], size: ByteCount) -> (usize, Vec<Key>) {
+    fn use_all(
+        attachments: &mut SentAttachments,
+        keys: &[Key],
+        size: ByteCount,
+    ) -> (usize, Vec<Key>) {
         attachments.open_run();
         let new: Vec<&Key> = keys.iter().filter(|key| !attachments.note_use(key)).collect();
         let evicted = attachments.make_room(new.iter().map(|key| ((*key).clone(), size)));
@@ -202,7 +206,7 @@ mod tests {
     #[test]
     fn bounded_attachments_leave_in_the_order_of_their_last_use() {
         let limits = AttachmentLimits { count: 2, ..AttachmentLimits::default() };
-        let mut attachments = Attachments::new(limits);
+        let mut attachments = SentAttachments::new(limits);
         assert_eq!(run(&mut attachments, &["a", "b"]), (2, vec![]));
         assert_eq!(run(&mut attachments, &["a"]), (0, vec![]));
         assert_eq!(run(&mut attachments, &["c"]), (1, vec![key("b")]));
@@ -213,7 +217,7 @@ mod tests {
     fn bounded_attachments_count_bytes_too() {
         let limits =
             AttachmentLimits { bytes: ByteCount::bytes(25), ..AttachmentLimits::default() };
-        let mut attachments = Attachments::new(limits);
+        let mut attachments = SentAttachments::new(limits);
         run(&mut attachments, &["a", "b"]);
         let (_, evicted) = run(&mut attachments, &["c"]);
         assert_eq!(evicted.len(), 1);
@@ -223,7 +227,7 @@ mod tests {
     #[test]
     fn bounded_attachments_let_go_of_images_that_are_over() {
         use std::sync::Arc;
-        let mut attachments = Attachments::new(AttachmentLimits::default());
+        let mut attachments = SentAttachments::new(AttachmentLimits::default());
         let made = |name: &str| {
             let memory = crate::job::socket::share(name.as_bytes()).unwrap();
             let open_files = serde_json::value::to_raw_value(&()).unwrap();
@@ -250,7 +254,7 @@ mod tests {
 
     #[test]
     fn bounded_attachments_know_what_was_never_sent() {
-        let mut attachments = Attachments::new(AttachmentLimits::default());
+        let mut attachments = SentAttachments::new(AttachmentLimits::default());
         attachments.open_run();
         assert!(!attachments.note_use(&key("a")));
         attachments.make_room([(key("a"), ByteCount::bytes(10))].into_iter());
@@ -262,7 +266,7 @@ mod tests {
     #[test]
     fn bounded_attachments_count_images_on_their_own() {
         let limits = AttachmentLimits { count: 1, images: 2, ..AttachmentLimits::default() };
-        let mut attachments = Attachments::new(limits);
+        let mut attachments = SentAttachments::new(limits);
         let image = |name: &str| Key::Image(Digest::of(name.as_bytes()));
         for name in ["a", "b", "c"] {
             let keys = [image(name), key("skill")];
@@ -276,7 +280,7 @@ mod tests {
     #[test]
     fn a_run_keeps_what_it_needs_even_beyond_the_limits() {
         let limits = AttachmentLimits { count: 1, bytes: ByteCount::bytes(1), images: 1 };
-        let mut attachments = Attachments::new(limits);
+        let mut attachments = SentAttachments::new(limits);
         assert_eq!(run(&mut attachments, &["a", "b", "c"]), (3, vec![]));
         let (new, evicted) = run(&mut attachments, &["c"]);
         assert_eq!((new, evicted.len()), (0, 2));

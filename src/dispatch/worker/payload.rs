@@ -58,7 +58,7 @@ impl Received {
     /// # Errors
     ///
     /// It is not what it should be: the worker is broken or hostile.
-    pub(super) fn accept(payload: Payload) -> Result<Self, PayloadError> {
+    pub(crate) fn accept(payload: Payload) -> Result<Self, PayloadError> {
         let source = match payload {
             Payload::None => Source::Bytes(Vec::new()),
             Payload::Inline(bytes) => Source::Bytes(bytes),

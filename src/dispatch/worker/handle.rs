@@ -1,44 +1,33 @@
 //! One worker, as the gateway sees it: a process at the other end of a socket.
 
-use std::fmt;
+use std::os::fd::AsFd as _;
 use std::sync::{Arc, Weak};
 
-use std::os::fd::AsFd as _;
-
-use crate::dispatch::attachments::{AttachmentLimits, Attachments, Key};
-use crate::dispatch::channel::{Channel, ChannelError, Frames};
 use crate::dispatch::content::{BlobSource, SkillContent};
-use crate::dispatch::process::Process;
+use crate::dispatch::worker::attachments::{AttachmentLimits, Key, SentAttachments};
+use crate::dispatch::worker::channel::{Frames, WorkerChannel, WorkerChannelError};
+use crate::dispatch::worker::id::WorkerId;
+use crate::dispatch::worker::process::Process;
 use crate::job::frame::{self, FrameError};
 use crate::job::image::ImageContent;
 use crate::job::message::{FromWorker, Payload, ToWorker, WorkerReport};
 use crate::units::ByteCount;
 
-/// Number of a worker, counted from the start of the pool; never used again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct WorkerId(pub(super) u64);
-
-impl fmt::Display for WorkerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
-    }
-}
-
 /// A worker that is ready. Dropping it kills the process.
 #[derive(Debug)]
-pub(super) struct Worker {
-    pub(super) id: WorkerId,
-    pub(super) channel: Channel,
-    pub(super) process: Arc<Process>,
-    pub(super) report: Arc<WorkerReport>,
-    attachments: Attachments,
+pub(crate) struct Worker {
+    pub(crate) id: WorkerId,
+    pub(crate) channel: WorkerChannel,
+    pub(crate) process: Arc<Process>,
+    pub(crate) report: Arc<WorkerReport>,
+    attachments: SentAttachments,
     /// True from the moment when an order is queued until the worker says that its run is over.
     has_run: bool,
 }
 
 /// Why content could not be attached.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum AttachError {
+pub(crate) enum AttachError {
     /// Our own fault; the worker is as before.
     #[error("cannot make a memory file for a skill's files")]
     Share(#[source] std::io::Error),
@@ -47,7 +36,7 @@ pub(super) enum AttachError {
     Describe(#[from] FrameError),
     /// The worker cannot be told.
     #[error("cannot tell the worker")]
-    Channel(#[from] ChannelError),
+    Channel(#[from] WorkerChannelError),
 }
 
 /// Something that a run brings along.
@@ -105,26 +94,26 @@ impl Piece<'_> {
 }
 
 impl Worker {
-    pub(super) fn new(
+    pub(crate) fn new(
         id: WorkerId,
-        channel: Channel,
+        channel: WorkerChannel,
         process: Arc<Process>,
         report: WorkerReport,
         limits: AttachmentLimits,
     ) -> Self {
-        let attachments = Attachments::new(limits);
+        let attachments = SentAttachments::new(limits);
         Self { id, channel, process, report: Arc::new(report), attachments, has_run: false }
     }
 
     /// True if everything is attached already.
-    pub(super) fn has_all(&self, keys: &[Key]) -> bool {
+    pub(crate) fn has_all(&self, keys: &[Key]) -> bool {
         keys.iter().all(|key| self.attachments.has(key))
     }
 
     /// Gives the worker what the next run needs, and takes away what is too much.
     ///
     /// Cancellation: what is noted as attached is attached by the time anything else is said.
-    pub(super) async fn attach(
+    pub(crate) async fn attach(
         &mut self,
         image: &Arc<ImageContent>,
         skills: &[Arc<SkillContent>],
@@ -160,14 +149,14 @@ impl Worker {
     }
 
     /// Tells the worker to run what `order`, a whole frame, says.
-    pub(super) async fn order(&mut self, order: Arc<Vec<u8>>) -> Result<(), ChannelError> {
+    pub(crate) async fn order(&mut self, order: Arc<Vec<u8>>) -> Result<(), WorkerChannelError> {
         self.channel.queue(Frames::new(order));
         self.has_run = true;
         self.channel.flush().await
     }
 
     /// Waits for the next message.
-    pub(super) async fn hear(&mut self) -> Result<(FromWorker, Payload), ChannelError> {
+    pub(crate) async fn hear(&mut self) -> Result<(FromWorker, Payload), WorkerChannelError> {
         let heard = self.channel.receive().await?;
         if matches!(heard.0, FromWorker::Done(_)) {
             self.has_run = false;
@@ -179,7 +168,7 @@ impl Worker {
     /// stood: sends what is on its way to its end, and if a run was ordered, stops it and waits for
     /// its end. What the guest asks for meanwhile is not answered: the worker takes the
     /// cancellation for the answer.
-    pub(super) async fn settle(&mut self) -> Result<(), ChannelError> {
+    pub(crate) async fn settle(&mut self) -> Result<(), WorkerChannelError> {
         self.channel.flush().await?;
         if self.has_run {
             let cancel = frame::encode(&ToWorker::Cancel, &[], false)?;
