@@ -23,12 +23,13 @@ use wardian::engine::source::fetch::EngineOrigin;
 use wardian::ids::{BlobId, Digest, RunId, TenantId};
 use wardian::image_builder::ImageStore;
 use wardian::images::PackageSet;
+use wardian::job::host::{Host, IsCancelled};
 use wardian::job::limits::RunLimits;
 use wardian::job::message::Refusal;
 use wardian::job::outcome::RunFailure;
 use wardian::job::{KeepFiles, Program, RunSpec};
 use wardian::sandbox::memory::Verify;
-use wardian::sandbox::{CodeSpec, Host, ImageSpec, IsCancelled, Library, Sandbox, SandboxConfig};
+use wardian::sandbox::{CodeSpec, ImageSpec, Library, Sandbox, SandboxConfig};
 use wardian::units::Fuel;
 
 /// Gives every blob the name of its content and keeps nothing.

@@ -16,8 +16,9 @@ use wardian::ids::{BlobId, Digest};
 use wardian::image_builder::ImageStore;
 use wardian::images::PackageSet;
 use wardian::job::RunSpec;
+use wardian::job::host::{Host, IsCancelled};
 use wardian::job::message::Refusal;
-use wardian::sandbox::{CodeSpec, Host, ImageSpec, IsCancelled, Library, Sandbox, SandboxConfig};
+use wardian::sandbox::{CodeSpec, ImageSpec, Library, Sandbox, SandboxConfig};
 
 /// A host that keeps nothing.
 #[derive(Debug)]

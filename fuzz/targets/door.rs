@@ -16,12 +16,12 @@ use wardian::ids::{BlobId, Digest};
 use wardian::job::limits::RunLimits;
 use wardian::job::message::Refusal;
 use wardian::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK};
-use wardian::sandbox::capture::Capture;
-use wardian::sandbox::deadline::Deadline;
-use wardian::sandbox::desk::{Answer, Desk};
-use wardian::sandbox::door::{Door, Ending};
+use wardian::sandbox::run::capture::Capture;
+use wardian::sandbox::run::deadline::Deadline;
+use wardian::sandbox::host_call::host_calls::{HostAnswer, HostCalls};
+use wardian::sandbox::host_call::door::{HostDoor, ProgramEnd};
 use wardian::sandbox::vfs::{At, FileSystem, OpenHow};
-use wardian::sandbox::{Host, IsCancelled};
+use wardian::job::host::{Host, IsCancelled};
 use wardian::units::ByteCount;
 
 const LIMITS: RunLimits = RunLimits {
@@ -56,7 +56,7 @@ impl Host for Asked {
 
 fuzz_target!(|script: &[u8]| {
     let asked = Asked::default();
-    let mut door = Door::new(Box::new(asked.clone()), b"{\"job\":1}", &LIMITS);
+    let mut door = HostDoor::new(Box::new(asked.clone()), b"{\"job\":1}", &LIMITS);
     let mut capture = Capture::new(LIMITS.logs);
     let mut files = FileSystem::for_run(&LIMITS, &[], 1).unwrap();
     let file = files.open(At { folder: 4, path: "x" }, OpenHow::REPLACE, 1).unwrap();
@@ -69,13 +69,13 @@ fuzz_target!(|script: &[u8]| {
         rest = later;
         let (door, capture) = (&mut door, &mut capture);
         let (files, deadline) = (&mut files, &deadline);
-        let mut desk = Desk { door, files, capture, deadline, room: 0, fuel: None };
+        let mut desk = HostCalls { door, files, capture, deadline, room: 0, fuel: None };
         match desk.answer(frame) {
-            Answer::Bytes(bytes) => check_answer(&bytes),
-            Answer::Shared(bytes) => assert_eq!(&*bytes, b"\0{\"job\":1}"),
-            Answer::Fault => {}
-            Answer::Stopped(stopped) => panic!("an hour is over: {stopped}"),
-            Answer::OutOfFuel => panic!("fuel is not counted"),
+            HostAnswer::Bytes(bytes) => check_answer(&bytes),
+            HostAnswer::Shared(bytes) => assert_eq!(&*bytes, b"\0{\"job\":1}"),
+            HostAnswer::Fault => {}
+            HostAnswer::Stopped(stopped) => panic!("an hour is over: {stopped}"),
+            HostAnswer::OutOfFuel => panic!("fuel is not counted"),
         }
     }
     assert!(asked.calls.get() <= LIMITS.host_calls);
@@ -112,16 +112,16 @@ fn check_answer(bytes: &[u8]) {
 }
 
 /// The length of the returned value, if the program returned one.
-fn check_ending(ending: Option<Ending>) -> usize {
+fn check_ending(ending: Option<ProgramEnd>) -> usize {
     match ending {
-        Some(Ending::Returned(value)) => return value.len(),
-        Some(Ending::Raised(raised)) => {
+        Some(ProgramEnd::Returned(value)) => return value.len(),
+        Some(ProgramEnd::Raised(raised)) => {
             let failure = raised.into_failure(&LIMITS, false);
             assert!((1..=MAX_CLASS).contains(&failure.error_type().len()));
             assert!(failure.to_string().len() <= MAX_MESSAGE);
             assert!(failure.traceback().is_none_or(|text| text.len() <= MAX_TRACEBACK));
         }
-        Some(Ending::Unreadable) | None => {}
+        Some(ProgramEnd::Unreadable) | None => {}
     }
     0
 }

@@ -11,7 +11,8 @@ mod stream;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use wardian::job::message::{PackedFile, ToWorker};
+use wardian::job::attachment::PackedFile;
+use wardian::job::message::ToWorker;
 use wardian::sandbox::vfs::content::{Content, SharedBytes};
 use wardian::sandbox::vfs::immutable::ImmutableTree;
 use wardian::sandbox::vfs::{MAX_DEPTH, MAX_NAME};

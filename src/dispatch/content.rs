@@ -6,7 +6,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
 use crate::ids::{BlobId, Digest};
-use crate::job::message::PackedFile;
+use crate::job::attachment::PackedFile;
 use crate::job::socket;
 use crate::units::ByteCount;
 

@@ -83,7 +83,7 @@ impl Step {
 
 /// How a step ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum StepEnd {
     /// As it should, after this time.
     Done(Duration),
     /// With an error, which is reported elsewhere.
@@ -99,7 +99,7 @@ pub trait Progress: Send + Sync {
     fn advance(&self, done: ByteCount);
 
     /// The step is over.
-    fn end(&self, step: Step, ending: Ending);
+    fn end(&self, step: Step, ending: StepEnd);
 }
 
 /// A step that goes on. Dropped without [`Running::finish`], it has failed.
@@ -126,14 +126,14 @@ impl<'a> Running<'a> {
     /// Ends the step well.
     pub fn finish(mut self) {
         self.is_over = true;
-        self.progress.end(self.step, Ending::Done(self.started.elapsed()));
+        self.progress.end(self.step, StepEnd::Done(self.started.elapsed()));
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.progress.end(self.step, Ending::Failed);
+            self.progress.end(self.step, StepEnd::Failed);
         }
     }
 }
@@ -151,7 +151,7 @@ pub struct Silent;
 impl Progress for Silent {
     fn begin(&self, _step: Step, _total: Option<ByteCount>) {}
     fn advance(&self, _done: ByteCount) {}
-    fn end(&self, _step: Step, _ending: Ending) {}
+    fn end(&self, _step: Step, _ending: StepEnd) {}
 }
 
 /// Writes a line when a step begins and one when it ends: for logs and pipes.
@@ -189,8 +189,8 @@ impl<W: Write + Send> Progress for Lines<W> {
 
     fn advance(&self, _done: ByteCount) {}
 
-    fn end(&self, step: Step, ending: Ending) {
-        if let Ending::Done(took) = ending {
+    fn end(&self, step: Step, ending: StepEnd) {
+        if let StepEnd::Done(took) = ending {
             self.line(&ended(step, took));
         }
     }
@@ -239,16 +239,16 @@ impl Progress for Terminal {
         }
     }
 
-    fn end(&self, step: Step, ending: Ending) {
+    fn end(&self, step: Step, ending: StepEnd) {
         let Some(bar) = self.bar.lock().take() else { return };
         match ending {
-            Ending::Done(took) => {
+            StepEnd::Done(took) => {
                 if let Ok(style) = ProgressStyle::with_template("{msg}") {
                     bar.set_style(style);
                 }
                 bar.finish_with_message(ended(step, took));
             }
-            Ending::Failed => bar.finish_and_clear(),
+            StepEnd::Failed => bar.finish_and_clear(),
         }
     }
 }
@@ -272,12 +272,12 @@ mod tests {
     fn lines_tell_what_begins_and_how_long_it_took() {
         let lines = Lines::new(Vec::new());
         lines.begin(Step::Separate, None);
-        lines.end(Step::Separate, Ending::Done(Duration::ZERO));
+        lines.end(Step::Separate, StepEnd::Done(Duration::ZERO));
         let running = Running::begin(&lines, Step::Unpack, Some(ByteCount::bytes(5)));
         running.advance(ByteCount::bytes(3));
         drop(running);
-        lines.end(Step::Compile(Variant::Metered), Ending::Done(Duration::from_millis(104_300)));
-        lines.end(Step::Compile(Variant::Timed), Ending::Done(Duration::from_millis(9_850)));
+        lines.end(Step::Compile(Variant::Metered), StepEnd::Done(Duration::from_millis(104_300)));
+        lines.end(Step::Compile(Variant::Timed), StepEnd::Done(Duration::from_millis(9_850)));
         let text = String::from_utf8(lines.into_inner()).unwrap();
         assert_eq!(
             text.lines().collect::<Vec<_>>(),

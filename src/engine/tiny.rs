@@ -14,7 +14,7 @@ use zip::write::SimpleFileOptions;
 use crate::clock::Clock;
 use crate::engine::abi::ModuleAbi;
 use crate::engine::patches::Patches;
-use crate::engine::progress::{Ending, Progress, Step};
+use crate::engine::progress::{Progress, Step, StepEnd};
 use crate::engine::source::fetch::EngineOrigin;
 use crate::engine::source::pin::{
     CStack, EnginePin, HashSecretPlace, PatchedModule, PinnedExport, PinnedFile, PinnedFiles,
@@ -200,5 +200,5 @@ impl Progress for Recorder {
         self.0.lock().push(step);
     }
     fn advance(&self, _done: ByteCount) {}
-    fn end(&self, _step: Step, _ending: Ending) {}
+    fn end(&self, _step: Step, _ending: StepEnd) {}
 }

@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::engine::cache::entry::{CacheEntry, CacheEntryLock};
 use crate::engine::cache::file::CheckedFile;
 use crate::image_builder::error::ImageError;
-use crate::sandbox::ambient::{Ambient, AmbientMode};
+use crate::sandbox::clock_and_random::{Ambient, AmbientMode};
 use crate::units::ByteCount;
 
 /// Name of the secret in the cache.

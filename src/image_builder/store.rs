@@ -20,7 +20,7 @@ use crate::image_builder::{locking, source};
 use crate::images::{Image, ImageFault, ImageUsage, KeptImage, KeptImages, PackageSet};
 use crate::job::image::ImageContent;
 use crate::job::limits::RunLimits;
-use crate::sandbox::ambient::AmbientMode;
+use crate::sandbox::clock_and_random::AmbientMode;
 use crate::sandbox::memory::MemoryImage;
 use crate::sandbox::vfs::ImageDescriptors;
 use crate::sandbox::{CodeSpec, ImageSpec, Library, Preset, SandboxError, WarmUp, warm_up};

@@ -3,10 +3,10 @@
 use std::os::fd::OwnedFd;
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
-use crate::ids::{BlobId, Digest};
+use crate::ids::BlobId;
 use crate::job::RunSpec;
+use crate::job::attachment::{Attachment, AttachmentKey};
 use crate::job::outcome::{LogChunk, RunOutcome};
 use crate::units::ByteCount;
 
@@ -14,41 +14,11 @@ use crate::units::ByteCount;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToWorker {
-    /// Keep this skill's files, which follow as a payload, until told otherwise.
-    AttachSkill {
-        /// Names the snapshot.
-        digest: Digest,
-        /// Where each file lies in the payload.
-        files: Vec<PackedFile>,
-    },
-    /// Keep this blob's content, which follows as a payload, until told otherwise.
-    AttachBlob {
-        /// Names the blob.
-        id: BlobId,
-    },
-    /// Keep this image, whose memory follows as a payload, until told otherwise.
-    AttachImage {
-        /// Names the image: the digest of its memory.
-        digest: Digest,
-        /// The files that are open in it, in the sandbox's own words.
-        open_files: Box<RawValue>,
-    },
-    /// Forget a skill.
-    DetachSkill {
-        /// Names the snapshot.
-        digest: Digest,
-    },
-    /// Forget a blob.
-    DetachBlob {
-        /// Names the blob.
-        id: BlobId,
-    },
-    /// Forget an image.
-    DetachImage {
-        /// Names the image.
-        digest: Digest,
-    },
-    /// Run this; answered by events and one [`FromWorker::Done`].
+    /// Keep this, whose content follows as a payload, until told otherwise.
+    Attach(Attachment),
+    /// Forget this.
+    Detach(AttachmentKey),
+    /// Run this. The worker may ask and report meanwhile, and ends with [`FromWorker::Done`].
     Run(Box<RunSpec>),
     /// Answers [`FromWorker::WriteBlob`].
     BlobStored {
@@ -90,17 +60,6 @@ pub enum FromWorker {
         /// Why, for the log.
         reason: String,
     },
-}
-
-/// A file's place in the payload of [`ToWorker::AttachSkill`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PackedFile {
-    /// Path below the skill's root, with `/`.
-    pub path: String,
-    /// Where it starts.
-    pub offset: u64,
-    /// Its length.
-    pub size: u64,
 }
 
 /// Why the gateway did not grant a guest's request.
@@ -169,7 +128,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::ids::{RunId, TenantId};
+    use serde_json::value::RawValue;
+
+    use crate::ids::{Digest, RunId, TenantId};
     use crate::job::Program;
     use crate::job::limits::RunLimits;
 

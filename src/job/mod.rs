@@ -4,7 +4,9 @@
 //! Knows nothing of JSON-RPC, processes or wasm: values, their checks and their bytes. Only
 //! [`socket`] touches the operating system, because both ends move frames in the same way.
 
+pub mod attachment;
 pub mod frame;
+pub mod host;
 pub mod image;
 pub mod limits;
 pub mod message;

@@ -20,7 +20,7 @@ use crate::registry::changes::log_unreadable;
 use crate::registry::folders::notices::{Notice, Notices, WatchId};
 use crate::registry::folders::roots::RootsOnDisk;
 use crate::registry::folders::scan::{OpenRoot, SkillFolder, Watcher, look};
-use crate::registry::queue::{Allowance, Place, Queue};
+use crate::registry::queue::{LookAllowance, Queue, QueuedLook};
 use crate::registry::shared::Shared;
 
 /// How often the paths of roots are checked, and the shortest time between two looks at a folder
@@ -55,9 +55,9 @@ pub(crate) struct Follower {
     stop: Arc<OwnedFd>,
     notices: Option<Notices>,
     max_watches: usize,
-    owners: HashMap<WatchId, Place>,
+    owners: HashMap<WatchId, QueuedLook>,
     queue: Queue,
-    allowance: Allowance,
+    allowance: LookAllowance,
     /// Time that one look at all folders without watches takes, and their number.
     polled: (Duration, usize),
     has_told_polled: bool,
@@ -79,7 +79,7 @@ impl Follower {
             max_watches,
             owners: HashMap::new(),
             queue: Queue::default(),
-            allowance: Allowance::new(now),
+            allowance: LookAllowance::new(now),
             polled: (Duration::ZERO, 0),
             has_told_polled: false,
             has_changed: false,
@@ -97,11 +97,11 @@ impl Follower {
     fn take_over(&mut self, now: Instant) {
         for (number, root) in self.disk.roots.iter().enumerate() {
             match root.watch {
-                Some(watch) => drop(self.owners.insert(watch, Place::Root(number))),
-                None => self.queue.at(Place::Root(number), now),
+                Some(watch) => drop(self.owners.insert(watch, QueuedLook::Root(number))),
+                None => self.queue.at(QueuedLook::Root(number), now),
             }
             for (name, folder) in &root.folders {
-                let place = Place::Folder(number, Arc::clone(name));
+                let place = QueuedLook::Folder(number, Arc::clone(name));
                 for watch in &folder.watches {
                     self.owners.insert(*watch, place.clone());
                 }
@@ -117,7 +117,7 @@ impl Follower {
         let pause = self.poll_pause(Duration::ZERO);
         for (number, root) in self.disk.roots.iter().enumerate() {
             for (name, _) in root.folders.iter().filter(|(_, folder)| !folder.is_watched) {
-                self.queue.at(Place::Folder(number, Arc::clone(name)), now + pause);
+                self.queue.at(QueuedLook::Folder(number, Arc::clone(name)), now + pause);
             }
         }
     }
@@ -207,19 +207,19 @@ impl Follower {
         };
         let Some(owner) = self.owners.get(&watch) else { return };
         let place = match (owner, name) {
-            (Place::Root(root), Some(name)) => Place::Folder(*root, Arc::from(name)),
+            (QueuedLook::Root(root), Some(name)) => QueuedLook::Folder(*root, Arc::from(name)),
             // The root's own rights or place; its path is checked every second.
-            (Place::Root(_), None) => return,
+            (QueuedLook::Root(_), None) => return,
             (owner, _) => owner.clone(),
         };
         let last = self.folder(&place).map(|folder| (folder.looked, folder.cost));
         self.queue.changed(place, now, last);
     }
 
-    fn folder(&self, place: &Place) -> Option<&SkillFolder> {
+    fn folder(&self, place: &QueuedLook) -> Option<&SkillFolder> {
         match place {
-            Place::Root(_) => None,
-            Place::Folder(root, name) => self.disk.roots.get(*root)?.folders.get(name),
+            QueuedLook::Root(_) => None,
+            QueuedLook::Folder(root, name) => self.disk.roots.get(*root)?.folders.get(name),
         }
     }
 
@@ -227,13 +227,13 @@ impl Follower {
     fn check(&mut self) {
         let now = Instant::now();
         if now >= self.walk_at {
-            (0..self.disk.roots.len()).for_each(|root| self.queue.at(Place::Root(root), now));
+            (0..self.disk.roots.len()).for_each(|root| self.queue.at(QueuedLook::Root(root), now));
             self.walk_at = now + self.walk_pause();
         }
         if now >= self.check_at {
             for (number, root) in self.disk.roots.iter().enumerate() {
                 if !root.is_in_place() {
-                    self.queue.at(Place::Root(number), now);
+                    self.queue.at(QueuedLook::Root(number), now);
                 }
             }
             self.check_at = now + SECOND;
@@ -254,17 +254,17 @@ impl Follower {
         while now < started + SLICE {
             let Some(place) = self.queue.pop(now, self.allowance.at(now)) else { break };
             match place {
-                Place::Root(number) => {
+                QueuedLook::Root(number) => {
                     open.remove(&number);
                     self.list(number);
                 }
-                Place::Folder(number, name) => {
+                QueuedLook::Folder(number, name) => {
                     let root = open.entry(number).or_insert_with(|| {
                         self.disk.roots.get(number).and_then(|root| root.open().ok())
                     });
                     match root {
                         Some(root) => self.look_at(number, &name, root),
-                        None => self.queue.at(Place::Root(number), now + SECOND),
+                        None => self.queue.at(QueuedLook::Root(number), now + SECOND),
                     }
                 }
             }
@@ -298,7 +298,7 @@ impl Follower {
                 if unreadable.is_some_and(|flag| !std::mem::replace(flag, true)) {
                     log_unreadable(number.saturating_add(1), &cause);
                 }
-                self.queue.at(Place::Root(number), started + SECOND);
+                self.queue.at(QueuedLook::Root(number), started + SECOND);
                 return;
             }
         };
@@ -312,13 +312,13 @@ impl Follower {
             notices.unwatch(before);
             self.owners.remove(&before);
         }
-        watch.map(|watch| self.owners.insert(watch, Place::Root(number)));
+        watch.map(|watch| self.owners.insert(watch, QueuedLook::Root(number)));
         let now = Instant::now();
         for name in names {
-            self.queue.at(Place::Folder(number, name), now);
+            self.queue.at(QueuedLook::Folder(number, name), now);
         }
         if watch.is_none() {
-            self.queue.at(Place::Root(number), now + self.poll_pause(started.elapsed()));
+            self.queue.at(QueuedLook::Root(number), now + self.poll_pause(started.elapsed()));
         }
     }
 
@@ -328,7 +328,7 @@ impl Follower {
     }
 
     fn look_at(&mut self, number: usize, name: &Arc<OsStr>, open: &OpenRoot) {
-        let place = Place::Folder(number, Arc::clone(name));
+        let place = QueuedLook::Folder(number, Arc::clone(name));
         let left = AtomicUsize::new(self.max_watches.saturating_sub(self.owners.len()));
         let Some(root) = self.disk.roots.get_mut(number) else { return };
         let known = root.folders.remove(name);
@@ -349,7 +349,7 @@ impl Follower {
             return;
         }
         if found.is_none() && root.left_out > 0 && was_known {
-            self.queue.at(Place::Root(number), Instant::now() + SECOND);
+            self.queue.at(QueuedLook::Root(number), Instant::now() + SECOND);
         }
         self.has_changed |= has_changed;
         let watches = found.as_ref().map(|found| found.watches.as_slice()).unwrap_or_default();

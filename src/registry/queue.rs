@@ -33,7 +33,7 @@ const SHARE: u32 = 4;
 
 /// Something to look at.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Place {
+pub(crate) enum QueuedLook {
     /// The list of a root, and then each folder in it.
     Root(usize),
     /// One folder of a root.
@@ -43,11 +43,11 @@ pub(crate) enum Place {
 /// What to look at, and when. Each place waits once.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    waiting: HashMap<Place, Waiting>,
+    waiting: HashMap<QueuedLook, Waiting>,
     /// Places of which a change was noticed.
-    changed: BTreeSet<(Instant, Place)>,
+    changed: BTreeSet<(Instant, QueuedLook)>,
     /// All others: those of a walk, and those without watches.
-    routine: BTreeSet<(Instant, Place)>,
+    routine: BTreeSet<(Instant, QueuedLook)>,
     turn: u32,
 }
 
@@ -66,7 +66,7 @@ impl Queue {
     /// Notes a change. A place whose last look was `last` and took `cost` has its rest first.
     pub(crate) fn changed(
         &mut self,
-        place: Place,
+        place: QueuedLook,
         now: Instant,
         last: Option<(Instant, Duration)>,
     ) {
@@ -77,27 +77,27 @@ impl Queue {
     }
 
     /// Asks for a look at a time, or earlier if it is due earlier.
-    pub(crate) fn at(&mut self, place: Place, due: Instant) {
+    pub(crate) fn at(&mut self, place: QueuedLook, due: Instant) {
         if self.waiting.get(&place).is_none_or(|waiting| due < waiting.due) {
             let first = self.waiting.get(&place).and_then(|waiting| waiting.first);
             self.set(place, Waiting { first, due });
         }
     }
 
-    fn set(&mut self, place: Place, waiting: Waiting) {
+    fn set(&mut self, place: QueuedLook, waiting: Waiting) {
         if let Some(before) = self.waiting.insert(place.clone(), waiting) {
             self.order(before).remove(&(before.due, place.clone()));
         }
         self.order(waiting).insert((waiting.due, place));
     }
 
-    const fn order(&mut self, waiting: Waiting) -> &mut BTreeSet<(Instant, Place)> {
+    const fn order(&mut self, waiting: Waiting) -> &mut BTreeSet<(Instant, QueuedLook)> {
         if waiting.first.is_some() { &mut self.changed } else { &mut self.routine }
     }
 
     /// The place that has been due for longest; one that changed rather than another, but every
     /// few turns another.
-    pub(crate) fn pop(&mut self, now: Instant, allowed: Allowed) -> Option<Place> {
+    pub(crate) fn pop(&mut self, now: Instant, allowed: Allowed) -> Option<QueuedLook> {
         let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= now);
         let changed = allowed.changes && is_due(self.next_changed());
         let routine = allowed.routine && is_due(self.next_routine());
@@ -145,14 +145,14 @@ pub(crate) struct Allowed {
 /// INVARIANT(bounded-work): however many folders change, and however often, looking at them takes
 /// no more than a burst and a quarter of one processor.
 #[derive(Debug)]
-pub(crate) struct Allowance {
+pub(crate) struct LookAllowance {
     left: Duration,
     /// Work that was done beyond what was left; it is earned back first.
     debt: Duration,
     since: Instant,
 }
 
-impl Allowance {
+impl LookAllowance {
     pub(crate) const fn new(now: Instant) -> Self {
         Self { left: BURST, debt: Duration::ZERO, since: now }
     }
@@ -179,8 +179,8 @@ mod tests {
 
     const ALL: Allowed = Allowed { changes: true, routine: true };
 
-    fn folder(name: &str) -> Place {
-        Place::Folder(0, Arc::from(OsStr::new(name)))
+    fn folder(name: &str) -> QueuedLook {
+        QueuedLook::Folder(0, Arc::from(OsStr::new(name)))
     }
 
     #[test]
@@ -210,7 +210,8 @@ mod tests {
     #[test]
     fn bounded_work_means_a_burst_and_a_quarter_of_a_processor() {
         let start = Instant::now();
-        let (mut allowance, mut now, mut worked) = (Allowance::new(start), start, Duration::ZERO);
+        let (mut allowance, mut now, mut worked) =
+            (LookAllowance::new(start), start, Duration::ZERO);
         let step = Duration::from_millis(10);
         while now < start + Duration::from_secs(100) {
             if allowance.at(now).changes {
@@ -250,7 +251,7 @@ mod tests {
     #[test]
     fn a_walk_leaves_work_for_changes() {
         let start = Instant::now();
-        let mut allowance = Allowance::new(start);
+        let mut allowance = LookAllowance::new(start);
         while allowance.at(start).routine {
             allowance.spend(Duration::from_millis(50));
         }

@@ -32,7 +32,7 @@ impl fmt::Display for Severity {
 
 /// A place in a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Position {
+pub struct SkillPosition {
     /// Line, counted from 1.
     pub line: usize,
     /// Column in characters, counted from 1.
@@ -52,7 +52,7 @@ pub struct Diagnostic {
     pub file: String,
     /// Where in the file; none if the whole file is meant.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub place: Option<Position>,
+    pub place: Option<SkillPosition>,
     /// Stable name of the rule, such as `invalid-version`.
     pub code: &'static str,
     /// What is wrong.
@@ -200,14 +200,14 @@ impl<'t> Findings<'t> {
 }
 
 /// Finds the line and column where `span` begins.
-pub(crate) fn place(text: &str, span: &Range<usize>) -> Position {
+pub(crate) fn place(text: &str, span: &Range<usize>) -> SkillPosition {
     let (start, end) = (text.floor_char_boundary(span.start), text.ceil_char_boundary(span.end));
     let before = text.get(..start).unwrap_or_default().trim_start_matches('\u{feff}');
     let (lines, last) = match before.rsplit_once('\n') {
         Some((above, last)) => (above.matches('\n').count() + 2, last),
         None => (1, before),
     };
-    Position { line: lines, column: last.chars().count() + 1, span: start..end.max(start) }
+    SkillPosition { line: lines, column: last.chars().count() + 1, span: start..end.max(start) }
 }
 
 #[cfg(test)]
@@ -233,8 +233,8 @@ mod tests {
     fn columns_count_characters_and_no_byte_order_mark() {
         assert_eq!(place("\u{feff}ab", &(4..5)).column, 2);
         assert_eq!(place("éé = 1", &(7..8)).column, 6);
-        assert_eq!(place("a\n", &(2..2)), Position { line: 2, column: 1, span: 2..2 });
-        assert_eq!(place("é", &(1..99)), Position { line: 1, column: 1, span: 0..2 });
+        assert_eq!(place("a\n", &(2..2)), SkillPosition { line: 2, column: 1, span: 2..2 });
+        assert_eq!(place("é", &(1..99)), SkillPosition { line: 1, column: 1, span: 0..2 });
     }
 
     #[test]

@@ -11,8 +11,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::skill::diagnostic::Findings;
-use crate::skill::from_yaml;
-use crate::skill::node::{Node, Value};
+use crate::skill::source::from_yaml;
+use crate::skill::source::node::{SourceNode, SourceValue};
 
 /// What a document says, for both readers.
 #[derive(Clone, PartialEq)]
@@ -50,16 +50,16 @@ fn ours(text: &str) -> Result<Read, String> {
     }
 }
 
-fn read(node: &Node) -> Read {
+fn read(node: &SourceNode) -> Read {
     match &node.value {
-        Value::Null => Read::Null,
-        Value::Bool(value) => Read::Bool(*value),
-        Value::Integer(value) => Read::Integer((*value).into()),
-        Value::Unsigned(value) => Read::Integer((*value).into()),
-        Value::Float(value) => Read::Float(*value),
-        Value::Text(text) | Value::Time(text) => Read::Text(text.clone()),
-        Value::Array(items) => Read::List(items.iter().map(read).collect()),
-        Value::Table(entries) => {
+        SourceValue::Null => Read::Null,
+        SourceValue::Bool(value) => Read::Bool(*value),
+        SourceValue::Integer(value) => Read::Integer((*value).into()),
+        SourceValue::Unsigned(value) => Read::Integer((*value).into()),
+        SourceValue::Float(value) => Read::Float(*value),
+        SourceValue::Text(text) | SourceValue::Time(text) => Read::Text(text.clone()),
+        SourceValue::Array(items) => Read::List(items.iter().map(read).collect()),
+        SourceValue::Table(entries) => {
             let entries = entries.iter();
             Read::Map(
                 entries.map(|entry| (Read::Text(entry.key.clone()), read(&entry.node))).collect(),

@@ -7,41 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::ids::BlobId;
+use crate::job::host::{Host, IsCancelled, OutputListener};
 use crate::job::message::{FromWorker, PAYLOAD_MAX, Refusal, ToWorker};
-use crate::sandbox::capture::Listener;
 use crate::units::ByteCount;
-use crate::worker::channel::{Channel, ChannelError, Peephole};
+use crate::worker::link::channel::{Channel, SocketPeek};
+use crate::worker::link::error::ChannelError;
 
-/// What a sandbox asks of the process around it while a guest runs.
-pub trait GuestHost {
-    /// Stores a blob.
-    ///
-    /// # Errors
-    ///
-    /// The gateway's reason for not doing so; the guest sees it as an exception.
-    fn write_blob(&mut self, kind: &str, content: &[u8]) -> Result<BlobId, Refusal>;
-
-    /// Stores a blob of `size` bytes that are read from `content`, without a copy in this process.
-    ///
-    /// # Errors
-    ///
-    /// As [`GuestHost::write_blob`], and if the content cannot be read.
-    fn write_blob_from(
-        &mut self,
-        kind: &str,
-        size: u64,
-        content: &mut dyn BufRead,
-    ) -> Result<BlobId, Refusal>;
-
-    /// What tells, on any thread, whether nobody waits for the run any more: it was cancelled, or
-    /// the gateway is gone. Costs one system call.
-    fn is_cancelled(&self) -> IsCancelled;
-}
-
-/// True once nobody waits for a run any more.
-pub type IsCancelled = Box<dyn Fn() -> bool + Send>;
-
-/// A [`GuestHost`] that asks the gateway.
+/// A [`Host`] that asks the gateway.
 ///
 /// The guest's thread itself sends and waits for the answer: a second thread that reads the
 /// socket would cost every message two changes of threads.
@@ -66,7 +38,7 @@ struct Conversation {
 }
 
 impl Conversation {
-    fn is_interrupted(&self, peephole: &Peephole) -> bool {
+    fn is_interrupted(&self, peephole: &SocketPeek) -> bool {
         if self.was_interrupted.load(Ordering::SeqCst) {
             return true;
         }
@@ -118,22 +90,6 @@ impl ChannelHost {
         }
     }
 
-    /// Sends what the guest prints to the gateway, for as long as the channel can be used.
-    #[must_use]
-    pub fn listener(&self) -> Listener {
-        let (channel, state) = (Rc::clone(&self.channel), Rc::clone(&self.state));
-        let conversation = Arc::clone(&self.conversation);
-        Box::new(move |chunk| {
-            if !matches!(*state.borrow(), HostState::Open) {
-                return;
-            }
-            if let Err(error) = channel.borrow_mut().send(&FromWorker::Printed(chunk), &[]) {
-                state.replace(HostState::Broken(error));
-                conversation.interrupt();
-            }
-        })
-    }
-
     fn is_open(&self) -> bool {
         matches!(*self.state.borrow(), HostState::Open)
     }
@@ -160,7 +116,7 @@ impl ChannelHost {
     }
 }
 
-impl GuestHost for ChannelHost {
+impl Host for ChannelHost {
     fn write_blob(&mut self, kind: &str, content: &[u8]) -> Result<BlobId, Refusal> {
         let size = ByteCount::from(content.len()).as_u64();
         self.write_blob_from(kind, size, &mut &*content)
@@ -204,6 +160,21 @@ impl GuestHost for ChannelHost {
         let peephole = self.channel.borrow().peephole();
         let conversation = Arc::clone(&self.conversation);
         Box::new(move || conversation.is_interrupted(&peephole))
+    }
+
+    /// Sends what the guest prints to the gateway, for as long as the channel can be used.
+    fn listener(&self) -> Option<OutputListener> {
+        let (channel, state) = (Rc::clone(&self.channel), Rc::clone(&self.state));
+        let conversation = Arc::clone(&self.conversation);
+        Some(Box::new(move |chunk| {
+            if !matches!(*state.borrow(), HostState::Open) {
+                return;
+            }
+            if let Err(error) = channel.borrow_mut().send(&FromWorker::Printed(chunk), &[]) {
+                state.replace(HostState::Broken(error));
+                conversation.interrupt();
+            }
+        }))
     }
 }
 

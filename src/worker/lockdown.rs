@@ -395,7 +395,7 @@ mod tests {
 
     use super::*;
     use crate::job::message::{FromWorker, INLINE_MAX};
-    use crate::worker::channel::Channel;
+    use crate::worker::link::channel::Channel;
 
     /// Locking down cannot be undone, so it happens in a child: this very test binary, told to
     /// run only the test `the_child_that_is_locked_down` and, by a second name, what to try.

@@ -1,24 +1,21 @@
 //! The sandbox as the worker's main loop sees it, and what a worker is started with.
 
 use std::fs::File;
-use std::io::BufRead;
 use std::os::fd::{AsFd as _, OwnedFd, RawFd};
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 use crate::engine::code::compile::Variant;
 use crate::engine::library::mpl_data;
-use crate::ids::{BlobId, Digest};
 use crate::job::RunSpec;
-use crate::job::message::{PackedFile, Payload, Refusal};
-use crate::sandbox::capture::Listener;
+use crate::job::attachment::{Attachment, AttachmentKey};
+use crate::job::message::Payload;
 use crate::sandbox::memory::Verify;
 use crate::sandbox::{
-    CodeSpec, Finished, Host, ImageSpec, Library, Sandbox, SandboxConfig, SandboxError,
+    CodeSpec, Finished, ImageSpec, Library, Sandbox, SandboxConfig, SandboxError,
 };
 use crate::units::ByteCount;
-use crate::worker::host::{ChannelHost, GuestHost as _, IsCancelled};
+use crate::worker::host::ChannelHost;
 use crate::worker::runner::{Abilities, Ended, Runner, RunnerError};
 
 /// What a worker is started with. Files are numbers of descriptors that it inherits, checked by
@@ -114,43 +111,30 @@ impl Runner for PythonRunner {
         Ok(self.sandbox.start()?)
     }
 
-    fn attach_skill(
-        &mut self,
-        digest: Digest,
-        files: Vec<PackedFile>,
-        content: Payload,
-    ) -> Result<(), RunnerError> {
-        Ok(self.sandbox.attach_skill(digest, files, content)?)
+    fn attach(&mut self, attachment: Attachment, content: Payload) -> Result<(), RunnerError> {
+        match attachment {
+            Attachment::Skill { digest, files } => {
+                self.sandbox.attach_skill(digest, files, content)?;
+            }
+            Attachment::Blob { id } => self.sandbox.attach_blob(id, content)?,
+            Attachment::Image { digest, open_files } => {
+                let descriptors = serde_json::from_str(open_files.get())?;
+                // An image is pages that processes share: it comes as a file or not at all.
+                let Payload::Shared(memory, _) = content else {
+                    return Err(SandboxError::Attachment.into());
+                };
+                self.sandbox.attach_image(digest, ImageSpec { memory, descriptors })?;
+            }
+        }
+        Ok(())
     }
 
-    fn attach_blob(&mut self, id: BlobId, content: Payload) -> Result<(), RunnerError> {
-        Ok(self.sandbox.attach_blob(id, content)?)
-    }
-
-    fn attach_image(
-        &mut self,
-        digest: Digest,
-        open_files: &RawValue,
-        memory: Payload,
-    ) -> Result<(), RunnerError> {
-        let descriptors = serde_json::from_str(open_files.get())?;
-        // An image is pages that processes share: it comes as a file or not at all.
-        let Payload::Shared(memory, _) = memory else {
-            return Err(SandboxError::Attachment.into());
-        };
-        Ok(self.sandbox.attach_image(digest, ImageSpec { memory, descriptors })?)
-    }
-
-    fn detach_image(&mut self, digest: &Digest) {
-        self.sandbox.detach_image(digest);
-    }
-
-    fn detach_skill(&mut self, digest: &Digest) {
-        self.sandbox.detach_skill(digest);
-    }
-
-    fn detach_blob(&mut self, id: &BlobId) {
-        self.sandbox.detach_blob(id);
+    fn detach(&mut self, key: &AttachmentKey) {
+        match key {
+            AttachmentKey::Skill(digest) => self.sandbox.detach_skill(digest),
+            AttachmentKey::Blob(id) => self.sandbox.detach_blob(id),
+            AttachmentKey::Image(digest) => self.sandbox.detach_image(digest),
+        }
     }
 
     fn check(&mut self) -> Result<(), RunnerError> {
@@ -158,34 +142,8 @@ impl Runner for PythonRunner {
     }
 
     fn run(&mut self, spec: &RunSpec, host: ChannelHost) -> Result<Ended, RunnerError> {
-        let mut finished: Finished = self.sandbox.run(spec, Box::new(Gateway(host)))?;
+        let mut finished: Finished = self.sandbox.run(spec, Box::new(host))?;
         let output = finished.outcome.end.is_ok().then(|| std::mem::take(&mut finished.output));
         Ok(Ended { outcome: finished.outcome.clone(), output, remains: Box::new(finished) })
-    }
-}
-
-/// The gateway as a guest's host.
-struct Gateway(ChannelHost);
-
-impl Host for Gateway {
-    fn write_blob(&mut self, kind: &str, content: &[u8]) -> Result<BlobId, Refusal> {
-        self.0.write_blob(kind, content)
-    }
-
-    fn write_blob_from(
-        &mut self,
-        kind: &str,
-        size: u64,
-        content: &mut dyn BufRead,
-    ) -> Result<BlobId, Refusal> {
-        self.0.write_blob_from(kind, size, content)
-    }
-
-    fn is_cancelled(&self) -> IsCancelled {
-        self.0.is_cancelled()
-    }
-
-    fn listener(&self) -> Option<Listener> {
-        Some(self.0.listener())
     }
 }

@@ -5,11 +5,9 @@ use std::error::Error;
 use std::fmt;
 use std::os::fd::RawFd;
 
-use serde_json::value::RawValue;
-
-use crate::ids::{BlobId, Digest};
 use crate::job::RunSpec;
-use crate::job::message::{PackedFile, Payload};
+use crate::job::attachment::{Attachment, AttachmentKey};
+use crate::job::message::Payload;
 use crate::job::outcome::RunOutcome;
 use crate::worker::host::ChannelHost;
 
@@ -37,45 +35,15 @@ pub trait Runner: Send {
     /// The worker ends with it.
     fn start(&mut self) -> Result<(), RunnerError>;
 
-    /// Keeps a skill's files. `content` holds them as `files` says; each lies within it.
+    /// Keeps an attachment. The files of a skill lie within `content`.
     ///
     /// # Errors
     ///
     /// The worker ends with it.
-    fn attach_skill(
-        &mut self,
-        digest: Digest,
-        files: Vec<PackedFile>,
-        content: Payload,
-    ) -> Result<(), RunnerError>;
+    fn attach(&mut self, attachment: Attachment, content: Payload) -> Result<(), RunnerError>;
 
-    /// Keeps a blob's content.
-    ///
-    /// # Errors
-    ///
-    /// The worker ends with it.
-    fn attach_blob(&mut self, id: BlobId, content: Payload) -> Result<(), RunnerError>;
-
-    /// Keeps an image that runs can begin as. `open_files` is in the sandbox's own words.
-    ///
-    /// # Errors
-    ///
-    /// The worker ends with it.
-    fn attach_image(
-        &mut self,
-        digest: Digest,
-        open_files: &RawValue,
-        memory: Payload,
-    ) -> Result<(), RunnerError>;
-
-    /// Forgets an image. One that is not attached is no error.
-    fn detach_image(&mut self, digest: &Digest);
-
-    /// Forgets a skill. One that is not attached is no error.
-    fn detach_skill(&mut self, digest: &Digest);
-
-    /// Forgets a blob. One that is not attached is no error.
-    fn detach_blob(&mut self, id: &BlobId);
+    /// Forgets an attachment. One that is not attached is no error.
+    fn detach(&mut self, key: &AttachmentKey);
 
     /// Says whether another guest may run here. Asked when everything of the last one has been
     /// dropped, and before the next message is received.

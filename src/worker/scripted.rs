@@ -26,13 +26,13 @@ use std::panic::panic_any;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use serde_json::value::RawValue;
-
 use crate::ids::{BlobId, Digest};
-use crate::job::message::{PackedFile, Payload};
+use crate::job::attachment::{Attachment, AttachmentKey, PackedFile};
+use crate::job::host::Host as _;
+use crate::job::message::Payload;
 use crate::job::outcome::{LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream};
 use crate::job::{Program, RunSpec};
-use crate::worker::host::{ChannelHost, GuestHost as _};
+use crate::worker::host::ChannelHost;
 use crate::worker::runner::{Abilities, Ended, Runner, RunnerError};
 
 /// How long a step of waiting takes.
@@ -145,48 +145,31 @@ impl Runner for ScriptedRunner {
         Ok(())
     }
 
-    fn attach_skill(
-        &mut self,
-        digest: Digest,
-        files: Vec<PackedFile>,
-        content: Payload,
-    ) -> Result<(), RunnerError> {
-        let pack = read(content)?;
-        let mut unpacked = BTreeMap::new();
-        for PackedFile { path, offset, size } in files {
-            let start = usize::try_from(offset)?;
-            let bytes = pack.get(start..).and_then(|rest| rest.get(..usize::try_from(size).ok()?));
-            unpacked.insert(path, bytes.ok_or("a file beyond the pack")?.to_vec());
+    fn attach(&mut self, attachment: Attachment, content: Payload) -> Result<(), RunnerError> {
+        let content = read(content)?;
+        match attachment {
+            Attachment::Skill { digest, files } => {
+                let mut unpacked = BTreeMap::new();
+                for PackedFile { path, offset, size } in files {
+                    let start = usize::try_from(offset)?;
+                    let bytes = content.get(start..);
+                    let bytes = bytes.and_then(|rest| rest.get(..usize::try_from(size).ok()?));
+                    unpacked.insert(path, bytes.ok_or("a file beyond the pack")?.to_vec());
+                }
+                self.skills.insert(digest, unpacked);
+            }
+            Attachment::Blob { id } => drop(self.blobs.insert(id, content)),
+            Attachment::Image { digest, .. } => drop(self.images.insert(digest, content)),
         }
-        self.skills.insert(digest, unpacked);
         Ok(())
     }
 
-    fn attach_blob(&mut self, id: BlobId, content: Payload) -> Result<(), RunnerError> {
-        self.blobs.insert(id, read(content)?);
-        Ok(())
-    }
-
-    fn attach_image(
-        &mut self,
-        digest: Digest,
-        _open_files: &RawValue,
-        memory: Payload,
-    ) -> Result<(), RunnerError> {
-        self.images.insert(digest, read(memory)?);
-        Ok(())
-    }
-
-    fn detach_image(&mut self, digest: &Digest) {
-        self.images.remove(digest);
-    }
-
-    fn detach_skill(&mut self, digest: &Digest) {
-        self.skills.remove(digest);
-    }
-
-    fn detach_blob(&mut self, id: &BlobId) {
-        self.blobs.remove(id);
+    fn detach(&mut self, key: &AttachmentKey) {
+        match key {
+            AttachmentKey::Skill(digest) => drop(self.skills.remove(digest)),
+            AttachmentKey::Blob(id) => drop(self.blobs.remove(id)),
+            AttachmentKey::Image(digest) => drop(self.images.remove(digest)),
+        }
     }
 
     fn check(&mut self) -> Result<(), RunnerError> {
@@ -240,7 +223,7 @@ pub(crate) fn script(source: &str) -> Box<RunSpec> {
         tenant: crate::ids::TenantId::local(),
         program: Program::Code { source: source.to_owned(), file_name: "script".to_owned() },
         entrypoint: None,
-        args: RawValue::from_string("{}".to_owned()).unwrap(),
+        args: serde_json::value::RawValue::from_string("{}".to_owned()).unwrap(),
         skills: Vec::new(),
         blobs: Vec::new(),
         image: Digest::of(b"image"),

@@ -6,7 +6,7 @@
 //! INVARIANT(no-new-code): memory can neither be mapped nor made executable, so that a hole in
 //! the sandbox cannot bring its own machine code.
 //! INVARIANT(one-memory-file): at most one memory file can hold bytes of this process at a time.
-//! Files are written under one number alone, the [outbox](crate::worker::outbox), and what has
+//! Files are written under one number alone, the [outbox](crate::worker::link::outbox), and what has
 //! that number can be neither duplicated nor mapped. Memory that is mapped is never shared, so
 //! limits on private memory have it all.
 

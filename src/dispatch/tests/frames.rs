@@ -16,8 +16,9 @@ use crate::dispatch::tests::{config, error_type, job, logs, run, run_script, sta
 use crate::dispatch::worker::channel::{Frames, WorkerChannel as GatewayEnd, WorkerChannelError};
 use crate::dispatch::{BlobSource, SkillContent};
 use crate::ids::{BlobId, Digest};
+use crate::job::attachment::PackedFile;
 use crate::job::frame;
-use crate::job::message::{FromWorker, INLINE_MAX, PackedFile, Payload, Refusal, ToWorker};
+use crate::job::message::{FromWorker, INLINE_MAX, Payload, Refusal, ToWorker};
 use crate::job::socket;
 use crate::worker::Channel as WorkerEnd;
 

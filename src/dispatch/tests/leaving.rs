@@ -14,7 +14,7 @@ use crate::dispatch::tests::{
 };
 use crate::dispatch::{AttachmentLimits, BlobSource, Job, Pool, PoolConfig, SkillContent};
 use crate::ids::{BlobId, Digest};
-use crate::job::message::PackedFile;
+use crate::job::attachment::PackedFile;
 use crate::job::socket;
 
 /// More moments than a run has.

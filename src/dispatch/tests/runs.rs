@@ -9,7 +9,7 @@ use crate::dispatch::tests::{WrittenBlobs, config, error_type, job, logs, run, r
 use crate::dispatch::{AttachmentLimits, BlobSource, Job, PoolConfig, SkillContent};
 use crate::error::ErrorKind;
 use crate::ids::{BlobId, Digest};
-use crate::job::message::PackedFile;
+use crate::job::attachment::PackedFile;
 use crate::units::ByteCount;
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Weak;
 
 use crate::ids::{BlobId, Digest};
+use crate::job::attachment::AttachmentKey;
 use crate::job::image::ImageContent;
 use crate::job::message::ToWorker;
 use crate::units::ByteCount;
@@ -41,9 +42,9 @@ impl Key {
     /// The message that takes it away.
     pub(crate) fn detach(self) -> ToWorker {
         match self {
-            Self::Skill(digest) => ToWorker::DetachSkill { digest },
-            Self::Blob(id) => ToWorker::DetachBlob { id },
-            Self::Image(digest) => ToWorker::DetachImage { digest },
+            Self::Skill(digest) => ToWorker::Detach(AttachmentKey::Skill(digest)),
+            Self::Blob(id) => ToWorker::Detach(AttachmentKey::Blob(id)),
+            Self::Image(digest) => ToWorker::Detach(AttachmentKey::Image(digest)),
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::dispatch::worker::attachments::{AttachmentLimits, Key, SentAttachment
 use crate::dispatch::worker::channel::{Frames, WorkerChannel, WorkerChannelError};
 use crate::dispatch::worker::id::WorkerId;
 use crate::dispatch::worker::process::Process;
+use crate::job::attachment::Attachment;
 use crate::job::frame::{self, FrameError};
 use crate::job::image::ImageContent;
 use crate::job::message::{FromWorker, Payload, ToWorker, WorkerReport};
@@ -77,14 +78,16 @@ impl Piece<'_> {
         let (message, file) = match self {
             Self::Image(image) => {
                 let (digest, open_files) = (image.digest(), image.open_files().to_owned());
-                (ToWorker::AttachImage { digest, open_files }, image.memory())
+                (ToWorker::Attach(Attachment::Image { digest, open_files }), image.memory())
             }
             Self::Skill(skill) => {
                 let (digest, files) = (skill.digest(), skill.files().to_vec());
                 let file = skill.shared().map_err(AttachError::Share)?;
-                (ToWorker::AttachSkill { digest, files }, file)
+                (ToWorker::Attach(Attachment::Skill { digest, files }), file)
             }
-            Self::Blob(blob) => (ToWorker::AttachBlob { id: blob.id.clone() }, blob.file.as_fd()),
+            Self::Blob(blob) => {
+                (ToWorker::Attach(Attachment::Blob { id: blob.id.clone() }), blob.file.as_fd())
+            }
         };
         let bytes = frame::encode_shared(&message, self.size())?;
         // Its own, since it may still be on its way when the run is gone.

@@ -3,7 +3,7 @@
 use crate::engine::patches::error::PatchError;
 use crate::engine::patches::layout::Layout;
 use crate::engine::patches::linker::Linker;
-use crate::engine::patches::table::Table;
+use crate::engine::patches::table::PatchTable;
 use crate::ids::Digest;
 
 /// The tables, in the order in which they are applied: name below `wasm/patches`, and content.
@@ -21,7 +21,7 @@ const TABLES: &[(&str, &str)] = &[
 /// All tables that belong to one module.
 #[derive(Debug, Clone, Default)]
 pub struct Patches {
-    pub(super) tables: Vec<Table>,
+    pub(super) tables: Vec<PatchTable>,
 }
 
 impl Patches {
@@ -40,7 +40,7 @@ impl Patches {
     ///
     /// A table is malformed.
     pub fn parse(tables: &[(&str, &str)]) -> Result<Self, PatchError> {
-        let tables = tables.iter().map(|(name, text)| Table::parse(name, text));
+        let tables = tables.iter().map(|(name, text)| PatchTable::parse(name, text));
         Ok(Self { tables: tables.collect::<Result<_, _>>()? })
     }
 

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use crate::engine::patches::error::PatchError;
 use crate::engine::patches::layout::{Layout, Sections};
-use crate::engine::patches::table::{Added, Change, PatchSite, Piece, Table};
+use crate::engine::patches::table::{Added, Change, PatchSite, PatchTable, Piece};
 
 /// One row, ready to be written.
 pub(super) struct Edit<'a> {
-    table: &'a Table,
+    table: &'a PatchTable,
     change: &'a Change,
     pub(super) offset: usize,
     pub(super) bytes: Vec<u8>,
@@ -31,7 +31,10 @@ pub(super) struct Linker<'a> {
 }
 
 impl<'a> Linker<'a> {
-    pub(super) fn new(layout: &'a Layout<'a>, tables: &'a [Table]) -> Result<Self, PatchError> {
+    pub(super) fn new(
+        layout: &'a Layout<'a>,
+        tables: &'a [PatchTable],
+    ) -> Result<Self, PatchError> {
         let mut appended = HashMap::new();
         let mut next = layout.functions;
         for table in tables {
@@ -48,7 +51,7 @@ impl<'a> Linker<'a> {
 
     pub(super) fn edit<'t>(
         &self,
-        table: &'t Table,
+        table: &'t PatchTable,
         change: &'t Change,
         module: &[u8],
     ) -> Result<Edit<'t>, PatchError> {
@@ -77,13 +80,22 @@ impl<'a> Linker<'a> {
     }
 
     /// The type index and body of an appended function.
-    pub(super) fn body(&self, table: &Table, added: &Added) -> Result<(u32, Vec<u8>), PatchError> {
+    pub(super) fn body(
+        &self,
+        table: &PatchTable,
+        added: &Added,
+    ) -> Result<(u32, Vec<u8>), PatchError> {
         let of_type = self.layout.types.get(added.signature.as_str()).copied();
         let unknown = || table.refused(added.line, &added.name, "has a type that is not there");
         Ok((of_type.ok_or_else(unknown)?, self.bytes(table, added.line, &added.body)?))
     }
 
-    fn bytes(&self, table: &Table, line: usize, pieces: &[Piece]) -> Result<Vec<u8>, PatchError> {
+    fn bytes(
+        &self,
+        table: &PatchTable,
+        line: usize,
+        pieces: &[Piece],
+    ) -> Result<Vec<u8>, PatchError> {
         let mut bytes = Vec::new();
         for piece in pieces {
             match piece {

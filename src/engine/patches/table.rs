@@ -16,7 +16,7 @@ use crate::ids::Digest;
 
 /// One table.
 #[derive(Debug, Clone)]
-pub(super) struct Table {
+pub(super) struct PatchTable {
     pub(super) name: String,
     /// Digest of the module that it was made for.
     pub(super) input: Digest,
@@ -72,7 +72,7 @@ pub(super) enum Piece {
     Function(String),
 }
 
-impl Table {
+impl PatchTable {
     pub(super) fn parse(name: &str, text: &str) -> Result<Self, PatchError> {
         let mut input = None;
         let (mut changes, mut added) = (Vec::new(), Vec::new());

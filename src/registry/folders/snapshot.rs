@@ -8,7 +8,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use crate::ids::{Digest, SkillName, SkillVersion};
-use crate::job::message::PackedFile;
+use crate::job::attachment::PackedFile;
 use crate::job::{Entrypoint, SkillMount};
 use crate::registry::RegistryError;
 use crate::registry::folders::handle::Dir;

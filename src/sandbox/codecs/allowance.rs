@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::heap;
 use crate::sandbox::codecs::CodecError;
-use crate::sandbox::deadline::{Deadline, Stopped};
+use crate::sandbox::run::deadline::{Deadline, Stopped};
 
 /// The limits of one request.
 ///

@@ -1,7 +1,7 @@
 //! Refusals of codecs, and the Python exceptions that they become.
 
 use crate::job::message::Refusal;
-use crate::sandbox::deadline::Stopped;
+use crate::sandbox::run::deadline::Stopped;
 
 /// Why a codec did not do its work.
 #[derive(Debug, thiserror::Error)]

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use crate::heap;
     use crate::sandbox::codecs::testing::{ROOM, ask, ask_with, ask_within};
-    use crate::sandbox::deadline::Deadline;
+    use crate::sandbox::run::deadline::Deadline;
 
     #[test]
     fn malformed_requests_are_refused() {

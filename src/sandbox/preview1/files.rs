@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::sandbox::preview1::Call;
+use crate::sandbox::preview1::WasiCall;
 use crate::sandbox::preview1::layout::{self, FDSTAT_SIZE, FILESTAT_SIZE, fdflags};
 use crate::sandbox::preview1::memory::Span;
 use crate::sandbox::preview1::process::MAX_RANDOM;
@@ -30,7 +30,7 @@ impl Position {
     }
 }
 
-impl Call<'_> {
+impl WasiCall<'_> {
     pub(crate) fn fd_read(
         &mut self,
         fd: u32,

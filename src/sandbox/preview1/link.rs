@@ -7,7 +7,7 @@ use crate::sandbox::preview1::memory::{GuestMemory, Span};
 use crate::sandbox::preview1::paths::{GuestPath, OpenRequest};
 use crate::sandbox::preview1::poll::NoEvents;
 use crate::sandbox::preview1::process::Texts;
-use crate::sandbox::preview1::{Call, Exited, Preview1};
+use crate::sandbox::preview1::{Exited, Preview1, WasiCall};
 use crate::sandbox::vfs::Errno;
 
 /// The module that guests import from.
@@ -192,13 +192,13 @@ fn link_ends<T: Preview1>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
 /// Runs one function on the guest's memory and the run's state.
 fn enter<T: Preview1, E: From<Errno>>(
     caller: &mut Caller<'_, T>,
-    function: impl FnOnce(&mut Call<'_>) -> Result<(), E>,
+    function: impl FnOnce(&mut WasiCall<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let memory = caller.data().memory().ok_or(Errno::Fault)?;
     let (bytes, state) = memory.data_and_store_mut(caller);
     let wasi = state.wasi();
     wasi.calls = wasi.calls.saturating_add(1);
-    function(&mut Call { memory: GuestMemory::new(bytes), wasi })
+    function(&mut WasiCall { memory: GuestMemory::new(bytes), wasi })
 }
 
 fn answer(result: Result<(), Errno>) -> u32 {

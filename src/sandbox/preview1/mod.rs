@@ -26,16 +26,16 @@ use std::fmt;
 
 use wasmtime::Memory;
 
-use crate::sandbox::ambient::Ambient;
-use crate::sandbox::capture::Capture;
-use crate::sandbox::deadline::Deadline;
+use crate::sandbox::clock_and_random::Ambient;
 use crate::sandbox::preview1::file_clock::FileClock;
 use crate::sandbox::preview1::memory::GuestMemory;
+use crate::sandbox::run::capture::Capture;
+use crate::sandbox::run::deadline::Deadline;
 use crate::sandbox::vfs::{FileSystem, Timestamp, timestamp};
 
-pub use crate::sandbox::deadline::Stopped;
 pub use crate::sandbox::preview1::link::link;
 pub use crate::sandbox::preview1::process::{NulInText, StringTable};
+pub use crate::sandbox::run::deadline::Stopped;
 
 /// The state of a store that runs guests.
 pub trait Preview1: 'static {
@@ -108,7 +108,7 @@ impl fmt::Debug for Wasi {
 }
 
 /// One call of the guest: its memory and the run's state.
-pub(crate) struct Call<'a> {
+pub(crate) struct WasiCall<'a> {
     pub(crate) memory: GuestMemory<'a>,
     pub(crate) wasi: &'a mut Wasi,
 }

@@ -1,6 +1,6 @@
 //! The functions that work on paths.
 
-use crate::sandbox::preview1::Call;
+use crate::sandbox::preview1::WasiCall;
 use crate::sandbox::preview1::layout::{
     self, FILESTAT_SIZE, SYMLINK_FOLLOW, fdflags, oflags, rights,
 };
@@ -58,7 +58,7 @@ impl OpenRequest {
     }
 }
 
-impl Call<'_> {
+impl WasiCall<'_> {
     pub(crate) fn path_open(
         &mut self,
         path: GuestPath,

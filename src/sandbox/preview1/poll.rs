@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::sandbox::deadline::Stopped;
-use crate::sandbox::preview1::Call;
+use crate::sandbox::preview1::WasiCall;
 use crate::sandbox::preview1::layout::{
     self, Awaited, EVENT_SIZE, SUBSCRIPTION_SIZE, Subscription, clockid,
 };
+use crate::sandbox::run::deadline::Stopped;
 use crate::sandbox::vfs::Errno;
 
 /// Most subscriptions of one call: beyond it `EINVAL`. More than there can be open files.
@@ -34,7 +34,7 @@ enum Wait {
     For(Duration),
 }
 
-impl Call<'_> {
+impl WasiCall<'_> {
     /// Waits until the first of the awaited things has come and reports all that have. Goes twice
     /// through the subscriptions instead of remembering them: a hot loop around `poll` allocates
     /// nothing.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::sandbox::preview1::Call;
+use crate::sandbox::preview1::WasiCall;
 use crate::sandbox::preview1::layout::clockid;
 use crate::sandbox::preview1::memory::Span;
 use crate::sandbox::vfs::{Errno, timestamp};
@@ -59,7 +59,7 @@ pub(crate) enum Texts {
     Environment,
 }
 
-impl Call<'_> {
+impl WasiCall<'_> {
     pub(crate) fn text_sizes(
         &mut self,
         texts: Texts,

@@ -1,10 +1,9 @@
 //! Making and removing names in the workspace.
 
 use crate::sandbox::vfs::errno::Errno;
+use crate::sandbox::vfs::limits::MAX_DEPTH;
 use crate::sandbox::vfs::node::{FileKind, Folder, NodeIndex, NodeKind, Place, Region, Timestamp};
-use crate::sandbox::vfs::path::{
-    Last, LastLink, MAX_DEPTH, Names, Purpose, ROOT, Walked, check_path,
-};
+use crate::sandbox::vfs::path::{Last, LastLink, Names, Purpose, ROOT, Walked, check_path};
 use crate::sandbox::vfs::{At, FileSystem};
 
 impl FileSystem {

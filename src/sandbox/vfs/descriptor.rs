@@ -86,6 +86,17 @@ pub(crate) enum Descriptor {
     File(OpenFile),
 }
 
+impl From<Device> for Descriptor {
+    /// What an open file of this device is.
+    fn from(device: Device) -> Self {
+        match device {
+            Device::Input => Self::Input,
+            Device::Output(stream) => Self::Output(stream),
+            Device::Null | Device::Zero | Device::Random | Device::Full => Self::Device(device),
+        }
+    }
+}
+
 /// All descriptors of a run.
 #[derive(Default)]
 pub(crate) struct Descriptors {

@@ -4,8 +4,9 @@
 use crate::sandbox::vfs::FileSystem;
 use crate::sandbox::vfs::descriptor::{Descriptor, Fd, OpenFile, OpenFolder, Source};
 use crate::sandbox::vfs::errno::Errno;
+use crate::sandbox::vfs::limits::MAX_DEPTH;
 use crate::sandbox::vfs::node::{NodeIndex, Place};
-use crate::sandbox::vfs::path::{MAX_DEPTH, ROOT};
+use crate::sandbox::vfs::path::ROOT;
 
 /// How full the workspace is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

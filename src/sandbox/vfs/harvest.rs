@@ -7,8 +7,9 @@ use crate::sandbox::vfs::FileSystem;
 use crate::sandbox::vfs::content::{Content, SharedBytes};
 use crate::sandbox::vfs::descriptor::Descriptor;
 use crate::sandbox::vfs::errno::Errno;
+use crate::sandbox::vfs::limits::MAX_DEPTH;
 use crate::sandbox::vfs::node::{FileKind, NodeKind, Place};
-use crate::sandbox::vfs::path::{LastLink, MAX_DEPTH};
+use crate::sandbox::vfs::path::LastLink;
 
 /// A regular file of the workspace.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::sandbox::vfs::content::Content;
 use crate::sandbox::vfs::device::Device;
-use crate::sandbox::vfs::path::{MAX_DEPTH, MAX_NAME};
+use crate::sandbox::vfs::limits::{MAX_DEPTH, MAX_NAME};
 
 /// Why a list of files is no tree.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

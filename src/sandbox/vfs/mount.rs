@@ -4,13 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::sandbox::vfs::content::Content;
-use crate::sandbox::vfs::device::DEVICES;
+use crate::sandbox::vfs::devices::DEVICES;
 use crate::sandbox::vfs::errno::Errno;
 use crate::sandbox::vfs::immutable::{ImmutableTree, is_plain_name};
+use crate::sandbox::vfs::limits::{MAX_DEPTH, MAX_PATH};
 use crate::sandbox::vfs::node::{
     FileKind, Folder, MOUNT_TIME, NodeKind, Place, Region, Timestamp, TreeIndex,
 };
-use crate::sandbox::vfs::path::{MAX_DEPTH, MAX_PATH, MountedTree, Names, ROOT};
+use crate::sandbox::vfs::path::{MountedTree, Names, ROOT};
 
 /// Why something cannot be mounted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -81,7 +81,7 @@ impl Times {
 
 /// An entry of a folder.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry {
+pub(crate) struct OwnEntry {
     /// Names the entry in listings; never used twice in one folder.
     pub(crate) cookie: u64,
     /// What the name stands for.
@@ -94,7 +94,7 @@ pub(crate) struct Folder {
     /// What `..` stands for.
     pub(crate) parent: Place,
     /// The entries, sorted by name.
-    pub(crate) entries: BTreeMap<Arc<str>, Entry>,
+    pub(crate) entries: BTreeMap<Arc<str>, OwnEntry>,
     next_cookie: u64,
 }
 
@@ -115,7 +115,7 @@ impl Folder {
     pub(crate) fn insert(&mut self, name: &str, place: Place) {
         let cookie = self.next_cookie;
         self.next_cookie = cookie.saturating_add(1);
-        self.entries.insert(name.into(), Entry { cookie, place });
+        self.entries.insert(name.into(), OwnEntry { cookie, place });
     }
 }
 

@@ -73,7 +73,7 @@ impl FileSystem {
         };
         self.ensure_fits(place, how)?;
         if let Some(device) = self.device(place)? {
-            return self.add_opened(device.descriptor(), how);
+            return self.add_opened(Descriptor::from(device), how);
         }
         if how.truncate {
             let index = self.names.writable(place)?;

@@ -1,8 +1,9 @@
 //! Moving names within the workspace.
 
 use crate::sandbox::vfs::errno::Errno;
+use crate::sandbox::vfs::limits::MAX_DEPTH;
 use crate::sandbox::vfs::node::{FileKind, NodeIndex, NodeKind, Place, Timestamp};
-use crate::sandbox::vfs::path::{Last, MAX_DEPTH, Names, ROOT, Walked};
+use crate::sandbox::vfs::path::{Last, Names, ROOT, Walked};
 use crate::sandbox::vfs::{At, FileSystem};
 
 /// A name that moves and where to, both found and both in the workspace.

@@ -12,13 +12,13 @@ pub(super) struct Cell {
 
 /// A table of states.
 #[derive(Clone)]
-pub(super) struct Table {
+pub(super) struct FseTable {
     cells: Vec<Cell>,
     log: usize,
 }
 
 /// Reads a table with at most `1 << most_log` states and `most_symbols` symbols.
-pub(super) fn read(data: &[u8], most_log: usize, most_symbols: usize) -> Option<(Table, &[u8])> {
+pub(super) fn read(data: &[u8], most_log: usize, most_symbols: usize) -> Option<(FseTable, &[u8])> {
     let mut bits = Forward::new(data);
     let log = bits.read(4) + 5;
     if log > most_log {
@@ -56,10 +56,10 @@ pub(super) fn read(data: &[u8], most_log: usize, most_symbols: usize) -> Option<
             width -= 1;
         }
     }
-    Some((Table::new(&counts, log)?, bits.rest()?))
+    Some((FseTable::new(&counts, log)?, bits.rest()?))
 }
 
-impl Table {
+impl FseTable {
     /// The table in which each symbol has so many states; -1 stands for one at the end.
     pub(super) fn new(counts: &[i16], log: usize) -> Option<Self> {
         let size = 1_usize << log;

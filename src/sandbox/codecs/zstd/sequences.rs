@@ -1,7 +1,7 @@
 //! Sequences of Zstandard: how many literals come next, and which copy follows (RFC 8878, 3.1.1.3.2).
 
 use crate::sandbox::codecs::zstd::bits::Backward;
-use crate::sandbox::codecs::zstd::fse::{self, Cell, Table};
+use crate::sandbox::codecs::zstd::fse::{self, Cell, FseTable};
 
 /// Lengths of literals: the least of each code, and how many bits are added to it.
 #[rustfmt::skip]
@@ -52,7 +52,7 @@ const KINDS: [Kind; 3] = [
 
 /// Tables and distances that the blocks of a frame take over from each other.
 pub(super) struct Tables {
-    tables: [Option<Table>; 3],
+    tables: [Option<FseTable>; 3],
     distances: [usize; 3],
 }
 
@@ -116,10 +116,10 @@ impl<'a> Sequences<'a> {
         let (modes, mut rest) = rest.split_first()?;
         for ((kind, table), shift) in KINDS.iter().zip(&mut tables.tables).zip([6, 4, 2]) {
             match modes >> shift & 3 {
-                0 => *table = Some(Table::new(kind.usual, kind.usual_log)?),
+                0 => *table = Some(FseTable::new(kind.usual, kind.usual_log)?),
                 1 => {
                     let (symbol, after) = rest.split_first()?;
-                    *table = Some(Table::of(*symbol));
+                    *table = Some(FseTable::of(*symbol));
                     rest = after;
                 }
                 2 => {

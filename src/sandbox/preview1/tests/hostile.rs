@@ -5,10 +5,10 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::sandbox::ambient::AmbientMode;
-use crate::sandbox::deadline::{Deadline, Stopped};
+use crate::sandbox::clock_and_random::AmbientMode;
 use crate::sandbox::preview1::Exited;
 use crate::sandbox::preview1::tests::{FUNCTIONS, Guest, MEMORY_SIZE, wasi};
+use crate::sandbox::run::deadline::{Deadline, Stopped};
 use crate::sandbox::vfs::Errno;
 
 /// Values at the edges of everything.

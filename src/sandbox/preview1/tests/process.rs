@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use wasmtime::Memory;
 
-use crate::sandbox::ambient::AmbientMode;
-use crate::sandbox::deadline::{Deadline, Stopped};
+use crate::sandbox::clock_and_random::AmbientMode;
 use crate::sandbox::preview1::tests::{
     BUFFER, CREATE, FUNCTIONS, Guest, OUT, READ, SEEDED, WRITE, number, wasi,
 };
 use crate::sandbox::preview1::{Exited, NulInText, StringTable};
+use crate::sandbox::run::deadline::{Deadline, Stopped};
 use crate::sandbox::vfs::Errno;
 
 #[test]

@@ -10,8 +10,7 @@ use wasmtime::{Instance, Linker, Memory, Store};
 use wasmtime_wasi::p1::{self, WasiP1Ctx};
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
-use crate::sandbox::ambient::AmbientMode;
-use crate::sandbox::deadline::Deadline;
+use crate::sandbox::clock_and_random::AmbientMode;
 use crate::sandbox::preview1::process::StringTable;
 use crate::sandbox::preview1::tests::reference::calls::{Call, Handle, Opening};
 use crate::sandbox::preview1::tests::reference::differences::{DIFFERENCES, Then};
@@ -19,6 +18,7 @@ use crate::sandbox::preview1::tests::reference::session::{
     Answer, SLOTS, Session, Side, TRAP, Value, Vectors,
 };
 use crate::sandbox::preview1::tests::{Guest, call_export, compiled, wasi};
+use crate::sandbox::run::deadline::Deadline;
 use crate::sandbox::vfs::{At, FileKind, FileSystem, LastLink, OpenHow, SetTimes};
 
 const ARGUMENTS: [&str; 3] = ["program", "", "-x é"];

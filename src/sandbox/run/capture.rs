@@ -6,6 +6,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use crate::job::host::OutputListener;
 use crate::job::outcome::{LogChunk, Logs, Stream};
 use crate::units::ByteCount;
 
@@ -16,7 +17,7 @@ const SWITCH_COST: usize = 64;
 
 /// How much a line of the guest's log matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogLevel {
+pub enum GuestLogLevel {
     /// For whoever wrote the code.
     Debug,
     /// Progress.
@@ -27,7 +28,7 @@ pub enum LogLevel {
     Error,
 }
 
-impl LogLevel {
+impl GuestLogLevel {
     /// The level that the guest's byte stands for; anything unknown counts as an error.
     #[must_use]
     pub const fn from_byte(byte: u8) -> Self {
@@ -56,9 +57,6 @@ struct Piece {
     len: usize,
 }
 
-/// Gets what a guest prints as it comes.
-pub type Listener = Box<dyn FnMut(LogChunk)>;
-
 /// Longest text that a listener gets at once, in bytes.
 const MAX_TOLD: usize = 16 << 10;
 
@@ -70,7 +68,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Tells a listener what is kept.
 struct Telling {
-    listener: Listener,
+    listener: OutputListener,
     begun: [Begun; 3],
     /// Text that was not told yet, all of one stream.
     stream: Stream,
@@ -132,7 +130,7 @@ impl Capture {
     }
 
     /// Tells `listener` from now on what is kept.
-    pub fn tell(&mut self, listener: Listener) {
+    pub fn tell(&mut self, listener: OutputListener) {
         self.telling = Some(Telling {
             listener,
             begun: [Begun::default(); 3],
@@ -174,7 +172,7 @@ impl Capture {
 
     /// Takes one line of the guest's log. Line breaks within it are indented, so that a line that
     /// starts with a level is always the start of a message.
-    pub fn log(&mut self, level: LogLevel, message: &str) {
+    pub fn log(&mut self, level: GuestLogLevel, message: &str) {
         let mut text = format!("[{}] ", level.name());
         for (number, line) in message.lines().enumerate() {
             if number > 0 {
@@ -382,8 +380,8 @@ mod tests {
     #[test]
     fn log_lines_cannot_be_forged() {
         let mut capture = Capture::new(ByteCount::kibibytes(1));
-        capture.log(LogLevel::from_byte(1), "hello\n[error] not me");
-        capture.log(LogLevel::from_byte(99), "");
+        capture.log(GuestLogLevel::from_byte(1), "hello\n[error] not me");
+        capture.log(GuestLogLevel::from_byte(99), "");
         let expected = "[info] hello\n    [error] not me\n[error] \n";
         assert_eq!(capture.into_logs().chunks, [chunk(Stream::Log, expected)]);
     }

@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::ids::Digest;
-use crate::sandbox::image::LoadedImage;
+use crate::sandbox::attached::image::LoadedImage;
 
 /// Images by the digest of their memory.
 #[derive(Debug, Default)]
-pub(super) struct Gallery {
+pub(crate) struct AttachedImages {
     images: HashMap<Digest, Shown>,
     runs: u64,
 }
@@ -22,17 +22,17 @@ struct Shown {
     last_run: u64,
 }
 
-impl Gallery {
-    pub(super) fn add(&mut self, digest: Digest, image: LoadedImage) {
+impl AttachedImages {
+    pub(crate) fn add(&mut self, digest: Digest, image: LoadedImage) {
         self.images.insert(digest, Shown { image: Arc::new(image), last_run: 0 });
     }
 
-    pub(super) fn remove(&mut self, digest: &Digest) {
+    pub(crate) fn remove(&mut self, digest: &Digest) {
         self.images.remove(digest);
     }
 
     /// The image for the next run. The others may keep `keep` bytes of private memory.
-    pub(super) fn for_run(&mut self, digest: &Digest, keep: usize) -> Option<Arc<LoadedImage>> {
+    pub(crate) fn for_run(&mut self, digest: &Digest, keep: usize) -> Option<Arc<LoadedImage>> {
         self.runs = self.runs.saturating_add(1);
         let shown = self.images.get_mut(digest)?;
         shown.last_run = self.runs;
@@ -60,7 +60,7 @@ impl Gallery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::image::ImageSpec;
+    use crate::sandbox::attached::image::ImageSpec;
     use crate::sandbox::memory::{DirtyPages, MemoryImage, SlotRules, Verify, WASM_PAGE};
     use crate::sandbox::vfs::ImageDescriptors;
 
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn an_image_is_found_until_it_is_removed() {
-        let mut gallery = Gallery::default();
+        let mut gallery = AttachedImages::default();
         let (one, two) = (Digest::of(b"one"), Digest::of(b"two"));
         gallery.add(one, image());
         assert_eq!(gallery.for_run(&one, 0).unwrap().length(), WASM_PAGE);
@@ -84,14 +84,15 @@ mod tests {
 
     #[test]
     fn kept_memory_of_idle_images_is_bounded() {
-        let mut gallery = Gallery::default();
+        let mut gallery = AttachedImages::default();
         let digests = [b"one", b"two", b"six"].map(|name| Digest::of(name));
         for digest in digests {
             gallery.add(digest, image());
             gallery.for_run(&digest, usize::MAX).unwrap().pool().dirty_a_slot();
         }
         let page = crate::sandbox::memory::PAGE;
-        let kept = |gallery: &Gallery| digests.map(|one| gallery.images[&one].image.pool().kept());
+        let kept =
+            |gallery: &AttachedImages| digests.map(|one| gallery.images[&one].image.pool().kept());
         assert_eq!(kept(&gallery), [page; 3]);
         gallery.for_run(&digests[2], 2 * page).unwrap();
         assert_eq!(kept(&gallery), [page; 3]);

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::job::socket::IMMUTABLE;
 use crate::units::ByteCount;
-use crate::worker::channel::ChannelError;
+use crate::worker::link::error::ChannelError;
 
 /// Tries to get a number: there are no more descriptors than this.
 const ATTEMPTS: usize = 4_096;

@@ -4,65 +4,23 @@
 //! come from a possibly hostile guest: everything in them is bounded and checked.
 
 use std::fmt;
-use std::io::{BufRead, Read as _};
 use std::sync::Arc;
 
-use serde::Serialize;
-
 use crate::ids::BlobId;
+use crate::job::host::{Host, IsCancelled};
 use crate::job::limits::RunLimits;
 use crate::job::message::{INLINE_MAX, OUTPUT_MAX, Refusal};
-use crate::sandbox::capture::{Listener, LogLevel};
-use crate::sandbox::file_request::FileRequest;
+use crate::sandbox::host_call::file_request::FileRequest;
+use crate::sandbox::host_call::replies::{done, refused};
+use crate::sandbox::run::capture::GuestLogLevel;
 use crate::sandbox::vfs::OpenedFile;
 use crate::units::ByteCount;
 
-pub use crate::sandbox::ending::Raised;
-
-/// What a guest may ask of the world outside its worker.
-pub trait Host {
-    /// Stores a blob.
-    ///
-    /// # Errors
-    ///
-    /// A refusal, which the guest sees as an exception.
-    fn write_blob(&mut self, kind: &str, content: &[u8]) -> Result<BlobId, Refusal>;
-
-    /// Stores a blob of `size` bytes that are read from `content`. A host that can do so without a
-    /// copy of its own does.
-    ///
-    /// # Errors
-    ///
-    /// As [`Host::write_blob`], and if the content ends too early.
-    fn write_blob_from(
-        &mut self,
-        kind: &str,
-        size: u64,
-        content: &mut dyn BufRead,
-    ) -> Result<BlobId, Refusal> {
-        let mut bytes = Vec::new();
-        match content.take(size).read_to_end(&mut bytes) {
-            Ok(read) if ByteCount::from(read).as_u64() == size => self.write_blob(kind, &bytes),
-            Ok(_) | Err(_) => Err(unreadable()),
-        }
-    }
-
-    /// What tells whether nobody waits for the run any more. Asked now and then while a guest
-    /// runs, from another thread.
-    fn is_cancelled(&self) -> IsCancelled;
-
-    /// Gets what the guest prints as it comes, if the run wants that.
-    fn listener(&self) -> Option<Listener> {
-        None
-    }
-}
-
-/// True once nobody waits for a run any more.
-pub type IsCancelled = Box<dyn Fn() -> bool + Send>;
+pub use crate::sandbox::run::ending::Raised;
 
 /// A frame, taken apart.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Request<'a> {
+pub(crate) enum Request<'a> {
     /// What is to be run.
     Job,
     /// The program's value, as JSON text.
@@ -70,7 +28,7 @@ pub(super) enum Request<'a> {
     /// The program raised; JSON text.
     Raised(&'a [u8]),
     /// A line for the log.
-    Log { level: LogLevel, message: &'a [u8] },
+    Log { level: GuestLogLevel, message: &'a [u8] },
     /// Store this content.
     WriteBlob { kind: &'a str, content: &'a [u8] },
     /// Store the content of a file that the guest can read.
@@ -83,7 +41,7 @@ pub(super) enum Request<'a> {
 
 impl<'a> Request<'a> {
     /// Takes a frame apart.
-    pub(super) fn parse(frame: &'a [u8]) -> Option<Self> {
+    pub(crate) fn parse(frame: &'a [u8]) -> Option<Self> {
         let (operation, payload) = frame.split_first()?;
         match operation {
             0x01 if payload.is_empty() => Some(Self::Job),
@@ -91,7 +49,7 @@ impl<'a> Request<'a> {
             0x03 => Some(Self::Raised(payload)),
             0x04 => {
                 let (level, message) = payload.split_first()?;
-                Some(Self::Log { level: LogLevel::from_byte(*level), message })
+                Some(Self::Log { level: GuestLogLevel::from_byte(*level), message })
             }
             0x05 => kind_and_rest(payload).map(|(kind, content)| Self::WriteBlob { kind, content }),
             0x06 => {
@@ -118,7 +76,7 @@ const REPORT_MAX: usize = 1 << 20;
 
 /// How the program says that it ended. The last word counts.
 #[derive(Debug)]
-pub enum Ending {
+pub enum ProgramEnd {
     /// JSON text of the value.
     Returned(Vec<u8>),
     /// An exception that nobody caught.
@@ -128,10 +86,10 @@ pub enum Ending {
 }
 
 /// The door of one run: what was said through it, and what it may still cost.
-pub struct Door {
+pub struct HostDoor {
     host: Box<dyn Host>,
     job: Arc<[u8]>,
-    ending: Option<Ending>,
+    ending: Option<ProgramEnd>,
     calls: u32,
     bytes: u64,
     largest: usize,
@@ -139,7 +97,7 @@ pub struct Door {
     max_bytes: u64,
 }
 
-impl Door {
+impl HostDoor {
     /// A door that hands out `job`, the text that the guest's runner reads.
     #[must_use]
     pub fn new(host: Box<dyn Host>, job: &[u8], limits: &RunLimits) -> Self {
@@ -156,22 +114,22 @@ impl Door {
     }
 
     /// What the program said last about its end, and how many calls it made.
-    pub fn take_ending(&mut self) -> (Option<Ending>, u32) {
+    pub fn take_ending(&mut self) -> (Option<ProgramEnd>, u32) {
         (self.ending.take(), self.calls)
     }
 
     /// The answer that hands out the job.
-    pub(super) fn job(&self) -> Arc<[u8]> {
+    pub(crate) fn job(&self) -> Arc<[u8]> {
         Arc::clone(&self.job)
     }
 
     /// What tells whether nobody waits for the run any more.
-    pub(super) fn is_cancelled(&self) -> IsCancelled {
+    pub(crate) fn is_cancelled(&self) -> IsCancelled {
         self.host.is_cancelled()
     }
 
     /// Takes the program's value; looks at its length before anything is copied.
-    pub(super) fn returned(&mut self, value: &[u8]) -> Vec<u8> {
+    pub(crate) fn returned(&mut self, value: &[u8]) -> Vec<u8> {
         let size = ByteCount::from(value.len());
         if size > OUTPUT_MAX {
             let message = format!(
@@ -184,20 +142,20 @@ impl Door {
             return refused(&self.too_many_bytes());
         }
         self.largest = self.largest.max(value.len());
-        self.ending = Some(Ending::Returned(value.to_vec()));
+        self.ending = Some(ProgramEnd::Returned(value.to_vec()));
         done(&[])
     }
 
     /// Takes the program's failure; looks at its length before anything is copied.
-    pub(super) fn raised(&mut self, report: &[u8]) -> Vec<u8> {
+    pub(crate) fn raised(&mut self, report: &[u8]) -> Vec<u8> {
         let is_bounded = report.len() <= REPORT_MAX;
         let raised = is_bounded.then(|| serde_json::from_slice::<Raised>(report).ok()).flatten();
-        self.ending = Some(raised.map_or(Ending::Unreadable, Ending::Raised));
+        self.ending = Some(raised.map_or(ProgramEnd::Unreadable, ProgramEnd::Raised));
         done(&[])
     }
 
     /// Counts a call with so many bytes; a refusal if the run has used up its share.
-    pub(super) fn charge(&mut self, bytes: usize) -> Result<(), Refusal> {
+    pub(crate) fn charge(&mut self, bytes: usize) -> Result<(), Refusal> {
         self.calls = self.calls.saturating_add(1);
         if self.calls > self.max_calls {
             let message = format!("the run made more than {} host calls", self.max_calls);
@@ -207,7 +165,7 @@ impl Door {
     }
 
     /// Counts bytes; a refusal if the run has used up its share.
-    pub(super) fn charge_bytes(&mut self, bytes: usize) -> Result<(), Refusal> {
+    pub(crate) fn charge_bytes(&mut self, bytes: usize) -> Result<(), Refusal> {
         self.largest = self.largest.max(bytes);
         let bytes = ByteCount::from(bytes).as_u64();
         if bytes > self.bytes_left() {
@@ -218,21 +176,21 @@ impl Door {
     }
 
     /// Bytes that the run may still send, beside the value that it has reported already.
-    pub(super) fn bytes_left(&self) -> u64 {
+    pub(crate) fn bytes_left(&self) -> u64 {
         let reported = match &self.ending {
-            Some(Ending::Returned(value)) => ByteCount::from(value.len()).as_u64(),
+            Some(ProgramEnd::Returned(value)) => ByteCount::from(value.len()).as_u64(),
             _ => 0,
         };
         self.max_bytes.saturating_sub(self.bytes.saturating_add(reported))
     }
 
     /// Remembers a piece that is not charged.
-    pub(super) fn saw(&mut self, bytes: usize) {
+    pub(crate) fn saw(&mut self, bytes: usize) {
         self.largest = self.largest.max(bytes);
     }
 
     /// Length of the longest piece that came through the door.
-    pub(super) const fn largest(&self) -> usize {
+    pub(crate) const fn largest(&self) -> usize {
         self.largest
     }
 
@@ -242,7 +200,7 @@ impl Door {
     }
 
     /// Stores a blob. The host holds a copy of it meanwhile, for which the run has `room`.
-    pub(super) fn write_blob(
+    pub(crate) fn write_blob(
         &mut self,
         kind: &str,
         content: &[u8],
@@ -253,7 +211,7 @@ impl Door {
     }
 
     /// Stores a file as a blob. The host holds a copy of it meanwhile, for which the run has `room`.
-    pub(super) fn write_blob_from(
+    pub(crate) fn write_blob_from(
         &mut self,
         kind: &str,
         file: &mut OpenedFile<'_>,
@@ -279,47 +237,10 @@ fn ensure_room(size: u64, room: u64) -> Result<(), Refusal> {
     Err(Refusal { error_type: "HostCallLimit".to_owned(), message })
 }
 
-fn unreadable() -> Refusal {
-    let message = "the file cannot be read".to_owned();
-    Refusal { error_type: "OSError".to_owned(), message }
-}
-
-impl fmt::Debug for Door {
+impl fmt::Debug for HostDoor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Door").field("calls", &self.calls).finish_non_exhaustive()
+        f.debug_struct("HostDoor").field("calls", &self.calls).finish_non_exhaustive()
     }
-}
-
-/// An answer to a request that was granted.
-pub(super) fn done(body: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(body.len().saturating_add(1));
-    bytes.push(0);
-    bytes.extend_from_slice(body);
-    bytes
-}
-
-/// The answer to a stored blob.
-pub(super) fn stored(id: &BlobId, size: u64) -> Vec<u8> {
-    #[derive(Serialize)]
-    struct Stored<'a> {
-        id: &'a BlobId,
-        size_bytes: u64,
-    }
-    // Two plain fields cannot fail to be written.
-    done(&serde_json::to_vec(&Stored { id, size_bytes: size }).unwrap_or_default())
-}
-
-/// An answer to a request that was not granted.
-pub(super) fn refused(refusal: &Refusal) -> Vec<u8> {
-    #[derive(Serialize)]
-    struct Refused<'a> {
-        r#type: &'a str,
-        message: &'a str,
-    }
-    let body = Refused { r#type: &refusal.error_type, message: &refusal.message };
-    let mut bytes = vec![1];
-    bytes.extend(serde_json::to_vec(&body).unwrap_or_default());
-    bytes
 }
 
 #[cfg(test)]
@@ -340,10 +261,10 @@ mod tests {
         }
     }
 
-    fn door(calls: u32, bytes: u64) -> Door {
+    fn door(calls: u32, bytes: u64) -> HostDoor {
         let host_bytes = ByteCount::bytes(bytes);
         let limits = RunLimits { host_calls: calls, host_bytes, ..RunLimits::DEFAULT };
-        Door::new(Box::new(Nobody), b"{}", &limits)
+        HostDoor::new(Box::new(Nobody), b"{}", &limits)
     }
 
     #[test]
@@ -351,7 +272,7 @@ mod tests {
         let blob = b"\x05\x0a\x00text/plainhello";
         let expected = Request::WriteBlob { kind: "text/plain", content: b"hello" };
         assert_eq!(Request::parse(blob), Some(expected));
-        let log = Request::Log { level: LogLevel::Warning, message: b"x" };
+        let log = Request::Log { level: GuestLogLevel::Warning, message: b"x" };
         assert_eq!(Request::parse(b"\x04\x02x"), Some(log));
         let file = b"\x06\x01\x00a/workspace/x";
         assert_eq!(Request::parse(b"\x08x"), Some(Request::Codec(b"x")));
@@ -452,7 +373,7 @@ mod tests {
         let mut door = door(9, 99);
         door.returned(b"1");
         door.raised(br#"{"type": "ValueError", "message": "m", "traceback": null}"#);
-        assert!(matches!(door.take_ending(), (Some(Ending::Raised(_)), 0)));
+        assert!(matches!(door.take_ending(), (Some(ProgramEnd::Raised(_)), 0)));
     }
 
     #[test]
@@ -463,8 +384,8 @@ mod tests {
             door.raised(format!(r#"{{"type": "E", "message": "{message}"}}"#).as_bytes());
             door.take_ending().0
         };
-        assert!(matches!(report(REPORT_MAX - 100), Some(Ending::Raised(_))));
-        assert!(matches!(report(REPORT_MAX), Some(Ending::Unreadable)));
+        assert!(matches!(report(REPORT_MAX - 100), Some(ProgramEnd::Raised(_))));
+        assert!(matches!(report(REPORT_MAX), Some(ProgramEnd::Unreadable)));
     }
 
     proptest! {

@@ -7,19 +7,20 @@ use std::sync::Arc;
 
 use crate::ids::BlobId;
 use crate::job::message::Refusal;
-use crate::sandbox::attachments::blob_path;
-use crate::sandbox::capture::Capture;
+use crate::sandbox::attached::contents::blob_path;
 use crate::sandbox::codecs::{self, Allowance, CodecError};
-use crate::sandbox::deadline::{Deadline, Stopped};
-use crate::sandbox::door::{self, Door, Request};
+use crate::sandbox::host_call::door::{HostDoor, Request};
+use crate::sandbox::host_call::replies;
+use crate::sandbox::run::capture::Capture;
+use crate::sandbox::run::deadline::{Deadline, Stopped};
 use crate::sandbox::vfs::content::SharedBytes;
 use crate::sandbox::vfs::{Errno, FileSystem, Mount};
 use crate::units::ByteCount;
 
 /// What a request can touch.
-pub struct Desk<'run> {
+pub struct HostCalls<'run> {
     /// The way to the host, and what it may still cost.
-    pub door: &'run mut Door,
+    pub door: &'run mut HostDoor,
     /// The guest's files.
     pub files: &'run mut FileSystem,
     /// Where log lines go.
@@ -34,7 +35,7 @@ pub struct Desk<'run> {
 
 /// What goes back to the guest.
 #[derive(Debug)]
-pub enum Answer {
+pub enum HostAnswer {
     /// A status byte and a body.
     Bytes(Vec<u8>),
     /// The same, shared because it is the same for the whole run.
@@ -53,49 +54,49 @@ const PIECE: usize = 4 << 20;
 /// Bytes of a log message that are looked at: the largest log that an operator can allow.
 const MAX_LOG_MESSAGE: usize = 16 << 20;
 
-impl Desk<'_> {
+impl HostCalls<'_> {
     /// Answers a frame of a possibly hostile guest.
     #[must_use]
-    pub fn answer(&mut self, frame: &[u8]) -> Answer {
+    pub fn answer(&mut self, frame: &[u8]) -> HostAnswer {
         let Some(request) = Request::parse(frame) else {
-            return Answer::Fault;
+            return HostAnswer::Fault;
         };
         let charged = match request {
-            Request::Job => return Answer::Shared(self.door.job()),
+            Request::Job => return HostAnswer::Shared(self.door.job()),
             Request::Returned(value) => {
                 let answer = self.door.returned(value);
-                return Answer::Bytes(self.told_of_open_files(answer));
+                return HostAnswer::Bytes(self.told_of_open_files(answer));
             }
             Request::Raised(report) => {
                 let answer = self.door.raised(report);
-                return Answer::Bytes(self.told_of_open_files(answer));
+                return HostAnswer::Bytes(self.told_of_open_files(answer));
             }
-            Request::Files(request) => return Answer::Bytes(request.answer(self.files)),
+            Request::Files(request) => return HostAnswer::Bytes(request.answer(self.files)),
             Request::Codec(request) => return self.codec(request),
             Request::Log { .. } | Request::WriteBlob { .. } | Request::WriteBlobFile { .. } => {
                 self.door.charge(frame.len())
             }
         };
         if let Err(refusal) = charged {
-            return Answer::Bytes(door::refused(&refusal));
+            return HostAnswer::Bytes(replies::refused(&refusal));
         }
-        Answer::Bytes(match request {
+        HostAnswer::Bytes(match request {
             Request::Log { level, message } => {
                 // No log keeps more. To decode the rest would take memory and time for nothing.
                 let kept = message.get(..MAX_LOG_MESSAGE).unwrap_or(message);
                 self.capture.log(level, &String::from_utf8_lossy(kept));
-                door::done(&[])
+                replies::done(&[])
             }
             Request::WriteBlob { kind, content } => match self.store_bytes(kind, content) {
                 Ok(answer) => answer,
-                Err(stopped) => return Answer::Stopped(stopped),
+                Err(stopped) => return HostAnswer::Stopped(stopped),
             },
             Request::WriteBlobFile { kind, path } => self.store_file(kind, path),
             Request::Job
             | Request::Returned(_)
             | Request::Raised(_)
             | Request::Files(_)
-            | Request::Codec(_) => door::done(&[]),
+            | Request::Codec(_) => replies::done(&[]),
         })
     }
 
@@ -111,7 +112,7 @@ impl Desk<'_> {
     /// Has a codec work. Nothing leaves this process, so the share of host calls is not touched.
     /// The codec's memory counts against that of the run, its work against the fuel, and files
     /// that it reads or writes against the bytes that go through the door.
-    fn codec(&mut self, request: &[u8]) -> Answer {
+    fn codec(&mut self, request: &[u8]) -> HostAnswer {
         let before = self.fuel;
         let allowance = Allowance::new(self.room).until(self.deadline).fuelled(before);
         let answer = codecs::answer(request, &allowance);
@@ -119,12 +120,12 @@ impl Desk<'_> {
         self.door.saw(answer.as_ref().map_or(0, Vec::len).max(request.len()));
         match answer {
             Ok(answer) => match self.door.charge_bytes(answer.len().min(request.len())) {
-                Ok(()) => Answer::Bytes(answer),
-                Err(refusal) => Answer::Bytes(door::refused(&refusal)),
+                Ok(()) => HostAnswer::Bytes(answer),
+                Err(refusal) => HostAnswer::Bytes(replies::refused(&refusal)),
             },
-            Err(CodecError::Stopped(stopped)) => Answer::Stopped(stopped),
-            Err(CodecError::Fuel) => Answer::OutOfFuel,
-            Err(error) => Answer::Bytes(door::refused(&error.refusal())),
+            Err(CodecError::Stopped(stopped)) => HostAnswer::Stopped(stopped),
+            Err(CodecError::Fuel) => HostAnswer::OutOfFuel,
+            Err(error) => HostAnswer::Bytes(replies::refused(&error.refusal())),
         }
     }
 
@@ -147,13 +148,13 @@ impl Desk<'_> {
         let room = self.room_for_copies();
         let id = match self.door.write_blob(kind, content, room) {
             Ok(id) => id,
-            Err(refusal) => return Ok(door::refused(&refusal)),
+            Err(refusal) => return Ok(replies::refused(&refusal)),
         };
         if self.files.has_room_for(size_of(content)) {
             let copy = SharedBytes::new(self.copied(content)?);
             self.show(&id, &copy);
         }
-        Ok(door::stored(&id, size_of(content)))
+        Ok(replies::stored(&id, size_of(content)))
     }
 
     /// Lets the rest of the run see a blob that it has stored, if its workspace has room for the
@@ -169,7 +170,7 @@ impl Desk<'_> {
         let room = self.room_for_copies();
         let mut file = match self.files.open_file(path, self.door.bytes_left()) {
             Ok(file) => file,
-            Err(errno) => return door::refused(&unreadable(errno)),
+            Err(errno) => return replies::refused(&unreadable(errno)),
         };
         let size = file.size;
         let stored = self
@@ -179,14 +180,14 @@ impl Desk<'_> {
         drop(file);
         let id = match stored {
             Ok(id) => id,
-            Err(refusal) => return door::refused(&refusal),
+            Err(refusal) => return replies::refused(&refusal),
         };
         if self.files.has_room_for(size)
             && let Ok(content) = self.files.read_file(path, size)
         {
             self.show(&id, &content);
         }
-        door::stored(&id, size)
+        replies::stored(&id, size)
     }
 
     /// Bytes of memory that the run may still take, in its own memory and its workspace together.
@@ -199,9 +200,9 @@ fn size_of(content: &[u8]) -> u64 {
     u64::try_from(content.len()).unwrap_or(u64::MAX)
 }
 
-impl fmt::Debug for Desk<'_> {
+impl fmt::Debug for HostCalls<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Desk").field("door", &self.door).finish_non_exhaustive()
+        f.debug_struct("HostCalls").field("door", &self.door).finish_non_exhaustive()
     }
 }
 

@@ -18,7 +18,7 @@ pub struct ImageSpec {
 }
 
 /// An image in use.
-pub(super) struct LoadedImage {
+pub(crate) struct LoadedImage {
     pool: Arc<SlotPool>,
     descriptors: ImageDescriptors,
     length: usize,
@@ -31,23 +31,23 @@ impl fmt::Debug for LoadedImage {
 }
 
 impl LoadedImage {
-    pub(super) fn load(spec: ImageSpec, rules: &Arc<SlotRules>) -> Result<Self, SandboxError> {
+    pub(crate) fn load(spec: ImageSpec, rules: &Arc<SlotRules>) -> Result<Self, SandboxError> {
         let image = MemoryImage::open(spec.memory)?;
         let length = image.length();
         let pool = SlotPool::new(image, Arc::clone(rules));
         Ok(Self { pool, descriptors: spec.descriptors, length })
     }
 
-    pub(super) const fn pool(&self) -> &Arc<SlotPool> {
+    pub(crate) const fn pool(&self) -> &Arc<SlotPool> {
         &self.pool
     }
 
-    pub(super) const fn descriptors(&self) -> &ImageDescriptors {
+    pub(crate) const fn descriptors(&self) -> &ImageDescriptors {
         &self.descriptors
     }
 
     /// Bytes of memory that a guest has from the start.
-    pub(super) const fn length(&self) -> usize {
+    pub(crate) const fn length(&self) -> usize {
         self.length
     }
 }

@@ -3,16 +3,16 @@
 use wasmtime::{Caller, Engine, Instance, Linker, Memory, ResourceLimiter, Store, Trap, TypedFunc};
 
 use crate::job::limits::RunLimits;
-use crate::sandbox::desk::{Answer, Desk};
-use crate::sandbox::door::Door;
+use crate::sandbox::host_call::door::HostDoor;
+use crate::sandbox::host_call::host_calls::{HostAnswer, HostCalls};
 use crate::sandbox::preview1::{self, Preview1, Wasi};
 use crate::units::ByteCount;
 
 /// Everything that belongs to one run and dies with its store.
-pub(super) struct Guest {
-    pub(super) wasi: Wasi,
-    pub(super) door: Door,
-    pub(super) ceiling: Ceiling,
+pub(crate) struct Guest {
+    pub(crate) wasi: Wasi,
+    pub(crate) door: HostDoor,
+    pub(crate) ceiling: Ceiling,
     exports: Option<Exports>,
 }
 
@@ -26,16 +26,21 @@ struct Exports {
 
 impl Guest {
     /// A guest whose memory is `length` bytes long from the start.
-    pub(super) fn new(wasi: Wasi, door: Door, limits: &RunLimits, length: usize) -> Self {
+    pub(crate) fn new(wasi: Wasi, door: HostDoor, limits: &RunLimits, length: usize) -> Self {
         Self { wasi, door, ceiling: Ceiling::new(limits, length), exports: None }
     }
 
     /// Answers a frame that came through the door; the guest's memory has this length, and so
     /// much fuel is left. Also says how much is left then.
-    fn answer(&mut self, frame: &[u8], length: usize, fuel: Option<u64>) -> (Answer, Option<u64>) {
+    fn answer(
+        &mut self,
+        frame: &[u8],
+        length: usize,
+        fuel: Option<u64>,
+    ) -> (HostAnswer, Option<u64>) {
         let room = self.ceiling.limit.saturating_sub(length);
         let Wasi { files, capture, deadline, .. } = &mut self.wasi;
-        let mut desk = Desk { door: &mut self.door, files, capture, deadline, room, fuel };
+        let mut desk = HostCalls { door: &mut self.door, files, capture, deadline, room, fuel };
         let answer = desk.answer(frame);
         (answer, desk.fuel)
     }
@@ -53,12 +58,12 @@ impl Preview1 for Guest {
 
 /// Refuses growth past the limit and remembers that it did.
 #[derive(Debug)]
-pub(super) struct Ceiling {
+pub(crate) struct Ceiling {
     limit: usize,
     /// Largest size that was granted.
-    pub(super) peak: usize,
+    pub(crate) peak: usize,
     /// True if the guest asked for more than it may have.
-    pub(super) refused: bool,
+    pub(crate) refused: bool,
 }
 
 /// A table of functions of this length at most: the engine's has 47,157 and never grows.
@@ -70,7 +75,7 @@ impl Ceiling {
     }
 
     /// Bytes that the memory may still grow by. It never shrinks.
-    pub(super) fn room(&self) -> u64 {
+    pub(crate) fn room(&self) -> u64 {
         ByteCount::from(self.limit.saturating_sub(self.peak)).as_u64()
     }
 }
@@ -115,7 +120,7 @@ impl ResourceLimiter for Ceiling {
 }
 
 /// The functions that the engine's module imports.
-pub(super) fn linker(engine: &Engine) -> wasmtime::Result<Linker<Guest>> {
+pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<Guest>> {
     let mut linker = Linker::new(engine);
     preview1::link(&mut linker)?;
     linker.func_wrap("host", "call", call_host)?;
@@ -144,17 +149,17 @@ fn call_host(
     let (memory, guest) = exports.memory.data_and_store_mut(&mut caller);
     let (answer, left) = match slice(memory, frame, frame_length) {
         Some(frame) => guest.answer(frame, memory.len(), fuel),
-        None => (Answer::Fault, fuel),
+        None => (HostAnswer::Fault, fuel),
     };
     if let Some(left) = left.filter(|_| left != fuel) {
         caller.set_fuel(left)?;
     }
     let answer = match &answer {
-        Answer::Bytes(bytes) => bytes.as_slice(),
-        Answer::Shared(bytes) => bytes,
-        Answer::Fault => return Ok(FAULT),
-        Answer::Stopped(stopped) => return Err((*stopped).into()),
-        Answer::OutOfFuel => return Err(Trap::OutOfFuel.into()),
+        HostAnswer::Bytes(bytes) => bytes.as_slice(),
+        HostAnswer::Shared(bytes) => bytes,
+        HostAnswer::Fault => return Ok(FAULT),
+        HostAnswer::Stopped(stopped) => return Err((*stopped).into()),
+        HostAnswer::OutOfFuel => return Err(Trap::OutOfFuel.into()),
     };
     let Ok(length) = i32::try_from(answer.len()) else {
         return Ok(FAULT);
@@ -190,7 +195,7 @@ fn put(memory: &mut [u8], at: i32, bytes: &[u8]) -> bool {
 }
 
 /// Finds the exports that the host needs.
-pub(super) fn attach(store: &mut Store<Guest>, instance: &Instance) -> wasmtime::Result<()> {
+pub(crate) fn attach(store: &mut Store<Guest>, instance: &Instance) -> wasmtime::Result<()> {
     let missing = || wasmtime::Error::msg("the engine's module has no memory");
     let exports = Exports {
         memory: instance.get_memory(&mut *store, "memory").ok_or_else(missing)?,
@@ -202,7 +207,7 @@ pub(super) fn attach(store: &mut Store<Guest>, instance: &Instance) -> wasmtime:
 }
 
 /// Runs source text in the guest's interpreter. Zero means that nothing was raised.
-pub(super) fn turn(store: &mut Store<Guest>, source: &[u8]) -> wasmtime::Result<i32> {
+pub(crate) fn turn(store: &mut Store<Guest>, source: &[u8]) -> wasmtime::Result<i32> {
     let detached = || wasmtime::Error::msg("the guest is not attached");
     let exports = store.data().exports.clone().ok_or_else(detached)?;
     let length = i32::try_from(source.len())?;
@@ -214,14 +219,14 @@ pub(super) fn turn(store: &mut Store<Guest>, source: &[u8]) -> wasmtime::Result<
 }
 
 /// Writes into the guest's memory before anything runs in it.
-pub(super) fn preset(store: &mut Store<Guest>, at: u32, bytes: &[u8]) -> wasmtime::Result<()> {
+pub(crate) fn preset(store: &mut Store<Guest>, at: u32, bytes: &[u8]) -> wasmtime::Result<()> {
     let detached = || wasmtime::Error::msg("the guest is not attached");
     let memory = store.data().exports.as_ref().ok_or_else(detached)?.memory;
     memory.write(store, usize::try_from(at)?, bytes).map_err(wasmtime::Error::from)
 }
 
 /// The guest's whole memory.
-pub(super) fn memory_of(store: &Store<Guest>) -> &[u8] {
+pub(crate) fn memory_of(store: &Store<Guest>) -> &[u8] {
     store.data().exports.as_ref().map_or(&[], |exports| exports.memory.data(store))
 }
 

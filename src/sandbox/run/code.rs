@@ -8,9 +8,9 @@ use wasmtime::{Engine, Instance, InstancePre, Store};
 
 use crate::engine::code::compile::{self, Variant};
 use crate::sandbox::SandboxError;
-use crate::sandbox::guest::{self, Guest};
-use crate::sandbox::image::LoadedImage;
+use crate::sandbox::attached::image::LoadedImage;
 use crate::sandbox::memory::{MemoryHandle, PollPage, SlotMemories, WASM_PAGE};
+use crate::sandbox::run::guest::{self, Guest};
 
 /// What code is loaded from.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct CodeSpec {
 ///
 /// All images share it: they are memory, and the code is the same for each. So an image can come
 /// when no code can be loaded any more.
-pub(super) struct LoadedCode {
+pub(crate) struct LoadedCode {
     variant: Variant,
     engine: Engine,
     template: InstancePre<Guest>,
@@ -41,7 +41,7 @@ impl fmt::Debug for LoadedCode {
 }
 
 impl LoadedCode {
-    pub(super) fn load(spec: CodeSpec) -> Result<Self, SandboxError> {
+    pub(crate) fn load(spec: CodeSpec) -> Result<Self, SandboxError> {
         let memories = SlotMemories::new(spec.declared_pages.saturating_mul(WASM_PAGE));
         let mut settings = compile::config(spec.variant);
         settings.with_host_memory(Arc::new(MemoryHandle(Arc::clone(&memories))));
@@ -53,16 +53,16 @@ impl LoadedCode {
         Ok(Self { variant: spec.variant, engine, template, memories })
     }
 
-    pub(super) const fn variant(&self) -> Variant {
+    pub(crate) const fn variant(&self) -> Variant {
         self.variant
     }
 
-    pub(super) const fn engine(&self) -> &Engine {
+    pub(crate) const fn engine(&self) -> &Engine {
         &self.engine
     }
 
     /// A guest in `store` whose memory begins as `image`, and what stops it.
-    pub(super) fn instantiate(
+    pub(crate) fn instantiate(
         &self,
         store: &mut Store<Guest>,
         image: &LoadedImage,

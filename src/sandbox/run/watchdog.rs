@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::sandbox::deadline::{Canceller, Deadline, Stopped};
-use crate::sandbox::door::IsCancelled;
+use crate::job::host::IsCancelled;
 use crate::sandbox::memory::PollPage;
+use crate::sandbox::run::deadline::{Canceller, Deadline, Stopped};
 
 /// A thread that closes a run's poll page when its deadline strikes, or nobody waits for it.
 ///
@@ -22,7 +22,7 @@ use crate::sandbox::memory::PollPage;
 /// INVARIANT(watchdog-ends): the thread ends before the drop returns.
 /// INVARIANT(only-the-armed): a page is closed while its alarm is set, and not once it is
 /// disarmed: by then the page may be another guest's. Both happen under one lock.
-pub(super) struct Watchdog {
+pub(crate) struct Watchdog {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -78,7 +78,7 @@ const BEAT: Duration = Duration::from_millis(50);
 
 impl Watchdog {
     /// Starts the thread. Must happen before the process locks itself down.
-    pub(super) fn spawn() -> io::Result<Self> {
+    pub(crate) fn spawn() -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let watched = Arc::clone(&shared);
         let thread =
@@ -88,7 +88,7 @@ impl Watchdog {
 
     /// Stops the guest that polls `poll_page` at `deadline`, or when `is_cancelled` says so, until
     /// it is disarmed.
-    pub(super) fn arm(
+    pub(crate) fn arm(
         &self,
         poll_page: Arc<PollPage>,
         deadline: &Deadline,
@@ -107,12 +107,12 @@ impl Watchdog {
 }
 
 /// Keeps the alarm set.
-pub(super) struct Armed<'a>(&'a Watchdog);
+pub(crate) struct Armed<'a>(&'a Watchdog);
 
 impl Armed<'_> {
     /// Ends the watch. Why the guest was stopped, if it was: it may have come to its end
     /// nevertheless, before it noticed.
-    pub(super) fn disarm(self) -> Option<Stopped> {
+    pub(crate) fn disarm(self) -> Option<Stopped> {
         self.0.shared.state.lock().alarm.take().and_then(|alarm| alarm.stopped)
     }
 }

@@ -8,8 +8,8 @@ use wasmtime::Trap;
 use crate::engine::code::polls::POLL_PAGE;
 use crate::job::limits::RunLimits;
 use crate::job::outcome::{MAX_MESSAGE, MAX_TRACEBACK, RunFailure, is_class_name};
-use crate::sandbox::deadline::Stopped;
 use crate::sandbox::preview1::Exited;
+use crate::sandbox::run::deadline::Stopped;
 
 /// Stands at the end of a text that was cut.
 const MARK: &str = " [cut]";
@@ -40,7 +40,7 @@ impl Raised {
 }
 
 /// What stopped a call into the guest, if it did not return by itself.
-pub(super) fn failure_of(
+pub(crate) fn failure_of(
     error: &wasmtime::Error,
     limits: &RunLimits,
     refused_memory: bool,
@@ -83,7 +83,7 @@ pub(super) fn failure_of(
 const BELOW_STACK: Range<u64> = (1 << 32) - (128 << 20)..(1 << 32) + (1 << 20);
 
 /// True if the guest was stopped by a poll whose page is closed.
-pub(super) fn is_poll(error: &wasmtime::Error) -> bool {
+pub(crate) fn is_poll(error: &wasmtime::Error) -> bool {
     let page = u64::from(POLL_PAGE.start)..u64::from(POLL_PAGE.end);
     error.downcast_ref::<Trap>() == Some(&Trap::MemoryOutOfBounds)
         && fault_address(error).is_some_and(|address| page.contains(&address))
@@ -102,7 +102,7 @@ fn fault_address(error: &wasmtime::Error) -> Option<u64> {
 }
 
 /// A crash with this reason.
-pub(super) fn crash(reason: &str) -> RunFailure {
+pub(crate) fn crash(reason: &str) -> RunFailure {
     RunFailure::SandboxCrash { reason: reason.to_owned() }
 }
 

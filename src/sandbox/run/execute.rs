@@ -7,23 +7,25 @@ use wasmtime::Store;
 
 use crate::engine::code::compile::Variant;
 use crate::job::RunSpec;
+use crate::job::host::Host;
 use crate::job::limits::RunLimits;
 use crate::job::outcome::{RunFailure, RunOutcome, RunUsage};
-use crate::sandbox::ambient::Ambient;
-use crate::sandbox::capture::Capture;
-use crate::sandbox::code::LoadedCode;
-use crate::sandbox::deadline::Deadline;
-use crate::sandbox::door::{Door, Ending, Host};
-use crate::sandbox::ending::{crash, failure_of, is_poll};
-use crate::sandbox::guest::{self, Guest};
-use crate::sandbox::image::LoadedImage;
-use crate::sandbox::job_text::job_text;
-use crate::sandbox::keep::keep_files;
+use crate::sandbox::attached::image::LoadedImage;
+use crate::sandbox::clock_and_random::Ambient;
+use crate::sandbox::error::SandboxError;
+use crate::sandbox::host_call::door::{HostDoor, ProgramEnd};
+use crate::sandbox::host_call::keep_files::keep_files;
+use crate::sandbox::loaded::Sandbox;
 use crate::sandbox::memory::{release_native_stack, trim_heap};
 use crate::sandbox::preview1::Wasi;
+use crate::sandbox::run::capture::Capture;
+use crate::sandbox::run::code::LoadedCode;
+use crate::sandbox::run::deadline::Deadline;
+use crate::sandbox::run::ending::{crash, failure_of, is_poll};
+use crate::sandbox::run::guest::{self, Guest};
+use crate::sandbox::run::job_text::job_text;
+use crate::sandbox::run::watchdog::Watchdog;
 use crate::sandbox::vfs::{FileSystem, Mount, timestamp};
-use crate::sandbox::watchdog::Watchdog;
-use crate::sandbox::{Sandbox, SandboxError};
 use crate::units::{ByteCount, Fuel};
 
 /// What a run executes: the runner in the image does the rest. Short, since it is compiled by
@@ -67,7 +69,21 @@ impl fmt::Debug for Finished {
     }
 }
 
-pub(super) fn run(
+impl Sandbox {
+    /// Runs one program to its end.
+    ///
+    /// The guest's memory returns to its image when the result is dropped, so the caller can
+    /// answer first.
+    ///
+    /// # Errors
+    ///
+    /// Only faults of the sandbox: a guest that misbehaves is an outcome.
+    pub fn run(&mut self, spec: &RunSpec, host: Box<dyn Host>) -> Result<Finished, SandboxError> {
+        run(self, spec, host)
+    }
+}
+
+fn run(
     sandbox: &mut Sandbox,
     spec: &RunSpec,
     host: Box<dyn Host>,
@@ -105,7 +121,7 @@ fn prepare(
         wasi.capture.tell(listener);
     }
     let job = job_text(spec, seed).map_err(SandboxError::Job)?;
-    let door = Door::new(host, &job, &spec.limits);
+    let door = HostDoor::new(host, &job, &spec.limits);
     let guest = Guest::new(wasi, door, &spec.limits, image.length());
 
     let mut store = Store::new(code.engine(), guest);
@@ -117,7 +133,7 @@ fn prepare(
 }
 
 /// The files, output, clocks and limits of one run.
-pub(super) fn wasi_for(
+pub(crate) fn wasi_for(
     limits: &RunLimits,
     mounts: &[Mount],
     mut ambient: Ambient,
@@ -163,8 +179,8 @@ fn finish(
     let files = keep_files(&guest.wasi.files, &mut guest.door, &spec.keep_files, room);
     let (ending, host_calls) = guest.door.take_ending();
     let (end, output) = match (end, ending) {
-        (Ok(0), Some(Ending::Returned(output))) => (Ok(()), output),
-        (Ok(0), Some(Ending::Raised(raised))) => {
+        (Ok(0), Some(ProgramEnd::Returned(output))) => (Ok(()), output),
+        (Ok(0), Some(ProgramEnd::Raised(raised))) => {
             (Err(raised.into_failure(&spec.limits, refused)), Vec::new())
         }
         (Ok(_), _) => (Err(silent_end(refused, spec)), Vec::new()),

@@ -8,7 +8,8 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use crate::ids::{BlobId, Digest};
-use crate::job::message::{PackedFile, Payload};
+use crate::job::attachment::PackedFile;
+use crate::job::message::Payload;
 use crate::job::{RunSpec, SkillMount};
 use crate::sandbox::SandboxError;
 use crate::sandbox::vfs::Mount;
@@ -17,20 +18,22 @@ use crate::sandbox::vfs::immutable::ImmutableTree;
 
 /// What is attached, by name. Whoever attaches decides how much that is.
 #[derive(Default)]
-pub(super) struct Attachments {
+pub(crate) struct AttachedContents {
     skills: HashMap<Digest, Arc<ImmutableTree>>,
     blobs: HashMap<BlobId, Arc<dyn Content>>,
 }
 
-impl fmt::Debug for Attachments {
+impl fmt::Debug for AttachedContents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Attachments").field("skills", &self.skills.keys()).finish_non_exhaustive()
+        f.debug_struct("AttachedContents")
+            .field("skills", &self.skills.keys())
+            .finish_non_exhaustive()
     }
 }
 
-impl Attachments {
+impl AttachedContents {
     /// Keeps a skill's files.
-    pub(super) fn attach_skill(
+    pub(crate) fn attach_skill(
         &mut self,
         digest: Digest,
         files: Vec<PackedFile>,
@@ -48,7 +51,7 @@ impl Attachments {
     }
 
     /// Keeps a blob's content.
-    pub(super) fn attach_blob(&mut self, id: BlobId, payload: Payload) -> Result<(), SandboxError> {
+    pub(crate) fn attach_blob(&mut self, id: BlobId, payload: Payload) -> Result<(), SandboxError> {
         let size = payload.size().as_u64();
         let content = Pack::new(payload).part(0, size).ok_or(SandboxError::Attachment)?;
         self.blobs.insert(id, content);
@@ -56,17 +59,17 @@ impl Attachments {
     }
 
     /// Forgets a skill.
-    pub(super) fn detach_skill(&mut self, digest: &Digest) {
+    pub(crate) fn detach_skill(&mut self, digest: &Digest) {
         self.skills.remove(digest);
     }
 
     /// Forgets a blob.
-    pub(super) fn detach_blob(&mut self, id: &BlobId) {
+    pub(crate) fn detach_blob(&mut self, id: &BlobId) {
         self.blobs.remove(id);
     }
 
     /// The mounts that `spec` asks for.
-    pub(super) fn mounts(&self, spec: &RunSpec) -> Result<Vec<Mount>, SandboxError> {
+    pub(crate) fn mounts(&self, spec: &RunSpec) -> Result<Vec<Mount>, SandboxError> {
         let tree = |path: String, digest: &Digest| {
             let tree = self.skills.get(digest).ok_or(SandboxError::NotAttached)?;
             Ok(Mount::tree(path, Arc::clone(tree)))
@@ -90,7 +93,7 @@ impl Attachments {
 const BYTECODE: &str = "/usr/local/lib/skills";
 
 /// Where a run sees a blob.
-pub(super) fn blob_path(id: &BlobId) -> String {
+pub(crate) fn blob_path(id: &BlobId) -> String {
     format!("/blobs/{id}")
 }
 
@@ -176,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_was_detached_cannot_be_mounted() {
-        let mut attachments = Attachments::default();
+        let mut attachments = AttachedContents::default();
         let digest = Digest::of(b"skill");
         let files = vec![PackedFile { path: "SKILL.md".into(), offset: 0, size: 1 }];
         attachments.attach_skill(digest, files.clone(), Payload::Inline(vec![b'x'])).unwrap();

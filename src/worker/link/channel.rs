@@ -7,29 +7,12 @@ use std::sync::Arc;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::RecvFlags;
 
-use crate::job::frame::{self, FrameError};
+use crate::job::frame;
 use crate::job::message::{FromWorker, INLINE_MAX, Payload, ToWorker};
 use crate::job::socket::{self, Incoming};
 use crate::units::ByteCount;
-use crate::worker::outbox::{Outbox, filled};
-
-/// Why no message can be sent or received any more.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ChannelError {
-    /// The gateway closed its end, or ended, in the middle of something.
-    #[error("the gateway is gone")]
-    Gone,
-    /// The operating system reports an error.
-    #[error("cannot use the socket to the gateway")]
-    Socket(#[from] io::Error),
-    /// A message that breaks the rules.
-    #[error("cannot understand the gateway")]
-    Frame(#[from] FrameError),
-    /// What should go to the gateway cannot be read, or there is no memory for it. Nothing was sent.
-    #[error("cannot hand content to the gateway")]
-    Content(#[source] io::Error),
-}
+use crate::worker::link::error::ChannelError;
+use crate::worker::link::outbox::{Outbox, filled};
 
 /// The worker's end of the socket.
 #[derive(Debug)]
@@ -137,8 +120,8 @@ impl Channel {
 
     /// What looks at the socket from another thread.
     #[must_use]
-    pub fn peephole(&self) -> Peephole {
-        Peephole(Arc::clone(&self.socket))
+    pub fn peephole(&self) -> SocketPeek {
+        SocketPeek(Arc::clone(&self.socket))
     }
 }
 
@@ -161,9 +144,9 @@ fn send_all(
 
 /// Looks at a channel's socket and takes nothing from it.
 #[derive(Debug, Clone)]
-pub struct Peephole(Arc<OwnedFd>);
+pub struct SocketPeek(Arc<OwnedFd>);
 
-impl Peephole {
+impl SocketPeek {
     /// True if something has arrived that nobody has received yet, or the gateway is gone. Costs
     /// one system call.
     #[must_use]

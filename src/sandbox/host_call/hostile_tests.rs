@@ -14,16 +14,17 @@ use crate::clock::Clock;
 use crate::engine::code::compile::{self, MAX_WASM_STACK, Variant};
 use crate::engine::code::polls::with_polls;
 use crate::ids::{BlobId, Digest};
+use crate::job::host::{Host, IsCancelled};
 use crate::job::limits::RunLimits;
 use crate::job::message::Refusal;
-use crate::sandbox::ambient::{Ambient, AmbientMode};
-use crate::sandbox::deadline::Deadline;
-use crate::sandbox::door::{Door, Host, IsCancelled};
-use crate::sandbox::guest::{self, Guest};
+use crate::sandbox::clock_and_random::{Ambient, AmbientMode};
+use crate::sandbox::host_call::door::HostDoor;
 use crate::sandbox::memory::{
     DirtyPages, MemoryHandle, MemoryImage, PollPage, SlotMemories, SlotPool, SlotRules, Verify,
 };
-use crate::sandbox::run::wasi_for;
+use crate::sandbox::run::deadline::Deadline;
+use crate::sandbox::run::execute::wasi_for;
+use crate::sandbox::run::guest::{self, Guest};
 
 /// A guest whose `host_alloc` does what its mode says, and which can call the door with anything.
 const SOURCE: &str = r#"(module
@@ -131,7 +132,7 @@ impl Hostile {
         let mode = AmbientMode::Seeded { seed: [7; 32], realtime: Duration::ZERO };
         let ambient = Ambient::new(mode, Clock::System);
         let wasi = wasi_for(&limits, &[], ambient, Deadline::after(limits.wall_time)).unwrap();
-        let door = Door::new(Box::new(Forgetful), b"{}", &limits);
+        let door = HostDoor::new(Box::new(Forgetful), b"{}", &limits);
         let guest = Guest::new(wasi, door, &limits, SIZE.unsigned_abs() as usize);
         let mut store = Store::new(engine, guest);
         store.limiter(|guest| &mut guest.ceiling);

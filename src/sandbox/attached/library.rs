@@ -43,12 +43,12 @@ impl Library {
     }
 
     /// The mounts; cheap to clone.
-    pub(super) fn mounts(&self) -> &[Mount] {
+    pub(crate) fn mounts(&self) -> &[Mount] {
         &self.mounts
     }
 
     /// Descriptors that must stay open.
-    pub(super) fn descriptors(&self) -> Vec<RawFd> {
+    pub(crate) fn descriptors(&self) -> Vec<RawFd> {
         vec![self.descriptor]
     }
 }

@@ -56,7 +56,7 @@ impl<'a> From<&'a BlobMount> for Blob<'a> {
 /// # Errors
 ///
 /// None that a checked spec can cause: the signature is that of the serialiser.
-pub(super) fn job_text(spec: &RunSpec, seed: u64) -> serde_json::Result<Vec<u8>> {
+pub(crate) fn job_text(spec: &RunSpec, seed: u64) -> serde_json::Result<Vec<u8>> {
     serde_json::to_vec(&Job {
         run_id: &spec.run_id,
         program: &spec.program,

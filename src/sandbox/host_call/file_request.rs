@@ -3,12 +3,12 @@
 //! These requests come through the host door and end in the worker: they touch nothing but the
 //! files of the run, cost no more than a call of WASI, and so count as no call of the host.
 
-use crate::sandbox::door::done;
+use crate::sandbox::host_call::replies::done;
 use crate::sandbox::vfs::{Errno, Fd, FileSystem};
 
 /// A request, taken apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FileRequest {
+pub(crate) enum FileRequest {
     /// A second number for an open file.
     Duplicate { fd: Fd, lowest: Fd },
     /// The same, under a number that the guest picks.
@@ -21,7 +21,7 @@ pub(super) enum FileRequest {
 
 impl FileRequest {
     /// Takes a payload apart: an operation byte and two numbers.
-    pub(super) fn parse(payload: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(payload: &[u8]) -> Option<Self> {
         let (operation, numbers) = payload.split_first()?;
         let (first, rest) = numbers.split_first_chunk::<4>()?;
         let (second, rest) = rest.split_first_chunk::<4>()?;
@@ -37,7 +37,7 @@ impl FileRequest {
     }
 
     /// Does it. The answer is an error number of preview 1, zero for none, and the result.
-    pub(super) fn answer(self, files: &mut FileSystem) -> Vec<u8> {
+    pub(crate) fn answer(self, files: &mut FileSystem) -> Vec<u8> {
         let number = |fd: Fd| fd.to_le_bytes().to_vec();
         let result = match self {
             Self::Duplicate { fd, lowest } => files.duplicate(fd, lowest).map(number),

@@ -7,7 +7,7 @@ use crate::job::KeepFiles;
 use crate::job::outcome::{
     KeptFile, LeftFile, LeftFiles, MAX_LEFT_FILES, MAX_LEFT_PATH, MAX_NOT_KEPT,
 };
-use crate::sandbox::door::Door;
+use crate::sandbox::host_call::door::HostDoor;
 use crate::sandbox::vfs::{FileSystem, WorkspaceFile};
 use crate::units::ByteCount;
 
@@ -19,9 +19,9 @@ const ANY_KIND: &str = "application/octet-stream";
 
 /// Lists the files of the workspace, and stores those that `keep` asks for. The guest's memory may
 /// still grow by `room` bytes.
-pub(super) fn keep_files(
+pub(crate) fn keep_files(
     files: &FileSystem,
-    door: &mut Door,
+    door: &mut HostDoor,
     keep: &KeepFiles,
     room: u64,
 ) -> LeftFiles {
@@ -75,7 +75,7 @@ fn listed_file(file: WorkspaceFile, kept: Result<Option<KeptFile>, String>) -> L
 
 fn store(
     files: &FileSystem,
-    door: &mut Door,
+    door: &mut HostDoor,
     file: &WorkspaceFile,
     room: u64,
 ) -> Result<KeptFile, String> {
@@ -315,7 +315,7 @@ mod tests {
     /// The guest's table, read from its source.
     #[test]
     fn kinds_are_those_that_the_guest_would_choose() {
-        let source = include_str!("../../wasm/guest/runtime/blobs.py");
+        let source = include_str!("../../../wasm/guest/runtime/blobs.py");
         let table = source.split("_KINDS = {").nth(1).unwrap().split('}').next().unwrap();
         let mut count = 0;
         for line in table.lines().filter(|line| line.contains(':')) {

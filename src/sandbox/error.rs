@@ -1,0 +1,66 @@
+//! Why the sandbox itself failed.
+
+use std::io;
+
+use crate::engine::EngineError;
+use crate::sandbox::memory::MemoryError;
+use crate::sandbox::vfs::immutable::TreeError;
+use crate::sandbox::vfs::{Errno, MountError};
+
+/// Why the sandbox itself failed. After any of these the process must not run further guests.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SandboxError {
+    /// Memory could not be had or restored.
+    #[error("the sandbox's memory failed")]
+    Memory(#[from] MemoryError),
+    /// wasmtime refused the engine's code.
+    #[error("the engine's code cannot be used")]
+    Engine(#[source] wasmtime::Error),
+    /// The engine's code cannot be loaded.
+    #[error(transparent)]
+    Load(#[from] EngineError),
+    /// Files could not be mounted.
+    #[error("files cannot be mounted")]
+    Mount(#[from] MountError),
+    /// The open files of an image cannot be opened in a run.
+    #[error("the open files of an image cannot be opened again")]
+    Descriptors(#[source] Errno),
+    /// A skill's files make no folder.
+    #[error("a skill's files make no folder")]
+    Skill(#[source] TreeError),
+    /// An attachment is shorter than it says.
+    #[error("an attachment is shorter than it says")]
+    Attachment,
+    /// A run mounts something that was not attached, or begins as an image that was not, or
+    /// needs code that was not loaded.
+    #[error("a run needs something that this sandbox does not have")]
+    NotAttached,
+    /// A job cannot be written down.
+    #[error("a job cannot be written down")]
+    Job(#[source] serde_json::Error),
+    /// The interpreter could not be warmed up.
+    #[error("the interpreter could not be warmed up: {reason}")]
+    WarmUp {
+        /// What it said.
+        reason: String,
+    },
+    /// The engine's memory is not that of the release which the host's addresses are for.
+    #[error(
+        "the engine's memory does not have at address {address} what is to be replaced there: the \
+         address is for another release of the engine"
+    )]
+    Unexpected {
+        /// The address.
+        address: u32,
+    },
+    /// The operating system refused a thread or a file.
+    #[error("the operating system refused to {what}")]
+    System {
+        /// What was asked for, as the end of a sentence.
+        what: &'static str,
+        /// Its answer.
+        #[source]
+        cause: io::Error,
+    },
+}

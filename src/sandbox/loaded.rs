@@ -1,0 +1,150 @@
+//! Loaded code and attached images, ready to run one guest at a time.
+
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+use crate::engine::code::compile::Variant;
+use crate::ids::{BlobId, Digest};
+use crate::job::attachment::PackedFile;
+use crate::job::message::Payload;
+use crate::sandbox::attached::contents::AttachedContents;
+use crate::sandbox::attached::image::{ImageSpec, LoadedImage};
+use crate::sandbox::attached::images::AttachedImages;
+use crate::sandbox::attached::library::Library;
+use crate::sandbox::config::SandboxConfig;
+use crate::sandbox::error::SandboxError;
+use crate::sandbox::memory::{DirtyPages, SlotRules};
+use crate::sandbox::run::code::{CodeSpec, LoadedCode};
+use crate::sandbox::run::watchdog::Watchdog;
+
+/// Loaded code and attached images, ready to run one guest at a time.
+#[derive(Debug)]
+pub struct Sandbox {
+    pub(crate) config: SandboxConfig,
+    pub(crate) library: Library,
+    pub(crate) codes: Vec<LoadedCode>,
+    pub(crate) images: AttachedImages,
+    pub(crate) attachments: AttachedContents,
+    pub(crate) slots: Arc<SlotRules>,
+    pub(crate) watchdog: Option<Watchdog>,
+}
+
+impl Sandbox {
+    /// A sandbox without code and images. Opens what it needs of `/proc`.
+    #[must_use]
+    pub fn new(library: Library, config: SandboxConfig) -> Self {
+        let slots = SlotRules::new(config.keep.as_usize(), config.verify, DirtyPages::best());
+        Self {
+            config,
+            library,
+            codes: Vec::new(),
+            images: AttachedImages::default(),
+            attachments: AttachedContents::default(),
+            slots,
+            watchdog: None,
+        }
+    }
+
+    /// Loads code; takes some 10 ms. Must happen before the process locks itself down.
+    ///
+    /// # Errors
+    ///
+    /// The code is not for this engine.
+    pub fn add_code(&mut self, spec: CodeSpec) -> Result<(), SandboxError> {
+        self.codes.push(LoadedCode::load(spec)?);
+        Ok(())
+    }
+
+    /// Starts the watchdog's thread. Nothing runs before.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses the thread.
+    pub fn start(&mut self) -> Result<(), SandboxError> {
+        let refused = |cause| SandboxError::System { what: "start the watchdog", cause };
+        self.watchdog = Some(Watchdog::spawn().map_err(refused)?);
+        Ok(())
+    }
+
+    /// The code that there is.
+    pub fn variants(&self) -> impl Iterator<Item = Variant> {
+        self.codes.iter().map(LoadedCode::variant)
+    }
+
+    /// How private pages are found, for reports.
+    #[must_use]
+    pub fn reset_method(&self) -> &'static str {
+        self.slots.dirty().name()
+    }
+
+    /// Descriptors that must stay open for the life of the sandbox, as far as they are open now.
+    #[must_use]
+    pub fn kept_descriptors(&self) -> Vec<RawFd> {
+        let mut kept = self.library.descriptors();
+        kept.extend(self.slots.dirty().file().map(std::os::fd::AsRawFd::as_raw_fd));
+        kept
+    }
+
+    /// Keeps an image that runs can begin as until it is detached. Costs a mapping, no memory.
+    ///
+    /// # Errors
+    ///
+    /// The memory is not sealed or is no image.
+    pub fn attach_image(&mut self, digest: Digest, spec: ImageSpec) -> Result<(), SandboxError> {
+        self.images.add(digest, LoadedImage::load(spec, &self.slots)?);
+        Ok(())
+    }
+
+    /// Forgets an image; unknown ones are no error.
+    pub fn detach_image(&mut self, digest: &Digest) {
+        self.images.remove(digest);
+    }
+
+    /// Keeps a skill's files until they are detached.
+    ///
+    /// # Errors
+    ///
+    /// A file lies outside of the payload, or the paths make no folder.
+    pub fn attach_skill(
+        &mut self,
+        digest: Digest,
+        files: Vec<PackedFile>,
+        payload: Payload,
+    ) -> Result<(), SandboxError> {
+        self.attachments.attach_skill(digest, files, payload)
+    }
+
+    /// Keeps a blob's content until it is detached.
+    ///
+    /// # Errors
+    ///
+    /// The payload is shorter than it says.
+    pub fn attach_blob(&mut self, id: BlobId, payload: Payload) -> Result<(), SandboxError> {
+        self.attachments.attach_blob(id, payload)
+    }
+
+    /// Forgets a skill; unknown ones are no error.
+    pub fn detach_skill(&mut self, digest: &Digest) {
+        self.attachments.detach_skill(digest);
+    }
+
+    /// Forgets a blob; unknown ones are no error.
+    pub fn detach_blob(&mut self, id: &BlobId) {
+        self.attachments.detach_blob(id);
+    }
+
+    /// The code of this variant.
+    pub(crate) fn code(&self, variant: Variant) -> Option<&LoadedCode> {
+        self.codes.iter().find(|code| code.variant() == variant)
+    }
+
+    /// Says whether the memory of the runs so far has returned to its images. Ask when the last
+    /// [`Finished`](crate::sandbox::Finished) has been dropped; costs no system call.
+    ///
+    /// # Errors
+    ///
+    /// A slot could not be reset: no further guest may run in this process.
+    pub fn check(&self) -> Result<(), SandboxError> {
+        self.slots.fault().map_or(Ok(()), |fault| Err(fault.into()))
+    }
+}

@@ -1,0 +1,10 @@
+//! One run from its order to its end: the guest, its deadline, what it prints, how it ends.
+
+pub mod capture;
+pub(crate) mod code;
+pub mod deadline;
+pub(crate) mod ending;
+pub(crate) mod execute;
+pub(crate) mod guest;
+pub(crate) mod job_text;
+pub(crate) mod watchdog;

@@ -1,0 +1,188 @@
+//! The files of one run as a whole: names, open descriptors, room.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::job::limits::RunLimits;
+use crate::job::outcome::Stream;
+use crate::sandbox::vfs::descriptor::{Descriptor, Descriptors, Fd, OpenFolder};
+use crate::sandbox::vfs::device::Device;
+use crate::sandbox::vfs::errno::Errno;
+use crate::sandbox::vfs::mount::{Mount, MountError};
+use crate::sandbox::vfs::node::{Nodes, Place, Timestamp};
+use crate::sandbox::vfs::path::{Names, ROOT};
+use crate::sandbox::vfs::quota::{ENTRY_COST, Quota};
+
+/// A path and the open folder that it starts from.
+#[derive(Debug, Clone, Copy)]
+pub struct At<'a> {
+    /// An open folder.
+    pub folder: Fd,
+    /// The path; if absolute, the folder does not matter.
+    pub path: &'a str,
+}
+
+/// The files of one run.
+///
+/// Every method that changes something takes the time of the run's clock, because only the caller
+/// knows which clock that is.
+pub struct FileSystem {
+    pub(super) names: Names,
+    pub(super) descriptors: Descriptors,
+    pub(super) quota: Quota,
+    pub(super) workspace: Place,
+}
+
+impl FileSystem {
+    /// Makes the files of a run: the mounts, an empty workspace and the descriptors that a guest
+    /// starts with (stdin, stdout, stderr and the folders to look paths up in).
+    ///
+    /// Costs some microseconds, whatever the size of the mounts.
+    ///
+    /// # Errors
+    ///
+    /// When two mounts are in each other's way or a path is no path.
+    pub fn for_run(
+        limits: &RunLimits,
+        mounts: &[Mount],
+        now: Timestamp,
+    ) -> Result<Self, MountError> {
+        let quota = Quota::new(limits.workspace.as_u64(), limits.workspace_entries);
+        let (mut names, workspace) =
+            Names::with_workspace(now).ok().ok_or(MountError::Taken("/workspace".to_owned()))?;
+        let mut descriptors = Descriptors::default();
+        descriptors.allow_more(u32::MAX);
+        let preopened = |place, path: &str| {
+            let preopened = Some(Arc::from(path));
+            Descriptor::Folder(OpenFolder { place, preopened, listed: None })
+        };
+        let mut starting = vec![
+            Descriptor::Input,
+            Descriptor::Output(Stream::Stdout),
+            Descriptor::Output(Stream::Stderr),
+            preopened(ROOT, "/"),
+            preopened(workspace, "/workspace"),
+            preopened(workspace, "/tmp"),
+        ];
+        for mount in mounts {
+            if let Some(tree) = names.mount(mount)? {
+                starting.push(preopened(Place::Mounted { tree, node: 0 }, mount.path()));
+            }
+        }
+        for descriptor in starting {
+            let place = match &descriptor {
+                Descriptor::Folder(folder) => Some(folder.place),
+                _ => None,
+            };
+            descriptors.add(descriptor).ok().ok_or(MountError::TooMany)?;
+            if let Some(Place::Own(index)) = place {
+                names.nodes.add_open(index).ok().ok_or(MountError::TooMany)?;
+            }
+        }
+        descriptors.allow_more(limits.open_files);
+        Ok(Self { names, descriptors, quota, workspace })
+    }
+
+    /// Mounts a file while the run is going on, such as a blob that it has just written.
+    ///
+    /// # Errors
+    ///
+    /// When the path is taken or no path.
+    pub fn mount(&mut self, mount: &Mount) -> Result<(), MountError> {
+        match self.names.mount(mount)? {
+            None => Ok(()),
+            // Guests look for preopened folders only once, so nobody would ever find it.
+            Some(_) => Err(MountError::Taken(mount.path().to_owned())),
+        }
+    }
+
+    /// True if the workspace has room for a file that the host keeps for the run.
+    #[must_use]
+    pub const fn has_room_for(&self, size: u64) -> bool {
+        size.saturating_add(ENTRY_COST) <= self.quota.free_bytes()
+    }
+
+    /// Bytes that the workspace may still take.
+    #[must_use]
+    pub const fn free_bytes(&self) -> u64 {
+        self.quota.free_bytes()
+    }
+
+    /// Mounts a file of `size` bytes that the run itself has made, and charges its workspace.
+    ///
+    /// # Errors
+    ///
+    /// `ENOSPC` if the workspace has no room for it, `EEXIST` if the path is taken.
+    pub fn mount_charged(&mut self, mount: &Mount, size: u64) -> Result<(), Errno> {
+        let cost = size.saturating_add(ENTRY_COST);
+        self.quota.charge(cost)?;
+        self.mount(mount).map_err(|_taken| {
+            self.quota.release(cost);
+            Errno::Exists
+        })
+    }
+
+    /// Bytes that the workspace takes up, bookkeeping included, and its entries.
+    #[must_use]
+    pub const fn workspace_usage(&self) -> (u64, u32) {
+        (self.quota.used_bytes(), self.quota.used_entries())
+    }
+
+    /// The most bytes that the workspace ever took up. An allocator keeps some of what was given
+    /// back to it; after a run with a large workspace it is worth asking it to let go.
+    #[must_use]
+    pub const fn workspace_peak(&self) -> u64 {
+        self.quota.peak_bytes()
+    }
+
+    /// The path under which a folder was given to the guest at the start.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF` for all other descriptors.
+    pub fn preopened_path(&self, fd: Fd) -> Result<&str, Errno> {
+        match self.descriptors.find(fd)? {
+            Descriptor::Folder(folder) => folder.preopened.as_deref().ok_or(Errno::BadDescriptor),
+            _ => Err(Errno::BadDescriptor),
+        }
+    }
+
+    /// The stream that a descriptor writes to, if it is one.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF` if nothing is open under that number.
+    pub fn output_stream(&self, fd: Fd) -> Result<Option<Stream>, Errno> {
+        match self.descriptors.find(fd)? {
+            Descriptor::Output(stream) => Ok(Some(*stream)),
+            _ => Ok(None),
+        }
+    }
+
+    /// True if a descriptor gives random bytes, which the caller has.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF`.
+    pub fn is_random(&self, fd: Fd) -> Result<bool, Errno> {
+        Ok(matches!(self.descriptors.find(fd)?, Descriptor::Device(Device::Random)))
+    }
+
+    pub(super) fn nodes_and_quota(&mut self) -> (&mut Nodes, &mut Quota) {
+        (&mut self.names.nodes, &mut self.quota)
+    }
+}
+
+/// Prints sizes only: names and contents are a tenant's.
+impl fmt::Debug for FileSystem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileSystem").field("quota", &self.quota).finish_non_exhaustive()
+    }
+}
+
+/// The time of a run's clock as the file system counts it.
+#[must_use]
+pub fn timestamp(since_epoch: Duration) -> Timestamp {
+    Timestamp::try_from(since_epoch.as_nanos()).unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,34 @@
+//! Why a worker ended.
+
+use std::io;
+
+use crate::worker::link::error::ChannelError;
+use crate::worker::lockdown::LockdownError;
+use crate::worker::runner::RunnerError;
+
+/// Why a worker ended.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkerError {
+    /// The engine cannot be loaded or started.
+    #[error("the sandbox cannot start")]
+    Start(#[source] RunnerError),
+    /// The operating system refuses the guest's thread.
+    #[error("the guest's thread cannot start")]
+    Thread(#[source] io::Error),
+    /// The process could not be locked down.
+    #[error("the worker cannot be locked down")]
+    Lockdown(#[from] LockdownError),
+    /// The gateway cannot be reached or understood.
+    #[error("the gateway cannot be served")]
+    Channel(#[from] ChannelError),
+    /// A message that makes no sense now.
+    #[error("the gateway sent a message that does not belong here")]
+    Unexpected,
+    /// The sandbox broke.
+    #[error("the sandbox broke")]
+    Sandbox(#[source] RunnerError),
+    /// A panic; the place was written to stderr.
+    #[error("the worker panicked")]
+    Panic,
+}

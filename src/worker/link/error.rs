@@ -1,0 +1,23 @@
+//! Why no message can be sent or received any more.
+
+use std::io;
+
+use crate::job::frame::FrameError;
+
+/// Why no message can be sent or received any more.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChannelError {
+    /// The gateway closed its end, or ended, in the middle of something.
+    #[error("the gateway is gone")]
+    Gone,
+    /// The operating system reports an error.
+    #[error("cannot use the socket to the gateway")]
+    Socket(#[from] io::Error),
+    /// A message that breaks the rules.
+    #[error("cannot understand the gateway")]
+    Frame(#[from] FrameError),
+    /// What should go to the gateway cannot be read, or there is no memory for it. Nothing was sent.
+    #[error("cannot hand content to the gateway")]
+    Content(#[source] io::Error),
+}
