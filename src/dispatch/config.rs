@@ -23,8 +23,8 @@ pub struct PoolConfig {
     /// How long a worker may take to become ready. Default 60 s: the first one may have to read
     /// the engine from a slow disk.
     pub startup_timeout: Duration,
-    /// How long after its wall-clock limit, or after its caller has gone away, a run may take to end
-    /// before its worker is killed. Default 1 s.
+    /// How long after its wall-clock limit, or after its caller has gone away, a run may take to
+    /// end before its worker is killed. Default 1 s.
     pub grace: Duration,
     /// What each worker keeps between runs.
     pub attachments: AttachmentLimits,

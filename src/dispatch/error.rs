@@ -7,7 +7,7 @@ use crate::dispatch::worker::start_failure::StartFailure;
 use crate::error::ErrorKind;
 use crate::job::frame::FrameError;
 
-/// Why there was no run.
+/// The reason why there was no run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DispatchError {
@@ -35,7 +35,7 @@ pub enum DispatchError {
 }
 
 impl DispatchError {
-    /// What the caller can do about it.
+    /// The kind of error that the caller sees.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {

@@ -1,8 +1,8 @@
 //! The gateway's pool of workers: which run is next, which worker it gets, and what happens when a
 //! worker breaks.
 //!
-//! This module knows nothing of skills' manifests, JSON-RPC or the storage of blobs. It gets complete
-//! jobs, and asks a [`Door`] when a guest wants something.
+//! This module knows nothing of skills' manifests, JSON-RPC or the storage of blobs. It gets
+//! complete jobs, and asks a [`Door`] when a guest wants something.
 //!
 //! | room          | purpose                                                                    |
 //! | ------------- | -------------------------------------------------------------------------- |

@@ -124,7 +124,8 @@ impl Pool {
             let Some(worker) = lease.begin() else { continue };
             match exchange::perform(worker, job, &order, door, self.grace).await {
                 Ok(ran) => {
-                    // First of all: the worker is done, so a caller that leaves now must not cost it.
+                    // First of all: the worker is done, so a caller that leaves now must not cost
+                    // it.
                     lease.end();
                     let is_crash = matches!(ran.outcome.end, Err(RunFailure::SandboxCrash { .. }));
                     self.scheduler.count(|counters| {
@@ -157,8 +158,8 @@ impl Pool {
         Err(DispatchError::NoWorker)
     }
 
-    /// Starts workers with `command` from now on, and replaces the present ones, one after another and
-    /// none within a run. Returns when every worker is replaced.
+    /// Starts workers with `command` from now on, and replaces the present ones, one after another
+    /// and none within a run. Returns when every worker is replaced.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! The right to use a worker for one run, given back when it is dropped.
 //!
-//! INVARIANT(nothing-leaks): a [`Lease`] that is dropped, wherever its run stands, ends its run. Its
-//! worker becomes idle, stops the run first, or is killed if it is beyond use.
+//! INVARIANT(nothing-leaks): a [`Lease`] that is dropped, wherever its run stands, ends its run.
+//! Its worker becomes idle, stops the run first, or is killed if it is beyond use.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! What workers write to standard error, on its way to the gateway's log.
+//! Copies the standard error of workers to the gateway's log.
 //!
-//! INVARIANT(bounded-log): whatever a worker writes, its lines are short, few, and free of
-//! control characters; the rest is counted. So a worker that was taken over can neither fill the
-//! disk with logs nor forge entries of others.
+//! INVARIANT(bounded-log): whatever a worker writes, its lines in the log are short, few, and free
+//! of control characters. Further lines are counted. So a worker that was taken over can neither
+//! fill the disk with logs nor forge entries of others.
 
 use std::io;
 use std::process::ChildStderr;
@@ -37,14 +37,14 @@ impl StderrLog {
         Ok(Self { worker, pipe, lines: Lines::new(Instant::now()) })
     }
 
-    /// Logs what comes until the worker closes its end; never ends after that. Cancellation
-    /// loses nothing.
+    /// Logs every line until the worker closes its end, and never returns. Cancellation loses
+    /// nothing.
     pub(crate) async fn copy(&mut self) {
         while self.copy_some().await {}
         std::future::pending::<()>().await;
     }
 
-    /// Logs what is there, without waiting, and the beginning of a line that never ended.
+    /// Logs the lines that have arrived, without waiting, and the beginning of an unfinished line.
     pub(crate) fn finish(&mut self) {
         if let Some(pipe) = self.pipe.take() {
             let mut chunk = [0; 4096];
@@ -120,7 +120,7 @@ impl Lines {
     }
 }
 
-/// Text in which whatever is not plainly visible is escaped.
+/// Text in which every character that is not plainly visible is escaped.
 fn printable(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for character in String::from_utf8_lossy(bytes).chars() {

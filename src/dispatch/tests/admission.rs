@@ -56,6 +56,33 @@ async fn nothing_leaks_when_a_caller_leaves_the_queue() {
 }
 
 #[tokio::test]
+async fn nothing_leaks_when_a_caller_leaves_before_it_takes_its_worker() {
+    let pool = start(config(1)).await;
+    let (busy, waiting) = (job("wait"), job("return {}"));
+    let (mut door, mut other) = (WrittenBlobs::default(), WrittenBlobs::default());
+    {
+        let waiting = pool.run(&waiting, &mut other);
+        tokio::pin!(waiting);
+        {
+            let busy = pool.run(&busy, &mut door);
+            tokio::pin!(busy);
+            tokio::select! {
+                biased;
+                _ = &mut busy => panic!("ended by itself"),
+                _ = &mut waiting => panic!("did not wait"),
+                _ = until(&pool, "queued", |report| report.queued == 1) => {}
+            }
+        }
+        // The worker is granted to the run that waits, which is not polled any more.
+        until(&pool, "granted", |report| report.queued == 0 && report.running == 1).await;
+    }
+    let report = until(&pool, "free", |report| report.running == 0).await;
+    assert_eq!(report.counters.started, 1);
+    assert!(report.workers.iter().all(|worker| worker.is_resting));
+    assert_eq!(error_type(&run_script(&pool, "return {}").await), "completed");
+}
+
+#[tokio::test]
 async fn admission_of_as_many_runs_as_workers_and_places() {
     let pool = start(PoolConfig { queue: 2, spares: 1, ..config(2) }).await;
     let jobs: Vec<Job> = (0..5).map(|_| job("wait")).collect();

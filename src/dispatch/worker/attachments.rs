@@ -1,8 +1,8 @@
-//! What a worker has been given to keep, so that it is not given again.
+//! Tracks the attachments that a worker keeps, so that none is sent twice.
 //!
-//! INVARIANT(bounded-attachments): beyond the limits, what was not used for longest is taken
-//! away first; what the run in hand needs is never taken away. An image that no run can begin as any
-//! more, because it was made anew, is taken away with the next run.
+//! INVARIANT(bounded-attachments): beyond the limits, the attachment that was used longest ago is
+//! detached first. An attachment that the current run needs is never detached. An image that was
+//! replaced, so that no run can begin from it any more, is detached with the next run.
 
 use std::collections::HashMap;
 use std::sync::Weak;
@@ -13,7 +13,7 @@ use crate::job::image::ImageContent;
 use crate::job::message::ToWorker;
 use crate::units::ByteCount;
 
-/// How much each worker keeps between runs.
+/// The limits of the attachments that each worker keeps between runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttachmentLimits {
     /// Skills and blobs together. Default 96: each can cost the worker a descriptor.
@@ -49,7 +49,7 @@ impl Key {
     }
 }
 
-/// What one worker keeps. Images have limits of their own: a run has exactly one, and their
+/// The attachments of one worker. Images have limits of their own: a run has exactly one, and their
 /// pages are shared by all workers.
 #[derive(Debug)]
 pub(crate) struct SentAttachments {
@@ -58,7 +58,7 @@ pub(crate) struct SentAttachments {
     run: u64,
 }
 
-/// What is kept within one limit.
+/// Attachments that share one limit.
 #[derive(Debug)]
 struct LimitedSet {
     count: usize,
@@ -71,7 +71,7 @@ struct LimitedSet {
 struct Kept {
     size: u64,
     last_run: u64,
-    /// The image, if it is one. Jobs and the stock of images own it.
+    /// The image, if it is one. Jobs and the cache of images own it.
     image: Option<Weak<ImageContent>>,
 }
 
@@ -94,20 +94,20 @@ impl SentAttachments {
         set.kept.contains_key(key)
     }
 
-    /// Opens a new run: what follows is used by it.
+    /// Begins a new run, which uses the attachments that are noted from now on.
     pub(crate) const fn open_run(&mut self) {
         self.run = self.run.saturating_add(1);
     }
 
-    /// Notes that the run in hand uses `key`. Returns false if it is not attached.
+    /// Notes that the current run uses `key`. Returns false if it is not attached.
     pub(crate) fn note_use(&mut self, key: &Key) -> bool {
         let run = self.run;
         let kept = self.set_of(key).kept.get_mut(key);
         kept.map(|kept| kept.last_run = run).is_some()
     }
 
-    /// Makes room for what the run in hand needs and what is not attached yet: forgets what would
-    /// be beyond the limits with it, and returns what must be detached for that.
+    /// Makes room for the attachments that the current run needs and that are missing. Forgets
+    /// others until the limits hold, and returns those: they must be detached.
     pub(crate) fn make_room(
         &mut self,
         incoming: impl Iterator<Item = (Key, ByteCount)>,
@@ -137,7 +137,7 @@ impl SentAttachments {
     }
 }
 
-/// What is about to be attached.
+/// The attachments that are about to be sent.
 #[derive(Debug, Clone, Copy, Default)]
 struct Incoming {
     count: usize,

@@ -1,9 +1,9 @@
 //! The gateway's end of a worker's socket: asynchronous, driven by the run's own future.
 //!
-//! Frames are queued first and sent then, so that a send can be given up anywhere.
+//! Frames are queued first and sent later, so that a send can be given up anywhere.
 //!
-//! INVARIANT(whole-frames): what was queued is sent to its end before anything that is queued later,
-//! whichever futures are dropped meanwhile. A receive that is dropped loses nothing either.
+//! INVARIANT(whole-frames): each queued frame is sent to its end before any later frame, whichever
+//! futures are dropped meanwhile. A receive that is dropped loses nothing either.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,7 +19,7 @@ use crate::job::frame::FrameError;
 use crate::job::message::{FromWorker, Payload};
 use crate::job::socket::{self, Incoming};
 
-/// Why a worker cannot be heard any more.
+/// The reason why a worker can no longer be reached.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkerChannelError {
@@ -68,8 +68,8 @@ pub(crate) struct WorkerChannel {
 }
 
 impl WorkerChannel {
-    /// Speaks over `socket`, within the runtime of the caller, and hears no message that is longer
-    /// than `max_message`.
+    /// A channel over `socket`, within the runtime of the caller. A message longer than
+    /// `max_message` is an error.
     pub(crate) fn new(socket: OwnedFd, max_message: usize) -> io::Result<Self> {
         let socket = net::UnixStream::from(socket);
         socket.set_nonblocking(true)?;
@@ -118,15 +118,16 @@ impl WorkerChannel {
         }
     }
 
-    /// Receives what is there, without waiting: how many bytes, or `None` if nothing is.
+    /// Receives the bytes that have arrived, without waiting. Returns their number, or `None` if
+    /// there are none.
     fn receive_some(&mut self) -> io::Result<Option<usize>> {
         let mut bytes = None;
         let step = || {
             let arrival = self.incoming.receive(self.socket.as_fd(), RecvFlags::empty())?;
             bytes = Some(arrival.bytes);
-            // To let the runtime know that the socket is empty saves the system call that would
-            // find out later. It must not be told on suspicion: epoll reports arrivals by edges, so
-            // nobody would wake this task for bytes that are there already.
+            // Telling the runtime that the socket is empty saves the system call that would find
+            // out later. It must be certain: epoll reports arrivals by edges, so nothing would wake
+            // this task for bytes that have arrived already.
             let is_empty = arrival.drained && arrival.bytes > 0;
             if is_empty { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
         };
@@ -136,8 +137,8 @@ impl WorkerChannel {
         }
     }
 
-    /// True if the worker has said nothing since its last message was taken, and still listens.
-    /// An idle worker that speaks or ends is of no use. Costs no system call as a rule.
+    /// True if the worker has sent nothing since its last message was taken, and has not closed its
+    /// end. An idle worker that sends or ends is of no use. This usually costs no system call.
     pub(crate) fn is_quiet(&mut self) -> bool {
         self.incoming.is_empty() && matches!(self.receive_some(), Ok(None))
     }

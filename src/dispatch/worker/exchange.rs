@@ -1,7 +1,7 @@
 //! One run on one worker, from the first attachment to the outcome.
 //!
 //! INVARIANT(worker-not-believed): whatever a worker sends, the run ends in time, with an outcome
-//! within the run's limits; a worker that breaks a rule is dropped.
+//! within the run's limits. A worker that breaks a rule is dropped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use crate::job::message::{FromWorker, OUTPUT_MAX, Payload, ToWorker};
 use crate::job::outcome::{LogChunk, RunOutcome};
 use crate::units::ByteCount;
 
-/// How late a worker may be if a run's limit cannot be added to the present time.
+/// The deadline of a run whose limit cannot be added to the present time.
 const FAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// Why there is no outcome from the worker.
+/// The reason why the worker gave no outcome.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Broken {
     /// The worker never got the whole order, so that another one can have it.
@@ -61,7 +61,7 @@ pub(crate) enum Violation {
     Payload(#[from] PayloadError),
 }
 
-/// What a worker made of a run.
+/// The worker's answer to a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) outcome: RunOutcome,
@@ -71,7 +71,8 @@ pub(crate) struct Ran {
 
 /// Runs `job`, whose order is the frame `order`, on `worker`.
 ///
-/// Cancellation: the worker is left in the middle of the run, and [`Worker::settle`] brings it back.
+/// Cancellation: the worker is left in the middle of the run, and [`Worker::settle`] brings it
+/// back.
 pub(crate) async fn perform(
     worker: &mut Worker,
     job: &Job,
@@ -107,7 +108,8 @@ pub(crate) async fn perform(
                 let output = exchange.output(&outcome, output)?;
                 return Ok(Ran { outcome, output });
             }
-            // Only before the guest has asked for something: a run that has begun is not repeated.
+            // Accepted only before the guest has asked for something: a run that has begun is not
+            // repeated.
             (FromWorker::Failed { .. }, Payload::None)
                 if exchange.calls == 0 && exchange.printed == 0 =>
             {
@@ -145,7 +147,7 @@ impl Exchange<'_> {
         Ok(received.map_err(|_elapsed| Broken::Late)??)
     }
 
-    /// Asks the door, and gives the worker the time back that this takes.
+    /// Asks the door, and extends the deadline by the time that this takes.
     async fn write_blob(
         &mut self,
         kind: &str,
@@ -172,7 +174,7 @@ impl Exchange<'_> {
         Ok(sent.map_err(|_elapsed| Broken::Late)??)
     }
 
-    /// A byte that is no UTF-8 becomes three.
+    /// A byte that is not UTF-8 becomes three.
     fn count_printed(&mut self, chunk: &LogChunk) -> Result<(), Violation> {
         let more = ByteCount::from(chunk.text.len()).as_u64().max(1);
         self.printed = self.printed.saturating_add(more);
@@ -199,8 +201,8 @@ impl Exchange<'_> {
         Ok(Some(output))
     }
 
-    /// The sandbox counts these too, and refuses in a way that the guest can understand. Counting
-    /// again is for a sandbox that is no longer itself.
+    /// The sandbox counts these too, and refuses in a way that the guest can understand. They are
+    /// counted again in case the sandbox was taken over.
     fn count_bytes(&mut self, more: ByteCount) -> Result<(), Violation> {
         self.bytes = ByteCount::bytes(self.bytes.as_u64().saturating_add(more.as_u64()));
         if self.bytes > self.limits.host_bytes { Err(Violation::Bytes) } else { Ok(()) }

@@ -26,13 +26,13 @@ pub(crate) struct Worker {
     has_run: bool,
 }
 
-/// Why content could not be attached.
+/// The reason why content could not be attached.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AttachError {
-    /// Our own fault; the worker is as before.
+    /// The gateway's own fault. The worker is as before.
     #[error("cannot make a memory file for a skill's files")]
     Share(#[source] std::io::Error),
-    /// Our own fault as well; the worker is as before.
+    /// The gateway's own fault as well. The worker is as before.
     #[error("cannot describe the content")]
     Describe(#[from] FrameError),
     /// The worker cannot be told.
@@ -40,7 +40,7 @@ pub(crate) enum AttachError {
     Channel(#[from] WorkerChannelError),
 }
 
-/// Something that a run brings along.
+/// An attachment that a run needs.
 #[derive(Clone, Copy)]
 enum Piece<'run> {
     Image(&'run Arc<ImageContent>),
@@ -65,7 +65,7 @@ impl Piece<'_> {
         }
     }
 
-    /// What tells whether it can be used again, if that is known.
+    /// The image, if it is one. Once it is dropped, no run needs it again.
     fn image(&self) -> Option<Weak<ImageContent>> {
         match self {
             Self::Image(image) => Some(Arc::downgrade(image)),
@@ -90,7 +90,8 @@ impl Piece<'_> {
             }
         };
         let bytes = frame::encode_shared(&message, self.size())?;
-        // Its own, since it may still be on its way when the run is gone.
+        // The frame has a descriptor of its own, because it may still be unsent when the run is
+        // gone.
         let file = file.try_clone_to_owned().map_err(AttachError::Share)?;
         Ok(Frames::with_descriptor(bytes, file))
     }
@@ -113,9 +114,11 @@ impl Worker {
         keys.iter().all(|key| self.attachments.has(key))
     }
 
-    /// Gives the worker what the next run needs, and takes away what is too much.
+    /// Sends the attachments that the next run needs, and detaches others to stay within the
+    /// limits.
     ///
-    /// Cancellation: what is noted as attached is attached by the time anything else is said.
+    /// Cancellation: an attachment that is noted as attached reaches the worker before any later
+    /// frame.
     pub(crate) async fn attach(
         &mut self,
         image: &Arc<ImageContent>,
@@ -151,7 +154,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Tells the worker to run what `order`, a whole frame, says.
+    /// Sends `order`, the whole frame of a run.
     pub(crate) async fn order(&mut self, order: Arc<Vec<u8>>) -> Result<(), WorkerChannelError> {
         self.channel.queue(Frames::new(order));
         self.has_run = true;
@@ -167,10 +170,9 @@ impl Worker {
         Ok(heard)
     }
 
-    /// Brings a worker whose run was given up to the state between two runs, wherever the run
-    /// stood: sends what is on its way to its end, and if a run was ordered, stops it and waits for
-    /// its end. What the guest asks for meanwhile is not answered: the worker takes the
-    /// cancellation for the answer.
+    /// Makes a worker idle whose run was given up, wherever the run stood. Sends all queued frames.
+    /// If a run was ordered, cancels it and waits for its end. Requests of the guest are not
+    /// answered meanwhile: the worker takes the cancellation for the answer.
     pub(crate) async fn settle(&mut self) -> Result<(), WorkerChannelError> {
         self.channel.flush().await?;
         if self.has_run {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::dispatch::worker::channel::WorkerChannelError;
 
-/// Why a worker did not become ready. For operators: it may name paths of this machine.
+/// The reason why a worker did not become ready. It is for operators: it may name paths of this
+/// machine.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartFailure {
@@ -18,22 +19,22 @@ pub enum StartFailure {
         /// How it ended.
         status: String,
     },
-    /// The process is there and says nothing.
+    /// The process runs and sends nothing.
     #[error("the process was not ready within {} s", limit.as_secs_f32())]
     Late {
         /// How long it had.
         limit: Duration,
     },
-    /// The worker says why.
+    /// The worker sent the reason.
     #[error("{reason}")]
     Reported {
         /// In its words.
         reason: String,
     },
-    /// It cannot be understood.
+    /// Its messages cannot be understood.
     #[error("the process does not speak as a worker does")]
     Channel(#[source] WorkerChannelError),
-    /// It said something else than that it is ready.
+    /// Its first message was not that it is ready.
     #[error("the process spoke out of turn")]
     OutOfTurn,
 }
