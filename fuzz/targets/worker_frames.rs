@@ -13,7 +13,7 @@ mod stream;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use wardian::dispatch::credible::credible;
+use wardian::dispatch::check_outcome;
 use wardian::job::frame;
 use wardian::job::limits::RunLimits;
 use wardian::job::message::{FromWorker, INLINE_MAX, Payload};
@@ -34,7 +34,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
         stream::assert_reads_back(&message);
         if let FromWorker::Done(outcome) = message {
-            if let Ok(outcome) = credible(*outcome, &LIMITS, ELAPSED) {
+            if let Ok(outcome) = check_outcome(*outcome, &LIMITS, ELAPSED) {
                 check(&outcome);
             }
         }

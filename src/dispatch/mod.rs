@@ -1,55 +1,54 @@
-//! The gateway's pool of workers: who runs next, on which worker, and what happens when a worker
-//! breaks.
+//! The gateway's pool of workers: which run is next, which worker it gets, and what happens when a
+//! worker breaks.
 //!
-//! Knows nothing of skills' manifests, JSON-RPC or where blobs are stored: it is handed complete
-//! jobs, and asks a [`Door`] when a guest wants something.
+//! This module knows nothing of skills' manifests, JSON-RPC or the storage of blobs. It gets
+//! complete jobs, and asks a [`Door`] when a guest wants something.
 //!
-//! A run is one future. It waits for a worker, takes it, speaks with it over its socket, and
-//! gives it back; there is no task or thread in between. Beside that, one keeper for each place
-//! in the pool replaces what has ended.
+//! | room          | purpose                                                                    |
+//! | ------------- | -------------------------------------------------------------------------- |
+//! | `worker/`     | one worker: its socket, one run on it, the checks of everything it sends   |
+//! | `scheduler/`  | which run gets which worker, which runs wait; leases                       |
+//! | `supervisor/` | processes: starting them, logging their errors, replacing them             |
+//! | `pool.rs`     | puts the three together                                                    |
+//!
+//! Each room uses only those above it. A run is one future: it leases a worker, speaks with the
+//! worker over its socket, and gives the lease back. No task or thread stands in between. Beside
+//! the runs, one supervisor for each place in the pool replaces the worker that has ended.
 //!
 //! INVARIANT(one-run-one-crash): a worker that is lost takes exactly one run with it, which ends
 //! as `SandboxCrash`. A run that a worker has begun is never repeated.
-//! INVARIANT(back-to-size): a worker that is lost is replaced at once; one that cannot start is
-//! tried again, after pauses.
+//! INVARIANT(back-to-size): a worker that is lost is replaced at once. A worker that cannot start
+//! is tried again, after pauses.
 
-pub mod credible;
-
-mod attachments;
-mod channel;
+mod config;
 mod content;
-mod exchange;
-mod keeper;
-mod lease;
+mod error;
 mod pool;
-mod process;
-mod queue;
-mod received;
 mod report;
-mod roster;
-mod stderr;
+mod scheduler;
+mod supervisor;
 #[cfg(test)]
 mod tests;
 mod worker;
 
 use std::future::Future;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use crate::dispatch::attachments::AttachmentLimits;
+pub use crate::dispatch::config::PoolConfig;
 pub use crate::dispatch::content::{BlobSource, SkillContent};
-pub use crate::dispatch::keeper::StartFailure;
-pub use crate::dispatch::pool::{Pool, PoolConfig};
-pub use crate::dispatch::process::WorkerCommand;
-pub use crate::dispatch::received::{PayloadError, Received};
+pub use crate::dispatch::error::DispatchError;
+pub use crate::dispatch::pool::Pool;
 pub use crate::dispatch::report::{Counters, PoolReport, WorkerStatus};
-pub use crate::dispatch::worker::WorkerId;
+pub use crate::dispatch::supervisor::spawner::WorkerCommand;
+pub use crate::dispatch::worker::attachments::AttachmentLimits;
+pub use crate::dispatch::worker::id::WorkerId;
+pub use crate::dispatch::worker::outcome_check::{ImplausibleOutcome, check_outcome};
+pub use crate::dispatch::worker::payload::{PayloadError, Received};
+pub use crate::dispatch::worker::start_failure::StartFailure;
 
-use crate::error::ErrorKind;
 use crate::ids::BlobId;
 use crate::job::RunSpec;
-use crate::job::frame::FrameError;
 use crate::job::image::ImageContent;
 use crate::job::message::Refusal;
 use crate::job::outcome::{LogChunk, RunOutcome};
@@ -91,7 +90,7 @@ pub trait Door: Send {
 
 /// The end of a run.
 #[derive(Debug)]
-pub struct Finished {
+pub struct FinishedRun {
     /// How it ended.
     pub outcome: RunOutcome,
     /// JSON text of the returned value, as the guest made it, to be read when there is memory for
@@ -99,43 +98,4 @@ pub struct Finished {
     pub output: Option<Received>,
     /// How long it waited for a worker.
     pub queued: Duration,
-}
-
-/// Why there was no run.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum DispatchError {
-    /// Too many runs are waiting, or this one has waited too long.
-    #[error("every worker is busy and too many runs are waiting")]
-    Overloaded,
-    /// The pool is closing.
-    #[error("the server is shutting down")]
-    ShuttingDown,
-    /// The program or its arguments are too large for a worker.
-    #[error("the program and its arguments are too large")]
-    TooLarge(#[source] FrameError),
-    /// Workers cannot be reached.
-    #[error("no worker could be given the run")]
-    NoWorker,
-    /// The operating system refuses what a worker should be given.
-    #[error("no worker could be given the run")]
-    Share(#[source] io::Error),
-    /// Workers do not start.
-    #[error("no worker can be started")]
-    Start(#[source] Arc<StartFailure>),
-    /// The operating system refuses what the pool itself needs.
-    #[error("the pool of workers cannot be opened")]
-    Open(#[source] io::Error),
-}
-
-impl DispatchError {
-    /// What the caller can do about it.
-    #[must_use]
-    pub const fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Overloaded | Self::ShuttingDown => ErrorKind::Overloaded,
-            Self::TooLarge(_) => ErrorKind::TooLarge,
-            Self::NoWorker | Self::Share(_) | Self::Start(_) | Self::Open(_) => ErrorKind::Internal,
-        }
-    }
 }

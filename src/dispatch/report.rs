@@ -1,8 +1,8 @@
-//! What a pool tells about itself, for health checks and metrics.
+//! The report of a pool, for health checks and metrics.
 
 use std::sync::Arc;
 
-use crate::dispatch::worker::WorkerId;
+use crate::dispatch::worker::id::WorkerId;
 use crate::job::message::WorkerReport;
 
 /// The state of a pool at one moment.
@@ -14,7 +14,7 @@ pub struct PoolReport {
     pub running: usize,
     /// Runs that wait for a worker.
     pub queued: usize,
-    /// What has happened since the start.
+    /// Counts of the events since the start.
     pub counters: Counters,
 }
 
@@ -29,16 +29,16 @@ pub struct WorkerStatus {
     pub is_resting: bool,
     /// Runs that it was given.
     pub runs: u64,
-    /// What it reported when it was ready.
+    /// Its report when it became ready.
     pub report: Arc<WorkerReport>,
 }
 
-/// What has happened since the start of a pool.
+/// Counts of the events since the start of a pool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Workers that became ready.
     pub started: u64,
-    /// Processes that ended, for whatever reason.
+    /// Processes that ended, for any reason.
     pub ended: u64,
     /// Processes that ended before they were ready, or again and again soon after.
     pub failed_starts: u64,

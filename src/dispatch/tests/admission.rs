@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 
-use crate::dispatch::tests::{Shelf, config, error_type, job, run, run_script, start, until};
+use crate::dispatch::tests::{
+    WrittenBlobs, config, error_type, job, run, run_script, start, until,
+};
 use crate::dispatch::{DispatchError, Job, PoolConfig};
 use crate::error::ErrorKind;
 use crate::ids::TenantId;
@@ -18,7 +20,7 @@ async fn nothing_leaks_when_a_caller_goes_away() {
     let pool = start(PoolConfig { grace, ..config(1) }).await;
     for (source, starts) in [("wait", 1), ("hang", 2), ("wait", 2)] {
         let job = job(source);
-        let mut door = Shelf::default();
+        let mut door = WrittenBlobs::default();
         let impatient = timeout(Duration::from_millis(20), pool.run(&job, &mut door));
         impatient.await.unwrap_err();
         let left = Instant::now();
@@ -36,7 +38,7 @@ async fn nothing_leaks_when_a_caller_goes_away() {
 async fn nothing_leaks_when_a_caller_leaves_the_queue() {
     let pool = start(config(1)).await;
     let (busy, waiting) = (job("wait"), job("return {}"));
-    let (mut door, mut other) = (Shelf::default(), Shelf::default());
+    let (mut door, mut other) = (WrittenBlobs::default(), WrittenBlobs::default());
     {
         let busy = pool.run(&busy, &mut door);
         let waiting = pool.run(&waiting, &mut other);
@@ -54,10 +56,37 @@ async fn nothing_leaks_when_a_caller_leaves_the_queue() {
 }
 
 #[tokio::test]
+async fn nothing_leaks_when_a_caller_leaves_before_it_takes_its_worker() {
+    let pool = start(config(1)).await;
+    let (busy, waiting) = (job("wait"), job("return {}"));
+    let (mut door, mut other) = (WrittenBlobs::default(), WrittenBlobs::default());
+    {
+        let waiting = pool.run(&waiting, &mut other);
+        tokio::pin!(waiting);
+        {
+            let busy = pool.run(&busy, &mut door);
+            tokio::pin!(busy);
+            tokio::select! {
+                biased;
+                _ = &mut busy => panic!("ended by itself"),
+                _ = &mut waiting => panic!("did not wait"),
+                _ = until(&pool, "queued", |report| report.queued == 1) => {}
+            }
+        }
+        // The worker is granted to the run that waits, which is not polled any more.
+        until(&pool, "granted", |report| report.queued == 0 && report.running == 1).await;
+    }
+    let report = until(&pool, "free", |report| report.running == 0).await;
+    assert_eq!(report.counters.started, 1);
+    assert!(report.workers.iter().all(|worker| worker.is_resting));
+    assert_eq!(error_type(&run_script(&pool, "return {}").await), "completed");
+}
+
+#[tokio::test]
 async fn admission_of_as_many_runs_as_workers_and_places() {
     let pool = start(PoolConfig { queue: 2, spares: 1, ..config(2) }).await;
     let jobs: Vec<Job> = (0..5).map(|_| job("wait")).collect();
-    let mut doors: Vec<Shelf> = (0..5).map(|_| Shelf::default()).collect();
+    let mut doors: Vec<WrittenBlobs> = (0..5).map(|_| WrittenBlobs::default()).collect();
     let mut runs: Vec<_> =
         jobs.iter().zip(&mut doors).map(|(job, door)| Box::pin(pool.run(job, door))).collect();
     let mut last = runs.pop().unwrap();
@@ -95,7 +124,7 @@ async fn a_run_waits_no_longer_than_it_may() {
     let queue_wait = Duration::from_millis(50);
     let pool = start(PoolConfig { queue_wait, ..config(1) }).await;
     let (busy, waiting) = (job("wait"), job("return {}"));
-    let (mut door, mut other) = (Shelf::default(), Shelf::default());
+    let (mut door, mut other) = (WrittenBlobs::default(), WrittenBlobs::default());
     tokio::select! {
         biased;
         _ = pool.run(&busy, &mut door) => panic!("ended by itself"),

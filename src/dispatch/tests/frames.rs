@@ -12,15 +12,15 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-use crate::dispatch::channel::{Channel as GatewayChannel, ChannelError, Frames};
 use crate::dispatch::tests::{config, error_type, job, logs, run, run_script, start};
+use crate::dispatch::worker::channel::{Frames, WorkerChannel as GatewayEnd, WorkerChannelError};
 use crate::dispatch::{BlobSource, SkillContent};
 use crate::ids::{BlobId, Digest};
 use crate::job::attachment::PackedFile;
 use crate::job::frame;
 use crate::job::message::{FromWorker, INLINE_MAX, Payload, Refusal, ToWorker};
 use crate::job::socket;
-use crate::worker::Channel as WorkerChannel;
+use crate::worker::Channel as WorkerEnd;
 
 /// How long one frame may take. A receiver that waits for an event that never comes waits longer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -64,7 +64,7 @@ fn to_the_gateway(buffers: Option<usize>, sizes: &[Size]) {
     let (near, far) = pair(buffers);
     thread::scope(|scope| {
         let sender = scope.spawn(|| {
-            let mut worker = WorkerChannel::new(near);
+            let mut worker = WorkerEnd::new(near);
             for (number, (text, payload)) in sizes.iter().enumerate() {
                 let message = FromWorker::Failed { reason: "t".repeat(*text) };
                 // The other end hangs up when a test has failed.
@@ -75,7 +75,7 @@ fn to_the_gateway(buffers: Option<usize>, sizes: &[Size]) {
             worker
         });
         Runtime::new().unwrap().block_on(async {
-            let mut gateway = GatewayChannel::new(far, frame::MESSAGE_MAX).unwrap();
+            let mut gateway = GatewayEnd::new(far, frame::MESSAGE_MAX).unwrap();
             for (number, (text, size)) in sizes.iter().enumerate() {
                 let received = timeout(PATIENCE, gateway.receive()).await;
                 let received = received.unwrap_or_else(|_| panic!("frame {number} of {sizes:?}"));
@@ -88,7 +88,7 @@ fn to_the_gateway(buffers: Option<usize>, sizes: &[Size]) {
             assert!(gateway.is_quiet());
             drop(worker);
             let end = timeout(PATIENCE, gateway.receive()).await.unwrap();
-            assert!(matches!(end, Err(ChannelError::Gone)), "{end:?}");
+            assert!(matches!(end, Err(WorkerChannelError::Gone)), "{end:?}");
         });
     });
 }
@@ -99,13 +99,13 @@ fn to_the_worker(buffers: Option<usize>, sizes: &[Size], gives_up: bool) {
     thread::scope(|scope| {
         let (report, received) = mpsc::channel();
         scope.spawn(move || {
-            let mut worker = WorkerChannel::new(near);
+            let mut worker = WorkerEnd::new(near);
             while let Ok(Some(frame)) = worker.receive().map_err(|e| report.send(Err(e))) {
                 report.send(Ok(frame)).ok();
             }
         });
         Runtime::new().unwrap().block_on(async {
-            let mut gateway = GatewayChannel::new(far, frame::MESSAGE_MAX).unwrap();
+            let mut gateway = GatewayEnd::new(far, frame::MESSAGE_MAX).unwrap();
             for (number, (text, size)) in sizes.iter().enumerate() {
                 let (error_type, message) = ("E".to_owned(), "t".repeat(*text));
                 let message = ToWorker::Refused(Refusal { error_type, message });

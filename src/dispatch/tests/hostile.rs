@@ -9,7 +9,7 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::net::{RecvFlags, Shutdown, shutdown};
 
 use crate::dispatch::tests::{
-    Shelf, command, error_type, has_ended, job, logs, plays, run, until, watch,
+    WrittenBlobs, command, error_type, has_ended, job, logs, plays, run, until, watch,
 };
 use crate::dispatch::{DispatchError, Job, Pool, PoolConfig, WorkerId};
 use crate::job::message::{FromWorker, OUTPUT_MAX, ToWorker, WorkerReport};
@@ -234,7 +234,7 @@ async fn a_worker_not_believed_is_dropped_and_costs_one_run() {
 #[tokio::test]
 async fn workers_that_decline_every_run_get_it_a_few_times() {
     let pool = Pool::start(hostile()).unwrap();
-    let declined = pool.run(&tight("failed"), &mut Shelf::default()).await;
+    let declined = pool.run(&tight("failed"), &mut WrittenBlobs::default()).await;
     assert!(matches!(declined, Err(DispatchError::NoWorker)), "{declined:?}");
     let counters = pool.report().counters;
     assert_eq!((counters.crashed, counters.violations), (0, 0), "{counters:?}");

@@ -9,7 +9,9 @@ use proptest::prelude::*;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-use crate::dispatch::tests::{Shelf, config, error_type, image, job, logs, run, start, until};
+use crate::dispatch::tests::{
+    WrittenBlobs, config, error_type, image, job, logs, run, start, until,
+};
 use crate::dispatch::{AttachmentLimits, BlobSource, Job, Pool, PoolConfig, SkillContent};
 use crate::ids::{BlobId, Digest};
 use crate::job::attachment::PackedFile;
@@ -111,7 +113,7 @@ async fn a_caller_that_leaves_at_any_poll_costs_no_worker() {
     let mut left = 0;
     for polls in 1..MOMENTS {
         let job = laden(polls, heavy);
-        let mut door = Shelf::default();
+        let mut door = WrittenBlobs::default();
         let run = Leave { future: Box::pin(pool.run(&job, &mut door)), polls };
         let Some(ended) = run.await else {
             ensure_unhurt(&pool, &job, process, &format!("after {polls} polls")).await;
@@ -142,7 +144,7 @@ proptest! {
             {
                 let mut job = laden(number, Load { files, blobs, source });
                 job.spec.stream_logs = is_heard;
-                let mut door = Shelf::default();
+                let mut door = WrittenBlobs::default();
                 let patience = Duration::from_micros(microseconds);
                 drop(timeout(patience, pool.run(&job, &mut door)).await);
                 ensure_unhurt(&pool, &job, process, &format!("after {patience:?}")).await;
@@ -160,7 +162,7 @@ async fn a_crowd_that_comes_and_goes_costs_no_worker() {
             let pool = Arc::clone(&pool);
             tokio::spawn(async move {
                 let job = laden(number % 7, Load { files: 300, blobs: 2, source: 10_000 });
-                let mut door = Shelf::default();
+                let mut door = WrittenBlobs::default();
                 let patience = Duration::from_millis(number as u64 * 3 % 40);
                 drop(timeout(patience, pool.run(&job, &mut door)).await);
             })

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 use crate::dispatch::tests::{
-    Shelf, command, config, config_of, error_type, has_ended, job, plays, run_script, start, until,
-    watch,
+    WrittenBlobs, command, config, config_of, error_type, has_ended, job, plays, run_script, start,
+    until, watch,
 };
 use crate::dispatch::{DispatchError, Pool, PoolConfig, WorkerCommand};
 use crate::error::{CauseChain, ErrorKind};
@@ -41,7 +41,7 @@ async fn a_pool_that_shuts_down_lets_runs_end_and_then_ends_them() {
     let processes: Vec<_> =
         pool.report().workers.iter().map(|worker| watch(worker.process)).collect();
     let (patient, endless) = (job("complain 20000\nreturn {}"), job("wait"));
-    let (mut door, mut other) = (Shelf::default(), Shelf::default());
+    let (mut door, mut other) = (WrittenBlobs::default(), WrittenBlobs::default());
     let end = async {
         until(&pool, "busy", |report| report.running == 2).await;
         pool.shut_down(Duration::from_millis(500)).await;
@@ -51,7 +51,7 @@ async fn a_pool_that_shuts_down_lets_runs_end_and_then_ends_them() {
     assert_eq!(error_type(&patient.unwrap()), "completed");
     assert_eq!(error_type(&endless.unwrap()), "Cancelled");
     assert!(processes.iter().all(has_ended));
-    let refused = pool.run(&job("return {}"), &mut Shelf::default()).await;
+    let refused = pool.run(&job("return {}"), &mut WrittenBlobs::default()).await;
     assert!(matches!(refused, Err(DispatchError::ShuttingDown)), "{refused:?}");
     assert_eq!(pool.report().counters.crashed, 0, "{:?}", pool.report());
 }
@@ -82,7 +82,7 @@ fn the_process_that_is_a_gateway() {
     runtime.block_on(async {
         let pool = start(config(1)).await;
         let job = job("hang");
-        let mut door = Shelf::default();
+        let mut door = WrittenBlobs::default();
         let says = async {
             let report = until(&pool, "busy", |report| report.running == 1).await;
             writeln!(io::stdout(), "\n> {}", report.workers[0].process).unwrap();

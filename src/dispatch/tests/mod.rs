@@ -22,7 +22,9 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use crate::dispatch::{Door, Finished, Job, Pool, PoolConfig, PoolReport, Received, WorkerCommand};
+use crate::dispatch::{
+    Door, FinishedRun, Job, Pool, PoolConfig, PoolReport, Received, WorkerCommand,
+};
 use crate::ids::{BlobId, Digest, RunId, TenantId};
 use crate::job::image::ImageContent;
 use crate::job::limits::RunLimits;
@@ -91,9 +93,9 @@ fn job(source: &str) -> Job {
 
 /// Keeps what guests write.
 #[derive(Default)]
-struct Shelf(Vec<(String, Vec<u8>)>);
+struct WrittenBlobs(Vec<(String, Vec<u8>)>);
 
-impl Door for Shelf {
+impl Door for WrittenBlobs {
     async fn write_blob(&mut self, kind: &str, content: Received) -> Result<BlobId, Refusal> {
         if kind == "forbidden" {
             let (error_type, message) = ("QuotaExceeded".into(), "no room".into());
@@ -106,19 +108,19 @@ impl Door for Shelf {
     }
 }
 
-async fn run(pool: &Pool, job: &Job) -> Finished {
-    pool.run(job, &mut Shelf::default()).await.unwrap()
+async fn run(pool: &Pool, job: &Job) -> FinishedRun {
+    pool.run(job, &mut WrittenBlobs::default()).await.unwrap()
 }
 
-async fn run_script(pool: &Pool, source: &str) -> Finished {
+async fn run_script(pool: &Pool, source: &str) -> FinishedRun {
     run(pool, &job(source)).await
 }
 
-fn error_type(finished: &Finished) -> &str {
+fn error_type(finished: &FinishedRun) -> &str {
     finished.outcome.end.as_ref().map_or_else(RunFailure::error_type, |()| "completed")
 }
 
-fn logs(finished: &Finished) -> Vec<&str> {
+fn logs(finished: &FinishedRun) -> Vec<&str> {
     finished.outcome.logs.chunks.iter().map(|chunk| chunk.text.as_str()).collect()
 }
 

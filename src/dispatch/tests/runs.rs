@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::dispatch::tests::{Shelf, config, error_type, job, logs, run, run_script, start};
+use crate::dispatch::tests::{WrittenBlobs, config, error_type, job, logs, run, run_script, start};
 use crate::dispatch::{AttachmentLimits, BlobSource, Job, PoolConfig, SkillContent};
 use crate::error::ErrorKind;
 use crate::ids::{BlobId, Digest};
@@ -15,7 +15,7 @@ use crate::units::ByteCount;
 #[tokio::test]
 async fn a_run_comes_back_with_its_output_logs_and_blobs() {
     let pool = start(config(1)).await;
-    let mut door = Shelf::default();
+    let mut door = WrittenBlobs::default();
     let source = "log hello\nblob text/plain small\nblob-of image/png 100000\nreturn {}";
     let finished = pool.run(&job(source), &mut door).await.unwrap();
     assert_eq!(error_type(&finished), "completed");
@@ -76,7 +76,7 @@ async fn a_worker_knows_nothing_of_the_machine_but_its_run() {
 async fn a_program_that_is_too_large_costs_no_worker() {
     let pool = start(config(1)).await;
     let huge = job(&"x".repeat(49 << 20));
-    let refused = pool.run(&huge, &mut Shelf::default()).await.unwrap_err();
+    let refused = pool.run(&huge, &mut WrittenBlobs::default()).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::TooLarge);
     assert_eq!(pool.report().workers[0].runs, 0);
 }

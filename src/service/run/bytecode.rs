@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 use tracing::{debug, warn};
 
-use crate::dispatch::{self, DispatchError, Finished, Job, Received, SkillContent};
+use crate::dispatch::{self, DispatchError, FinishedRun, Job, Received, SkillContent};
 use crate::error::CauseChain;
 use crate::ids::{BlobId, Digest, RunId};
 use crate::job::attachment::PackedFile;
@@ -72,7 +72,7 @@ impl Service {
         let mut log = RunLog::open(&job.spec.run_id, &caller.tenant, RunPurpose::Compilation);
         let finished = self.pool.run(&job, &mut NoBlobs).await?;
         log.note(&finished);
-        let Finished { outcome, output, .. } = finished;
+        let FinishedRun { outcome, output, .. } = finished;
         let bytecode = match output.filter(|_| outcome.end.is_ok()) {
             Some(output) => {
                 let permit = caller.memory.budget().wait_for_output(output.size()).await;

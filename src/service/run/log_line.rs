@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, info};
 
-use crate::dispatch::Finished;
+use crate::dispatch::FinishedRun;
 use crate::ids::{RunId, TenantId};
 use crate::protocol::methods::execution::RunResult;
 use crate::service::error::ServiceError;
@@ -57,7 +57,7 @@ impl RunLog {
     }
 
     /// Notes what the worker has said. The result may still turn out otherwise.
-    pub(crate) fn note(&mut self, finished: &Finished) {
+    pub(crate) fn note(&mut self, finished: &FinishedRun) {
         self.durations = Some((finished.outcome.usage.wall_time, finished.queued));
         self.end = match &finished.outcome.end {
             Ok(()) => End::Completed,
@@ -167,10 +167,10 @@ mod tests {
         }
     }
 
-    fn finished(end: Result<(), RunFailure>) -> Finished {
+    fn finished(end: Result<(), RunFailure>) -> FinishedRun {
         let usage = RunUsage { wall_time: Duration::from_micros(1_500), ..RunUsage::default() };
         let outcome = RunOutcome { end, logs: Logs::default(), files: LeftFiles::default(), usage };
-        Finished { outcome, output: None, queued: Duration::from_millis(7) }
+        FinishedRun { outcome, output: None, queued: Duration::from_millis(7) }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use tokio::task::spawn_blocking;
 use std::sync::Arc;
 
 use crate::blobs::content::kind::BlobKind;
-use crate::dispatch::{Finished, Received};
+use crate::dispatch::{FinishedRun, Received};
 use crate::ids::{BlobId, RunId};
 use crate::job::message::Refusal;
 use crate::job::outcome::{Logs, RunFailure, RunOutcome};
@@ -58,7 +58,7 @@ impl Service {
         &self,
         caller: &Caller,
         run_id: RunId,
-        finished: Finished,
+        finished: FinishedRun,
         mut output_blobs: Vec<BlobId>,
     ) -> Result<Performed, ServiceError> {
         let RunOutcome { end, logs, files, usage } = finished.outcome;

@@ -1,17 +1,17 @@
 //! One run on one worker, from the first attachment to the outcome.
 //!
 //! INVARIANT(worker-not-believed): whatever a worker sends, the run ends in time, with an outcome
-//! within the run's limits; a worker that breaks a rule is dropped.
+//! within the run's limits. A worker that breaks a rule is dropped.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use crate::dispatch::channel::ChannelError;
-use crate::dispatch::credible::{Incredible, credible};
-use crate::dispatch::received::{PayloadError, Received};
-use crate::dispatch::worker::{AttachError, Worker};
+use crate::dispatch::worker::channel::WorkerChannelError;
+use crate::dispatch::worker::handle::{AttachError, Worker};
+use crate::dispatch::worker::outcome_check::{ImplausibleOutcome, check_outcome};
+use crate::dispatch::worker::payload::{PayloadError, Received};
 use crate::dispatch::{Door, Job};
 use crate::job::frame;
 use crate::job::limits::RunLimits;
@@ -19,12 +19,12 @@ use crate::job::message::{FromWorker, OUTPUT_MAX, Payload, ToWorker};
 use crate::job::outcome::{LogChunk, RunOutcome};
 use crate::units::ByteCount;
 
-/// How late a worker may be if a run's limit cannot be added to the present time.
+/// The deadline of a run whose limit cannot be added to the present time.
 const FAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// Why there is no outcome from the worker.
+/// The reason why the worker gave no outcome.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Broken {
+pub(crate) enum Broken {
     /// The worker never got the whole order, so that another one can have it.
     #[error("the worker could not be given the run")]
     NotStarted(#[source] AttachError),
@@ -36,7 +36,7 @@ pub(super) enum Broken {
     Late,
     /// It ended, or cannot be understood.
     #[error("the worker was lost")]
-    Lost(#[from] ChannelError),
+    Lost(#[from] WorkerChannelError),
     /// It broke a rule.
     #[error("the worker broke a rule")]
     Hostile(#[from] Violation),
@@ -44,7 +44,7 @@ pub(super) enum Broken {
 
 /// A rule that a worker broke.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Violation {
+pub(crate) enum Violation {
     #[error("it sent a message that does not belong here")]
     OutOfPlace,
     #[error("its guest used the door more often than its limit allows")]
@@ -54,25 +54,26 @@ pub(super) enum Violation {
     #[error("its guest moved more bytes than its limit allows")]
     Bytes,
     #[error("it sent an outcome that cannot be true")]
-    Outcome(#[from] Incredible),
+    Outcome(#[from] ImplausibleOutcome),
     #[error("it sent an output for a run that failed")]
     Output,
     #[error("it sent a payload that is not acceptable")]
     Payload(#[from] PayloadError),
 }
 
-/// What a worker made of a run.
+/// The worker's answer to a run.
 #[derive(Debug)]
-pub(super) struct Ran {
-    pub(super) outcome: RunOutcome,
+pub(crate) struct Ran {
+    pub(crate) outcome: RunOutcome,
     /// Not read yet: the worker has nothing more to do with it.
-    pub(super) output: Option<Received>,
+    pub(crate) output: Option<Received>,
 }
 
 /// Runs `job`, whose order is the frame `order`, on `worker`.
 ///
-/// Cancellation: the worker is left in the middle of the run, and [`Worker::settle`] brings it back.
-pub(super) async fn perform(
+/// Cancellation: the worker is left in the middle of the run, and [`Worker::settle`] brings it
+/// back.
+pub(crate) async fn perform(
     worker: &mut Worker,
     job: &Job,
     order: &Arc<Vec<u8>>,
@@ -103,11 +104,12 @@ pub(super) async fn perform(
             }
             (FromWorker::Done(outcome), output) => {
                 let outcome =
-                    credible(*outcome, limits, started.elapsed()).map_err(Violation::from)?;
+                    check_outcome(*outcome, limits, started.elapsed()).map_err(Violation::from)?;
                 let output = exchange.output(&outcome, output)?;
                 return Ok(Ran { outcome, output });
             }
-            // Only before the guest has asked for something: a run that has begun is not repeated.
+            // Accepted only before the guest has asked for something: a run that has begun is not
+            // repeated.
             (FromWorker::Failed { .. }, Payload::None)
                 if exchange.calls == 0 && exchange.printed == 0 =>
             {
@@ -145,7 +147,7 @@ impl Exchange<'_> {
         Ok(received.map_err(|_elapsed| Broken::Late)??)
     }
 
-    /// Asks the door, and gives the worker the time back that this takes.
+    /// Asks the door, and extends the deadline by the time that this takes.
     async fn write_blob(
         &mut self,
         kind: &str,
@@ -167,12 +169,12 @@ impl Exchange<'_> {
         let waited = asked.elapsed();
         self.deadline = self.deadline.checked_add(waited).unwrap_or(self.deadline);
 
-        let answer = frame::encode(&message, &[], false).map_err(ChannelError::from)?;
+        let answer = frame::encode(&message, &[], false).map_err(WorkerChannelError::from)?;
         let sent = timeout_at(self.deadline, self.worker.channel.send(answer.into())).await;
         Ok(sent.map_err(|_elapsed| Broken::Late)??)
     }
 
-    /// A byte that is no UTF-8 becomes three.
+    /// A byte that is not UTF-8 becomes three.
     fn count_printed(&mut self, chunk: &LogChunk) -> Result<(), Violation> {
         let more = ByteCount::from(chunk.text.len()).as_u64().max(1);
         self.printed = self.printed.saturating_add(more);
@@ -199,8 +201,8 @@ impl Exchange<'_> {
         Ok(Some(output))
     }
 
-    /// The sandbox counts these too, and refuses in a way that the guest can understand. Counting
-    /// again is for a sandbox that is no longer itself.
+    /// The sandbox counts these too, and refuses in a way that the guest can understand. They are
+    /// counted again in case the sandbox was taken over.
     fn count_bytes(&mut self, more: ByteCount) -> Result<(), Violation> {
         self.bytes = ByteCount::bytes(self.bytes.as_u64().saturating_add(more.as_u64()));
         if self.bytes > self.limits.host_bytes { Err(Violation::Bytes) } else { Ok(()) }

@@ -1,9 +1,9 @@
 //! The gateway's end of a worker's socket: asynchronous, driven by the run's own future.
 //!
-//! Frames are queued first and sent then, so that a send can be given up anywhere.
+//! Frames are queued first and sent later, so that a send can be given up anywhere.
 //!
-//! INVARIANT(whole-frames): what was queued is sent to its end before anything that is queued later,
-//! whichever futures are dropped meanwhile. A receive that is dropped loses nothing either.
+//! INVARIANT(whole-frames): each queued frame is sent to its end before any later frame, whichever
+//! futures are dropped meanwhile. A receive that is dropped loses nothing either.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,10 +19,10 @@ use crate::job::frame::FrameError;
 use crate::job::message::{FromWorker, Payload};
 use crate::job::socket::{self, Incoming};
 
-/// Why a worker cannot be heard any more.
+/// The reason why a worker can no longer be reached.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ChannelError {
+pub enum WorkerChannelError {
     /// It closed its end, most likely by ending.
     #[error("the worker is gone")]
     Gone,
@@ -36,17 +36,17 @@ pub enum ChannelError {
 
 /// The bytes of one frame or more, and the descriptor that goes with the first of them.
 #[derive(Debug)]
-pub(super) struct Frames {
+pub(crate) struct Frames {
     bytes: Arc<Vec<u8>>,
     descriptor: Option<OwnedFd>,
 }
 
 impl Frames {
-    pub(super) const fn new(bytes: Arc<Vec<u8>>) -> Self {
+    pub(crate) const fn new(bytes: Arc<Vec<u8>>) -> Self {
         Self { bytes, descriptor: None }
     }
 
-    pub(super) fn with_descriptor(bytes: Vec<u8>, descriptor: OwnedFd) -> Self {
+    pub(crate) fn with_descriptor(bytes: Vec<u8>, descriptor: OwnedFd) -> Self {
         Self { bytes: Arc::new(bytes), descriptor: Some(descriptor) }
     }
 }
@@ -59,7 +59,7 @@ impl From<Vec<u8>> for Frames {
 
 /// The gateway's end of the socket.
 #[derive(Debug)]
-pub(super) struct Channel {
+pub(crate) struct WorkerChannel {
     socket: UnixStream,
     incoming: Incoming,
     outgoing: VecDeque<Frames>,
@@ -67,10 +67,10 @@ pub(super) struct Channel {
     sent: usize,
 }
 
-impl Channel {
-    /// Speaks over `socket`, within the runtime of the caller, and hears no message that is longer
-    /// than `max_message`.
-    pub(super) fn new(socket: OwnedFd, max_message: usize) -> io::Result<Self> {
+impl WorkerChannel {
+    /// A channel over `socket`, within the runtime of the caller. A message longer than
+    /// `max_message` is an error.
+    pub(crate) fn new(socket: OwnedFd, max_message: usize) -> io::Result<Self> {
         let socket = net::UnixStream::from(socket);
         socket.set_nonblocking(true)?;
         let socket = UnixStream::from_std(socket)?;
@@ -78,13 +78,13 @@ impl Channel {
         Ok(Self { socket, incoming, outgoing, sent: 0 })
     }
 
-    /// Puts frames behind those that are queued already. They are sent by [`Channel::flush`].
-    pub(super) fn queue(&mut self, frames: Frames) {
+    /// Puts frames behind those that are queued already. They are sent by [`WorkerChannel::flush`].
+    pub(crate) fn queue(&mut self, frames: Frames) {
         self.outgoing.push_back(frames);
     }
 
     /// Sends all that is queued. Cancellation: the rest stays queued.
-    pub(super) async fn flush(&mut self) -> Result<(), ChannelError> {
+    pub(crate) async fn flush(&mut self) -> Result<(), WorkerChannelError> {
         while let Some(first) = self.outgoing.front_mut() {
             while let Some(rest) = first.bytes.get(self.sent..).filter(|rest| !rest.is_empty()) {
                 let descriptor = first.descriptor.as_ref().map(OwnedFd::as_fd);
@@ -100,33 +100,34 @@ impl Channel {
     }
 
     /// Sends frames behind those that are queued already. Cancellation: the rest stays queued.
-    pub(super) async fn send(&mut self, frames: Frames) -> Result<(), ChannelError> {
+    pub(crate) async fn send(&mut self, frames: Frames) -> Result<(), WorkerChannelError> {
         self.queue(frames);
         self.flush().await
     }
 
     /// Waits for the next message.
-    pub(super) async fn receive(&mut self) -> Result<(FromWorker, Payload), ChannelError> {
+    pub(crate) async fn receive(&mut self) -> Result<(FromWorker, Payload), WorkerChannelError> {
         loop {
             if let Some(found) = self.incoming.take()? {
                 return Ok(found);
             }
             self.socket.readable().await?;
             if self.receive_some().map_err(ended)? == Some(0) {
-                return Err(ChannelError::Gone);
+                return Err(WorkerChannelError::Gone);
             }
         }
     }
 
-    /// Receives what is there, without waiting: how many bytes, or `None` if nothing is.
+    /// Receives the bytes that have arrived, without waiting. Returns their number, or `None` if
+    /// there are none.
     fn receive_some(&mut self) -> io::Result<Option<usize>> {
         let mut bytes = None;
         let step = || {
             let arrival = self.incoming.receive(self.socket.as_fd(), RecvFlags::empty())?;
             bytes = Some(arrival.bytes);
-            // To let the runtime know that the socket is empty saves the system call that would
-            // find out later. It must not be told on suspicion: epoll reports arrivals by edges, so
-            // nobody would wake this task for bytes that are there already.
+            // Telling the runtime that the socket is empty saves the system call that would find
+            // out later. It must be certain: epoll reports arrivals by edges, so nothing would wake
+            // this task for bytes that have arrived already.
             let is_empty = arrival.drained && arrival.bytes > 0;
             if is_empty { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
         };
@@ -136,16 +137,16 @@ impl Channel {
         }
     }
 
-    /// True if the worker has said nothing since its last message was taken, and still listens.
-    /// An idle worker that speaks or ends is of no use. Costs no system call as a rule.
-    pub(super) fn is_quiet(&mut self) -> bool {
+    /// True if the worker has sent nothing since its last message was taken, and has not closed its
+    /// end. An idle worker that sends or ends is of no use. This usually costs no system call.
+    pub(crate) fn is_quiet(&mut self) -> bool {
         self.incoming.is_empty() && matches!(self.receive_some(), Ok(None))
     }
 }
 
-fn ended(error: io::Error) -> ChannelError {
+fn ended(error: io::Error) -> WorkerChannelError {
     match error.kind() {
-        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => ChannelError::Gone,
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => WorkerChannelError::Gone,
         _ => error.into(),
     }
 }

@@ -1,57 +1,46 @@
 //! One worker, as the gateway sees it: a process at the other end of a socket.
 
-use std::fmt;
+use std::os::fd::AsFd as _;
 use std::sync::{Arc, Weak};
 
-use std::os::fd::AsFd as _;
-
-use crate::dispatch::attachments::{AttachmentLimits, Attachments, Key};
-use crate::dispatch::channel::{Channel, ChannelError, Frames};
 use crate::dispatch::content::{BlobSource, SkillContent};
-use crate::dispatch::process::Process;
+use crate::dispatch::worker::attachments::{AttachmentLimits, Key, SentAttachments};
+use crate::dispatch::worker::channel::{Frames, WorkerChannel, WorkerChannelError};
+use crate::dispatch::worker::id::WorkerId;
+use crate::dispatch::worker::process::Process;
 use crate::job::attachment::Attachment;
 use crate::job::frame::{self, FrameError};
 use crate::job::image::ImageContent;
 use crate::job::message::{FromWorker, Payload, ToWorker, WorkerReport};
 use crate::units::ByteCount;
 
-/// Number of a worker, counted from the start of the pool; never used again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct WorkerId(pub(super) u64);
-
-impl fmt::Display for WorkerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
-    }
-}
-
 /// A worker that is ready. Dropping it kills the process.
 #[derive(Debug)]
-pub(super) struct Worker {
-    pub(super) id: WorkerId,
-    pub(super) channel: Channel,
-    pub(super) process: Arc<Process>,
-    pub(super) report: Arc<WorkerReport>,
-    attachments: Attachments,
+pub(crate) struct Worker {
+    pub(crate) id: WorkerId,
+    pub(crate) channel: WorkerChannel,
+    pub(crate) process: Arc<Process>,
+    pub(crate) report: Arc<WorkerReport>,
+    attachments: SentAttachments,
     /// True from the moment when an order is queued until the worker says that its run is over.
     has_run: bool,
 }
 
-/// Why content could not be attached.
+/// The reason why content could not be attached.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum AttachError {
-    /// Our own fault; the worker is as before.
+pub(crate) enum AttachError {
+    /// The gateway's own fault. The worker is as before.
     #[error("cannot make a memory file for a skill's files")]
     Share(#[source] std::io::Error),
-    /// Our own fault as well; the worker is as before.
+    /// The gateway's own fault as well. The worker is as before.
     #[error("cannot describe the content")]
     Describe(#[from] FrameError),
     /// The worker cannot be told.
     #[error("cannot tell the worker")]
-    Channel(#[from] ChannelError),
+    Channel(#[from] WorkerChannelError),
 }
 
-/// Something that a run brings along.
+/// An attachment that a run needs.
 #[derive(Clone, Copy)]
 enum Piece<'run> {
     Image(&'run Arc<ImageContent>),
@@ -76,7 +65,7 @@ impl Piece<'_> {
         }
     }
 
-    /// What tells whether it can be used again, if that is known.
+    /// The image, if it is one. Once it is dropped, no run needs it again.
     fn image(&self) -> Option<Weak<ImageContent>> {
         match self {
             Self::Image(image) => Some(Arc::downgrade(image)),
@@ -101,33 +90,36 @@ impl Piece<'_> {
             }
         };
         let bytes = frame::encode_shared(&message, self.size())?;
-        // Its own, since it may still be on its way when the run is gone.
+        // The frame has a descriptor of its own, because it may still be unsent when the run is
+        // gone.
         let file = file.try_clone_to_owned().map_err(AttachError::Share)?;
         Ok(Frames::with_descriptor(bytes, file))
     }
 }
 
 impl Worker {
-    pub(super) fn new(
+    pub(crate) fn new(
         id: WorkerId,
-        channel: Channel,
+        channel: WorkerChannel,
         process: Arc<Process>,
         report: WorkerReport,
         limits: AttachmentLimits,
     ) -> Self {
-        let attachments = Attachments::new(limits);
+        let attachments = SentAttachments::new(limits);
         Self { id, channel, process, report: Arc::new(report), attachments, has_run: false }
     }
 
     /// True if everything is attached already.
-    pub(super) fn has_all(&self, keys: &[Key]) -> bool {
+    pub(crate) fn has_all(&self, keys: &[Key]) -> bool {
         keys.iter().all(|key| self.attachments.has(key))
     }
 
-    /// Gives the worker what the next run needs, and takes away what is too much.
+    /// Sends the attachments that the next run needs, and detaches others to stay within the
+    /// limits.
     ///
-    /// Cancellation: what is noted as attached is attached by the time anything else is said.
-    pub(super) async fn attach(
+    /// Cancellation: an attachment that is noted as attached reaches the worker before any later
+    /// frame.
+    pub(crate) async fn attach(
         &mut self,
         image: &Arc<ImageContent>,
         skills: &[Arc<SkillContent>],
@@ -162,15 +154,15 @@ impl Worker {
         Ok(())
     }
 
-    /// Tells the worker to run what `order`, a whole frame, says.
-    pub(super) async fn order(&mut self, order: Arc<Vec<u8>>) -> Result<(), ChannelError> {
+    /// Sends `order`, the whole frame of a run.
+    pub(crate) async fn order(&mut self, order: Arc<Vec<u8>>) -> Result<(), WorkerChannelError> {
         self.channel.queue(Frames::new(order));
         self.has_run = true;
         self.channel.flush().await
     }
 
     /// Waits for the next message.
-    pub(super) async fn hear(&mut self) -> Result<(FromWorker, Payload), ChannelError> {
+    pub(crate) async fn hear(&mut self) -> Result<(FromWorker, Payload), WorkerChannelError> {
         let heard = self.channel.receive().await?;
         if matches!(heard.0, FromWorker::Done(_)) {
             self.has_run = false;
@@ -178,11 +170,10 @@ impl Worker {
         Ok(heard)
     }
 
-    /// Brings a worker whose run was given up to the state between two runs, wherever the run
-    /// stood: sends what is on its way to its end, and if a run was ordered, stops it and waits for
-    /// its end. What the guest asks for meanwhile is not answered: the worker takes the
-    /// cancellation for the answer.
-    pub(super) async fn settle(&mut self) -> Result<(), ChannelError> {
+    /// Makes a worker idle whose run was given up, wherever the run stood. Sends all queued frames.
+    /// If a run was ordered, cancels it and waits for its end. Requests of the guest are not
+    /// answered meanwhile: the worker takes the cancellation for the answer.
+    pub(crate) async fn settle(&mut self) -> Result<(), WorkerChannelError> {
         self.channel.flush().await?;
         if self.has_run {
             let cancel = frame::encode(&ToWorker::Cancel, &[], false)?;

@@ -1,6 +1,5 @@
-//! Keeps one place of a pool filled: starts a worker, waits for its end, starts the next.
+//! Keeps one place of a pool filled: starts a worker, waits for its end, and starts the next.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,71 +7,34 @@ use tokio::signal::unix::Signal;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
-use crate::dispatch::attachments::AttachmentLimits;
-use crate::dispatch::channel::{Channel, ChannelError};
-use crate::dispatch::process::{Nursery, Process, Spawned};
-use crate::dispatch::roster::{Phase, Roster};
-use crate::dispatch::stderr::StderrLog;
-use crate::dispatch::worker::{Worker, WorkerId};
+use crate::dispatch::scheduler::shared::Scheduler;
+use crate::dispatch::scheduler::state::Phase;
+use crate::dispatch::supervisor::restart_policy::RestartPolicy;
+use crate::dispatch::supervisor::spawner::{Spawned, WorkerSpawner};
+use crate::dispatch::supervisor::stderr_log::StderrLog;
+use crate::dispatch::worker::attachments::AttachmentLimits;
+use crate::dispatch::worker::channel::{WorkerChannel, WorkerChannelError};
+use crate::dispatch::worker::handle::Worker;
+use crate::dispatch::worker::id::WorkerId;
+use crate::dispatch::worker::process::Process;
+use crate::dispatch::worker::start_failure::StartFailure;
+use crate::error::CauseChain;
 use crate::job::message::{FromWorker, WorkerReport};
 
 /// A worker that ends this soon, without having had a run, may have been unable to work.
 const SHORT_LIFE: Duration = Duration::from_secs(2);
 
-/// So many short lives in a row are bad luck, and the next worker is started at once. More are a
-/// fault that every worker has.
-const BAD_LUCK: u32 = 3;
-
-/// Longest pause between two attempts to start a worker.
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-
-/// First pause between two attempts; doubled after each failure.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-
-/// Why a worker did not become ready. For operators: it may name paths of this machine.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartFailure {
-    /// The process cannot be started or watched.
-    #[error("the process cannot be started")]
-    Spawn(#[source] io::Error),
-    /// The process ended.
-    #[error("the process ended at once, with {status}")]
-    Ended {
-        /// How it ended.
-        status: String,
-    },
-    /// The process is there and says nothing.
-    #[error("the process was not ready within {} s", limit.as_secs_f32())]
-    Late {
-        /// How long it had.
-        limit: Duration,
-    },
-    /// The worker says why.
-    #[error("{reason}")]
-    Reported {
-        /// In its words.
-        reason: String,
-    },
-    /// It cannot be understood.
-    #[error("the process does not speak as a worker does")]
-    Channel(#[source] ChannelError),
-    /// It said something else than that it is ready.
-    #[error("the process spoke out of turn")]
-    OutOfTurn,
-}
-
-/// What one keeper needs.
+/// Keeps one place of a pool filled.
 #[derive(Debug, Clone)]
-pub(super) struct Keeper {
-    pub(super) roster: Arc<Roster>,
-    pub(super) nursery: Arc<Nursery>,
-    pub(super) startup_timeout: Duration,
-    pub(super) attachments: AttachmentLimits,
-    pub(super) max_message: usize,
+pub(crate) struct Supervisor {
+    pub(crate) scheduler: Arc<Scheduler>,
+    pub(crate) spawner: Arc<WorkerSpawner>,
+    pub(crate) startup_timeout: Duration,
+    pub(crate) attachments: AttachmentLimits,
+    pub(crate) max_message: usize,
 }
 
-/// A worker's process and what has to be done when it ends.
+/// A process that is waited for, and its standard error.
 struct Watched {
     id: WorkerId,
     process: Arc<Process>,
@@ -91,54 +53,48 @@ enum Life {
     },
 }
 
-impl Keeper {
-    /// Keeps the place filled until the roster closes and the last process is gone.
+impl Supervisor {
+    /// Keeps the place filled until the pool closes and the last process is gone.
     ///
     /// `deaths` tells when any child of this process has ended.
-    pub(super) async fn keep(self, mut deaths: Signal) {
-        let (mut short_lives, mut failures) = (0_u32, 0_u32);
-        while self.roster.phase() < Phase::Closed {
+    pub(crate) async fn keep(self, mut deaths: Signal) {
+        let mut policy = RestartPolicy::default();
+        while self.scheduler.phase() < Phase::Closed {
             let failure = match self.keep_one(&mut deaths).await {
                 Ok(Life::Full) => {
-                    (short_lives, failures) = (0, 0);
+                    policy.note_full_life();
                     continue;
                 }
-                Ok(Life::Short { .. }) if short_lives < BAD_LUCK => {
-                    short_lives = short_lives.saturating_add(1);
-                    continue;
-                }
+                Ok(Life::Short { .. }) if policy.tolerates_short_life() => continue,
                 Ok(Life::Short { status }) => StartFailure::Ended { status },
                 Err(failure) => failure,
             };
-            failures = failures.saturating_add(1);
-            self.roster.count(|counters| {
+            self.scheduler.count(|counters| {
                 counters.failed_starts = counters.failed_starts.saturating_add(1);
             });
-            warn!("a worker did not start: {}", crate::error::CauseChain(&failure));
-            self.roster.note_failure(failure);
-            self.pause(failures).await;
+            warn!("a worker did not start: {}", CauseChain(&failure));
+            self.scheduler.record_start_failure(failure);
+            self.pause(policy.pause_after_failure()).await;
         }
     }
 
-    /// Waits before the next attempt, longer after each failure.
-    async fn pause(&self, failures: u32) {
-        let factor = 2_u32.saturating_pow(failures.saturating_sub(1));
-        let pause = FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE);
-        let mut vitals = self.roster.watch();
+    /// Waits for `pause`, or until the pool closes.
+    async fn pause(&self, pause: Duration) {
+        let mut status = self.scheduler.watch();
         tokio::select! {
             () = sleep(pause) => {}
-            _ = vitals.wait_for(|vitals| vitals.phase == Phase::Closed) => {}
+            _ = status.wait_for(|status| status.phase == Phase::Closed) => {}
         }
     }
 
-    /// One worker from its start to its end.
+    /// Starts one worker and returns when its process has ended.
     async fn keep_one(&self, deaths: &mut Signal) -> Result<Life, StartFailure> {
-        let id = self.roster.number();
-        let spawned = self.nursery.spawn().await.map_err(StartFailure::Spawn)?;
+        let id = self.scheduler.next_worker_id();
+        let spawned = self.spawner.spawn().await.map_err(StartFailure::Spawn)?;
         let Spawned { socket, stderr, process, mut child } = spawned;
         let process = Arc::new(process);
         let prepared = StderrLog::new(id, stderr)
-            .and_then(|stderr| Ok((stderr, Channel::new(socket, self.max_message)?)));
+            .and_then(|stderr| Ok((stderr, WorkerChannel::new(socket, self.max_message)?)));
         let (stderr, channel) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
@@ -153,11 +109,11 @@ impl Keeper {
                 let born = Instant::now();
                 let process = worker.process.id;
                 info!(worker.id = %id, process, "worker {id} is ready");
-                self.roster.join(worker);
+                self.scheduler.add_worker(worker);
                 let status = self.see_out(watched, deaths).await;
-                let runs = self.roster.leave(id);
+                let runs = self.scheduler.remove_worker(id);
                 info!(worker.id = %id, runs, "worker {id} has ended: {status}");
-                let is_closing = self.roster.phase() == Phase::Closed;
+                let is_closing = self.scheduler.phase() == Phase::Closed;
                 let is_short = runs == 0 && born.elapsed() < SHORT_LIFE && !is_closing;
                 Ok(if is_short { Life::Short { status } } else { Life::Full })
             }
@@ -165,23 +121,25 @@ impl Keeper {
                 watched.process.kill();
                 let status = self.see_out(watched, deaths).await;
                 Err(match failure {
-                    StartFailure::Channel(ChannelError::Gone) => StartFailure::Ended { status },
+                    StartFailure::Channel(WorkerChannelError::Gone) => {
+                        StartFailure::Ended { status }
+                    }
                     other => other,
                 })
             }
         }
     }
 
-    /// Waits until a new process says that it is ready.
+    /// Waits for the first message of a new process, which must say that it is ready.
     async fn welcome(
         &self,
-        mut channel: Channel,
+        mut channel: WorkerChannel,
         watched: &mut Watched,
     ) -> Result<Worker, StartFailure> {
         let first = async {
             tokio::select! {
                 message = channel.receive() => message,
-                () = watched.stderr.copy() => Err(ChannelError::Gone),
+                () = watched.stderr.copy() => Err(WorkerChannelError::Gone),
             }
         };
         let limit = self.startup_timeout;
@@ -199,7 +157,7 @@ impl Keeper {
         }
     }
 
-    /// Waits for the end of a process and leaves nothing of it behind.
+    /// Waits for the end of a process, logs the rest of its standard error, and returns its status.
     async fn see_out(&self, mut watched: Watched, deaths: &mut Signal) -> String {
         let status = loop {
             match watched.child.try_wait() {
@@ -213,12 +171,12 @@ impl Keeper {
             }
         };
         watched.stderr.finish();
-        self.roster.count(|counters| counters.ended = counters.ended.saturating_add(1));
+        self.scheduler.count(|counters| counters.ended = counters.ended.saturating_add(1));
         status
     }
 }
 
-/// Texts of a report are for people: a few lines, whatever a worker says.
+/// A worker's texts are for people, so they are cut to a few lines.
 const REPORT_TEXT: usize = 1024;
 const REPORT_ITEMS: usize = 32;
 

@@ -1,9 +1,9 @@
-//! Worker processes: started, watched and ended.
+//! Starts worker processes.
 //!
 //! INVARIANT(no-orphans): no worker outlives the gateway. A worker asks the kernel to be killed
-//! when the thread that started it ends; that is the thread of [`Nursery`], which ends with the
-//! pool or with the whole process, however that comes about. A worker also ends by itself when
-//! its socket is closed.
+//! when the thread that started it ends. That is the thread of [`WorkerSpawner`], which ends with
+//! the pool or with the whole process, in whatever way either ends. A worker also ends by itself
+//! when its socket is closed.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -15,8 +15,9 @@ use std::{io, thread};
 
 use parking_lot::Mutex;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::sync::oneshot;
+
+use crate::dispatch::worker::process::Process;
 
 /// How to start a worker. It gets an empty environment, `/` as its folder, the socket as standard
 /// input, nothing on standard output, and a pipe to the gateway's log as standard error.
@@ -62,57 +63,33 @@ impl WorkerCommand {
 
 /// A process that was just started.
 #[derive(Debug)]
-pub(super) struct Spawned {
-    pub(super) socket: OwnedFd,
-    pub(super) stderr: Option<ChildStderr>,
-    pub(super) process: Process,
-    pub(super) child: Child,
+pub(crate) struct Spawned {
+    pub(crate) socket: OwnedFd,
+    pub(crate) stderr: Option<ChildStderr>,
+    pub(crate) process: Process,
+    pub(crate) child: Child,
 }
 
-/// A process that can be killed. Refers to the process itself, not to its number, which another
-/// process could have by now.
-#[derive(Debug)]
-pub(super) struct Process {
-    handle: OwnedFd,
-    pub(super) id: u32,
-}
-
-impl Process {
-    /// `child` must not have been waited for.
-    fn of(child: &Child) -> io::Result<Self> {
-        let id = child.id();
-        let raw = i32::try_from(id).ok().and_then(Pid::from_raw);
-        let handle = pidfd_open(raw.ok_or(io::ErrorKind::InvalidInput)?, PidfdFlags::empty())?;
-        Ok(Self { handle, id })
-    }
-
-    /// Ends the process at once. One that has ended already is no error.
-    pub(super) fn kill(&self) {
-        // The only other error would be a lack of rights over our own child.
-        pidfd_send_signal(&self.handle, Signal::KILL).ok();
-    }
-}
-
-/// The thread that starts processes. The asynchronous runtime's own threads may come and go, and
+/// The thread that starts processes. The threads of the asynchronous runtime may come and go, and
 /// forking would hold them up.
 #[derive(Debug)]
-pub(super) struct Nursery {
+pub(crate) struct WorkerSpawner {
     requests: mpsc::Sender<Request>,
     command: Arc<Mutex<WorkerCommand>>,
 }
 
 type Request = oneshot::Sender<io::Result<Spawned>>;
 
-impl Nursery {
-    /// Starts the thread. It ends when this value is dropped, and every worker that is still
-    /// there with it.
-    pub(super) fn open(command: WorkerCommand) -> io::Result<Self> {
+impl WorkerSpawner {
+    /// Starts the thread. It ends when this value is dropped, and every worker that still runs ends
+    /// with it.
+    pub(crate) fn open(command: WorkerCommand) -> io::Result<Self> {
         let (requests, received) = mpsc::channel::<Request>();
         let command = Arc::new(Mutex::new(command));
         let current = Arc::clone(&command);
-        thread::Builder::new().name("nursery".to_owned()).spawn(move || {
+        thread::Builder::new().name("worker-spawner".to_owned()).spawn(move || {
             for request in received {
-                // Whoever asked may be gone; the process is killed then.
+                // The caller may have gone away; the process is killed then.
                 let command = current.lock().clone();
                 if let Err(Ok(unwanted)) = request.send(command.spawn()) {
                     discard(unwanted);
@@ -122,13 +99,13 @@ impl Nursery {
         Ok(Self { requests, command })
     }
 
-    /// Starts workers in another way from now on.
-    pub(super) fn change(&self, command: WorkerCommand) {
+    /// Starts workers with `command` from now on.
+    pub(crate) fn change(&self, command: WorkerCommand) {
         *self.command.lock() = command;
     }
 
     /// Starts a process. Cancellation: one that was started meanwhile is killed.
-    pub(super) async fn spawn(&self) -> io::Result<Spawned> {
+    pub(crate) async fn spawn(&self) -> io::Result<Spawned> {
         let (reply, spawned) = oneshot::channel();
         let gone = || io::Error::other("the thread that starts workers is gone");
         self.requests.send(reply).ok().ok_or_else(gone)?;

@@ -1,8 +1,8 @@
-//! What a worker has been given to keep, so that it is not given again.
+//! Tracks the attachments that a worker keeps, so that none is sent twice.
 //!
-//! INVARIANT(bounded-attachments): beyond the limits, what was not used for longest is taken
-//! away first; what the run in hand needs is never taken away. An image that no run can begin as any
-//! more, because it was made anew, is taken away with the next run.
+//! INVARIANT(bounded-attachments): beyond the limits, the attachment that was used longest ago is
+//! detached first. An attachment that the current run needs is never detached. An image that was
+//! replaced, so that no run can begin from it any more, is detached with the next run.
 
 use std::collections::HashMap;
 use std::sync::Weak;
@@ -13,7 +13,7 @@ use crate::job::image::ImageContent;
 use crate::job::message::ToWorker;
 use crate::units::ByteCount;
 
-/// How much each worker keeps between runs.
+/// The limits of the attachments that each worker keeps between runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttachmentLimits {
     /// Skills and blobs together. Default 96: each can cost the worker a descriptor.
@@ -32,7 +32,7 @@ impl Default for AttachmentLimits {
 
 /// Something that can be attached.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Key {
+pub(crate) enum Key {
     Skill(Digest),
     Blob(BlobId),
     Image(Digest),
@@ -40,7 +40,7 @@ pub(super) enum Key {
 
 impl Key {
     /// The message that takes it away.
-    pub(super) fn detach(self) -> ToWorker {
+    pub(crate) fn detach(self) -> ToWorker {
         match self {
             Self::Skill(digest) => ToWorker::Detach(AttachmentKey::Skill(digest)),
             Self::Blob(id) => ToWorker::Detach(AttachmentKey::Blob(id)),
@@ -49,18 +49,18 @@ impl Key {
     }
 }
 
-/// What one worker keeps. Images have limits of their own: a run has exactly one, and their
+/// The attachments of one worker. Images have limits of their own: a run has exactly one, and their
 /// pages are shared by all workers.
 #[derive(Debug)]
-pub(super) struct Attachments {
-    content: Shelf,
-    images: Shelf,
+pub(crate) struct SentAttachments {
+    content: LimitedSet,
+    images: LimitedSet,
     run: u64,
 }
 
-/// What is kept within one limit.
+/// Attachments that share one limit.
 #[derive(Debug)]
-struct Shelf {
+struct LimitedSet {
     count: usize,
     bytes: u64,
     kept: HashMap<Key, Kept>,
@@ -71,7 +71,7 @@ struct Shelf {
 struct Kept {
     size: u64,
     last_run: u64,
-    /// The image, if it is one. Jobs and the stock of images own it.
+    /// The image, if it is one. Jobs and the cache of images own it.
     image: Option<Weak<ImageContent>>,
 }
 
@@ -82,33 +82,33 @@ impl Kept {
     }
 }
 
-impl Attachments {
-    pub(super) fn new(limits: AttachmentLimits) -> Self {
-        let shelf = |count, bytes| Shelf { count, bytes, kept: HashMap::new(), kept_bytes: 0 };
-        let content = shelf(limits.count, limits.bytes.as_u64());
-        Self { content, images: shelf(limits.images, u64::MAX), run: 0 }
+impl SentAttachments {
+    pub(crate) fn new(limits: AttachmentLimits) -> Self {
+        let set = |count, bytes| LimitedSet { count, bytes, kept: HashMap::new(), kept_bytes: 0 };
+        let content = set(limits.count, limits.bytes.as_u64());
+        Self { content, images: set(limits.images, u64::MAX), run: 0 }
     }
 
-    pub(super) fn has(&self, key: &Key) -> bool {
-        let shelf = if matches!(key, Key::Image(_)) { &self.images } else { &self.content };
-        shelf.kept.contains_key(key)
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        let set = if matches!(key, Key::Image(_)) { &self.images } else { &self.content };
+        set.kept.contains_key(key)
     }
 
-    /// Opens a new run: what follows is used by it.
-    pub(super) const fn open_run(&mut self) {
+    /// Begins a new run, which uses the attachments that are noted from now on.
+    pub(crate) const fn open_run(&mut self) {
         self.run = self.run.saturating_add(1);
     }
 
-    /// Notes that the run in hand uses `key`. Returns false if it is not attached.
-    pub(super) fn note_use(&mut self, key: &Key) -> bool {
+    /// Notes that the current run uses `key`. Returns false if it is not attached.
+    pub(crate) fn note_use(&mut self, key: &Key) -> bool {
         let run = self.run;
-        let kept = self.shelf_mut(key).kept.get_mut(key);
+        let kept = self.set_of(key).kept.get_mut(key);
         kept.map(|kept| kept.last_run = run).is_some()
     }
 
-    /// Makes room for what the run in hand needs and what is not attached yet: forgets what would
-    /// be beyond the limits with it, and returns what must be detached for that.
-    pub(super) fn make_room(
+    /// Makes room for the attachments that the current run needs and that are missing. Forgets
+    /// others until the limits hold, and returns those: they must be detached.
+    pub(crate) fn make_room(
         &mut self,
         incoming: impl Iterator<Item = (Key, ByteCount)>,
     ) -> Vec<Key> {
@@ -124,27 +124,27 @@ impl Attachments {
     }
 
     /// Notes that `key` is attached, or will be before anything else is said to the worker.
-    pub(super) fn add(&mut self, key: Key, size: ByteCount, image: Option<Weak<ImageContent>>) {
+    pub(crate) fn add(&mut self, key: Key, size: ByteCount, image: Option<Weak<ImageContent>>) {
         let (last_run, size) = (self.run, size.as_u64());
-        let shelf = self.shelf_mut(&key);
-        if shelf.kept.insert(key, Kept { size, last_run, image }).is_none() {
-            shelf.kept_bytes = shelf.kept_bytes.saturating_add(size);
+        let set = self.set_of(&key);
+        if set.kept.insert(key, Kept { size, last_run, image }).is_none() {
+            set.kept_bytes = set.kept_bytes.saturating_add(size);
         }
     }
 
-    const fn shelf_mut(&mut self, key: &Key) -> &mut Shelf {
+    const fn set_of(&mut self, key: &Key) -> &mut LimitedSet {
         if matches!(key, Key::Image(_)) { &mut self.images } else { &mut self.content }
     }
 }
 
-/// What is about to be attached.
+/// The attachments that are about to be sent.
 #[derive(Debug, Clone, Copy, Default)]
 struct Incoming {
     count: usize,
     bytes: u64,
 }
 
-impl Shelf {
+impl LimitedSet {
     fn evict(&mut self, run: u64, incoming: Incoming) -> Vec<Key> {
         let over: Vec<Key> = self
             .kept
@@ -186,13 +186,17 @@ mod tests {
         Key::Skill(Digest::of(name.as_bytes()))
     }
 
-    fn run(attachments: &mut Attachments, names: &[&str]) -> (usize, Vec<Key>) {
+    fn run(attachments: &mut SentAttachments, names: &[&str]) -> (usize, Vec<Key>) {
         let keys: Vec<Key> = names.iter().map(|name| key(name)).collect();
         use_all(attachments, &keys, ByteCount::bytes(10))
     }
 
     /// A run with these keys: how many were new, and what had to go for it.
-    fn use_all(attachments: &mut Attachments, keys: &[Key], size: ByteCount) -> (usize, Vec<Key>) {
+    fn use_all(
+        attachments: &mut SentAttachments,
+        keys: &[Key],
+        size: ByteCount,
+    ) -> (usize, Vec<Key>) {
         attachments.open_run();
         let new: Vec<&Key> = keys.iter().filter(|key| !attachments.note_use(key)).collect();
         let evicted = attachments.make_room(new.iter().map(|key| ((*key).clone(), size)));
@@ -203,7 +207,7 @@ mod tests {
     #[test]
     fn bounded_attachments_leave_in_the_order_of_their_last_use() {
         let limits = AttachmentLimits { count: 2, ..AttachmentLimits::default() };
-        let mut attachments = Attachments::new(limits);
+        let mut attachments = SentAttachments::new(limits);
         assert_eq!(run(&mut attachments, &["a", "b"]), (2, vec![]));
         assert_eq!(run(&mut attachments, &["a"]), (0, vec![]));
         assert_eq!(run(&mut attachments, &["c"]), (1, vec![key("b")]));
@@ -214,7 +218,7 @@ mod tests {
     fn bounded_attachments_count_bytes_too() {
         let limits =
             AttachmentLimits { bytes: ByteCount::bytes(25), ..AttachmentLimits::default() };
-        let mut attachments = Attachments::new(limits);
+        let mut attachments = SentAttachments::new(limits);
         run(&mut attachments, &["a", "b"]);
         let (_, evicted) = run(&mut attachments, &["c"]);
         assert_eq!(evicted.len(), 1);
@@ -224,7 +228,7 @@ mod tests {
     #[test]
     fn bounded_attachments_let_go_of_images_that_are_over() {
         use std::sync::Arc;
-        let mut attachments = Attachments::new(AttachmentLimits::default());
+        let mut attachments = SentAttachments::new(AttachmentLimits::default());
         let made = |name: &str| {
             let memory = crate::job::socket::share(name.as_bytes()).unwrap();
             let open_files = serde_json::value::to_raw_value(&()).unwrap();
@@ -251,7 +255,7 @@ mod tests {
 
     #[test]
     fn bounded_attachments_know_what_was_never_sent() {
-        let mut attachments = Attachments::new(AttachmentLimits::default());
+        let mut attachments = SentAttachments::new(AttachmentLimits::default());
         attachments.open_run();
         assert!(!attachments.note_use(&key("a")));
         attachments.make_room([(key("a"), ByteCount::bytes(10))].into_iter());
@@ -263,7 +267,7 @@ mod tests {
     #[test]
     fn bounded_attachments_count_images_on_their_own() {
         let limits = AttachmentLimits { count: 1, images: 2, ..AttachmentLimits::default() };
-        let mut attachments = Attachments::new(limits);
+        let mut attachments = SentAttachments::new(limits);
         let image = |name: &str| Key::Image(Digest::of(name.as_bytes()));
         for name in ["a", "b", "c"] {
             let keys = [image(name), key("skill")];
@@ -277,7 +281,7 @@ mod tests {
     #[test]
     fn a_run_keeps_what_it_needs_even_beyond_the_limits() {
         let limits = AttachmentLimits { count: 1, bytes: ByteCount::bytes(1), images: 1 };
-        let mut attachments = Attachments::new(limits);
+        let mut attachments = SentAttachments::new(limits);
         assert_eq!(run(&mut attachments, &["a", "b", "c"]), (3, vec![]));
         let (new, evicted) = run(&mut attachments, &["c"]);
         assert_eq!((new, evicted.len()), (0, 2));

@@ -1,9 +1,9 @@
 //! A bounded queue that is fair between tenants.
 //!
-//! Tenants take turns; within a tenant, first come, first served. When the queue is full, a
-//! newcomer takes the place of the youngest entry of the tenant that has the most, unless that
-//! is the newcomer's own tenant. So one tenant can neither delay nor keep out the others by
-//! asking more often.
+//! Tenants take turns. Entries of one tenant are served in the order of their arrival. When the
+//! queue is full, a new entry takes the place of the youngest entry of the tenant that has the most
+//! entries, unless that would leave the new entry's tenant with more. So one tenant can neither
+//! delay nor keep out the others by asking more often.
 //!
 //! INVARIANT(fair-turns): with `n` tenants waiting, each gets every `n`-th place.
 //! INVARIANT(fair-room): a tenant with fewer entries than another is not turned away.
@@ -14,56 +14,56 @@ use crate::ids::TenantId;
 
 /// Entries of type `T`, each waiting for its turn.
 #[derive(Debug)]
-pub(super) struct FairQueue<T> {
+pub(crate) struct FairQueue<T> {
     /// No tenant here has an empty line.
     lines: BTreeMap<TenantId, VecDeque<T>>,
-    /// The tenants of `lines`, whose turn is next first.
+    /// The tenants of `lines`, in the order of their turns.
     turns: VecDeque<TenantId>,
     length: usize,
     capacity: usize,
 }
 
-/// What became of a newcomer.
+/// The decision about a new entry.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Entry<T> {
+pub(crate) enum Enqueued<T> {
     /// It waits.
     Waits,
-    /// It waits, in the place of this one.
+    /// It waits, and this entry has lost its place to it.
     Displaces(T),
     /// There is no room for it.
     NoRoom(T),
 }
 
 impl<T> FairQueue<T> {
-    pub(super) fn new(capacity: usize) -> Self {
+    pub(crate) fn new(capacity: usize) -> Self {
         Self { lines: BTreeMap::new(), turns: VecDeque::new(), length: 0, capacity }
     }
 
-    pub(super) const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.length
     }
 
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.length == 0
     }
 
     /// Adds `item` at the end of its tenant's line.
-    pub(super) fn push(&mut self, tenant: &TenantId, item: T) -> Entry<T> {
+    pub(crate) fn push(&mut self, tenant: &TenantId, item: T) -> Enqueued<T> {
         if self.length < self.capacity {
             self.append(tenant, item);
-            return Entry::Waits;
+            return Enqueued::Waits;
         }
         match self.displace(tenant) {
             Some(displaced) => {
                 self.append(tenant, item);
-                Entry::Displaces(displaced)
+                Enqueued::Displaces(displaced)
             }
-            None => Entry::NoRoom(item),
+            None => Enqueued::NoRoom(item),
         }
     }
 
-    /// Takes the entry whose turn it is.
-    pub(super) fn pop(&mut self) -> Option<T> {
+    /// Takes out the entry whose turn it is.
+    pub(crate) fn pop(&mut self) -> Option<T> {
         let tenant = self.turns.pop_front()?;
         let line = self.lines.get_mut(&tenant)?;
         let item = line.pop_front();
@@ -77,7 +77,7 @@ impl<T> FairQueue<T> {
     }
 
     /// Removes the first entry of `tenant` for which `is_wanted` holds.
-    pub(super) fn remove(
+    pub(crate) fn remove(
         &mut self,
         tenant: &TenantId,
         is_wanted: impl FnMut(&T) -> bool,
@@ -140,7 +140,7 @@ mod tests {
     fn fair_turns_however_many_one_tenant_brings() {
         let mut queue = FairQueue::new(100);
         for item in ["a1", "a2", "a3", "a4", "b1", "c1", "b2"] {
-            assert_eq!(queue.push(&tenant(item.get(..1).unwrap()), item), Entry::Waits);
+            assert_eq!(queue.push(&tenant(item.get(..1).unwrap()), item), Enqueued::Waits);
         }
         assert_eq!(drain(&mut queue), ["a1", "b1", "c1", "a2", "b2", "a3", "a4"]);
     }
@@ -149,12 +149,12 @@ mod tests {
     fn fair_room_when_the_queue_is_full() {
         let mut queue = FairQueue::new(4);
         for item in ["a1", "a2", "a3", "a4"] {
-            assert_eq!(queue.push(&tenant("a"), item), Entry::Waits);
+            assert_eq!(queue.push(&tenant("a"), item), Enqueued::Waits);
         }
-        assert_eq!(queue.push(&tenant("a"), "a5"), Entry::NoRoom("a5"));
-        assert_eq!(queue.push(&tenant("b"), "b1"), Entry::Displaces("a4"));
-        assert_eq!(queue.push(&tenant("b"), "b2"), Entry::Displaces("a3"));
-        assert_eq!(queue.push(&tenant("b"), "b3"), Entry::NoRoom("b3"), "two each is fair");
+        assert_eq!(queue.push(&tenant("a"), "a5"), Enqueued::NoRoom("a5"));
+        assert_eq!(queue.push(&tenant("b"), "b1"), Enqueued::Displaces("a4"));
+        assert_eq!(queue.push(&tenant("b"), "b2"), Enqueued::Displaces("a3"));
+        assert_eq!(queue.push(&tenant("b"), "b3"), Enqueued::NoRoom("b3"), "two each is fair");
         assert_eq!(drain(&mut queue), ["a1", "b1", "a2", "b2"]);
     }
 
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn without_capacity_nobody_waits() {
         let mut queue = FairQueue::new(0);
-        assert_eq!(queue.push(&tenant("a"), 1), Entry::NoRoom(1));
+        assert_eq!(queue.push(&tenant("a"), 1), Enqueued::NoRoom(1));
     }
 
     proptest! {

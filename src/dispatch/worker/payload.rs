@@ -1,9 +1,9 @@
-//! Bulk bytes that a worker sends. Nothing about them is believed.
+//! Checks and reads the bulk bytes that a worker sends. Nothing about them is believed.
 //!
-//! INVARIANT(sealed-only): the gateway reads a worker's descriptor only if it is a memory file
-//! that nobody can change or shrink any more, as large as announced. It never maps it. So a
-//! worker can neither block a reader with a pipe or a device, nor change bytes that have been
-//! checked, nor cause a fault by taking them away.
+//! INVARIANT(sealed-only): the gateway reads a worker's descriptor only if it is a sealed memory
+//! file, which nobody can change or shrink any more, of the announced size. The gateway never maps
+//! it. So a worker can neither block a reader with a pipe or a device, nor change bytes that have
+//! been checked, nor cause a fault by taking them away.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,7 +19,7 @@ use crate::units::ByteCount;
 /// Payloads up to this size are read at once; it takes less time than to hand them to a thread.
 const READ_AT_ONCE: u64 = 1 << 20;
 
-/// Why a payload is not accepted.
+/// The reason why a payload is not accepted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PayloadError {
@@ -57,8 +57,8 @@ impl Received {
     ///
     /// # Errors
     ///
-    /// It is not what it should be: the worker is broken or hostile.
-    pub(super) fn accept(payload: Payload) -> Result<Self, PayloadError> {
+    /// The payload breaks the rules: the worker is broken or hostile.
+    pub(crate) fn accept(payload: Payload) -> Result<Self, PayloadError> {
         let source = match payload {
             Payload::None => Source::Bytes(Vec::new()),
             Payload::Inline(bytes) => Source::Bytes(bytes),

@@ -1,5 +1,5 @@
-//! What of a worker's outcome the gateway lets pass. A worker that was taken over can claim
-//! anything; what leaves here is within the run's limits all the same.
+//! Checks the outcome that a worker sends. A worker that was taken over can claim anything; an
+//! outcome that passes is within the run's limits all the same.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::units::ByteCount;
 /// Bytes that an invalid byte of output can become when it is replaced.
 const REPLACED: u64 = 3;
 
-/// Why an outcome cannot be true: no sandbox that is still itself makes such a one.
+/// The reason why an outcome cannot be true. No sandbox that works makes such an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Incredible {
+pub enum ImplausibleOutcome {
     /// More log than the limit allows.
     #[error("it has more log than its limit allows")]
     Logs,
@@ -28,24 +28,24 @@ pub enum Incredible {
     Files,
 }
 
-/// The outcome, if it can be true. Usage that cannot be is cut to what can.
+/// Returns the outcome if it can be true. Usage beyond the limits is cut to them.
 ///
 /// # Errors
 ///
 /// More log, or longer texts, than a sandbox can have sent.
-pub fn credible(
+pub fn check_outcome(
     mut outcome: RunOutcome,
     limits: &RunLimits,
     elapsed: Duration,
-) -> Result<RunOutcome, Incredible> {
+) -> Result<RunOutcome, ImplausibleOutcome> {
     if !can_be_logged(&outcome.logs, limits) {
-        return Err(Incredible::Logs);
+        return Err(ImplausibleOutcome::Logs);
     }
     if outcome.end.as_ref().err().is_some_and(|failure| !can_be_reported(failure)) {
-        return Err(Incredible::Failure);
+        return Err(ImplausibleOutcome::Failure);
     }
     if !can_be_listed(&outcome.files) {
-        return Err(Incredible::Files);
+        return Err(ImplausibleOutcome::Files);
     }
     let usage = outcome.usage;
     outcome.usage = RunUsage {
@@ -96,14 +96,14 @@ fn can_be_listed(files: &LeftFiles) -> bool {
 mod tests {
     use super::*;
 
-    fn failed(failure: RunFailure) -> Result<RunOutcome, Incredible> {
+    fn failed(failure: RunFailure) -> Result<RunOutcome, ImplausibleOutcome> {
         let outcome = RunOutcome {
             end: Err(failure),
             logs: Logs::default(),
             files: LeftFiles::default(),
             usage: RunUsage::default(),
         };
-        credible(outcome, &RunLimits::DEFAULT, Duration::ZERO)
+        check_outcome(outcome, &RunLimits::DEFAULT, Duration::ZERO)
     }
 
     fn exception(class: &str, message: usize, traceback: usize) -> RunFailure {
@@ -141,7 +141,7 @@ mod tests {
                 files: LeftFiles { listed, total: 1 },
                 usage: RunUsage::default(),
             };
-            credible(outcome, &RunLimits::DEFAULT, Duration::ZERO).is_ok()
+            check_outcome(outcome, &RunLimits::DEFAULT, Duration::ZERO).is_ok()
         };
         let longest = file(MAX_LEFT_PATH, MAX_NOT_KEPT);
         assert!(passes(vec![longest.clone(); MAX_LEFT_FILES]));
@@ -160,7 +160,7 @@ mod tests {
             exception("ValueError", 0, MAX_TRACEBACK + 1),
             RunFailure::SandboxCrash { reason: "r".repeat(MAX_MESSAGE + 1) },
         ] {
-            assert_eq!(failed(failure).unwrap_err(), Incredible::Failure);
+            assert_eq!(failed(failure).unwrap_err(), ImplausibleOutcome::Failure);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What workers write to standard error, on its way to the gateway's log.
+//! Copies the standard error of workers to the gateway's log.
 //!
-//! INVARIANT(bounded-log): whatever a worker writes, its lines are short, few, and free of
-//! control characters; the rest is counted. So a worker that was taken over can neither fill the
-//! disk with logs nor forge entries of others.
+//! INVARIANT(bounded-log): whatever a worker writes, its lines in the log are short, few, and free
+//! of control characters. Further lines are counted. So a worker that was taken over can neither
+//! fill the disk with logs nor forge entries of others.
 
 use std::io;
 use std::process::ChildStderr;
@@ -13,7 +13,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::time::Instant;
 use tracing::warn;
 
-use crate::dispatch::worker::WorkerId;
+use crate::dispatch::worker::id::WorkerId;
 
 /// Bytes of a line that are kept.
 const LINE: usize = 512;
@@ -25,27 +25,27 @@ const PERIOD: Duration = Duration::from_secs(10);
 
 /// The reading end of one worker's standard error.
 #[derive(Debug)]
-pub(super) struct StderrLog {
+pub(crate) struct StderrLog {
     worker: WorkerId,
     pipe: Option<Receiver>,
     lines: Lines,
 }
 
 impl StderrLog {
-    pub(super) fn new(worker: WorkerId, stderr: Option<ChildStderr>) -> io::Result<Self> {
+    pub(crate) fn new(worker: WorkerId, stderr: Option<ChildStderr>) -> io::Result<Self> {
         let pipe = stderr.map(|stderr| Receiver::from_owned_fd(stderr.into())).transpose()?;
         Ok(Self { worker, pipe, lines: Lines::new(Instant::now()) })
     }
 
-    /// Logs what comes until the worker closes its end; never ends after that. Cancellation
-    /// loses nothing.
-    pub(super) async fn copy(&mut self) {
+    /// Logs every line until the worker closes its end, and never returns. Cancellation loses
+    /// nothing.
+    pub(crate) async fn copy(&mut self) {
         while self.copy_some().await {}
         std::future::pending::<()>().await;
     }
 
-    /// Logs what is there, without waiting, and the beginning of a line that never ended.
-    pub(super) fn finish(&mut self) {
+    /// Logs the lines that have arrived, without waiting, and the beginning of an unfinished line.
+    pub(crate) fn finish(&mut self) {
         if let Some(pipe) = self.pipe.take() {
             let mut chunk = [0; 4096];
             // One pipe's worth at most: the process is gone.
@@ -120,7 +120,7 @@ impl Lines {
     }
 }
 
-/// Text in which whatever is not plainly visible is escaped.
+/// Text in which every character that is not plainly visible is escaped.
 fn printable(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for character in String::from_utf8_lossy(bytes).chars() {

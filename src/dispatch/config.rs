@@ -1,0 +1,52 @@
+//! The settings of a pool.
+
+use std::time::Duration;
+
+use crate::dispatch::supervisor::spawner::WorkerCommand;
+use crate::dispatch::worker::attachments::AttachmentLimits;
+use crate::job::frame;
+
+/// Set by operators.
+#[derive(Debug, Clone)]
+pub struct PoolConfig {
+    /// How to start a worker.
+    pub command: WorkerCommand,
+    /// Runs at once. One for each core is right: a guest is busy all the time.
+    pub workers: usize,
+    /// Workers beyond those, ready to take the place of one that was lost. Each costs memory.
+    /// Default 1.
+    pub spares: usize,
+    /// Runs that may wait for a worker, of all tenants together. Default 256.
+    pub queue: usize,
+    /// How long a run may wait for a worker. Default 30 s.
+    pub queue_wait: Duration,
+    /// How long a worker may take to become ready. Default 60 s: the first one may have to read
+    /// the engine from a slow disk.
+    pub startup_timeout: Duration,
+    /// How long after its wall-clock limit, or after its caller has gone away, a run may take to
+    /// end before its worker is killed. Default 1 s.
+    pub grace: Duration,
+    /// What each worker keeps between runs.
+    pub attachments: AttachmentLimits,
+    /// Longest message of a worker, in bytes. Default: what the largest log needs that can be
+    /// configured.
+    pub max_message: usize,
+}
+
+impl PoolConfig {
+    /// The defaults for `workers` workers that are started by `command`.
+    #[must_use]
+    pub fn new(command: WorkerCommand, workers: usize) -> Self {
+        Self {
+            command,
+            workers,
+            spares: 1,
+            queue: 256,
+            queue_wait: Duration::from_secs(30),
+            startup_timeout: Duration::from_secs(60),
+            grace: Duration::from_secs(1),
+            attachments: AttachmentLimits::default(),
+            max_message: frame::MESSAGE_MAX,
+        }
+    }
+}

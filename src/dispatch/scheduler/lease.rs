@@ -1,0 +1,121 @@
+//! The right to use a worker for one run, given back when it is dropped.
+//!
+//! INVARIANT(nothing-leaks): a [`Lease`] that is dropped, wherever its run stands, ends its run.
+//! Its worker becomes idle, stops the run first, or is killed if it is beyond use.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::dispatch::error::DispatchError;
+use crate::dispatch::scheduler::queued_run::QueuedRun;
+use crate::dispatch::scheduler::shared::Scheduler;
+use crate::dispatch::scheduler::state::Admission;
+use crate::dispatch::worker::attachments::Key;
+use crate::dispatch::worker::handle::Worker;
+use crate::dispatch::worker::id::WorkerId;
+use crate::ids::TenantId;
+
+/// The right to use a worker for one run.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    worker: Option<Worker>,
+    scheduler: Arc<Scheduler>,
+    condition: Condition,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Condition {
+    /// Between two runs.
+    Idle,
+    /// Within a run.
+    Busy,
+    /// Beyond use.
+    Broken,
+}
+
+impl Lease {
+    /// Waits for a worker for a run of `tenant`, if possible one that has all of `wanted` already.
+    ///
+    /// Cancellation: the place in the queue is given up.
+    pub(crate) async fn acquire(
+        scheduler: &Arc<Scheduler>,
+        tenant: &TenantId,
+        wanted: &[Key],
+    ) -> Result<Self, DispatchError> {
+        let (grant, granted) = oneshot::channel();
+        let worker = match scheduler.admit(tenant, wanted, grant) {
+            Admission::Granted(worker) => worker,
+            Admission::Queued { ticket, displaced } => {
+                let queued = QueuedRun::new(Arc::clone(scheduler), tenant.clone(), ticket, granted);
+                if let Some(displaced) = displaced {
+                    // The caller may have gone away.
+                    displaced.send(Err(DispatchError::Overloaded)).ok();
+                }
+                queued.wait().await?
+            }
+            Admission::Overloaded => return Err(DispatchError::Overloaded),
+            Admission::ShuttingDown => return Err(DispatchError::ShuttingDown),
+        };
+        let scheduler = Arc::clone(scheduler);
+        Ok(Self { worker: Some(worker), scheduler, condition: Condition::Idle })
+    }
+
+    /// Begins the run and returns the worker. Returns `None` if the worker broke while it was idle;
+    /// the lease is of no use then.
+    pub(crate) fn begin(&mut self) -> Option<&mut Worker> {
+        let worker = self.worker.as_mut()?;
+        if worker.channel.is_quiet() {
+            self.condition = Condition::Busy;
+            Some(worker)
+        } else {
+            self.condition = Condition::Broken;
+            None
+        }
+    }
+
+    /// Ends the run. The worker can have another one.
+    pub(crate) fn end(mut self) {
+        self.condition = Condition::Idle;
+    }
+
+    /// Ends the run. The worker is killed.
+    pub(crate) fn discard(mut self) {
+        self.condition = Condition::Broken;
+    }
+
+    /// The worker's number.
+    pub(crate) fn worker_id(&self) -> WorkerId {
+        self.worker.as_ref().map_or(WorkerId(0), |worker| worker.id)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let Some(worker) = self.worker.take() else { return };
+        match self.condition {
+            Condition::Idle => self.scheduler.give_back(worker),
+            Condition::Busy => stop_run(&self.scheduler, worker),
+            Condition::Broken => {
+                drop(worker);
+                self.scheduler.end_run();
+            }
+        }
+    }
+}
+
+/// Stops a run that no caller waits for any more, in a task of its own.
+fn stop_run(scheduler: &Arc<Scheduler>, mut worker: Worker) {
+    let scheduler = Arc::clone(scheduler);
+    let runtime = scheduler.runtime.clone();
+    runtime.spawn(async move {
+        let stopped = timeout(scheduler.grace, worker.settle()).await;
+        if matches!(stopped, Ok(Ok(()))) {
+            scheduler.give_back(worker);
+        } else {
+            drop(worker);
+            scheduler.end_run();
+        }
+    });
+}

@@ -1,0 +1,58 @@
+//! A place in the queue.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::dispatch::error::DispatchError;
+use crate::dispatch::scheduler::shared::{Granted, Scheduler};
+use crate::dispatch::scheduler::state::Ticket;
+use crate::ids::TenantId;
+
+/// A run that waits for a worker. Dropping it gives up its place in the queue.
+#[derive(Debug)]
+pub(crate) struct QueuedRun {
+    scheduler: Arc<Scheduler>,
+    tenant: TenantId,
+    ticket: Ticket,
+    granted: oneshot::Receiver<Granted>,
+}
+
+impl QueuedRun {
+    /// The run of `tenant` that was queued with `ticket` and hears through `granted`.
+    pub(crate) fn new(
+        scheduler: Arc<Scheduler>,
+        tenant: TenantId,
+        ticket: Ticket,
+        granted: oneshot::Receiver<Granted>,
+    ) -> Self {
+        Self { scheduler, tenant, ticket, granted }
+    }
+
+    /// Waits for a worker.
+    pub(crate) async fn wait(mut self) -> Granted {
+        match timeout(self.scheduler.queue_wait, &mut self.granted).await {
+            Ok(Ok(granted)) => granted,
+            Ok(Err(_)) => Err(DispatchError::ShuttingDown),
+            Err(_elapsed) => {
+                self.scheduler.count(|counters| {
+                    counters.overloaded = counters.overloaded.saturating_add(1);
+                });
+                Err(DispatchError::Overloaded)
+            }
+        }
+    }
+}
+
+impl Drop for QueuedRun {
+    /// A worker may have been granted that nobody has taken; it is given back.
+    fn drop(&mut self) {
+        self.scheduler.abandon(&self.tenant, self.ticket);
+        // After this, a grant fails and its sender keeps the worker.
+        self.granted.close();
+        if let Ok(Ok(worker)) = self.granted.try_recv() {
+            self.scheduler.give_back(worker);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The scheduler as all tasks of a pool share it: the state behind a lock.
+//!
+//! The state decides. This file carries the decisions out: it sends a worker to the run that waits
+//! for it, ends a worker that is not wanted, and tells those who watch the pool.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::{oneshot, watch};
+
+use crate::dispatch::config::PoolConfig;
+use crate::dispatch::error::DispatchError;
+use crate::dispatch::report::{Counters, PoolReport, WorkerStatus};
+use crate::dispatch::scheduler::state::{Admission, Closing, Phase, SchedulerState, Ticket};
+use crate::dispatch::worker::attachments::Key;
+use crate::dispatch::worker::handle::Worker;
+use crate::dispatch::worker::id::WorkerId;
+use crate::dispatch::worker::process::Process;
+use crate::dispatch::worker::start_failure::StartFailure;
+use crate::ids::TenantId;
+use crate::job::message::WorkerReport;
+
+/// The answer to a waiting run.
+pub(crate) type Granted = Result<Worker, DispatchError>;
+
+/// The shared state of a pool.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    shared: Mutex<Shared>,
+    status: watch::Sender<PoolStatus>,
+    /// Runs the tasks that stop abandoned runs.
+    pub(crate) runtime: Handle,
+    /// How long a run may wait for a worker.
+    pub(crate) queue_wait: Duration,
+    /// How long a worker may take to stop a run that was cancelled. A worker that has not stopped
+    /// by then is killed.
+    pub(crate) grace: Duration,
+}
+
+/// The part of the state that others can wait for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PoolStatus {
+    pub(crate) phase: Phase,
+    /// Workers that are ready, idle or busy.
+    pub(crate) alive: usize,
+    /// Runs in progress and runs that wait.
+    pub(crate) engaged: usize,
+    /// The reason why the last worker did not start; none once a worker has started.
+    pub(crate) failure: Option<Arc<StartFailure>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: SchedulerState<Worker, oneshot::Sender<Granted>>,
+    /// The workers of [`SchedulerState::records`].
+    registered: BTreeMap<WorkerId, Registration>,
+    failure: Option<Arc<StartFailure>>,
+}
+
+/// The parts of a worker that are needed while a run has it.
+#[derive(Debug)]
+struct Registration {
+    process: Arc<Process>,
+    report: Arc<WorkerReport>,
+}
+
+impl Scheduler {
+    pub(crate) fn new(config: &PoolConfig, runtime: Handle) -> Self {
+        let PoolConfig { workers, queue, queue_wait, grace, .. } = *config;
+        let state = SchedulerState::new(workers, queue);
+        let shared = Mutex::new(Shared { state, registered: BTreeMap::new(), failure: None });
+        Self { shared, status: watch::Sender::default(), runtime, queue_wait, grace }
+    }
+
+    /// Decides about a new run. If it waits, `grant` gets the answer.
+    pub(crate) fn admit(
+        &self,
+        tenant: &TenantId,
+        wanted: &[Key],
+        grant: oneshot::Sender<Granted>,
+    ) -> Admission<Worker, oneshot::Sender<Granted>> {
+        self.change(|shared| shared.state.admit(tenant, |worker| worker.has_all(wanted), grant))
+    }
+
+    /// Ends the wait of a run.
+    pub(crate) fn abandon(&self, tenant: &TenantId, ticket: Ticket) {
+        let grant = self.change(|shared| shared.state.abandon(tenant, ticket));
+        drop(grant);
+    }
+
+    /// Ends a run and takes its worker back for the next one.
+    pub(crate) fn give_back(&self, worker: Worker) {
+        self.make_idle(worker);
+        self.serve_queue();
+    }
+
+    /// Ends a run whose worker is lost.
+    pub(crate) fn end_run(&self) {
+        self.change(|shared| shared.state.end_run());
+        self.serve_queue();
+    }
+
+    /// The number of the next worker.
+    pub(crate) fn next_worker_id(&self) -> WorkerId {
+        self.change(|shared| shared.state.next_worker_id())
+    }
+
+    /// Adds a worker that is ready.
+    pub(crate) fn add_worker(&self, worker: Worker) {
+        let registration = Registration {
+            process: Arc::clone(&worker.process),
+            report: Arc::clone(&worker.report),
+        };
+        let unwanted = self.change(|shared| {
+            shared.failure = None;
+            shared.registered.insert(worker.id, registration);
+            shared.state.add_worker(worker.id, worker)
+        });
+        drop(unwanted);
+        self.serve_queue();
+    }
+
+    /// Removes a worker whose process has ended. Returns the number of runs that it was given.
+    pub(crate) fn remove_worker(&self, id: WorkerId) -> u64 {
+        let (record, worker) = self.change(|shared| {
+            shared.registered.remove(&id);
+            shared.state.remove_worker(id)
+        });
+        drop(worker);
+        record.map_or(0, |record| record.runs)
+    }
+
+    /// Marks every worker to be replaced when it has no run.
+    pub(crate) fn outdate_workers(&self) {
+        self.change(|shared| shared.state.outdate_workers());
+    }
+
+    /// Ends one idle worker that is to be replaced. Returns how many workers are still to be
+    /// replaced, idle or busy.
+    pub(crate) fn retire_one(&self) -> usize {
+        let (retired, left) = self.change(|shared| shared.state.retire_one());
+        drop(retired);
+        left
+    }
+
+    /// Records that a worker did not start.
+    pub(crate) fn record_start_failure(&self, failure: StartFailure) {
+        self.change(|shared| shared.failure = Some(Arc::new(failure)));
+    }
+
+    /// Changes the counters.
+    pub(crate) fn count(&self, change: impl FnOnce(&mut Counters)) {
+        self.change(|shared| change(&mut shared.state.counters));
+    }
+
+    /// Admits no new run.
+    pub(crate) fn drain(&self) {
+        self.change(|shared| shared.state.drain());
+    }
+
+    /// Refuses the runs that wait and kills every process.
+    pub(crate) fn close(&self) {
+        let Closing { waiting, idle } = self.change(|shared| {
+            for registration in shared.registered.values() {
+                registration.process.kill();
+            }
+            shared.state.close()
+        });
+        drop(idle);
+        for grant in waiting {
+            grant.send(Err(DispatchError::ShuttingDown)).ok();
+        }
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.shared.lock().state.phase()
+    }
+
+    pub(crate) fn watch(&self) -> watch::Receiver<PoolStatus> {
+        self.status.subscribe()
+    }
+
+    pub(crate) fn report(&self) -> PoolReport {
+        let shared = self.shared.lock();
+        let (state, records) = (&shared.state, shared.state.records());
+        let status = |(id, registration): (&WorkerId, &Registration)| WorkerStatus {
+            id: *id,
+            process: registration.process.id,
+            is_resting: state.is_idle(*id),
+            runs: records.get(id).map_or(0, |record| record.runs),
+            report: Arc::clone(&registration.report),
+        };
+        PoolReport {
+            workers: shared.registered.iter().map(status).collect(),
+            running: state.running(),
+            queued: state.waiting(),
+            counters: state.counters,
+        }
+    }
+
+    fn make_idle(&self, worker: Worker) {
+        let unwanted = self.change(|shared| shared.state.give_back(worker.id, worker));
+        drop(unwanted);
+    }
+
+    /// Sends idle workers to the runs that wait.
+    fn serve_queue(&self) {
+        while let Some((grant, worker)) = self.change(|shared| shared.state.grant_next()) {
+            if let Err(Ok(worker)) = grant.send(Ok(worker)) {
+                // The caller has gone away.
+                self.make_idle(worker);
+            }
+        }
+    }
+
+    /// Changes the state, and tells those who watch if the status is another one.
+    fn change<T>(&self, change: impl FnOnce(&mut Shared) -> T) -> T {
+        let mut shared = self.shared.lock();
+        let result = change(&mut shared);
+        let Shared { state, failure, .. } = &*shared;
+        let (phase, alive) = (state.phase(), state.records().len());
+        let engaged = state.running().saturating_add(state.waiting());
+        self.status.send_if_modified(|status| {
+            let same_failure = match (&status.failure, failure) {
+                (Some(old), Some(new)) => Arc::ptr_eq(old, new),
+                (old, new) => old.is_none() == new.is_none(),
+            };
+            let is_same = same_failure
+                && (status.phase, status.alive, status.engaged) == (phase, alive, engaged);
+            if !is_same {
+                *status = PoolStatus { phase, alive, engaged, failure: failure.clone() };
+            }
+            !is_same
+        });
+        result
+    }
+}

@@ -1,0 +1,488 @@
+//! The scheduler's decisions: which worker a run gets, which runs wait, which workers are given up.
+//!
+//! The state is plain data: it has no lock, no clock, no task and no process. Each method changes
+//! the state and returns a decision, which the caller carries out. `W` is an idle worker, and `G`
+//! is the way to grant one to a waiting run; the state stores both and uses neither.
+//!
+//! INVARIANT(admission): never more runs at once than `max_running`, never more waiting than the
+//! queue holds.
+
+use std::collections::BTreeMap;
+
+use crate::dispatch::report::Counters;
+use crate::dispatch::scheduler::queue::{Enqueued, FairQueue};
+use crate::dispatch::worker::id::WorkerId;
+use crate::ids::TenantId;
+
+/// The steps of a pool's end, in order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    #[default]
+    Open,
+    /// No run is admitted. Runs that were admitted go on.
+    Draining,
+    /// Every process is killed.
+    Closed,
+}
+
+/// The number of a waiting run. No other waiting run of the same pool has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ticket(u64);
+
+/// The decision about a new run.
+#[derive(Debug)]
+pub(crate) enum Admission<W, G> {
+    /// The run starts now, on this worker.
+    Granted(W),
+    /// The run waits. If another waiting run has lost its place to it, that run is overloaded.
+    Queued { ticket: Ticket, displaced: Option<G> },
+    /// The queue is full.
+    Overloaded,
+    /// The pool admits no runs any more.
+    ShuttingDown,
+}
+
+/// The accounts of one worker, whether it is idle or busy.
+#[derive(Debug, Default)]
+pub(crate) struct WorkerRecord {
+    /// Runs that the worker was given.
+    pub(crate) runs: u64,
+    /// True if the worker is to be replaced when it is idle.
+    is_outdated: bool,
+}
+
+/// Everything that a closing pool lets go of.
+#[derive(Debug)]
+pub(crate) struct Closing<W, G> {
+    pub(crate) waiting: Vec<G>,
+    pub(crate) idle: Vec<W>,
+}
+
+/// Idle and busy workers, and the runs that wait for one.
+#[derive(Debug)]
+pub(crate) struct SchedulerState<W, G> {
+    phase: Phase,
+    max_running: usize,
+    running: usize,
+    /// The worker that was used last is the last: its memory is warm.
+    idle: Vec<(WorkerId, W)>,
+    queue: FairQueue<(Ticket, G)>,
+    records: BTreeMap<WorkerId, WorkerRecord>,
+    next_id: u64,
+    next_ticket: u64,
+    pub(crate) counters: Counters,
+}
+
+impl<W, G> SchedulerState<W, G> {
+    /// A pool without workers that admits `max_running` runs at once and lets `queue` runs wait.
+    pub(crate) fn new(max_running: usize, queue: usize) -> Self {
+        Self {
+            phase: Phase::Open,
+            max_running: max_running.max(1),
+            running: 0,
+            idle: Vec::new(),
+            queue: FairQueue::new(queue),
+            records: BTreeMap::new(),
+            next_id: 1,
+            next_ticket: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    pub(crate) const fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    pub(crate) const fn running(&self) -> usize {
+        self.running
+    }
+
+    pub(crate) const fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// The workers that have been added and not removed, by number.
+    pub(crate) const fn records(&self) -> &BTreeMap<WorkerId, WorkerRecord> {
+        &self.records
+    }
+
+    pub(crate) fn is_idle(&self, id: WorkerId) -> bool {
+        self.idle.iter().any(|(idle, _)| *idle == id)
+    }
+
+    /// Decides about a new run of `tenant`. It gets an idle worker for which `fits` holds, if there
+    /// is one, and otherwise the idle worker that was used last.
+    pub(crate) fn admit(
+        &mut self,
+        tenant: &TenantId,
+        fits: impl Fn(&W) -> bool,
+        grant: G,
+    ) -> Admission<W, G> {
+        if self.phase != Phase::Open {
+            return Admission::ShuttingDown;
+        }
+        // No newcomer overtakes the runs that wait.
+        if self.queue.is_empty()
+            && self.running < self.max_running
+            && let Some(worker) = self.choose(fits)
+        {
+            return Admission::Granted(worker);
+        }
+        let ticket = Ticket(self.next_ticket);
+        self.next_ticket = self.next_ticket.saturating_add(1);
+        match self.queue.push(tenant, (ticket, grant)) {
+            Enqueued::Waits => Admission::Queued { ticket, displaced: None },
+            Enqueued::Displaces((_, displaced)) => {
+                self.count_overloaded();
+                Admission::Queued { ticket, displaced: Some(displaced) }
+            }
+            Enqueued::NoRoom(_) => {
+                self.count_overloaded();
+                Admission::Overloaded
+            }
+        }
+    }
+
+    /// Grants an idle worker to the run whose turn it is, if a run waits and may start.
+    pub(crate) fn grant_next(&mut self) -> Option<(G, W)> {
+        if self.running >= self.max_running || self.idle.is_empty() {
+            return None;
+        }
+        let (_, grant) = self.queue.pop()?;
+        let (id, worker) = self.idle.pop()?;
+        self.begin_run(id);
+        Some((grant, worker))
+    }
+
+    /// Ends the wait of a run. Returns its grant if it was still waiting.
+    pub(crate) fn abandon(&mut self, tenant: &TenantId, ticket: Ticket) -> Option<G> {
+        self.queue.remove(tenant, |(waiting, _)| *waiting == ticket).map(|(_, grant)| grant)
+    }
+
+    /// Ends a run and takes its worker back. Returns the worker if it must end.
+    pub(crate) fn give_back(&mut self, id: WorkerId, worker: W) -> Option<W> {
+        self.end_run();
+        self.make_idle(id, worker)
+    }
+
+    /// Ends a run whose worker is lost.
+    pub(crate) fn end_run(&mut self) {
+        self.running = self.running.saturating_sub(1);
+    }
+
+    /// The number of the next worker.
+    pub(crate) fn next_worker_id(&mut self) -> WorkerId {
+        let id = self.next_id;
+        self.next_id = id.saturating_add(1);
+        WorkerId(id)
+    }
+
+    /// Adds a worker that is ready. Returns the worker if it must end.
+    pub(crate) fn add_worker(&mut self, id: WorkerId, worker: W) -> Option<W> {
+        self.records.insert(id, WorkerRecord::default());
+        self.counters.started = self.counters.started.saturating_add(1);
+        self.make_idle(id, worker)
+    }
+
+    /// Removes a worker whose process has ended. Returns its record, and the worker if it was idle.
+    pub(crate) fn remove_worker(&mut self, id: WorkerId) -> (Option<WorkerRecord>, Option<W>) {
+        let at = self.idle.iter().position(|(idle, _)| *idle == id);
+        (self.records.remove(&id), at.map(|at| self.idle.remove(at).1))
+    }
+
+    /// Marks every worker to be replaced when it is idle.
+    pub(crate) fn outdate_workers(&mut self) {
+        self.records.values_mut().for_each(|record| record.is_outdated = true);
+    }
+
+    /// Takes out one idle worker that is to be replaced. Returns it, and how many workers are still
+    /// to be replaced, this one included.
+    pub(crate) fn retire_one(&mut self) -> (Option<W>, usize) {
+        let records = &self.records;
+        let outdated = |id| records.get(id).is_some_and(|record| record.is_outdated);
+        let at = self.idle.iter().position(|(id, _)| outdated(id));
+        let left = records.values().filter(|record| record.is_outdated).count();
+        (at.map(|at| self.idle.remove(at).1), left)
+    }
+
+    /// Admits no new run.
+    pub(crate) fn drain(&mut self) {
+        self.phase = self.phase.max(Phase::Draining);
+    }
+
+    /// Ends all waiting and all idling.
+    pub(crate) fn close(&mut self) -> Closing<W, G> {
+        self.phase = Phase::Closed;
+        let waiting = std::iter::from_fn(|| self.queue.pop()).map(|(_, grant)| grant).collect();
+        let idle = self.idle.drain(..).map(|(_, worker)| worker).collect();
+        Closing { waiting, idle }
+    }
+
+    /// Counts a run that was turned away.
+    pub(crate) const fn count_overloaded(&mut self) {
+        self.counters.overloaded = self.counters.overloaded.saturating_add(1);
+    }
+
+    fn choose(&mut self, fits: impl Fn(&W) -> bool) -> Option<W> {
+        let best = self.idle.iter().rposition(|(_, worker)| fits(worker));
+        let (id, worker) = match best {
+            Some(at) => self.idle.remove(at),
+            None => self.idle.pop()?,
+        };
+        self.begin_run(id);
+        Some(worker)
+    }
+
+    fn begin_run(&mut self, id: WorkerId) {
+        self.running = self.running.saturating_add(1);
+        if let Some(record) = self.records.get_mut(&id) {
+            record.runs = record.runs.saturating_add(1);
+        }
+    }
+
+    /// A worker that is outdated, removed or part of a closed pool does not become idle.
+    fn make_idle(&mut self, id: WorkerId, worker: W) -> Option<W> {
+        let is_wanted = self.records.get(&id).is_some_and(|record| !record.is_outdated);
+        if self.phase == Phase::Closed || !is_wanted {
+            return Some(worker);
+        }
+        self.idle.push((id, worker));
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Workers and grants are their own numbers.
+    type State = SchedulerState<WorkerId, u64>;
+
+    const MAX_RUNNING: usize = 3;
+    const SPARES: usize = 2;
+    const QUEUE: usize = 6;
+
+    #[derive(Debug, Clone, Copy)]
+    enum Step {
+        Arrive(usize),
+        Finish(usize),
+        Leave(usize),
+        LoseBusy(usize),
+        LoseIdle,
+        Outdate,
+        Retire,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            6 => (0_usize..3).prop_map(Step::Arrive),
+            5 => (0_usize..8).prop_map(Step::Finish),
+            1 => (0_usize..8).prop_map(Step::Leave),
+            1 => (0_usize..8).prop_map(Step::LoseBusy),
+            1 => Just(Step::LoseIdle),
+            1 => Just(Step::Outdate),
+            1 => Just(Step::Retire),
+        ]
+    }
+
+    /// A pool in which every decision is carried out at once and every lost worker is replaced.
+    struct Simulation {
+        state: State,
+        /// Each worker that a run has, by run.
+        leased: BTreeMap<u64, WorkerId>,
+        waiting: Vec<(u64, TenantId, Ticket)>,
+        arrived: u64,
+        /// Runs that ended, were turned away or went away.
+        over: BTreeSet<u64>,
+    }
+
+    fn tenant(who: usize) -> TenantId {
+        TenantId::parse(["a", "b", "c"][who]).unwrap()
+    }
+
+    fn pool() -> Simulation {
+        let mut simulation = Simulation {
+            state: State::new(MAX_RUNNING, QUEUE),
+            leased: BTreeMap::new(),
+            waiting: Vec::new(),
+            arrived: 0,
+            over: BTreeSet::new(),
+        };
+        (0..MAX_RUNNING + SPARES).for_each(|_| simulation.add_worker());
+        simulation
+    }
+
+    impl Simulation {
+        fn add_worker(&mut self) {
+            let id = self.state.next_worker_id();
+            assert_eq!(self.state.add_worker(id, id), None);
+            self.serve();
+        }
+
+        /// The process of `id` is gone, and its place in the pool is filled again.
+        fn replace(&mut self, id: WorkerId) {
+            assert!(self.state.remove_worker(id).0.is_some());
+            self.add_worker();
+        }
+
+        fn lease(&mut self, run: u64, worker: WorkerId) {
+            assert!(!self.leased.values().any(|leased| *leased == worker), "{worker} leased twice");
+            assert!(self.state.records().contains_key(&worker));
+            self.leased.insert(run, worker);
+        }
+
+        fn serve(&mut self) {
+            while let Some((run, worker)) = self.state.grant_next() {
+                self.waiting.retain(|(waiting, ..)| *waiting != run);
+                self.lease(run, worker);
+            }
+        }
+
+        fn arrive(&mut self, who: usize) {
+            self.arrived += 1;
+            let (run, tenant) = (self.arrived, tenant(who));
+            match self.state.admit(&tenant, |worker| worker.0.is_multiple_of(2), run) {
+                Admission::Granted(worker) => self.lease(run, worker),
+                Admission::Queued { ticket, displaced } => {
+                    assert!(self.waiting.iter().all(|(.., other)| *other != ticket));
+                    self.waiting.retain(|(waiting, ..)| Some(*waiting) != displaced);
+                    self.over.extend(displaced);
+                    self.waiting.push((run, tenant, ticket));
+                }
+                Admission::Overloaded | Admission::ShuttingDown => {
+                    self.over.insert(run);
+                }
+            }
+        }
+
+        fn finish(&mut self, at: usize) {
+            let Some((run, worker)) = self.leased.iter().nth(at).map(|(run, id)| (*run, *id))
+            else {
+                return;
+            };
+            self.leased.remove(&run);
+            self.over.insert(run);
+            if let Some(unwanted) = self.state.give_back(worker, worker) {
+                self.replace(unwanted);
+            }
+            self.serve();
+        }
+
+        fn take(&mut self, step: Step) {
+            match step {
+                Step::Arrive(who) => self.arrive(who),
+                Step::Finish(at) => self.finish(at),
+                Step::Leave(at) => {
+                    if at < self.waiting.len() {
+                        let (run, tenant, ticket) = self.waiting.remove(at);
+                        assert_eq!(self.state.abandon(&tenant, ticket), Some(run));
+                        assert_eq!(self.state.abandon(&tenant, ticket), None);
+                        self.over.insert(run);
+                    }
+                }
+                Step::LoseBusy(at) => {
+                    if let Some((run, worker)) = self.leased.iter().nth(at).map(|(r, w)| (*r, *w)) {
+                        self.leased.remove(&run);
+                        self.over.insert(run);
+                        self.state.end_run();
+                        self.replace(worker);
+                    }
+                }
+                Step::LoseIdle => {
+                    let ids: Vec<WorkerId> = self.state.records().keys().copied().collect();
+                    if let Some(id) = ids.into_iter().find(|id| self.state.is_idle(*id)) {
+                        self.replace(id);
+                    }
+                }
+                Step::Outdate => self.state.outdate_workers(),
+                Step::Retire => {
+                    if let (Some(retired), _) = self.state.retire_one() {
+                        self.replace(retired);
+                    }
+                }
+            }
+        }
+
+        fn check(&self) {
+            let (state, leased) = (&self.state, self.leased.len());
+            assert_eq!((state.running(), state.waiting()), (leased, self.waiting.len()));
+            assert!(leased <= MAX_RUNNING && state.waiting() <= QUEUE);
+            let idle = state.records().keys().filter(|id| state.is_idle(**id)).count();
+            assert_eq!(idle + leased, MAX_RUNNING + SPARES, "a worker is neither idle nor leased");
+            assert!(idle >= SPARES);
+            assert!(self.waiting.is_empty() || leased == MAX_RUNNING, "a run waits for nothing");
+            let known = self.over.len() + self.waiting.len() + leased;
+            assert_eq!(u64::try_from(known).unwrap(), self.arrived, "a run is lost");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn admission_leases_and_spares_hold_whatever_happens(
+            steps in proptest::collection::vec(step(), 0..200),
+        ) {
+            let mut simulation = pool();
+            for step in steps {
+                simulation.take(step);
+                simulation.check();
+            }
+            // Every run that waits gets a worker when those before it end.
+            let bound = simulation.waiting.len() + simulation.leased.len();
+            for _ in 0..bound {
+                simulation.finish(0);
+                simulation.check();
+            }
+            prop_assert_eq!(u64::try_from(simulation.over.len()).unwrap(), simulation.arrived);
+        }
+
+        #[test]
+        fn a_tenant_waits_for_one_run_of_each_other_tenant_at_most(
+            greedy in 0_usize..QUEUE, others in 0_usize..2,
+        ) {
+            let mut simulation = pool();
+            (0..MAX_RUNNING + greedy).for_each(|_| simulation.arrive(0));
+            (0..others).for_each(|_| simulation.arrive(1));
+            simulation.arrive(2);
+            let run = simulation.arrived;
+            prop_assume!(!simulation.over.contains(&run));
+            let before = usize::from(greedy > 0) + others;
+            (0..=before).for_each(|_| simulation.finish(0));
+            prop_assert!(simulation.leased.contains_key(&run), "{:?}", simulation.leased);
+        }
+    }
+
+    #[test]
+    fn an_idle_worker_that_fits_is_preferred_and_otherwise_the_warmest() {
+        let mut state = State::new(2, 0);
+        for _ in 0..3 {
+            let id = state.next_worker_id();
+            state.add_worker(id, id);
+        }
+        let first = state.admit(&tenant(0), |worker| worker.0 == 1, 0);
+        assert!(matches!(first, Admission::Granted(WorkerId(1))), "{first:?}");
+        let second = state.admit(&tenant(0), |_| false, 1);
+        assert!(matches!(second, Admission::Granted(WorkerId(3))), "{second:?}");
+        let third = state.admit(&tenant(0), |_| true, 2);
+        assert!(matches!(third, Admission::Overloaded), "a spare is no further run: {third:?}");
+        assert_eq!(state.counters.overloaded, 1);
+    }
+
+    #[test]
+    fn a_pool_that_closes_lets_go_of_everything() {
+        let mut simulation = pool();
+        (0..=MAX_RUNNING).for_each(|_| simulation.arrive(0));
+        simulation.state.drain();
+        let refused = simulation.state.admit(&tenant(1), |_| true, 99);
+        assert!(matches!(refused, Admission::ShuttingDown), "{refused:?}");
+        let Closing { waiting, idle } = simulation.state.close();
+        assert_eq!((waiting.len(), idle.len()), (1, SPARES));
+        simulation.state.drain();
+        assert_eq!(simulation.state.phase(), Phase::Closed, "a closed pool stays closed");
+        let worker = *simulation.leased.values().next().unwrap();
+        assert_eq!(simulation.state.give_back(worker, worker), Some(worker));
+    }
+}

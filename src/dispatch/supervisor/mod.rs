@@ -1,0 +1,6 @@
+//! Keeps the worker processes: starts them, logs what they print, and replaces those that end.
+
+pub(crate) mod restart_policy;
+pub(crate) mod spawner;
+pub(crate) mod stderr_log;
+pub(crate) mod supervise;

@@ -1,0 +1,72 @@
+//! Decides when the next worker is started after one has ended.
+//!
+//! A worker that worked is replaced at once. A few workers in a row that end soon after their start
+//! are replaced at once as well: they may be killed from outside. More of them, and workers that do
+//! not start, are a fault that every worker has, so each further attempt waits longer.
+
+use std::time::Duration;
+
+/// So many short lives in a row are tolerated.
+const TOLERATED_SHORT_LIVES: u32 = 3;
+
+/// Longest pause between two attempts to start a worker.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// First pause between two attempts. It is doubled after each failure.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+
+/// The recent misfortunes of one place in a pool.
+#[derive(Debug, Default)]
+pub(crate) struct RestartPolicy {
+    short_lives: u32,
+    failures: u32,
+}
+
+impl RestartPolicy {
+    /// Notes a worker that had a run, or could have had one.
+    pub(crate) const fn note_full_life(&mut self) {
+        (self.short_lives, self.failures) = (0, 0);
+    }
+
+    /// Notes a worker that ended soon. Returns false if that is to be taken as a failed start.
+    pub(crate) const fn tolerates_short_life(&mut self) -> bool {
+        let is_tolerated = self.short_lives < TOLERATED_SHORT_LIVES;
+        if is_tolerated {
+            self.short_lives = self.short_lives.saturating_add(1);
+        }
+        is_tolerated
+    }
+
+    /// Notes a failed start. Returns the pause before the next attempt.
+    pub(crate) fn pause_after_failure(&mut self) -> Duration {
+        let factor = 2_u32.saturating_pow(self.failures);
+        self.failures = self.failures.saturating_add(1);
+        FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest_and_a_full_life_forgets_them() {
+        let mut policy = RestartPolicy::default();
+        let pauses: Vec<_> = (0..9).map(|_| policy.pause_after_failure().as_millis()).collect();
+        assert_eq!(pauses, [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
+        for _ in 0..100 {
+            assert_eq!(policy.pause_after_failure(), LONGEST_PAUSE);
+        }
+        policy.note_full_life();
+        assert_eq!(policy.pause_after_failure(), FIRST_PAUSE);
+    }
+
+    #[test]
+    fn a_few_short_lives_are_tolerated() {
+        let mut policy = RestartPolicy::default();
+        let tolerated: Vec<bool> = (0..5).map(|_| policy.tolerates_short_life()).collect();
+        assert_eq!(tolerated, [true, true, true, false, false]);
+        policy.note_full_life();
+        assert!(policy.tolerates_short_life());
+    }
+}

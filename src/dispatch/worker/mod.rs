@@ -1,0 +1,13 @@
+//! One worker as the gateway sees it: its process, its socket, and one run on it.
+//!
+//! Nothing that a worker sends is believed. Its frames, payloads and outcomes are checked here.
+
+pub(crate) mod attachments;
+pub(crate) mod channel;
+pub(crate) mod exchange;
+pub(crate) mod handle;
+pub(crate) mod id;
+pub(crate) mod outcome_check;
+pub(crate) mod payload;
+pub(crate) mod process;
+pub(crate) mod start_failure;

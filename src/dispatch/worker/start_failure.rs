@@ -1,0 +1,40 @@
+//! The reason why a worker did not start.
+
+use std::io;
+use std::time::Duration;
+
+use crate::dispatch::worker::channel::WorkerChannelError;
+
+/// The reason why a worker did not become ready. It is for operators: it may name paths of this
+/// machine.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartFailure {
+    /// The process cannot be started or watched.
+    #[error("the process cannot be started")]
+    Spawn(#[source] io::Error),
+    /// The process ended.
+    #[error("the process ended at once, with {status}")]
+    Ended {
+        /// How it ended.
+        status: String,
+    },
+    /// The process runs and sends nothing.
+    #[error("the process was not ready within {} s", limit.as_secs_f32())]
+    Late {
+        /// How long it had.
+        limit: Duration,
+    },
+    /// The worker sent the reason.
+    #[error("{reason}")]
+    Reported {
+        /// In its words.
+        reason: String,
+    },
+    /// Its messages cannot be understood.
+    #[error("the process does not speak as a worker does")]
+    Channel(#[source] WorkerChannelError),
+    /// Its first message was not that it is ready.
+    #[error("the process spoke out of turn")]
+    OutOfTurn,
+}
