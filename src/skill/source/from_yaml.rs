@@ -135,10 +135,13 @@ fn node(
             return None;
         }
         Parsed::Scalar(
-            value @ (Value::Null | Value::Integer(_) | Value::Unsigned(_) | Value::Float(_)),
+            value @ (SourceValue::Null
+            | SourceValue::Integer(_)
+            | SourceValue::Unsigned(_)
+            | SourceValue::Float(_)),
         ) => {
             let written = text.get(within).unwrap_or_default().trim();
-            if is_of_core_schema(written) { value } else { Value::Text(written.to_owned()) }
+            if is_of_core_schema(written) { value } else { SourceValue::Text(written.to_owned()) }
         }
         Parsed::Scalar(value) => value,
         Parsed::Array(items) => {
