@@ -16,10 +16,10 @@ use serde_json::value::{RawValue, to_raw_value};
 use wardian::ids::{SkillName, SkillVersion};
 use wardian::protocol::strict;
 use wardian::skill::arguments::check_arguments;
+use wardian::skill::manifest::url_pattern::UrlPattern;
 use wardian::skill::manifest::{MAX_DESCRIPTION, MAX_TAGS, Manifest, SkillKind};
 use wardian::skill::path::check_path;
-use wardian::skill::manifest::url_pattern::UrlPattern;
-use wardian::skill::{Files, SkillOrigin, Skill, check};
+use wardian::skill::{Files, Skill, SkillOrigin, check};
 
 const DOCUMENT: &[u8] = b"---\nname: A\nshort_description: B\n---\n# C\n";
 const CODE: &[u8] = b"def main(args):\n    return args\n";
