@@ -80,8 +80,9 @@ fn webp(data: &[u8], mode: &str, channels: usize, more: &str) {
     let Some((width, height, pixels)) = sides(data, channels) else {
         return;
     };
-    let header =
-        format!(r#"{{"op":"webp.encode","mode":"{mode}","width":{width},"height":{height}{more}}}"#);
+    let header = format!(
+        r#"{{"op":"webp.encode","mode":"{mode}","width":{width},"height":{height}{more}}}"#
+    );
     let chunks = ask(&header, pixels).unwrap();
     let extended = [b"VP8X\x0a\0\0\0\x10\0\0\0", &side(width)[..], &side(height)].concat();
     let head = if more.is_empty() { Vec::new() } else { extended };

@@ -8,15 +8,18 @@
 #[path = "shared/skills.rs"]
 mod skills;
 
+use std::borrow::Cow;
+
 use libfuzzer_sys::fuzz_target;
-use serde_json::{Map, Value};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 use wardian::ids::{SkillName, SkillVersion};
 use wardian::protocol::strict;
-use wardian::skill::arguments::{blobs_among, check_arguments};
+use wardian::skill::arguments::check_arguments;
+use wardian::skill::manifest::url_pattern::UrlPattern;
 use wardian::skill::manifest::{MAX_DESCRIPTION, MAX_TAGS, Manifest, SkillKind};
 use wardian::skill::path::check_path;
-use wardian::skill::manifest::url_pattern::UrlPattern;
-use wardian::skill::{Files, SkillOrigin, Skill, check};
+use wardian::skill::{Files, Skill, SkillOrigin, check};
 
 const DOCUMENT: &[u8] = b"---\nname: A\nshort_description: B\n---\n# C\n";
 const CODE: &[u8] = b"def main(args):\n    return args\n";
@@ -79,11 +82,19 @@ fn check_manifest(manifest: &Manifest) {
 fn check_inputs(manifest: &Manifest) {
     let inputs = &manifest.inputs;
     let needs = inputs.iter().any(|input| input.is_required);
-    match check_arguments(inputs, Map::new()) {
+    match check_arguments(inputs, &[]) {
         Ok(filled) => {
             assert!(!needs, "a required argument is missing");
-            check_arguments(inputs, filled.clone()).expect("defaults are of their own type");
-            assert!(blobs_among(inputs, &filled).len() <= filled.len());
+            assert!(filled.blobs.len() <= filled.defaults.len());
+            let texts: Vec<(&str, Box<RawValue>)> = filled
+                .defaults
+                .iter()
+                .map(|(name, value)| (*name, to_raw_value(value).unwrap()))
+                .collect();
+            let args: Vec<_> =
+                texts.iter().map(|(name, text)| (Cow::from(*name), &**text)).collect();
+            let again = check_arguments(inputs, &args).expect("defaults are of their own type");
+            assert_eq!(again.blobs, filled.blobs);
         }
         Err(problems) => {
             assert!(needs, "{problems:?}");
