@@ -6,12 +6,13 @@
 mod bits;
 mod fse;
 mod huffman;
+mod out;
 mod sequences;
 
 use serde::{Deserialize, Serialize};
 
-use crate::sandbox::codecs::snappy::repeat;
 use crate::sandbox::codecs::zstd::huffman::Huffman;
+use crate::sandbox::codecs::zstd::out::Out;
 use crate::sandbox::codecs::zstd::sequences::{Sequence, Sequences, Tables};
 use crate::sandbox::codecs::{Allowance, CodecError, MAX_BLOCK, answer_of, content, finished};
 
@@ -54,32 +55,6 @@ impl Decode {
 
 fn damaged() -> CodecError {
     CodecError::Damaged("Corrupt zstd compressed data.".to_owned())
-}
-
-/// The output, and how much of it is written.
-struct Out<'a> {
-    bytes: &'a mut [u8],
-    at: usize,
-}
-
-impl Out<'_> {
-    fn push(&mut self, bytes: &[u8]) -> Option<()> {
-        self.bytes.get_mut(self.at..)?.get_mut(..bytes.len())?.copy_from_slice(bytes);
-        self.at += bytes.len();
-        Some(())
-    }
-
-    fn fill(&mut self, byte: u8, count: usize) -> Option<()> {
-        self.bytes.get_mut(self.at..)?.get_mut(..count)?.fill(byte);
-        self.at += count;
-        Some(())
-    }
-
-    fn repeat(&mut self, distance: usize, count: usize) -> Option<()> {
-        repeat(self.bytes, self.at, distance, count)?;
-        self.at += count;
-        Some(())
-    }
 }
 
 fn number(bytes: &[u8]) -> usize {
