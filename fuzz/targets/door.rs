@@ -13,15 +13,15 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use wardian::ids::{BlobId, Digest};
+use wardian::job::host::{Host, IsCancelled};
 use wardian::job::limits::RunLimits;
 use wardian::job::message::Refusal;
 use wardian::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK};
+use wardian::sandbox::host_call::door::{HostDoor, ProgramEnd};
+use wardian::sandbox::host_call::host_calls::{HostAnswer, HostCalls};
 use wardian::sandbox::run::capture::Capture;
 use wardian::sandbox::run::deadline::Deadline;
-use wardian::sandbox::host_call::host_calls::{HostAnswer, HostCalls};
-use wardian::sandbox::host_call::door::{HostDoor, ProgramEnd};
 use wardian::sandbox::vfs::{At, FileSystem, OpenHow};
-use wardian::job::host::{Host, IsCancelled};
 use wardian::units::ByteCount;
 
 const LIMITS: RunLimits = RunLimits {
