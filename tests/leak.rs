@@ -20,6 +20,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
@@ -71,6 +72,22 @@ fn search(client: &Client, sizes: [u32; 2], limits: Value) -> Value {
     whole_output(client, &client.run_with(SEARCH, params))
 }
 
+/// Waits until fuel can be counted: the first request for it has code compiled in the background.
+fn await_fuel(client: &Client) {
+    const PATIENCE: Duration = Duration::from_secs(900);
+    let started = Instant::now();
+    loop {
+        let params = json!({"language": "python", "code": "def main(): ...", "limits": {"fuel": 1_000_000_000_u64}});
+        match client.call("run_code", params) {
+            Err(refused) if refused.message.contains("is being compiled") => {
+                assert!(started.elapsed() < PATIENCE, "{refused:?}");
+                thread::park_timeout(Duration::from_secs(2));
+            }
+            _ => return,
+        }
+    }
+}
+
 /// The pairs of one server.
 struct Pairs {
     server: TestServer,
@@ -84,6 +101,7 @@ struct Pairs {
 impl Pairs {
     fn new() -> Self {
         let server = TestServer::start(&["--workers", "2", "--set", "workers.spares=0"]);
+        await_fuel(&server.client());
         let pristine = search(&server.client(), SMALL, json!({}));
         let pairs = Self { server, pristine, seen: Mutex::default(), next: AtomicUsize::default() };
         pairs.check(&pairs.pristine, "nothing");
@@ -176,7 +194,7 @@ impl Pairs {
             call.len()
         ));
         // Long enough for some marks; how many does not matter.
-        thread::park_timeout(std::time::Duration::from_millis(200));
+        thread::park_timeout(Duration::from_millis(200));
     }
 }
 

@@ -10,11 +10,11 @@
 //! and every root wins over what is built in, except for the guide.
 //!
 //! Changes on disk are picked up without a restart once [`Registry::follow`] was called. Code that
-//! holds an [`Index`] or a [`Snapshot`] is not affected: both never change. A root that cannot be
-//! read for a while keeps the skills that it had.
+//! holds an [`Index`](index::Index) or a [`Snapshot`](folders::snapshot::Snapshot) is not affected:
+//! both never change. A root that cannot be read for a while keeps the skills that it had.
 //!
-//! INVARIANT(calls-never-walk): calls read the current [`Index`] and nothing else; one thread looks
-//! at the disk.
+//! INVARIANT(calls-never-walk): calls read the current [`Index`](index::Index) and nothing else; one
+//! thread looks at the disk.
 
 mod changes;
 mod config;
