@@ -37,7 +37,8 @@ def amend_itertools(module: Any) -> None:
 
 
 def _clamped(bound: Any) -> Any:
-    return _LARGEST_SIZE if type(bound) is int and bound > _LARGEST_SIZE else bound
+    is_large = type(bound) is int and _LARGEST_SIZE < bound <= sys.maxsize
+    return _LARGEST_SIZE if is_large else bound
 
 
 def length(values: Any) -> int:
