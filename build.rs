@@ -16,10 +16,15 @@ fn main() -> io::Result<()> {
         collect(&skill, &skill, &mut files)?;
         let name = text(skill.file_name().map(Path::new).unwrap_or(&skill))?;
         writeln!(table, "    ({name:?}, &[").map_err(io::Error::other)?;
-        for (path, source) in files {
-            let source = text(&source)?;
-            writeln!(table, "        ({path:?}, include_bytes!({source:?}).as_slice()),")
-                .map_err(io::Error::other)?;
+        for path in files {
+            // Relative to the checkout that is compiled: checkouts may share a target folder.
+            let source = format!("/skills/{name}/{path}");
+            writeln!(
+                table,
+                "        ({path:?}, \
+                 include_bytes!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {source:?})).as_slice()),"
+            )
+            .map_err(io::Error::other)?;
         }
         table.push_str("    ]),\n");
     }
@@ -29,13 +34,13 @@ fn main() -> io::Result<()> {
 }
 
 /// Adds the files below `folder` with their paths below `root`, hidden ones left out.
-fn collect(root: &Path, folder: &Path, files: &mut Vec<(String, PathBuf)>) -> io::Result<()> {
+fn collect(root: &Path, folder: &Path, files: &mut Vec<String>) -> io::Result<()> {
     for entry in sorted(folder)? {
         if entry.is_dir() {
             collect(root, &entry, files)?;
         } else {
             let path = entry.strip_prefix(root).map_err(io::Error::other)?;
-            files.push((text(path)?, entry));
+            files.push(text(path)?);
         }
     }
     Ok(())
