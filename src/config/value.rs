@@ -224,8 +224,8 @@ impl SettingValue for Vec<PathBuf> {
 /// Several images; in flags and the environment with `,` between them.
 impl SettingValue for Vec<PackageSet> {
     const EXPECTED: &'static str = "a list of images, each groups of packages joined by `+`, such \
-        as \"matplotlib+sklearn\" (groups: documents, lxml, matplotlib, networkx, pillow, scipy, \
-        sklearn, statsmodels, sympy)";
+        as \"matplotlib+sklearn\" (groups: documents, http, lxml, matplotlib, networkx, pillow, \
+        scipy, sklearn, statsmodels, sympy)";
 
     fn from_text(text: &str) -> Option<Self> {
         Vec::<String>::from_text(text)?.iter().map(|name| name.parse().ok()).collect()

@@ -51,6 +51,7 @@ use crate::ids::BlobId;
 use crate::job::RunSpec;
 use crate::job::image::ImageContent;
 use crate::job::message::Refusal;
+use crate::job::network::{NetworkReply, NetworkRequest};
 use crate::job::outcome::{LogChunk, RunOutcome};
 
 /// A run with everything that it brings.
@@ -68,8 +69,8 @@ pub struct Job {
 
 /// What a guest may ask of the gateway while it runs.
 ///
-/// The time that an answer takes does not count against the worker's deadline, so it has to be
-/// bounded here.
+/// The time that it takes to store a blob does not count against the worker's deadline, so it has
+/// to be bounded here.
 pub trait Door: Send {
     /// Stores a blob. The kind and the content are the guest's and unchecked.
     ///
@@ -81,6 +82,16 @@ pub trait Door: Send {
         kind: &str,
         content: Received,
     ) -> impl Future<Output = Result<BlobId, Refusal>> + Send;
+
+    /// Asks the network. The request is the guest's and unchecked but for its form. A wait has to
+    /// end by itself: the time that it takes counts against the run.
+    fn ask_network(
+        &mut self,
+        request: NetworkRequest<'_>,
+    ) -> impl Future<Output = NetworkReply> + Send {
+        drop(request);
+        async { NetworkReply::no_network() }
+    }
 
     /// Hears what the program prints, if the run asks for that. The text is the guest's.
     fn hear(&mut self, printed: LogChunk) {

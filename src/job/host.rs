@@ -4,6 +4,7 @@ use std::io::{BufRead, Read as _};
 
 use crate::ids::BlobId;
 use crate::job::message::Refusal;
+use crate::job::network::{NetworkReply, NetworkRequest};
 use crate::job::outcome::LogChunk;
 use crate::units::ByteCount;
 
@@ -35,6 +36,19 @@ pub trait Host {
             Ok(read) if ByteCount::from(read).as_u64() == size => self.write_blob(kind, &bytes),
             Ok(_) | Err(_) => Err(unreadable()),
         }
+    }
+
+    /// Asks the network. The request is shortened to what one message moves, and to the time that
+    /// the run has left. The answer is that of [`NetworkReply::encode`].
+    ///
+    /// A host without one answers so; the guest says what to do about it.
+    ///
+    /// # Errors
+    ///
+    /// The run is cancelled.
+    fn ask_network(&mut self, request: &NetworkRequest<'_>) -> Result<Vec<u8>, Refusal> {
+        let _ = request;
+        Ok(NetworkReply::no_network().encode())
     }
 
     /// What tells whether nobody waits for the run any more. Asked now and then while a guest

@@ -16,6 +16,7 @@ use crate::dispatch::{Door, Job};
 use crate::job::frame;
 use crate::job::limits::RunLimits;
 use crate::job::message::{FromWorker, OUTPUT_MAX, Payload, ToWorker};
+use crate::job::network::NetworkRequest;
 use crate::job::outcome::{LogChunk, RunOutcome};
 use crate::units::ByteCount;
 
@@ -51,6 +52,8 @@ pub(crate) enum Violation {
     Calls,
     #[error("it sent more of the log than the run may write")]
     Printed,
+    #[error("it sent a request for the network that no sandbox lets through")]
+    Network,
     #[error("its guest moved more bytes than its limit allows")]
     Bytes,
     #[error("it sent an outcome that cannot be true")]
@@ -89,6 +92,7 @@ pub(crate) async fn perform(
         limits,
         deadline: deadline.unwrap_or(started),
         calls: 0,
+        has_asked: false,
         bytes: ByteCount::default(),
         printed: 0,
     };
@@ -97,6 +101,9 @@ pub(crate) async fn perform(
         match exchange.next().await? {
             (FromWorker::WriteBlob { kind }, content) => {
                 exchange.write_blob(&kind, content, door).await?;
+            }
+            (FromWorker::AskNetwork, Payload::Inline(request)) => {
+                exchange.ask_network(&request, door).await?;
             }
             (FromWorker::Printed(chunk), Payload::None) if job.spec.stream_logs => {
                 exchange.count_printed(&chunk)?;
@@ -111,11 +118,17 @@ pub(crate) async fn perform(
             // Accepted only before the guest has asked for something: a run that has begun is not
             // repeated.
             (FromWorker::Failed { .. }, Payload::None)
-                if exchange.calls == 0 && exchange.printed == 0 =>
+                if !exchange.has_asked && exchange.printed == 0 =>
             {
                 return Err(Broken::Declined);
             }
-            (FromWorker::Ready(_) | FromWorker::Failed { .. } | FromWorker::Printed(_), _) => {
+            (
+                FromWorker::Ready(_)
+                | FromWorker::Failed { .. }
+                | FromWorker::Printed(_)
+                | FromWorker::AskNetwork,
+                _,
+            ) => {
                 return Err(Violation::OutOfPlace.into());
             }
         }
@@ -127,6 +140,8 @@ struct Exchange<'run> {
     limits: &'run RunLimits,
     deadline: Instant,
     calls: u32,
+    /// True once the guest has asked for something.
+    has_asked: bool,
     bytes: ByteCount,
     /// Bytes of the log that were sent before the end.
     printed: u64,
@@ -154,10 +169,8 @@ impl Exchange<'_> {
         content: Payload,
         door: &mut impl Door,
     ) -> Result<(), Broken> {
-        self.calls = self.calls.saturating_add(1);
-        if self.calls > self.limits.host_calls {
-            return Err(Violation::Calls.into());
-        }
+        self.has_asked = true;
+        self.count_call()?;
         let content = Received::accept(content).map_err(Violation::from)?;
         self.count_bytes(content.size())?;
 
@@ -168,8 +181,28 @@ impl Exchange<'_> {
         };
         let waited = asked.elapsed();
         self.deadline = self.deadline.checked_add(waited).unwrap_or(self.deadline);
+        self.answer(&message, &[]).await
+    }
 
-        let answer = frame::encode(&message, &[], false).map_err(WorkerChannelError::from)?;
+    /// Asks the door for the network. The deadline stays as it is: no server can extend a run.
+    async fn ask_network(&mut self, request: &[u8], door: &mut impl Door) -> Result<(), Broken> {
+        let request = NetworkRequest::parse(request).ok_or(Violation::Network)?;
+        self.has_asked = true;
+        if request.is_counted() {
+            self.count_call()?;
+        }
+        let reply = timeout_at(self.deadline, door.ask_network(request)).await;
+        let reply = reply.map_err(|_elapsed| Broken::Late)?.encode();
+        self.answer(&ToWorker::NetworkAnswered, &reply).await
+    }
+
+    fn count_call(&mut self) -> Result<(), Violation> {
+        self.calls = self.calls.saturating_add(1);
+        if self.calls > self.limits.host_calls { Err(Violation::Calls) } else { Ok(()) }
+    }
+
+    async fn answer(&mut self, message: &ToWorker, content: &[u8]) -> Result<(), Broken> {
+        let answer = frame::encode(message, content, false).map_err(WorkerChannelError::from)?;
         let sent = timeout_at(self.deadline, self.worker.channel.send(answer.into())).await;
         Ok(sent.map_err(|_elapsed| Broken::Late)??)
     }

@@ -10,6 +10,7 @@ use crate::ids::BlobId;
 use crate::job::host::{Host, IsCancelled};
 use crate::job::limits::RunLimits;
 use crate::job::message::{INLINE_MAX, OUTPUT_MAX, Refusal};
+use crate::job::network::NetworkRequest;
 use crate::sandbox::host_call::file_request::FileRequest;
 use crate::sandbox::host_call::replies::{done, refused};
 use crate::sandbox::run::capture::GuestLogLevel;
@@ -37,6 +38,8 @@ pub(crate) enum Request<'a> {
     Files(FileRequest),
     /// Read or write a picture or a table.
     Codec(&'a [u8]),
+    /// Ask the network.
+    Network(NetworkRequest<'a>),
 }
 
 impl<'a> Request<'a> {
@@ -58,6 +61,7 @@ impl<'a> Request<'a> {
             }
             0x07 => FileRequest::parse(payload).map(Self::Files),
             0x08 => Some(Self::Codec(payload)),
+            0x09 => NetworkRequest::parse(payload).map(Self::Network),
             _ => None,
         }
     }
@@ -199,6 +203,14 @@ impl HostDoor {
         Refusal { error_type: "HostCallLimit".to_owned(), message }
     }
 
+    /// Asks the network. Bytes on their way there and waits have limits of the host's.
+    pub(crate) fn ask_network(&mut self, request: &NetworkRequest<'_>) -> Result<Vec<u8>, Refusal> {
+        if request.is_counted() {
+            self.charge(0)?;
+        }
+        self.host.ask_network(request)
+    }
+
     /// Stores a blob. The host holds a copy of it meanwhile, for which the run has `room`.
     pub(crate) fn write_blob(
         &mut self,
@@ -276,6 +288,8 @@ mod tests {
         assert_eq!(Request::parse(b"\x04\x02x"), Some(log));
         let file = b"\x06\x01\x00a/workspace/x";
         assert_eq!(Request::parse(b"\x08x"), Some(Request::Codec(b"x")));
+        let name = NetworkRequest::Resolve { name: "a" };
+        assert_eq!(Request::parse(b"\x09\x01a"), Some(Request::Network(name)));
         assert_eq!(
             Request::parse(file),
             Some(Request::WriteBlobFile { kind: "a", path: "/workspace/x" })
@@ -293,6 +307,8 @@ mod tests {
             b"\x05\xff\xffabc",
             b"\x05\x01\x00\xff",
             b"\x06\x01\x00a\xff",
+            b"\x09",
+            b"\x09\x01",
             b"\x7f",
         ] {
             assert_eq!(Request::parse(frame), None, "{frame:?}");
@@ -304,6 +320,18 @@ mod tests {
         let mut door = door(2, 100);
         assert!(door.charge(1).is_ok() && door.charge(1).is_ok());
         assert_eq!(door.charge(1).unwrap_err().error_type, "HostCallLimit");
+    }
+
+    #[test]
+    fn connections_count_as_calls_and_waiting_for_them_does_not() {
+        let mut door = door(2, 100);
+        let wait = NetworkRequest::Poll { timeout: None, wishes: vec![] };
+        for _ in 0..10 {
+            assert_eq!(door.ask_network(&wait).unwrap(), [1, 101, 0], "this host has no network");
+        }
+        let start = NetworkRequest::Start { port: 80, name: "a" };
+        assert!(door.ask_network(&start).is_ok() && door.ask_network(&start).is_ok());
+        assert_eq!(door.ask_network(&start).unwrap_err().error_type, "HostCallLimit");
     }
 
     #[test]

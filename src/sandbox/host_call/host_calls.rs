@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::ids::BlobId;
 use crate::job::message::Refusal;
+use crate::job::network::NetworkRequest;
 use crate::sandbox::attached::contents::blob_path;
 use crate::sandbox::codecs::{self, Allowance, CodecError};
 use crate::sandbox::host_call::door::{HostDoor, Request};
@@ -73,6 +74,7 @@ impl HostCalls<'_> {
             }
             Request::Files(request) => return HostAnswer::Bytes(request.answer(self.files)),
             Request::Codec(request) => return self.codec(request),
+            Request::Network(request) => return self.network(request),
             Request::Log { .. } | Request::WriteBlob { .. } | Request::WriteBlobFile { .. } => {
                 self.door.charge(frame.len())
             }
@@ -96,7 +98,8 @@ impl HostCalls<'_> {
             | Request::Returned(_)
             | Request::Raised(_)
             | Request::Files(_)
-            | Request::Codec(_) => replies::done(&[]),
+            | Request::Codec(_)
+            | Request::Network(_) => replies::done(&[]),
         })
     }
 
@@ -124,6 +127,24 @@ impl HostCalls<'_> {
             Err(CodecError::Fuel) => HostAnswer::OutOfFuel,
             Err(error) => HostAnswer::Bytes(replies::refused(&error.refusal())),
         }
+    }
+
+    /// Asks the network. A wait ends with the run's time: the host answers by then.
+    fn network(&mut self, request: NetworkRequest<'_>) -> HostAnswer {
+        if let Err(stopped) = self.deadline.check() {
+            return HostAnswer::Stopped(stopped);
+        }
+        let answer = self.door.ask_network(&request.within(self.deadline.remaining()));
+        if let Err(stopped) = self.deadline.check() {
+            return HostAnswer::Stopped(stopped);
+        }
+        HostAnswer::Bytes(match answer {
+            Ok(reply) => {
+                self.door.saw(reply.len());
+                replies::done(&reply)
+            }
+            Err(refusal) => replies::refused(&refusal),
+        })
     }
 
     /// Copies bytes of the guest's piece by piece: new memory costs time, and nothing else
