@@ -10,6 +10,7 @@ use crate::registry::Registry;
 use crate::service::run::limits::LimitPolicy;
 use crate::service::run::metering::Metering;
 use crate::service::run::mounted_skill::Contents;
+use crate::service::run::network::NetworkAccess;
 
 /// The Skills Protocol, ready to be called from any edge.
 pub struct Service {
@@ -19,6 +20,7 @@ pub struct Service {
     pub(super) images: Arc<ImageCache>,
     pub(super) limits: LimitPolicy,
     pub(super) metering: Arc<Metering>,
+    pub(super) network: NetworkAccess,
     pub(super) contents: Contents,
 }
 
@@ -37,15 +39,17 @@ pub struct Parts {
     pub limits: LimitPolicy,
     /// Whether fuel can be counted.
     pub metering: Arc<Metering>,
+    /// What runs may reach.
+    pub network: NetworkAccess,
 }
 
 impl Service {
     /// The methods over these stores and workers.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let Parts { registry, blobs, pool, images, limits, metering } = parts;
+        let Parts { registry, blobs, pool, images, limits, metering, network } = parts;
         let contents = Contents::default();
-        Self { registry, blobs, pool, images, limits, metering, contents }
+        Self { registry, blobs, pool, images, limits, metering, network, contents }
     }
 
     /// The images that runs begin as.

@@ -11,14 +11,15 @@ use crate::service::parts::Service;
 use crate::service::run::execute::Bytecode;
 use crate::service::run::left_files;
 use crate::service::run::log_line::RunPurpose;
+use crate::service::run::network::NetworkGrant;
 use crate::service::run::plan::RunPlan;
 
 /// What tracebacks call the file of code that has none.
 const FILE_NAME: &str = "main.py";
 
 impl Service {
-    /// Runs code with the skills and blobs that it names. It gets no secrets, also not those of
-    /// the skills that it mounts.
+    /// Runs code with the skills and blobs that it names. It gets no secrets and no network, also
+    /// not those of the skills that it mounts, but for what the operator grants to all code.
     ///
     /// # Errors
     ///
@@ -44,6 +45,7 @@ impl Service {
             skills,
             blobs,
             keep_files,
+            network: NetworkGrant::Operator,
             limits,
             listener: None,
         };

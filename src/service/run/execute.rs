@@ -87,7 +87,9 @@ impl Service {
         };
         let job = Job { spec: Box::new(spec), image, skills: contents, blobs: sources };
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let mut host = GuestDoor::new(blobs, tenant, plan.listener);
+        let network = Arc::new(self.network.open(plan.network));
+        log.watch(&network);
+        let mut host = GuestDoor::new(blobs, tenant, plan.listener, network);
         let finished = self.pool.run(&job, &mut host).await?;
         log.note(&finished);
         self.result_of(caller, run_id, finished, host.into_written()).await

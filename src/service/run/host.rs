@@ -1,4 +1,5 @@
-//! What a guest gets when it asks for something: blobs of its own tenant, and nothing else.
+//! What a guest gets when it asks for something: blobs of its own tenant, and the network that its
+//! run is granted.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,7 +14,9 @@ use crate::dispatch::{Door, Received};
 use crate::error::{CauseChain, ErrorKind};
 use crate::ids::{BlobId, TenantId};
 use crate::job::message::Refusal;
+use crate::job::network::{NetworkReply, NetworkRequest};
 use crate::job::outcome::LogChunk;
+use crate::service::run::network::GuestNetwork;
 
 /// The gateway's end of the door of one run.
 #[derive(Debug)]
@@ -23,6 +26,7 @@ pub(crate) struct GuestDoor {
     written: Vec<BlobId>,
     seen: HashSet<BlobId>,
     listener: Option<LogListener>,
+    network: Arc<GuestNetwork>,
 }
 
 /// Gets what a program prints as it comes.
@@ -33,8 +37,9 @@ impl GuestDoor {
         blobs: Arc<dyn BlobStore>,
         tenant: TenantId,
         listener: Option<LogListener>,
+        network: Arc<GuestNetwork>,
     ) -> Self {
-        Self { blobs, tenant, written: Vec::new(), seen: HashSet::new(), listener }
+        Self { blobs, tenant, written: Vec::new(), seen: HashSet::new(), listener, network }
     }
 
     /// The blobs that were written, in order, each once.
@@ -49,6 +54,10 @@ impl Door for GuestDoor {
             // A listener that is gone gets it at the end.
             listener.send(printed).ok();
         }
+    }
+
+    async fn ask_network(&mut self, request: NetworkRequest<'_>) -> NetworkReply {
+        self.network.answer(request).await
     }
 
     async fn write_blob(&mut self, kind: &str, content: Received) -> Result<BlobId, Refusal> {

@@ -4,6 +4,7 @@
 //! end. It is written when its [`RunLog`] is dropped, so no way out can forget it: not an early
 //! return, not a future that is dropped because its caller has left or the server stops.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tracing::{debug, info};
@@ -12,6 +13,7 @@ use crate::dispatch::FinishedRun;
 use crate::ids::{RunId, TenantId};
 use crate::protocol::methods::execution::RunResult;
 use crate::service::error::ServiceError;
+use crate::service::run::network::GuestNetwork;
 
 /// Longest reason of a refusal in a log line, in characters. It may quote what a caller sent.
 const MAX_REASON: usize = 200;
@@ -26,6 +28,8 @@ pub(crate) struct RunLog {
     end: End,
     /// How long the program ran and waited for a worker, once that is known.
     durations: Option<(Duration, Duration)>,
+    /// What the run reaches.
+    network: Option<Arc<GuestNetwork>>,
 }
 
 /// Why a run exists.
@@ -53,7 +57,12 @@ enum End {
 impl RunLog {
     pub(crate) fn open(run_id: &RunId, tenant: &TenantId, purpose: RunPurpose) -> Self {
         let (run_id, tenant, opened) = (run_id.clone(), tenant.clone(), Instant::now());
-        Self { run_id, tenant, purpose, opened, end: End::Open, durations: None }
+        Self { run_id, tenant, purpose, opened, end: End::Open, durations: None, network: None }
+    }
+
+    /// Names the hosts of this network in the line, whatever the end of the run.
+    pub(crate) fn watch(&mut self, network: &Arc<GuestNetwork>) {
+        self.network = Some(Arc::clone(network));
     }
 
     /// Notes what the worker has said. The result may still turn out otherwise.
@@ -86,10 +95,12 @@ impl Drop for RunLog {
             End::Failed(error_type) => error_type.escape_debug().to_string(),
             End::Refused(reason) => format!("refused: {}", reason.escape_debug()),
         };
+        let hosts = self.network.as_ref().and_then(|network| network.hosts());
+        let hosts = hosts.as_deref();
         match self.purpose {
             RunPurpose::Call => {
                 info!(run.id = %run_id, tenant.id = %tenant, duration_ms = ran, queued_ms = queued,
-                    "run `{run_id}` ended: {end}");
+                    network.hosts = hosts, "run `{run_id}` ended: {end}");
             }
             RunPurpose::SelfTest => {
                 debug!(run.id = %run_id, tenant.id = %tenant, duration_ms = ran, queued_ms = queued,

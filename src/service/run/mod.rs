@@ -9,6 +9,7 @@ pub(crate) mod limits;
 pub(crate) mod log_line;
 pub(crate) mod logs;
 pub(crate) mod metering;
+pub(crate) mod network;
 pub(crate) mod mounted_skill;
 pub(crate) mod output;
 pub(crate) mod plan;
