@@ -31,7 +31,7 @@ const MAX_DIGITS: usize = 12;
 const POISON: u8 = 0;
 
 /// The end of a head, which the parser gets behind [`POISON`]. It looks at a head that comes in
-/// pieces when it sees the end, and would else wait for the client.
+/// pieces when it sees the end, and would otherwise wait for the client.
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 
 /// A breach of the rules.

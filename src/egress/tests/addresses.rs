@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
 use crate::egress::config::{EgressConfig, ProxyAddress};
 use crate::egress::error::errno;
-use crate::egress::network::Readiness;
-use crate::egress::tests::support::{Gateway, Guest, Server, config, ok, policy};
+use crate::egress::network::StreamReadiness;
+use crate::egress::tests::support::{Gateway, Guest, Server, config, ok, policy, read_head};
 use crate::skill::manifest::url_pattern::UrlPattern;
 
 const NAME: &str = "api.example.com";
@@ -146,16 +148,15 @@ async fn refused_and_unknown_destinations_fail_as_natively() {
 async fn a_proxy_gets_names_that_passed_the_rules_and_looks_them_up() {
     let proxy = Server::start(None, |mut stream, heads| {
         Box::pin(async move {
-            let head = crate::egress::tests::support::read_head(&mut stream).await.unwrap();
+            let head = read_head(&mut stream).await.unwrap();
             let refuses = head.contains("closed.");
             heads.lock().push(head);
-            use tokio::io::AsyncWriteExt as _;
             if refuses {
                 stream.write_all(b"HTTP/1.1 403 No\r\n\r\n").await.unwrap();
                 return;
             }
             stream.write_all(b"HTTP/1.1 200 Connected\r\n\r\n").await.unwrap();
-            let head = crate::egress::tests::support::read_head(&mut stream).await.unwrap();
+            let head = read_head(&mut stream).await.unwrap();
             heads.lock().push(head);
             stream.write_all(&ok("through")).await.unwrap();
         })
@@ -184,8 +185,7 @@ async fn a_proxy_gets_names_that_passed_the_rules_and_looks_them_up() {
 async fn connections_end_with_their_run() {
     let hanging = Server::start(None, |mut stream, heads| {
         Box::pin(async move {
-            use tokio::io::AsyncReadExt as _;
-            drop(crate::egress::tests::support::read_head(&mut stream).await);
+            drop(read_head(&mut stream).await);
             let mut rest = Vec::new();
             drop(stream.read_to_end(&mut rest).await);
             heads.lock().push("ended".to_owned());
@@ -200,7 +200,8 @@ async fn connections_end_with_their_run() {
         .await
         .unwrap();
     let handle = guest.handle;
-    let waited = network.poll(&[(handle, Readiness::READ)], Some(Duration::from_millis(100))).await;
+    let waited =
+        network.poll(&[(handle, StreamReadiness::READ)], Some(Duration::from_millis(100))).await;
     assert_eq!(waited.unwrap(), []);
     assert!(hanging.heads.lock().is_empty());
     drop(network);

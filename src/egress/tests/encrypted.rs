@@ -102,8 +102,8 @@ async fn bad_certificates_are_verified_and_named_as_openssl_does() {
     early.not_before = date_time_ymd(2400, 1, 1);
     early.not_after = date_time_ymd(2500, 1, 1);
     let rows = [
-        (authority.server_with(expired, &[]), 10),
-        (authority.server_with(early, &[]), 9),
+        (authority.server_with(&expired, &[]), 10),
+        (authority.server_with(&early, &[]), 9),
         (authority.server("other.example.com", &[]), 62),
         (authority.server("*.com", &[]), 62),
         (stranger.server(NAME, &[]), 20),

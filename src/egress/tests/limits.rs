@@ -7,8 +7,8 @@ use tokio::io::AsyncWriteExt as _;
 use crate::egress::config::{EgressConfig, NetworkLimits};
 use crate::egress::error::errno;
 use crate::egress::guest::pipe::BUFFER;
-use crate::egress::network::{Readiness, RunNetwork};
-use crate::egress::tests::support::{Gateway, Guest, Server, config, ok, read_head};
+use crate::egress::network::{RunNetwork, StreamReadiness};
+use crate::egress::tests::support::{AnyStream, Gateway, Guest, Server, config, ok, read_head};
 use crate::units::ByteCount;
 
 const NAME: &str = "api.example.com";
@@ -36,6 +36,13 @@ async fn endless(first: &'static [u8], again: &'static [u8]) -> Server {
         })
     })
     .await
+}
+
+/// Sends a byte now and then.
+async fn drip(stream: &mut AnyStream) {
+    while stream.write_all(b"x").await.is_ok() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 async fn end_of_get(gateway: &Gateway, server: &Server) -> (usize, i32, String) {
@@ -166,9 +173,7 @@ async fn servers_that_never_answer_end_at_their_time() {
             let head = read_head(&mut stream).await.unwrap();
             if head.contains("/drip") {
                 drop(stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n").await);
-                while stream.write_all(b"x").await.is_ok() {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
+                drip(&mut stream).await;
             }
             std::future::pending::<()>().await;
         })
@@ -207,7 +212,7 @@ async fn a_guest_that_does_not_read_stops_the_server() {
         .send(format!("GET / HTTP/1.1\r\nHost: {NAME}:{}\r\n\r\n", server.port).as_bytes())
         .await
         .unwrap();
-    network.poll(&[(guest.handle, Readiness::READ)], None).await.unwrap();
+    network.poll(&[(guest.handle, StreamReadiness::READ)], None).await.unwrap();
     let mut received = network.summary().received_bytes;
     // Until nothing moves any more.
     for _ in 0..100 {

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::egress::error::errno;
-use crate::egress::guest::pipe::Received;
-use crate::egress::network::{Closing, ConnectionHandle, MAX_HANDLES, Readiness};
+use crate::egress::guest::pipe::StreamRead;
+use crate::egress::network::{ClosedPart, ConnectionHandle, MAX_HANDLES, StreamReadiness};
 use crate::egress::policy::target::RequestTarget;
 use crate::egress::rewrite::RequestRewriter;
 use crate::egress::tests::support::{Gateway, Guest, Server, config, ok, policy, read_head, text};
@@ -21,7 +21,7 @@ async fn raw(server: &Server, request: &str) -> (String, Option<i32>, Vec<String
     let guest = Guest::connect(&network, NAME, server.port).await.unwrap();
     // A refusal may come while the guest still writes.
     drop(guest.send(request.as_bytes()).await);
-    network.close(guest.handle, Closing::Writing).unwrap();
+    network.close(guest.handle, ClosedPart::Writing).unwrap();
     let (answer, end) = guest.rest().await;
     (answer, end.err().map(|error| error.errno()), server.heads.lock().clone())
 }
@@ -154,7 +154,7 @@ async fn a_connection_is_kept_and_its_end_is_seen() {
     }
     assert_eq!(*server.accepted.lock(), 1);
     let idle =
-        network.poll(&[(guest.handle, Readiness::READ)], Some(Duration::ZERO)).await.unwrap();
+        network.poll(&[(guest.handle, StreamReadiness::READ)], Some(Duration::ZERO)).await.unwrap();
     assert_eq!(idle, []);
     guest.send(format!("GET /last HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).await.unwrap();
     let (answer, end) = guest.rest().await;
@@ -351,15 +351,16 @@ async fn ten_slow_requests_take_as_long_as_one() {
     }
     let mut done = 0;
     while !handles.is_empty() {
-        let wishes: Vec<_> = handles.iter().map(|handle| (*handle, Readiness::READ)).collect();
+        let wishes: Vec<_> =
+            handles.iter().map(|handle| (*handle, StreamReadiness::READ)).collect();
         let ready = network.poll(&wishes, Some(Duration::from_secs(20))).await.unwrap();
         assert!(!ready.is_empty());
         for (handle, _) in ready {
             assert!(matches!(
                 network.read(handle, 1 << 16, Some(Duration::ZERO)).await,
-                Ok(Received::Bytes(_))
+                Ok(StreamRead::Bytes(_))
             ));
-            network.close(handle, Closing::Everything).unwrap();
+            network.close(handle, ClosedPart::Everything).unwrap();
             handles.retain(|kept| *kept != handle);
             done += 1;
         }
@@ -377,16 +378,16 @@ async fn handles_are_checked_and_bounded() {
     assert_eq!(network.write(unknown, b"x").unwrap_err().errno(), errno::EBADF);
     assert_eq!(network.read(unknown, 1, None).await.unwrap_err().errno(), errno::EBADF);
     assert_eq!(
-        network.poll(&[(unknown, Readiness::READ)], None).await.unwrap_err().errno(),
+        network.poll(&[(unknown, StreamReadiness::READ)], None).await.unwrap_err().errno(),
         errno::EBADF
     );
     assert_eq!(network.poll(&[], None).await.unwrap_err().errno(), errno::EINVAL);
-    assert_eq!(network.close(unknown, Closing::Everything).unwrap_err().errno(), errno::EBADF);
+    assert_eq!(network.close(unknown, ClosedPart::Everything).unwrap_err().errno(), errno::EBADF);
     let handles: Vec<_> =
         (0..MAX_HANDLES).map(|_| network.start(NAME, server.port).unwrap()).collect();
     assert_eq!(network.write(handles[0], b"x").unwrap_err().errno(), errno::ENOTCONN);
     assert_eq!(network.start(NAME, server.port).unwrap_err().errno(), errno::EMFILE);
-    network.close(handles[3], Closing::Everything).unwrap();
+    network.close(handles[3], ClosedPart::Everything).unwrap();
     assert_eq!(network.read(handles[3], 1, None).await.unwrap_err().errno(), errno::EBADF);
     assert!(network.start(NAME, server.port).is_ok());
 }
@@ -464,7 +465,7 @@ async fn in_pieces(server: &Server, stream: &[u8], pieces: &[usize]) -> (String,
         tokio::task::yield_now().await;
         rest = later;
     }
-    drop(network.close(guest.handle, Closing::Writing));
+    drop(network.close(guest.handle, ClosedPart::Writing));
     let (answer, end) = guest.rest().await;
     (answer, end.err().map(|error| error.errno()))
 }

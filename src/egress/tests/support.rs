@@ -20,8 +20,8 @@ use tokio_rustls::TlsAcceptor;
 use crate::egress::Egress;
 use crate::egress::config::EgressConfig;
 use crate::egress::error::NetworkError;
-use crate::egress::guest::pipe::Received;
-use crate::egress::network::{ConnectionHandle, Readiness, RunNetwork};
+use crate::egress::guest::pipe::StreamRead;
+use crate::egress::network::{ConnectionHandle, RunNetwork, StreamReadiness};
 use crate::egress::policy::RunPolicy;
 use crate::egress::world::resolver::{Lookup, Resolver};
 use crate::skill::manifest::url_pattern::UrlPattern;
@@ -79,10 +79,10 @@ impl Authority {
 
     /// A server that has a certificate for `name`.
     pub(super) fn server(&self, name: &str, alpn: &[&str]) -> ServerConfig {
-        self.server_with(CertificateParams::new(vec![name.to_owned()]).unwrap(), alpn)
+        self.server_with(&CertificateParams::new(vec![name.to_owned()]).unwrap(), alpn)
     }
 
-    pub(super) fn server_with(&self, params: CertificateParams, alpn: &[&str]) -> ServerConfig {
+    pub(super) fn server_with(&self, params: &CertificateParams, alpn: &[&str]) -> ServerConfig {
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
@@ -193,23 +193,26 @@ impl Server {
         tls: Option<ServerConfig>,
         answer: impl Fn(&str) -> Vec<u8> + Send + Sync + Clone + 'static,
     ) -> Self {
-        Self::start(tls, move |mut stream, heads| {
-            let answer = answer.clone();
-            Box::pin(async move {
-                while let Some(head) = read_head(&mut stream).await {
-                    heads.lock().push(head.clone());
-                    let bytes = answer(&head);
-                    let is_last = !bytes.starts_with(b"HTTP/")
-                        || bytes.windows(17).any(|part| part == b"connection: close");
-                    if stream.write_all(&bytes).await.is_err() || is_last {
-                        break;
-                    }
-                }
-                drop(stream.shutdown().await);
-            })
-        })
-        .await
+        Self::start(tls, move |stream, heads| Box::pin(answer_all(stream, heads, answer.clone())))
+            .await
     }
+}
+
+async fn answer_all(
+    mut stream: AnyStream,
+    heads: Arc<Mutex<Vec<String>>>,
+    answer: impl Fn(&str) -> Vec<u8>,
+) {
+    while let Some(head) = read_head(&mut stream).await {
+        heads.lock().push(head.clone());
+        let bytes = answer(&head);
+        let is_last = !bytes.starts_with(b"HTTP/")
+            || bytes.windows(17).any(|part| part == b"connection: close");
+        if stream.write_all(&bytes).await.is_err() || is_last {
+            break;
+        }
+    }
+    drop(stream.shutdown().await);
 }
 
 pub(super) async fn read_head(stream: &mut AnyStream) -> Option<String> {
@@ -240,7 +243,7 @@ impl<'a> Guest<'a> {
         port: u16,
     ) -> Result<Self, NetworkError> {
         let handle = network.start(host, port)?;
-        let ready = network.poll(&[(handle, Readiness::WRITE)], Some(LONG)).await?;
+        let ready = network.poll(&[(handle, StreamReadiness::WRITE)], Some(LONG)).await?;
         assert_eq!(ready.len(), 1, "the connection is neither made nor refused");
         network.write(handle, b"")?;
         Ok(Self { network, handle })
@@ -251,7 +254,7 @@ impl<'a> Guest<'a> {
             let count = self.network.write(self.handle, bytes)?;
             bytes = &bytes[count..];
             if count == 0 {
-                self.network.poll(&[(self.handle, Readiness::WRITE)], Some(LONG)).await?;
+                self.network.poll(&[(self.handle, StreamReadiness::WRITE)], Some(LONG)).await?;
             }
         }
         Ok(())
@@ -262,9 +265,9 @@ impl<'a> Guest<'a> {
         let mut all = Vec::new();
         loop {
             match self.network.read(self.handle, 1 << 20, Some(LONG)).await {
-                Ok(Received::Bytes(bytes)) => all.extend(bytes),
-                Ok(Received::End) => return (text(&all), Ok(())),
-                Ok(Received::Nothing) => panic!("nothing more after {:?}", text(&all)),
+                Ok(StreamRead::Bytes(bytes)) => all.extend(bytes),
+                Ok(StreamRead::End) => return (text(&all), Ok(())),
+                Ok(StreamRead::Nothing) => panic!("nothing more after {:?}", text(&all)),
                 Err(error) => return (text(&all), Err(error)),
             }
         }
@@ -274,7 +277,7 @@ impl<'a> Guest<'a> {
         let mut all = Vec::new();
         while all.len() < count {
             match self.network.read(self.handle, count - all.len(), Some(LONG)).await {
-                Ok(Received::Bytes(bytes)) => all.extend(bytes),
+                Ok(StreamRead::Bytes(bytes)) => all.extend(bytes),
                 other => panic!("{other:?} after {:?}", text(&all)),
             }
         }
@@ -304,7 +307,7 @@ impl<'a> Guest<'a> {
         let mut answer = Vec::new();
         while answer.len() < 5 || answer.len() < 5 + length_of(&answer) {
             match self.network.read(self.handle, 1, Some(LONG)).await? {
-                Received::Bytes(bytes) => answer.extend(bytes),
+                StreamRead::Bytes(bytes) => answer.extend(bytes),
                 other => panic!("{other:?} instead of an answer"),
             }
         }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::egress::error::errno;
+use crate::egress::policy::rules::NetworkRules;
 use crate::egress::policy::target::{HostName, RequestPath, RequestTarget};
-use crate::egress::policy::{NetworkRules, RunPolicy, grants, names_host};
+use crate::egress::policy::{RunPolicy, grants, names_host};
 use crate::skill::manifest::url_pattern::UrlPattern;
 
 fn rules(patterns: &[&str], denied: &[&str]) -> NetworkRules {
