@@ -9,11 +9,11 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::egress::error::{NetworkError, errno};
-use crate::egress::guest::pipe::{Pipe, Received};
+use crate::egress::guest::pipe::{Pipe, StreamRead};
 use crate::egress::guest::session::{Session, World};
 use crate::egress::meter::{Meter, NetworkSummary};
 use crate::egress::names::KnownNames;
-use crate::egress::policy::NetworkRules;
+use crate::egress::policy::rules::NetworkRules;
 use crate::egress::policy::target::HostName;
 use crate::egress::world::metered::{Counting, FirstFailure};
 use crate::egress::world::tasks::AbortOnDrop;
@@ -30,7 +30,7 @@ pub struct ConnectionHandle(pub u32);
 
 /// What a connection is waited for, or ready for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Readiness {
+pub struct StreamReadiness {
     /// A read gives bytes, the end or an error.
     pub is_readable: bool,
     /// A write takes bytes or gives an error; connecting is over.
@@ -39,7 +39,7 @@ pub struct Readiness {
     pub has_failed: bool,
 }
 
-impl Readiness {
+impl StreamReadiness {
     /// Waits for bytes, the end or an error.
     pub const READ: Self = Self { is_readable: true, is_writable: false, has_failed: false };
     /// Waits for room, or until connecting is over.
@@ -54,7 +54,7 @@ impl Readiness {
 
 /// How much of a connection is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Closing {
+pub enum ClosedPart {
     /// The guest writes no more and still reads.
     Writing,
     /// All of it. The handle is gone.
@@ -157,9 +157,9 @@ impl RunNetwork {
     /// `EBADF` for an unknown handle, `EINVAL` for a wait that nothing can end.
     pub async fn poll(
         &self,
-        wishes: &[(ConnectionHandle, Readiness)],
+        wishes: &[(ConnectionHandle, StreamReadiness)],
         timeout: Option<Duration>,
-    ) -> Result<Vec<(ConnectionHandle, Readiness)>, NetworkError> {
+    ) -> Result<Vec<(ConnectionHandle, StreamReadiness)>, NetworkError> {
         if wishes.len() > MAX_HANDLES {
             return Err(NetworkError::new(errno::EINVAL, "too many connections to wait for"));
         }
@@ -187,14 +187,14 @@ impl RunNetwork {
         handle: ConnectionHandle,
         max: usize,
         timeout: Option<Duration>,
-    ) -> Result<Received, NetworkError> {
+    ) -> Result<StreamRead, NetworkError> {
         let pipe = self.pipe(handle)?;
         let max = max.clamp(1, MAX_READ);
         let arrived = || match pipe.take(max) {
-            Ok(Received::Nothing) => None,
+            Ok(StreamRead::Nothing) => None,
             result => Some(result),
         };
-        self.wait(timeout, arrived).await.unwrap_or(Ok(Received::Nothing))
+        self.wait(timeout, arrived).await.unwrap_or(Ok(StreamRead::Nothing))
     }
 
     /// Gives bytes to a connection and returns how many it takes; fewer, or none, if its buffer is
@@ -212,10 +212,10 @@ impl RunNetwork {
     /// # Errors
     ///
     /// `EBADF` for an unknown handle.
-    pub fn close(&self, handle: ConnectionHandle, closing: Closing) -> Result<(), NetworkError> {
+    pub fn close(&self, handle: ConnectionHandle, closing: ClosedPart) -> Result<(), NetworkError> {
         match closing {
-            Closing::Writing => self.pipe(handle)?.shut(),
-            Closing::Everything => {
+            ClosedPart::Writing => self.pipe(handle)?.shut(),
+            ClosedPart::Everything => {
                 let closed = self.connections.lock().open.remove(&handle);
                 drop(closed.ok_or_else(unknown_handle)?);
                 self.changed.notify_waiters();
@@ -276,8 +276,8 @@ impl RunNetwork {
     }
 }
 
-fn state_of(pipe: &Pipe, wish: Readiness) -> Readiness {
-    Readiness {
+fn state_of(pipe: &Pipe, wish: StreamReadiness) -> StreamReadiness {
+    StreamReadiness {
         is_readable: wish.is_readable && pipe.is_readable(),
         is_writable: wish.is_writable && pipe.is_writable(),
         has_failed: pipe.has_failed(),

@@ -22,13 +22,13 @@ pub(crate) struct CutOff;
 
 /// How far a body may still go.
 #[derive(Debug)]
-pub(crate) struct Allowed {
+pub(crate) struct BodyAllowance {
     left: u64,
     what: &'static str,
     failure: FirstFailure,
 }
 
-impl Allowed {
+impl BodyAllowance {
     pub(crate) const fn new(left: u64, what: &'static str, failure: FirstFailure) -> Self {
         Self { left, what, failure }
     }
@@ -57,7 +57,7 @@ pub(crate) type LastSent = Arc<Mutex<Instant>>;
 #[derive(Debug)]
 pub(crate) struct RequestBody {
     pub(crate) body: Either<Incoming, Full<Bytes>>,
-    pub(crate) allowed: Allowed,
+    pub(crate) allowed: BodyAllowance,
     pub(crate) last_sent: LastSent,
 }
 
@@ -109,7 +109,7 @@ impl Drop for RequestDeadline {
 #[derive(Debug)]
 pub(crate) struct ResponseBody {
     pub(crate) body: Incoming,
-    pub(crate) allowed: Allowed,
+    pub(crate) allowed: BodyAllowance,
     pub(crate) _deadline: RequestDeadline,
 }
 

@@ -18,10 +18,10 @@ use tokio::time::timeout_at;
 
 use crate::egress::error::{NetworkError, errno};
 use crate::egress::guest::body::{
-    Allowed, CutOff, RequestBody, RequestDeadline, ResponseBody, too_large,
+    BodyAllowance, CutOff, RequestBody, RequestDeadline, ResponseBody, too_large,
 };
 use crate::egress::guest::failure::no_response;
-use crate::egress::policy::NetworkRules;
+use crate::egress::policy::rules::NetworkRules;
 use crate::egress::policy::target::{Destination, RequestPath, RequestTarget, Transport};
 use crate::egress::rewrite::{MAX_REWRITTEN_BODY, RequestRewriter};
 use crate::egress::world::metered::Counting;
@@ -178,7 +178,7 @@ impl Exchange {
             }
             head.version = Version::HTTP_11;
         }
-        let allowed = Allowed::new(limit, "request", self.counting.failure.clone());
+        let allowed = BodyAllowance::new(limit, "request", self.counting.failure.clone());
         let body = RequestBody { body, allowed, last_sent: Arc::clone(last_sent) };
         Ok(Request::from_parts(head, body))
     }
@@ -205,7 +205,7 @@ impl Exchange {
             head.headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         head.version = Version::HTTP_11;
-        let allowed = Allowed::new(limit, "response", self.counting.failure.clone());
+        let allowed = BodyAllowance::new(limit, "response", self.counting.failure.clone());
         Ok(Response::from_parts(head, ResponseBody { body, allowed, _deadline: deadline }))
     }
 }

@@ -20,7 +20,7 @@ pub(crate) const BUFFER: usize = 64 << 10;
 
 /// What a read of the guest gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Received {
+pub enum StreamRead {
     /// Bytes, at least one.
     Bytes(Vec<u8>),
     /// Nothing yet.
@@ -73,18 +73,18 @@ impl Pipe {
     }
 
     /// Takes up to `max` bytes. Bytes that arrived before the end come before it.
-    pub(crate) fn take(&self, max: usize) -> Result<Received, NetworkError> {
+    pub(crate) fn take(&self, max: usize) -> Result<StreamRead, NetworkError> {
         let mut state = self.state.lock();
         if max > 0 && !state.to_guest.is_empty() {
             let count = max.min(state.to_guest.len());
             let bytes = state.to_guest.drain(..count).collect();
             wake(&mut state.writer);
-            return Ok(Received::Bytes(bytes));
+            return Ok(StreamRead::Bytes(bytes));
         }
         match &state.end {
-            Some(Ok(())) if state.to_guest.is_empty() => Ok(Received::End),
+            Some(Ok(())) if state.to_guest.is_empty() => Ok(StreamRead::End),
             Some(Err(error)) if state.to_guest.is_empty() => Err(error.clone()),
-            _ => Ok(Received::Nothing),
+            _ => Ok(StreamRead::Nothing),
         }
     }
 

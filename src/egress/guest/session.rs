@@ -19,7 +19,7 @@ use crate::egress::guest::exchange::Exchange;
 use crate::egress::guest::hello::{Agreed, HELLO, HandshakeFailure, Hello, failure_frame, frame};
 use crate::egress::guest::pipe::{GatewayEnd, Pipe};
 use crate::egress::names::KnownNames;
-use crate::egress::policy::NetworkRules;
+use crate::egress::policy::rules::NetworkRules;
 use crate::egress::policy::target::{Destination, Transport};
 use crate::egress::world::dial::Dialer;
 use crate::egress::world::metered::{Counting, Metered};
@@ -102,7 +102,7 @@ impl Session {
     async fn in_clear(&self, stream: Metered<TcpStream>) -> Result<Server, NetworkError> {
         let head = self.counting.meter.limits().head.as_usize();
         let opened = Upstream::open_http1(stream, head).await;
-        let (upstream, driver) = opened.map_err(|_| broken())?;
+        let (upstream, driver) = opened.ok().ok_or_else(broken)?;
         Ok(Server { upstream, driver })
     }
 
@@ -140,13 +140,13 @@ impl Session {
             true => Upstream::open_http2(stream, head, tasks.spawner()).await,
             false => Upstream::open_http1(stream, head).await,
         };
-        let (upstream, driver) = opened.map_err(|_| broken())?;
+        let (upstream, driver) = opened.ok().ok_or_else(broken)?;
         self.send(guest, &frame(&agreed)).await?;
         Ok(Some(Server { upstream, driver }))
     }
 
     async fn send(&self, guest: &mut GatewayEnd, bytes: &[u8]) -> Result<(), NetworkError> {
-        guest.write_all(bytes).await.map_err(|_| broken())
+        guest.write_all(bytes).await.ok().ok_or_else(broken)
     }
 
     /// Answers requests until the guest, the server or a failure ends the connection.

@@ -225,7 +225,7 @@ impl RequestTarget {
 }
 
 fn parse_port(text: &str) -> Result<u16, InvalidTarget> {
-    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
     let port = text.parse().ok().filter(|port| is_number && *port > 0);
     port.ok_or(InvalidTarget::Port)
 }
