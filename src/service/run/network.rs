@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use crate::egress::Egress;
 use crate::egress::error::{NetworkError, errno};
-use crate::egress::guest::pipe::Received;
+use crate::egress::guest::pipe::StreamRead;
 use crate::egress::meter::NetworkSummary;
-use crate::egress::network::{Closing, ConnectionHandle, Readiness, RunNetwork};
+use crate::egress::network::{ClosedPart, ConnectionHandle, RunNetwork, StreamReadiness};
 use crate::egress::policy::RunPolicy;
 use crate::job::network::{NetworkReply, NetworkRequest, PIECE_MAX, Wish};
 use crate::skill::manifest::url_pattern::UrlPattern;
@@ -86,6 +86,10 @@ impl GuestNetwork {
     }
 
     async fn answered(&self, request: NetworkRequest<'_>) -> Result<NetworkReply, NetworkError> {
+        // Names are asked for all the same: the log of the run tells what was refused.
+        if !self.has_rules && !request.is_counted() {
+            return Ok(NetworkReply::no_network());
+        }
         Ok(match request {
             NetworkRequest::Resolve { name } => {
                 if self.network.resolve(name).await? {
@@ -106,9 +110,9 @@ impl GuestNetwork {
             NetworkRequest::Read { handle, max, timeout } => {
                 let (handle, max) = (ConnectionHandle(handle), max.min(PIECE_MAX));
                 match self.network.read(handle, max, Some(timeout.unwrap_or(FAR))).await? {
-                    Received::Bytes(bytes) => NetworkReply::Bytes(bytes),
-                    Received::Nothing => NetworkReply::Nothing,
-                    Received::End => NetworkReply::End,
+                    StreamRead::Bytes(bytes) => NetworkReply::Bytes(bytes),
+                    StreamRead::Nothing => NetworkReply::Nothing,
+                    StreamRead::End => NetworkReply::End,
                 }
             }
             NetworkRequest::Write { handle, bytes } => {
@@ -116,7 +120,7 @@ impl GuestNetwork {
                 NetworkReply::Number(u32::try_from(taken).unwrap_or(u32::MAX))
             }
             NetworkRequest::Close { handle, is_half } => {
-                let closing = if is_half { Closing::Writing } else { Closing::Everything };
+                let closing = if is_half { ClosedPart::Writing } else { ClosedPart::Everything };
                 self.network.close(ConnectionHandle(handle), closing)?;
                 NetworkReply::Done
             }
@@ -151,8 +155,8 @@ fn no_such_host() -> NetworkReply {
     NetworkReply::Failed { errno: ENOENT, text: "there is no such host".to_owned() }
 }
 
-fn asked_for(wish: &Wish) -> (ConnectionHandle, Readiness) {
-    let readiness = Readiness {
+fn asked_for(wish: &Wish) -> (ConnectionHandle, StreamReadiness) {
+    let readiness = StreamReadiness {
         is_readable: wish.mask & Wish::READ != 0,
         is_writable: wish.mask & Wish::WRITE != 0,
         has_failed: false,
@@ -162,7 +166,7 @@ fn asked_for(wish: &Wish) -> (ConnectionHandle, Readiness) {
 
 /// One mask for each wish. A connection that failed is ready for all that it was asked for, so that
 /// the next call of the guest says how.
-fn masks(wishes: &[Wish], ready: &[(ConnectionHandle, Readiness)]) -> Vec<u8> {
+fn masks(wishes: &[Wish], ready: &[(ConnectionHandle, StreamReadiness)]) -> Vec<u8> {
     let mask = |wish: &Wish| {
         let found = ready.iter().filter(|(handle, _)| *handle == ConnectionHandle(wish.handle));
         found.fold(0, |mask, (_, state)| {
@@ -184,11 +188,11 @@ mod tests {
     fn readiness_is_told_for_each_wish_in_its_order() {
         let wish = |handle, mask| Wish { handle, mask };
         let wishes = [wish(1, 1), wish(2, 3), wish(3, 2), wish(4, 1)];
-        let failed = Readiness { has_failed: true, ..Readiness::default() };
+        let failed = StreamReadiness { has_failed: true, ..StreamReadiness::default() };
         let ready = [
-            (ConnectionHandle(2), Readiness::BOTH),
+            (ConnectionHandle(2), StreamReadiness::BOTH),
             (ConnectionHandle(3), failed),
-            (ConnectionHandle(4), Readiness::WRITE),
+            (ConnectionHandle(4), StreamReadiness::WRITE),
         ];
         assert_eq!(masks(&wishes, &ready), [0, 3, 2, 0]);
     }

@@ -39,6 +39,7 @@ _BYTES, _END, _NOTHING = 0, 1, 2
 _FAILED = 1
 
 _now = time.monotonic
+_is_there = False
 
 
 def refusal_advice(target: str | None = None) -> str:
@@ -70,6 +71,24 @@ def has_no_network(error: OSError) -> bool:
     The number alone does not say so: a host of the world can be unreachable, too.
     """
     return getattr(error, "has_no_network", False)
+
+
+def ensure() -> None:
+    """Makes sure that this run has a network; the host is asked once.
+
+    Raises:
+        OSError: It has none.
+    """
+    global _is_there
+    if not _is_there:
+        poll([], 0.0)
+        _is_there = True
+
+
+def forget() -> None:
+    """Forgets what is known of a run; for rehearsals and tests."""
+    global _is_there
+    _is_there = False
 
 
 def resolve(name: str) -> None:

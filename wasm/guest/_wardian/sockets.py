@@ -168,6 +168,8 @@ class socket:
         type = _socket.SOCK_STREAM if type == -1 else type
         if fileno is not None:
             _find(operator.index(fileno))
+        else:
+            network.ensure()
         if family not in (_socket.AF_INET, _socket.AF_INET6):
             raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
         flags = getattr(_socket, "SOCK_NONBLOCK", 0) | getattr(_socket, "SOCK_CLOEXEC", 0)
@@ -449,6 +451,7 @@ def forget() -> None:
     streams.clear()
     _default_timeout = None
     names.forget()
+    network.forget()
 
 
 _CONSTANTS = {

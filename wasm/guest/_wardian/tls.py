@@ -8,9 +8,9 @@ certificate must have, whether it is checked, and which ALPN protocols are offer
 As the hello is in the stream, whatever can carry TLS works: `wrap_socket`, `wrap_bio` (asyncio,
 anyio) and `start_tls`.
 
-What the gateway does not do for a program is refused here and not ignored: private authorities (see
-`tls_trust`), client certificates, lists of revoked certificates, and being a server. A context that
-has loaded no authorities trusts none.
+What the gateway does not do for a program is refused here and not ignored: client certificates,
+lists of revoked certificates, and being a server. A context that has loaded no authorities trusts
+none; one that has loaded its own trusts those alone (see `tls_trust`).
 """
 
 from __future__ import annotations
@@ -63,11 +63,14 @@ _NO_CLIENT_CERTIFICATES = (
     "client certificates are not supported: a key cannot leave the sandbox, and the gateway speaks "
     "TLS with keys of its operator alone"
 )
-_NO_PRIVATE_AUTHORITIES = (
-    "only the usual bundle of public authorities can be trusted here, such as "
-    "`certifi.where()` or `ssl.create_default_context()`; the operator of the server can add a "
-    "private authority to its configuration"
+_MANY_AUTHORITIES = (
+    "a context trusts the usual public authorities, such as those of `certifi.where()`, or up to 64 "
+    "of its own"
 )
+_NO_FOLDERS = "a folder of authorities cannot be read here: name a file with `cafile`"
+_MOST_AUTHORITIES = 64
+_AUTHORITIES_MAX = 90_000
+"""Bytes of authorities that fit into a hello."""
 
 
 class SSLError(OSError):
@@ -429,11 +432,13 @@ class _SSLContext:
         }
         self._alpn = []
         self._trusts_public = False
+        self._authorities = []
         return self
 
     _values: dict[str, Any]
     _alpn: list[str]
     _trusts_public: bool
+    _authorities: list[bytes]
 
     protocol = property(lambda self: self._values["protocol"])
     security_level = property(lambda self: 2)
@@ -501,7 +506,7 @@ class _SSLContext:
             raise _failure("NO_PROTOCOLS_AVAILABLE", "no protocols available")
         if self.verify_mode == CERT_NONE:
             return
-        if not self._trusts_public:
+        if not self._trusts_public and not self._authorities:
             raise _untrusted(20, "unable to get local issuer certificate")
         if self.verify_flags & VERIFY_CRL_CHECK_CHAIN:
             raise _untrusted(3, "unable to get certificate CRL")
@@ -516,7 +521,11 @@ class _SSLContext:
             "verify": self.verify_mode != CERT_NONE,
             "check_hostname": self.check_hostname,
             "alpn": self._alpn,
+            "authorities": [] if self._trusts_public else self._authorities_as_text(),
         }
+
+    def _authorities_as_text(self) -> list[str]:
+        return [binascii.b2a_base64(der, newline=False).decode() for der in self._authorities]
 
     def _wrap_socket(
         self, sock: Any, server_side: bool, server_hostname: Any = None, **kwargs: Any
@@ -560,29 +569,36 @@ class _SSLContext:
     def load_verify_locations(
         self, cafile: Any = None, capath: Any = None, cadata: Any = None
     ) -> None:
-        """Trusts the authorities of a bundle, if that is the usual one.
+        """Trusts the authorities of a bundle.
+
+        Beside the public ones, others count for nothing: a context has either.
 
         Raises:
-            SSLError: It is not, or holds no certificate.
+            SSLError: It holds no certificate, or too many.
         """
         if cafile is None and capath is None and cadata is None:
             raise TypeError("cafile, capath and cadata cannot be all omitted")
         if capath is not None:
-            raise _failure("PRIVATE_AUTHORITIES", _NO_PRIVATE_AUTHORITIES)
+            raise _failure("NO_FOLDERS", _NO_FOLDERS)
         if cafile is not None:
             with open(cafile, "rb") as file:
-                self._trust(file.read())
+                self._trust(tls_trust.certificates(file.read()))
         if cadata is not None:
-            if not isinstance(cadata, str):  # certificates as DER
-                raise _failure("PRIVATE_AUTHORITIES", _NO_PRIVATE_AUTHORITIES)
-            self._trust(cadata.encode("ascii"))
+            is_text = isinstance(cadata, str)
+            self._trust(
+                tls_trust.certificates(cadata.encode("ascii")) if is_text else [bytes(cadata)]
+            )
 
-    def _trust(self, bundle: bytes) -> None:
-        if not tls_trust.count_certificates(bundle):
+    def _trust(self, authorities: list[bytes]) -> None:
+        if not authorities:
             raise _failure("NO_CERTIFICATE_OR_CRL_FOUND", "no certificate or crl found")
-        if not tls_trust.is_public(bundle):
-            raise _failure("PRIVATE_AUTHORITIES", _NO_PRIVATE_AUTHORITIES)
-        self._trusts_public = True
+        if tls_trust.is_public(authorities):
+            self._trusts_public = True
+            return
+        own = list(dict.fromkeys((*self._authorities, *authorities)))
+        if len(own) > _MOST_AUTHORITIES or sum(map(len, own)) > _AUTHORITIES_MAX:
+            raise _failure("TOO_MANY_AUTHORITIES", _MANY_AUTHORITIES)
+        self._authorities = own
 
     def load_cert_chain(self, certfile: Any, keyfile: Any = None, password: Any = None) -> None:
         """Refuses.

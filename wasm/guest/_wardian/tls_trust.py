@@ -2,8 +2,8 @@
 
 The gateway checks certificates against the roots that its operator trusts. A program that names a
 bundle asks to trust the authorities in it and no others. For the usual bundle of public roots, such
-as certifi's, that is the same. For any other bundle it is not: a program that trusts one private
-authority would trust all public ones as well. So every other bundle is refused.
+as certifi's, that is the same. The authorities of any other bundle are told to the gateway, which
+then trusts a server only if its certificate passes both: theirs and the operator's.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ _CERTIFICATE = re.compile(
 )
 
 
-def count_certificates(bundle: bytes) -> int:
-    """Returns how many certificates a PEM text holds."""
-    return sum(1 for _ in _CERTIFICATE.finditer(bundle))
-
-
-def is_public(bundle: bytes) -> bool:
-    """True if a PEM text holds the roots that browsers trust, whatever else it holds.
-
-    A further authority in it is not trusted: connections to its servers fail, as they should.
-    """
-    found = set()
+def certificates(bundle: bytes) -> list[bytes]:
+    """Returns the certificates of a PEM text as DER."""
+    found = []
     for match in _CERTIFICATE.finditer(bundle):
         try:
-            found.add(hashlib.sha256(binascii.a2b_base64(match[1])).digest())
+            found.append(binascii.a2b_base64(match[1]))
         except binascii.Error:
             continue
-    return len(found & _ROOTS) >= _ENOUGH
+    return found
+
+
+def is_public(authorities: list[bytes]) -> bool:
+    """True if the roots that browsers trust are among these, whatever else is.
+
+    Further ones are not trusted then: connections to their servers fail, as they should.
+    """
+    return len({hashlib.sha256(der).digest() for der in authorities} & _ROOTS) >= _ENOUGH

@@ -215,7 +215,7 @@ class Gateway:
     def poll(self, payload: bytes) -> bytes:
         timeout = int.from_bytes(payload[:4], "little")
         parts = [payload[at : at + 5] for at in range(4, len(payload), 5)]
-        assert parts and all(len(part) == 5 and part[4] in (1, 2, 3) for part in parts), payload
+        assert all(len(part) == 5 and part[4] in (1, 2, 3) for part in parts), payload
         wishes = [(int.from_bytes(part[:4], "little"), part[4]) for part in parts]
         return bytes(self._wait(wishes, None if timeout == FOR_EVER else timeout / 1000))
 

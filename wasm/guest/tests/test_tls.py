@@ -33,20 +33,38 @@ class Contexts(Networked):
         self.assertIn("SSLContext", repr(context))
         self.assertEqual(len(ssl.RAND_bytes(8)), 8)
 
-    def test_a_private_authority_is_refused(self):
+    def test_private_authorities_are_told_to_the_gateway(self):
         with open("ca.pem", "w") as file:
             file.write("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
         with open("none.pem", "w") as file:
             file.write("nothing")
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        for options in (
-            {"cafile": "ca.pem"},
-            {"capath": "."},
-            {"cadata": Path("ca.pem").read_text()},
-            {"cadata": b"0\x82"},
+
+        def told(context):
+            self.shake("a.test", context)
+            return max(self.gateway.connections.items())[1].tls["authorities"]
+
+        for options, authorities in (
+            ({"cafile": "ca.pem"}, ["MIIB"]),
+            ({"cadata": Path("ca.pem").read_text()}, ["MIIB"]),
+            ({"cadata": b"0\x82"}, ["MII="]),
         ):
-            with self.subTest(options), self.assertRaisesRegex(ssl.SSLError, "public authorities"):
-                context.load_verify_locations(**options)
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.load_verify_locations(**options)
+            with self.subTest(options):
+                self.assertEqual(told(context), authorities)
+        context.load_verify_locations("ca.pem")
+        self.assertEqual(told(context), ["MII=", "MIIB"])
+        context.load_default_certs()
+        self.assertEqual(told(context), [], "the public ones are enough")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        with self.assertRaisesRegex(ssl.SSLError, "folder"):
+            context.load_verify_locations(capath=".")
+        with self.assertRaisesRegex(ssl.SSLError, "up to 64"):
+            context.load_verify_locations(cadata=b"x" * 100_000)
+        for number in range(64):
+            context.load_verify_locations(cadata=bytes([number]))
+        with self.assertRaisesRegex(ssl.SSLError, "up to 64"):
+            context.load_verify_locations(cadata=b"one more")
         with self.assertRaisesRegex(ssl.SSLError, "no certificate"):
             context.load_verify_locations("none.pem")
         with self.assertRaises(FileNotFoundError):
@@ -61,12 +79,10 @@ class Contexts(Networked):
             with self.subTest(count), self._fingerprints(roots[:count]):
                 text = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n" * 20
                 context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-                if is_public:
-                    context.load_verify_locations(cadata=text)
-                    self.assertEqual(self.shake("a.test", context).version(), "TLSv1.3")
-                else:
-                    with self.assertRaises(ssl.SSLError):
-                        context.load_verify_locations(cadata=text)
+                context.load_verify_locations(cadata=text)
+                self.shake("a.test", context)
+                told = max(self.gateway.connections.items())[1].tls["authorities"]
+                self.assertEqual(told == [], is_public)
 
     def _fingerprints(self, fingerprints):
         """Lets certificates have these fingerprints, one after another."""
