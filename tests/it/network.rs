@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::support::{SkillFolder, TestServer, failed, output};
 
 /// The flags of a server whose requests go through a proxy that leads every name to loopback.
-fn through_proxy() -> [&'static str; 2] {
+fn through_proxy() -> [&'static str; 4] {
     static SETTING: OnceLock<String> = OnceLock::new();
     let setting = SETTING.get_or_init(|| {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -30,7 +30,7 @@ fn through_proxy() -> [&'static str; 2] {
         });
         format!("network.proxy=http://127.0.0.1:{port}")
     });
-    ["--set", setting.as_str()]
+    ["--set", setting.as_str(), "--set", "images.on_need=false"]
 }
 
 /// Answers `CONNECT` and joins the two connections.
@@ -308,7 +308,7 @@ def main(args):
     let result = server.client().execute("acme.caller", json!({"url": site.url("")}));
     let echoed = json!({"method": "POST", "query": "a=1", "body": "body", "agent": "mine"});
     let expected = json!(["hello", echoed, [300_000, 300_000], "{\"x\":1}", 1_000]);
-    assert_eq!(output(&result), &expected);
+    assert_eq!(output(&result)["result"], expected);
     assert_eq!(site.requests().len(), 6);
     let line = server.wait_for_log("ended: completed");
     assert!(line.contains("site.test: 6"), "{line}");
@@ -364,7 +364,8 @@ def main(args):
         site.url("/redirect?to=") + &other.url("/hello"),
     ];
     let result = run_skill(&[&site], source, json!({"urls": urls}));
-    let reasons: Vec<(String, String)> = serde_json::from_value(output(&result).clone()).unwrap();
+    let reasons: Vec<(String, String)> =
+        serde_json::from_value(output(&result)["result"].clone()).unwrap();
     assert_eq!(reasons.len(), urls.len());
     for (class, text) in &reasons {
         assert_eq!(class, "PermissionError", "{text}");
@@ -432,7 +433,7 @@ fn a_run_that_nobody_waits_for_leaves_its_servers() {
     assert!(left.elapsed() < Duration::from_secs(10), "{line}");
     assert!(line.contains("site.test: 1"), "{line}");
     let result = server.client().execute("acme.caller", json!({"url": site.url("/hello")}));
-    assert_eq!(output(&result), "hello");
+    assert_eq!(output(&result)["result"], "hello");
 }
 
 const FETCH: &str = r#"
@@ -450,7 +451,7 @@ fn code_has_no_network_of_its_own_and_none_of_the_skills_that_it_mounts() {
     let server = TestServer::start(&[&through_proxy()[..], &["--skills", skills.path()]].concat());
     let client = server.client();
     let args = json!({"url": site.url("/hello")});
-    assert_eq!(output(&client.execute("acme.caller", args.clone())), "hello");
+    assert_eq!(output(&client.execute("acme.caller", args.clone()))["result"], "hello");
     let borrowed =
         "from skills.acme.caller import main as fetch\ndef main(args): return fetch(args)";
     let mounted = json!({"args": args, "mount_skills": ["acme.caller"]});
@@ -476,7 +477,7 @@ fn the_operator_grants_hosts_to_code_and_takes_them_from_skills() {
     let server = TestServer::start(&[&through_proxy()[..], &grant].concat());
     let run =
         |path: &str| server.client().run_with(FETCH, json!({"args": {"url": site.url(path)}}));
-    assert_eq!(output(&run("/hello")), "hello");
+    assert_eq!(output(&run("/hello"))["result"], "hello");
     let refused = run("/echo");
     let (class, message) = failed(&refused);
     assert_eq!(class, "PermissionError", "a path is granted, not the host: {refused}");
@@ -544,7 +545,7 @@ def main(args):
             &[&through_proxy()[..], &["--skills", skills.path()], flags].concat(),
         );
         let result = server.client().execute("acme.caller", args.clone());
-        output(&result).clone()
+        output(&result)["result"].clone()
     };
     let bad = "SSLCertVerificationError";
     let trusted = format!("network.ca_file={}", authority.path());
@@ -617,7 +618,7 @@ def main(args):
         "name": "acme.caller", "args": {"url": site.url("")}, "timeout_ms": 120_000,
     });
     let result = server.client().call("execute_skill", call).unwrap();
-    let found = output(&result);
+    let found = &output(&result)["result"];
     assert_eq!((&found[0], &found[1]), (&json!("hello"), &json!("{\"x\": 1}")));
     let refused = found[2].as_str().unwrap();
     assert!(refused.contains("network = [\"https://example.invalid\"]"), "{refused}");

@@ -129,6 +129,19 @@ fn misbehave(socket: &OwnedFd, how: &str) {
         }
         "many calls" => (0..100).for_each(|_| say(socket, &blob(), b"x")),
         "many bytes" => (0..100).for_each(|_| say(socket, &blob(), &[0; 60_000])),
+        "no network request" => say(socket, &FromWorker::AskNetwork, b"\x07"),
+        "empty network request" => say(socket, &FromWorker::AskNetwork, b""),
+        "shared network request" => {
+            share(socket, &FromWorker::AskNetwork, socket::share(b"\x01a").unwrap(), 2);
+        }
+        "many look-ups" => (0..100).for_each(|_| say(socket, &FromWorker::AskNetwork, b"\x01a")),
+        "failed after a look-up" => {
+            say(socket, &FromWorker::AskNetwork, b"\x01a");
+            say(socket, &FromWorker::Failed { reason: "because".into() }, b"");
+        }
+        "endless wait" => {
+            say(socket, &FromWorker::AskNetwork, b"\x04\x01\0\0\0\x01\0\0\0\xff\xff\xff\xff");
+        }
         "output of a failure" => say(socket, &done(Err(RunFailure::StackOverflow), ""), b"{}"),
         "long log" => say(socket, &done(Ok(()), &"x".repeat(100_000)), b""),
         "long failure" => {
@@ -203,6 +216,12 @@ async fn a_worker_not_believed_is_dropped_and_costs_one_run() {
         "prints with a payload",
         "prints without end",
         "prints too much",
+        "no network request",
+        "empty network request",
+        "shared network request",
+        "many look-ups",
+        "failed after a look-up",
+        "endless wait",
         "output of a failure",
         "long log",
         "long failure",
@@ -215,7 +234,7 @@ async fn a_worker_not_believed_is_dropped_and_costs_one_run() {
         let process = watch(before.workers[0].process);
         let finished = run(&pool, &tight(way)).await;
         let expected = match way {
-            "slow" | "silence" => "Timeout",
+            "slow" | "silence" | "endless wait" => "Timeout",
             _ => "SandboxCrash",
         };
         assert_eq!(error_type(&finished), expected, "{way}");
@@ -227,7 +246,7 @@ async fn a_worker_not_believed_is_dropped_and_costs_one_run() {
         assert_eq!(lost, number as u64 + 1, "{way}: {counters:?}");
     }
     let counters = pool.report().counters;
-    assert_eq!((counters.crashed, counters.overdue), (1, 2), "{counters:?}");
+    assert_eq!((counters.crashed, counters.overdue), (1, 3), "{counters:?}");
 }
 
 /// Whoever declines a run says that it was not begun. That is believed so often and no more.
