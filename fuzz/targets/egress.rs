@@ -71,7 +71,10 @@ fn check_url(rules: &NetworkRules, url: &str) {
     let Ok(target) = rules.check_url(url) else { return };
     assert_eq!((target.destination.host.as_str(), target.destination.port), (NAME, 443), "{url:?}");
     assert!(target.path.path().starts_with("/v1/"), "{url:?}");
-    assert!(!target.path.path().contains("/../") && !target.path.path().ends_with("/.."), "{url:?}");
+    assert!(
+        !target.path.path().contains("/../") && !target.path.path().ends_with("/.."),
+        "{url:?}"
+    );
 }
 
 /// Answers everything that looks like the end of a request, and gives what arrived.

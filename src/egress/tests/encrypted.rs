@@ -1,6 +1,9 @@
 //! TLS: the handshake is a frame in the stream, certificates fail as the guest's own library says.
 
 use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
@@ -12,11 +15,12 @@ use rustls::server::WebPkiClientVerifier;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::egress::config::EgressConfig;
+use crate::egress::config::{EgressConfig, NetworkLimits};
 use crate::egress::error::errno;
 use crate::egress::tests::support::{
     Authority, Gateway, Guest, Server, authority_file, config, default_hello, ok, secure,
 };
+use crate::units::ByteCount;
 
 const NAME: &str = "api.example.com";
 
@@ -88,6 +92,80 @@ async fn http_2_is_spoken_to_the_world_and_http_1_to_the_guest() {
         assert!(response.ends_with(&said), "{response}");
     }
     assert_eq!(*server.accepted.lock(), 1);
+}
+
+/// Three bytes, and then no end.
+struct Breaking(bool);
+
+impl hyper::body::Body for Breaking {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<hyper::body::Frame<Bytes>, std::io::Error>>> {
+        let is_first = !std::mem::replace(&mut self.0, true);
+        let data = hyper::body::Frame::data(Bytes::from_static(b"abc"));
+        Poll::Ready(Some(if is_first { Ok(data) } else { Err(std::io::Error::other("broken")) }))
+    }
+}
+
+#[tokio::test]
+async fn a_stream_of_http_2_that_breaks_off_is_an_error() {
+    let authority = Authority::new();
+    let server = Server::start(Some(authority.server(NAME, &["h2"])), |stream, _| {
+        Box::pin(async move {
+            let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+            let answer =
+                service_fn(|_| async { Ok::<_, Infallible>(Response::new(Breaking(false))) });
+            drop(builder.serve_connection(TokioIo::new(stream), answer).await);
+        })
+    })
+    .await;
+    let gateway = Gateway::trusting(&authority);
+    let network = gateway.open(&[&pattern(&server)]);
+    let guest = secure(&network, NAME, server.port).await;
+    let (answer, end) = guest.get(&format!("{NAME}:{}", server.port), "/").await;
+    assert!(!answer.ends_with("0\r\n\r\n"), "{answer}");
+    assert_eq!(end.unwrap_err().errno(), errno::ECONNRESET);
+}
+
+#[tokio::test]
+async fn floods_of_http_2_frames_are_cut_off() {
+    let authority = Authority::new();
+    let floods: [&[u8]; 3] = [
+        // PING, SETTINGS, and an empty DATA frame of a stream that nobody opened.
+        b"\0\0\x08\x06\0\0\0\0\0abcdefgh",
+        b"\0\0\0\x04\0\0\0\0\0",
+        b"\0\0\0\0\0\0\0\0\x01",
+    ];
+    for flood in floods {
+        let server = Server::start(Some(authority.server(NAME, &["h2"])), move |stream, _| {
+            Box::pin(async move {
+                let (mut reading, mut writing) = tokio::io::split(stream);
+                let draining = tokio::spawn(async move {
+                    drop(tokio::io::copy(&mut reading, &mut tokio::io::sink()).await);
+                });
+                let frames = [b"\0\0\0\x04\0\0\0\0\0", &flood.repeat(500)[..]].concat();
+                while writing.write_all(&frames).await.is_ok() {}
+                draining.abort();
+            })
+        })
+        .await;
+        let limits = NetworkLimits {
+            received: ByteCount::mebibytes(1),
+            request_timeout: Duration::from_secs(3),
+            ..NetworkLimits::default()
+        };
+        let authorities = Some(authority_file(&authority));
+        let gateway = Gateway::new(EgressConfig { authorities, limits, ..config() });
+        let network = gateway.open(&[&pattern(&server)]);
+        let guest = secure(&network, NAME, server.port).await;
+        let (answer, _) = guest.get(&format!("{NAME}:{}", server.port), "/").await;
+        assert_eq!(answer, "", "{flood:?}");
+        assert!(network.summary().received_bytes < 2 << 20, "{flood:?}");
+    }
 }
 
 #[tokio::test]
