@@ -239,3 +239,58 @@ fn blobs_outlive_their_server_and_serve_the_command_line() {
     assert_eq!(second.data_dir(), data);
     assert_eq!(second.client().read_bytes(&id), b"\x00kept\xff");
 }
+
+/// A folder with so many skills that have code.
+fn many_skills(count: usize) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..count {
+        let skill = folder.path().join(format!("many.s{number}"));
+        std::fs::create_dir(&skill).unwrap();
+        let manifest = format!(
+            "name = \"many.s{number}\"\nversion = \"1.0.0\"\ndescription = \"One of many.\"\n\
+             kind = \"action\"\n[runtime]\nlanguage = \"python\"\nentrypoint = \"main.py\"\n\
+             export = \"main\"\n"
+        );
+        let document = format!("---\nname: S{number}\nshort_description: One of many.\n---\nText.\n");
+        let code = format!("def main(args):\n    return {number}\n");
+        for (name, content) in
+            [("skill.toml", manifest), ("SKILL.md", document), ("main.py", code)]
+        {
+            std::fs::write(skill.join(name), content).unwrap();
+        }
+    }
+    folder
+}
+
+#[test]
+fn a_run_gets_all_blobs_and_skills_that_a_call_may_name() {
+    let skills = many_skills(64);
+    let server =
+        TestServer::start(&["--workers", "1", "--skills", skills.path().to_str().unwrap()]);
+    let client = server.client();
+    let mounts: Vec<String> = (0..64).map(|number| format!("many.s{number}")).collect();
+    let ids = |set: usize| -> Vec<String> {
+        (0..256).map(|n| client.create_text(&format!("{set} {n}"), "text/plain")).collect()
+    };
+    let code = "
+import os
+from runtime import blobs
+def main(args):
+    read = {blobs.read_text(id) for id in args['ids']}
+    return [len(read), len(os.listdir('/skills'))]
+";
+    let workers = |server: &TestServer| {
+        let mut ids: Vec<u32> = server.workers().iter().map(|worker| worker.id).collect();
+        ids.sort_unstable();
+        ids
+    };
+    let before = workers(&server);
+    for set in 0..3 {
+        let ids = ids(set);
+        let params = json!({"args": {"ids": ids}, "input_blobs": ids, "mount_skills": mounts});
+        let result = client.run_with(code, params);
+        let counts: Vec<u64> = serde_json::from_value(output(&result)["result"].clone()).unwrap();
+        assert_eq!(counts, [256, 64], "set {set}");
+    }
+    assert_eq!(workers(&server), before, "a worker was lost:\n{}", server.log());
+}
