@@ -324,7 +324,7 @@ mod tests {
             released.recv().ok();
         });
         tokio::select! {
-            _ = work => unreachable!("the work goes on"),
+            _ = work => panic!("the work goes on"),
             begun = begun => begun.unwrap(),
         }
         drop((request, call));

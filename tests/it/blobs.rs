@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Command, TestServer, output};
+use crate::support::{Client, Command, SkillFolder, TestServer, output};
 
 fn client() -> Client {
     TestServer::shared().client()
@@ -240,33 +240,13 @@ fn blobs_outlive_their_server_and_serve_the_command_line() {
     assert_eq!(second.client().read_bytes(&id), b"\x00kept\xff");
 }
 
-/// A folder with so many skills that have code.
-fn many_skills(count: usize) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for number in 0..count {
-        let skill = folder.path().join(format!("many.s{number}"));
-        std::fs::create_dir(&skill).unwrap();
-        let manifest = format!(
-            "name = \"many.s{number}\"\nversion = \"1.0.0\"\ndescription = \"One of many.\"\n\
-             kind = \"action\"\n[runtime]\nlanguage = \"python\"\nentrypoint = \"main.py\"\n\
-             export = \"main\"\n"
-        );
-        let document = format!("---\nname: S{number}\nshort_description: One of many.\n---\nText.\n");
-        let code = format!("def main(args):\n    return {number}\n");
-        for (name, content) in
-            [("skill.toml", manifest), ("SKILL.md", document), ("main.py", code)]
-        {
-            std::fs::write(skill.join(name), content).unwrap();
-        }
-    }
-    folder
-}
-
 #[test]
 fn a_run_gets_all_blobs_and_skills_that_a_call_may_name() {
-    let skills = many_skills(64);
-    let server =
-        TestServer::start(&["--workers", "1", "--skills", skills.path().to_str().unwrap()]);
+    let skills = SkillFolder::new();
+    for number in 0..64 {
+        skills.action(&format!("many.s{number}"), "1.0.0", "def main(args):\n    return 7\n");
+    }
+    let server = TestServer::start(&["--workers", "1", "--skills", skills.path()]);
     let client = server.client();
     let mounts: Vec<String> = (0..64).map(|number| format!("many.s{number}")).collect();
     let ids = |set: usize| -> Vec<String> {

@@ -92,7 +92,7 @@ struct FullHouse(Arc<tokio::sync::Notify>);
 
 impl Door for FullHouse {
     async fn write_blob(&mut self, _: &str, _: Received) -> Result<BlobId, Refusal> {
-        unreachable!("the program stores nothing")
+        Err(Refusal { error_type: "PolicyDenied".into(), message: "nothing is stored".into() })
     }
 
     async fn make_room(&mut self, output: ByteCount) {

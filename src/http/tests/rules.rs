@@ -354,7 +354,8 @@ async fn a_body_is_charged_until_nothing_works_on_it_any_more() {
     readiness.open(fake.clone());
     let budget = MemoryBudget::new(ByteCount::mebibytes(64));
     let router = router_within(&config(), Arc::new(readiness), Arc::clone(&budget));
-    let call = r#"{"jsonrpc":"2.0","id":1,"method":"run_code","params":{"language":"python","code":"x"}}"#;
+    let call =
+        r#"{"jsonrpc":"2.0","id":1,"method":"run_code","params":{"language":"python","code":"x"}}"#;
     let spaces = " ".repeat(1 << 20);
     for body in [format!("{call}{spaces}"), format!("[{GUIDE},{call}]{spaces}")] {
         let left = tokio::time::timeout(Duration::from_millis(100), send(&router, post(body)));

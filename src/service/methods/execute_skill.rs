@@ -36,8 +36,13 @@ impl Service {
         params: ExecuteSkillParams,
     ) -> Result<RunResult, ServiceError> {
         let requested = params.limits();
-        let plan =
-            self.plan_skill(caller, &params.name, params.version.as_deref(), params.args, &requested);
+        let plan = self.plan_skill(
+            caller,
+            &params.name,
+            params.version.as_deref(),
+            params.args,
+            &requested,
+        );
         let mut plan = plan.await?.with_blobs(&params.input_blobs)?;
         plan.keep_files = left_files::kept(params.keep_files);
         Ok(self.perform(caller, plan, Bytecode::Compiled, RunPurpose::Call).await?.result)

@@ -105,9 +105,9 @@ impl Service {
             return Ok(Vec::new());
         }
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let opened = caller.memory.on_thread(move || {
-            ids.into_iter().map(|id| open_blob(&*blobs, &tenant, id)).collect()
-        });
+        let opened = caller
+            .memory
+            .on_thread(move || ids.into_iter().map(|id| open_blob(&*blobs, &tenant, id)).collect());
         opened.await.map_err(ServiceError::Interrupted)?
     }
 }
