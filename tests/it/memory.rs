@@ -290,13 +290,17 @@ fn what_a_call_reads_is_charged_before_it_is_read() {
             connection
         })
         .into();
+    // All of them have arrived when a body of 64 KiB is refused by its head.
+    let head = format!("POST /rpc HTTP/1.1\r\nContent-Length: {}\r\n{HEADERS}\r\n", 64 * KIB);
+    eventually(Duration::from_secs(60), || {
+        let reply = server.connect().send(&head).reply_within(Duration::from_millis(300))?;
+        (reply.status == 503).then_some(())
+    });
     for (method, params) in calls {
-        let refusal = eventually(Duration::from_secs(60), || {
-            let refusal = client.call(method, params.clone()).err()?;
-            // An answer that was made before it was refused is what must not be.
-            (!refusal.message.contains("was executed")).then_some(refusal)
-        });
+        let refusal = client.refusal(method, params);
         assert_eq!(refusal.kind, "overloaded", "{method}: {refusal:?}");
+        // It must not be made before it is refused.
+        assert!(!refusal.message.contains("was executed"), "{method}: {refusal:?}");
     }
     drop(holders);
     finish(server);
