@@ -201,7 +201,7 @@ mod tests {
         ("a = { type = \"string\", enum = [\"x\"], default = \"y\" }", "2:48: error: `inputs.a.default` is none of the values in `enum`"),
         ("a = { type = \"blob\", default = \"blob:x\" }", "2:32: error: `inputs.a.default` must be the id of a blob, not a string"),
         ("a = { type = \"integer\", default = 5, maximum = 4 }", "2:35: error: the default does not fit: `a` must be at most 4, not 5"),
-        ("a = { type = \"array\", items = { type = \"string\", enum = [1] } }", "2:60: error: `inputs.a.items.enum` must be a string, not an integer"),
+        ("a = { type = \"array\", items = { type = \"string\", enum = [1] } }", "2:58: error: `inputs.a.items.enum` must be a string, not an integer"),
         ("\" \" = { type = \"any\" }", "2:1: error: the name of an input must have 1 to 64 characters, none of them a control character"),
     ];
 
@@ -213,8 +213,8 @@ mod tests {
                 "`inputs.a.items` is not checked: it must be a table, such as `{ type = \"string\" }`",
             ),
             (
-                "a = { type = \"array\", items = \"txt\" }",
-                "the type \"txt\" of `inputs.a.items` is not checked; did you mean `text`?",
+                "a = { type = \"array\", items = \"str\" }",
+                "the type \"str\" of `inputs.a.items` is not checked; did you mean `string`?",
             ),
             (
                 "a = { type = \"array\", minItems = -1 }",
