@@ -111,7 +111,6 @@ fn fitted(
 ) -> Result<(Box<RawValue>, Vec<BlobId>), ServiceError> {
     let members = Members::split(given.get()).unwrap_or_default();
     let checked = check_arguments(&manifest.inputs, &members.0).map_err(|problems| {
-        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
         let name = manifest.name.to_string();
         ServiceError::Arguments { name, problems: problems.join("; ") }
     })?;
