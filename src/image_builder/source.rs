@@ -43,6 +43,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/parquet_pages.py",
     "_wardian/patches.py",
     "_wardian/pdf.py",
+    "_wardian/pillow.py",
     "_wardian/places.py",
     "_wardian/platform.py",
     "_wardian/processes.py",
