@@ -58,7 +58,6 @@ const FENCES: &[(&str, &[&str])] = &[
     ("rustls_native_certs::", &["egress/"]),
     ("hyper::client", &["egress/"]),
     ("lookup_host", &["egress/"]),
-    ("to_socket_addrs", &["egress/"]),
     ("std::env", &["config/"]),
     ("unsafe ", &["sandbox/memory/", "engine/code/compile.rs", "worker/", "heap.rs"]),
     ("println!", &["cli/terminal/output.rs"]),
