@@ -48,8 +48,8 @@ pub fn install_engine(
     let engine = open_engine(config)?;
     let artifacts = Arc::new(engine.ensure(Variant::Timed, progress)?);
     let store = ImageStore::new(&engine, &artifacts);
-    for needs in [&PackageSet::NONE].into_iter().chain(&config.images.profiles).chain(images) {
-        store.ensure(*needs, progress)?;
+    for packages in [&PackageSet::NONE].into_iter().chain(&config.images.profiles).chain(images) {
+        store.ensure(*packages, progress)?;
     }
     if metered == MeteredCode::Wanted {
         engine.ensure(Variant::Metered, progress)?;

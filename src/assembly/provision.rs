@@ -19,12 +19,12 @@ use crate::service::Metering;
 /// Makes what takes long, in a process of its own: compiling takes 2 GB of memory and making an
 /// image some hundred MB, most of which the process that does it keeps.
 pub trait Provision: Send + Sync + 'static {
-    /// Makes the image for `needs` in the cache.
+    /// Makes the image for `packages` in the cache.
     ///
     /// # Errors
     ///
     /// Why there is none, for the log.
-    fn image(&self, needs: PackageSet) -> Result<(), ProvisionError>;
+    fn image(&self, packages: PackageSet) -> Result<(), ProvisionError>;
 
     /// Compiles the code that counts fuel into the cache.
     ///
@@ -34,12 +34,12 @@ pub trait Provision: Send + Sync + 'static {
     fn metered_code(&self) -> Result<(), ProvisionError>;
 }
 
-/// Provision as the stock of images sees it.
+/// Provision as the image cache sees it.
 pub(super) struct ImagesOf(pub(super) Arc<dyn Provision>);
 
 impl ImageMaker for ImagesOf {
-    fn make(&self, needs: PackageSet) -> Result<(), Box<dyn Error + Send + Sync>> {
-        self.0.image(needs)
+    fn make(&self, packages: PackageSet) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.0.image(packages)
     }
 }
 

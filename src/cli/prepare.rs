@@ -114,8 +114,8 @@ impl Installer {
 }
 
 impl Provision for Installer {
-    fn image(&self, needs: PackageSet) -> Result<(), ProvisionError> {
-        self.install_beside(&["--image", &needs.to_string()])
+    fn image(&self, packages: PackageSet) -> Result<(), ProvisionError> {
+        self.install_beside(&["--image", &packages.to_string()])
     }
 
     fn metered_code(&self) -> Result<(), ProvisionError> {

@@ -96,7 +96,7 @@ mod tests {
         let more = large.total().as_u64() - small.total().as_u64();
         assert_eq!(more, 896 << 20);
         assert!(small.total() < ByteCount::mebibytes(400), "{small:?}");
-        let crowd = memory(&[("http.max_connections", "1000000")]);
-        assert!(crowd.total() > ByteCount::mebibytes(50_000), "{crowd:?}");
+        let many = memory(&[("http.max_connections", "1000000")]);
+        assert!(many.total() > ByteCount::mebibytes(50_000), "{many:?}");
     }
 }

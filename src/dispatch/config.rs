@@ -26,6 +26,9 @@ pub struct PoolConfig {
     /// How long after its wall-clock limit, or after its caller has gone away, a run may take to
     /// end before its worker is killed. Default 1 s.
     pub grace: Duration,
+    /// The time by which the gateway's own work for a run, such as storing its blobs, may extend the
+    /// time that its worker has. Default 60 s: a gibibyte on a slow disk.
+    pub host_time: Duration,
     /// What each worker keeps between runs.
     pub attachments: AttachmentLimits,
     /// Longest message of a worker, in bytes. Default: what the largest log needs that can be
@@ -45,6 +48,7 @@ impl PoolConfig {
             queue_wait: Duration::from_secs(30),
             startup_timeout: Duration::from_secs(60),
             grace: Duration::from_secs(1),
+            host_time: Duration::from_secs(60),
             attachments: AttachmentLimits::default(),
             max_message: frame::MESSAGE_MAX,
         }

@@ -2,7 +2,7 @@
 //! worker breaks.
 //!
 //! This module knows nothing of skills' manifests, JSON-RPC or the storage of blobs. It gets
-//! complete jobs, and asks a [`Door`] when a guest wants something.
+//! complete jobs, and asks a [`RunHost`] when a guest wants something.
 //!
 //! | room          | purpose                                                                    |
 //! | ------------- | -------------------------------------------------------------------------- |
@@ -44,11 +44,12 @@ pub use crate::dispatch::supervisor::spawner::WorkerCommand;
 pub use crate::dispatch::worker::attachments::AttachmentLimits;
 pub use crate::dispatch::worker::id::WorkerId;
 pub use crate::dispatch::worker::outcome_check::{ImplausibleOutcome, check_outcome};
-pub use crate::dispatch::worker::payload::{PayloadError, Received};
+pub use crate::dispatch::worker::payload::{CheckedPayload, PayloadError};
 pub use crate::dispatch::worker::start_failure::StartFailure;
 
 use crate::ids::BlobId;
 use crate::job::RunSpec;
+use crate::job::host::HostTime;
 use crate::job::image::ImageContent;
 use crate::job::message::Refusal;
 use crate::job::outcome::{LogChunk, RunOutcome};
@@ -68,9 +69,10 @@ pub struct Job {
 
 /// What a guest may ask of the gateway while it runs.
 ///
-/// The time that an answer takes does not count against the worker's deadline, so it has to be
-/// bounded here.
-pub trait Door: Send {
+/// The time of an answer is accounted by the kind of the request: see
+/// [`RequestKind`](crate::job::host::RequestKind). An answer that comes too late is dropped, and the
+/// guest sees a `TimeoutError`.
+pub trait RunHost: Send {
     /// Stores a blob. The kind and the content are the guest's and unchecked.
     ///
     /// # Errors
@@ -79,7 +81,7 @@ pub trait Door: Send {
     fn write_blob(
         &mut self,
         kind: &str,
-        content: Received,
+        content: CheckedPayload,
     ) -> impl Future<Output = Result<BlobId, Refusal>> + Send;
 
     /// Hears what the program prints, if the run asks for that. The text is the guest's.
@@ -95,7 +97,9 @@ pub struct FinishedRun {
     pub outcome: RunOutcome,
     /// JSON text of the returned value, as the guest made it, to be read when there is memory for
     /// it; none if it did not complete or returned nothing.
-    pub output: Option<Received>,
+    pub output: Option<CheckedPayload>,
     /// How long it waited for a worker.
     pub queued: Duration,
+    /// How long the gateway worked for its requests.
+    pub host_time: HostTime,
 }

@@ -20,12 +20,14 @@ use crate::dispatch::supervisor::spawner::{WorkerCommand, WorkerSpawner};
 use crate::dispatch::supervisor::supervise::Supervisor;
 use crate::dispatch::worker::attachments::Key;
 use crate::dispatch::worker::channel::WorkerChannelError;
-use crate::dispatch::worker::exchange::{self, Broken};
+use crate::dispatch::worker::exchange::{self, Broken, Ran};
 use crate::dispatch::worker::handle::AttachError;
 use crate::dispatch::worker::id::WorkerId;
-use crate::dispatch::{Door, FinishedRun, Job};
+use crate::dispatch::worker::run_clock::Patience;
+use crate::dispatch::{FinishedRun, Job, RunHost};
 use crate::error::CauseChain;
 use crate::job::frame;
+use crate::job::host::HostTime;
 use crate::job::message::Order;
 use crate::job::outcome::{LeftFiles, Logs, RunFailure, RunOutcome, RunUsage};
 
@@ -47,7 +49,7 @@ pub struct Pool {
     /// Belongs to the supervisors: with the last of them every worker ends.
     spawner: Weak<WorkerSpawner>,
     size: usize,
-    grace: Duration,
+    patience: Patience,
 }
 
 impl Pool {
@@ -76,7 +78,8 @@ impl Pool {
         }
         let supervisors = Mutex::new(supervisors);
         let spawner = Arc::downgrade(&spawner);
-        Ok(Self { scheduler, supervisors, spawner, size, grace: config.grace })
+        let patience = Patience { grace: config.grace, host_time: config.host_time };
+        Ok(Self { scheduler, supervisors, spawner, size, patience })
     }
 
     /// Waits until all workers are ready.
@@ -98,7 +101,7 @@ impl Pool {
     }
 
     /// Runs a job: waits for a worker, gives it what it needs, answers the guest's requests
-    /// through `door`, and returns how it ended.
+    /// through `host`, and returns how it ended.
     ///
     /// Cancellation: the run is stopped wherever it stands, and its place is free for the next one
     /// within a fraction of a second. It costs a worker only if its guest does not stop within the
@@ -107,7 +110,11 @@ impl Pool {
     /// # Errors
     ///
     /// The run was not begun.
-    pub async fn run(&self, job: &Job, door: &mut impl Door) -> Result<FinishedRun, DispatchError> {
+    pub async fn run(
+        &self,
+        job: &Job,
+        host: &mut impl RunHost,
+    ) -> Result<FinishedRun, DispatchError> {
         let order = frame::encode_order(&Order::Run(&job.spec));
         let order = Arc::new(order.map_err(DispatchError::TooLarge)?);
         let skills = job.skills.iter().map(|skill| Key::Skill(skill.digest()));
@@ -122,7 +129,7 @@ impl Pool {
             queued = queued.saturating_add(asked.elapsed());
             let begun = Instant::now();
             let Some(worker) = lease.begin() else { continue };
-            match exchange::perform(worker, job, &order, door, self.grace).await {
+            match exchange::perform(worker, job, &order, host, self.patience).await {
                 Ok(ran) => {
                     // First of all: the worker is done, so a caller that leaves now must not cost
                     // it.
@@ -134,7 +141,8 @@ impl Pool {
                         let crashes = u64::from(is_crash);
                         counters.crashed = counters.crashed.saturating_add(crashes);
                     });
-                    return Ok(FinishedRun { outcome: ran.outcome, output: ran.output, queued });
+                    let Ran { outcome, output, host_time } = ran;
+                    return Ok(FinishedRun { outcome, output, queued, host_time });
                 }
                 Err(Broken::NotStarted(AttachError::Share(error))) => {
                     lease.end();
@@ -150,7 +158,8 @@ impl Pool {
                     lease.discard();
                     if !may_repeat {
                         let outcome = without_worker(failure, begun.elapsed());
-                        return Ok(FinishedRun { outcome, output: None, queued });
+                        let host_time = HostTime::default();
+                        return Ok(FinishedRun { outcome, output: None, queued, host_time });
                     }
                 }
             }

@@ -79,8 +79,8 @@ const WARM_UPS: &[(&str, &str)] = guest_files![
 /// What turns a fresh interpreter into an image.
 const BOOTSTRAP: &str = include_str!("../../wasm/guest/bootstrap.py");
 
-/// The Python text that makes the image of `needs`, in one turn of the interpreter.
-pub(super) fn text(needs: PackageSet) -> String {
+/// The Python text that makes the image of `packages`, in one turn of the interpreter.
+pub(super) fn text(packages: PackageSet) -> String {
     let mut text = String::from("MODULES = {\n");
     for (path, source) in MODULES {
         let (module, is_package) = module_of(path);
@@ -90,7 +90,7 @@ pub(super) fn text(needs: PackageSet) -> String {
         writeln!(text, "    {module}: ({is_package}, {source}),").ok();
     }
     text.push_str("}\nWARM_UPS = [\n");
-    for name in ["base"].into_iter().chain(needs.groups()) {
+    for name in ["base"].into_iter().chain(packages.groups()) {
         let path = format!("images/{name}.py");
         if let Some((path, source)) = WARM_UPS.iter().find(|(known, _)| *known == path) {
             writeln!(text, "    ({}, {}),", literal(path), literal(source)).ok();

@@ -18,7 +18,7 @@ pub type ImageFault = Box<dyn Error + Send + Sync>;
 #[derive(Debug)]
 pub struct Image {
     /// What it holds beyond the base.
-    pub needs: PackageSet,
+    pub packages: PackageSet,
     /// What workers get.
     pub content: Arc<ImageContent>,
     /// Memory that it takes on this machine, however many workers use it.
@@ -29,7 +29,7 @@ pub struct Image {
 #[derive(Debug, Clone, Copy)]
 pub struct KeptImage {
     /// What it holds beyond the base.
-    pub needs: PackageSet,
+    pub packages: PackageSet,
     /// Disk space that it takes.
     pub size: ByteCount,
     /// How it was used.
@@ -38,12 +38,12 @@ pub struct KeptImage {
 
 /// The images on the disk that this program would use.
 pub trait KeptImages: Send + Sync + 'static {
-    /// The image for `needs`, if it is on the disk. Takes as long as copying its memory.
+    /// The image for `packages`, if it is on the disk. Takes as long as copying its memory.
     ///
     /// # Errors
     ///
     /// The disk fails.
-    fn find(&self, needs: PackageSet) -> Result<Option<Image>, ImageFault>;
+    fn find(&self, packages: PackageSet) -> Result<Option<Image>, ImageFault>;
 
     /// All of them.
     ///
@@ -74,25 +74,25 @@ pub trait KeptImages: Send + Sync + 'static {
     /// The disk fails.
     fn renew_secret(&self, oldest: Duration) -> Result<bool, ImageFault>;
 
-    /// True if the image for `needs` with that digest is the one on the disk for the present secret.
+    /// True if the image for `packages` with that digest is the one on the disk for the present secret.
     ///
     /// # Errors
     ///
     /// The disk fails.
-    fn is_current(&self, needs: PackageSet, digest: Digest) -> Result<bool, ImageFault>;
+    fn is_current(&self, packages: PackageSet, digest: Digest) -> Result<bool, ImageFault>;
 
     /// Notes that `more` runs began as the image, the last of them at `now`, a time since the Unix
     /// epoch. A note that is lost costs the next start time, nothing else.
-    fn note_use(&self, needs: PackageSet, more: u64, now: Duration);
+    fn note_use(&self, packages: PackageSet, more: u64, now: Duration);
 }
 
 /// Makes images on the disk. That takes seconds and hundreds of megabytes, so a server lets a
 /// process of its own do it.
 pub trait ImageMaker: Send {
-    /// Makes the image for `needs`, if it is not on the disk.
+    /// Makes the image for `packages`, if it is not on the disk.
     ///
     /// # Errors
     ///
     /// Why there is none.
-    fn make(&self, needs: PackageSet) -> Result<(), ImageFault>;
+    fn make(&self, packages: PackageSet) -> Result<(), ImageFault>;
 }

@@ -27,9 +27,9 @@ pub struct RunLimits {
     /// Bytes of stdout, stderr and log lines that are kept; the rest is counted and dropped.
     /// Default 1 MiB.
     pub logs: ByteCount,
-    /// Calls through the host door. Beyond it calls are refused. Default 10,000.
+    /// Host calls. Beyond it calls are refused. Default 10,000.
     pub host_calls: u32,
-    /// Bytes through the host door, both ways. Beyond it calls are refused. Default 256 MiB.
+    /// Bytes of host calls, both ways. Beyond it calls are refused. Default 256 MiB.
     pub host_bytes: ByteCount,
 }
 

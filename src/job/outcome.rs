@@ -246,7 +246,7 @@ pub struct RunUsage {
     pub fuel: Option<Fuel>,
     /// Largest size of the linear memory.
     pub memory_peak: ByteCount,
-    /// Calls through the host door.
+    /// Host calls that the guest made.
     pub host_calls: u32,
 }
 

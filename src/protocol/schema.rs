@@ -90,7 +90,7 @@ pub enum Limit {
     Memory,
     /// Size of all files of the workspace, in bytes.
     Workspace,
-    /// Calls through the host door.
+    /// Host calls.
     HostCalls,
 }
 

@@ -1,7 +1,7 @@
 //! How a sandbox treats memory, and what its guests see of time and chance.
 
 use crate::clock::Clock;
-use crate::sandbox::clock_and_random::AmbientMode;
+use crate::sandbox::clock_and_random::ClockAndRandomMode;
 use crate::sandbox::memory::Verify;
 use crate::units::ByteCount;
 
@@ -15,7 +15,7 @@ pub struct SandboxConfig {
     /// Whether every reset is compared with the image.
     pub verify: Verify,
     /// Where time and randomness come from.
-    pub ambient: AmbientMode,
+    pub clock_and_random: ClockAndRandomMode,
     /// The time of day of live runs.
     pub clock: Clock,
 }
@@ -27,7 +27,7 @@ impl Default for SandboxConfig {
             keep: ByteCount::mebibytes(32),
             keep_idle: ByteCount::mebibytes(32),
             verify: Verify::Never,
-            ambient: AmbientMode::Live,
+            clock_and_random: ClockAndRandomMode::Live,
             clock: Clock::System,
         }
     }

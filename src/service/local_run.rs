@@ -111,9 +111,9 @@ impl Service {
         plan.listener = listener;
         plan.skills.extend(self.mounted_skills(&mount_skills).await?);
         let plan = plan.with_blobs(&input_blobs)?;
-        let (images, needs) = (Arc::clone(&self.images), plan.needs());
+        let (images, packages) = (Arc::clone(&self.images), plan.packages());
         // A single run has nobody who would have made its image for it.
-        let loaded = spawn_blocking(move || images.load_if_made(needs));
+        let loaded = spawn_blocking(move || images.load_if_made(packages));
         if let Err(error) = loaded.await.map_err(ServiceError::Interrupted)? {
             warn!("an image cannot be loaded: {}", CauseChain(&*error));
         }

@@ -1,4 +1,4 @@
-//! The door of a running guest, as far as it leads to the gateway.
+//! The host of a running guest: the worker's end of the socket to the gateway.
 
 use std::cell::RefCell;
 use std::io::BufRead;
@@ -38,15 +38,13 @@ struct Conversation {
 }
 
 impl Conversation {
-    fn is_interrupted(&self, peephole: &SocketPeek) -> bool {
+    fn is_interrupted(&self, peek: &SocketPeek) -> bool {
         if self.was_interrupted.load(Ordering::SeqCst) {
             return true;
         }
         let turn = self.turns.load(Ordering::SeqCst);
         // What is seen during a turn, or where one began meanwhile, may be the answer.
-        turn.is_multiple_of(2)
-            && peephole.sees_something()
-            && self.turns.load(Ordering::SeqCst) == turn
+        turn.is_multiple_of(2) && peek.sees_something() && self.turns.load(Ordering::SeqCst) == turn
     }
 
     fn note(&self, channel: &Channel) {
@@ -69,7 +67,7 @@ enum HostState {
 }
 
 impl ChannelHost {
-    /// The door of the next run.
+    /// The host of the next run.
     #[must_use]
     pub fn new(channel: &Rc<RefCell<Channel>>) -> Self {
         let conversation = Arc::<Conversation>::default();
@@ -78,7 +76,7 @@ impl ChannelHost {
         Self { channel, state, conversation }
     }
 
-    /// Ends the run's use of the door.
+    /// Ends the run's use of the channel.
     ///
     /// # Errors
     ///
@@ -157,9 +155,9 @@ impl Host for ChannelHost {
     }
 
     fn is_cancelled(&self) -> IsCancelled {
-        let peephole = self.channel.borrow().peephole();
+        let peek = self.channel.borrow().peek();
         let conversation = Arc::clone(&self.conversation);
-        Box::new(move || conversation.is_interrupted(&peephole))
+        Box::new(move || conversation.is_interrupted(&peek))
     }
 
     /// Sends what the guest prints to the gateway, for as long as the channel can be used.

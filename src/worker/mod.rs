@@ -11,7 +11,7 @@
 //! # Why one thread does everything
 //!
 //! The thread that runs the guest also reads and writes the socket. A thread of its own for the
-//! socket would add two wake-ups to every run and every call through the door. The sandbox has a
+//! socket would add two wake-ups to every run and every host call. The sandbox has a
 //! thread that stops endless loops, which wakes up now and then during a long run and asks
 //! [`Host::is_cancelled`](crate::job::host::Host::is_cancelled), which looks at the socket. A guest that is not stopped in this way
 //! is stopped by the gateway, which kills the process.

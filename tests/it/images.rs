@@ -226,9 +226,9 @@ fn hash_secret_that_is_renewed_reaches_every_kind_of_run_and_costs_none() {
     let held = opened(server.process().id, "memfd:wardian-image");
     // The next one may be on its way already.
     assert!(held <= 2, "the server holds {held} images");
-    let shelves = fs::read_dir(cache.path().join("images")).unwrap();
-    let is_image = |shelf: &fs::DirEntry| fs::metadata(shelf.path().join("memory.img")).is_ok();
-    let on_disk = shelves.filter(|shelf| is_image(shelf.as_ref().unwrap())).count();
+    let folders = fs::read_dir(cache.path().join("images")).unwrap();
+    let is_image = |folder: &fs::DirEntry| fs::metadata(folder.path().join("memory.img")).is_ok();
+    let on_disk = folders.filter(|folder| is_image(folder.as_ref().unwrap())).count();
     assert!(on_disk <= 2, "{on_disk} images stay on the disk");
 }
 

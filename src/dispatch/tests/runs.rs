@@ -4,24 +4,33 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::dispatch::tests::{WrittenBlobs, config, error_type, job, logs, run, run_script, start};
-use crate::dispatch::{AttachmentLimits, BlobSource, Job, PoolConfig, SkillContent};
+use tokio::time::timeout;
+
+use crate::dispatch::tests::{
+    SOON, WrittenBlobs, config, error_type, job, logs, run, run_script, start,
+};
+use crate::dispatch::{
+    AttachmentLimits, BlobSource, CheckedPayload, Job, PoolConfig, RunHost, SkillContent,
+};
 use crate::error::ErrorKind;
 use crate::ids::{BlobId, Digest};
 use crate::job::attachment::PackedFile;
+use crate::job::host::RequestKind;
+use crate::job::message::Refusal;
 use crate::units::ByteCount;
 
 #[tokio::test]
 async fn a_run_comes_back_with_its_output_logs_and_blobs() {
     let pool = start(config(1)).await;
-    let mut door = WrittenBlobs::default();
+    let mut host = WrittenBlobs::default();
     let source = "log hello\nblob text/plain small\nblob-of image/png 100000\nreturn {}";
-    let finished = pool.run(&job(source), &mut door).await.unwrap();
+    let finished = pool.run(&job(source), &mut host).await.unwrap();
     assert_eq!(error_type(&finished), "completed");
     assert_eq!(logs(&finished), ["hello"]);
     assert_eq!(finished.output.unwrap().into_bytes().await.unwrap(), b"{}");
-    let written: Vec<_> = door.0.iter().map(|(kind, bytes)| (kind.as_str(), bytes.len())).collect();
+    let written: Vec<_> = host.0.iter().map(|(kind, bytes)| (kind.as_str(), bytes.len())).collect();
     assert_eq!(written, [("text/plain", 5), ("image/png", 100_000)]);
 
     let finished = run_script(&pool, "return-of 5000000").await;
@@ -79,4 +88,28 @@ async fn a_program_that_is_too_large_costs_no_worker() {
     let refused = pool.run(&huge, &mut WrittenBlobs::default()).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::TooLarge);
     assert_eq!(pool.report().workers[0].runs, 0);
+}
+
+/// A host whose blob store hangs.
+struct NeverStores;
+
+impl RunHost for NeverStores {
+    async fn write_blob(&mut self, _: &str, _: CheckedPayload) -> Result<BlobId, Refusal> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_never_answers_holds_neither_run_nor_worker() {
+    let host_time = Duration::from_millis(50);
+    let pool = start(PoolConfig { host_time, ..config(1) }).await;
+    let process = pool.report().workers[0].process;
+    let mut job = job("blob text/plain x\nreturn {}");
+    job.spec.limits.wall_time = Duration::from_millis(50);
+    let ended = timeout(SOON, pool.run(&job, &mut NeverStores)).await.expect("it never ended");
+    let finished = ended.unwrap();
+    assert_eq!(error_type(&finished), "TimeoutError");
+    assert!(finished.host_time.of(RequestKind::WriteBlob) >= 2 * host_time);
+    assert_eq!(error_type(&run_script(&pool, "return {}").await), "completed");
+    assert_eq!(pool.report().workers[0].process, process, "the worker was blamed for its host");
 }

@@ -41,7 +41,7 @@ pub enum PayloadError {
 
 /// Bytes from a worker, to be read once from start to end.
 #[derive(Debug)]
-pub struct Received {
+pub struct CheckedPayload {
     source: Source,
     position: u64,
 }
@@ -52,7 +52,7 @@ enum Source {
     Sealed { file: File, size: u64 },
 }
 
-impl Received {
+impl CheckedPayload {
     /// Checks a payload.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl Received {
     }
 }
 
-impl Read for Received {
+impl Read for CheckedPayload {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = match &self.source {
             Source::Bytes(bytes) => {
@@ -172,7 +172,7 @@ mod tests {
         ];
         for (what, descriptor) in cases {
             let payload = Payload::Shared(descriptor, ByteCount::bytes(5));
-            assert!(Received::accept(payload).is_err(), "accepted {what}");
+            assert!(CheckedPayload::accept(payload).is_err(), "accepted {what}");
         }
     }
 
@@ -180,7 +180,7 @@ mod tests {
     fn the_announced_size_must_be_the_true_one() {
         for announced in [0, 4, 6, u64::MAX] {
             let payload = Payload::Shared(share(b"five!").unwrap(), ByteCount::bytes(announced));
-            let end = Received::accept(payload);
+            let end = CheckedPayload::accept(payload);
             assert!(matches!(end, Err(PayloadError::WrongSize { .. })), "{announced}: {end:?}");
         }
     }
@@ -192,13 +192,13 @@ mod tests {
         for payload in
             [Payload::Inline(large.clone()), Payload::Shared(share(&large).unwrap(), size)]
         {
-            let received = Received::accept(payload).unwrap();
+            let received = CheckedPayload::accept(payload).unwrap();
             assert_eq!(received.size(), size);
             assert!(received.into_bytes().await.unwrap() == large);
         }
         let mut text = String::new();
         let payload = Payload::Shared(share(b"in small steps").unwrap(), ByteCount::bytes(14));
-        Received::accept(payload).unwrap().read_to_string(&mut text).unwrap();
+        CheckedPayload::accept(payload).unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "in small steps");
     }
 }

@@ -144,7 +144,7 @@ pub struct RequestedLimits {
     pub memory_bytes: Option<u64>,
     /// All files in the workspace.
     pub workspace_bytes: Option<u64>,
-    /// Calls through the host door.
+    /// Host calls.
     pub host_calls: Option<u64>,
     /// Where the caller wrote the timeout.
     #[serde(skip)]

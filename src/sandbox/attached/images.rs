@@ -73,32 +73,32 @@ mod tests {
 
     #[test]
     fn an_image_is_found_until_it_is_removed() {
-        let mut gallery = AttachedImages::default();
+        let mut images = AttachedImages::default();
         let (one, two) = (Digest::of(b"one"), Digest::of(b"two"));
-        gallery.add(one, image());
-        assert_eq!(gallery.for_run(&one, 0).unwrap().length(), WASM_PAGE);
-        assert!(gallery.for_run(&two, 0).is_none());
-        gallery.remove(&one);
-        assert!(gallery.for_run(&one, 0).is_none());
+        images.add(one, image());
+        assert_eq!(images.for_run(&one, 0).unwrap().length(), WASM_PAGE);
+        assert!(images.for_run(&two, 0).is_none());
+        images.remove(&one);
+        assert!(images.for_run(&one, 0).is_none());
     }
 
     #[test]
     fn kept_memory_of_idle_images_is_bounded() {
-        let mut gallery = AttachedImages::default();
+        let mut images = AttachedImages::default();
         let digests = [b"one", b"two", b"six"].map(|name| Digest::of(name));
         for digest in digests {
-            gallery.add(digest, image());
-            gallery.for_run(&digest, usize::MAX).unwrap().pool().dirty_a_slot();
+            images.add(digest, image());
+            images.for_run(&digest, usize::MAX).unwrap().pool().dirty_a_slot();
         }
         let page = crate::sandbox::memory::PAGE;
         let kept =
-            |gallery: &AttachedImages| digests.map(|one| gallery.images[&one].image.pool().kept());
-        assert_eq!(kept(&gallery), [page; 3]);
-        gallery.for_run(&digests[2], 2 * page).unwrap();
-        assert_eq!(kept(&gallery), [page; 3]);
-        gallery.for_run(&digests[2], page).unwrap();
-        assert_eq!(kept(&gallery), [0, page, page], "the one that ran longest ago goes");
-        gallery.for_run(&digests[0], 0).unwrap();
-        assert_eq!(kept(&gallery), [0, 0, 0]);
+            |images: &AttachedImages| digests.map(|one| images.images[&one].image.pool().kept());
+        assert_eq!(kept(&images), [page; 3]);
+        images.for_run(&digests[2], 2 * page).unwrap();
+        assert_eq!(kept(&images), [page; 3]);
+        images.for_run(&digests[2], page).unwrap();
+        assert_eq!(kept(&images), [0, page, page], "the one that ran longest ago goes");
+        images.for_run(&digests[0], 0).unwrap();
+        assert_eq!(kept(&images), [0, 0, 0]);
     }
 }

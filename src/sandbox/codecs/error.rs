@@ -6,7 +6,7 @@ use crate::sandbox::run::deadline::Stopped;
 /// Why a codec did not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
-    /// The request does not follow the protocol: only a guest that calls the door itself sends it.
+    /// The request does not follow the protocol: only a guest that makes host calls itself sends it.
     #[error("the request to the codec is malformed")]
     Malformed,
     /// The data cannot be read.

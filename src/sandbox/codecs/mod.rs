@@ -1,4 +1,4 @@
-//! Picture and table codecs that a guest reaches through the host door.
+//! Picture and table codecs that a guest reaches with a host call.
 //!
 //! The engine has no C codecs for JPEG, WebP, and the compressions of Parquet. Their work is done here, in the
 //! locked-down worker, by code without `unsafe` blocks. A request is a JSON header and

@@ -52,7 +52,7 @@ impl WasiCall<'_> {
             let into = self.memory.bytes_mut(vector)?;
             let read = match position.plus(total)? {
                 _ if is_random => {
-                    let filled = self.wasi.ambient.fill(into);
+                    let filled = self.wasi.clock_and_random.fill(into);
                     filled.map(|()| into.len()).ok().ok_or(Errno::InputOutput)
                 }
                 Position::Own => self.wasi.files.read(fd, into),

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 use tracing::{debug, warn};
 
-use crate::dispatch::{self, DispatchError, FinishedRun, Job, Received, SkillContent};
+use crate::dispatch::{self, CheckedPayload, DispatchError, FinishedRun, Job, SkillContent};
 use crate::error::CauseChain;
 use crate::ids::{BlobId, Digest, RunId};
 use crate::job::attachment::PackedFile;
@@ -184,8 +184,12 @@ struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 /// A compiler has nothing to store.
 struct NoBlobs;
 
-impl dispatch::Door for NoBlobs {
-    async fn write_blob(&mut self, _kind: &str, _content: Received) -> Result<BlobId, Refusal> {
+impl dispatch::RunHost for NoBlobs {
+    async fn write_blob(
+        &mut self,
+        _kind: &str,
+        _content: CheckedPayload,
+    ) -> Result<BlobId, Refusal> {
         let message = "there are no blobs here".to_owned();
         Err(Refusal { error_type: "PolicyDenied".to_owned(), message })
     }

@@ -14,7 +14,7 @@ use crate::job::{BlobMount, RunSpec};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
-use crate::service::run::host::GuestDoor;
+use crate::service::run::host::TenantHost;
 use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::Performed;
@@ -60,7 +60,7 @@ impl Service {
         if plan.limits.fuel.is_some() {
             self.metering.ensure()?;
         }
-        let image = self.images.pick(plan.needs(), plan.limits.memory);
+        let image = self.images.pick(plan.packages(), plan.limits.memory);
         debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
         let blobs = self.open_blobs(&caller.tenant, plan.blobs).await?;
         let (mounts, sources) = blobs.into_iter().unzip();
@@ -87,7 +87,7 @@ impl Service {
         };
         let job = Job { spec: Box::new(spec), image, skills: contents, blobs: sources };
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let mut host = GuestDoor::new(blobs, tenant, plan.listener);
+        let mut host = TenantHost::new(blobs, tenant, plan.listener);
         let finished = self.pool.run(&job, &mut host).await?;
         log.note(&finished);
         self.result_of(caller, run_id, finished, host.into_written()).await

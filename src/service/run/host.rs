@@ -9,15 +9,15 @@ use tracing::error;
 
 use crate::blobs::content::kind::BlobKind;
 use crate::blobs::{BlobError, BlobStore};
-use crate::dispatch::{Door, Received};
+use crate::dispatch::{CheckedPayload, RunHost};
 use crate::error::{CauseChain, ErrorKind};
 use crate::ids::{BlobId, TenantId};
 use crate::job::message::Refusal;
 use crate::job::outcome::LogChunk;
 
-/// The gateway's end of the door of one run.
+/// The host of one run: it stores blobs for the run's tenant.
 #[derive(Debug)]
-pub(crate) struct GuestDoor {
+pub(crate) struct TenantHost {
     blobs: Arc<dyn BlobStore>,
     tenant: TenantId,
     written: Vec<BlobId>,
@@ -28,7 +28,7 @@ pub(crate) struct GuestDoor {
 /// Gets what a program prints as it comes.
 pub type LogListener = UnboundedSender<LogChunk>;
 
-impl GuestDoor {
+impl TenantHost {
     pub(crate) fn new(
         blobs: Arc<dyn BlobStore>,
         tenant: TenantId,
@@ -43,7 +43,7 @@ impl GuestDoor {
     }
 }
 
-impl Door for GuestDoor {
+impl RunHost for TenantHost {
     fn hear(&mut self, printed: LogChunk) {
         if let Some(listener) = &self.listener {
             // A listener that is gone gets it at the end.
@@ -51,7 +51,7 @@ impl Door for GuestDoor {
         }
     }
 
-    async fn write_blob(&mut self, kind: &str, content: Received) -> Result<BlobId, Refusal> {
+    async fn write_blob(&mut self, kind: &str, content: CheckedPayload) -> Result<BlobId, Refusal> {
         let kind = BlobKind::parse(kind).map_err(|error| refusal("ValueError", &error))?;
         let (blobs, tenant) = (Arc::clone(&self.blobs), self.tenant.clone());
         let mut content = content;

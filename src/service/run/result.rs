@@ -7,7 +7,7 @@ use tokio::task::spawn_blocking;
 use std::sync::Arc;
 
 use crate::blobs::content::kind::BlobKind;
-use crate::dispatch::{FinishedRun, Received};
+use crate::dispatch::{CheckedPayload, FinishedRun};
 use crate::ids::{BlobId, RunId};
 use crate::job::message::Refusal;
 use crate::job::outcome::{Logs, RunFailure, RunOutcome};
@@ -103,7 +103,7 @@ impl Service {
     async fn read_ending(
         &self,
         caller: &Caller,
-        output: Option<Received>,
+        output: Option<CheckedPayload>,
     ) -> Result<Ending, ServiceError> {
         let Some(output) = output else {
             return self.ending(caller, Output::parse(Vec::new()), None).await;

@@ -120,7 +120,7 @@ impl Channel {
 
     /// What looks at the socket from another thread.
     #[must_use]
-    pub fn peephole(&self) -> SocketPeek {
+    pub fn peek(&self) -> SocketPeek {
         SocketPeek(Arc::clone(&self.socket))
     }
 }
