@@ -73,7 +73,7 @@ impl Workshop {
         let content = images.ensure(packages, &Lines::new(std::io::stderr()))?.content;
         let memory = copy(&content.memory())?;
         let descriptors = serde_json::from_str(content.open_files().get())?;
-        self.sandbox.attach_image(content.digest(), ImageSpec { memory, descriptors })?;
+        self.sandbox.attach_image(content.key(), ImageSpec { memory, descriptors })?;
         self.attached.insert(packages, content.digest());
         Ok(content.digest())
     }

@@ -18,14 +18,14 @@ use crate::dispatch::scheduler::shared::Scheduler;
 use crate::dispatch::scheduler::state::Phase;
 use crate::dispatch::supervisor::spawner::{WorkerCommand, WorkerSpawner};
 use crate::dispatch::supervisor::supervise::Supervisor;
-use crate::dispatch::worker::attachments::Key;
 use crate::dispatch::worker::channel::WorkerChannelError;
 use crate::dispatch::worker::exchange::{self, Broken, Ran};
 use crate::dispatch::worker::handle::AttachError;
 use crate::dispatch::worker::id::WorkerId;
 use crate::dispatch::worker::run_clock::Patience;
-use crate::dispatch::{FinishedRun, Job, RunHost};
+use crate::dispatch::{BlobSource, FinishedRun, Job, RunHost};
 use crate::error::CauseChain;
+use crate::job::attachment::AttachmentKey;
 use crate::job::frame;
 use crate::job::host::HostTime;
 use crate::job::message::Order;
@@ -117,10 +117,9 @@ impl Pool {
     ) -> Result<FinishedRun, DispatchError> {
         let order = frame::encode_order(&Order::Run(&job.spec));
         let order = Arc::new(order.map_err(DispatchError::TooLarge)?);
-        let skills = job.skills.iter().map(|skill| Key::Skill(skill.digest()));
-        let blobs = job.blobs.iter().map(|blob| Key::Blob(blob.id.clone()));
-        let image = Key::Image(job.image.digest());
-        let wanted: Vec<Key> = skills.chain(blobs).chain([image]).collect();
+        let skills = job.skills.iter().map(|skill| skill.key());
+        let blobs = job.blobs.iter().map(BlobSource::key);
+        let wanted: Vec<AttachmentKey> = skills.chain(blobs).chain([job.image.key()]).collect();
 
         let mut queued = Duration::ZERO;
         for _ in 0..self.size.saturating_add(ATTEMPTS) {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::code::compile::Variant;
 use crate::engine::library::mpl_data;
 use crate::job::RunSpec;
-use crate::job::attachment::{Attachment, AttachmentKey};
+use crate::job::attachment::{AttachedContent, Attachment, AttachmentKey};
 use crate::job::message::Payload;
 use crate::sandbox::memory::Verify;
 use crate::sandbox::{
@@ -112,29 +112,26 @@ impl Runner for PythonRunner {
     }
 
     fn attach(&mut self, attachment: Attachment, content: Payload) -> Result<(), RunnerError> {
-        match attachment {
-            Attachment::Skill { digest, files } => {
-                self.sandbox.attach_skill(digest, files, content)?;
+        let key = attachment.key();
+        match attachment.content {
+            AttachedContent::Skill { files, .. } => {
+                self.sandbox.attach_skill(key, files, content)?;
             }
-            Attachment::Blob { id } => self.sandbox.attach_blob(id, content)?,
-            Attachment::Image { digest, open_files } => {
+            AttachedContent::Blob { .. } => self.sandbox.attach_blob(key, content)?,
+            AttachedContent::Image { open_files, .. } => {
                 let descriptors = serde_json::from_str(open_files.get())?;
                 // An image is pages that processes share: it comes as a file or not at all.
                 let Payload::Shared(memory, _) = content else {
                     return Err(SandboxError::Attachment.into());
                 };
-                self.sandbox.attach_image(digest, ImageSpec { memory, descriptors })?;
+                self.sandbox.attach_image(key, ImageSpec { memory, descriptors })?;
             }
         }
         Ok(())
     }
 
     fn detach(&mut self, key: &AttachmentKey) {
-        match key {
-            AttachmentKey::Skill(digest) => self.sandbox.detach_skill(digest),
-            AttachmentKey::Blob(id) => self.sandbox.detach_blob(id),
-            AttachmentKey::Image(digest) => self.sandbox.detach_image(digest),
-        }
+        self.sandbox.detach(key);
     }
 
     fn check(&mut self) -> Result<(), RunnerError> {

@@ -27,7 +27,9 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use crate::ids::{BlobId, Digest};
-use crate::job::attachment::{Attachment, AttachmentKey, PackedFile};
+use crate::job::attachment::{
+    AttachedContent, AttachedName, Attachment, AttachmentKey, PackedFile,
+};
 use crate::job::host::Host as _;
 use crate::job::message::Payload;
 use crate::job::outcome::{LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream};
@@ -147,8 +149,8 @@ impl Runner for ScriptedRunner {
 
     fn attach(&mut self, attachment: Attachment, content: Payload) -> Result<(), RunnerError> {
         let content = read(content)?;
-        match attachment {
-            Attachment::Skill { digest, files } => {
+        match attachment.content {
+            AttachedContent::Skill { digest, files } => {
                 let mut unpacked = BTreeMap::new();
                 for PackedFile { path, offset, size } in files {
                     let start = usize::try_from(offset)?;
@@ -158,17 +160,17 @@ impl Runner for ScriptedRunner {
                 }
                 self.skills.insert(digest, unpacked);
             }
-            Attachment::Blob { id } => drop(self.blobs.insert(id, content)),
-            Attachment::Image { digest, .. } => drop(self.images.insert(digest, content)),
+            AttachedContent::Blob { id } => drop(self.blobs.insert(id, content)),
+            AttachedContent::Image { digest, .. } => drop(self.images.insert(digest, content)),
         }
         Ok(())
     }
 
     fn detach(&mut self, key: &AttachmentKey) {
-        match key {
-            AttachmentKey::Skill(digest) => drop(self.skills.remove(digest)),
-            AttachmentKey::Blob(id) => drop(self.blobs.remove(id)),
-            AttachmentKey::Image(digest) => drop(self.images.remove(digest)),
+        match &key.name {
+            AttachedName::Skill(digest) => drop(self.skills.remove(digest)),
+            AttachedName::Blob(id) => drop(self.blobs.remove(id)),
+            AttachedName::Image(digest) => drop(self.images.remove(digest)),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::dispatch::tests::{
     WrittenBlobs, config, error_type, image, job, logs, run, start, until,
 };
 use crate::dispatch::{AttachmentLimits, BlobSource, Job, Pool, PoolConfig, SkillContent};
-use crate::ids::{BlobId, Digest};
+use crate::ids::{BlobId, Digest, TenantId};
 use crate::job::attachment::PackedFile;
 use crate::job::socket;
 
@@ -76,7 +76,7 @@ fn laden(number: usize, load: Load) -> Job {
         let (id, size) = (BlobId::of_digest(&Digest::of(&text)), text.len().into());
         source.push_str(&format!("read {id}\n"));
         let file = Arc::new(std::fs::File::from(socket::share(&text).unwrap()));
-        blobs.push(BlobSource { id, file, size });
+        blobs.push(BlobSource { tenant: TenantId::local(), id, file, size });
     }
     source.push_str("blob text/plain small\nblob-of text/plain 200000\nlog-of 90000\n");
     source.push_str("return-of 300000\n");

@@ -15,7 +15,7 @@ use crate::dispatch::{
     AttachmentLimits, BlobSource, CheckedPayload, Job, PoolConfig, RunHost, SkillContent,
 };
 use crate::error::ErrorKind;
-use crate::ids::{BlobId, Digest};
+use crate::ids::{BlobId, Digest, TenantId};
 use crate::job::attachment::PackedFile;
 use crate::job::host::RequestKind;
 use crate::job::message::Refusal;
@@ -52,7 +52,12 @@ async fn skills_and_blobs_are_attached_once_and_detached_when_too_many() {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(b"content").unwrap();
     let id = BlobId::of_digest(&Digest::of(b"content"));
-    let blob = BlobSource { id: id.clone(), file: Arc::new(file), size: ByteCount::bytes(7) };
+    let blob = BlobSource {
+        tenant: TenantId::local(),
+        id: id.clone(),
+        file: Arc::new(file),
+        size: ByteCount::bytes(7),
+    };
 
     let source = format!("attached\nread one.md\nread {id}\nreturn {{}}");
     let skills = vec![skill("one")];

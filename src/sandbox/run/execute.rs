@@ -91,7 +91,8 @@ fn run(
     let started = Instant::now();
     let variant = if spec.limits.fuel.is_some() { Variant::Metered } else { Variant::Timed };
     sandbox.check()?;
-    let image = sandbox.images.for_run(&spec.image, sandbox.config.keep_idle.as_usize());
+    let image =
+        sandbox.images.for_run(&spec.tenant, spec.image, sandbox.config.keep_idle.as_usize());
     let image = image.ok_or(SandboxError::NotAttached)?;
     let code = sandbox.code(variant).ok_or(SandboxError::NotAttached)?;
     let mut store = prepare(sandbox, (code, &image), spec, (host, started))?;

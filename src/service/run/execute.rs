@@ -119,6 +119,6 @@ fn open_blob(
     let size = opened.blob.size;
     let file: File = opened.file;
     let kind = opened.blob.kind.as_str().to_owned();
-    let source = BlobSource { id: id.clone(), file: Arc::new(file), size };
+    let source = BlobSource { tenant: tenant.clone(), id: id.clone(), file: Arc::new(file), size };
     Ok((BlobMount { id, kind, size }, source))
 }
