@@ -165,7 +165,7 @@ impl CallMemory {
         Self { budget: Arc::clone(budget), charge }
     }
 
-    /// The charge of a call that nobody else has to share memory with.
+    /// The account of a call that shares its memory with no other.
     #[must_use]
     pub fn unlimited() -> Self {
         Self::new(&MemoryBudget::new(ByteCount::bytes(u64::MAX)))
@@ -177,7 +177,7 @@ impl CallMemory {
         &self.budget
     }
 
-    /// Charges so much more to the call, until the call is answered.
+    /// Charges more to the call, until the call is answered.
     ///
     /// # Errors
     ///

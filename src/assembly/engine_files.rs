@@ -71,7 +71,7 @@ impl EngineFiles {
         Ok(WorkerCommand::same_program(arguments))
     }
 
-    /// What workers are told; makes the descriptors inheritable.
+    /// The setup of workers. Makes the descriptors inheritable.
     fn setup(&self, config: &Config) -> Result<WorkerSetup, AssemblyError> {
         let code = [Some(&*self.timed), self.metered.get()].into_iter().flatten();
         let code = code.map(|artifacts| -> Result<CodeSetup, AssemblyError> {

@@ -45,7 +45,7 @@ pub enum AssemblyError {
     /// The operating system refused something.
     #[error("the operating system refused to {what}")]
     System {
-        /// What was asked for, as the end of a sentence.
+        /// The request, as the end of a sentence.
         what: &'static str,
         /// Its answer.
         #[source]

@@ -1,5 +1,5 @@
-//! What a server makes beside its calls: images that are missed, and the code that counts fuel
-//! when somebody asks for it.
+//! Work of a server in the background: missing images, and the code that counts fuel
+//! when a call first asks for it.
 
 use std::error::Error;
 use std::sync::Arc;

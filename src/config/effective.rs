@@ -5,7 +5,7 @@ use std::fmt;
 /// Where a setting came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SettingOrigin {
-    /// Nobody set it.
+    /// It was not set.
     Default,
     /// The file.
     File,
@@ -33,6 +33,6 @@ pub struct EffectiveSetting {
     pub key: &'static str,
     /// Its value as a file would have it; none if there is no value.
     pub value: Option<String>,
-    /// Who set it.
+    /// The source of the value.
     pub origin: SettingOrigin,
 }

@@ -1,7 +1,7 @@
 //! Reads settings from several layers, remembers what was asked for, and collects every problem
 //! instead of stopping at the first.
 //!
-//! INVARIANT(unknown-keys): a key of the file that nobody asks for is a problem, never ignored:
+//! INVARIANT(unknown-keys): an unknown key of the file is a problem, never ignored:
 //! a misspelt limit would otherwise not be there when it is needed.
 
 use std::ops::RangeInclusive;

@@ -26,10 +26,10 @@ pub struct PoolConfig {
     /// How long after its wall-clock limit, or after its caller has gone away, a run may take to
     /// end before its worker is killed. Default 1 s.
     pub grace: Duration,
-    /// The time by which the gateway's own work for a run, such as storing its blobs, may extend the
-    /// time that its worker has. Default 60 s: a gibibyte on a slow disk.
+    /// The time by which the gateway's own work for a run, such as storing its blobs, may extend
+    /// the time that its worker has. Default 60 s: a gibibyte on a slow disk.
     pub host_time: Duration,
-    /// What each worker keeps between runs.
+    /// The attachments that each worker keeps between runs.
     pub attachments: AttachmentLimits,
     /// Longest message of a worker, in bytes. Default: what the largest log needs that can be
     /// configured.

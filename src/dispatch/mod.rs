@@ -57,7 +57,7 @@ use crate::job::outcome::{LogChunk, RunOutcome};
 /// A run with everything that it brings.
 #[derive(Debug)]
 pub struct Job {
-    /// What to run.
+    /// The order for the worker.
     pub spec: Box<RunSpec>,
     /// The content of [`RunSpec::image`].
     pub image: Arc<ImageContent>,
@@ -67,11 +67,11 @@ pub struct Job {
     pub blobs: Vec<BlobSource>,
 }
 
-/// What a guest may ask of the gateway while it runs.
+/// The host of one run, as the gateway answers for it.
 ///
 /// The time of an answer is accounted by the kind of the request: see
-/// [`RequestKind`](crate::job::host::RequestKind). An answer that comes too late is dropped, and the
-/// guest sees a `TimeoutError`.
+/// [`RequestKind`](crate::job::host::RequestKind). An answer that comes too late is dropped, and
+/// the guest sees a `TimeoutError`.
 pub trait RunHost: Send {
     /// Stores a blob. The kind and the content are the guest's and unchecked.
     ///

@@ -19,7 +19,7 @@ pub enum EngineError {
     /// The cache folder may not be used as it is.
     #[error("the cache folder {problem}")]
     CacheFolder {
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
         /// Which folder.
         #[source]
@@ -28,7 +28,7 @@ pub enum EngineError {
     /// The disk failed.
     #[error("could not {what} the engine's cache")]
     Storage {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
         /// Where, and what the system said.
         #[source]
@@ -51,7 +51,7 @@ pub enum EngineError {
     /// The wheel or folder that was given cannot be used.
     #[error("the given wheel or folder {problem}")]
     Origin {
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
         /// Which one.
         #[source]
@@ -72,7 +72,7 @@ pub enum EngineError {
     Archive {
         /// The archive, or the file in it.
         name: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
         /// Details.
         #[source]
@@ -87,7 +87,7 @@ pub enum EngineError {
     /// wasmtime refuses something.
     #[error("{problem}")]
     Native {
-        /// What.
+        /// The problem.
         problem: &'static str,
         /// Why.
         #[source]
@@ -95,7 +95,7 @@ pub enum EngineError {
     },
 }
 
-/// What the system said about a path. For logs and the terminal, not for callers.
+/// The operating system's error about a path. For logs and the terminal, not for callers.
 #[derive(Debug)]
 pub struct PathFault {
     path: PathBuf,

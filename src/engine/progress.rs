@@ -164,13 +164,13 @@ impl<W: Write + Send> Lines<W> {
         Self(Mutex::new(out))
     }
 
-    /// What was written to.
+    /// The writer.
     pub fn into_inner(self) -> W {
         self.0.into_inner()
     }
 
     fn line(&self, line: &str) {
-        // Nobody reads them any more; that is no reason to stop the work.
+        // The reader may have gone away; the work goes on.
         drop(writeln!(self.0.lock(), "{line}"));
     }
 }

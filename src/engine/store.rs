@@ -38,7 +38,7 @@ pub struct EngineStore {
     origin: EngineOrigin,
 }
 
-/// What runs need, open and checked.
+/// The files that runs need, open and checked.
 #[derive(Debug)]
 pub struct EngineArtifacts {
     /// Which checks the code has.
@@ -47,13 +47,13 @@ pub struct EngineArtifacts {
     pub key: CompileKey,
     /// The native code, for [`compile::load`].
     pub native: CheckedFile,
-    /// What the memory holds before the first instruction.
+    /// The memory before the first instruction.
     pub cold_image: CheckedFile,
     /// The interpreter's library, a zip archive.
     pub library: CheckedFile,
-    /// What is inside.
+    /// The contents of the engine.
     pub manifest: EngineManifest,
-    /// What has to be known of the module.
+    /// Facts about the module that the host needs.
     pub facts: ModuleFacts,
     /// Where its memory keeps the secret of hashes.
     pub hash_secret: HashSecretPlace,
@@ -109,7 +109,7 @@ impl EngineStore {
         &self.cache
     }
 
-    /// What has to be known of the module.
+    /// Facts about the module that the host needs.
     #[must_use]
     pub const fn facts(&self) -> ModuleFacts {
         let abi = &self.pin.abi;
@@ -134,7 +134,7 @@ impl EngineStore {
     ///
     /// # Errors
     ///
-    /// The engine cannot be had, is not the pinned one, or cannot be compiled here.
+    /// The engine cannot be fetched, is not the pinned one, or cannot be compiled here.
     pub fn ensure(
         &self,
         variant: Variant,
@@ -317,7 +317,7 @@ impl EngineStore {
         Ok(())
     }
 
-    /// What was made a moment ago is gone: somebody clears the cache at the same time.
+    /// A new entry has disappeared: another process clears the cache at the same time.
     fn vanished(&self, entry: &CacheEntry) -> EngineError {
         let cause = PathFault::new(entry.path(), io::ErrorKind::NotFound.into());
         EngineError::CacheFolder { problem: "is being cleared while it is used", cause }

@@ -11,9 +11,9 @@
 //!
 //! # Why
 //!
-//! Answers are not compressed: an answer may hold a secret beside an attacker's text, and its length
-//! would reveal the secret. Browsers may call only on behalf of the websites that the configuration
-//! names (see `access::cors`).
+//! Answers are not compressed: an answer may hold a secret beside an attacker's text, and its
+//! length would reveal the secret. Browsers may call only on behalf of the websites that the
+//! configuration names (see `access::cors`).
 
 mod access;
 mod config;

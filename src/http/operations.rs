@@ -1,4 +1,4 @@
-//! What operators and load balancers ask: is it alive, is it ready, what is it.
+//! Answers operators and load balancers: liveness, readiness and version.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,23 +15,23 @@ use crate::protocol::schema::LimitBounds;
 use crate::protocol::tools::{ToolFormat, described};
 use crate::service::{Methods, Status};
 
-/// What `/readyz` answers.
+/// The answer of `/readyz`.
 #[derive(Serialize)]
 struct Ready {
     ready: bool,
     reasons: Vec<String>,
-    /// What does not keep calls from being executed, and should not stay so.
+    /// Problems that do not prevent calls and should be mended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
 
-/// What `/healthz` answers.
+/// The answer of `/healthz`.
 #[derive(Serialize)]
 struct Health {
     status: &'static str,
 }
 
-/// What `/version` answers.
+/// The answer of `/version`.
 #[derive(Serialize)]
 struct Version {
     name: &'static str,

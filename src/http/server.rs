@@ -82,7 +82,7 @@ impl Server {
         Ok(Self { listener, address, config, budget })
     }
 
-    /// What requests, their results and their answers are charged to.
+    /// The budget for requests, their results and their answers.
     #[must_use]
     pub const fn budget(&self) -> &Arc<MemoryBudget> {
         &self.budget

@@ -76,7 +76,7 @@ const WARM_UPS: &[(&str, &str)] = guest_files![
     "images/sympy.py",
 ];
 
-/// What turns a fresh interpreter into an image.
+/// The program that turns a fresh interpreter into an image.
 const BOOTSTRAP: &str = include_str!("../../wasm/guest/bootstrap.py");
 
 /// The Python text that makes the image of `packages`, in one turn of the interpreter.

@@ -28,7 +28,7 @@ use crate::units::ByteCount;
 
 /// Name of the memory in the cache.
 const MEMORY: &str = "memory.img";
-/// What the record of an image calls its name.
+/// The key of an image's name in its record.
 const PROFILE: &str = "profile";
 /// Name of the list of open files in the cache.
 const DESCRIPTORS: &str = "open-files";
@@ -43,7 +43,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[("PYTHONTZPATH", "")];
 /// Largest memory of an image: no interpreter that is made ready may grow beyond it.
 pub const LARGEST_IMAGE: ByteCount = ByteCount::mebibytes(512);
 
-/// What making an image may cost: far more than it does.
+/// Limits for making an image: far more than it takes.
 const LIMITS: RunLimits =
     RunLimits { wall_time: Duration::from_secs(300), memory: LARGEST_IMAGE, ..RunLimits::DEFAULT };
 
@@ -111,7 +111,7 @@ impl ImageStore {
         Ok(self.entry(&source::text(packages))?.path().to_owned())
     }
 
-    /// What lies on an entry, if this program would use it.
+    /// The image in an entry, if this program would use it.
     fn made_on(&self, entry: &CacheEntry) -> Option<KeptImage> {
         let record = entry.find_record(MEMORY).ok().flatten()?;
         let packages: PackageSet = record.made_from.get(PROFILE)?.parse().ok()?;
@@ -127,7 +127,7 @@ impl ImageStore {
         Ok(self.engine.cache().entry(Area::Images, &key))
     }
 
-    /// What images are made from, beside their source.
+    /// The inputs of images beside their source.
     fn origin(&self) -> ImageOrigin {
         let EngineArtifacts { key, cold_image, library, c_stack, .. } = &*self.artifacts;
         ImageOrigin {
@@ -148,7 +148,7 @@ impl ImageStore {
         self.engine.cache().entry(Area::Images, &Digest::of(HASH_SECRET.as_bytes()))
     }
 
-    /// What has to be done to make an image from `source`.
+    /// The order to make an image from `source`.
     fn order(&self, source: String, secret: &[u8]) -> Result<WarmUp<'_>, SandboxError> {
         let system = |cause| SandboxError::System { what: "open the engine's files", cause };
         let artifacts = &*self.artifacts;
@@ -242,7 +242,8 @@ impl KeptImages for ImageStore {
     }
 }
 
-/// What stands in memory before the interpreter starts: the secret, and that it is set.
+/// Values that are put into memory before the interpreter starts: the secret, and a mark that it is
+/// set.
 fn presets(place: HashSecretPlace, secret: &[u8]) -> Vec<Preset> {
     vec![
         Preset { address: place.address, before: vec![0; secret.len()], after: secret.to_vec() },

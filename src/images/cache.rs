@@ -34,7 +34,7 @@ const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 pub struct ImageRules {
     /// Images that are made at the start and kept.
     pub profiles: Vec<PackageSet>,
-    /// Whether there are images beyond the profiles: those that runs need.
+    /// Makes images beyond the profiles: those that runs need.
     pub on_need: bool,
     /// Different images that are made because runs need them; for what is needed beyond that,
     /// one image with everything serves all.
@@ -47,7 +47,7 @@ pub struct ImageRules {
     pub max_age: Option<Duration>,
 }
 
-/// What is said of an image that is there.
+/// The report about a present image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CachedImage {
     /// Its name.
@@ -81,15 +81,15 @@ struct State {
     /// Every image but the base.
     ready: BTreeMap<PackageSet, Ready>,
     base_hits: u64,
-    /// What to make or load, in this order.
+    /// The images to make or load, in this order.
     wanted: VecDeque<PackageSet>,
-    /// What is being made.
+    /// The image that is being made.
     in_hand: Option<PackageSet>,
-    /// What cannot be made.
+    /// The images that cannot be made.
     failed: BTreeSet<PackageSet>,
     /// Counts picks, to know what was used last.
     picks: u64,
-    /// True when nobody needs images any more.
+    /// True when images are no longer needed.
     ends: bool,
 }
 
@@ -229,7 +229,7 @@ impl State {
         }
     }
 
-    /// Orders an image for `packages`, unless it cannot be had or is ordered already.
+    /// Orders an image for `packages`, unless it cannot be made or is ordered already.
     fn want(&mut self, rules: &ImageRules, packages: PackageSet) {
         let is_asked = rules.on_need && packages != PackageSet::NONE;
         let variety = self.ready.len().saturating_add(self.wanted.len());
@@ -374,7 +374,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Lets runs begin as `image` from now on, unless no run needs `packages` any more.
+    /// Lets runs begin as `image` from now on, unless no run needs `packages`.
     fn replace(&self, packages: PackageSet, image: Image) {
         if packages == PackageSet::NONE {
             *self.base.lock() = image;
@@ -383,7 +383,7 @@ impl Shared {
         }
     }
 
-    /// What was used before and fits into memory, the latest first.
+    /// The images that were used before and fit into memory, the latest first.
     fn recently_used(&self) -> Vec<PackageSet> {
         let mut noted = match self.kept.list() {
             Ok(made) => made,

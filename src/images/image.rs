@@ -17,9 +17,9 @@ pub type ImageFault = Box<dyn Error + Send + Sync>;
 /// An image that is ready to be handed to workers.
 #[derive(Debug)]
 pub struct Image {
-    /// What it holds beyond the base.
+    /// The packages that it holds beyond the base.
     pub packages: PackageSet,
-    /// What workers get.
+    /// The content that workers get.
     pub content: Arc<ImageContent>,
     /// Memory that it takes on this machine, however many workers use it.
     pub resident: ByteCount,
@@ -28,7 +28,7 @@ pub struct Image {
 /// An image on the disk.
 #[derive(Debug, Clone, Copy)]
 pub struct KeptImage {
-    /// What it holds beyond the base.
+    /// The packages that it holds beyond the base.
     pub packages: PackageSet,
     /// Disk space that it takes.
     pub size: ByteCount,
@@ -52,9 +52,9 @@ pub trait KeptImages: Send + Sync + 'static {
     /// The disk cannot be read.
     fn list(&self) -> Result<Vec<KeptImage>, ImageFault>;
 
-    /// Removes images until they take no more than `limit`, but none of those in `used`: first those
-    /// of other versions of this program, then the ones whose last use is longest ago. Returns the
-    /// bytes that were freed.
+    /// Removes images until they take no more than `limit`, but none of those in `used`: first
+    /// those of other versions of this program, then the ones whose last use is longest ago.
+    /// Returns the bytes that were freed.
     ///
     /// # Errors
     ///
@@ -65,8 +65,8 @@ pub trait KeptImages: Send + Sync + 'static {
         used: &BTreeSet<PackageSet>,
     ) -> Result<ByteCount, ImageFault>;
 
-    /// Draws another secret for Python's hashes if the present one was drawn before `oldest`, a time
-    /// since the Unix epoch. True if it did: then no image on the disk is
+    /// Draws another secret for Python's hashes if the present one was drawn before `oldest`, a
+    /// time since the Unix epoch. True if it did: then no image on the disk is
     /// [current](Self::is_current).
     ///
     /// # Errors
@@ -74,7 +74,8 @@ pub trait KeptImages: Send + Sync + 'static {
     /// The disk fails.
     fn renew_secret(&self, oldest: Duration) -> Result<bool, ImageFault>;
 
-    /// True if the image for `packages` with that digest is the one on the disk for the present secret.
+    /// True if the image for `packages` with that digest is the one on the disk for the present
+    /// secret.
     ///
     /// # Errors
     ///

@@ -51,7 +51,7 @@ impl PackageSet {
     /// Every group there is.
     pub const ALL: Self = Self((1 << GROUPS.len()) - 1);
 
-    /// What the import statements of a Python source name.
+    /// The packages that the import statements of a Python source name.
     ///
     /// A guess that only decides how fast the run is: what it overlooks is imported by the run
     /// itself, what it sees too much costs nothing but a larger image.

@@ -1,4 +1,5 @@
-//! Attachments: content that a worker keeps for later runs. Each is sent once and used by many runs.
+//! Attachments: content that a worker keeps for later runs. Each is sent once and used by many
+//! runs.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

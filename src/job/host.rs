@@ -1,4 +1,4 @@
-//! What a guest may ask of the world outside its worker.
+//! The requests that a guest may make of its host, outside of its worker.
 
 use std::io::{BufRead, Read as _};
 use std::time::Duration;
@@ -10,8 +10,8 @@ use crate::units::ByteCount;
 
 /// The host of one run. Sandboxes ask it, and the worker's end of the socket to the gateway is one.
 ///
-/// A new kind of request is a method here, a [`RequestKind`], a function of the guest, and a handler in
-/// the gateway.
+/// A new kind of request is a method here, a [`RequestKind`], a function of the guest, and a
+/// handler in the gateway.
 pub trait Host {
     /// Stores a blob.
     ///
@@ -39,7 +39,7 @@ pub trait Host {
         }
     }
 
-    /// What tells whether nobody waits for the run any more. Asked now and then while a guest
+    /// Returns a check that is true once no caller waits for the run. Used while a guest
     /// runs, from another thread.
     fn is_cancelled(&self) -> IsCancelled;
 
@@ -72,8 +72,8 @@ pub enum TimeOfAnswer {
     /// The gateway works itself, such as on storing a blob. Its worker gets as much more time to
     /// answer, within a bound for the whole run.
     ExtendsRun,
-    /// The gateway waits for somebody else, such as a remote server. Such a wait ends with the run's
-    /// own time, so that nobody outside can make a run longer.
+    /// The gateway waits for another machine, such as a remote server. Such a wait ends with the
+    /// run's own time, so that no remote server can make a run longer.
     CountsAgainstRun,
 }
 
@@ -101,7 +101,7 @@ impl HostTime {
     }
 }
 
-/// True once nobody waits for a run any more.
+/// True once no caller waits for the run.
 pub type IsCancelled = Box<dyn Fn() -> bool + Send>;
 
 /// Gets what a guest prints as it comes.

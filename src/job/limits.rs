@@ -34,7 +34,7 @@ pub struct RunLimits {
 }
 
 impl RunLimits {
-    /// What a run gets when nobody says otherwise.
+    /// The limits of a run unless the configuration or the call sets others.
     pub const DEFAULT: Self = Self {
         wall_time: Duration::from_secs(30),
         fuel: None,
@@ -47,7 +47,7 @@ impl RunLimits {
         host_bytes: ByteCount::mebibytes(256),
     };
 
-    /// What an operator's configuration allows a request to ask for, unless it says otherwise.
+    /// The highest limits that a request may ask for, unless the configuration sets others.
     pub const DEFAULT_CAP: Self = Self { wall_time: Duration::from_secs(300), ..Self::DEFAULT };
 
     /// The stricter of the two, field by field: a request can lower an operator's limits, never

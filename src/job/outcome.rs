@@ -41,11 +41,11 @@ pub fn is_class_name(text: &str) -> bool {
 pub struct RunOutcome {
     /// `Ok` if the entrypoint returned, or why it did not.
     pub end: Result<(), RunFailure>,
-    /// What the guest wrote, in order.
+    /// The guest's output and log lines, in order.
     pub logs: Logs,
-    /// What the guest left in its workspace.
+    /// The files that the guest left in its workspace.
     pub files: LeftFiles,
-    /// What the run cost.
+    /// The resources that the run used.
     pub usage: RunUsage,
 }
 
@@ -56,7 +56,7 @@ pub struct RunOutcome {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunFailure {
-    /// Python code raised and nobody caught it: the sandbox worked, the code did not.
+    /// Python code raised and did not catch it: the sandbox worked, the code did not.
     Exception {
         /// Class name, such as `ValueError`.
         class: String,
@@ -86,7 +86,7 @@ pub enum RunFailure {
     StackOverflow,
     /// The interpreter or the sandbox broke; nothing outside the run is affected.
     SandboxCrash {
-        /// What is known, in words for the caller.
+        /// The known reason, in words for the caller.
         reason: String,
     },
     /// The caller or an operator stopped the run.
@@ -237,7 +237,7 @@ pub struct Logs {
     pub dropped: u64,
 }
 
-/// What a run cost.
+/// The resources that a run used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunUsage {
     /// From the first instruction to the end.

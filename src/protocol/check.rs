@@ -28,7 +28,7 @@ pub enum ParamsError {
         parameter: String,
         /// The tool, or the parameter that is an object.
         owner: String,
-        /// What it takes, for the sentence.
+        /// The known parameters, for the sentence.
         known: String,
     },
     /// A required parameter is not there.
@@ -36,7 +36,7 @@ pub enum ParamsError {
     Missing {
         /// Which.
         parameter: String,
-        /// What it has to be.
+        /// The expected value.
         expected: String,
     },
     /// A value that the schema does not allow.
@@ -44,9 +44,9 @@ pub enum ParamsError {
     Wrong {
         /// Which.
         parameter: String,
-        /// What it has to be.
+        /// The expected value.
         expected: String,
-        /// What it is, shortened.
+        /// The value, shortened.
         found: String,
     },
     /// The same string twice where each may appear once.
@@ -301,7 +301,7 @@ fn check_list(
     Ok(true)
 }
 
-/// What a value is, as the end of a sentence: short ones as they are, large ones by their sort.
+/// Describes a value, as the end of a sentence: short ones as they are, large ones by their sort.
 fn described(value: &RawValue) -> String {
     const SHORT: usize = 64;
     match Sort::of(value) {

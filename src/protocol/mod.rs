@@ -1,4 +1,4 @@
-//! What travels on the wire: JSON-RPC envelopes, the eight methods, error codes.
+//! The wire format: JSON-RPC envelopes, the eight methods, error codes.
 //!
 //! Pure values and serde. Nothing here reads a clock, a file or a socket, and nothing here knows
 //! how a method does its work.
@@ -102,7 +102,7 @@ impl MethodCall {
     }
 }
 
-/// What one of the eight methods answers.
+/// The result of one of the eight methods.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum MethodResult {

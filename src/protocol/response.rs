@@ -1,4 +1,4 @@
-//! What goes back: one JSON-RPC response for each call.
+//! JSON-RPC responses: one for each call.
 
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
@@ -35,7 +35,7 @@ pub struct ErrorBody {
     pub code: i32,
     /// One sentence for people and models.
     pub message: String,
-    /// What programs branch on.
+    /// The part that programs branch on.
     pub data: ErrorDetail,
 }
 

@@ -12,10 +12,10 @@ pub struct RegistryConfig {
     pub roots: Vec<PathBuf>,
     /// Bounds of what is looked at.
     pub watching: Watching,
-    /// Whether [`Registry::follow`](crate::registry::Registry::follow) will be called. Folders are then watched from their first look
-    /// on, so that no change after it is missed.
+    /// True if [`Registry::follow`](crate::registry::Registry::follow) will be called. Folders are
+    /// then watched from their first look on, so that no change after it is missed.
     pub is_followed: bool,
-    /// What cursors are sealed with.
+    /// The key that seals cursors.
     pub cursor_key: CursorKey,
 }
 

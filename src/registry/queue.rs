@@ -40,7 +40,7 @@ pub(crate) enum QueuedLook {
     Folder(usize, Arc<OsStr>),
 }
 
-/// What to look at, and when. Each place waits once.
+/// The places to look at, with times. Each place waits once.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     waiting: HashMap<QueuedLook, Waiting>,

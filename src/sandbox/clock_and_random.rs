@@ -17,7 +17,7 @@ pub const DEFAULT_RESOLUTION: Duration = Duration::from_millis(1);
 /// at zero, so nothing that an image remembers ever lies in a run's future.
 pub const RUN_START: Duration = Duration::from_secs(3600);
 
-/// Whether a run sees the world or a recipe.
+/// The source of time and random bytes: the machine, or a seed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum ClockAndRandomMode {
     /// Time passes, randomness comes from the operating system.
@@ -81,7 +81,7 @@ enum Source {
 }
 
 impl ClockAndRandom {
-    /// What a run sees that starts now. `clock` is the time of day of a live run.
+    /// The clocks of a run that starts now. `clock` is the time of day of a live run.
     #[must_use]
     pub fn new(mode: ClockAndRandomMode, clock: Clock) -> Self {
         let source = match mode {
@@ -145,20 +145,20 @@ impl ClockAndRandom {
         self.monotonic().saturating_sub(self.coarse(self.monotonic_start))
     }
 
-    /// What a guest reads on the clock of the day: the digits below a step are a count of its
+    /// The time of day that a guest reads: the digits below a step are a count of its
     /// readings and say nothing about time.
     pub fn read_realtime(&mut self) -> Duration {
         let step = self.realtime();
         self.shown_realtime.counted(step, self.resolution)
     }
 
-    /// What a guest reads on the monotonic clock, with a count as in [`Self::read_realtime`].
+    /// The monotonic time that a guest reads, with a count as in [`Self::read_realtime`].
     pub fn read_monotonic(&mut self) -> Duration {
         let step = self.monotonic();
         self.shown_monotonic.counted(step, self.resolution)
     }
 
-    /// What a guest reads on the clocks of its processor time, with a count as in
+    /// The processor time that a guest reads, with a count as in
     /// [`Self::read_realtime`].
     pub fn read_elapsed(&mut self) -> Duration {
         let step = self.elapsed();

@@ -12,7 +12,7 @@ pub struct SandboxConfig {
     pub keep: ByteCount,
     /// Private memory that the slots of images may keep that do not run, all together.
     pub keep_idle: ByteCount,
-    /// Whether every reset is compared with the image.
+    /// Says if every reset is compared with the image.
     pub verify: Verify,
     /// Where time and randomness come from.
     pub clock_and_random: ClockAndRandomMode,
@@ -21,7 +21,7 @@ pub struct SandboxConfig {
 }
 
 impl Default for SandboxConfig {
-    /// Keeps as much as a program touches that draws a chart, and trusts the tests.
+    /// Keeps the memory that a program touches to draw a chart, and trusts the tests.
     fn default() -> Self {
         Self {
             keep: ByteCount::mebibytes(32),

@@ -11,7 +11,7 @@ use crate::sandbox::vfs::{Errno, MountError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {
-    /// Memory could not be had or restored.
+    /// Memory could not be allocated or restored.
     #[error("the sandbox's memory failed")]
     Memory(#[from] MemoryError),
     /// wasmtime refused the engine's code.
@@ -42,7 +42,7 @@ pub enum SandboxError {
     /// The interpreter could not be warmed up.
     #[error("the interpreter could not be warmed up: {reason}")]
     WarmUp {
-        /// What it said.
+        /// Its message.
         reason: String,
     },
     /// The engine's memory is not that of the release which the host's addresses are for.
@@ -57,7 +57,7 @@ pub enum SandboxError {
     /// The operating system refused a thread or a file.
     #[error("the operating system refused to {what}")]
     System {
-        /// What was asked for, as the end of a sentence.
+        /// The request, as the end of a sentence.
         what: &'static str,
         /// Its answer.
         #[source]

@@ -35,7 +35,7 @@ pub struct WarmUp<'a> {
     pub start: ImageSpec,
     /// The interpreter's files.
     pub library: Library,
-    /// What the memory holds beside the image before the first instruction.
+    /// Bytes that are put into memory before the first instruction.
     pub presets: Vec<Preset>,
     /// Where the interpreter may have its C stack.
     pub c_stack: CStack,
@@ -51,14 +51,14 @@ pub struct WarmUp<'a> {
 
 /// Bytes at an address of the guest's memory that are replaced before anything runs in it.
 ///
-/// INVARIANT(expected-before): they are replaced only where all of `before` stands: in the memory of
-/// another engine the address means something else.
+/// INVARIANT(expected-before): they are replaced only where all of `before` stands: in the memory
+/// of another engine the address means something else.
 pub struct Preset {
     /// Where the bytes are.
     pub address: u32,
-    /// What they are.
+    /// The expected bytes.
     pub before: Vec<u8>,
-    /// What they become.
+    /// The new bytes.
     pub after: Vec<u8>,
 }
 
@@ -138,7 +138,7 @@ pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
 
     let mut store = Store::new(code.engine(), Guest::new(wasi, account, &limits, image.length()));
     store.limiter(|guest| &mut guest.ceiling);
-    // Nobody stops what is made of sources that belong to this program.
+    // Sources that belong to this program need no poll page.
     let (instance, _) = code.instantiate(&mut store, &image).map_err(SandboxError::Engine)?;
     guest::attach(&mut store, &instance).map_err(SandboxError::Engine)?;
     for preset in &presets {

@@ -24,6 +24,12 @@ pub enum ServiceError {
     /// A parameter has a wrong value.
     #[error(transparent)]
     Params(#[from] ParamsError),
+    /// The caller lacks a right.
+    #[error("the caller has no right to `{right}`")]
+    Forbidden {
+        /// The name of the right.
+        right: &'static str,
+    },
     /// A name or version is malformed.
     #[error(transparent)]
     Id(#[from] InvalidId),
@@ -49,13 +55,13 @@ pub enum ServiceError {
     Arguments {
         /// Which skill.
         name: String,
-        /// What is wrong, one after another.
+        /// The problems, one after another.
         problems: String,
     },
-    /// A skill or a file of it cannot be had.
+    /// A skill or a file of it cannot be read.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// A blob cannot be had or kept.
+    /// A blob cannot be read or stored.
     #[error(transparent)]
     Blob(#[from] BlobError),
     /// Fuel cannot be counted, or not yet.
@@ -67,7 +73,7 @@ pub enum ServiceError {
     /// A result cannot be written.
     #[error("a result cannot be written")]
     Unserialisable(#[source] serde_json::Error),
-    /// What a run returned cannot be read.
+    /// The output of a run cannot be read.
     #[error("the output of a run cannot be read")]
     Unreadable(#[source] io::Error),
     /// The server holds as much for its clients as it may.
@@ -86,6 +92,7 @@ impl ServiceError {
             Self::Params(_) | Self::Id(_) | Self::Kind(_) | Self::Arguments { .. } => {
                 ErrorKind::InvalidParams
             }
+            Self::Forbidden { .. } => ErrorKind::Forbidden,
             Self::NoSuchBlob { .. } => ErrorKind::BlobNotFound,
             Self::NotExecutable { .. } => ErrorKind::NotExecutable,
             Self::Registry(error) => error.kind(),

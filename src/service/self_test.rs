@@ -1,4 +1,4 @@
-//! Proves that the walls stand before anybody else may lean on them: a program that tries to get
+//! Proves that the walls stand before the first call: a program that tries to get
 //! out, and programs that do not want to end, run like any other.
 //!
 //! INVARIANT(proven-walls): a server on whose machine a probe gets out never becomes ready.
@@ -45,7 +45,7 @@ pub enum SelfTestError {
     Run(#[from] ServiceError),
 }
 
-/// What the probes return.
+/// The report of the probes.
 #[derive(Debug, Deserialize)]
 struct Report {
     probes: usize,

@@ -1,4 +1,4 @@
-//! What operators ask of a running server, beside the methods.
+//! The status of a running server, for operators.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ pub trait Status: Send + Sync + 'static {
     /// Why calls cannot be executed at the moment; empty if they can.
     fn obstacles(&self) -> Vec<String>;
 
-    /// What an operator should change although calls can be executed.
+    /// Problems that an operator should mend although calls can be executed.
     fn warnings(&self) -> Vec<String>;
 
     /// How runs are isolated, as names and values.

@@ -30,7 +30,7 @@ const MAX_REMINDER: usize = 120;
 /// Allowed values that are listed in a message.
 const MAX_LISTED: usize = 20;
 
-/// What is wrong with one argument, in words for the caller.
+/// The problem with one argument, in words for the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArgumentProblem {
     /// The argument's name.

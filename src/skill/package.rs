@@ -12,16 +12,16 @@ pub const MANIFEST_FILE: &str = "skill.toml";
 /// Name of the document in a skill's folder.
 pub const DOCUMENT_FILE: &str = "SKILL.md";
 
-/// The skill that explains the protocol. It is part of the server, and nobody else may use its
+/// The skill that explains the protocol. It is part of the server, and no other skill may use its
 /// name.
 pub const GUIDE_NAME: &str = "skills.protocol.guide";
 
 /// A checked skill, without its files.
 #[derive(Debug, Clone)]
 pub struct Skill {
-    /// What its manifest says, or what its document stands in for.
+    /// Its manifest, or the one made from its document.
     pub manifest: Manifest,
-    /// What its document says.
+    /// Its document.
     pub document: Document,
 }
 

@@ -14,7 +14,7 @@ use crate::skill::diagnostic::Findings;
 use crate::skill::source::from_yaml;
 use crate::skill::source::node::{SourceNode, SourceValue};
 
-/// What a document says, for both readers.
+/// The content of a document, for both readers.
 #[derive(Clone, PartialEq)]
 enum Read {
     Null,

@@ -57,7 +57,7 @@ fn perform(
     forget_secrets(spec);
     let output = ended.output.unwrap_or_default();
     channel.borrow_mut().send(&FromWorker::Done(Box::new(ended.outcome)), &output)?;
-    // The gateway has its answer: cleaning up delays nobody now.
+    // The gateway has its answer: cleaning up delays no caller now.
     drop(ended.remains);
     runner.check().map_err(|error| decline(&mut channel.borrow_mut(), error))
 }

@@ -27,7 +27,7 @@ pub struct ChannelHost {
     conversation: Arc<Conversation>,
 }
 
-/// What another thread has to know to tell an answer from a message that the guest did not ask
+/// State by which another thread tells an answer from a message that the guest did not ask
 /// for. Only one kind of those can come while a guest runs: it is cancelled.
 #[derive(Debug, Default)]
 struct Conversation {
@@ -43,7 +43,7 @@ impl Conversation {
             return true;
         }
         let turn = self.turns.load(Ordering::SeqCst);
-        // What is seen during a turn, or where one began meanwhile, may be the answer.
+        // Bytes that are seen during a turn, or where one began meanwhile, may be the answer.
         turn.is_multiple_of(2) && peek.sees_something() && self.turns.load(Ordering::SeqCst) == turn
     }
 
@@ -53,7 +53,7 @@ impl Conversation {
         }
     }
 
-    /// The message was received, so nobody can see it on the socket any more.
+    /// The message was received, so it can no longer be seen on the socket.
     fn interrupt(&self) {
         self.was_interrupted.store(true, Ordering::SeqCst);
     }
@@ -80,7 +80,7 @@ impl ChannelHost {
     ///
     /// # Errors
     ///
-    /// Why the channel cannot be used any more, if so.
+    /// The reason why the channel can no longer be used, if there is one.
     pub fn close(self) -> Result<(), ChannelError> {
         match self.state.replace(HostState::Cancelled) {
             HostState::Open | HostState::Cancelled => Ok(()),
@@ -107,7 +107,7 @@ impl ChannelHost {
         match answer? {
             Some((ToWorker::BlobStored { id }, _)) => Ok(Answer::Stored(id)),
             Some((ToWorker::Refused(refusal), _)) => Ok(Answer::Refused(refusal)),
-            // The gateway takes no notice of requests after its Cancel, so this is the answer.
+            // The gateway ignores requests after its Cancel, so this is the answer.
             Some((ToWorker::Cancel, _)) => Ok(Answer::Cancelled),
             Some(_) | None => Err(ChannelError::Gone),
         }

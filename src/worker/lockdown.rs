@@ -12,8 +12,8 @@
 //!
 //! # Why some walls may be missing
 //!
-//! Kernels and containers differ. A wall that cannot be built is reported with its reason, for
-//! the operator to see, or refused if the plan says so. Running as root is always refused, and so
+//! Kernels and containers differ. A wall that cannot be built is reported with its reason, for the
+//! operator to see, or refused if the plan requires them. Running as root is always refused, and so
 //! is running without the filter on system calls: every kernel that this program runs on has it.
 //!
 //! INVARIANT(always-filtered): no guest runs in a process without the filter, whatever is set.
@@ -41,7 +41,7 @@ const OPEN_FILES: u64 = 256;
 /// Landlock's newest version that the rules below were tried with; older kernels do less.
 const LANDLOCK: ABI = ABI::V7;
 
-/// What to do about a wall that this machine does not offer.
+/// The reaction to a wall that this machine does not offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MissingWalls {
     /// Report it and go on.
@@ -68,7 +68,7 @@ pub struct LockdownPlan {
     pub addresses: Option<ByteCount>,
     /// Largest memory file that the worker can make. Default 1 GiB, as for any payload.
     pub file_size: ByteCount,
-    /// What to do about a wall that cannot be built. Default: report it.
+    /// The reaction to a wall that cannot be built. Default: report it.
     pub missing_walls: MissingWalls,
 }
 
@@ -361,7 +361,8 @@ fn close_file_system(newest: ABI) -> Result<Option<String>, String> {
     }
 }
 
-/// What a kernel with that Landlock cannot forbid, if no newer ABI than `newest` is asked for.
+/// The rights that a kernel with that Landlock cannot forbid, if no newer ABI than `newest` is
+/// asked for.
 fn landlock_gap(status: LandlockStatus, newest: ABI) -> Option<String> {
     let LandlockStatus::Available { effective_abi, .. } = status else { return None };
     let abi = effective_abi.min(newest);
@@ -742,13 +743,13 @@ mod tests {
         assert_eq!((gap(ABI::V6), gap(LANDLOCK)), (None, None));
     }
 
-    /// The rules of each ABI on the kernel that is there: they stand, they refuse what they know, and
-    /// the report names what they do not know.
+    /// The rules of each ABI on the kernel that is there: they stand, they refuse what they know,
+    /// and the report names what they do not know.
     #[test]
     fn landlocks_of_every_age_stand_and_say_what_they_lack() {
         let newest = match said(&locked_down_child("task-landlock-7")).first().map(String::as_str) {
             Some("None") => 7,
-            // What the kernel has is as much as can be tried.
+            // Only the kernel's own version can be tried.
             Some(told) if told.starts_with("Some(\"ABI ") => {
                 told.split(' ').nth(1).unwrap().parse().unwrap()
             }

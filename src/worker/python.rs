@@ -18,7 +18,7 @@ use crate::units::ByteCount;
 use crate::worker::host::ChannelHost;
 use crate::worker::runner::{Abilities, Ended, Runner, RunnerError};
 
-/// What a worker is started with. Files are numbers of descriptors that it inherits, checked by
+/// The setup of a worker. Files are numbers of descriptors that it inherits, checked by
 /// the gateway: a worker opens nothing by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,7 +33,7 @@ pub struct WorkerSetup {
     pub keep: ByteCount,
     /// Private memory that the slots of images may keep that do not run.
     pub keep_idle: ByteCount,
-    /// Whether to compare the whole memory with its image after every run.
+    /// True if the whole memory is compared with its image after every run.
     pub is_paranoid: bool,
     /// User to become if started as root.
     pub uid: u32,
@@ -45,7 +45,7 @@ pub struct WorkerSetup {
     pub addresses: ByteCount,
     /// Largest memory file.
     pub file_size: ByteCount,
-    /// Whether to refuse to run guests where a wall of the lock-down is missing.
+    /// True if no guest runs where a wall of the lock-down is missing.
     pub requires_lockdown: bool,
 }
 

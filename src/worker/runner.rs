@@ -1,4 +1,4 @@
-//! What the worker's main loop needs from a sandbox.
+//! The interface between the worker's main loop and a sandbox.
 
 use std::any::Any;
 use std::error::Error;
@@ -19,7 +19,7 @@ pub type RunnerError = Box<dyn Error + Send + Sync>;
 /// A guest that misbehaves is an outcome. An `Err`, or a panic, says that this process can no
 /// longer be trusted: it ends, and the run in progress with it.
 pub trait Runner: Send {
-    /// What it can run and how it cleans up, for the gateway's report.
+    /// Its abilities, for the gateway's report.
     fn abilities(&self) -> Abilities;
 
     /// The descriptors it needs for the rest of its life. All others are closed.
@@ -61,7 +61,7 @@ pub trait Runner: Send {
     fn run(&mut self, spec: &RunSpec, host: ChannelHost) -> Result<Ended, RunnerError>;
 }
 
-/// What a [`Runner`] can do.
+/// The abilities of a [`Runner`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Abilities {
     /// Variants of the engine's code that it has, such as `timed`.
@@ -76,7 +76,8 @@ pub struct Ended {
     pub outcome: RunOutcome,
     /// JSON text of the returned value, if the guest completed.
     pub output: Option<Vec<u8>>,
-    /// What is cleaned up when it is dropped, after the gateway has its answer.
+    /// The rest of the run, which is cleaned up when it is dropped, after the gateway has its
+    /// answer.
     pub remains: Box<dyn Any>,
 }
 

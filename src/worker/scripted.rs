@@ -4,9 +4,9 @@
 //!
 //! ```text
 //! blob KIND TEXT        stores a blob; a refusal ends the run as an exception
-//! blob-of KIND COUNT    stores a blob of so many bytes
+//! blob-of KIND COUNT    stores a blob of COUNT bytes
 //! log TEXT              writes a log line
-//! log-of COUNT          writes a log line of so many bytes
+//! log-of COUNT          writes a log line of COUNT bytes
 //! secret NAME           logs the value of an environment variable
 //! attached              logs what is attached
 //! read PATH             logs a file of an attached skill, or a blob
@@ -14,9 +14,9 @@
 //! hang                  waits for ever
 //! panic, abort, break   ends the worker in one of three ways
 //! spoil MILLISECONDS    makes cleaning up take so long and fail
-//! complain COUNT        writes so many lines to standard error
+//! complain COUNT        writes COUNT lines to standard error
 //! return TEXT           ends the run with this output
-//! return-of COUNT       ends the run with an output of so many bytes
+//! return-of COUNT       ends the run with an output of COUNT bytes
 //! ```
 
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ pub(crate) struct ScriptedRunner {
     spoils: Option<Duration>,
 }
 
-/// What is left of a run, and how long it takes to clean that up.
+/// The rest of a run, and the time that cleaning it up takes.
 struct Remains(Duration);
 
 impl Drop for Remains {

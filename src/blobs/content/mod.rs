@@ -1,4 +1,4 @@
-//! What a blob consists of: kind, content, hash and trailer.
+//! The parts of a blob: kind, content, hash and trailer.
 
 pub(crate) mod digest;
 pub mod kind;

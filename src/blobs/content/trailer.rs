@@ -1,4 +1,4 @@
-//! What stands behind the content in a blob's file.
+//! The trailer behind the content in a blob's file.
 //!
 //! # Why
 //!

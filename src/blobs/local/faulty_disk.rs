@@ -60,7 +60,7 @@ struct Inode {
 #[derive(Debug, Clone)]
 struct Change {
     path: PathBuf,
-    /// What has the name now; `None` if nothing has.
+    /// The node that has the name now; `None` if the name is free.
     node: Option<Node>,
 }
 
@@ -133,7 +133,7 @@ impl FaultyDisk {
                 apply(&mut names, change);
             }
         }
-        // What lies in a folder that was lost is lost with it.
+        // The entries of a lost folder are lost with it.
         let is_reachable = |path: &Path| {
             path.ancestors()
                 .skip(1)
@@ -194,7 +194,7 @@ fn apply(names: &mut BTreeMap<PathBuf, Node>, change: &Change) {
     };
 }
 
-/// What is left of a file's content: all, a beginning, zeros for an end, or what was synced.
+/// The rest of a file's content: all, a beginning, a beginning and zeros, or the synced part.
 fn surviving(inode: &Inode, choose: &mut impl FnMut(usize) -> usize) -> Inode {
     let content = if inode.content == inode.durable {
         inode.durable.clone()

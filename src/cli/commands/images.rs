@@ -19,10 +19,10 @@ use crate::ids::Digest;
 use crate::images::ImageUsage;
 use crate::units::ByteCount;
 
-/// What the file with an image's memory is called.
+/// The name of the file with an image's memory.
 const MEMORY: &str = "memory.img";
 
-/// What a file of the cache says of the image that is in it.
+/// The description of an image in a file of the cache.
 #[derive(Debug, Serialize)]
 struct ImageReport<'a> {
     name: &'a str,

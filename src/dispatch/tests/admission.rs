@@ -1,4 +1,4 @@
-//! Who gets a worker, who waits, and what happens when somebody leaves.
+//! Admission: which run gets a worker, which one waits, and callers that leave.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ async fn nothing_leaks_when_a_caller_leaves_before_it_takes_its_worker() {
                 _ = until(&pool, "queued", |report| report.queued == 1) => {}
             }
         }
-        // The worker is granted to the run that waits, which is not polled any more.
+        // The worker is granted to the run that waits, which is no longer polled.
         until(&pool, "granted", |report| report.queued == 0 && report.running == 1).await;
     }
     let report = until(&pool, "free", |report| report.running == 0).await;

@@ -25,10 +25,10 @@ use crate::worker::Channel as WorkerEnd;
 /// How long one frame may take. A receiver that waits for an event that never comes waits longer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What one frame brings: bytes of text in its message, and bytes of its payload.
+/// The contents of one frame: bytes of text in its message, and bytes of its payload.
 type Size = (usize, usize);
 
-/// Both ends of a socket whose buffers hold about so many bytes; the system's choice without.
+/// Both ends of a socket whose buffers hold about this number of bytes, or the system's default.
 fn pair(buffers: Option<usize>) -> (OwnedFd, OwnedFd) {
     let flags = SocketFlags::CLOEXEC;
     let ends = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();

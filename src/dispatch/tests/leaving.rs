@@ -23,7 +23,7 @@ const MOMENTS: usize = 2_000;
 /// Long enough for a worker on a busy machine.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Polls a future so often, and then gives it up.
+/// Polls a future a given number of times, and then drops it.
 struct Leave<F> {
     future: Pin<Box<F>>,
     polls: usize,

@@ -63,7 +63,7 @@ async fn start(config: PoolConfig) -> Pool {
     pool
 }
 
-/// What scripts begin as: it is handed over and means nothing to them.
+/// The image of scripts. It is handed over and means nothing to them.
 static IMAGE: LazyLock<Arc<ImageContent>> = LazyLock::new(|| image("image"));
 
 fn image(name: &str) -> Arc<ImageContent> {

@@ -1,4 +1,4 @@
-//! What goes to a worker and what comes back.
+//! Orders to workers, and their answers.
 
 use std::fs;
 use std::io::Write as _;

@@ -2,7 +2,7 @@
 //!
 //! INVARIANT(bounded-attachments): beyond the limits, the attachment that was used longest ago is
 //! detached first. An attachment that the current run needs is never detached. An image that was
-//! replaced, so that no run can begin from it any more, is detached with the next run.
+//! replaced, so that no run can begin from it, is detached with the next run.
 
 use std::collections::HashMap;
 use std::sync::Weak;

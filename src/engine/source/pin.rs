@@ -26,7 +26,7 @@ pub struct EnginePin {
     pub version: String,
     /// The archive that the registry serves.
     pub wheel: PinnedFile,
-    /// What is taken out of it.
+    /// The files that are taken out of it.
     pub files: PinnedFiles,
     /// The module after the patches.
     pub patched_module: PatchedModule,
@@ -76,7 +76,7 @@ pub struct HashSecretPlace {
     pub is_set_address: u32,
 }
 
-/// What the tables of patches make of the module.
+/// The module after all patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PatchedModule {
@@ -131,7 +131,8 @@ impl EnginePin {
     ///
     /// # Errors
     ///
-    /// `wasm/engine.toml` or a table of patches is malformed. A test sees to it that no such program is released.
+    /// `wasm/engine.toml` or a table of patches is malformed. A test ensures that no such
+    /// program is released.
     pub fn embedded() -> Result<Self, EngineError> {
         Ok(Self { patches: Patches::embedded()?, ..Self::parse(PIN)? })
     }

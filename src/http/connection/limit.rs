@@ -1,9 +1,9 @@
 //! All open connections, and which of them is closed when there is no room for another.
 //!
-//! INVARIANT(room-for-others): when as many connections are open as allowed, the longest-idle one is
-//! closed for a new one. So clients that open connections and send nothing, or send their requests
-//! byte by byte, cannot keep others out. A connection whose request is being answered is never
-//! closed; if all connections are being answered, the new one waits.
+//! INVARIANT(room-for-others): when as many connections are open as allowed, the longest-idle one
+//! is closed for a new one. So clients that open connections and send nothing, or send their
+//! requests byte by byte, cannot keep others out. A connection whose request is being answered is
+//! never closed; if all connections are being answered, the new one waits.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -86,7 +86,7 @@ impl ConnectionLimit {
             tokio::select! {
                 biased;
                 permit = &mut acquired => return permit.ok(),
-                // What happened since `make_room` looked is remembered.
+                // Notifications since the call of `make_room` are remembered.
                 () = self.rested.notified() => {}
             }
         }

@@ -1,5 +1,5 @@
-//! One connection: how many there are, what of their bytes is let through, and how long each step may
-//! take.
+//! One connection: how many there are, what of their bytes is let through, and how long each step
+//! may take.
 
 pub(crate) mod head;
 pub(crate) mod limit;

@@ -131,7 +131,7 @@ impl<S> TimedStream<S> {
         }
     }
 
-    /// What to make of a write: the time for an answer runs from the moment the client first
+    /// Checks the result of a write: the time for an answer runs from the moment the client first
     /// keeps us waiting until everything is written. A client that takes nothing at all has less
     /// time: what it does not take lies in memory.
     fn wrote(

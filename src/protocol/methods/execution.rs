@@ -15,7 +15,7 @@ pub const MAX_OUTPUT: usize = 4_096;
 /// Longest `logs_preview`, in bytes.
 pub const MAX_LOGS_PREVIEW: usize = 2_048;
 
-/// What a caller sends to `execute_skill`.
+/// The parameters of `execute_skill`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExecuteSkillParams {
@@ -61,7 +61,7 @@ impl fmt::Debug for ExecuteSkillParams {
     }
 }
 
-/// What a caller sends to `run_code`.
+/// The parameters of `run_code`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunCodeParams {
@@ -162,7 +162,7 @@ pub enum TimeoutPlace {
 }
 
 impl TimeoutPlace {
-    /// What a caller calls the timeout there.
+    /// The name of the timeout's parameter in this place.
     #[must_use]
     pub const fn parameter(self) -> &'static str {
         match self {
@@ -188,7 +188,7 @@ impl RequestedLimits {
     }
 }
 
-/// What `execute_skill` and `run_code` answer.
+/// The result of `execute_skill` and `run_code`.
 #[derive(Serialize)]
 pub struct RunResult {
     /// How the run ended.
@@ -197,18 +197,18 @@ pub struct RunResult {
     pub run_id: RunId,
     /// One sentence for people and models.
     pub summary: String,
-    /// What the program returned: an object, or `null`; or a [`TruncatedOutput`] in its place.
+    /// The program's value: an object, or `null`; or a [`TruncatedOutput`] in its place.
     pub output: Option<Box<RawValue>>,
     /// Blobs that the run made, in order.
     pub output_blobs: Vec<BlobId>,
-    /// What the program left in its workspace, if anything; a part of it if there is much.
+    /// The files that the program left in its workspace; a part of them if there are many.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileResult>,
     /// How many files there are, if not all of them are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files_total: Option<u64>,
-    /// What the program wrote, at most [`MAX_LOGS_PREVIEW`]: all of it, or its beginning and its
-    /// end with a line between that counts what was left out.
+    /// The program's output and logs, at most [`MAX_LOGS_PREVIEW`]: all of it, or its beginning and
+    /// its end with a line between that counts what was left out.
     pub logs_preview: String,
     /// Why the run failed; only if it did.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! What is refused, and why.
+//! The refusals of strict JSON, with their reasons.
 
 /// Deepest nesting of arrays and objects, the whole body included. Deep nesting is an attack on
 /// recursive readers (the guest's own among them); real arguments stay below ten.
@@ -26,7 +26,7 @@ pub enum StrictError {
     Syntax {
         /// Where, counted from 0.
         offset: usize,
-        /// What would have been right.
+        /// The expected text.
         expected: &'static str,
     },
     /// An escape that stands for half a character.
@@ -76,7 +76,7 @@ impl StrictError {
     }
 }
 
-/// What the outermost value of a text is.
+/// The sort of the outermost value of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RootKind {
     /// An object.

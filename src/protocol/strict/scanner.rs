@@ -28,7 +28,7 @@ struct Open {
     many: HashSet<u64>,
 }
 
-/// What the grammar wants next.
+/// The next token that the grammar expects.
 enum Next {
     Value,
     Name,
@@ -45,7 +45,7 @@ pub(crate) struct Scanner<'a> {
     /// The first breach of a rule that is not one of syntax.
     fault: Option<StrictError>,
     rules: Rules,
-    /// Keyed anew for each text, so that nobody can prepare names whose hashes collide.
+    /// Keyed anew for each text, so that a client cannot prepare names whose hashes collide.
     hasher: RandomState,
 }
 

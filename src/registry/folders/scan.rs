@@ -49,7 +49,7 @@ pub(crate) struct SkillRoot {
     pub(crate) watch: Option<WatchId>,
 }
 
-/// What is known of one folder.
+/// The known state of one folder.
 #[derive(Debug)]
 pub(crate) struct SkillFolder {
     fingerprint: Option<Digest>,
@@ -61,7 +61,7 @@ pub(crate) struct SkillFolder {
     pub(crate) watches: Vec<WatchId>,
     /// True if each folder in it has a watch.
     pub(crate) is_watched: bool,
-    /// What the last look took.
+    /// The time that the last look took.
     pub(crate) cost: Duration,
     /// When it was last looked at.
     pub(crate) looked: Instant,

@@ -50,13 +50,13 @@ impl Snapshot {
         &self.skill.manifest.version
     }
 
-    /// What the skill's manifest says.
+    /// The skill's manifest.
     #[must_use]
     pub const fn manifest(&self) -> &Manifest {
         &self.skill.manifest
     }
 
-    /// What the skill's document says.
+    /// The skill's document.
     #[must_use]
     pub const fn document(&self) -> &Document {
         &self.skill.document
@@ -93,7 +93,7 @@ impl Snapshot {
         ByteCount::from(self.pack.len())
     }
 
-    /// What its author should look at, although the skill is served.
+    /// Warnings for its author. The skill is served nevertheless.
     #[must_use]
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
@@ -154,7 +154,7 @@ pub(crate) struct Reading {
     pub(crate) snapshot: Option<Arc<Snapshot>>,
     /// Errors and warnings.
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// What the folder looked like while it was read.
+    /// The state of the folder while it was read.
     pub(crate) fingerprint: Digest,
     /// True if the machine failed, rather than the skill.
     pub(crate) is_interrupted: bool,

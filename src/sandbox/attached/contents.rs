@@ -16,7 +16,7 @@ use crate::sandbox::vfs::Mount;
 use crate::sandbox::vfs::content::{Content, SharedBytes};
 use crate::sandbox::vfs::immutable::ImmutableTree;
 
-/// What is attached, by name. The gateway decides how much that is.
+/// The attached skills and blobs, by key. The gateway bounds their number.
 #[derive(Default)]
 pub(crate) struct AttachedContents {
     skills: HashMap<AttachmentKey, Arc<ImmutableTree>>,

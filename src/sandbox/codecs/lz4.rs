@@ -52,7 +52,7 @@ impl Encode {
     }
 }
 
-/// Longest output for so many bytes.
+/// Longest output for this number of bytes.
 const fn most_packed(length: usize) -> usize {
     16 + length + length / 255
 }

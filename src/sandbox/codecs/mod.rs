@@ -1,7 +1,7 @@
 //! Picture and table codecs that a guest reaches with a host call.
 //!
-//! The engine has no C codecs for JPEG, WebP, and the compressions of Parquet. Their work is done here, in the
-//! locked-down worker, by code without `unsafe` blocks. A request is a JSON header and
+//! The engine has no C codecs for JPEG, WebP, and the compressions of Parquet. Their work is done
+//! here, in the locked-down worker, by code without `unsafe` blocks. A request is a JSON header and
 //! bytes of the guest; an answer is a JSON header and bytes. Nothing is kept between two requests.
 //!
 //! INVARIANT(codecs-allocate-within-the-run): a codec allocates only after [`Allowance::take`] has
@@ -98,7 +98,7 @@ pub fn answer(request: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, Code
     let (job, data) = parse(request)?;
     // A crate that panics on damaged data must not end the worker.
     let done = catch_unwind(AssertUnwindSafe(|| run(job, data, allowance)));
-    // What a crate makes of a stop is not of interest, be it an error or half a picture.
+    // The crate's answer after a stop does not matter: it may be an error or half a picture.
     allowance.check()?;
     done.unwrap_or_else(|payload| {
         Err(payload.downcast::<Interrupted>().map_or_else(

@@ -125,7 +125,7 @@ fn little(bytes: &[u8]) -> usize {
 /// Entries of the table of places where four bytes were seen.
 const TABLE: usize = 1 << 14;
 
-/// Longest output for so many bytes.
+/// Longest output for this number of bytes.
 const fn most_packed(length: usize) -> usize {
     32 + length + length / 6
 }

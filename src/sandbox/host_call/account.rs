@@ -25,7 +25,7 @@ const REPORT_MAX: usize = 1 << 20;
 pub enum ProgramEnd {
     /// JSON text of the value.
     Returned(Vec<u8>),
-    /// An exception that nobody caught.
+    /// An exception that the program did not catch.
     Raised(Raised),
     /// A report that cannot be read: only a guest that makes host calls itself sends one.
     Unreadable,
@@ -59,7 +59,7 @@ impl HostCallAccount {
         }
     }
 
-    /// What the program said last about its end, and how many calls it made.
+    /// The program's last report about its end, and the number of its calls.
     pub fn take_ending(&mut self) -> (Option<ProgramEnd>, u32) {
         (self.ending.take(), self.calls)
     }
@@ -69,7 +69,7 @@ impl HostCallAccount {
         Arc::clone(&self.job)
     }
 
-    /// What tells whether nobody waits for the run any more.
+    /// A check that is true once no caller waits for the run.
     pub(crate) fn is_cancelled(&self) -> IsCancelled {
         self.host.is_cancelled()
     }
@@ -100,7 +100,7 @@ impl HostCallAccount {
         done(&[])
     }
 
-    /// Counts a call with so many bytes; a refusal if the run has used up its share.
+    /// Counts a call with this number of bytes; a refusal if the run has used up its share.
     pub(crate) fn charge(&mut self, bytes: usize) -> Result<(), Refusal> {
         self.calls = self.calls.saturating_add(1);
         if self.calls > self.max_calls {
@@ -156,7 +156,8 @@ impl HostCallAccount {
         self.host.write_blob(kind, content)
     }
 
-    /// Stores a file as a blob. The host holds a copy of it meanwhile, for which the run has `room`.
+    /// Stores a file as a blob. The host holds a copy of it meanwhile, for which the run has
+    /// `room`.
     pub(crate) fn write_blob_from(
         &mut self,
         kind: &str,

@@ -1,4 +1,4 @@
-//! What a guest asks of its own files and preview 1 of WASI has no function for.
+//! Requests about the guest's own files that preview 1 of WASI has no function for.
 //!
 //! These requests come as host calls and end in the worker: they touch nothing but the
 //! files of the run, cost no more than a call of WASI, and so count as no call of the host.

@@ -18,7 +18,7 @@ use crate::sandbox::vfs::content::SharedBytes;
 use crate::sandbox::vfs::{Errno, FileSystem, Mount};
 use crate::units::ByteCount;
 
-/// What a request can touch.
+/// The parts of a run that a host call can touch.
 pub struct HostCalls<'run> {
     /// The way to the host, with what the run may still ask of it.
     pub account: &'run mut HostCallAccount,
@@ -34,7 +34,7 @@ pub struct HostCalls<'run> {
     pub fuel: Option<u64>,
 }
 
-/// What goes back to the guest.
+/// The answer to the guest.
 #[derive(Debug)]
 pub enum HostAnswer {
     /// A status byte and a body.
@@ -43,13 +43,13 @@ pub enum HostAnswer {
     Shared(Arc<[u8]>),
     /// The frame is malformed.
     Fault,
-    /// There is nobody left to answer to.
+    /// The run must stop, so there is no answer.
     Stopped(Stopped),
     /// The run's fuel does not suffice for the answer.
     OutOfFuel,
 }
 
-/// What is copied at once, 4 MiB: some milliseconds.
+/// Bytes that are copied at once, 4 MiB: some milliseconds.
 const PIECE: usize = 4 << 20;
 
 /// Bytes of a log message that are looked at: the largest log that an operator can allow.

@@ -61,14 +61,14 @@ const SOURCE: &str = r#"(module
 
 const SIZE: i32 = 2 << 16;
 
-/// What `host_alloc` does.
+/// The behaviour of `host_alloc`.
 const FIXED: i32 = 0;
 const ENTERS: i32 = 1;
 const TRAPS: i32 = 2;
 const GROWS: i32 = 3;
 const LOOPS: i32 = 4;
 
-/// Where answers go unless a test says otherwise, and where their address and length go.
+/// The place of answers unless a test sets another, and where their address and length go.
 const ANSWER: i32 = 0x8000;
 const OUT: [i32; 2] = [256, 260];
 

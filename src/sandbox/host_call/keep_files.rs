@@ -1,7 +1,7 @@
 //! Stores the files that a program left in its workspace, after its end.
 //!
 //! The host finds the files and their sizes in its own file system; nothing is asked of the guest.
-//! What is stored counts against the run's limits for calls and bytes like any blob that it writes.
+//! Stored files count against the run's limits for calls and bytes like any blob that it writes.
 
 use crate::job::KeepFiles;
 use crate::job::outcome::{
@@ -189,7 +189,7 @@ fn mark(reached: &mut [bool], at: usize) {
     }
 }
 
-/// What is behind the last dot of the name, in lowercase.
+/// The part behind the last dot of the name, in lowercase.
 fn ending(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default()

@@ -9,7 +9,7 @@ use crate::sandbox::run::capture::GuestLogLevel;
 /// A frame, parsed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Request<'a> {
-    /// What is to be run.
+    /// Fetch the job.
     Job,
     /// The program's value, as JSON text.
     Returned(&'a [u8]),

@@ -97,8 +97,8 @@ impl DirtyPages {
 /// Opens a file without any capability, and takes the capabilities back.
 ///
 /// INVARIANT(no-frame-numbers): the kernel decides at the opening of the page table whether its
-/// reader sees the physical addresses of pages. A process that starts as root would, and a worker keeps
-/// the file.
+/// reader sees the physical addresses of pages. A process that starts as root would, and a worker
+/// keeps the file.
 fn open_unprivileged(path: &str) -> io::Result<File> {
     let own = capabilities(None)?;
     if own.effective.is_empty() {

@@ -250,7 +250,8 @@ impl WasiCall<'_> {
     }
 }
 
-/// What one vector's transfer did; an error after some bytes were transferred only ends the call.
+/// The result of one vector's transfer. An error after some bytes were transferred only ends the
+/// call.
 fn keep_going(done: Result<usize, Errno>, total: u32) -> Result<Option<u32>, Errno> {
     match done {
         Ok(count) => Ok(Some(u32::try_from(count).unwrap_or(u32::MAX))),

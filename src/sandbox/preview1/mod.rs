@@ -51,7 +51,7 @@ pub trait Preview1: 'static {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the guest exited with code {code}")]
 pub struct Exited {
-    /// What it gave as its exit code.
+    /// The guest's exit code.
     pub code: u32,
 }
 
@@ -59,7 +59,7 @@ pub struct Exited {
 pub struct Wasi {
     /// The guest's files.
     pub files: FileSystem,
-    /// What it prints.
+    /// The guest's output.
     pub capture: Capture,
     /// Its clocks and its randomness.
     pub clock_and_random: ClockAndRandom,

@@ -12,7 +12,7 @@ pub enum Stopped {
     /// Its time is over.
     #[error("the run has reached its deadline")]
     Deadline,
-    /// Somebody cancelled it.
+    /// It was cancelled.
     #[error("the run was cancelled")]
     Cancelled,
 }
@@ -73,7 +73,7 @@ impl Deadline {
     ///
     /// # Errors
     ///
-    /// The reason why the run must not go on; never before it is so.
+    /// The reason why the run must not go on.
     pub fn sleep(&self, time: Duration) -> Result<(), Stopped> {
         let now = Instant::now();
         let wake = now.checked_add(time).map_or(self.end, |wake| wake.min(self.end));

@@ -28,8 +28,8 @@ use crate::sandbox::run::watchdog::Watchdog;
 use crate::sandbox::vfs::{FileSystem, Mount, timestamp};
 use crate::units::{ByteCount, Fuel};
 
-/// What a run executes: the runner in the image does the rest. Short, since it is compiled by
-/// the guest every time.
+/// The source that a run executes: the runner in the image does the rest. Short, since it is
+/// compiled by the guest every time.
 const START: &[u8] = b"import _wardian; _wardian.run()";
 
 /// The end of a run. Dropping it returns the guest's memory to its image, and gives the native
@@ -201,7 +201,7 @@ fn finish(
 }
 
 /// The runner came to an end without a word: the program took it apart, or memory ran out where
-/// nobody could say so.
+/// it could not be reported.
 fn silent_end(refused_memory: bool, spec: &RunSpec) -> RunFailure {
     if refused_memory {
         RunFailure::MemoryLimit { limit: spec.limits.memory, traceback: None }

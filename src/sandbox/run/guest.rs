@@ -16,7 +16,7 @@ pub(crate) struct Guest {
     exports: Option<Exports>,
 }
 
-/// What the host calls in a guest.
+/// The functions of a guest that the host calls.
 #[derive(Clone)]
 struct Exports {
     memory: Memory,
@@ -264,7 +264,7 @@ mod tests {
         assert!(ceiling.refused && ceiling.peak == 512 << 20);
     }
 
-    /// Whether a module can be instantiated where a guest is, after so many others.
+    /// True if a module can be instantiated where a guest is, after so many others.
     fn fits(text: &str, others: usize) -> bool {
         let engine = compile::start(Variant::Timed).unwrap();
         let module = Module::new(&engine, wat::parse_str(text).unwrap()).unwrap();

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
-/// Bytes that never change while anybody can read them.
+/// Bytes that never change while they can be read.
 ///
 /// A mount holds them as `Arc<dyn Content>`, so that any number of runs share one copy.
 pub trait Content: Send + Sync {
@@ -18,7 +18,7 @@ pub trait Content: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Whatever the place they lie in reports.
+    /// The error of the place in which they lie.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
 
     /// Returns the bytes without copying them, if they lie in memory.

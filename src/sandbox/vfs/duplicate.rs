@@ -1,4 +1,5 @@
-//! What POSIX has and preview 1 has not: duplicates of descriptors, the path of an open folder, and
+//! Operations that POSIX has and preview 1 has not: duplicates of descriptors, the path of an open
+//! folder, and
 //! how full the workspace is.
 
 use crate::sandbox::vfs::FileSystem;

@@ -92,7 +92,7 @@ impl FileSystem {
     pub fn mount(&mut self, mount: &Mount) -> Result<(), MountError> {
         match self.names.mount(mount)? {
             None => Ok(()),
-            // Guests look for preopened folders only once, so nobody would ever find it.
+            // Guests look for preopened folders only once, so a guest would never find it.
             Some(_) => Err(MountError::Taken(mount.path().to_owned())),
         }
     }

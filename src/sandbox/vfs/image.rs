@@ -35,12 +35,12 @@ pub struct ImageDescriptors {
 pub struct NotCarried {
     /// Its number.
     pub fd: Fd,
-    /// What it is open on.
+    /// The sort of file that it is open on.
     pub what: &'static str,
 }
 
 impl FileSystem {
-    /// What is open beyond the descriptors that every run starts with.
+    /// The open files beyond the descriptors that every run starts with.
     ///
     /// # Errors
     ///

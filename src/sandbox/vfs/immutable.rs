@@ -30,7 +30,7 @@ pub(crate) type TreeNode = u32;
 /// A folder's entries, sorted by name.
 type Entries = Box<[(Arc<str>, TreeNode)]>;
 
-/// What a node is.
+/// The kinds of nodes.
 enum Kind {
     Folder(Entries),
     File(Arc<dyn Content>),

@@ -38,7 +38,7 @@ pub(crate) enum Place {
     },
 }
 
-/// What a name stands for.
+/// The kinds of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// A stream or another device that is no file.
@@ -51,7 +51,7 @@ pub enum FileKind {
     Link,
 }
 
-/// Whether a node can be changed.
+/// The parts of the tree: some can be changed, some cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Region {
     /// Fixed by the host.
@@ -84,14 +84,14 @@ impl Times {
 pub(crate) struct OwnEntry {
     /// Names the entry in listings; never used twice in one folder.
     pub(crate) cookie: u64,
-    /// What the name stands for.
+    /// The place that the name leads to.
     pub(crate) place: Place,
 }
 
 /// A folder of the run's own.
 #[derive(Debug)]
 pub(crate) struct Folder {
-    /// What `..` stands for.
+    /// The place that `..` leads to.
     pub(crate) parent: Place,
     /// The entries, sorted by name.
     pub(crate) entries: BTreeMap<Arc<str>, OwnEntry>,
@@ -119,7 +119,7 @@ impl Folder {
     }
 }
 
-/// What a node is.
+/// The kinds of nodes.
 pub(crate) enum NodeKind {
     Folder(Folder),
     File(Storage),
@@ -198,7 +198,7 @@ impl Nodes {
         self.last_inode.saturating_add(1)
     }
 
-    /// The node of that index; a node that somebody points at is always there.
+    /// The node of that index; a node that is pointed at always exists.
     pub(crate) fn find(&self, index: NodeIndex) -> Result<&Node, Errno> {
         let index = usize::try_from(index).ok().ok_or(Errno::InputOutput)?;
         self.slots.get(index).and_then(Option::as_ref).ok_or(Errno::InputOutput)

@@ -5,7 +5,7 @@ use crate::sandbox::vfs::descriptor::{Descriptor, Fd, Source};
 use crate::sandbox::vfs::errno::Errno;
 use crate::sandbox::vfs::node::{NodeIndex, NodeKind, Timestamp};
 
-/// What a position counts from.
+/// The origin of a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whence {
     /// The start of the file.

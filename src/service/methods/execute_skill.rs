@@ -37,16 +37,22 @@ impl Service {
         params: ExecuteSkillParams,
     ) -> Result<RunResult, ServiceError> {
         let requested = params.limits();
-        let plan =
-            self.plan_skill(&params.name, params.version.as_deref(), params.args, &requested);
+        let plan = self.plan_skill(
+            caller,
+            &params.name,
+            params.version.as_deref(),
+            params.args,
+            &requested,
+        );
         let mut plan = plan.await?.with_blobs(&params.input_blobs)?;
         plan.keep_files = left_files::kept(params.keep_files);
         Ok(self.perform(caller, plan, Bytecode::Compiled, RunPurpose::Call).await?.result)
     }
 
-    /// What executing a skill means, without the blobs and limits of the call.
+    /// Plans the execution of a skill, without the blobs of the call.
     pub(crate) async fn plan_skill(
         &self,
+        caller: &Caller,
         name: &str,
         version: Option<&str>,
         args: Option<Box<RawValue>>,
@@ -59,7 +65,7 @@ impl Service {
         };
         let entrypoint = Some(runtime.export.clone());
         let (args, blobs) = checked_arguments(&snapshot, args).await?;
-        let limits = self.limits.resolve(requested)?;
+        let limits = self.limits.for_caller(caller.limits).resolve(requested)?;
         let skills = vec![self.contents.mounted(&snapshot)];
         let program = Program::Skill { name };
         let keep_files = KeepFiles::default();

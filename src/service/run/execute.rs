@@ -1,4 +1,5 @@
-//! Executes a plan: from what was looked up to the result. What `execute_skill` and `run_code` share.
+//! Executes a plan: from what was looked up to the result. What `execute_skill` and `run_code`
+//! share.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,7 +20,7 @@ use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::Performed;
 
-/// Whether the skills of a run are compiled first, if that was not done before.
+/// Says if the skills of a run are compiled first, unless that was done before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bytecode {
     /// They are: runs to come have the use of it.

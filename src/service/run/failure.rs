@@ -8,7 +8,7 @@ use crate::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK, RunFailure};
 use crate::protocol::methods::execution::RunError;
 use crate::service::run::output::{head, one_line};
 
-/// What stands for a class that has no name of its own here.
+/// The name for a class that has no name of its own here.
 const ANY_EXCEPTION: &str = "Exception";
 
 /// Names that only the host gives.

@@ -1,4 +1,4 @@
-//! What a guest gets when it asks for something: blobs of its own tenant, and nothing else.
+//! The gateway's host of a run. A guest can reach blobs of its own tenant, and nothing else.
 
 use std::collections::HashSet;
 use std::sync::Arc;

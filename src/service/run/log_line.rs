@@ -43,7 +43,7 @@ struct Phases {
 /// Why a run exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunPurpose {
-    /// Somebody has called for it. Logged at `info`.
+    /// A caller asked for it. Logged at `info`.
     Call,
     /// It compiles a skill for the runs to come. Logged at `debug`.
     Compilation,
@@ -54,7 +54,7 @@ pub(crate) enum RunPurpose {
 /// How a run ended, as far as it is known.
 #[derive(Debug)]
 enum End {
-    /// It goes on. If the line is written now, nobody waits for the run any more.
+    /// It goes on. If the line is written now, the caller has left.
     Open,
     Completed,
     Failed(String),

@@ -1,4 +1,4 @@
-//! Whether fuel can be counted. It takes code of its own, which is compiled when it is first asked
+//! The state of the code that counts fuel. It is compiled when it is first asked
 //! for.
 
 use parking_lot::Mutex;
@@ -41,7 +41,7 @@ impl Metering {
         Self::new(State::Ready)
     }
 
-    /// For workers that get the code when somebody asks for it.
+    /// For workers that get the code when a call first asks for it.
     #[must_use]
     pub fn missing() -> Self {
         Self::new(State::Missing)
@@ -67,7 +67,7 @@ impl Metering {
         }
     }
 
-    /// Waits until somebody asks for the code.
+    /// Waits until a call asks for the code.
     pub async fn asked(&self) {
         self.asked.notified().await;
     }

@@ -18,15 +18,15 @@ use crate::registry::folders::snapshot::Snapshot;
 pub(crate) struct MountedSkill {
     pub(crate) mount: SkillMount,
     pub(crate) content: Arc<SkillContent>,
-    /// What its code imports that images can hold.
+    /// The packages in images that its code imports.
     pub(crate) packages: PackageSet,
-    /// What its code was compiled to, for this run.
+    /// The bytecode of its code, for this run.
     pub(crate) bytecode: Option<Arc<SkillContent>>,
     /// The same for all runs.
     pub(crate) compiled: Compiled,
 }
 
-/// What a skill's code was compiled to; `None` inside if it cannot be.
+/// The bytecode of a skill; `None` inside if it cannot be compiled.
 pub(crate) type Compiled = Arc<OnceCell<Option<Arc<SkillContent>>>>;
 
 /// Most contents that are kept for workers; more are made again when they are needed.
@@ -65,7 +65,7 @@ impl Contents {
     }
 }
 
-/// What the code of a skill imports, and what its manifest asks for beyond that.
+/// The packages that the code of a skill imports, and those that its manifest preloads.
 fn packages_of(snapshot: &Snapshot) -> PackageSet {
     let asked = snapshot.manifest().runtime.iter().flat_map(|runtime| &runtime.preload);
     let asked = asked.fold(PackageSet::NONE, |packages, module| packages.with_module(module));

@@ -35,9 +35,9 @@ impl RunPlan {
         Ok(self)
     }
 
-    /// What the run is going to import that images can hold. With fuel nothing is taken for
-    /// granted: importing costs fuel, and what a run costs must not depend on which images there
-    /// are.
+    /// The packages in images that the run is going to import. With fuel there are none, since
+    /// nothing is taken for granted: importing costs fuel, and what a run costs must not depend on
+    /// which images there are.
     pub(crate) fn packages(&self) -> PackageSet {
         if self.limits.fuel.is_some() {
             return PackageSet::NONE;

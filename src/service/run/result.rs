@@ -119,9 +119,9 @@ impl Service {
         self.ending(caller, parsed, permit).await
     }
 
-    /// The end of a run that returned `parsed`. An output that is too large for the result becomes a
-    /// blob. If the blob cannot be stored, the run has failed, and what else it has done is not lost.
-    /// `_permit` is the room that the output takes in memory.
+    /// The end of a run that returned `parsed`. An output that is too large for the result becomes
+    /// a blob. If the blob cannot be stored, the run has failed, and what else it has done is not
+    /// lost. `_permit` is the room that the output takes in memory.
     async fn ending(
         &self,
         caller: &Caller,

@@ -10,7 +10,7 @@ use crate::skill::text::quoted;
 /// The keys of one table.
 #[derive(Debug, Clone)]
 pub(crate) struct Fields<'n> {
-    /// What precedes a key in messages: nothing, or `runtime.`.
+    /// The prefix of keys in messages: empty, or `runtime.`.
     prefix: String,
     /// Where the table stands; none for a whole file.
     span: Option<Range<usize>>,

@@ -27,7 +27,7 @@ const MAX_ALLOWED: usize = 256;
 
 const KEYS: [&str; 5] = ["type", "description", "enum", "default", "required"];
 
-/// What an argument may be.
+/// The types of arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InputType {
     /// Text.
@@ -75,7 +75,7 @@ impl InputType {
         }
     }
 
-    /// What people write when they mean one of our types.
+    /// The type that an author means by a name of another language.
     fn of_synonym(word: &str) -> Option<Self> {
         match word {
             "str" | "text" => Some(Self::String),
@@ -126,13 +126,13 @@ impl fmt::Display for InputType {
 pub struct Input {
     /// Its key in `args`.
     pub name: String,
-    /// What it may be.
+    /// The type of its values.
     pub input_type: InputType,
-    /// What it is for, in the author's words.
+    /// Its purpose, in the author's words.
     pub description: Option<String>,
     /// The only values it may have; empty if there is no such list.
     pub allowed: Vec<Json>,
-    /// What the skill gets when the caller gives nothing.
+    /// The value if the caller gives none.
     pub default: Option<Json>,
     /// True if the caller must give it.
     pub is_required: bool,

@@ -46,7 +46,7 @@ pub(super) fn filter_level(step: usize) -> u32 {
     if level < 2 { 0 } else { level }
 }
 
-/// What is written of a macroblock.
+/// The encoded form of a macroblock.
 pub(super) struct Macroblock {
     pub(super) luma: Mode,
     pub(super) chroma: Mode,

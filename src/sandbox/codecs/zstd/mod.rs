@@ -109,7 +109,7 @@ fn frame<'a>(data: &'a [u8], out: &mut Out<'_>, allowance: &Allowance<'_>) -> Op
     rest.get(if flags & 4 == 0 { 0 } else { 4 }..)
 }
 
-/// What a block takes over from the one before.
+/// The state that a block takes over from the one before.
 struct State {
     begin: usize,
     huffman: Option<Huffman>,

@@ -96,7 +96,7 @@ fn descriptor(userdata: u64, kind: u8, fd: u32) -> [u8; 48] {
     bytes
 }
 
-/// What `poll_oneoff` reports: user data, error, kind and readable bytes of each event.
+/// The report of `poll_oneoff`: user data, error, kind and readable bytes of each event.
 fn poll(
     guest: &mut Guest,
     subscriptions: &[[u8; 48]],

@@ -29,7 +29,7 @@ pub(super) mod errno {
     pub(crate) const SPIPE: u32 = 70;
 }
 
-/// What a difference does to the two sides.
+/// The effect of a difference on the two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
     /// Nothing: they are as alike as before.

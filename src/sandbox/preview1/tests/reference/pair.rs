@@ -74,7 +74,7 @@ impl Side for Guest {
     }
 }
 
-/// What a descriptor leads to.
+/// The kind of file behind a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Closed,
@@ -89,9 +89,9 @@ pub(super) struct Step<'c> {
     pub(super) call: &'c Call,
     pub(super) ours: Answer,
     pub(super) theirs: Answer,
-    /// What the call's descriptor led to.
+    /// The kind of the call's descriptor.
     pub(super) kind: Kind,
-    /// What its second descriptor led to, or the first if there is no second.
+    /// The kind of its second descriptor, or of the first if there is no second.
     pub(super) second_kind: Kind,
     /// How the call's descriptor was opened.
     pub(super) opened: Option<Opening>,
