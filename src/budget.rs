@@ -137,7 +137,7 @@ impl Charge {
         self.bytes = bytes;
     }
 
-    /// How much is charged.
+    /// The charged bytes.
     #[must_use]
     pub const fn size(&self) -> ByteCount {
         ByteCount::bytes(self.bytes)

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-/// Why a call failed, in terms its caller can act on.
+/// The reason why a call failed, in terms its caller can act on.
 ///
 /// A new kind is worth adding only if some client would react to it differently. What each
 /// kind looks like on the wire is decided in `protocol::codes`.

@@ -64,7 +64,7 @@ impl EngineFiles {
         self.metered.get().is_some()
     }
 
-    /// How to start a worker with the files that are there now.
+    /// The command that starts a worker with the present files.
     pub(super) fn command(&self, config: &Config) -> Result<WorkerCommand, AssemblyError> {
         let setup = serde_json::to_string(&self.setup(config)?).map_err(AssemblyError::Setup)?;
         let arguments = ["worker", "--setup", &setup].map(OsString::from).to_vec();

@@ -1,4 +1,4 @@
-//! Why the program cannot start or go on.
+//! The reason why the program cannot start or go on.
 
 use std::error::Error;
 use std::io;
@@ -11,10 +11,10 @@ use crate::images::ImageFault;
 use crate::registry::RegistryError;
 use crate::worker::WorkerError;
 
-/// Why something could not be made beside the calls.
+/// The reason why something could not be made beside the calls.
 pub type ProvisionError = Box<dyn Error + Send + Sync>;
 
-/// Why the program cannot start or go on.
+/// The reason why the program cannot start or go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AssemblyError {

@@ -23,14 +23,14 @@ pub trait Provision: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// Why there is none, for the log.
+    /// The reason why there is none, for the log.
     fn image(&self, packages: PackageSet) -> Result<(), ProvisionError>;
 
     /// Compiles the code that counts fuel into the cache.
     ///
     /// # Errors
     ///
-    /// Why there is none, for the log.
+    /// The reason why there is none, for the log.
     fn metered_code(&self) -> Result<(), ProvisionError>;
 }
 

@@ -1,4 +1,4 @@
-//! Why the store could not do what was asked.
+//! The reason why the store could not do what was asked.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use crate::error::ErrorKind;
 use crate::ids::BlobId;
 use crate::units::ByteCount;
 
-/// Why the store could not do what was asked.
+/// The reason why the store could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlobError {
@@ -64,7 +64,7 @@ pub enum BlobError {
 }
 
 impl BlobError {
-    /// How a caller should understand this error.
+    /// The kind of the error, as callers branch on it.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {

@@ -97,7 +97,7 @@ pub trait BlobStore: Debug + Send + Sync + 'static {
     fn sweep(&self, now: Duration) -> Result<SweepReport, BlobError>;
 }
 
-/// Which part of a blob to read.
+/// The part of a blob to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlobPart {
     /// From the beginning.
@@ -113,7 +113,7 @@ pub enum BlobPart {
 pub struct BlobWindow {
     /// The whole.
     pub blob: StoredBlob,
-    /// Where the part starts.
+    /// The offset of the part.
     pub offset: u64,
     /// The part.
     pub bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! How the program ends, for the process that started it.
+//! The exit codes of the program.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Why a command did not do what it should, and how the program ends then.
+//! The reason why a command did not do what it should, and how the program ends then.
 
 use std::error::Error;
 use std::fmt;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Where a setting came from.
+/// The source of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SettingOrigin {
     /// It was not set.

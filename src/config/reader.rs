@@ -213,7 +213,7 @@ pub(crate) fn variable_of(key: &str) -> String {
     format!("{PREFIX}{}", key.replace('.', "_").to_ascii_uppercase())
 }
 
-/// How all of our environment variables begin.
+/// The prefix of all environment variables of Wardian.
 pub(crate) const PREFIX: &str = "WARDIAN_";
 
 fn find_in<'a>(table: &'a Table, key: &str) -> Option<&'a Toml> {

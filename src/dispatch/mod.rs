@@ -77,7 +77,7 @@ pub trait RunHost: Send {
     ///
     /// # Errors
     ///
-    /// Why not; the guest sees it as an exception.
+    /// The refusal; the guest sees it as an exception.
     fn write_blob(
         &mut self,
         kind: &str,
@@ -93,7 +93,7 @@ pub trait RunHost: Send {
 /// The end of a run.
 #[derive(Debug)]
 pub struct FinishedRun {
-    /// How it ended.
+    /// The outcome.
     pub outcome: RunOutcome,
     /// JSON text of the returned value, as the guest made it, to be read when there is memory for
     /// it; none if it did not complete or returned nothing.

@@ -1,4 +1,4 @@
-//! Why the engine cannot be made ready.
+//! The reason why the engine cannot be made ready.
 
 use std::error::Error;
 use std::fmt;
@@ -9,7 +9,7 @@ use crate::engine::code::split_data::SplitError;
 use crate::engine::patches::PatchError;
 use crate::ids::Digest;
 
-/// Why the engine cannot be made ready.
+/// The reason why the engine cannot be made ready.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -21,7 +21,7 @@ pub enum EngineError {
     CacheFolder {
         /// The problem.
         problem: &'static str,
-        /// Which folder.
+        /// The folder.
         #[source]
         cause: PathFault,
     },
@@ -30,7 +30,7 @@ pub enum EngineError {
     Storage {
         /// The operation that failed.
         what: &'static str,
-        /// Where, and what the system said.
+        /// The path, and the system's error.
         #[source]
         cause: PathFault,
     },
@@ -42,7 +42,7 @@ pub enum EngineError {
     Fetch {
         /// The Python interpreter.
         program: String,
-        /// How it ended.
+        /// Its exit status.
         outcome: String,
         /// Its last words.
         #[source]
@@ -53,7 +53,7 @@ pub enum EngineError {
     Origin {
         /// The problem.
         problem: &'static str,
-        /// Which one.
+        /// The name.
         #[source]
         cause: PathFault,
     },
@@ -89,7 +89,7 @@ pub enum EngineError {
     Native {
         /// The problem.
         problem: &'static str,
-        /// Why.
+        /// The reason.
         #[source]
         cause: Box<dyn Error + Send + Sync>,
     },

@@ -81,7 +81,7 @@ impl Step {
     }
 }
 
-/// How a step ended.
+/// The end of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepEnd {
     /// As it should, after this time.

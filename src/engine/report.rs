@@ -31,7 +31,7 @@ pub struct EngineReport {
     pub transform: u32,
     /// Numbers of the module.
     pub facts: ModuleFacts,
-    /// Where everything lies.
+    /// The folder of the cache.
     pub cache_folder: PathBuf,
     /// The variants that are compiled.
     pub variants: Vec<VariantReport>,
@@ -44,7 +44,7 @@ pub struct EngineReport {
 /// One variant of the native code.
 #[derive(Debug, Clone, Serialize)]
 pub struct VariantReport {
-    /// Which one.
+    /// The variant.
     pub variant: Variant,
     /// Digest of everything that decides what its code looks like.
     pub key: Digest,
@@ -55,7 +55,7 @@ pub struct VariantReport {
 /// One file in the cache.
 #[derive(Debug, Clone, Serialize)]
 pub struct FileReport {
-    /// Where it lies.
+    /// The path.
     pub path: PathBuf,
     /// A description for people.
     pub what: String,
@@ -65,7 +65,7 @@ pub struct FileReport {
     pub size_bytes: ByteCount,
     /// Its origin: names and digests or versions.
     pub made_from: BTreeMap<String, String>,
-    /// When it was made, in seconds since the Unix epoch.
+    /// The time at which it was made, in seconds since the Unix epoch.
     pub created_unix_seconds: u64,
     /// True if this program, as it is configured now, would use it. Images are for others to
     /// judge and always count as used.
@@ -75,7 +75,7 @@ pub struct FileReport {
 /// The result of a full check of one file.
 #[derive(Debug, Clone, Serialize)]
 pub struct VerifiedFile {
-    /// Where it lies.
+    /// The path.
     pub path: PathBuf,
     /// A description for people.
     pub what: Option<String>,

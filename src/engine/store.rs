@@ -41,7 +41,7 @@ pub struct EngineStore {
 /// The files that runs need, open and checked.
 #[derive(Debug)]
 pub struct EngineArtifacts {
-    /// Which checks the code has.
+    /// The variant of the code.
     pub variant: Variant,
     /// Everything that decided how the code was compiled.
     pub key: CompileKey,
@@ -55,9 +55,9 @@ pub struct EngineArtifacts {
     pub manifest: EngineManifest,
     /// Facts about the module that the host needs.
     pub facts: ModuleFacts,
-    /// Where its memory keeps the secret of hashes.
+    /// The place of the hash secret in its memory.
     pub hash_secret: HashSecretPlace,
-    /// Where its memory has room for the C stack.
+    /// The place of the C stack in its memory.
     pub c_stack: CStack,
 }
 

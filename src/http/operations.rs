@@ -37,7 +37,7 @@ struct Version {
     name: &'static str,
     version: &'static str,
     protocol: &'static str,
-    /// How runs are kept apart; empty until the server is ready.
+    /// The walls around runs; empty until the server is ready.
     sandbox: BTreeMap<&'static str, String>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) async fn readyz<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>
     json(status, &ready, &edge.next_request_id())
 }
 
-/// Which program this is.
+/// The program and its version.
 pub(crate) async fn version<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>) -> Response {
     let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
     let sandbox = edge.readiness.sandbox();

@@ -67,7 +67,7 @@ impl<M: Methods + Status> Readiness<M> {
         is_closed.wait_for(|is_closed| *is_closed).await.ok();
     }
 
-    /// How runs are isolated, once that is known.
+    /// The walls around runs, once they are known.
     pub(crate) fn sandbox(&self) -> BTreeMap<&'static str, String> {
         self.methods.get().map(Status::sandbox).unwrap_or_default()
     }
@@ -82,7 +82,7 @@ impl<M: Methods + Status> Readiness<M> {
         self.methods.get().map(Status::warnings).unwrap_or_default()
     }
 
-    /// Why calls should not be sent here; empty if they may.
+    /// The reason why calls should not be sent here; empty if they may.
     pub(crate) fn obstacles(&self) -> Vec<String> {
         let mut obstacles = match self.methods.get() {
             Some(methods) => methods.obstacles(),

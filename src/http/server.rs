@@ -43,7 +43,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How long the answers of calls that were ended may take to be written.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// Why there is no server. Shown to the operator.
+/// The reason why there is no server. Shown to the operator.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpError {
@@ -52,7 +52,7 @@ pub enum HttpError {
     Listen {
         /// Which.
         address: SocketAddr,
-        /// Why.
+        /// The reason.
         #[source]
         cause: io::Error,
     },

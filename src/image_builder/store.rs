@@ -120,7 +120,7 @@ impl ImageStore {
         is_ours.then(|| KeptImage { packages, size, usage: ImageUsage::read(entry.path()) })
     }
 
-    /// Where the image lies that is made from `source`.
+    /// The cache entry of the image that is made from `source`.
     fn entry(&self, source: &str) -> Result<CacheEntry, ImageError> {
         let secret = Digest::of(&self.hash_secret()?);
         let key = key(&self.origin(), secret, source);

@@ -43,7 +43,7 @@ pub struct ImageRules {
     pub memory: ByteCount,
     /// Disk space of all images.
     pub disk: ByteCount,
-    /// How old the secret of Python's hashes may be; `None` keeps it for ever.
+    /// The highest age of the secret of Python's hashes; `None` keeps it for ever.
     pub max_age: Option<Duration>,
 }
 

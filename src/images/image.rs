@@ -11,7 +11,7 @@ use crate::images::usage::ImageUsage;
 use crate::job::image::ImageContent;
 use crate::units::ByteCount;
 
-/// Why images cannot be found or made, for the log.
+/// The reason why images cannot be found or made, for the log.
 pub type ImageFault = Box<dyn Error + Send + Sync>;
 
 /// An image that is ready to be handed to workers.
@@ -32,7 +32,7 @@ pub struct KeptImage {
     pub packages: PackageSet,
     /// Disk space that it takes.
     pub size: ByteCount,
-    /// How it was used.
+    /// Its use so far.
     pub usage: ImageUsage,
 }
 
@@ -94,6 +94,6 @@ pub trait ImageMaker: Send {
     ///
     /// # Errors
     ///
-    /// Why there is none.
+    /// The reason why there is none.
     fn make(&self, packages: PackageSet) -> Result<(), ImageFault>;
 }

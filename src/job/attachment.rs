@@ -25,7 +25,7 @@ pub enum AttachedContent {
     Skill {
         /// Names the snapshot.
         digest: Digest,
-        /// Where each file lies in the payload.
+        /// The place of each file in the payload.
         files: Vec<PackedFile>,
     },
     /// A blob's content.
@@ -113,7 +113,7 @@ impl AttachmentKey {
 pub struct PackedFile {
     /// Path below the skill's root, with `/`.
     pub path: String,
-    /// Where it starts.
+    /// Its offset.
     pub offset: u64,
     /// Its length.
     pub size: u64,

@@ -49,7 +49,7 @@ pub enum FrameError {
     /// A length beyond the limits.
     #[error("a frame announces {what} of {length} bytes, more than {limit}")]
     TooLong {
-        /// Which part.
+        /// The part.
         what: &'static str,
         /// The announced length.
         length: usize,

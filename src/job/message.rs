@@ -57,12 +57,12 @@ pub enum FromWorker {
     /// The worker cannot start, or cannot run another guest. It ends; a run that was sent to it and
     /// not answered by anything else was not begun.
     Failed {
-        /// Why, for the log.
+        /// The reason, for the log.
         reason: String,
     },
 }
 
-/// Why the gateway did not grant a guest's request.
+/// The reason why the gateway did not grant a guest's request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     /// Name of the exception that the guest sees, such as `QuotaExceeded`.
@@ -76,7 +76,7 @@ pub struct Refusal {
 pub struct WorkerReport {
     /// Variants of the engine's code that it has, such as `timed`.
     pub code: Vec<String>,
-    /// How dirty pages are found, such as `pagemap-scan`.
+    /// The way in which dirty pages are found, such as `pagemap-scan`.
     pub reset: String,
     /// Walls that stand, such as `seccomp`.
     pub lockdown: Vec<String>,

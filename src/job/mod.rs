@@ -65,7 +65,7 @@ impl fmt::Debug for RunSpec {
     }
 }
 
-/// Which files that a program leaves in its workspace are stored as blobs.
+/// The files of a workspace that are stored as blobs after the run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeepFiles {
@@ -93,7 +93,7 @@ pub enum Program {
     },
     /// The entrypoint of a mounted skill.
     Skill {
-        /// Which of [`RunSpec::skills`].
+        /// The name of one of [`RunSpec::skills`].
         name: SkillName,
     },
 }
@@ -126,7 +126,7 @@ pub struct SkillMount {
     pub bytecode: Option<Digest>,
 }
 
-/// Where a skill's code starts.
+/// The entry point of a skill's code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entrypoint {
     /// Path of the module below the skill's root, such as `code/main.py`.

@@ -1,4 +1,4 @@
-//! How a run ended. A guest that misbehaves is an outcome, never an `Err`.
+//! The outcome of a run. A guest that misbehaves is an outcome, never an `Err`.
 
 use std::fmt;
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub struct RunOutcome {
     pub usage: RunUsage,
 }
 
-/// Why a guest did not finish.
+/// The reason why a guest did not finish.
 ///
 /// [`RunFailure::error_type`] is sent to callers as `error.type`, so the names are stable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -187,7 +187,7 @@ pub struct LeftFile {
     pub size: ByteCount,
     /// The blob that has its content, if it was kept.
     pub kept: Option<KeptFile>,
-    /// Why it was not kept although it should have been.
+    /// The reason why it was not kept although it should have been.
     pub problem: Option<String>,
 }
 
@@ -207,7 +207,7 @@ pub struct KeptFile {
     pub kind: String,
 }
 
-/// Where a piece of output came from.
+/// The source of a piece of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
@@ -222,7 +222,7 @@ pub enum Stream {
 /// Consecutive output of one stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogChunk {
-    /// Where it came from.
+    /// Its source.
     pub stream: Stream,
     /// The text; bytes that are no UTF-8 were replaced.
     pub text: String,

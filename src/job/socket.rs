@@ -143,8 +143,9 @@ impl Incoming {
         Ok(Arrival { bytes: received.bytes, drained })
     }
 
-    /// Where to stop receiving. The descriptor that waits belongs to the first frame, since whole
-    /// frames are taken before more is received; the bytes behind that frame may bring another.
+    /// The position at which receiving stops. The descriptor that waits belongs to the first frame,
+    /// since whole frames are taken before more is received; the bytes behind that frame may bring
+    /// another.
     fn wanted_end(&self) -> usize {
         if self.descriptor.is_none() {
             return usize::MAX;

@@ -17,7 +17,7 @@ use crate::protocol::members::{Elements, Members, Sort, string};
 use crate::protocol::schema::{Fallback, Integer, Parameter, Presence, Shape, Text, Tool};
 use crate::protocol::wording::{listed, shortened};
 
-/// Why parameters were refused.
+/// The reason why parameters were refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParamsError {
@@ -34,7 +34,7 @@ pub enum ParamsError {
     /// A required parameter is not there.
     #[error("parameter `{parameter}` is missing: it must be {expected}")]
     Missing {
-        /// Which.
+        /// The parameter.
         parameter: String,
         /// The expected value.
         expected: String,
@@ -42,7 +42,7 @@ pub enum ParamsError {
     /// A value that the schema does not allow.
     #[error("parameter `{parameter}` must be {expected}, got {found}")]
     Wrong {
-        /// Which.
+        /// The parameter.
         parameter: String,
         /// The expected value.
         expected: String,
@@ -68,7 +68,7 @@ pub enum ParamsError {
 }
 
 impl ParamsError {
-    /// How a caller should understand this error.
+    /// The kind of the error, as callers branch on it.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::InvalidParams

@@ -1,4 +1,4 @@
-//! How each kind of error looks on the wire: the only table of its kind.
+//! The wire form of each kind of error: the only table of its kind.
 //!
 //! Own codes are positive, outside of what JSON-RPC and MCP reserve, so that one table serves
 //! every edge.

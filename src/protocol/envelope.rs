@@ -60,7 +60,7 @@ impl RefusedCall {
     }
 }
 
-/// Why a body, or one entry of a batch, is no call.
+/// The reason why a body, or one entry of a batch, is no call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnvelopeError {
@@ -90,7 +90,7 @@ pub enum EnvelopeError {
     /// A member that is missing or is not what it has to be.
     #[error("`{member}` must be {expected}")]
     WrongMember {
-        /// Which.
+        /// The member.
         member: &'static str,
         /// The expected value.
         expected: &'static str,

@@ -122,7 +122,7 @@ pub enum MethodResult {
     LoadSkillsProtocolGuide(GuideResult),
 }
 
-/// Why a call is none of the eight methods' calls.
+/// The reason why a call is none of the eight methods' calls.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {

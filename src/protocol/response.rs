@@ -50,7 +50,7 @@ pub struct ErrorDetail {
     /// Names the request in the server's log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// When repeating the call can help.
+    /// The time after which repeating the call can help.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }

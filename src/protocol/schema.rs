@@ -172,7 +172,7 @@ impl LimitBounds {
 pub struct Text {
     /// Most characters; `None` leaves it to the limit on the whole body.
     pub max_length: Option<usize>,
-    /// How it has to be formed.
+    /// The expected form.
     pub pattern: Option<Pattern>,
     /// Published; filled in if the parameter is left out, unless `shows_default`.
     pub default: Option<&'static str>,
@@ -180,7 +180,7 @@ pub struct Text {
     pub shows_default: bool,
 }
 
-/// How a string has to be formed.
+/// The forms of strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
     /// An ASCII identifier of Python.

@@ -1,11 +1,11 @@
-//! Where skills come from, and how much of it is looked at.
+//! The sources of skills, and the limits for reading them.
 
 use std::path::PathBuf;
 
 use crate::registry::cursor::CursorKey;
 use crate::registry::folders::scan::MAX_FOLDERS;
 
-/// Where skills come from.
+/// The sources of skills.
 #[derive(Debug, Clone)]
 pub struct RegistryConfig {
     /// Folders of skill folders; earlier ones win.

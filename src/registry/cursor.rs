@@ -1,4 +1,4 @@
-//! Where a page of a list ends, as a text that only this server can make.
+//! Cursors: the end of a page of a list, as a text that only this server can make.
 //!
 //! A cursor holds the last name of its page and the filter of its list. It needs no memory on
 //! the server, and skills may come and go between two pages: the next page begins with whatever

@@ -1,4 +1,4 @@
-//! Why the registry cannot give what was asked for.
+//! The reason why the registry cannot give what was asked for.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use crate::ids::{SkillName, SkillVersion};
 use crate::skill::similar::listed;
 use crate::skill::text::quoted;
 
-/// Why a skill, a file of it or a page of a list cannot be given.
+/// The reason why a skill, a file of it or a page of a list cannot be given.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistryError {
@@ -76,7 +76,7 @@ impl RegistryError {
     }
 }
 
-/// Where the operating system failed: for logs and operators, never for callers.
+/// The operating system's error with its path: for logs and operators, never for callers.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", path.display())]
 pub struct AtPath {

@@ -13,7 +13,7 @@ use crate::clock::Clock;
 /// it shares with its neighbours and read their secrets from the differences.
 pub const DEFAULT_RESOLUTION: Duration = Duration::from_millis(1);
 
-/// Where the monotonic clock stands when a run starts. Images are made with a clock that starts
+/// The monotonic clock at the start of a run. Images are made with a clock that starts
 /// at zero, so nothing that an image remembers ever lies in a run's future.
 pub const RUN_START: Duration = Duration::from_secs(3600);
 
@@ -27,7 +27,7 @@ pub enum ClockAndRandomMode {
     Seeded {
         /// Decides all randomness.
         seed: [u8; 32],
-        /// Where the clock of the day starts, since the Unix epoch.
+        /// The first time of day, since the Unix epoch.
         realtime: Duration,
     },
 }
@@ -197,7 +197,7 @@ impl ClockAndRandom {
     ///
     /// # Errors
     ///
-    /// When the operating system has none to give.
+    /// The operating system has none to give.
     pub fn fill(&mut self, bytes: &mut [u8]) -> io::Result<()> {
         match &mut self.source {
             Source::Live { .. } => fill_from_system(bytes),
@@ -229,7 +229,7 @@ impl ClockAndRandom {
         }
     }
 
-    /// How far `time` is beyond a whole step.
+    /// The part of `time` beyond a whole step.
     fn past_step(&self, time: Duration) -> Duration {
         let past = time.as_nanos().checked_rem(self.resolution.as_nanos()).unwrap_or(0);
         u64::try_from(past).map_or(Duration::ZERO, Duration::from_nanos)

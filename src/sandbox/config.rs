@@ -1,11 +1,11 @@
-//! How a sandbox treats memory, and what its guests see of time and chance.
+//! The settings of a sandbox: its memory, and the time and randomness of its guests.
 
 use crate::clock::Clock;
 use crate::sandbox::clock_and_random::ClockAndRandomMode;
 use crate::sandbox::memory::Verify;
 use crate::units::ByteCount;
 
-/// How a sandbox treats memory, and what its guests see of time and chance.
+/// The settings of a sandbox: its memory, and the time and randomness of its guests.
 #[derive(Debug, Clone, Copy)]
 pub struct SandboxConfig {
     /// Private memory that a slot may keep between runs.
@@ -14,7 +14,7 @@ pub struct SandboxConfig {
     pub keep_idle: ByteCount,
     /// Says if every reset is compared with the image.
     pub verify: Verify,
-    /// Where time and randomness come from.
+    /// The source of time and randomness.
     pub clock_and_random: ClockAndRandomMode,
     /// The time of day of live runs.
     pub clock: Clock,

@@ -1,4 +1,4 @@
-//! Why the sandbox itself failed.
+//! The reason why the sandbox itself failed.
 
 use std::io;
 
@@ -7,7 +7,8 @@ use crate::sandbox::memory::MemoryError;
 use crate::sandbox::vfs::immutable::TreeError;
 use crate::sandbox::vfs::{Errno, MountError};
 
-/// Why the sandbox itself failed. After any of these the process must not run further guests.
+/// The reason why the sandbox itself failed. After any of these the process must not run further
+/// guests.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {

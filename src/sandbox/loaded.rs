@@ -70,7 +70,7 @@ impl Sandbox {
         self.codes.iter().map(LoadedCode::variant)
     }
 
-    /// How private pages are found, for reports.
+    /// The way in which private pages are found, for reports.
     #[must_use]
     pub fn reset_method(&self) -> &'static str {
         self.slots.dirty().name()

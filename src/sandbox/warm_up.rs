@@ -37,7 +37,7 @@ pub struct WarmUp<'a> {
     pub library: Library,
     /// Bytes that are put into memory before the first instruction.
     pub presets: Vec<Preset>,
-    /// Where the interpreter may have its C stack.
+    /// The place of the interpreter's C stack.
     pub c_stack: CStack,
     /// Environment variables of the interpreter's start, such as `PYTHONTZPATH`.
     pub environment: &'a [(&'a str, &'a str)],
@@ -45,7 +45,7 @@ pub struct WarmUp<'a> {
     pub sources: Vec<String>,
     /// Ceilings on the warm-up.
     pub limits: RunLimits,
-    /// Where time and randomness come from.
+    /// The source of time and randomness.
     pub clock_and_random: ClockAndRandomMode,
 }
 
@@ -54,7 +54,7 @@ pub struct WarmUp<'a> {
 /// INVARIANT(expected-before): they are replaced only where all of `before` stands: in the memory
 /// of another engine the address means something else.
 pub struct Preset {
-    /// Where the bytes are.
+    /// The address of the bytes.
     pub address: u32,
     /// The expected bytes.
     pub before: Vec<u8>,

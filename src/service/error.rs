@@ -1,4 +1,4 @@
-//! Why a method call failed.
+//! The reason why a method call failed.
 
 use std::io;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::protocol::check::ParamsError;
 use crate::registry::RegistryError;
 use crate::service::run::metering::NotMetering;
 
-/// Why a method call failed.
+/// The reason why a method call failed.
 ///
 /// `Display` is written for the caller and never shows a cause; `source()` is for the log.
 #[derive(Debug, thiserror::Error)]
@@ -47,13 +47,13 @@ pub enum ServiceError {
         "skill `{name}` is an instruction skill: read its SKILL.md, there is nothing to execute"
     )]
     NotExecutable {
-        /// Which skill.
+        /// The skill's name.
         name: String,
     },
     /// Arguments do not fit the skill's inputs.
     #[error("the arguments do not fit the inputs of skill `{name}`: {problems}")]
     Arguments {
-        /// Which skill.
+        /// The skill's name.
         name: String,
         /// The problems, one after another.
         problems: String,
@@ -85,7 +85,7 @@ pub enum ServiceError {
 }
 
 impl ServiceError {
-    /// How a caller should understand this error.
+    /// The kind of the error, as callers branch on it.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -118,7 +118,7 @@ impl ServiceError {
         }
     }
 
-    /// When repeating the call can help, if it can.
+    /// The time after which repeating the call can help, if it can.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         if let Self::Metering(NotMetering::Compiling) = self {

@@ -54,7 +54,7 @@ impl Service {
         &self.images
     }
 
-    /// How the workers are.
+    /// The report about the workers.
     #[must_use]
     pub fn workers(&self) -> PoolReport {
         self.pool.report()

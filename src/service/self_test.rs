@@ -24,20 +24,20 @@ const ENDLESS: [&str; 2] = ["while True:\n    pass\n", "import time\ntime.sleep(
 /// The deadline of a program that does not end, in milliseconds.
 const SOON: u64 = 50;
 
-/// Why the walls cannot be trusted. Shown to the operator.
+/// The reason why the walls cannot be trusted. Shown to the operator.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelfTestError {
     /// A probe got hold of something.
     #[error("a program got out of the sandbox: {escapes}")]
     Escaped {
-        /// Which probes, and what they got hold of.
+        /// The probes, and the things that they reached.
         escapes: String,
     },
     /// A program did not end as it had to.
     #[error("a program of the self-test ended unexpectedly: {end}")]
     Unexpected {
-        /// How.
+        /// The way in which it ended.
         end: String,
     },
     /// The programs cannot be run.

@@ -11,7 +11,7 @@ use crate::skill::text::{masked, printable};
 /// this mends some first.
 const MAX_FINDINGS: usize = 50;
 
-/// How much a finding matters.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -46,11 +46,11 @@ pub struct SkillPosition {
 /// Its `Display` is one line: `skill.toml:3:11: error: what is wrong; what would be right`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
     /// Path below the skill's root; `.` for the folder itself.
     pub file: String,
-    /// Where in the file; none if the whole file is meant.
+    /// The place in the file; none if the whole file is meant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<SkillPosition>,
     /// Stable name of the rule, such as `invalid-version`.

@@ -28,7 +28,7 @@ pub struct Skill {
 /// A skill's files: paths below its folder, each with its content.
 pub type Files<'f> = BTreeMap<&'f str, &'f [u8]>;
 
-/// Where a skill comes from.
+/// The origin of a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SkillOrigin {
     /// A folder of the operator's.

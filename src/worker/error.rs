@@ -1,4 +1,4 @@
-//! Why a worker ended.
+//! The reason why a worker ended.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use crate::worker::link::error::ChannelError;
 use crate::worker::lockdown::LockdownError;
 use crate::worker::runner::RunnerError;
 
-/// Why a worker ended.
+/// The reason why a worker ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkerError {

@@ -51,7 +51,7 @@ pub enum MissingWalls {
     Refuse,
 }
 
-/// How a worker locks itself down.
+/// The plan of a worker's lock-down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockdownPlan {
     /// User to become if started as root. Default 65534 (`nobody`).
@@ -127,7 +127,7 @@ impl fmt::Display for Wall {
     }
 }
 
-/// Which walls stand.
+/// The walls that stand.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LockdownReport {
     /// Walls that stand.
@@ -162,7 +162,7 @@ impl LockdownReport {
     }
 }
 
-/// Why this process must not run guests.
+/// The reason why this process must not run guests.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockdownError {
@@ -171,7 +171,7 @@ pub enum LockdownError {
     Root {
         /// The user it should have become.
         uid: u32,
-        /// Why it could not.
+        /// The reason why it could not.
         #[source]
         cause: io::Error,
     },
@@ -181,9 +181,9 @@ pub enum LockdownError {
     /// A wall is missing, and the plan demands all of them.
     #[error("`{wall}` is missing: {reason}")]
     Missing {
-        /// Which one.
+        /// The name of the wall.
         wall: Wall,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }

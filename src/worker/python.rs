@@ -53,7 +53,7 @@ pub struct WorkerSetup {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CodeSetup {
-    /// Which checks it has.
+    /// The variant of the code.
     pub variant: Variant,
     /// The native code.
     pub native: RawFd,

@@ -11,7 +11,8 @@ use crate::job::message::Payload;
 use crate::job::outcome::RunOutcome;
 use crate::worker::host::ChannelHost;
 
-/// Why a sandbox cannot go on. The worker ends with it, and the gateway starts another one.
+/// The reason why a sandbox cannot go on. The worker ends with it, and the gateway starts another
+/// one.
 pub type RunnerError = Box<dyn Error + Send + Sync>;
 
 /// A loaded engine that runs one guest at a time.
@@ -66,13 +67,13 @@ pub trait Runner: Send {
 pub struct Abilities {
     /// Variants of the engine's code that it has, such as `timed`.
     pub code: Vec<String>,
-    /// How dirty pages are found, such as `pagemap-scan`.
+    /// The way in which dirty pages are found, such as `pagemap-scan`.
     pub reset: String,
 }
 
 /// The end of one run, with the value that the guest returned.
 pub struct Ended {
-    /// How it ended.
+    /// The outcome.
     pub outcome: RunOutcome,
     /// JSON text of the returned value, if the guest completed.
     pub output: Option<Vec<u8>>,

@@ -16,7 +16,7 @@ pub const MAX_KIND: usize = 127;
 pub struct InvalidKind;
 
 impl InvalidKind {
-    /// How a caller should understand this error.
+    /// The kind of the error, as callers branch on it.
     #[must_use]
     pub const fn kind(self) -> ErrorKind {
         ErrorKind::InvalidParams

@@ -38,7 +38,7 @@ pub struct StoredBlob {
     pub kind: BlobKind,
     /// Length of the content.
     pub size: ByteCount,
-    /// When it was first stored, since the Unix epoch.
+    /// The time at which it was first stored, since the Unix epoch.
     pub created: Duration,
 }
 

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::blobs::local::disk::{Disk, FileStamp, FolderEntry};
 
-/// How a disk fails.
+/// The ways in which a disk fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The call fails and does nothing.

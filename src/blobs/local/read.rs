@@ -12,7 +12,7 @@ use crate::blobs::{BlobError, BlobPart, BlobWindow, LocalBlobStore, OpenBlob};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
 
-/// How much is read at a time for hashing.
+/// Bytes that are read at a time for hashing.
 const CHUNK: usize = 128 << 10;
 
 impl<D: Disk> LocalBlobStore<D> {

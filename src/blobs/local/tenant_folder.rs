@@ -11,7 +11,7 @@ use crate::blobs::{BlobError, BlobStoreConfig};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
 
-/// How much is stored.
+/// The number and size of stored blobs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TenantUsage {
     /// Number of blobs.
@@ -85,7 +85,7 @@ impl TenantFolder {
         Self { tenant, folder, state: Mutex::default(), counting: Mutex::default() }
     }
 
-    /// Where a blob's file is.
+    /// The path of a blob's file.
     pub(crate) fn path(&self, id: &BlobId) -> PathBuf {
         self.folder.join(id.letters())
     }

@@ -1,4 +1,4 @@
-//! Which files were found intact and have not changed since.
+//! Remembers files that were found intact and have not changed since.
 //!
 //! # Why
 //!

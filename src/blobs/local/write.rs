@@ -16,7 +16,7 @@ use crate::blobs::{BlobError, LocalBlobStore};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
 
-/// How much is read and written at a time: large enough that calls do not count, small enough to
+/// Bytes that are read and written at a time: large enough that calls do not count, small enough to
 /// stay in the processor's cache between hashing and writing.
 const CHUNK: usize = 128 << 10;
 

@@ -28,7 +28,7 @@ use crate::units::ByteCount;
 /// Room on a disk below which something may not fit.
 const ENOUGH: ByteCount = ByteCount::mebibytes(1024);
 
-/// How well something works.
+/// The grades of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum State {

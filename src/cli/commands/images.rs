@@ -31,7 +31,7 @@ struct ImageReport<'a> {
     created_unix_seconds: u64,
     /// Runs that began as it, of all servers, as far as they have written it down.
     hits: u64,
-    /// When the last one did; 0 if none has.
+    /// The time of the last one; 0 if there was none.
     last_used_unix_seconds: u64,
     path: &'a Path,
 }

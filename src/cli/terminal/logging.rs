@@ -1,4 +1,4 @@
-//! Where log lines go: to standard error, as text or as JSON.
+//! Log lines: to standard error, as text or as JSON.
 
 use std::io::{self, IsTerminal as _};
 
@@ -15,7 +15,7 @@ use crate::config::{Config, LogFormat, LogLevel, SettingOrigin};
 /// The log level of commands other than `serve`, unless an option asks for more.
 const QUIET: LogLevel = LogLevel::Warn;
 
-/// Where the log lines on skills come from.
+/// The target of log lines about skills.
 const REGISTRY: &str = concat!(env!("CARGO_CRATE_NAME"), "::registry");
 
 /// Logs as the configuration says.

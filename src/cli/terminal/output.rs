@@ -37,8 +37,8 @@ pub(crate) fn note_stdout_fault(fault: io::Error) {
     STDOUT_FAULT.set(fault).ok();
 }
 
-/// Why something that was printed did not arrive, if so: a full disk, say. Exit codes must not
-/// promise output that is incomplete.
+/// The reason why something that was printed did not arrive, if so: a full disk, say. Exit codes
+/// must not promise output that is incomplete.
 pub(crate) fn stdout_fault() -> Option<&'static io::Error> {
     STDOUT_FAULT.get()
 }

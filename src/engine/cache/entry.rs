@@ -93,7 +93,7 @@ impl CacheFolder {
         Ok(Self { root: root.to_owned(), clock })
     }
 
-    /// Where it lies.
+    /// The path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.root
@@ -172,7 +172,7 @@ pub enum Finding {
 }
 
 impl CacheEntry {
-    /// Where it lies.
+    /// The path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -22,7 +22,7 @@ pub(crate) const RECORD: &str = ".json";
 pub struct CheckedFile {
     /// The file.
     pub file: File,
-    /// Where it lies.
+    /// The path.
     pub path: PathBuf,
     /// The file's origin and time.
     pub record: Record,

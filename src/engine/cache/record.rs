@@ -52,7 +52,7 @@ pub struct Record {
     pub size_bytes: ByteCount,
     /// The origin of the file: names and digests or versions.
     pub made_from: BTreeMap<String, String>,
-    /// When it was made, in seconds since the Unix epoch.
+    /// The time at which it was made, in seconds since the Unix epoch.
     pub created_unix_seconds: u64,
     /// The file when its content was last known to be right.
     pub(crate) seen: Option<Identity>,

@@ -23,7 +23,7 @@ use wasmparser::{FunctionBody, Operator, Parser, Payload};
 
 use crate::engine::code::split_data::SplitError;
 
-/// Where the poll page lies in a linear memory.
+/// The place of the poll page in a linear memory.
 ///
 /// The first host page of the last wasm page that 32 bits can name. The rest of that wasm page
 /// stays inaccessible, because C code that runs out of its stack writes just below address zero.
@@ -62,7 +62,7 @@ pub fn with_polls(module: &[u8]) -> Result<Vec<u8>, SplitError> {
 struct Bodies {
     section: CodeSection,
     left: u32,
-    /// Where polls belong in the body at hand, from its beginning.
+    /// The places of polls in the present body, from its beginning.
     places: Vec<usize>,
     polled: Vec<u8>,
 }

@@ -32,7 +32,7 @@ pub const WASM_PAGE: u64 = 65_536;
 /// The export section's number in the binary format.
 const EXPORT_SECTION: u8 = 7;
 
-/// Why a module cannot be split.
+/// The reason why a module cannot be split.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SplitError {
@@ -47,7 +47,7 @@ pub enum SplitError {
     OutOfRange {
         /// Its position.
         index: usize,
-        /// Where it ends.
+        /// The end of the segment.
         end: ByteCount,
         /// Size of the memory.
         memory: ByteCount,

@@ -1,8 +1,8 @@
-//! Why the engine's module cannot be patched.
+//! The reason why the engine's module cannot be patched.
 
 use crate::ids::Digest;
 
-/// Why the engine's module cannot be patched.
+/// The reason why the engine's module cannot be patched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatchError {

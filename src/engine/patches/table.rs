@@ -29,7 +29,7 @@ pub(super) struct PatchTable {
 pub(super) struct Change {
     pub(super) line: usize,
     pub(super) place: PatchSite,
-    /// Where they lie in the file.
+    /// Their place in the file.
     pub(super) offset: usize,
     pub(super) expected: Vec<Piece>,
     pub(super) new: Vec<Piece>,

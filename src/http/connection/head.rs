@@ -311,7 +311,7 @@ mod tests {
 
     use super::*;
 
-    /// How much of `text` is in order, given in pieces of this size.
+    /// The length of the part of `text` that is accepted, given in pieces of this size.
     fn in_order(text: &str, piece: usize) -> Result<(), usize> {
         let mut inspector = Inspector::default();
         for (index, piece_of_text) in text.as_bytes().chunks(piece).enumerate() {

@@ -39,7 +39,7 @@ pub(crate) struct ConnectionPhase(Arc<State>);
 struct State {
     phase: AtomicU8,
     opened: Instant,
-    /// When the client last owed us something, in milliseconds since the connection was opened.
+    /// The time since which the client is awaited, in milliseconds since the connection was opened.
     waiting_since: AtomicU64,
     /// Told when it is the client's turn again.
     rested: Arc<Notify>,

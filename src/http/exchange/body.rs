@@ -20,7 +20,7 @@ pub(crate) const WHILE_READ: usize = 4;
 /// worker or the content of a blob that is made of them.
 pub(crate) const WHILE_CALLED: usize = 3;
 
-/// Why there is no body.
+/// The reason why there is no body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyFault {
     /// Larger than a body may be.

@@ -10,7 +10,7 @@ use crate::protocol::check::ParamsError;
 use crate::protocol::tools::{DEFAULT_READ, MAX_READ};
 use crate::units::ByteCount;
 
-/// How bytes stand in a JSON string.
+/// The encodings of bytes in a JSON string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encoding {
     /// As the text that they are.
@@ -29,7 +29,7 @@ pub struct CreateBlobParams {
     pub content: String,
     /// MIME type, as sent.
     pub kind: String,
-    /// How the content is encoded; the kind decides without it.
+    /// The encoding of the content; the kind decides without it.
     pub encoding: Option<Encoding>,
 }
 
@@ -115,7 +115,7 @@ pub struct CreateBlobResult {
 pub struct ReadBlobParams {
     /// The blob, as sent.
     pub blob_id: String,
-    /// Which part to return.
+    /// The part to return.
     pub mode: SampleMode,
     /// Most bytes to return, from 1 to [`MAX_READ`].
     pub max_bytes: Option<u64>,
@@ -134,7 +134,7 @@ impl ReadBlobParams {
     }
 }
 
-/// Which part of a blob `read_blob` returns.
+/// The parts of a blob that `read_blob` can return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SampleMode {
@@ -157,7 +157,7 @@ pub struct ReadBlobResult {
     pub kind: String,
     /// Length of the whole blob.
     pub size_bytes: u64,
-    /// How `content` is encoded.
+    /// The encoding of `content`.
     pub encoding: Encoding,
 }
 

@@ -12,15 +12,15 @@ use crate::protocol::methods::blobs::Encoding;
 pub struct ListSkillsParams {
     /// Only skills of this namespace.
     pub namespace: Option<String>,
-    /// How much to say of each.
+    /// The detail of each entry.
     pub detail: ListDetail,
     /// Most skills to return, from 1 to 500.
     pub limit: usize,
-    /// Where the previous page ended, as it said itself.
+    /// The cursor that came with the previous page.
     pub cursor: Option<String>,
 }
 
-/// How much `list_skills` says of each skill.
+/// The levels of detail of `list_skills`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ListDetail {
@@ -84,11 +84,11 @@ pub struct DescribeSkillParams {
     pub name: String,
     /// Its version, as sent; the latest without it.
     pub version: Option<String>,
-    /// How much to say.
+    /// The level of detail.
     pub detail: DescribeDetail,
 }
 
-/// How much `describe_skill` says.
+/// The levels of detail of `describe_skill`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DescribeDetail {

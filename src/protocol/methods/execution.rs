@@ -113,7 +113,7 @@ impl fmt::Debug for RunCodeParams {
     }
 }
 
-/// Which files of the workspace a call wants to be stored as blobs.
+/// The files of the workspace that a call wants to be stored as blobs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum KeepFilesParam {
@@ -146,7 +146,7 @@ pub struct RequestedLimits {
     pub workspace_bytes: Option<u64>,
     /// Host calls.
     pub host_calls: Option<u64>,
-    /// Where the caller wrote the timeout.
+    /// The place in which the caller wrote the timeout.
     #[serde(skip)]
     pub timeout_place: TimeoutPlace,
 }
@@ -191,7 +191,7 @@ impl RequestedLimits {
 /// The result of `execute_skill` and `run_code`.
 #[derive(Serialize)]
 pub struct RunResult {
-    /// How the run ended.
+    /// The end of the run.
     pub status: RunStatus,
     /// Names the run.
     pub run_id: RunId,
@@ -210,7 +210,7 @@ pub struct RunResult {
     /// The program's output and logs, at most [`MAX_LOGS_PREVIEW`]: all of it, or its beginning and
     /// its end with a line between that counts what was left out.
     pub logs_preview: String,
-    /// Why the run failed; only if it did.
+    /// The reason why the run failed; only if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
     /// True if the program wrote more than the preview shows.
@@ -240,7 +240,7 @@ pub struct FileResult {
     /// MIME type of the blob.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Why it was not kept although it should have been.
+    /// The reason why it was not kept although it should have been.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_kept: Option<String>,
 }
@@ -264,7 +264,7 @@ impl fmt::Debug for RunResult {
     }
 }
 
-/// How a run ended.
+/// The ends of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunStatus {
@@ -274,7 +274,7 @@ pub enum RunStatus {
     Failed,
 }
 
-/// Why a run failed.
+/// The reason why a run failed.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct RunError {
     /// Stable name that callers branch on: Python's class, or ours such as `Timeout`.
@@ -300,7 +300,7 @@ impl fmt::Debug for RunError {
 pub struct TruncatedOutput {
     /// Always true.
     pub truncated: bool,
-    /// Where the whole output is.
+    /// The blob with the whole output.
     pub blob_id: BlobId,
     /// Its length.
     pub size_bytes: u64,

@@ -8,7 +8,7 @@ pub const MAX_DEPTH: usize = 64;
 /// members would otherwise cost many times its own size.
 pub const MAX_MEMBERS: usize = 100_000;
 
-/// Why a text was refused.
+/// The reason why a text was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StrictError {
@@ -18,13 +18,13 @@ pub enum StrictError {
     /// Bytes that are no UTF-8.
     #[error("byte {offset} is not valid UTF-8")]
     NotUtf8 {
-        /// Where, counted from 0.
+        /// The position, counted from 0.
         offset: usize,
     },
     /// Not JSON.
     #[error("byte {offset}: expected {expected}")]
     Syntax {
-        /// Where, counted from 0.
+        /// The position, counted from 0.
         offset: usize,
         /// The expected text.
         expected: &'static str,
@@ -32,13 +32,13 @@ pub enum StrictError {
     /// An escape that stands for half a character.
     #[error("byte {offset}: expected a pair of surrogates that is one character")]
     LoneSurrogate {
-        /// Where, counted from 0.
+        /// The position, counted from 0.
         offset: usize,
     },
     /// Nested too deeply.
     #[error("byte {offset}: nested more than {MAX_DEPTH} levels deep")]
     TooDeep {
-        /// Where, counted from 0.
+        /// The position, counted from 0.
         offset: usize,
     },
     /// Two members of one object have the same name.
@@ -100,7 +100,7 @@ impl Rules {
     pub(crate) const OUTPUT: Self = Self { members: usize::MAX, numbers: Numbers::Finite };
 }
 
-/// Which numbers are allowed.
+/// The allowed numbers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Numbers {
     /// Those whose value (of an integer) or size (of any other) 64 bits keep.

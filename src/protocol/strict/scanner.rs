@@ -19,7 +19,7 @@ struct Open {
     is_object: bool,
     /// Elements or members before the present one.
     count: usize,
-    /// Where the present member's name lies in the text, quotes included.
+    /// The place of the present member's name in the text, quotes included.
     name: (usize, usize),
     /// This object's names in [`Scanner::names`] start here.
     names_from: usize,
@@ -318,7 +318,7 @@ impl<'a> Scanner<'a> {
         StrictError::Syntax { offset: self.at, expected }
     }
 
-    /// Where the scanner is, such as `params.args.rows[3].name`.
+    /// The scanner's position, such as `params.args.rows[3].name`.
     fn path(&self) -> String {
         if self.open.is_empty() {
             return "body".to_owned();

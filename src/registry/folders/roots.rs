@@ -21,7 +21,7 @@ use crate::registry::shared::Shared;
 pub(crate) struct RootsOnDisk {
     built_in: Vec<Arc<Snapshot>>,
     pub(crate) roots: Vec<SkillRoot>,
-    /// Which roots could not be read when they were last looked at.
+    /// The roots that could not be read at the last look.
     pub(crate) unreadable: Vec<bool>,
     key: CursorKey,
     pub(crate) watching: Watching,

@@ -63,7 +63,7 @@ pub(crate) struct SkillFolder {
     pub(crate) is_watched: bool,
     /// The time that the last look took.
     pub(crate) cost: Duration,
-    /// When it was last looked at.
+    /// The time of the last look.
     pub(crate) looked: Instant,
     /// Looks in a row that did not settle it.
     pub(crate) unsettled: u32,

@@ -75,7 +75,7 @@ impl Snapshot {
         self.document().body(self.document_text())
     }
 
-    /// Where each file lies in the [`pack`](Self::pack), sorted by path.
+    /// The place of each file in the [`pack`](Self::pack), sorted by path.
     #[must_use]
     pub fn files(&self) -> &[PackedFile] {
         &self.files
@@ -99,7 +99,7 @@ impl Snapshot {
         &self.warnings
     }
 
-    /// How a run sees the skill.
+    /// The mount by which a run sees the skill.
     #[must_use]
     pub fn mount(&self) -> SkillMount {
         let entrypoint = self.manifest().runtime.as_ref().map(|runtime| Entrypoint {

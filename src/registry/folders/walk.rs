@@ -92,7 +92,7 @@ pub(crate) fn walk(folder: &Dir, enter: &mut Enter<'_>, visit: &mut Visit<'_>) -
     }
 }
 
-/// Why an entry could not be taken.
+/// The reason why an entry could not be taken.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// It breaks a rule.

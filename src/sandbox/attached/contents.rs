@@ -99,10 +99,10 @@ fn visible<'a, T>(
     keys.iter().find_map(|key| attached.get(key)).ok_or(SandboxError::NotAttached)
 }
 
-/// Where a run finds the bytecode of skills.
+/// The folder in which a run finds the bytecode of skills.
 const BYTECODE: &str = "/usr/local/lib/skills";
 
-/// Where a run sees a blob.
+/// The path at which a run sees a blob.
 pub(crate) fn blob_path(id: &BlobId) -> String {
     format!("/blobs/{id}")
 }

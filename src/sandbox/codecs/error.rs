@@ -3,7 +3,7 @@
 use crate::job::message::Refusal;
 use crate::sandbox::run::deadline::Stopped;
 
-/// Why a codec did not do its work.
+/// The reason why a codec did not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
     /// The request does not follow the protocol: only a guest that makes host calls itself sends

@@ -20,7 +20,7 @@ pub use crate::sandbox::run::ending::Raised;
 /// much as its memory holds, and reading it would take as much again here.
 const REPORT_MAX: usize = 1 << 20;
 
-/// How the program says that it ended. The last word counts.
+/// The program's report about its end. The last one counts.
 #[derive(Debug)]
 pub enum ProgramEnd {
     /// JSON text of the value.

@@ -15,7 +15,7 @@ pub(crate) enum FileRequest {
     DuplicateTo { from: Fd, to: Fd },
     /// The path of an open folder.
     FolderPath { fd: Fd },
-    /// How full the workspace is.
+    /// Report the space that is left in the workspace.
     Usage,
 }
 

@@ -24,9 +24,9 @@ pub struct HostCalls<'run> {
     pub account: &'run mut HostCallAccount,
     /// The guest's files.
     pub files: &'run mut FileSystem,
-    /// Where log lines go.
+    /// The output of log lines.
     pub capture: &'run mut Capture,
-    /// When the run has to end.
+    /// The end of the run's time.
     pub deadline: &'run Deadline,
     /// Bytes that the guest's memory may still grow by, and that a codec may take meanwhile.
     pub room: usize,
@@ -207,7 +207,7 @@ impl fmt::Debug for HostCalls<'_> {
     }
 }
 
-/// Why a file of the guest's cannot become a blob.
+/// The reason why a file of the guest's cannot become a blob.
 fn unreadable(errno: Errno) -> Refusal {
     let (error_type, message) = match errno {
         Errno::NotFound => ("FileNotFoundError", "there is no such file"),

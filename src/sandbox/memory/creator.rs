@@ -42,7 +42,7 @@ impl SlotRules {
         Arc::new(Self { keep, verify, dirty, fault: Mutex::default() })
     }
 
-    /// How private pages are found.
+    /// The way in which private pages are found.
     #[must_use]
     pub const fn dirty(&self) -> &DirtyPages {
         &self.dirty

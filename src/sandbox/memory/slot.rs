@@ -105,7 +105,7 @@ impl Slot {
         })
     }
 
-    /// Where the guest's address zero lies.
+    /// The host's address of the guest's address zero.
     pub(super) fn base(&self) -> *mut u8 {
         self.mapping.base().wrapping_add(self.guard)
     }

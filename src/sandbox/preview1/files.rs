@@ -12,7 +12,7 @@ use crate::sandbox::vfs::{Errno, FileKind, Whence};
 /// for and go on. Copying as much takes some ten milliseconds, during which no deadline can strike.
 const MAX_TRANSFER: u32 = 32 << 20;
 
-/// Where a transfer takes place.
+/// The position of a transfer.
 #[derive(Clone, Copy)]
 pub(crate) enum Position {
     /// At the descriptor's own position, which moves.

@@ -234,7 +234,7 @@ pub(crate) fn event(
         .0
 }
 
-/// Which times to set, from what was given and what time it is.
+/// The times to set, from the arguments and the present time.
 pub(crate) fn set_times(
     accessed: Timestamp,
     modified: Timestamp,

@@ -30,7 +30,7 @@ macro_rules! define {
 ///
 /// # Errors
 ///
-/// When one is defined already.
+/// One is defined already.
 pub fn link<T: Preview1>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
     link_files(linker)?;
     link_file_metadata(linker)?;

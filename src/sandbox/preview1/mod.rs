@@ -63,7 +63,7 @@ pub struct Wasi {
     pub capture: Capture,
     /// Its clocks and its randomness.
     pub clock_and_random: ClockAndRandom,
-    /// When its time is over.
+    /// The end of its time.
     pub deadline: Deadline,
     /// `argv`, the program's name first.
     pub arguments: StringTable,

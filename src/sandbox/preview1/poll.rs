@@ -12,7 +12,7 @@ use crate::sandbox::vfs::Errno;
 /// Most subscriptions of one call: beyond it `EINVAL`. More than there can be open files.
 const MAX_SUBSCRIPTIONS: u32 = 4096;
 
-/// Why a wait gave no events.
+/// The reason why a wait gave no events.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoEvents {
     /// The guest's fault.

@@ -29,7 +29,7 @@ impl StringTable {
     ///
     /// # Errors
     ///
-    /// When one contains a zero byte.
+    /// One contains a zero byte.
     pub fn new<T: AsRef<[u8]>>(texts: impl IntoIterator<Item = T>) -> Result<Self, NulInText> {
         let mut table = Self::default();
         for text in texts {
@@ -52,7 +52,7 @@ impl fmt::Debug for StringTable {
     }
 }
 
-/// Which of the two tables a call is about.
+/// The two tables of texts.
 #[derive(Clone, Copy)]
 pub(crate) enum Texts {
     Arguments,

@@ -15,7 +15,7 @@ use crate::units::ByteCount;
 /// in turns would make a mebibyte of output into fifty of bookkeeping.
 const SWITCH_COST: usize = 64;
 
-/// How much a line of the guest's log matters.
+/// The level of a line of the guest's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GuestLogLevel {
     /// For the author of the code.

@@ -15,7 +15,7 @@ use crate::sandbox::run::guest::{self, Guest};
 /// The parts that code is loaded from.
 #[derive(Debug)]
 pub struct CodeSpec {
-    /// Which checks the code has.
+    /// The variant of the code.
     pub variant: Variant,
     /// Native code whose digest was checked.
     pub native: File,

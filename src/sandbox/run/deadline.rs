@@ -1,4 +1,4 @@
-//! When a run has to end, and how to end it sooner.
+//! The deadline of a run, and its cancellation.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// Why a run must not go on.
+/// The reason why a run must not go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
     /// Its time is over.
@@ -45,7 +45,7 @@ impl Deadline {
         Self::at(now.checked_add(time.min(CENTURY)).unwrap_or(now))
     }
 
-    /// When it strikes.
+    /// The instant at which it strikes.
     #[must_use]
     pub const fn instant(&self) -> Instant {
         self.end

@@ -73,7 +73,7 @@ pub(crate) fn failure_of(
     }
 }
 
-/// Where C code writes that has used up its own stack.
+/// The addresses that C code writes to when its own stack is used up.
 ///
 /// The stack lies at the beginning of memory and grows down, so the next address is just below
 /// zero: at the end of what 32 bits can name, or beyond that end by as much as the offset of the

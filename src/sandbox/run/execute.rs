@@ -35,7 +35,7 @@ const START: &[u8] = b"import _wardian; _wardian.run()";
 /// The end of a run. Dropping it returns the guest's memory to its image, and gives the native
 /// stack that the run touched back to the system if it happens on the thread of the run.
 pub struct Finished {
-    /// How it ended.
+    /// The outcome.
     pub outcome: RunOutcome,
     /// JSON text of the returned value, as the guest sent it, if the run completed.
     pub output: Vec<u8>,

@@ -37,13 +37,13 @@ struct Shared {
 struct State {
     /// The alarm, if a run is in progress.
     alarm: Option<Alarm>,
-    /// When the thread will look again by itself.
+    /// The time at which the thread will look again by itself.
     wakes_at: Option<Instant>,
     ends: bool,
 }
 
 struct Alarm {
-    /// When to look next.
+    /// The time of the next look.
     next: Instant,
     deadline: Instant,
     is_cancelled: IsCancelled,

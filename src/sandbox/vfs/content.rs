@@ -1,4 +1,4 @@
-//! Where the bytes of read-only files come from: memory, or a file the host opened.
+//! The bytes of read-only files: in memory, or in a file that the host opened.
 
 use std::fmt;
 use std::fs::File;
@@ -113,7 +113,7 @@ impl FileContent {
     ///
     /// # Errors
     ///
-    /// When its length cannot be read.
+    /// Its length cannot be read.
     pub fn new(file: File) -> io::Result<Self> {
         let size = file.metadata()?.len();
         Ok(Self { file, start: 0, size })

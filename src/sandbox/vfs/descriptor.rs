@@ -36,7 +36,7 @@ pub(crate) struct OpenFolder {
     pub(crate) listed: Option<(u64, Arc<str>)>,
 }
 
-/// Where an open file's bytes are.
+/// The bytes of an open file.
 #[derive(Clone)]
 pub(crate) enum Source {
     /// In the workspace.

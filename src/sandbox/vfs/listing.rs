@@ -22,7 +22,7 @@ pub struct ListedEntry<'a> {
     pub inode: u64,
     /// Its kind.
     pub kind: FileKind,
-    /// Where a listing goes on after this entry.
+    /// The cookie at which a listing goes on after this entry.
     pub next_cookie: u64,
 }
 

@@ -12,7 +12,7 @@ use crate::sandbox::vfs::storage::Storage;
 /// Nanoseconds since the Unix epoch, as the guest's clock counts them.
 pub type Timestamp = u64;
 
-/// When anything outside of the workspace was last changed, as far as guests can see.
+/// The time of change that guests see on everything outside of the workspace.
 ///
 /// The start of 1980, the earliest time that zip files know. One constant, so that no run can
 /// learn when a skill was installed or a blob written.
@@ -24,16 +24,16 @@ pub(crate) type NodeIndex = u32;
 /// Index of a mounted tree.
 pub(crate) type TreeIndex = u32;
 
-/// Where in the tree of names something is.
+/// A place in the tree of names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// One of the run's own nodes.
     Own(NodeIndex),
     /// A node of a mounted tree.
     Mounted {
-        /// Which tree.
+        /// The tree.
         tree: TreeIndex,
-        /// Which of its nodes.
+        /// The node in it.
         node: TreeNode,
     },
 }
@@ -60,7 +60,7 @@ pub(crate) enum Region {
     Workspace,
 }
 
-/// When a node was last read, written and changed. Reading leaves no trace: as on a file system
+/// The times of a node's last read, write and change. Reading leaves no trace: as on a file system
 /// mounted with `noatime`, the time of access is that of creation until it is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {

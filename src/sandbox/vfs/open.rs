@@ -13,7 +13,7 @@ use crate::sandbox::vfs::path::{Last, LastLink, Purpose};
 use crate::sandbox::vfs::storage::Storage;
 use crate::sandbox::vfs::{At, FileSystem};
 
-/// How to open a file or folder.
+/// The options for opening a file or folder.
 #[derive(Debug, Clone, Copy)]
 pub struct OpenHow {
     /// The treatment of a symbolic link at the end of the path.
@@ -196,7 +196,7 @@ impl FileSystem {
         }
     }
 
-    /// Where the bytes of the file at a place are.
+    /// The bytes of the file at a place.
     pub(crate) fn source(&self, place: Place) -> Result<Source, Errno> {
         match (self.mounted_content(place)?, place) {
             (Some(content), _) => Ok(Source::Mounted(Arc::clone(content), place)),

@@ -76,7 +76,7 @@ pub(crate) enum Last<'p> {
     Root,
 }
 
-/// Where a path led.
+/// The result of walking a path.
 #[derive(Debug)]
 pub(crate) struct Walked<'p> {
     /// The folder that has, or could have, the last name.
@@ -101,7 +101,7 @@ impl Walked<'_> {
     }
 }
 
-/// How far a walk came without following a link.
+/// The part of a walk before the next link.
 enum Step<'p> {
     Done(Walked<'p>),
     /// `link` was found in `folder`; `rest` is what comes after it and its slash.
@@ -134,7 +134,7 @@ impl<'p> Segment<'p> {
     }
 }
 
-/// Where one name led.
+/// The result of walking one name.
 enum Entered {
     Folder(Place),
     Link(NodeIndex),
@@ -248,7 +248,7 @@ impl Names {
         found.map(Entered::Folder).ok_or(Errno::NotFound)
     }
 
-    /// Where a path starts, and what of it is left to walk.
+    /// The start of a path, and the rest that is left to walk.
     pub(crate) fn beginning<'p>(&self, start: Place, path: &'p str) -> (Place, &'p str) {
         if !path.starts_with('/') {
             return (start, path);

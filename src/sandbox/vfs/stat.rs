@@ -30,7 +30,7 @@ pub struct FileStat {
     pub links: u64,
     /// Length in bytes; of a link, that of its target.
     pub size: u64,
-    /// When it was changed.
+    /// The time of its last change.
     pub times: Times,
 }
 

@@ -1,5 +1,5 @@
-//! Why a run failed, as its caller sees it. The texts come from the guest, by way of a worker that
-//! may have been taken over: nothing about them is believed.
+//! The reason why a run failed, as its caller sees it. The texts come from the guest, by way of a
+//! worker that may have been taken over: nothing about them is believed.
 //!
 //! INVARIANT(types-not-forged): the names of stops that the host makes, such as `Timeout`, never
 //! come from a guest, whatever it calls its exceptions.

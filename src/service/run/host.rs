@@ -71,7 +71,7 @@ impl RunHost for TenantHost {
     }
 }
 
-/// Why a run's blob was not stored, in words for the run.
+/// The reason why a run's blob was not stored, in words for the run.
 pub(crate) fn not_stored(error: &BlobError) -> Refusal {
     match error.kind() {
         ErrorKind::QuotaExceeded | ErrorKind::TooLarge => refusal("QuotaExceeded", error),

@@ -40,7 +40,7 @@ struct Phases {
     stored: Duration,
 }
 
-/// Why a run exists.
+/// The reason why a run exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunPurpose {
     /// A caller asked for it. Logged at `info`.
@@ -51,7 +51,7 @@ pub(crate) enum RunPurpose {
     SelfTest,
 }
 
-/// How a run ended, as far as it is known.
+/// The end of a run, as far as it is known.
 #[derive(Debug)]
 enum End {
     /// It goes on. If the line is written now, the caller has left.

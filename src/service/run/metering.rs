@@ -4,7 +4,7 @@
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// Why fuel cannot be counted now.
+/// The reason why fuel cannot be counted now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotMetering {

@@ -55,7 +55,7 @@ fn unreadable() -> RunFailure {
     RunFailure::SandboxCrash { reason: "the program ended with a result that is no JSON".into() }
 }
 
-/// Why a run fails that returned such a text.
+/// The reason why a run fails that returned such a text.
 fn refused(fault: &StrictError) -> RunFailure {
     let message = match fault {
         StrictError::TooDeep { .. } => {

@@ -40,7 +40,7 @@ pub(crate) struct Performed {
     pub(crate) output_blob: Option<BlobId>,
 }
 
-/// How a run ended, with everything that its result says of it.
+/// The end of a run, with everything that its result says of it.
 enum Ending {
     Completed { summary: Option<String>, output: Option<Box<RawValue>>, stored: Option<BlobId> },
     Failed { summary: String, error: RunError },

@@ -12,7 +12,7 @@ use crate::skill::text::quoted;
 pub(crate) struct Fields<'n> {
     /// The prefix of keys in messages: empty, or `runtime.`.
     prefix: String,
-    /// Where the table stands; none for a whole file.
+    /// The place of the table; none for a whole file.
     span: Option<Range<usize>>,
     entries: &'n [SourceEntry],
 }

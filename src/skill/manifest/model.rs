@@ -61,7 +61,7 @@ pub struct Manifest {
     pub namespace: Option<String>,
     /// Words to find it by.
     pub tags: Vec<String>,
-    /// How it is executed; present exactly if it is an action.
+    /// Its runtime; present exactly if it is an action.
     pub runtime: Option<RuntimeSection>,
     /// Its permissions beyond computing.
     pub permissions: Permissions,

@@ -12,7 +12,7 @@ const MAX_PRELOAD: usize = 16;
 
 const KEYS: [&str; 4] = ["language", "entrypoint", "export", "preload"];
 
-/// How an action skill is executed. The language is always Python.
+/// The runtime of an action skill. The language is always Python.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuntimeSection {
     /// Path of the Python file below the skill's root.

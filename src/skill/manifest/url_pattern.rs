@@ -17,7 +17,7 @@ const REGISTRY_LABELS: [&str; 16] = [
     "ltd", "plc",
 ];
 
-/// Which URLs are meant: a scheme, a host or all hosts below it, a port, and a path.
+/// A pattern of URLs: a scheme, a host or all hosts below it, a port, and a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UrlPattern {
     text: String,
@@ -34,7 +34,7 @@ enum Scheme {
     Http,
 }
 
-/// Why a text is no pattern: a clause that follows the pattern in a message, and advice.
+/// The reason why a text is no pattern: a clause that follows the pattern in a message, and advice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidPattern {
     /// The problem: `names no host`.

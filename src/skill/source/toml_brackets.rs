@@ -4,7 +4,7 @@
 /// A bracket that is still open where it must be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unclosed {
-    /// Where it stands.
+    /// Its place.
     pub(crate) at: usize,
     /// The bracket that would close it.
     pub(crate) closing: char,

@@ -41,7 +41,7 @@ pub(super) enum Then {
 /// Something that both answer, but differently.
 pub(super) struct Difference {
     pub(super) name: &'static str,
-    /// Why Wardian's answer is as it is.
+    /// The reason why Wardian's answer is as it is.
     pub(super) reason: &'static str,
     pub(super) then: Then,
     /// How the witness hands vectors to the reference.
