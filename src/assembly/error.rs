@@ -1,4 +1,4 @@
-//! The reason why the program cannot start or go on.
+//! Errors of starting the program.
 
 use std::error::Error;
 use std::io;
@@ -14,7 +14,7 @@ use crate::worker::WorkerError;
 /// The reason why something could not be made beside the calls.
 pub type ProvisionError = Box<dyn Error + Send + Sync>;
 
-/// The reason why the program cannot start or go on.
+/// Errors of starting the program.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AssemblyError {

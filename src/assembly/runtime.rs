@@ -1,4 +1,4 @@
-//! Everything that runs need, started in the order in which the parts need each other.
+//! Starts the parts that runs need, in the order of their dependencies.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -1,4 +1,4 @@
-//! The most memory that a worker may have, from what the configuration lets a run have.
+//! The memory limit of a worker, calculated from the configured limits of runs.
 //!
 //! These are bounds on a worker that was taken over. An honest one stays far below them, since no
 //! run uses all of its limits in all ways at once.

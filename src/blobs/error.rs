@@ -1,4 +1,4 @@
-//! The reason why the store could not do what was asked.
+//! Errors of the store.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use crate::error::ErrorKind;
 use crate::ids::BlobId;
 use crate::units::ByteCount;
 
-/// The reason why the store could not do what was asked.
+/// Errors of the store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlobError {

@@ -1,4 +1,4 @@
-//! The command line: what can be said, not what it does.
+//! The command line: options and their help, without any action.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! A setting as it applies, and who set it.
+//! The value of a setting that applies, and its source.
 
 use std::fmt;
 

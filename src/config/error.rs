@@ -1,4 +1,4 @@
-//! The reason why there is no configuration.
+//! Errors of the configuration.
 
 use std::path::PathBuf;
 use std::{fmt, io};

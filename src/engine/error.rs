@@ -1,4 +1,4 @@
-//! The reason why the engine cannot be made ready.
+//! Errors of the engine.
 
 use std::error::Error;
 use std::fmt;
@@ -9,7 +9,7 @@ use crate::engine::code::split_data::SplitError;
 use crate::engine::patches::PatchError;
 use crate::ids::Digest;
 
-/// The reason why the engine cannot be made ready.
+/// Errors of the engine.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {

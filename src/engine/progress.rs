@@ -1,4 +1,4 @@
-//! Tells people what takes so long.
+//! Shows the progress of long work.
 //!
 //! Getting an engine ready takes minutes the first time. The caller chooses how that is
 //! shown: not at all, as lines for a log, or as a moving line on a terminal.

@@ -1,4 +1,4 @@
-//! The engine on this machine: made ready when it is needed, and looked after.
+//! The engine on this machine: prepares it when it is needed, and maintains its cache.
 //!
 //! Each of the steps (fetch, take apart, compile) leaves files in the cache, looks for its own
 //! before it works, and does its work under the lock of the entry that they go to. So a step that

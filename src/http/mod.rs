@@ -1,4 +1,4 @@
-//! The HTTP edge: `POST /rpc` and what operators ask a server.
+//! The HTTP edge: `POST /rpc` and the operations endpoints.
 //!
 //! The edge translates: bytes into calls of [`Methods`], their results into bytes. It decides only
 //! which requests it listens to: how large, how slow and from where they may be.

@@ -1,4 +1,4 @@
-//! The socket: accepting connections, keeping them within bounds, and letting go of them.
+//! The server's socket: accepts connections, limits them, and closes them.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

@@ -1,9 +1,9 @@
-//! The reason why there is no image.
+//! Errors of making images.
 
 use crate::engine::EngineError;
 use crate::sandbox::SandboxError;
 
-/// The reason why there is no image.
+/// Errors of making images.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImageError {

@@ -1,4 +1,4 @@
-//! An image, and who finds and makes it.
+//! An image, and the interfaces that find and make images.
 
 use std::collections::BTreeSet;
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! Memory images as the gateway sees them: which one a run begins as, and which are kept.
+//! Memory images in the gateway: picks one for each run, and decides which ones are kept.
 //!
 //! An image is an interpreter that has imported what many programs need. The base image has the
 //! common standard library, NumPy and pandas. Other packages take long to import; for runs that use

@@ -1,4 +1,4 @@
-//! How often an image was used and when last, noted beside it in the cache.
+//! The number and last time of an image's uses, noted beside it in the cache.
 //!
 //! Only for deciding what to load first and what to remove: a note that is lost or wrong costs
 //! time, nothing else.

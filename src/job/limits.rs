@@ -1,4 +1,4 @@
-//! Ceilings on one run.
+//! The limits of one run.
 
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use crate::protocol::codes::WireError;
+use crate::protocol::error_codes::WireError;
 use crate::protocol::members::{Members, Sort, string};
 use crate::protocol::request_id::{MAX_ID, RequestId};
 use crate::protocol::response::{ErrorBody, Response};

@@ -10,8 +10,8 @@
 //! hostile body costs little more memory than its own size.
 
 pub mod check;
-pub mod codes;
 pub mod envelope;
+pub mod error_codes;
 pub(crate) mod members;
 pub mod methods;
 pub mod request_id;
@@ -26,7 +26,7 @@ use serde_json::value::RawValue;
 
 use crate::error::ErrorKind;
 use crate::protocol::check::{ParamsError, check};
-use crate::protocol::codes::WireError;
+use crate::protocol::error_codes::WireError;
 use crate::protocol::methods::blobs::{
     CreateBlobParams, CreateBlobResult, ReadBlobParams, ReadBlobResult,
 };

@@ -3,7 +3,7 @@
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
-use crate::protocol::codes::WireError;
+use crate::protocol::error_codes::WireError;
 use crate::protocol::request_id::RequestId;
 
 /// The answer to one call. `R` is whatever the method answers with.

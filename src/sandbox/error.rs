@@ -1,4 +1,4 @@
-//! The reason why the sandbox itself failed.
+//! Failures of the sandbox itself.
 
 use std::io;
 

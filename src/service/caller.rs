@@ -1,4 +1,4 @@
-//! On whose behalf a method is called.
+//! The caller of a method.
 
 use crate::budget::CallMemory;
 use crate::ids::TenantId;

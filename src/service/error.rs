@@ -1,4 +1,4 @@
-//! The reason why a method call failed.
+//! Errors of method calls.
 
 use std::io;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::protocol::check::ParamsError;
 use crate::registry::RegistryError;
 use crate::service::run::metering::NotMetering;
 
-/// The reason why a method call failed.
+/// Errors of method calls.
 ///
 /// `Display` is written for the caller and never shows a cause; `source()` is for the log.
 #[derive(Debug, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! Checks a skill as a whole: each file, and what the files say of each other and of the folder.
+//! Checks a skill as a whole: each file, and that the files agree with each other and the folder.
 
 use std::ops::Range;
 

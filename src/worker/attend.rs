@@ -1,4 +1,4 @@
-//! The loop of a worker: it does what the gateway says, one run at a time.
+//! The main loop of a worker: carries out the gateway's orders, one run at a time.
 
 use std::cell::RefCell;
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! The second wall: what a worker gives up before it runs its first guest.
+//! The lock-down of a worker: the rights that it gives up before it runs its first guest.
 //!
 //! The first wall is WebAssembly. Should a guest ever break through it, it stands in a process
 //! without files, network, children, rights, or a way to make new machine code; all that is left
@@ -22,14 +22,11 @@ use std::fmt;
 use std::os::fd::RawFd;
 use std::{fs, io};
 
-use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, LandlockStatus, RestrictSelfAttr as _,
-    RestrictionStatus, Ruleset, RulesetAttr as _, RulesetError, RulesetStatus, Scope,
-};
 use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use crate::units::ByteCount;
+use crate::worker::landlock_rules::close_file_system;
 use crate::worker::syscalls;
 
 /// Uid and gid of `nobody` nearly everywhere.
@@ -37,9 +34,6 @@ const NOBODY: u32 = 65_534;
 
 /// Open files: the images, the channel, and the attached content of some runs.
 const OPEN_FILES: u64 = 256;
-
-/// Landlock's newest version that the rules below were tried with; older kernels do less.
-const LANDLOCK: ABI = ABI::V7;
 
 /// The reaction to a wall that this machine does not offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -213,7 +207,7 @@ pub fn isolate(plan: &LockdownPlan, keep: &[RawFd]) -> Result<LockdownReport, Lo
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL)),
     );
     report.note(Wall::NoNewPrivileges, rustix::thread::set_no_new_privs(true));
-    match close_file_system(LANDLOCK) {
+    match close_file_system() {
         Ok(gap) => {
             report.active.push(Wall::Landlock);
             report.partial.extend(gap.map(|gap| (Wall::Landlock, gap)));
@@ -333,52 +327,6 @@ fn drop_capabilities() -> io::Result<()> {
     Ok(())
 }
 
-/// Landlock with rules for everything that this ABI knows and permission for nothing.
-fn restrict(newest: ABI) -> Result<RestrictionStatus, RulesetError> {
-    let (net, scopes) = (AccessNet::from_all(newest), Scope::from_all(newest));
-    Ruleset::default()
-        .handle_access(AccessFs::from_all(newest))
-        // A set without any right is a mistake to the crate.
-        .and_then(|rules| if net.is_empty() { Ok(rules) } else { rules.handle_access(net) })
-        .and_then(|rules| if scopes.is_empty() { Ok(rules) } else { rules.scope(scopes) })
-        .and_then(Ruleset::create)
-        .and_then(|rules| rules.all_threads(true))
-        .and_then(landlock::RulesetCreated::restrict_self)
-}
-
-/// Closes files, network and other processes. Returns what there are no rules for.
-fn close_file_system(newest: ABI) -> Result<Option<String>, String> {
-    let threads = fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
-    match restrict(newest) {
-        Err(error) => Err(error.to_string()),
-        Ok(status) if status.ruleset == RulesetStatus::NotEnforced => {
-            Err("the kernel does not offer it".to_owned())
-        }
-        Ok(status) if threads > 1 && !status.all_threads => {
-            Err("threads were started before it and are outside".to_owned())
-        }
-        Ok(status) => Ok(landlock_gap(status.landlock, newest)),
-    }
-}
-
-/// The rights that a kernel with that Landlock cannot forbid, if no newer ABI than `newest` is
-/// asked for.
-fn landlock_gap(status: LandlockStatus, newest: ABI) -> Option<String> {
-    let LandlockStatus::Available { effective_abi, .. } = status else { return None };
-    let abi = effective_abi.min(newest);
-    let rules = [
-        (ABI::V2, "moving files between folders"),
-        (ABI::V3, "truncating files"),
-        (ABI::V4, "TCP"),
-        (ABI::V5, "commands to devices"),
-        (ABI::V6, "abstract sockets and signals"),
-    ];
-    let gaps: Vec<_> =
-        rules.iter().filter(|(since, _)| abi < *since).map(|(_, what)| *what).collect();
-    let named = gaps.join(", ");
-    (!gaps.is_empty()).then(|| format!("ABI {} has no rules for {named}; seccomp has", abi as i32))
-}
-
 fn filter_system_calls(channel: RawFd, outbox: RawFd) -> Result<(), seccompiler::Error> {
     let filter = syscalls::filter(std::process::id(), channel, outbox)?;
     seccompiler::apply_filter_all_threads(&filter)
@@ -391,11 +339,13 @@ mod tests {
     use std::process::{Command, Output};
     use std::{env, net, thread};
 
+    use landlock::{ABI, LandlockStatus, RulesetStatus};
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
     use seccompiler::{SeccompAction, SeccompFilter};
 
     use super::*;
     use crate::job::message::{FromWorker, INLINE_MAX};
+    use crate::worker::landlock_rules::{NEWEST, landlock_gap, restrict};
     use crate::worker::link::channel::Channel;
 
     /// Locking down cannot be undone, so it happens in a child: this very test binary, told to
@@ -733,14 +683,14 @@ mod tests {
     #[test]
     fn the_gaps_of_old_landlocks_are_named() {
         let gap = |effective_abi| {
-            landlock_gap(LandlockStatus::Available { effective_abi, kernel_abi: None }, LANDLOCK)
+            landlock_gap(LandlockStatus::Available { effective_abi, kernel_abi: None }, NEWEST)
         };
         assert_eq!(
             gap(ABI::V4).unwrap(),
             "ABI 4 has no rules for commands to devices, abstract sockets and signals; seccomp has"
         );
         assert!(gap(ABI::V1).unwrap().contains("TCP"));
-        assert_eq!((gap(ABI::V6), gap(LANDLOCK)), (None, None));
+        assert_eq!((gap(ABI::V6), gap(NEWEST)), (None, None));
     }
 
     /// The rules of each ABI on the kernel that is there: they stand, they refuse what they know,

@@ -1,4 +1,4 @@
-//! The process around a sandbox: it loads an engine, locks itself down, and then runs whatever
+//! The process around a sandbox: it loads an engine, locks itself down, and then runs what
 //! the gateway sends, one guest at a time.
 //!
 //! Knows nothing of wasm: what it needs from a sandbox is the trait [`Runner`]. Nor does it
@@ -19,6 +19,7 @@
 mod attend;
 mod error;
 pub mod host;
+mod landlock_rules;
 pub mod link;
 pub mod lockdown;
 mod panics;

@@ -1,4 +1,4 @@
-//! From a fresh process to a worker that attends to its gateway.
+//! Starts a worker: sets up a fresh process, and attends to the gateway.
 
 use std::mem::ManuallyDrop;
 use std::os::fd::OwnedFd;

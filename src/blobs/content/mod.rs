@@ -1,6 +1,6 @@
 //! The parts of a blob: kind, content, hash and trailer.
 
-pub(crate) mod digest;
+pub(crate) mod blob_id;
 pub mod kind;
 pub mod preview;
 pub(crate) mod trailer;

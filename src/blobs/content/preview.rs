@@ -73,7 +73,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::blobs::content::digest::id_of;
+    use crate::blobs::content::blob_id::id_of;
     use crate::blobs::content::kind::BlobKind;
     use crate::blobs::content::trailer::StoredBlob;
     use crate::units::ByteCount;

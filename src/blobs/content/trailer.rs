@@ -89,7 +89,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::blobs::content::digest::id_of;
+    use crate::blobs::content::blob_id::id_of;
 
     fn blob() -> StoredBlob {
         let kind = BlobKind::parse("text/plain; charset=utf-8").unwrap();

@@ -1,4 +1,4 @@
-//! The few things the store asks of a file system, and the local disk that does them.
+//! The file system operations that the store uses, and their implementation on the local disk.
 //!
 //! # Why
 //!

@@ -1,4 +1,4 @@
-//! A disk in memory that fails when it is told to and forgets what was not synced.
+//! A disk in memory that fails on request and loses unsynced data.
 //!
 //! It is weaker than any real file system, so what survives here survives there: each change of
 //! a folder is kept or lost on its own, a rename is two changes, and content that was not synced

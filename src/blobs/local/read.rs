@@ -4,7 +4,7 @@ use std::io;
 
 use tracing::{error, warn};
 
-use crate::blobs::content::digest::BlobHasher;
+use crate::blobs::content::blob_id::BlobHasher;
 use crate::blobs::content::trailer::{StoredBlob, TRAILER};
 use crate::blobs::local::disk::{Disk, FileStamp};
 use crate::blobs::local::tenant_folder::{TenantFolder, usage_of};

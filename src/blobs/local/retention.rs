@@ -1,4 +1,4 @@
-//! How long blobs stay: until they have not been used for the store's time to live.
+//! Removes blobs that have not been used for the store's time to live.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! One tenant's folder: what is in it, and what is being added to it.
+//! One tenant's folder: its blobs, and the room for blobs that are being added.
 
 use std::io;
 use std::path::{Path, PathBuf};

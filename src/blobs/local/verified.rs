@@ -77,7 +77,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::blobs::content::digest::id_of;
+    use crate::blobs::content::blob_id::id_of;
     use crate::blobs::content::kind::BlobKind;
     use crate::units::ByteCount;
 

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use tracing::{error, warn};
 
-use crate::blobs::content::digest::{BlobHasher, id_of};
+use crate::blobs::content::blob_id::{BlobHasher, id_of};
 use crate::blobs::content::kind::BlobKind;
 use crate::blobs::content::trailer::StoredBlob;
 use crate::blobs::local::disk::Disk;

@@ -1,4 +1,4 @@
-//! `wardian blobs`: into the store and out of it, while no server uses it.
+//! `wardian blobs`: stores, reads and lists blobs while no server uses the store.
 
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! `wardian skills check`: what is wrong with skills, for those who write them.
+//! `wardian skills check`: diagnostics of skills, for their authors.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! `wardian doctor`: what works on this machine, what does not, and what to do.
+//! `wardian doctor`: checks this machine and gives advice.
 
 use std::fmt;
 use std::net::TcpListener;

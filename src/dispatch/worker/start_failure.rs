@@ -1,4 +1,4 @@
-//! The reason why a worker did not start.
+//! Failures of starting a worker.
 
 use std::io;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The folder that keeps what is slow to make: the engine, native code, memory images.
+//! The cache folder for files that are slow to make: the engine, native code, memory images.
 //!
 //! Knows nothing of what the files are. A file appears under its name only when it is complete,
 //! and is handed out only open and checked. What belongs together is one [`CacheEntry`]; who adds

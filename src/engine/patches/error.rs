@@ -1,8 +1,8 @@
-//! The reason why the engine's module cannot be patched.
+//! Errors of patching the engine's module.
 
 use crate::ids::Digest;
 
-/// The reason why the engine's module cannot be patched.
+/// Errors of patching the engine's module.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatchError {

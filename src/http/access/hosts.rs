@@ -1,4 +1,4 @@
-//! From where a request may come: the names by which it may call us, and the websites it may
+//! The origin of requests: the host names that they may use, and the websites that they may
 //! come from.
 //!
 //! INVARIANT(no-rebinding): a name that is not allowed is refused, so that a website that lets

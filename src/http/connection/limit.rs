@@ -1,4 +1,4 @@
-//! All open connections, and which of them is closed when there is no room for another.
+//! Limits the number of open connections: the longest-idle one is closed to make room.
 //!
 //! INVARIANT(room-for-others): when as many connections are open as allowed, the longest-idle one
 //! is closed for a new one. So clients that open connections and send nothing, or send their

@@ -1,4 +1,4 @@
-//! A connection that does not wait for ever: for headers, for the next request, or for a client
+//! Time-outs of a connection: for headers, for the next request, and for a client
 //! that does not take its answer.
 //!
 //! hyper's own timeout for headers also ends connections that are merely idle, and it has none

@@ -11,7 +11,7 @@ use serde::Serialize;
 use tracing::{debug, error};
 
 use crate::error::{CauseChain, ErrorKind};
-use crate::protocol::codes::WireError;
+use crate::protocol::error_codes::WireError;
 use crate::protocol::request_id::RequestId;
 use crate::protocol::response::{self, ErrorBody};
 use crate::service::ServiceError;

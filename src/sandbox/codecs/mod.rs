@@ -9,6 +9,7 @@
 //! INVARIANT(codecs-stop): a codec ends within half a second of its run's deadline.
 
 mod allowance;
+mod block;
 mod brotli;
 mod error;
 mod jpeg;
@@ -31,9 +32,6 @@ pub use crate::sandbox::codecs::error::CodecError;
 
 /// Largest JSON header of a request. Quantisation tables and column lists fit by far.
 const MAX_HEADER: usize = 1 << 14;
-
-/// Longest block of a table, packed or not: a page that is written has some megabytes.
-const MAX_BLOCK: usize = 64 << 20;
 
 /// Work that a guest asks for.
 #[derive(Debug, Deserialize)]

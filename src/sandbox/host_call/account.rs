@@ -1,4 +1,5 @@
-//! The account of what one run asks of its host: calls, bytes, and how the program says it ended.
+//! The account of one run's host calls: their number and bytes, and the program's report of its
+//! end.
 //!
 //! Everything in it comes from a possibly hostile guest, so it is bounded before it is copied.
 

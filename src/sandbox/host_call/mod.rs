@@ -1,4 +1,4 @@
-//! Host calls: what a guest asks for outside of its memory, and the answers.
+//! Host calls: a guest's requests for things outside of its memory, and the answers.
 
 pub mod account;
 pub(crate) mod file_request;

@@ -1,4 +1,4 @@
-//! The page that a guest reads all the time, and that stops it when it cannot.
+//! The page that a guest reads at every poll. Making it inaccessible stops the guest.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

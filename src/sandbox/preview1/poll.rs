@@ -1,4 +1,4 @@
-//! Waiting: for clocks, which takes time, and for files, which never does.
+//! Waiting for clocks and files. Files are always ready.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A guest in its store: what it may call, and the few calls into it.
+//! A guest in its store: its imports, and the few calls into it.
 
 use wasmtime::{Caller, Engine, Instance, Linker, Memory, ResourceLimiter, Store, Trap, TypedFunc};
 

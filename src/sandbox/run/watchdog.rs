@@ -1,4 +1,4 @@
-//! The alarm that stops a guest.
+//! The thread that stops a guest at its deadline.
 
 use std::fmt;
 use std::io;

@@ -1,4 +1,4 @@
-//! Finds what a path stands for, step by step as Linux does, in the virtual tree only.
+//! Resolves paths step by step as Linux does, in the virtual tree only.
 //!
 //! INVARIANT(no-outside): a step goes from a folder to one of its entries or to its parent, and
 //! the parent of a root is that root; so no path, link or `..` leads out of the tree.

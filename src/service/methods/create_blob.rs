@@ -1,4 +1,4 @@
-//! `create_blob`: keeps content and names it.
+//! `create_blob`: stores content and returns its id.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `describe_skill`: what a skill says of itself.
+//! `describe_skill`: a skill's manifest and document.
 
 use crate::protocol::methods::discovery::{
     DescribeDetail, DescribeSkillParams, DescribeSkillResult, DescribedSkill,

@@ -1,5 +1,4 @@
-//! Executes a plan: from what was looked up to the result. What `execute_skill` and `run_code`
-//! share.
+//! Executes a plan and builds its result, for `execute_skill` and `run_code`.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! From the limits that a call asks for to the limits that a run gets.
+//! Resolves the limits of a run from the limits that a call asks for.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The result of a finished run: what the worker said, as a caller sees it.
+//! Builds the result of a finished run from the worker's outcome.
 
 use serde_json::value::RawValue;
 use tokio::sync::OwnedSemaphorePermit;

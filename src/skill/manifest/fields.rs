@@ -1,4 +1,4 @@
-//! Reads keys of a table and says what is wrong with them: missing, of another type, unknown.
+//! Reads keys of a table and reports missing and unknown ones and wrong types.
 
 use std::ops::Range;
 

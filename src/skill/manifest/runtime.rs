@@ -1,4 +1,4 @@
-//! The `[runtime]` section: what is called when a skill is executed.
+//! The `[runtime]` section: the function that executing a skill calls.
 
 use crate::skill::diagnostic::{Findings, Problem};
 use crate::skill::manifest::fields::{Fields, TextField};

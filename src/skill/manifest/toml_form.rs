@@ -1,4 +1,4 @@
-//! `skill.toml`: what a skill is called, what it may do and what it takes.
+//! `skill.toml`: a skill's name, permissions and inputs.
 //!
 //! Unknown keys are warnings, so that manifests written for newer runtimes still load; whatever
 //! the protocol defines must have the right type and a sensible value.

@@ -1,10 +1,10 @@
-//! The reason why messages can no longer be sent or received.
+//! Errors of the socket to the gateway.
 
 use std::io;
 
 use crate::job::frame::FrameError;
 
-/// The reason why messages can no longer be sent or received.
+/// Errors of the socket to the gateway.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChannelError {
