@@ -361,7 +361,7 @@ file = b'RIFF' + (len(webp) + 4).to_bytes(4, 'little') + b'WEBP' + webp
     ] {
         let code = format!("{LARGE}{made}def main(args):\n    while True: {request}\n");
         let result = client.run_with(&code, json!({"limits": {"timeout_ms": 4000}}));
-        assert_eq!(failed(&result).0, "Timeout", "{request}");
+        assert_eq!(failed(&result).0, "Timeout", "{request}: {result}");
         let took = result["duration_ms"].as_u64().unwrap();
         assert!((3400..5000).contains(&took), "{request}: {took} ms, so its worker was killed");
     }
@@ -386,7 +386,10 @@ fn codecs_use_up_fuel_and_the_same_each_time() {
     let twice = call(&code(2)).unwrap();
     let [one, two] = [&once, &twice].map(|result| result["fuel"].as_u64().unwrap());
     assert!(two - one > 40_000_000, "{one} {two}");
-    assert_eq!(call(&code(2)).unwrap()["fuel"], two);
+    // Codecs cost the same each time. The interpreter reads clocks and random numbers before and
+    // after them, and what it does with those varies by some hundred instructions.
+    let again = call(&code(2)).unwrap()["fuel"].as_u64().unwrap();
+    assert!(again.abs_diff(two) < 10_000, "{two} {again}");
     let ends = [(); 2].map(|()| call(&code(1_000)).unwrap());
     for end in &ends {
         assert_eq!((failed(end).0, &end["fuel"]), ("FuelExhausted", &json!(2_000_000_000)));

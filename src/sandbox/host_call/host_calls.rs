@@ -110,9 +110,9 @@ impl HostCalls<'_> {
         answer
     }
 
-    /// Has a codec work. Nothing leaves this process, so the share of host calls is not touched.
-    /// The codec's memory counts against that of the run, its work against the fuel, and files
-    /// that it reads or writes against the bytes of host calls.
+    /// Has a codec work. Nothing leaves this process, so the run's share of host calls and of their
+    /// bytes is not touched: the codec's memory counts against that of the run, its work against
+    /// the time and the fuel.
     fn codec(&mut self, request: &[u8]) -> HostAnswer {
         let before = self.fuel;
         let allowance = Allowance::new(self.room).until(self.deadline).fuelled(before);
@@ -120,10 +120,7 @@ impl HostCalls<'_> {
         self.fuel = allowance.fuel_left();
         self.account.saw(answer.as_ref().map_or(0, Vec::len).max(request.len()));
         match answer {
-            Ok(answer) => match self.account.charge_bytes(answer.len().min(request.len())) {
-                Ok(()) => HostAnswer::Bytes(answer),
-                Err(refusal) => HostAnswer::Bytes(replies::refused(&refusal)),
-            },
+            Ok(answer) => HostAnswer::Bytes(answer),
             Err(CodecError::Stopped(stopped)) => HostAnswer::Stopped(stopped),
             Err(CodecError::Fuel) => HostAnswer::OutOfFuel,
             Err(error) => HostAnswer::Bytes(replies::refused(&error.refusal())),
