@@ -37,13 +37,13 @@ const MAX_HEADER: usize = 16 << 10;
 /// Most bytes that are read ahead on one connection.
 const READ_AHEAD: usize = 64 << 10;
 
-/// How long to wait before accepting again when the machine is out of something.
+/// The pause before accepting again when the machine is out of a resource.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long the answers of calls that were ended may take to be written.
+/// The time for writing the answers of calls that were ended.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// The reason why there is no server. Shown to the operator.
+/// Errors of starting the server. Shown to the operator.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpError {
@@ -134,7 +134,7 @@ async fn reaches(stop: &mut watch::Receiver<Stage>, stage: Stage) {
     }
 }
 
-/// Accepts connections for ever; at most as many are open at one time as may be.
+/// Accepts connections for ever, within the limit of open ones.
 async fn accept_all(
     listener: &TcpListener,
     config: &Arc<HttpConfig>,

@@ -3,7 +3,7 @@
 //! INVARIANT(always-an-image): picking never waits and never fails: the base image is always
 //! there.
 //! INVARIANT(bounded-cache): images that are there beyond the base and the operator's own take no
-//! more memory and disk than the rules say; what was not used for longest goes first.
+//! more memory and disk than the rules allow; the least recently used one is removed first.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -29,15 +29,15 @@ const NOTES_EVERY: Duration = Duration::from_secs(60);
 /// The age of the secret counts in seconds.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How many images there may be.
+/// The limits of a server's images.
 #[derive(Debug, Clone)]
 pub struct ImageRules {
     /// Images that are made at the start and kept.
     pub profiles: Vec<PackageSet>,
     /// Makes images beyond the profiles: those that runs need.
     pub on_need: bool,
-    /// Different images that are made because runs need them; for what is needed beyond that,
-    /// one image with everything serves all.
+    /// Different images that are made because runs need them. Beyond that number,
+    /// one image with all packages serves the rest.
     pub variety: usize,
     /// Memory of all images beyond the base and the profiles.
     pub memory: ByteCount,
@@ -87,7 +87,7 @@ struct State {
     in_hand: Option<PackageSet>,
     /// The images that cannot be made.
     failed: BTreeSet<PackageSet>,
-    /// Counts picks, to know what was used last.
+    /// Counts picks, to find the least recently used image.
     picks: u64,
     /// True when images are no longer needed.
     ends: bool,
@@ -96,7 +96,7 @@ struct State {
 struct Ready {
     image: Image,
     hits: u64,
-    /// Hits that are in the notes already.
+    /// Hits that are noted on the disk already.
     noted: u64,
     last_pick: u64,
 }
@@ -110,7 +110,7 @@ impl ImageCache {
         Self { shared: Arc::new(Shared { kept, rules, clock, base, state, missed }) }
     }
 
-    /// Begins to load the profiles and what was used before, and from now on makes what is
+    /// Begins to load the profiles and recently used images, and from now on makes images that are
     /// missed, on a thread of its own.
     ///
     /// # Errors
@@ -172,7 +172,7 @@ impl ImageCache {
         std::iter::once(base).chain(others).collect()
     }
 
-    /// Writes down how often images were used.
+    /// Notes the uses of images on the disk.
     pub fn note_usage(&self) {
         self.shared.note_usage();
     }
@@ -241,7 +241,7 @@ impl State {
         }
     }
 
-    /// Adds an image. Returns those that have to go for it.
+    /// Adds an image. Returns the images that are removed for it.
     fn put(&mut self, rules: &ImageRules, image: Image) -> Vec<Ready> {
         let (last_pick, newest) = (self.picks, image.packages);
         self.ready.insert(newest, Ready { image, hits: 0, noted: 0, last_pick });
@@ -252,7 +252,7 @@ impl State {
         gone
     }
 
-    /// The image to let go of, if they take too much. Not the one that has just come: without
+    /// The image to remove if all take too much memory. It is not the newest one: without
     /// it, the next run that needs it would order it again.
     fn surplus(&self, rules: &ImageRules, newest: PackageSet) -> Option<PackageSet> {
         let counted =
@@ -281,7 +281,7 @@ impl State {
 }
 
 impl Shared {
-    /// Adds an image, and lets go of those that are too much.
+    /// Adds an image, and removes those that are too much.
     fn put(&self, image: Image) {
         let gone = self.state.lock().put(&self.rules, image);
         for ready in gone {
@@ -439,7 +439,7 @@ impl Shared {
     }
 }
 
-/// Makes and loads what is wanted until the cache is gone.
+/// Makes and loads wanted images until the cache is dropped.
 fn keep(shared: &Weak<Shared>, maker: &dyn ImageMaker) {
     while let Some(shared) = shared.upgrade().filter(|shared| !shared.state.lock().ends) {
         shared.refresh(maker);

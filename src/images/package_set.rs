@@ -53,8 +53,8 @@ impl PackageSet {
 
     /// The packages that the import statements of a Python source name.
     ///
-    /// A guess that only decides how fast the run is: what it overlooks is imported by the run
-    /// itself, what it sees too much costs nothing but a larger image.
+    /// A guess that only decides how fast the run is. The run imports overlooked packages
+    /// itself, and superfluous ones cost a larger image.
     #[must_use]
     pub fn of_source(source: &str) -> Self {
         let source = imports::beginning(source);

@@ -1,6 +1,6 @@
 //! The number and last time of an image's uses, noted beside it in the cache.
 //!
-//! Only for deciding what to load first and what to remove: a note that is lost or wrong costs
+//! Used only to decide which images to load first and to remove: a note that is lost or wrong costs
 //! time, nothing else.
 
 use std::fs;

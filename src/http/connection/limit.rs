@@ -109,7 +109,7 @@ impl ConnectionLimit {
 }
 
 impl ConnectionPermit {
-    /// Resolves when the connection has to close.
+    /// Resolves when the connection must close.
     pub(crate) async fn revoked(&self) {
         self.close.notified().await;
     }

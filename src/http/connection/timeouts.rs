@@ -132,8 +132,8 @@ impl<S> TimedStream<S> {
     }
 
     /// Checks the result of a write: the time for an answer runs from the moment the client first
-    /// keeps us waiting until everything is written. A client that takes nothing at all has less
-    /// time: what it does not take lies in memory.
+    /// keeps the server waiting until everything is written. A client that takes nothing at all has
+    /// less time: what it does not take lies in memory.
     fn wrote(
         &mut self,
         written: Poll<io::Result<usize>>,

@@ -13,14 +13,14 @@ use crate::http::config::HttpConfig;
 use crate::units::ByteCount;
 
 /// Most memory for reading a body and finding its calls, as a multiple of its size: the body,
-/// room that a growing buffer has too much, and the names of members that are compared.
+/// unused room of a growing buffer, and the names of members that are compared.
 pub(crate) const WHILE_READ: usize = 4;
 
 /// Most memory for the calls of a body that is gone, as a multiple: parameters, and the order for a
 /// worker or the content of a blob that is made of them.
 pub(crate) const WHILE_CALLED: usize = 3;
 
-/// The reason why there is no body.
+/// Errors of reading a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyFault {
     /// Larger than a body may be.
@@ -51,7 +51,7 @@ pub(crate) struct Bodies {
 #[derive(Debug)]
 pub(crate) struct ReadBody {
     pub(crate) bytes: Bytes,
-    /// To be held for as long as anything that was made of the body.
+    /// The charge, held for as long as anything that was made of the body.
     pub(crate) charge: Charge,
 }
 

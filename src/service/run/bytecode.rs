@@ -1,8 +1,8 @@
 //! Compiles the Python of skills once, so that runs only load what the compiler made of it.
 //!
-//! INVARIANT(own-bytecode): what a skill's code was compiled to is used for that very snapshot
-//! alone. It is made by a run that sees nothing but the skill, so the author of the skill could
-//! at most make it something else than what the skill's source says.
+//! INVARIANT(own-bytecode): the bytecode of a skill is used for the snapshot that it was made from
+//! and no other. It is made by a run that sees nothing but the skill, so the author of the skill
+//! could at most make it differ from the skill's source.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -33,7 +33,7 @@ use crate::service::run::plan::RunPlan;
 const COMPILER: &str = "from _wardian import bytecode\n\n\ndef main(name):\n    \
     return bytecode.compile_skill(name)\n";
 
-/// How long the code of one skill may take.
+/// The time limit for compiling one skill.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The compiler's arguments.
@@ -52,7 +52,7 @@ impl Service {
                     skill.mount.bytecode = bytecode.as_ref().map(|content| content.digest());
                     skill.bytecode = bytecode;
                 }
-                // The run itself will meet the same obstacle, or do without.
+                // The run itself will fail in the same way, or run without bytecode.
                 Err(error) => debug!("a skill was not compiled: {}", CauseChain(&error)),
             }
         }

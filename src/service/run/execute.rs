@@ -22,9 +22,9 @@ use crate::service::run::result::Performed;
 /// Says if the skills of a run are compiled first, unless that was done before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bytecode {
-    /// They are: runs to come have the use of it.
+    /// They are compiled: later runs use the bytecode.
     Compiled,
-    /// They are not: there are no runs to come.
+    /// They are not compiled: there are no later runs.
     AsItIs,
 }
 

@@ -46,7 +46,7 @@ impl TenantHost {
 impl RunHost for TenantHost {
     fn hear(&mut self, printed: LogChunk) {
         if let Some(listener) = &self.listener {
-            // A listener that is gone gets it at the end.
+            // The listener may have gone away; ignore the error.
             listener.send(printed).ok();
         }
     }

@@ -1,8 +1,8 @@
 //! The log line that says how a run ended.
 //!
 //! INVARIANT(one-line-per-run): every run that has an id has exactly one such line, whatever its
-//! end. It is written when its [`RunLog`] is dropped, so no way out can forget it: not an early
-//! return, not a future that is dropped because its caller has left or the server stops.
+//! end. It is written when its [`RunLog`] is dropped, so every way out writes it: also an early
+//! return, and a future that is dropped because its caller has left or the server stops.
 
 use std::time::{Duration, Instant};
 
@@ -68,7 +68,7 @@ impl RunLog {
         Self { run_id, tenant, purpose, opened, end: End::Open, phases: None }
     }
 
-    /// Notes what the worker has said. The result may still turn out otherwise.
+    /// Notes the worker's outcome. The result may still differ.
     pub(crate) fn note(&mut self, finished: &FinishedRun) {
         self.phases = Some(Phases {
             ran: finished.outcome.usage.wall_time,
@@ -123,7 +123,7 @@ impl Drop for RunLog {
     }
 }
 
-/// Rounds up: a run that took time never took none.
+/// Rounds up, so that a short time is never logged as zero.
 pub(crate) fn whole_milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
 }
