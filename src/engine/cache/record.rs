@@ -8,7 +8,7 @@
 //! identity is the same, the content is:
 //!
 //! - No other user can write to the folder. A process that writes to it as this user can as well
-//! write   a record to match: a digest defends against accidents there, not against that user.
+//!   write a record to match: a digest defends against accidents there, not against that user.
 //! - This program never writes to a file that has its name; new content is a new inode.
 //! - Whatever else writes to the file through the kernel changes its time of change, which no
 //!   program can set back.

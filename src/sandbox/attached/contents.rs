@@ -71,7 +71,7 @@ impl AttachedContents {
     /// The mounts that `spec` asks for.
     pub(crate) fn mounts(&self, spec: &RunSpec) -> Result<Vec<Mount>, SandboxError> {
         let tree = |path: String, digest: &Digest| {
-            let tree = visible(&self.skills, &spec.tenant, AttachedName::Skill(*digest))?;
+            let tree = visible(&self.skills, &spec.tenant, &AttachedName::Skill(*digest))?;
             Ok(Mount::tree(path, Arc::clone(tree)))
         };
         let skill = |mount: &SkillMount| tree(format!("/skills/{}", mount.name), &mount.digest);
@@ -80,7 +80,8 @@ impl AttachedContents {
             Some(tree(format!("{BYTECODE}/{}", mount.name), digest))
         };
         let blob = |mount: &crate::job::BlobMount| {
-            let content = visible(&self.blobs, &spec.tenant, AttachedName::Blob(mount.id.clone()))?;
+            let content =
+                visible(&self.blobs, &spec.tenant, &AttachedName::Blob(mount.id.clone()))?;
             Ok(Mount::file(blob_path(&mount.id), Arc::clone(content)))
         };
         let skills = spec.skills.iter();
@@ -93,7 +94,7 @@ impl AttachedContents {
 fn visible<'a, T>(
     attached: &'a HashMap<AttachmentKey, T>,
     tenant: &TenantId,
-    name: AttachedName,
+    name: &AttachedName,
 ) -> Result<&'a T, SandboxError> {
     let keys = Owner::visible_to(tenant).map(|owner| AttachmentKey { owner, name: name.clone() });
     keys.iter().find_map(|key| attached.get(key)).ok_or(SandboxError::NotAttached)
@@ -211,8 +212,9 @@ mod tests {
             let key = AttachmentKey { owner, name: name(text) };
             attachments.attach_blob(key, Payload::Inline(text.into())).unwrap();
         }
-        let sees =
-            |tenant: &TenantId, text: &str| visible(&attachments.blobs, tenant, name(text)).is_ok();
+        let sees = |tenant: &TenantId, text: &str| {
+            visible(&attachments.blobs, tenant, &name(text)).is_ok()
+        };
         assert!(sees(&local, "all") && sees(&local, "own"));
         assert!(sees(&other, "all") && !sees(&other, "own"), "another tenant's blob is visible");
     }
