@@ -31,7 +31,7 @@ pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerEr
             }
             ToWorker::Detach(key) => runner.detach(&key),
             ToWorker::Run(spec) => perform(&channel, runner, *spec)?,
-            // The run that it meant ended while the message was on its way.
+            // The cancelled run ended while the message was on its way.
             ToWorker::Cancel => {}
             ToWorker::BlobStored { .. } | ToWorker::Refused(_) => {
                 return Err(WorkerError::Unexpected);

@@ -28,7 +28,7 @@ pub struct ChannelHost {
 }
 
 /// State by which another thread tells an answer from a message that the guest did not ask
-/// for. Only one kind of those can come while a guest runs: it is cancelled.
+/// for. Only a cancellation can come unasked while a guest runs.
 #[derive(Debug, Default)]
 struct Conversation {
     /// Odd while the guest waits for an answer.

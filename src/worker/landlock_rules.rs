@@ -10,12 +10,12 @@ use landlock::{
 /// Landlock's newest version that the rules below were tried with; older kernels do less.
 pub(super) const NEWEST: ABI = ABI::V7;
 
-/// Landlock with rules for everything that this ABI knows and permission for nothing.
+/// Applies rules for everything that this ABI knows, and allows nothing.
 pub(super) fn restrict(newest: ABI) -> Result<RestrictionStatus, RulesetError> {
     let (net, scopes) = (AccessNet::from_all(newest), Scope::from_all(newest));
     Ruleset::default()
         .handle_access(AccessFs::from_all(newest))
-        // A set without any right is a mistake to the crate.
+        // The crate refuses a set without any right.
         .and_then(|rules| if net.is_empty() { Ok(rules) } else { rules.handle_access(net) })
         .and_then(|rules| if scopes.is_empty() { Ok(rules) } else { rules.scope(scopes) })
         .and_then(Ruleset::create)
@@ -23,7 +23,7 @@ pub(super) fn restrict(newest: ABI) -> Result<RestrictionStatus, RulesetError> {
         .and_then(landlock::RulesetCreated::restrict_self)
 }
 
-/// Closes files, network and other processes. Returns what there are no rules for.
+/// Closes files, network and other processes. Returns the gap that the kernel's rules leave.
 pub(super) fn close_file_system() -> Result<Option<String>, String> {
     let threads = fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
     match restrict(NEWEST) {

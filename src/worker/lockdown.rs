@@ -57,7 +57,7 @@ pub struct LockdownPlan {
     /// `MemoryError`. Default none.
     pub memory: Option<ByteCount>,
     /// Addresses of the whole process, most of which have no memory behind them. Bounds what a
-    /// worker that was taken over can eat, whatever it does to the protection of memory. Default
+    /// worker that was taken over can use, whatever it does to the protection of memory. Default
     /// none.
     pub addresses: Option<ByteCount>,
     /// Largest memory file that the worker can make. Default 1 GiB, as for any payload.

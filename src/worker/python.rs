@@ -31,7 +31,7 @@ pub struct WorkerSetup {
     pub declared_pages: usize,
     /// Private memory that a slot may keep between runs.
     pub keep: ByteCount,
-    /// Private memory that the slots of images may keep that do not run.
+    /// Private memory that the slots of idle images may keep.
     pub keep_idle: ByteCount,
     /// True if the whole memory is compared with its image after every run.
     pub is_paranoid: bool,

@@ -27,7 +27,7 @@ pub trait Runner: Send {
     fn kept_descriptors(&self) -> Vec<RawFd>;
 
     /// Starts its threads and warms up. Called once, on the thread that will run the guests,
-    /// when no file can be opened any more and before the last wall (the filter on system
+    /// when files can no longer be opened and before the last wall (the filter on system
     /// calls) stands. A thread cannot be started later, nor earlier without being outside of
     /// Landlock.
     ///

@@ -13,7 +13,7 @@
 //! wait                  waits until it is cancelled
 //! hang                  waits for ever
 //! panic, abort, break   ends the worker in one of three ways
-//! spoil MILLISECONDS    makes cleaning up take so long and fail
+//! spoil MILLISECONDS    makes cleaning up take this long and fail
 //! complain COUNT        writes COUNT lines to standard error
 //! return TEXT           ends the run with this output
 //! return-of COUNT       ends the run with an output of COUNT bytes
