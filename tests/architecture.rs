@@ -59,6 +59,8 @@ const FENCES: &[(&str, &[&str])] = &[
     ("jpeg_encoder::", &["sandbox/codecs/"]),
     ("image_webp::", &["sandbox/codecs/"]),
     ("brotli_decompressor::", &["sandbox/codecs/"]),
+    // A thread keeps the charges of the call that it works for: `CallMemory::on_thread`.
+    ("spawn_blocking", &["budget.rs", "assembly/", "cli/"]),
     // Only tests compare with these.
     ("wasmtime_wasi::", &[]),
     ("serde_norway::", &[]),

@@ -53,6 +53,7 @@ use crate::job::host::HostTime;
 use crate::job::image::ImageContent;
 use crate::job::message::Refusal;
 use crate::job::outcome::{LogChunk, RunOutcome};
+use crate::units::ByteCount;
 
 /// A run with everything that it brings.
 #[derive(Debug)]
@@ -83,6 +84,13 @@ pub trait RunHost: Send {
         kind: &str,
         content: CheckedPayload,
     ) -> impl Future<Output = Result<BlobId, Refusal>> + Send;
+
+    /// Waits until an output of this size may be read. The worker makes no other output meanwhile:
+    /// outputs that nobody reads would fill the memory.
+    fn make_room(&mut self, output: ByteCount) -> impl Future<Output = ()> + Send {
+        let _no_bound = output;
+        std::future::ready(())
+    }
 
     /// Hears what the program prints, if the run asks for that. The text is the guest's.
     fn hear(&mut self, printed: LogChunk) {

@@ -130,8 +130,10 @@ impl Pool {
             let Some(worker) = lease.begin() else { continue };
             match exchange::perform(worker, job, &order, host, self.patience).await {
                 Ok(ran) => {
-                    // First of all: the worker is done, so a caller that leaves now must not cost
-                    // it.
+                    // The worker is done: a caller that leaves meanwhile does not cost it.
+                    if let Some(output) = &ran.output {
+                        host.make_room(output.size()).await;
+                    }
                     lease.end();
                     let is_crash = matches!(ran.outcome.end, Err(RunFailure::SandboxCrash { .. }));
                     self.scheduler.count(|counters| {
@@ -181,6 +183,12 @@ impl Pool {
             self.ready().await?;
         }
         Ok(())
+    }
+
+    /// How many workers there are, spares included.
+    #[must_use]
+    pub const fn size(&self) -> usize {
+        self.size
     }
 
     /// Reports the workers that are ready and counts what has happened.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use crate::error::CauseChain;
@@ -110,17 +109,19 @@ impl Service {
                 keep_files: KeepFiles::default(),
                 limits: self.limits.for_caller(caller.limits).resolve(&limits)?,
                 listener: None,
+                whole_logs: true,
             },
             LocalProgram::Skill { name, version } => {
                 self.plan_skill(caller, &name, version.as_deref(), Some(args), &limits).await?
             }
         };
         plan.listener = listener;
+        plan.whole_logs = true;
         plan.skills.extend(self.mounted_skills(&mount_skills).await?);
         let plan = plan.with_blobs(&input_blobs)?;
         let (images, packages) = (Arc::clone(&self.images), plan.packages());
         // No server has made an image for a single run.
-        let loaded = spawn_blocking(move || images.load_if_made(packages));
+        let loaded = caller.memory.on_thread(move || images.load_if_made(packages));
         if let Err(error) = loaded.await.map_err(ServiceError::Interrupted)? {
             warn!("an image cannot be loaded: {}", CauseChain(&*error));
         }

@@ -7,6 +7,7 @@ use crate::blobs::BlobStore;
 use crate::dispatch::{Pool, PoolReport};
 use crate::images::ImageCache;
 use crate::registry::Registry;
+use crate::service::run::host::BlobWrites;
 use crate::service::run::limits::LimitPolicy;
 use crate::service::run::metering::Metering;
 use crate::service::run::mounted_skill::Contents;
@@ -20,6 +21,7 @@ pub struct Service {
     pub(super) limits: LimitPolicy,
     pub(super) metering: Arc<Metering>,
     pub(super) contents: Contents,
+    pub(super) blob_writes: BlobWrites,
 }
 
 /// The parts of a [`Service`].
@@ -45,7 +47,8 @@ impl Service {
     pub fn new(parts: Parts) -> Self {
         let Parts { registry, blobs, pool, images, limits, metering } = parts;
         let contents = Contents::default();
-        Self { registry, blobs, pool, images, limits, metering, contents }
+        let blob_writes = BlobWrites::at_most(pool.size());
+        Self { registry, blobs, pool, images, limits, metering, contents, blob_writes }
     }
 
     /// The images that runs begin as.

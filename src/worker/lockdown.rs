@@ -32,8 +32,10 @@ use crate::worker::syscalls;
 /// Uid and gid of `nobody` nearly everywhere.
 const NOBODY: u32 = 65_534;
 
-/// Open files: the images, the channel, and the attached content of some runs.
-const OPEN_FILES: u64 = 256;
+/// Open files. A run needs at most 384 for its attachments: 256 blobs of its call, and 64 skills with
+/// their bytecode or one skill with 64 blobs in its inputs. The rest is for images and the channel.
+/// The filter on system calls bounds memory files whatever this says.
+const OPEN_FILES: u64 = 512;
 
 /// The reaction to a wall that this machine does not offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

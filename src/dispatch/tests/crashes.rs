@@ -37,7 +37,7 @@ async fn no_run_is_lost_to_a_worker_that_could_not_be_cleaned_up() {
             tokio::time::sleep(Duration::from_millis(pause)).await;
             let next = run_script(&pool, "log x\nreturn 2").await;
             assert_eq!(error_type(&next), "completed", "{milliseconds} ms, then {pause} ms");
-            assert_eq!(next.output.unwrap().into_bytes().await.unwrap(), b"2");
+            assert_eq!(next.output.unwrap().into_bytes().unwrap(), b"2");
         }
     }
     let counters = pool.report().counters;

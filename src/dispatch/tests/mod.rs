@@ -101,7 +101,7 @@ impl RunHost for WrittenBlobs {
             let (error_type, message) = ("QuotaExceeded".into(), "no room".into());
             return Err(Refusal { error_type, message });
         }
-        let bytes = content.into_bytes().await.unwrap();
+        let bytes = content.into_bytes().unwrap();
         let id = BlobId::of_digest(&Digest::of(&bytes));
         self.0.push((kind.to_owned(), bytes));
         Ok(id)

@@ -29,7 +29,7 @@ async fn a_run_comes_back_with_its_output_logs_and_blobs() {
     let finished = pool.run(&job(source), &mut host).await.unwrap();
     assert_eq!(error_type(&finished), "completed");
     assert_eq!(logs(&finished), ["hello"]);
-    assert_eq!(finished.output.unwrap().into_bytes().await.unwrap(), b"{}");
+    assert_eq!(finished.output.unwrap().into_bytes().unwrap(), b"{}");
     let written: Vec<_> = host.0.iter().map(|(kind, bytes)| (kind.as_str(), bytes.len())).collect();
     assert_eq!(written, [("text/plain", 5), ("image/png", 100_000)]);
 
@@ -117,4 +117,42 @@ async fn a_host_that_never_answers_holds_neither_run_nor_worker() {
     assert!(finished.host_time.of(RequestKind::WriteBlob) >= host_time);
     assert_eq!(error_type(&run_script(&pool, "return {}").await), "completed");
     assert_eq!(pool.report().workers[0].process, process, "the worker was blamed for its host");
+}
+
+/// Has no room for outputs until it is told so.
+struct FullHouse(Arc<tokio::sync::Notify>);
+
+impl RunHost for FullHouse {
+    async fn write_blob(&mut self, _: &str, _: CheckedPayload) -> Result<BlobId, Refusal> {
+        Err(Refusal { error_type: "PolicyDenied".into(), message: "nothing is stored".into() })
+    }
+
+    async fn make_room(&mut self, output: ByteCount) {
+        assert_eq!(output, ByteCount::bytes(300_000));
+        self.0.notified().await;
+    }
+}
+
+#[tokio::test]
+async fn a_worker_whose_output_has_no_room_makes_no_other_one() {
+    let pool = start(config(1)).await;
+    let there_is_room = Arc::new(tokio::sync::Notify::new());
+    let mut host = FullHouse(Arc::clone(&there_is_room));
+    let first_job = job("return-of 300000");
+    let mut first = Box::pin(pool.run(&first_job, &mut host));
+    let patience = Duration::from_millis(300);
+    assert!(timeout(patience, &mut first).await.is_err(), "nobody waited for room");
+    let second_job = job("return {}");
+    let mut second = Box::pin(run(&pool, &second_job));
+    assert!(timeout(patience, &mut second).await.is_err(), "the worker made another output");
+    there_is_room.notify_one();
+    assert_eq!(error_type(&first.await.unwrap()), "completed");
+    assert_eq!(error_type(&second.await), "completed");
+
+    // A caller that leaves while it waits for room does not cost the worker.
+    let mut host = FullHouse(there_is_room);
+    let left = timeout(patience, pool.run(&first_job, &mut host)).await;
+    assert!(left.is_err(), "nobody waited for room");
+    assert_eq!(error_type(&run(&pool, &second_job).await), "completed");
+    assert_eq!(pool.report().counters.ended, 0);
 }

@@ -16,9 +16,6 @@ use crate::job::message::Payload;
 use crate::job::socket::IMMUTABLE;
 use crate::units::ByteCount;
 
-/// Payloads up to this size are read at once; it takes less time than to hand them to a thread.
-const READ_AT_ONCE: u64 = 1 << 20;
-
 /// The reason why a payload is not accepted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -76,25 +73,18 @@ impl CheckedPayload {
         }
     }
 
-    /// All bytes at once. Large ones are read on a thread that may block.
+    /// All bytes at once. Blocks while they are read.
     ///
     /// # Errors
     ///
     /// The operating system reports an error.
-    pub async fn into_bytes(mut self) -> io::Result<Vec<u8>> {
+    pub fn into_bytes(mut self) -> io::Result<Vec<u8>> {
         if let Source::Bytes(bytes) = self.source {
             return Ok(bytes);
         }
-        let size = self.size();
-        let mut read = move || {
-            let mut bytes = Vec::with_capacity(size.as_usize());
-            self.read_to_end(&mut bytes)?;
-            Ok(bytes)
-        };
-        if size.as_u64() <= READ_AT_ONCE {
-            return read();
-        }
-        tokio::task::spawn_blocking(read).await.map_err(io::Error::other)?
+        let mut bytes = Vec::with_capacity(self.size().as_usize());
+        self.read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 }
 
@@ -185,8 +175,8 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn all_bytes_arrive_by_either_way() {
+    #[test]
+    fn all_bytes_arrive_by_either_way() {
         let large: Vec<u8> = (0..3_000_000_u32).map(|number| number.to_le_bytes()[0]).collect();
         let size = ByteCount::from(large.len());
         for payload in
@@ -194,7 +184,7 @@ mod tests {
         {
             let received = CheckedPayload::accept(payload).unwrap();
             assert_eq!(received.size(), size);
-            assert!(received.into_bytes().await.unwrap() == large);
+            assert!(received.into_bytes().unwrap() == large);
         }
         let mut text = String::new();
         let payload = Payload::Shared(share(b"in small steps").unwrap(), ByteCount::bytes(14));

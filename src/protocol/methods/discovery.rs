@@ -118,6 +118,9 @@ pub struct DescribedSkill {
     /// SKILL.md with its frontmatter; only with `detail: "full"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skill_md_content: Option<String>,
+    /// What `args` may be, as a JSON Schema; only with `detail: "full"`, for skills with code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_schema: Option<Box<RawValue>>,
 }
 
 /// The parameters of `read_skill_file`.
@@ -178,7 +181,12 @@ mod tests {
     #[test]
     fn a_description_keeps_the_manifests_own_order() {
         let manifest = RawValue::from_string(r#"{"name":"z","a":1}"#.into()).unwrap();
-        let skill = DescribedSkill { manifest, skill_md_frontmatter: None, skill_md_content: None };
+        let skill = DescribedSkill {
+            manifest,
+            skill_md_frontmatter: None,
+            skill_md_content: None,
+            input_schema: None,
+        };
         assert_eq!(
             serde_json::to_string(&DescribeSkillResult { skill }).unwrap(),
             r#"{"skill":{"manifest":{"name":"z","a":1}}}"#

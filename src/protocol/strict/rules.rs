@@ -4,6 +4,9 @@
 /// recursive readers (the guest's own among them); real arguments stay below ten.
 pub const MAX_DEPTH: usize = 64;
 
+/// How an error names the place of the outermost value.
+pub(crate) const ROOT: &str = "body";
+
 /// Most members of one object. Comparing their names costs memory, so a body of nothing but
 /// members would otherwise cost many times its own size.
 pub const MAX_MEMBERS: usize = 100_000;

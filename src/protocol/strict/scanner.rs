@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
 
-use crate::protocol::strict::rules::{MAX_DEPTH, RootKind, Rules, StrictError};
+use crate::protocol::strict::rules::{MAX_DEPTH, ROOT, RootKind, Rules, StrictError};
 use crate::protocol::wording::shortened;
 
 /// From this many members on, names are looked up in a set instead of compared one by one.
@@ -321,7 +321,7 @@ impl<'a> Scanner<'a> {
     /// The scanner's position, such as `params.args.rows[3].name`.
     fn path(&self) -> String {
         if self.open.is_empty() {
-            return "body".to_owned();
+            return ROOT.to_owned();
         }
         let mut path = String::new();
         for open in &self.open {

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::task::spawn_blocking;
-
 use crate::blobs::content::kind::{BlobKind, Nature};
 use crate::protocol::methods::blobs::{CreateBlobParams, CreateBlobResult, Encoding};
 use crate::service::caller::Caller;
@@ -29,7 +27,7 @@ impl Service {
             Nature::Unknown => None,
         };
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let stored = spawn_blocking(move || -> Result<_, ServiceError> {
+        let stored = caller.memory.on_thread(move || -> Result<_, ServiceError> {
             let content = params.into_bytes(usual)?;
             Ok(blobs.put(&tenant, &kind, &content)?)
         });

@@ -46,6 +46,7 @@ impl Service {
             keep_files,
             limits,
             listener: None,
+            whole_logs: false,
         };
         Ok(self.perform(caller, plan, Bytecode::Compiled, RunPurpose::Call).await?.result)
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
 
-use tokio::task::spawn_blocking;
 use tracing::debug;
 
 use crate::blobs::BlobStore;
@@ -62,7 +61,8 @@ impl Service {
         }
         let image = self.images.pick(plan.packages(), plan.limits.memory);
         debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
-        let blobs = self.open_blobs(&caller.tenant, plan.blobs).await?;
+        let _open_blobs = caller.memory.open_blobs(plan.blobs.len())?;
+        let blobs = self.open_blobs(caller, plan.blobs).await?;
         let (mounts, sources) = blobs.into_iter().unzip();
         let mut contents: Vec<Arc<SkillContent>> = Vec::with_capacity(plan.skills.len());
         let mut skills = Vec::with_capacity(plan.skills.len());
@@ -87,25 +87,27 @@ impl Service {
         };
         let job = Job { spec: Box::new(spec), image, skills: contents, blobs: sources };
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let mut host = TenantHost::new(blobs, tenant, plan.listener);
+        let (writes, memory) = (self.blob_writes.clone(), caller.memory.clone());
+        let mut host = TenantHost::new(blobs, writes, tenant, memory, plan.listener);
         let finished = self.pool.run(&job, &mut host).await?;
+        drop(job);
         log.note(&finished);
-        self.result_of(caller, run_id, finished, host.into_written()).await
+        self.result_of(caller, run_id, finished, host, plan.whole_logs).await
     }
 
     /// Opens the blobs that a run reads; the run keeps what it opened even if a blob expires.
     async fn open_blobs(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         ids: Vec<BlobId>,
     ) -> Result<Vec<(BlobMount, BlobSource)>, ServiceError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let (blobs, tenant) = (Arc::clone(&self.blobs), tenant.clone());
-        let opened = spawn_blocking(move || {
-            ids.into_iter().map(|id| open_blob(&*blobs, &tenant, id)).collect()
-        });
+        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
+        let opened = caller
+            .memory
+            .on_thread(move || ids.into_iter().map(|id| open_blob(&*blobs, &tenant, id)).collect());
         opened.await.map_err(ServiceError::Interrupted)?
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct RunPlan {
     pub(crate) keep_files: KeepFiles,
     pub(crate) limits: RunLimits,
     pub(crate) listener: Option<LogListener>,
+    /// Whether somebody wants more of the logs than what a result shows.
+    pub(crate) whole_logs: bool,
 }
 
 impl RunPlan {

@@ -49,6 +49,16 @@ impl<'n> Fields<'n> {
         Some(Self { prefix: format!("{name}."), span: Some(node.span.clone()), entries })
     }
 
+    /// How messages call the key `key` of this table.
+    pub(crate) fn path(&self, key: &str) -> String {
+        format!("{}{key}", self.prefix)
+    }
+
+    /// How messages call the table itself.
+    pub(crate) fn name(&self) -> String {
+        self.prefix.trim_end_matches('.').to_owned()
+    }
+
     pub(crate) const fn entries(&self) -> &'n [SourceEntry] {
         self.entries
     }

@@ -2,10 +2,13 @@
 
 mod agent_form;
 pub(crate) mod fields;
+pub(crate) mod fit;
+mod input_schema;
 pub mod inputs;
 mod model;
 pub mod permissions;
 pub mod runtime;
+pub mod shape;
 mod toml_form;
 pub mod url_pattern;
 
