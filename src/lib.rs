@@ -6,7 +6,7 @@
 //! ```text
 //! vocabulary   error  ids  units  clock  budget  heap
 //! formats      skill  protocol  job
-//! engines      blobs  registry  engine  sandbox  images  worker  dispatch
+//! engines      blobs  registry  engine  sandbox  images  image_builder  worker  dispatch
 //! use cases    service
 //! edges        http
 //! program      config  assembly  cli

@@ -1,5 +1,5 @@
-//! One connection: how many there are, what of their bytes is let through, and how long each step may
-//! take.
+//! Connections: their number, the check of their request heads, and the time-outs of each step
+//! of an exchange.
 
 pub(crate) mod head;
 pub(crate) mod limit;
