@@ -49,7 +49,7 @@ const LAYERS: &[(&str, &[&str])] = &[
                     "http", "config", "assembly"]),
 ];
 
-/// Words that may appear only under the given paths: one dependency, one door.
+/// Words that may appear only under the given paths: one place for each dependency.
 const FENCES: &[(&str, &[&str])] = &[
     ("wasmtime::", &["engine/", "sandbox/"]),
     ("axum::", &["http/"]),
@@ -105,14 +105,14 @@ fn the_layer_table_points_downwards_only() {
 }
 
 #[test]
-fn dependencies_stay_behind_their_doors() {
+fn dependencies_stay_behind_their_fences() {
     let mut wrong = Vec::new();
     for file in source_files() {
         let code = code_of(&file);
-        for (word, doors) in FENCES {
-            let allowed = doors.iter().any(|door| relative(&file).starts_with(door));
+        for (word, places) in FENCES {
+            let allowed = places.iter().any(|place| relative(&file).starts_with(place));
             if !allowed && code.contains(word) {
-                wrong.push(format!("{}: `{word}` belongs in {doors:?}", file.display()));
+                wrong.push(format!("{}: `{word}` belongs in {places:?}", file.display()));
             }
         }
     }

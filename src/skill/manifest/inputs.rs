@@ -24,9 +24,9 @@ const OWN_KEYS: [&str; 2] = ["default", "required"];
 pub struct Input {
     /// Its key in `args`.
     pub name: String,
-    /// What it may be.
+    /// The shape of its values.
     pub shape: Shape,
-    /// What the skill gets when the caller gives nothing.
+    /// The value if the caller gives none.
     pub default: Option<Json>,
     /// True if the caller must give it.
     pub is_required: bool,
