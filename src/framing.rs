@@ -1,4 +1,4 @@
-//! What may pass to the HTTP parser: requests whose borders every reader sees in the same place.
+//! Checks request heads before the HTTP parser sees them: every reader must see the same borders.
 //!
 //! INVARIANT(one-border): a line ends with CR LF and with nothing else, a head has one length or
 //! one `Transfer-Encoding: chunked` and never both, and chunks have their size and nothing beside
@@ -38,7 +38,7 @@ const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Breach;
 
-/// What comes next on a connection.
+/// The next part that is expected on a connection.
 #[derive(Debug)]
 enum Expected {
     /// A line of a head.
@@ -69,7 +69,7 @@ impl Expected {
     }
 }
 
-/// What is known of a head.
+/// The known part of a head.
 #[derive(Debug, Default)]
 struct Head {
     has_request_line: bool,
@@ -203,7 +203,7 @@ impl Head {
         Ok(())
     }
 
-    /// What follows the head.
+    /// The part that follows the head.
     const fn body(&self) -> Result<Expected, Breach> {
         match (self.length, self.is_chunked) {
             (Some(_), true) => Err(Breach),
@@ -320,7 +320,7 @@ mod tests {
 
     use super::*;
 
-    /// How much of `text` is in order, given in pieces of this size.
+    /// The length of the part of `text` that is accepted, given in pieces of this size.
     fn in_order(text: &str, piece: usize) -> Result<(), usize> {
         let mut inspector = Inspector::default();
         for (index, piece_of_text) in text.as_bytes().chunks(piece).enumerate() {

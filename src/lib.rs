@@ -6,7 +6,7 @@
 //! ```text
 //! vocabulary   error  ids  units  clock  budget  heap
 //! formats      skill  protocol  job  framing
-//! engines      blobs  registry  engine  sandbox  images  worker  dispatch  egress
+//! engines      blobs  registry  engine  sandbox  images  image_builder  worker  dispatch  egress
 //! use cases    service
 //! edges        http
 //! program      config  assembly  cli

@@ -45,6 +45,8 @@ pub(crate) struct Exchange {
     pub(crate) counting: Counting,
     pub(crate) transport: Transport,
     pub(crate) destination: Destination,
+    /// False if nobody knows who the server is.
+    pub(crate) may_get_secrets: bool,
     pub(crate) upstream: tokio::sync::Mutex<Upstream>,
     pub(crate) deadline: watch::Sender<Option<Instant>>,
 }
@@ -153,7 +155,7 @@ impl Exchange {
         head.headers.remove(header::EXPECT);
         let has_length = body.is_end_stream() || body.size_hint().exact().is_some();
         let mut body = Either::Left(body);
-        if let Some(rewriter) = self.rules.rewriter() {
+        if let Some(rewriter) = self.rules.rewriter().filter(|_| self.may_get_secrets) {
             rewrite_headers(rewriter.as_ref(), target, &mut head.headers)?;
             if rewriter.rewrites_body(target) {
                 let whole = rewritten_body(rewriter.as_ref(), target, body).await?;

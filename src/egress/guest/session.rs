@@ -51,6 +51,8 @@ pub(crate) struct Session {
 struct Server {
     upstream: Upstream,
     driver: Driver,
+    /// False if the program turned the check of the certificate off, and the operator lets it.
+    is_known: bool,
 }
 
 impl Session {
@@ -103,7 +105,7 @@ impl Session {
         let head = self.counting.meter.limits().head.as_usize();
         let opened = Upstream::open_http1(stream, head).await;
         let (upstream, driver) = opened.ok().ok_or_else(broken)?;
-        Ok(Server { upstream, driver })
+        Ok(Server { upstream, driver, is_known: true })
     }
 
     /// Speaks TLS with the server, and tells the guest how that went. Nothing if it failed.
@@ -142,7 +144,8 @@ impl Session {
         };
         let (upstream, driver) = opened.ok().ok_or_else(broken)?;
         self.send(guest, &frame(&agreed)).await?;
-        Ok(Some(Server { upstream, driver }))
+        let is_known = self.world.tls.checks_certificates(&demand);
+        Ok(Some(Server { upstream, driver, is_known }))
     }
 
     async fn send(&self, guest: &mut GatewayEnd, bytes: &[u8]) -> Result<(), NetworkError> {
@@ -170,6 +173,7 @@ impl Session {
             counting: self.counting.clone(),
             transport,
             destination: self.destination.clone(),
+            may_get_secrets: server.is_known,
             upstream: tokio::sync::Mutex::new(server.upstream),
             deadline,
         });

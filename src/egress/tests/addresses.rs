@@ -1,5 +1,6 @@
 //! Names and addresses: what resolves to private addresses is never reached.
 
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -8,6 +9,7 @@ use crate::egress::config::{EgressConfig, ProxyAddress};
 use crate::egress::error::errno;
 use crate::egress::network::StreamReadiness;
 use crate::egress::tests::support::{Gateway, Guest, Server, config, ok, policy, read_head};
+use crate::egress::world::resolver::{Resolver as _, SystemResolver};
 use crate::skill::manifest::url_pattern::UrlPattern;
 
 const NAME: &str = "api.example.com";
@@ -212,4 +214,11 @@ async fn connections_end_with_their_run() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("the server still waits for a run that is gone");
+}
+
+#[tokio::test]
+async fn the_system_resolves_names() {
+    let found = SystemResolver::default().lookup("localhost").await.unwrap();
+    assert!(!found.is_empty() && found.iter().all(IpAddr::is_loopback), "{found:?}");
+    assert!(SystemResolver::default().lookup("no-such-name.invalid").await.is_err());
 }

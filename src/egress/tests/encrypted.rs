@@ -1,6 +1,10 @@
 //! TLS: the handshake is a frame in the stream, certificates fail as the guest's own library says.
 
 use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
@@ -12,11 +16,14 @@ use rustls::server::WebPkiClientVerifier;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::egress::config::EgressConfig;
+use crate::egress::config::{EgressConfig, NetworkLimits};
 use crate::egress::error::errno;
+use crate::egress::tests::requests::Broker;
 use crate::egress::tests::support::{
-    Authority, Gateway, Guest, Server, authority_file, config, default_hello, ok, secure,
+    AnyStream, Authority, Gateway, Guest, Server, authority_file, config, default_hello, ok,
+    policy, secure,
 };
+use crate::units::ByteCount;
 
 const NAME: &str = "api.example.com";
 
@@ -90,6 +97,82 @@ async fn http_2_is_spoken_to_the_world_and_http_1_to_the_guest() {
     assert_eq!(*server.accepted.lock(), 1);
 }
 
+/// Three bytes, and then no end.
+struct Breaking(bool);
+
+impl hyper::body::Body for Breaking {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<hyper::body::Frame<Bytes>, std::io::Error>>> {
+        let is_first = !std::mem::replace(&mut self.0, true);
+        let data = hyper::body::Frame::data(Bytes::from_static(b"abc"));
+        Poll::Ready(Some(if is_first { Ok(data) } else { Err(std::io::Error::other("broken")) }))
+    }
+}
+
+#[tokio::test]
+async fn a_stream_of_http_2_that_breaks_off_is_an_error() {
+    let authority = Authority::new();
+    let server = Server::start(Some(authority.server(NAME, &["h2"])), |stream, _| {
+        Box::pin(async move {
+            let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+            let answer =
+                service_fn(|_| async { Ok::<_, Infallible>(Response::new(Breaking(false))) });
+            drop(builder.serve_connection(TokioIo::new(stream), answer).await);
+        })
+    })
+    .await;
+    let gateway = Gateway::trusting(&authority);
+    let network = gateway.open(&[&pattern(&server)]);
+    let guest = secure(&network, NAME, server.port).await;
+    let (answer, end) = guest.get(&format!("{NAME}:{}", server.port), "/").await;
+    assert!(!answer.ends_with("0\r\n\r\n"), "{answer}");
+    assert_eq!(end.unwrap_err().errno(), errno::ECONNRESET);
+}
+
+/// Sends an empty SETTINGS frame and then `flood`, and reads all that comes.
+async fn send_forever(stream: AnyStream, flood: &'static [u8]) {
+    let (mut reading, mut writing) = tokio::io::split(stream);
+    let mut ignored = tokio::io::sink();
+    let draining = tokio::io::copy(&mut reading, &mut ignored);
+    let frames = [b"\0\0\0\x04\0\0\0\0\0", &flood.repeat(500)[..]].concat();
+    let flooding = async { while writing.write_all(&frames).await.is_ok() {} };
+    drop(tokio::join!(draining, flooding));
+}
+
+#[tokio::test]
+async fn floods_of_http_2_frames_are_cut_off() {
+    let authority = Authority::new();
+    let floods: [&[u8]; 3] = [
+        // PING, SETTINGS, and an empty DATA frame of a stream that nobody opened.
+        b"\0\0\x08\x06\0\0\0\0\0abcdefgh",
+        b"\0\0\0\x04\0\0\0\0\0",
+        b"\0\0\0\0\0\0\0\0\x01",
+    ];
+    for flood in floods {
+        let tls = authority.server(NAME, &["h2"]);
+        let server =
+            Server::start(Some(tls), move |stream, _| Box::pin(send_forever(stream, flood)));
+        let server = server.await;
+        let limits = NetworkLimits {
+            received: ByteCount::mebibytes(1),
+            request_timeout: Duration::from_secs(3),
+            ..NetworkLimits::default()
+        };
+        let authorities = Some(authority_file(&authority));
+        let gateway = Gateway::new(EgressConfig { authorities, limits, ..config() });
+        let network = gateway.open(&[&pattern(&server)]);
+        let guest = secure(&network, NAME, server.port).await;
+        let (answer, _) = guest.get(&format!("{NAME}:{}", server.port), "/").await;
+        assert_eq!(answer, "", "{flood:?}");
+        assert!(network.summary().received_bytes < 2 << 20, "{flood:?}");
+    }
+}
+
 #[tokio::test]
 async fn bad_certificates_are_verified_and_named_as_openssl_does() {
     let authority = Authority::new();
@@ -146,6 +229,28 @@ async fn only_an_operator_lets_programs_connect_without_a_check() {
 }
 
 #[tokio::test]
+async fn a_server_that_nobody_checked_gets_no_secrets() {
+    let authority = Authority::new();
+    let server = Server::answering(Some(authority.server(NAME, &[])), |_| ok("x")).await;
+    let authorities = Some(authority_file(&authority));
+    let gateway = Gateway::new(EgressConfig { authorities, allows_unverified: true, ..config() });
+    let rules = policy(&[&pattern(&server)]).rewritten_by(Arc::new(Broker));
+    let network = gateway.egress.open(rules);
+    for (asks, sent) in [(true, "Bearer the-secret"), (false, "Bearer PLACEHOLDER")] {
+        let guest = Guest::connect(&network, NAME, server.port).await.unwrap();
+        let mut hello = default_hello(NAME);
+        hello["verify"] = json!(asks);
+        guest.hello(&hello).await.unwrap();
+        let host = format!("{NAME}:{}", server.port);
+        let request =
+            format!("GET / HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer PLACEHOLDER\r\n\r\n");
+        guest.send(request.as_bytes()).await.unwrap();
+        assert!(guest.response().await.ends_with('x'));
+        assert!(server.heads.lock().pop().unwrap().contains(sent), "verify={asks}");
+    }
+}
+
+#[tokio::test]
 async fn authorities_of_a_program_are_demanded_on_top() {
     let (authority, stranger) = (Authority::new(), Authority::new());
     let ours = Server::answering(Some(authority.server(NAME, &[])), |_| ok("x")).await;
@@ -197,7 +302,7 @@ async fn a_server_that_demands_a_client_certificate_gets_none() {
     let mut roots = rustls::RootCertStore::empty();
     let der = data_encoding::BASE64.decode(authority.der().as_bytes()).unwrap();
     roots.add(der.into()).unwrap();
-    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let demands = WebPkiClientVerifier::builder_with_provider(roots.into(), provider.clone())
         .build()
         .unwrap();
@@ -281,10 +386,10 @@ async fn malformed_hellos_end_the_connection() {
 #[tokio::test]
 async fn a_file_without_certificates_is_an_error_of_the_operator() {
     let empty = tempfile::NamedTempFile::new().unwrap();
-    let names = std::sync::Arc::new(crate::egress::tests::support::Names::default());
+    let names = Arc::new(crate::egress::tests::support::Names::default());
     for path in [empty.path().to_owned(), "/no/such/file".into()] {
         let config = EgressConfig { authorities: Some(path), ..config() };
-        assert!(crate::egress::Egress::new(config, std::sync::Arc::clone(&names) as _).is_err());
+        assert!(crate::egress::Egress::new(config, Arc::clone(&names) as _).is_err());
     }
     let authority = Authority::new();
     let config = EgressConfig { authorities: Some(authority_file(&authority)), ..config() };

@@ -263,3 +263,52 @@ async fn all_runs_together_have_a_bounded_number_of_connections() {
     drop(one);
     assert!(Guest::connect(&other, NAME, server.port).await.is_ok());
 }
+
+#[tokio::test]
+async fn many_runs_at_once_have_their_answers_each() {
+    let server = Server::answering(None, |head| ok(head.split(' ').nth(1).unwrap())).await;
+    let gateway = Gateway::new(EgressConfig { max_open_connections: 20, ..config() });
+    let host = format!("{NAME}:{}", server.port);
+    let one = async |number: usize| {
+        let network = open(&gateway, &server);
+        let guest = Guest::connect(&network, NAME, server.port).await.unwrap();
+        let (answer, end) = guest.get(&host, &format!("/run{number}")).await;
+        assert!(answer.ends_with(&format!("/run{number}")) && end.is_ok(), "{answer}");
+    };
+    for round in 0..10 {
+        let ten = |tens: usize| one(round * 100 + tens * 10);
+        tokio::join!(
+            ten(0),
+            ten(1),
+            ten(2),
+            ten(3),
+            ten(4),
+            ten(5),
+            ten(6),
+            ten(7),
+            ten(8),
+            ten(9),
+            ten(10),
+            ten(11),
+            ten(12),
+            ten(13),
+            ten(14),
+            ten(15),
+            ten(16),
+            ten(17),
+            ten(18),
+            ten(19),
+            ten(20),
+            ten(21),
+            ten(22),
+            ten(23),
+            ten(24),
+            ten(25),
+            ten(26),
+            ten(27),
+            ten(28),
+            ten(29),
+        );
+    }
+    assert_eq!(server.heads.lock().len(), 300);
+}

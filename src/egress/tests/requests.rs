@@ -393,7 +393,7 @@ async fn handles_are_checked_and_bounded() {
 }
 
 #[derive(Debug)]
-struct Broker;
+pub(super) struct Broker;
 
 impl RequestRewriter for Broker {
     fn rewrite_header(&self, target: &RequestTarget, _: &str, value: &[u8]) -> Option<Vec<u8>> {

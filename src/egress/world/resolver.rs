@@ -3,10 +3,11 @@
 use std::fmt::Debug;
 use std::future::Future;
 use std::io;
-use std::net::{IpAddr, ToSocketAddrs as _};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use tokio::net::lookup_host;
 use tokio::sync::Semaphore;
 
 /// Look-ups of the system at one time; each takes a thread.
@@ -43,9 +44,9 @@ impl Resolver for SystemResolver {
             let permit = Arc::clone(&self.permits).acquire_owned().await;
             let permit = permit.map_err(io::Error::other)?;
             let name = name.to_owned();
-            // The thread holds the permit: a look-up that nobody waits for any more still counts.
-            let found = tokio::task::spawn_blocking(move || {
-                let found = (name.as_str(), 0).to_socket_addrs();
+            // The task holds the permit: a look-up that nobody waits for any more still counts.
+            let found = tokio::spawn(async move {
+                let found = lookup_host((name.as_str(), 0)).await;
                 drop(permit);
                 found.map(|found| found.map(|address| address.ip()).collect())
             });

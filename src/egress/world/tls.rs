@@ -111,8 +111,13 @@ impl Tls {
         Ok(config)
     }
 
+    /// True if the server's certificate is checked.
+    pub(crate) const fn checks_certificates(&self, demand: &Demand) -> bool {
+        demand.is_verified || !self.allows_unverified
+    }
+
     fn checks(&self, demand: &Demand) -> Result<Arc<dyn ServerCertVerifier>, Error> {
-        if !demand.is_verified && self.allows_unverified {
+        if !self.checks_certificates(demand) {
             return Ok(Arc::new(NoCheck(Arc::clone(&self.provider))));
         }
         let untrusted = || Error::InvalidCertificate(CertificateError::UnknownIssuer);

@@ -1,4 +1,4 @@
-//! One connection: how many there are, and how long each step may take.
+//! Connections: their number, and the time-outs of each step of an exchange.
 
 pub(crate) mod limit;
 pub(crate) mod repoll;
