@@ -69,7 +69,7 @@ impl PackageSet {
         let mut has_pandas = false;
         for (module, group) in BY_NAME {
             if source.contains(module) {
-                needs = needs.union(Self::of_group(group));
+                packages = packages.union(Self::of_group(group));
             }
         }
         for module in imports::modules(source) {
