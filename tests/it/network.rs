@@ -444,7 +444,7 @@ def main(args):
 "#;
 
 #[test]
-fn code_has_no_network_of_its_own_and_none_of_the_skills_that_it_mounts() {
+fn own_grant_code_has_no_network_and_none_of_the_skills_that_it_mounts() {
     let site = Site::start();
     let skills = SkillFolder::new();
     granted(&skills, "acme.caller", &[site.url("")], FETCH);

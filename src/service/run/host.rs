@@ -204,8 +204,12 @@ mod tests {
 
     use super::*;
     use crate::blobs::{BlobPart, BlobWindow, OpenBlob, StoredBlob, SweepReport, TenantUsage};
+    use crate::egress::Egress;
+    use crate::egress::config::EgressConfig;
+    use crate::egress::world::resolver::SystemResolver;
     use crate::ids::Digest;
     use crate::job::message::Payload;
+    use crate::service::run::network::{NetworkAccess, NetworkGrant};
 
     /// Reads a byte of each blob, waits until it may go on, and reads the rest.
     #[derive(Debug)]
@@ -287,7 +291,11 @@ mod tests {
 
     fn door(store: &Arc<SlowStore>, writes: &BlobWrites) -> TenantHost {
         let (blobs, tenant) = (Arc::clone(store) as Arc<dyn BlobStore>, TenantId::local());
-        TenantHost::new(blobs, writes.clone(), tenant, CallMemory::unlimited(), None)
+        let resolver = Arc::new(SystemResolver::default());
+        let egress = Egress::new(EgressConfig::default(), resolver).unwrap();
+        let network = NetworkAccess::new(egress, Vec::new()).open(NetworkGrant::Operator);
+        let memory = CallMemory::unlimited();
+        TenantHost::new(blobs, writes.clone(), tenant, memory, None, Arc::new(network))
     }
 
     fn content() -> CheckedPayload {
