@@ -200,7 +200,7 @@ fn respond(
             to.write_all(&fixed("200 OK", kind, value.to_string().as_bytes()))?;
         }
         "slow" => {
-            thread::sleep(Duration::from_millis(argument.parse().unwrap()));
+            pause(Duration::from_millis(argument.parse().unwrap()));
             to.write_all(&fixed("200 OK", "", b"late"))?;
         }
         "redirect" => {
@@ -212,12 +212,20 @@ fn respond(
             loop {
                 to.write_all(b"*")?;
                 to.flush()?;
-                thread::sleep(Duration::from_millis(20));
+                pause(Duration::from_millis(20));
             }
         }
         _ => to.write_all(&fixed("404 Not Found", "", b"no such page"))?,
     }
     to.flush()
+}
+
+/// Nothing can end it sooner: the server of a test is slow on purpose.
+fn pause(time: Duration) {
+    let end = Instant::now() + time;
+    while let Some(left) = end.checked_duration_since(Instant::now()) {
+        thread::park_timeout(left);
+    }
 }
 
 /// An authority that tests trust.
@@ -424,7 +432,7 @@ fn a_run_that_nobody_waits_for_leaves_its_servers() {
     let start = Instant::now();
     while site.requests().is_empty() {
         assert!(start.elapsed() < Duration::from_secs(60), "the request never came");
-        thread::sleep(Duration::from_millis(5));
+        pause(Duration::from_millis(5));
     }
     let left = Instant::now();
     stream.shutdown(Shutdown::Both).unwrap();

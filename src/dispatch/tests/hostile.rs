@@ -37,7 +37,11 @@ fn the_process_that_is_hostile() {
             if let ToWorker::Run(spec) = message {
                 let Program::Code { source, .. } = spec.program else { return };
                 let is_print = source.starts_with("prints");
-                let act = if is_print { print_wrongly } else { misbehave };
+                let act = match source.starts_with("asks") {
+                    true => ask_wrongly,
+                    false if is_print => print_wrongly,
+                    false => misbehave,
+                };
                 act(socket, &source);
             }
         }
@@ -129,19 +133,6 @@ fn misbehave(socket: &OwnedFd, how: &str) {
         }
         "many calls" => (0..100).for_each(|_| say(socket, &blob(), b"x")),
         "many bytes" => (0..100).for_each(|_| say(socket, &blob(), &[0; 60_000])),
-        "no network request" => say(socket, &FromWorker::AskNetwork, b"\x07"),
-        "empty network request" => say(socket, &FromWorker::AskNetwork, b""),
-        "shared network request" => {
-            share(socket, &FromWorker::AskNetwork, socket::share(b"\x01a").unwrap(), 2);
-        }
-        "many look-ups" => (0..100).for_each(|_| say(socket, &FromWorker::AskNetwork, b"\x01a")),
-        "failed after a look-up" => {
-            say(socket, &FromWorker::AskNetwork, b"\x01a");
-            say(socket, &FromWorker::Failed { reason: "because".into() }, b"");
-        }
-        "endless wait" => {
-            say(socket, &FromWorker::AskNetwork, b"\x04\x01\0\0\0\x01\0\0\0\xff\xff\xff\xff");
-        }
         "output of a failure" => say(socket, &done(Err(RunFailure::StackOverflow), ""), b"{}"),
         "long log" => say(socket, &done(Ok(()), &"x".repeat(100_000)), b""),
         "long failure" => {
@@ -165,6 +156,24 @@ fn misbehave(socket: &OwnedFd, how: &str) {
             shout(socket, &bytes, None);
         }
         _ => say(socket, &done(Ok(()), "honest"), b"{}"),
+    }
+}
+
+fn ask_wrongly(socket: &OwnedFd, how: &str) {
+    match how {
+        "asks for nothing" => say(socket, &FromWorker::AskNetwork, b"\x07"),
+        "asks without a request" => say(socket, &FromWorker::AskNetwork, b""),
+        "asks with a file" => {
+            share(socket, &FromWorker::AskNetwork, socket::share(b"\x01a").unwrap(), 2);
+        }
+        "asks too often" => (0..100).for_each(|_| say(socket, &FromWorker::AskNetwork, b"\x01a")),
+        "asks and declines" => {
+            say(socket, &FromWorker::AskNetwork, b"\x01a");
+            say(socket, &FromWorker::Failed { reason: "because".into() }, b"");
+        }
+        _ => {
+            say(socket, &FromWorker::AskNetwork, b"\x04\x01\0\0\0\x01\0\0\0\xff\xff\xff\xff");
+        }
     }
 }
 
@@ -216,12 +225,12 @@ async fn a_worker_not_believed_is_dropped_and_costs_one_run() {
         "prints with a payload",
         "prints without end",
         "prints too much",
-        "no network request",
-        "empty network request",
-        "shared network request",
-        "many look-ups",
-        "failed after a look-up",
-        "endless wait",
+        "asks for nothing",
+        "asks without a request",
+        "asks with a file",
+        "asks too often",
+        "asks and declines",
+        "asks for an endless wait",
         "output of a failure",
         "long log",
         "long failure",
@@ -234,7 +243,7 @@ async fn a_worker_not_believed_is_dropped_and_costs_one_run() {
         let process = watch(before.workers[0].process);
         let finished = run(&pool, &tight(way)).await;
         let expected = match way {
-            "slow" | "silence" | "endless wait" => "Timeout",
+            "slow" | "silence" | "asks for an endless wait" => "Timeout",
             _ => "SandboxCrash",
         };
         assert_eq!(error_type(&finished), expected, "{way}");
