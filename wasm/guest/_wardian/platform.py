@@ -35,6 +35,7 @@ _CATEGORIES = (
 )
 _locales: dict[int, str] = {number: "C" for _, number in _CATEGORIES}
 _locales[_locale.LC_CTYPE] = "C.UTF-8"
+_set_of_c = _locale.setlocale  # the C library's own, which knows `C` and `C.UTF-8`
 
 
 def setlocale(category: int, name: str | None = None) -> str:
@@ -48,6 +49,7 @@ def setlocale(category: int, name: str | None = None) -> str:
         raise locale.Error("unsupported locale setting")
     if name is not None:
         _locales.update({number: _known_locale(number, name) for number in wanted})
+        _set_of_c(_locale.LC_CTYPE, _locales[_locale.LC_CTYPE])
     found = [_locales[number] for number in wanted]
     if all(other == found[0] for other in found):
         return found[0]
@@ -187,8 +189,8 @@ def install() -> None:
             os.__all__.append(name)
     os.GRND_NONBLOCK, os.GRND_RANDOM = 1, 2  # type: ignore[attr-defined]
     time.tzset = _tzset
+    _set_of_c(_locale.LC_CTYPE, _locales[_locale.LC_CTYPE])  # for `open(encoding="locale")`
     _locale.setlocale = locale._setlocale = setlocale  # type: ignore[attr-defined]
-    _locale.getencoding = locale.getencoding = lambda: "UTF-8"
     sys.executable = sys._base_executable = ""  # there is no file to execute
     _install_names()
     _complete_imported()
