@@ -16,6 +16,8 @@ const TABLES: &[(&str, &str)] = &[
     ("limits.tsv", include_str!("../../../wasm/patches/limits.tsv")),
     ("casts.tsv", include_str!("../../../wasm/patches/casts.tsv")),
     ("memory.tsv", include_str!("../../../wasm/patches/memory.tsv")),
+    ("bounds.tsv", include_str!("../../../wasm/patches/bounds.tsv")),
+    ("shifts.tsv", include_str!("../../../wasm/patches/shifts.tsv")),
 ];
 
 /// All tables that belong to one module.

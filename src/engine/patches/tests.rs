@@ -18,6 +18,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("limits.tsv", include_str!("../../../wasm/patches/limits.wat")),
     ("casts.tsv", include_str!("../../../wasm/patches/casts.wat")),
     ("memory.tsv", include_str!("../../../wasm/patches/memory.wat")),
+    ("bounds.tsv", include_str!("../../../wasm/patches/bounds.wat")),
 ];
 
 /// `go` returns 7 and the byte at address 16.
