@@ -146,7 +146,7 @@ impl Charge {
         self.bytes = bytes;
     }
 
-    /// How much is charged.
+    /// The charged bytes.
     #[must_use]
     pub const fn size(&self) -> ByteCount {
         ByteCount::bytes(self.bytes)
@@ -194,7 +194,7 @@ impl CallMemory {
         Self(Arc::new(Held { budget, charge, _request: Some(self.clone()) }))
     }
 
-    /// The charge of a call that nobody else has to share memory with.
+    /// The account of a call that shares its memory with no other.
     #[must_use]
     pub fn unlimited() -> Self {
         Self::new(&MemoryBudget::new(ByteCount::bytes(u64::MAX)))
@@ -206,7 +206,7 @@ impl CallMemory {
         &self.0.budget
     }
 
-    /// Charges so much more to the call, until the call is answered.
+    /// Charges more to the call, until the call is answered.
     ///
     /// # Errors
     ///

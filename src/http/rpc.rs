@@ -1,7 +1,7 @@
 //! `POST /rpc`: one call or a batch of them.
 //!
-//! INVARIANT(notifications-do-nothing): a call without an id executes nothing. Nobody could learn
-//! how it ended, and nobody would be charged.
+//! INVARIANT(notifications-do-nothing): a call without an id executes nothing. The client could not
+//! learn how it ended, and its memory would be charged to no request.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the methods work with.
+//! The service, and the parts that it is made of.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub struct Service {
     pub(super) blob_writes: BlobWrites,
 }
 
-/// What a [`Service`] works with.
+/// The parts of a [`Service`].
 #[derive(Debug)]
 pub struct Parts {
     /// The skills.
@@ -33,11 +33,11 @@ pub struct Parts {
     pub blobs: Arc<dyn BlobStore>,
     /// The workers.
     pub pool: Arc<Pool>,
-    /// What runs begin as.
+    /// The images that runs begin as.
     pub images: Arc<ImageCache>,
-    /// What runs may use.
+    /// The limits of runs.
     pub limits: LimitPolicy,
-    /// Whether fuel can be counted.
+    /// The state of the code that counts fuel.
     pub metering: Arc<Metering>,
 }
 
@@ -57,7 +57,7 @@ impl Service {
         &self.images
     }
 
-    /// How the workers are.
+    /// The report about the workers.
     #[must_use]
     pub fn workers(&self) -> PoolReport {
         self.pool.report()

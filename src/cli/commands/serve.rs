@@ -24,7 +24,7 @@ use crate::units::ByteCount;
 /// How often it is looked whether memory can be given back to the system.
 const TRIM_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Memory that was charged and is not any more, from which on giving it back is worth the time.
+/// Freed memory from which on it is worth giving back to the system.
 const WORTH_TRIMMING: ByteCount = ByteCount::mebibytes(4);
 
 /// Descriptors that are needed beside those of connections.

@@ -123,7 +123,7 @@ async fn a_run_finds_a_worker_though_all_have_just_died() {
         pidfd_send_signal(&process, Signal::KILL).unwrap();
         assert!(has_ended(&process));
     }
-    // Nobody in this thread has noticed yet.
+    // This thread has not noticed it yet.
     assert_eq!(error_type(&run_script(&pool, "return {}").await), "completed");
 }
 

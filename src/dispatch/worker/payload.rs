@@ -1,7 +1,7 @@
 //! Checks and reads the bulk bytes that a worker sends. Nothing about them is believed.
 //!
 //! INVARIANT(sealed-only): the gateway reads a worker's descriptor only if it is a sealed memory
-//! file, which nobody can change or shrink any more, of the announced size. The gateway never maps
+//! file, which can no longer be changed or shrunk, of the announced size. The gateway never maps
 //! it. So a worker can neither block a reader with a pipe or a device, nor change bytes that have
 //! been checked, nor cause a fault by taking them away.
 
@@ -23,22 +23,22 @@ pub enum PayloadError {
     /// Not a memory file: a pipe, a device, a socket, a file on disk.
     #[error("a payload is no memory file")]
     NotMemory,
-    /// Somebody could still change it.
+    /// Another process could still change it.
     #[error("a payload is not sealed")]
     NotSealed,
     /// Its size is not the announced one.
     #[error("a payload has {actual} instead of {announced}")]
     WrongSize {
-        /// What was announced.
+        /// The announced size.
         announced: ByteCount,
-        /// What is there.
+        /// The real size.
         actual: ByteCount,
     },
 }
 
 /// Bytes from a worker, to be read once from start to end.
 #[derive(Debug)]
-pub struct Received {
+pub struct CheckedPayload {
     source: Source,
     position: u64,
 }
@@ -49,7 +49,7 @@ enum Source {
     Sealed { file: File, size: u64 },
 }
 
-impl Received {
+impl CheckedPayload {
     /// Checks a payload.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl Received {
     }
 }
 
-impl Read for Received {
+impl Read for CheckedPayload {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = match &self.source {
             Source::Bytes(bytes) => {
@@ -162,7 +162,7 @@ mod tests {
         ];
         for (what, descriptor) in cases {
             let payload = Payload::Shared(descriptor, ByteCount::bytes(5));
-            assert!(Received::accept(payload).is_err(), "accepted {what}");
+            assert!(CheckedPayload::accept(payload).is_err(), "accepted {what}");
         }
     }
 
@@ -170,7 +170,7 @@ mod tests {
     fn the_announced_size_must_be_the_true_one() {
         for announced in [0, 4, 6, u64::MAX] {
             let payload = Payload::Shared(share(b"five!").unwrap(), ByteCount::bytes(announced));
-            let end = Received::accept(payload);
+            let end = CheckedPayload::accept(payload);
             assert!(matches!(end, Err(PayloadError::WrongSize { .. })), "{announced}: {end:?}");
         }
     }
@@ -182,13 +182,13 @@ mod tests {
         for payload in
             [Payload::Inline(large.clone()), Payload::Shared(share(&large).unwrap(), size)]
         {
-            let received = Received::accept(payload).unwrap();
+            let received = CheckedPayload::accept(payload).unwrap();
             assert_eq!(received.size(), size);
             assert!(received.into_bytes().unwrap() == large);
         }
         let mut text = String::new();
         let payload = Payload::Shared(share(b"in small steps").unwrap(), ByteCount::bytes(14));
-        Received::accept(payload).unwrap().read_to_string(&mut text).unwrap();
+        CheckedPayload::accept(payload).unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "in small steps");
     }
 }

@@ -1,4 +1,4 @@
-//! `create_blob`: keeps content and names it.
+//! `create_blob`: stores content and returns its id.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// A malformed kind or base64, content that may be text or base64, a size or quota that is passed, or a disk that fails.
+    /// A malformed kind or base64, content that may be text or base64, a size or quota that is
+    /// passed, or a disk that fails.
     pub async fn create_blob(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! `describe_skill`: what a skill says of itself.
+//! `describe_skill`: a skill's manifest and document.
 
 use serde_json::value::to_raw_value;
 

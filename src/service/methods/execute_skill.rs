@@ -48,7 +48,7 @@ impl Service {
         Ok(self.perform(caller, plan, Bytecode::Compiled, RunPurpose::Call).await?.result)
     }
 
-    /// What executing a skill means, without the blobs and limits of the call.
+    /// Plans the execution of a skill, without the blobs of the call.
     pub(crate) async fn plan_skill(
         &self,
         caller: &Caller,
@@ -64,7 +64,7 @@ impl Service {
         };
         let entrypoint = Some(runtime.export.clone());
         let (args, blobs) = checked_arguments(caller, &snapshot, args).await?;
-        let limits = self.limits.resolve(requested)?;
+        let limits = self.limits.for_caller(caller.limits).resolve(requested)?;
         let skills = vec![self.contents.mounted(&snapshot)];
         let program = Program::Skill { name };
         let keep_files = KeepFiles::default();

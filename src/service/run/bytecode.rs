@@ -1,8 +1,8 @@
 //! Compiles the Python of skills once, so that runs only load what the compiler made of it.
 //!
-//! INVARIANT(own-bytecode): what a skill's code was compiled to is used for that very snapshot
-//! alone. It is made by a run that sees nothing but the skill, so the author of the skill could
-//! at most make it something else than what the skill's source says.
+//! INVARIANT(own-bytecode): the bytecode of a skill is used for the snapshot that it was made from
+//! and no other. It is made by a run that sees nothing but the skill, so the author of the skill
+//! could at most make it differ from the skill's source.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -15,7 +15,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use tracing::{debug, warn};
 
-use crate::dispatch::{self, DispatchError, FinishedRun, Job, Received, SkillContent};
+use crate::dispatch::{self, CheckedPayload, DispatchError, FinishedRun, Job, SkillContent};
 use crate::error::CauseChain;
 use crate::ids::{BlobId, Digest, RunId};
 use crate::job::attachment::PackedFile;
@@ -34,7 +34,7 @@ use crate::units::ByteCount;
 const COMPILER: &str = "from _wardian import bytecode\n\n\ndef main(name):\n    \
     return bytecode.compile_skill(name)\n";
 
-/// How long the code of one skill may take.
+/// The time limit for compiling one skill.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The compiler's arguments.
@@ -53,7 +53,7 @@ impl Service {
                     skill.mount.bytecode = bytecode.as_ref().map(|content| content.digest());
                     skill.bytecode = bytecode;
                 }
-                // The run itself will meet the same obstacle, or do without.
+                // The run itself will fail in the same way, or run without bytecode.
                 Err(error) => debug!("a skill was not compiled: {}", CauseChain(&error)),
             }
         }
@@ -187,8 +187,12 @@ struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 /// A compiler has nothing to store.
 struct NoBlobs(OutputRoom);
 
-impl dispatch::Door for NoBlobs {
-    async fn write_blob(&mut self, _kind: &str, _content: Received) -> Result<BlobId, Refusal> {
+impl dispatch::RunHost for NoBlobs {
+    async fn write_blob(
+        &mut self,
+        _kind: &str,
+        _content: CheckedPayload,
+    ) -> Result<BlobId, Refusal> {
         let message = "there are no blobs here".to_owned();
         Err(Refusal { error_type: "PolicyDenied".to_owned(), message })
     }

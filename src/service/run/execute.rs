@@ -1,4 +1,4 @@
-//! Executes a plan: from what was looked up to the result. What `execute_skill` and `run_code` share.
+//! Executes a plan and builds its result, for `execute_skill` and `run_code`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,17 +13,17 @@ use crate::job::{BlobMount, RunSpec};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
-use crate::service::run::host::GuestDoor;
+use crate::service::run::host::TenantHost;
 use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::Performed;
 
-/// Whether the skills of a run are compiled first, if that was not done before.
+/// Says if the skills of a run are compiled first, unless that was done before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bytecode {
-    /// They are: runs to come have the use of it.
+    /// They are compiled: later runs use the bytecode.
     Compiled,
-    /// They are not: there are no runs to come.
+    /// They are not compiled: there are no later runs.
     AsItIs,
 }
 
@@ -59,7 +59,7 @@ impl Service {
         if plan.limits.fuel.is_some() {
             self.metering.ensure()?;
         }
-        let image = self.images.pick(plan.needs(), plan.limits.memory);
+        let image = self.images.pick(plan.packages(), plan.limits.memory);
         debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
         let _open_blobs = caller.memory.open_blobs(plan.blobs.len())?;
         let blobs = self.open_blobs(caller, plan.blobs).await?;
@@ -88,7 +88,7 @@ impl Service {
         let job = Job { spec: Box::new(spec), image, skills: contents, blobs: sources };
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
         let (writes, memory) = (self.blob_writes.clone(), caller.memory.clone());
-        let mut host = GuestDoor::new(blobs, writes, tenant, memory, plan.listener);
+        let mut host = TenantHost::new(blobs, writes, tenant, memory, plan.listener);
         let finished = self.pool.run(&job, &mut host).await?;
         drop(job);
         log.note(&finished);
@@ -121,6 +121,6 @@ fn open_blob(
     let size = opened.blob.size;
     let file: File = opened.file;
     let kind = opened.blob.kind.as_str().to_owned();
-    let source = BlobSource { id: id.clone(), file: Arc::new(file), size };
+    let source = BlobSource { tenant: tenant.clone(), id: id.clone(), file: Arc::new(file), size };
     Ok((BlobMount { id, kind, size }, source))
 }

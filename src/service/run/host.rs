@@ -1,4 +1,4 @@
-//! What a guest gets when it asks for something: blobs of its own tenant, and nothing else.
+//! The gateway's host of a run. A guest can reach blobs of its own tenant, and nothing else.
 //!
 //! The gateway holds no content of a blob that a run writes: it reads the worker's memory file piece
 //! by piece. The memory file is bounded by the run's limits, and [`BlobWrites`] bounds how many
@@ -16,7 +16,7 @@ use tracing::error;
 use crate::blobs::content::kind::BlobKind;
 use crate::blobs::{BlobError, BlobStore};
 use crate::budget::CallMemory;
-use crate::dispatch::{Door, Received};
+use crate::dispatch::{CheckedPayload, RunHost};
 use crate::error::{CauseChain, ErrorKind};
 use crate::ids::{BlobId, TenantId};
 use crate::job::message::Refusal;
@@ -64,9 +64,9 @@ impl OutputRoom {
     }
 }
 
-/// The gateway's end of the door of one run.
+/// The host of one run: it stores blobs for the run's tenant.
 #[derive(Debug)]
-pub(crate) struct GuestDoor {
+pub(crate) struct TenantHost {
     blobs: Arc<dyn BlobStore>,
     writes: BlobWrites,
     tenant: TenantId,
@@ -80,7 +80,7 @@ pub(crate) struct GuestDoor {
 /// Gets what a program prints as it comes.
 pub type LogListener = UnboundedSender<LogChunk>;
 
-impl GuestDoor {
+impl TenantHost {
     pub(crate) fn new(
         blobs: Arc<dyn BlobStore>,
         writes: BlobWrites,
@@ -99,10 +99,10 @@ impl GuestDoor {
     }
 }
 
-impl Door for GuestDoor {
+impl RunHost for TenantHost {
     fn hear(&mut self, printed: LogChunk) {
         if let Some(listener) = &self.listener {
-            // A listener that is gone gets it at the end.
+            // The listener may have gone away; ignore the error.
             listener.send(printed).ok();
         }
     }
@@ -111,7 +111,7 @@ impl Door for GuestDoor {
         self.room.make(output).await;
     }
 
-    async fn write_blob(&mut self, kind: &str, content: Received) -> Result<BlobId, Refusal> {
+    async fn write_blob(&mut self, kind: &str, content: CheckedPayload) -> Result<BlobId, Refusal> {
         let kind = BlobKind::parse(kind).map_err(|error| refusal("ValueError", &error))?;
         let Ok(permit) = Arc::clone(&self.writes.0).acquire_owned().await else {
             return Err(unavailable());
@@ -152,7 +152,7 @@ impl Drop for CallerIsThere {
 
 /// Content that ends with an error once its run was given up.
 struct Wanted {
-    content: Received,
+    content: CheckedPayload,
     is_abandoned: Arc<AtomicBool>,
 }
 
@@ -165,7 +165,7 @@ impl Read for Wanted {
     }
 }
 
-/// Why a run's blob was not stored, in words for the run.
+/// The reason why a run's blob was not stored, in words for the run.
 pub(crate) fn not_stored(error: &BlobError) -> Refusal {
     match error.kind() {
         ErrorKind::QuotaExceeded | ErrorKind::TooLarge => refusal("QuotaExceeded", error),
@@ -276,13 +276,13 @@ mod tests {
         (Arc::new(store), has_begun, go_on, has_ended)
     }
 
-    fn door(store: &Arc<SlowStore>, writes: &BlobWrites) -> GuestDoor {
+    fn door(store: &Arc<SlowStore>, writes: &BlobWrites) -> TenantHost {
         let (blobs, tenant) = (Arc::clone(store) as Arc<dyn BlobStore>, TenantId::local());
-        GuestDoor::new(blobs, writes.clone(), tenant, CallMemory::unlimited(), None)
+        TenantHost::new(blobs, writes.clone(), tenant, CallMemory::unlimited(), None)
     }
 
-    fn content() -> Received {
-        Received::accept(Payload::Inline(b"content".to_vec())).unwrap()
+    fn content() -> CheckedPayload {
+        CheckedPayload::accept(Payload::Inline(b"content".to_vec())).unwrap()
     }
 
     #[tokio::test]

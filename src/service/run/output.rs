@@ -1,4 +1,4 @@
-//! What a program returned, as a result shows it. The text comes from the guest and may be hostile.
+//! The output of a program, as a result shows it. The text comes from the guest and may be hostile.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,7 +19,7 @@ const MAX_SUMMARY: usize = 500;
 pub(crate) struct Output {
     /// The `output` member; nothing if the program returned `None`.
     pub(crate) value: Option<Box<RawValue>>,
-    /// What the program says of itself.
+    /// The program's own summary.
     pub(crate) summary: Option<String>,
 }
 
@@ -56,7 +56,7 @@ fn unreadable() -> RunFailure {
     RunFailure::SandboxCrash { reason: "the program ended with a result that is no JSON".into() }
 }
 
-/// Why a run fails that returned such a text.
+/// The reason why a run fails that returned such a text.
 fn refused(fault: &StrictError) -> RunFailure {
     let message = match fault {
         StrictError::TooDeep { .. } => {

@@ -1,4 +1,4 @@
-//! The result of a finished run: what the worker said, as a caller sees it.
+//! Builds the result of a finished run from the worker's outcome.
 
 use serde_json::value::RawValue;
 use tokio::sync::OwnedSemaphorePermit;
@@ -6,7 +6,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use std::sync::Arc;
 
 use crate::blobs::content::kind::BlobKind;
-use crate::dispatch::{FinishedRun, Received};
+use crate::dispatch::{CheckedPayload, FinishedRun};
 use crate::ids::{BlobId, RunId};
 use crate::job::message::Refusal;
 use crate::job::outcome::{Logs, RunFailure, RunOutcome};
@@ -17,7 +17,7 @@ use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
 use crate::service::run::failure::{error_of, summary_of};
-use crate::service::run::host::{GuestDoor, SMALL_OUTPUT, not_stored};
+use crate::service::run::host::{SMALL_OUTPUT, TenantHost, not_stored};
 use crate::service::run::log_line::whole_milliseconds;
 use crate::service::run::output::{Output, head};
 use crate::service::run::{left_files, logs};
@@ -36,7 +36,7 @@ pub(crate) struct Performed {
     pub(crate) output_blob: Option<BlobId>,
 }
 
-/// How a run ended, with everything that its result says of it.
+/// The end of a run, with everything that its result says of it.
 enum Ending {
     Completed { summary: Option<String>, output: Option<Box<RawValue>>, stored: Option<BlobId> },
     Failed { summary: String, error: RunError },
@@ -55,7 +55,7 @@ impl Service {
         caller: &Caller,
         run_id: RunId,
         finished: FinishedRun,
-        host: GuestDoor,
+        host: TenantHost,
         whole_logs: bool,
     ) -> Result<Performed, ServiceError> {
         let (mut output_blobs, room) = host.into_parts();
@@ -104,7 +104,7 @@ impl Service {
     async fn read_ending(
         &self,
         caller: &Caller,
-        output: Option<Received>,
+        output: Option<CheckedPayload>,
         permit: Option<OwnedSemaphorePermit>,
     ) -> Result<Ending, ServiceError> {
         let Some(output) = output else {

@@ -1,4 +1,4 @@
-//! What a skill says of itself: a `skill.toml`, or the frontmatter of an agent skill that has none.
+//! Manifests: a `skill.toml`, or the frontmatter of an agent skill that has none.
 
 mod agent_form;
 pub(crate) mod fields;

@@ -1,4 +1,4 @@
-//! How each kind of error looks on the wire: the only table of its kind.
+//! The wire form of each kind of error: the only table of its kind.
 //!
 //! Own codes are positive, outside of what JSON-RPC and MCP reserve, so that one table serves
 //! every edge.
@@ -26,7 +26,7 @@ impl WireError {
 
     /// The row for `kind`. A new kind does not compile until it has a row.
     ///
-    /// Whatever the caller can mend by sending other parameters is `-32602`; the label says
+    /// An error that the caller can mend by sending other parameters is `-32602`; the label says
     /// which it was.
     #[must_use]
     pub const fn of(kind: ErrorKind) -> Self {

@@ -1,7 +1,7 @@
-//! The host door: the one way in which a guest asks for something outside of its memory.
+//! The account of one run's host calls: their number and bytes, and the program's report of its
+//! end.
 //!
-//! A frame is an operation byte and a payload; an answer is a status byte and a body. The frames
-//! come from a possibly hostile guest: everything in them is bounded and checked.
+//! Everything in it comes from a possibly hostile guest, so it is bounded before it is copied.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,83 +10,30 @@ use crate::ids::BlobId;
 use crate::job::host::{Host, IsCancelled};
 use crate::job::limits::RunLimits;
 use crate::job::message::{INLINE_MAX, OUTPUT_MAX, Refusal};
-use crate::sandbox::host_call::file_request::FileRequest;
 use crate::sandbox::host_call::replies::{done, refused};
-use crate::sandbox::run::capture::GuestLogLevel;
 use crate::sandbox::vfs::OpenedFile;
 use crate::units::ByteCount;
 
 pub use crate::sandbox::run::ending::Raised;
 
-/// A frame, taken apart.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Request<'a> {
-    /// What is to be run.
-    Job,
-    /// The program's value, as JSON text.
-    Returned(&'a [u8]),
-    /// The program raised; JSON text.
-    Raised(&'a [u8]),
-    /// A line for the log.
-    Log { level: GuestLogLevel, message: &'a [u8] },
-    /// Store this content.
-    WriteBlob { kind: &'a str, content: &'a [u8] },
-    /// Store the content of a file that the guest can read.
-    WriteBlobFile { kind: &'a str, path: &'a str },
-    /// Do what preview 1 has no function for.
-    Files(FileRequest),
-    /// Read or write a picture or a table.
-    Codec(&'a [u8]),
-}
-
-impl<'a> Request<'a> {
-    /// Takes a frame apart.
-    pub(crate) fn parse(frame: &'a [u8]) -> Option<Self> {
-        let (operation, payload) = frame.split_first()?;
-        match operation {
-            0x01 if payload.is_empty() => Some(Self::Job),
-            0x02 => Some(Self::Returned(payload)),
-            0x03 => Some(Self::Raised(payload)),
-            0x04 => {
-                let (level, message) = payload.split_first()?;
-                Some(Self::Log { level: GuestLogLevel::from_byte(*level), message })
-            }
-            0x05 => kind_and_rest(payload).map(|(kind, content)| Self::WriteBlob { kind, content }),
-            0x06 => {
-                let (kind, path) = kind_and_rest(payload)?;
-                Some(Self::WriteBlobFile { kind, path: std::str::from_utf8(path).ok()? })
-            }
-            0x07 => FileRequest::parse(payload).map(Self::Files),
-            0x08 => Some(Self::Codec(payload)),
-            _ => None,
-        }
-    }
-}
-
-fn kind_and_rest(payload: &[u8]) -> Option<(&str, &[u8])> {
-    let (length, rest) = payload.split_first_chunk::<2>()?;
-    let (kind, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
-    Some((std::str::from_utf8(kind).ok()?, rest))
-}
-
 /// Longest report of a failure, in bytes. The guest's runner cuts messages and tracebacks, so that
-/// even one that is all escapes stays far below; a guest that calls the door itself could send as
+/// even one that is all escapes stays far below; a guest that makes host calls itself could send as
 /// much as its memory holds, and reading it would take as much again here.
 const REPORT_MAX: usize = 1 << 20;
 
-/// How the program says that it ended. The last word counts.
+/// The program's report about its end. The last one counts.
 #[derive(Debug)]
 pub enum ProgramEnd {
     /// JSON text of the value.
     Returned(Vec<u8>),
-    /// An exception that nobody caught.
+    /// An exception that the program did not catch.
     Raised(Raised),
-    /// A report that cannot be read: only a guest that calls the door itself sends one.
+    /// A report that cannot be read: only a guest that makes host calls itself sends one.
     Unreadable,
 }
 
-/// The door of one run: what was said through it, and what it may still cost.
-pub struct HostDoor {
+/// The account of one run's host calls: what the guest has sent, and what it may still send.
+pub struct HostCallAccount {
     host: Box<dyn Host>,
     job: Arc<[u8]>,
     ending: Option<ProgramEnd>,
@@ -97,8 +44,8 @@ pub struct HostDoor {
     max_bytes: u64,
 }
 
-impl HostDoor {
-    /// A door that hands out `job`, the text that the guest's runner reads.
+impl HostCallAccount {
+    /// An account for a run of `job`, the text that the guest's runner reads.
     #[must_use]
     pub fn new(host: Box<dyn Host>, job: &[u8], limits: &RunLimits) -> Self {
         Self {
@@ -113,7 +60,7 @@ impl HostDoor {
         }
     }
 
-    /// What the program said last about its end, and how many calls it made.
+    /// The program's last report about its end, and the number of its calls.
     pub fn take_ending(&mut self) -> (Option<ProgramEnd>, u32) {
         (self.ending.take(), self.calls)
     }
@@ -123,7 +70,7 @@ impl HostDoor {
         Arc::clone(&self.job)
     }
 
-    /// What tells whether nobody waits for the run any more.
+    /// A check that is true once no caller waits for the run.
     pub(crate) fn is_cancelled(&self) -> IsCancelled {
         self.host.is_cancelled()
     }
@@ -154,7 +101,7 @@ impl HostDoor {
         done(&[])
     }
 
-    /// Counts a call with so many bytes; a refusal if the run has used up its share.
+    /// Counts a call with this number of bytes; a refusal if the run has used up its share.
     pub(crate) fn charge(&mut self, bytes: usize) -> Result<(), Refusal> {
         self.calls = self.calls.saturating_add(1);
         if self.calls > self.max_calls {
@@ -189,7 +136,7 @@ impl HostDoor {
         self.largest = self.largest.max(bytes);
     }
 
-    /// Length of the longest piece that came through the door.
+    /// Length of the longest piece that came with a host call.
     pub(crate) const fn largest(&self) -> usize {
         self.largest
     }
@@ -210,7 +157,8 @@ impl HostDoor {
         self.host.write_blob(kind, content)
     }
 
-    /// Stores a file as a blob. The host holds a copy of it meanwhile, for which the run has `room`.
+    /// Stores a file as a blob. The host holds a copy of it meanwhile, for which the run has
+    /// `room`.
     pub(crate) fn write_blob_from(
         &mut self,
         kind: &str,
@@ -237,9 +185,9 @@ fn ensure_room(size: u64, room: u64) -> Result<(), Refusal> {
     Err(Refusal { error_type: "HostCallLimit".to_owned(), message })
 }
 
-impl fmt::Debug for HostDoor {
+impl fmt::Debug for HostCallAccount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostDoor").field("calls", &self.calls).finish_non_exhaustive()
+        f.debug_struct("HostCallAccount").field("calls", &self.calls).finish_non_exhaustive()
     }
 }
 
@@ -261,76 +209,44 @@ mod tests {
         }
     }
 
-    fn door(calls: u32, bytes: u64) -> HostDoor {
+    fn account(calls: u32, bytes: u64) -> HostCallAccount {
         let host_bytes = ByteCount::bytes(bytes);
         let limits = RunLimits { host_calls: calls, host_bytes, ..RunLimits::DEFAULT };
-        HostDoor::new(Box::new(Nobody), b"{}", &limits)
-    }
-
-    #[test]
-    fn frames_are_taken_apart() {
-        let blob = b"\x05\x0a\x00text/plainhello";
-        let expected = Request::WriteBlob { kind: "text/plain", content: b"hello" };
-        assert_eq!(Request::parse(blob), Some(expected));
-        let log = Request::Log { level: GuestLogLevel::Warning, message: b"x" };
-        assert_eq!(Request::parse(b"\x04\x02x"), Some(log));
-        let file = b"\x06\x01\x00a/workspace/x";
-        assert_eq!(Request::parse(b"\x08x"), Some(Request::Codec(b"x")));
-        assert_eq!(
-            Request::parse(file),
-            Some(Request::WriteBlobFile { kind: "a", path: "/workspace/x" })
-        );
-    }
-
-    #[test]
-    fn malformed_frames_are_refused() {
-        for frame in [
-            &b""[..],
-            b"\x00",
-            b"\x01extra",
-            b"\x04",
-            b"\x05\x05",
-            b"\x05\xff\xffabc",
-            b"\x05\x01\x00\xff",
-            b"\x06\x01\x00a\xff",
-            b"\x7f",
-        ] {
-            assert_eq!(Request::parse(frame), None, "{frame:?}");
-        }
+        HostCallAccount::new(Box::new(Nobody), b"{}", &limits)
     }
 
     #[test]
     fn the_share_of_calls_is_obeyed() {
-        let mut door = door(2, 100);
-        assert!(door.charge(1).is_ok() && door.charge(1).is_ok());
-        assert_eq!(door.charge(1).unwrap_err().error_type, "HostCallLimit");
+        let mut account = account(2, 100);
+        assert!(account.charge(1).is_ok() && account.charge(1).is_ok());
+        assert_eq!(account.charge(1).unwrap_err().error_type, "HostCallLimit");
     }
 
     #[test]
     fn the_share_of_bytes_is_obeyed() {
-        let mut door = door(100, 10);
-        assert!(door.charge(10).is_ok());
-        assert_eq!(door.charge(1).unwrap_err().error_type, "HostCallLimit");
+        let mut account = account(100, 10);
+        assert!(account.charge(10).is_ok());
+        assert_eq!(account.charge(1).unwrap_err().error_type, "HostCallLimit");
     }
 
     #[test]
     fn a_value_shares_the_bytes_with_the_calls_before_and_after_it() {
-        let mut door = door(100, 10);
-        assert!(door.charge(6).is_ok());
-        assert_eq!(refusal_type(&door.returned(&[0; 5])).as_deref(), Some("HostCallLimit"));
-        assert_eq!(door.returned(&[0; 3]), [0]);
-        assert_eq!(door.charge(2).unwrap_err().error_type, "HostCallLimit");
-        assert!(door.charge(1).is_ok());
-        assert_eq!(door.returned(&[0; 1]), [0], "only the last value counts");
-        assert!(door.charge(2).is_ok());
+        let mut account = account(100, 10);
+        assert!(account.charge(6).is_ok());
+        assert_eq!(refusal_type(&account.returned(&[0; 5])).as_deref(), Some("HostCallLimit"));
+        assert_eq!(account.returned(&[0; 3]), [0]);
+        assert_eq!(account.charge(2).unwrap_err().error_type, "HostCallLimit");
+        assert!(account.charge(1).is_ok());
+        assert_eq!(account.returned(&[0; 1]), [0], "only the last value counts");
+        assert!(account.charge(2).is_ok());
     }
 
     #[test]
     fn a_value_beyond_what_a_result_may_be_is_refused_with_the_way_out() {
-        let mut door = door(100, u64::MAX);
+        let mut account = account(100, u64::MAX);
         let most = OUTPUT_MAX.as_usize();
-        assert_eq!(door.returned(&vec![b' '; most]), [0]);
-        let refused = door.returned(&vec![b' '; most + 1]);
+        assert_eq!(account.returned(&vec![b' '; most]), [0]);
+        let refused = account.returned(&vec![b' '; most + 1]);
         assert_eq!(refusal_type(&refused).as_deref(), Some("ValueError"));
         let message = String::from_utf8(refused).unwrap();
         assert!(message.contains("32 MiB") && message.contains("runtime.blobs"), "{message}");
@@ -344,11 +260,11 @@ mod tests {
 
     #[test]
     fn the_longest_piece_is_remembered() {
-        let mut door = door(9, 99);
-        assert!(door.charge(7).is_ok());
-        door.returned(&[0; 5]);
-        assert_eq!(door.largest(), 7);
-        assert!(door.charge(100).is_err() && door.largest() == 100);
+        let mut account = account(9, 99);
+        assert!(account.charge(7).is_ok());
+        account.returned(&[0; 5]);
+        assert_eq!(account.largest(), 7);
+        assert!(account.charge(100).is_err() && account.largest() == 100);
     }
 
     #[test]
@@ -370,19 +286,19 @@ mod tests {
 
     #[test]
     fn the_last_word_counts() {
-        let mut door = door(9, 99);
-        door.returned(b"1");
-        door.raised(br#"{"type": "ValueError", "message": "m", "traceback": null}"#);
-        assert!(matches!(door.take_ending(), (Some(ProgramEnd::Raised(_)), 0)));
+        let mut account = account(9, 99);
+        account.returned(b"1");
+        account.raised(br#"{"type": "ValueError", "message": "m", "traceback": null}"#);
+        assert!(matches!(account.take_ending(), (Some(ProgramEnd::Raised(_)), 0)));
     }
 
     #[test]
     fn a_report_beyond_its_limit_is_not_read() {
         let report = |length: usize| {
-            let mut door = door(9, 99);
+            let mut account = account(9, 99);
             let message = "m".repeat(length);
-            door.raised(format!(r#"{{"type": "E", "message": "{message}"}}"#).as_bytes());
-            door.take_ending().0
+            account.raised(format!(r#"{{"type": "E", "message": "{message}"}}"#).as_bytes());
+            account.take_ending().0
         };
         assert!(matches!(report(REPORT_MAX - 100), Some(ProgramEnd::Raised(_))));
         assert!(matches!(report(REPORT_MAX), Some(ProgramEnd::Unreadable)));
@@ -390,9 +306,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn hostile_frames_never_panic(frame in prop::collection::vec(any::<u8>(), 0..64)) {
-            std::hint::black_box(Request::parse(&frame));
-            drop(door(1, 10).raised(&frame));
+        fn hostile_reports_never_panic(report in prop::collection::vec(any::<u8>(), 0..64)) {
+            drop(account(1, 10).raised(&report));
         }
     }
 }

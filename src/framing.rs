@@ -1,4 +1,4 @@
-//! What may pass to the HTTP parser: requests whose borders every reader sees in the same place.
+//! Checks request heads before the HTTP parser sees them: every reader must see the same borders.
 //!
 //! INVARIANT(one-border): a line ends with CR LF and with nothing else, a head has one length or
 //! one `Transfer-Encoding: chunked` and never both, and chunks have their size and nothing beside
@@ -30,11 +30,15 @@ const MAX_DIGITS: usize = 12;
 /// 400 and closes the connection.
 const POISON: u8 = 0;
 
+/// The end of a head, which the parser gets behind [`POISON`]. It looks at a head that comes in
+/// pieces when it sees the end, and would otherwise wait for the client.
+const END_OF_HEAD: &[u8] = b"\r\n\r\n";
+
 /// A breach of the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Breach;
 
-/// What comes next on a connection.
+/// The next part that is expected on a connection.
 #[derive(Debug)]
 enum Expected {
     /// A line of a head.
@@ -65,7 +69,7 @@ impl Expected {
     }
 }
 
-/// What is known of a head.
+/// The known part of a head.
 #[derive(Debug, Default)]
 struct Head {
     has_request_line: bool,
@@ -199,7 +203,7 @@ impl Head {
         Ok(())
     }
 
-    /// What follows the head.
+    /// The part that follows the head.
     const fn body(&self) -> Result<Expected, Breach> {
         match (self.length, self.is_chunked) {
             (Some(_), true) => Err(Breach),
@@ -261,6 +265,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for ClearStream<S> {
             // The call waits for the rest of a body that has no clear end.
             return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
         }
+        if matches!(this.inspector.expected, Expected::NothingInHead) {
+            let end = END_OF_HEAD.get(..buffer.remaining().min(END_OF_HEAD.len()));
+            buffer.put_slice(end.unwrap_or_default());
+            return Poll::Ready(Ok(()));
+        }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut this.stream).poll_read(cx, buffer))?;
         let arrived = buffer.filled().get(before..).unwrap_or_default();
@@ -311,7 +320,7 @@ mod tests {
 
     use super::*;
 
-    /// How much of `text` is in order, given in pieces of this size.
+    /// The length of the part of `text` that is accepted, given in pieces of this size.
     fn in_order(text: &str, piece: usize) -> Result<(), usize> {
         let mut inspector = Inspector::default();
         for (index, piece_of_text) in text.as_bytes().chunks(piece).enumerate() {
@@ -406,6 +415,9 @@ mod tests {
         let mut read = vec![0; 100];
         let count = stream.read(&mut read).await.unwrap();
         assert_eq!(read[..count], *b"GET / HTTP/1.1\r\nA: b\0");
+        // The parser does not wait for the client to see that this is the end.
+        let count = stream.read(&mut read).await.unwrap();
+        assert_eq!(read[..count], *END_OF_HEAD);
 
         let (mut client, server) = duplex(1 << 10);
         let mut stream = ClearStream::new(server);

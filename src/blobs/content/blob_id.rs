@@ -1,4 +1,4 @@
-//! Names of blobs: the hash over kind and content.
+//! Computes the ids of blobs: the hash over kind and content.
 
 use sha2::{Digest as _, Sha256};
 

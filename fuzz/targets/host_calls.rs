@@ -1,4 +1,4 @@
-//! The frames that a guest sends through the host door: a script of frames, each two bytes of
+//! The frames of a guest's host calls: a script of frames, each two bytes of
 //! length (little endian) and so many bytes.
 //!
 //! Beyond "no panic": the host is never asked more often, or with more bytes, than the run's
@@ -17,7 +17,7 @@ use wardian::job::host::{Host, IsCancelled};
 use wardian::job::limits::RunLimits;
 use wardian::job::message::Refusal;
 use wardian::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK};
-use wardian::sandbox::host_call::door::{HostDoor, ProgramEnd};
+use wardian::sandbox::host_call::account::{HostCallAccount, ProgramEnd};
 use wardian::sandbox::host_call::host_calls::{HostAnswer, HostCalls};
 use wardian::sandbox::run::capture::Capture;
 use wardian::sandbox::run::deadline::Deadline;
@@ -56,7 +56,7 @@ impl Host for Asked {
 
 fuzz_target!(|script: &[u8]| {
     let asked = Asked::default();
-    let mut door = HostDoor::new(Box::new(asked.clone()), b"{\"job\":1}", &LIMITS);
+    let mut account = HostCallAccount::new(Box::new(asked.clone()), b"{\"job\":1}", &LIMITS);
     let mut capture = Capture::new(LIMITS.logs);
     let mut files = FileSystem::for_run(&LIMITS, &[], 1).unwrap();
     let file = files.open(At { folder: 4, path: "x" }, OpenHow::REPLACE, 1).unwrap();
@@ -67,10 +67,10 @@ fuzz_target!(|script: &[u8]| {
     let mut rest = script;
     while let Some((frame, later)) = next(rest) {
         rest = later;
-        let (door, capture) = (&mut door, &mut capture);
+        let (account, capture) = (&mut account, &mut capture);
         let (files, deadline) = (&mut files, &deadline);
-        let mut desk = HostCalls { door, files, capture, deadline, room: 0, fuel: None };
-        match desk.answer(frame) {
+        let mut calls = HostCalls { account, files, capture, deadline, room: 0, fuel: None };
+        match calls.answer(frame) {
             HostAnswer::Bytes(bytes) => check_answer(&bytes),
             HostAnswer::Shared(bytes) => assert_eq!(&*bytes, b"\0{\"job\":1}"),
             HostAnswer::Fault => {}
@@ -84,7 +84,7 @@ fuzz_target!(|script: &[u8]| {
     let kept: usize = logs.chunks.iter().map(|chunk| chunk.text.len()).sum();
     // One byte that is no text becomes three.
     assert!(kept <= 3 * LIMITS.logs.as_usize());
-    let returned = check_ending(door.take_ending().0);
+    let returned = check_ending(account.take_ending().0);
     assert!(asked.bytes.get() + returned <= LIMITS.host_bytes.as_usize());
 });
 
