@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use criterion::Criterion;
 use wardian::assembly::{MeteredCode, Runtime, SkillsRead};
 use wardian::config::{Config, Flags, Surroundings};
-use wardian::dispatch::{Door, Job, Pool, Received};
+use wardian::dispatch::{CheckedPayload, Job, Pool, RunHost};
 use wardian::engine::progress::Lines;
 use wardian::ids::BlobId;
 use wardian::job::message::Refusal;
@@ -21,8 +21,12 @@ const EMPTY: &str = "def main(args):\n    return None\n";
 /// A gateway that stores nothing.
 struct NoBlobs;
 
-impl Door for NoBlobs {
-    async fn write_blob(&mut self, _kind: &str, _content: Received) -> Result<BlobId, Refusal> {
+impl RunHost for NoBlobs {
+    async fn write_blob(
+        &mut self,
+        _kind: &str,
+        _content: CheckedPayload,
+    ) -> Result<BlobId, Refusal> {
         let message = "nothing is stored here".to_owned();
         Err(Refusal { error_type: "QuotaExceeded".to_owned(), message })
     }

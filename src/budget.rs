@@ -4,6 +4,9 @@
 //! INVARIANT(charged-before-allocated): code that makes something whose size a client or a guest
 //! decides charges it first, and gives the charge back when the thing is gone. What does not fit
 //! is refused. So the sum of all charges never passes the limit.
+//! INVARIANT(charged-while-held): a thread cannot be stopped when the client goes away whose call it
+//! works for. Such work runs by [`CallMemory::on_thread`], which keeps the charges of the call and
+//! of its request until the work is done.
 //!
 //! An eighth of the budget is kept for small charges: large requests cannot keep small ones out.
 
@@ -12,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{JoinError, spawn_blocking};
 
 use crate::units::ByteCount;
 
@@ -25,6 +29,9 @@ const OUTPUTS: u32 = 32;
 /// Copies of an output that checking and storing it takes, the names of its members included.
 const OUTPUT_COPIES: u64 = 4;
 
+/// Blobs that all runs have open at one time, those of waiting runs included.
+pub const OPEN_BLOBS: usize = 8_192;
+
 /// The budget has no room; it has when other requests are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the server holds as much for its clients as it may; repeat the call a little later")]
@@ -37,6 +44,7 @@ pub struct MemoryBudget {
     used: AtomicU64,
     peak: AtomicU64,
     outputs: Arc<Semaphore>,
+    open_blobs: Arc<Semaphore>,
 }
 
 impl MemoryBudget {
@@ -48,6 +56,7 @@ impl MemoryBudget {
             used: AtomicU64::new(0),
             peak: AtomicU64::new(0),
             outputs: Arc::new(Semaphore::new(usize::try_from(OUTPUTS).unwrap_or(1))),
+            open_blobs: Arc::new(Semaphore::new(OPEN_BLOBS)),
         })
     }
 
@@ -137,7 +146,7 @@ impl Charge {
         self.bytes = bytes;
     }
 
-    /// How much is charged.
+    /// The charged bytes.
     #[must_use]
     pub const fn size(&self) -> ByteCount {
         ByteCount::bytes(self.bytes)
@@ -150,22 +159,42 @@ impl Drop for Charge {
     }
 }
 
-/// The charge of one call, which everything that works for the call adds to.
+/// The charge of a request or of one call of it, which everything that works for it adds to. It is
+/// given back with its last clone.
 #[derive(Debug, Clone)]
-pub struct CallMemory {
+pub struct CallMemory(Arc<Held>);
+
+#[derive(Debug)]
+struct Held {
     budget: Arc<MemoryBudget>,
-    charge: Arc<Mutex<Charge>>,
+    charge: Mutex<Charge>,
+    /// The request that the call came with: its parameters are in use as long as the call is.
+    _request: Option<CallMemory>,
 }
 
 impl CallMemory {
     /// The charge of a new call.
     #[must_use]
     pub fn new(budget: &Arc<MemoryBudget>) -> Self {
-        let charge = Arc::new(Mutex::new(Charge::none(budget)));
-        Self { budget: Arc::clone(budget), charge }
+        Self::holding(Charge::none(budget))
     }
 
-    /// The charge of a call that nobody else has to share memory with.
+    /// What was charged already, for a request.
+    #[must_use]
+    pub fn holding(charge: Charge) -> Self {
+        let budget = Arc::clone(&charge.budget);
+        Self(Arc::new(Held { budget, charge: Mutex::new(charge), _request: None }))
+    }
+
+    /// The charge of a call that came with this request, whose charge it keeps.
+    #[must_use]
+    pub fn of_call(&self) -> Self {
+        let budget = Arc::clone(&self.0.budget);
+        let charge = Mutex::new(Charge::none(&budget));
+        Self(Arc::new(Held { budget, charge, _request: Some(self.clone()) }))
+    }
+
+    /// The account of a call that shares its memory with no other.
     #[must_use]
     pub fn unlimited() -> Self {
         Self::new(&MemoryBudget::new(ByteCount::bytes(u64::MAX)))
@@ -174,18 +203,53 @@ impl CallMemory {
     /// The budget that the call is charged to.
     #[must_use]
     pub fn budget(&self) -> &MemoryBudget {
-        &self.budget
+        &self.0.budget
     }
 
-    /// Charges so much more to the call, until the call is answered.
+    /// Charges more to the call, until the call is answered.
     ///
     /// # Errors
     ///
     /// The budget has no room for it.
     pub fn reserve(&self, bytes: ByteCount) -> Result<(), BudgetExhausted> {
-        let mut charge = self.charge.lock();
+        let mut charge = self.0.charge.lock();
         let total = charge.size().as_usize().saturating_add(bytes.as_usize());
         charge.grow_to(total)
+    }
+
+    /// Makes the charge at most as large as this.
+    pub fn shrink_to(&self, bytes: usize) {
+        self.0.charge.lock().shrink_to(bytes);
+    }
+
+    /// The right to have so many blobs open, until the permit is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Other runs have too many open.
+    pub fn open_blobs(&self, count: usize) -> Result<OwnedSemaphorePermit, BudgetExhausted> {
+        let open_blobs = Arc::clone(&self.0.budget.open_blobs);
+        let count = u32::try_from(count).ok().ok_or(BudgetExhausted)?;
+        open_blobs.try_acquire_many_owned(count).ok().ok_or(BudgetExhausted)
+    }
+
+    /// Does `work` on a thread that may block. The thread keeps all charges of the call until the
+    /// work is done, because it cannot be stopped.
+    ///
+    /// # Errors
+    ///
+    /// The work panicked, or the runtime ends.
+    pub async fn on_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, JoinError> {
+        let held = self.clone();
+        let keeping = move || {
+            let result = work();
+            drop(held);
+            result
+        };
+        spawn_blocking(keeping).await
     }
 }
 
@@ -231,7 +295,7 @@ mod tests {
         drop(small);
         call.reserve(ByteCount::bytes(1)).unwrap();
         call.reserve(ByteCount::bytes(2)).unwrap();
-        assert_eq!(call.charge.lock().size(), ByteCount::bytes(3));
+        assert_eq!(call.0.charge.lock().size(), ByteCount::bytes(3));
     }
 
     #[tokio::test]
@@ -243,5 +307,42 @@ mod tests {
         assert!(second.is_err(), "the second did not wait");
         drop(first);
         assert!(budget.wait_for_output(ByteCount::bytes(7)).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn charged_while_held_by_a_thread_whose_caller_is_gone() {
+        let budget = MemoryBudget::new(ByteCount::mebibytes(8));
+        let mut body = Charge::none(&budget);
+        body.grow_to(1 << 20).unwrap();
+        let request = CallMemory::holding(body);
+        let call = request.of_call();
+        call.reserve(ByteCount::mebibytes(2)).unwrap();
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let (begin, begun) = tokio::sync::oneshot::channel();
+        let work = call.on_thread(move || {
+            begin.send(()).unwrap();
+            released.recv().ok();
+        });
+        tokio::select! {
+            _ = work => panic!("the work goes on"),
+            begun = begun => begun.unwrap(),
+        }
+        drop((request, call));
+        assert_eq!(budget.used(), ByteCount::mebibytes(3), "the thread still holds it");
+        release.send(()).unwrap();
+        while budget.used() > ByteCount::bytes(0) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[test]
+    fn open_blobs_of_all_runs_together_are_bounded() {
+        let budget = MemoryBudget::new(ByteCount::mebibytes(8));
+        let call = CallMemory::new(&budget);
+        let held = call.open_blobs(OPEN_BLOBS).unwrap();
+        assert!(call.open_blobs(0).is_ok(), "a run without blobs is not concerned");
+        assert_eq!(call.open_blobs(1).unwrap_err(), BudgetExhausted);
+        drop(held);
+        assert!(call.open_blobs(1).is_ok());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Where the time of day comes from.
+/// The source of the time of day.
 #[derive(Debug, Clone, Copy)]
 pub enum Clock {
     /// The operating system's clock.

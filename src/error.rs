@@ -3,10 +3,10 @@
 use std::error::Error;
 use std::fmt;
 
-/// Why a call failed, in terms its caller can act on.
+/// The reason why a call failed, in terms its caller can act on.
 ///
 /// A new kind is worth adding only if some client would react to it differently. What each
-/// kind looks like on the wire is decided in `protocol::codes`.
+/// kind looks like on the wire is decided in `protocol::error_codes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// A parameter is missing, unknown, of the wrong type or out of range.

@@ -14,7 +14,7 @@ pub const MAX_SKILL_NAME: usize = 128;
 /// Longest version text, in bytes.
 pub const MAX_VERSION: usize = 64;
 
-/// Why a text is not the identifier it should be.
+/// The reason why a text is not the identifier it should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {problem}")]
 pub struct InvalidId {

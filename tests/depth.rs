@@ -23,6 +23,7 @@ use wardian::engine::source::fetch::EngineOrigin;
 use wardian::ids::{BlobId, Digest, RunId, TenantId};
 use wardian::image_builder::ImageStore;
 use wardian::images::PackageSet;
+use wardian::job::attachment::{AttachedName, AttachmentKey};
 use wardian::job::host::{Host, IsCancelled};
 use wardian::job::limits::RunLimits;
 use wardian::job::message::Refusal;
@@ -64,7 +65,8 @@ fn sandbox(variant: Variant) -> Sandbox {
     sandbox.add_code(CodeSpec { variant, native, declared_pages }).unwrap();
     let memory = image.content.memory().try_clone_to_owned().unwrap();
     let descriptors = serde_json::from_str(image.content.open_files().get()).unwrap();
-    sandbox.attach_image(base_digest(), ImageSpec { memory, descriptors }).unwrap();
+    let key = AttachmentKey::shared(AttachedName::Image(base_digest()));
+    sandbox.attach_image(key, ImageSpec { memory, descriptors }).unwrap();
     sandbox.start().unwrap();
     sandbox
 }

@@ -60,21 +60,21 @@ impl Workshop {
 
     /// The order to run `main` of `source` on the image with what it imports.
     pub(crate) fn order(&mut self, source: &str) -> Result<RunSpec> {
-        let needs = PackageSet::of_source(source);
-        let digest = match self.attached.get(&needs) {
+        let packages = PackageSet::of_source(source);
+        let digest = match self.attached.get(&packages) {
             Some(digest) => *digest,
-            None => self.attach(needs)?,
+            None => self.attach(packages)?,
         };
         order::order(source, digest)
     }
 
-    fn attach(&mut self, needs: PackageSet) -> Result<Digest> {
+    fn attach(&mut self, packages: PackageSet) -> Result<Digest> {
         let images = ImageStore::new(&self.store, &self.engine);
-        let content = images.ensure(needs, &Lines::new(std::io::stderr()))?.content;
+        let content = images.ensure(packages, &Lines::new(std::io::stderr()))?.content;
         let memory = copy(&content.memory())?;
         let descriptors = serde_json::from_str(content.open_files().get())?;
-        self.sandbox.attach_image(content.digest(), ImageSpec { memory, descriptors })?;
-        self.attached.insert(needs, content.digest());
+        self.sandbox.attach_image(content.key(), ImageSpec { memory, descriptors })?;
+        self.attached.insert(packages, content.digest());
         Ok(content.digest())
     }
 }

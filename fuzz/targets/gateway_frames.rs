@@ -11,7 +11,7 @@ mod stream;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use wardian::job::attachment::{Attachment, PackedFile};
+use wardian::job::attachment::{AttachedContent, Attachment, PackedFile};
 use wardian::job::message::ToWorker;
 use wardian::sandbox::vfs::content::{Content, SharedBytes};
 use wardian::sandbox::vfs::immutable::ImmutableTree;
@@ -21,7 +21,9 @@ fuzz_target!(|bytes: &[u8]| {
     for (message, _) in stream::received::<ToWorker>(bytes) {
         stream::assert_reads_back(&message);
         match message {
-            ToWorker::Attach(Attachment::Skill { files, .. }) => check_tree(&files),
+            ToWorker::Attach(Attachment { content: AttachedContent::Skill { files, .. }, .. }) => {
+                check_tree(&files);
+            }
             ToWorker::Run(spec) => {
                 let printed = format!("{spec:?}");
                 let secrets = spec.environment.values().filter(|secret| secret.len() > 60);

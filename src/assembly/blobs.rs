@@ -29,7 +29,7 @@ pub fn open_blobs(config: &Config) -> Result<LocalBlobStore, AssemblyError> {
     Ok(LocalBlobStore::open(settings, Clock::System)?)
 }
 
-/// Counts the blobs before somebody stores one, then removes expired ones now and then.
+/// Counts the blobs before the first one is stored, then removes expired ones now and then.
 pub(super) async fn sweep(blobs: Arc<dyn BlobStore>) {
     let counted = Arc::clone(&blobs);
     let counted = tokio::task::spawn_blocking(move || counted.count_all()).await;

@@ -1,4 +1,4 @@
-//! The engine and its images on disk: opens the cache, and fills it before anybody calls.
+//! The engine and its images on disk: opens the cache, and fills it before the first call.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::engine::source::fetch::EngineOrigin;
 use crate::image_builder::ImageStore;
 use crate::images::{KeptImage, KeptImages as _, PackageSet};
 
-/// Whether code that counts fuel is wanted, which takes minutes to compile.
+/// Says if the code that counts fuel is compiled too, which takes minutes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeteredCode {
     /// Only if it was compiled before.
@@ -38,7 +38,7 @@ pub fn open_engine(config: &Config) -> Result<EngineStore, AssemblyError> {
 ///
 /// # Errors
 ///
-/// The engine cannot be had, or cannot be compiled here.
+/// The engine cannot be fetched or compiled here.
 pub fn install_engine(
     config: &Config,
     metered: MeteredCode,
@@ -48,8 +48,8 @@ pub fn install_engine(
     let engine = open_engine(config)?;
     let artifacts = Arc::new(engine.ensure(Variant::Timed, progress)?);
     let store = ImageStore::new(&engine, &artifacts);
-    for needs in [&PackageSet::NONE].into_iter().chain(&config.images.profiles).chain(images) {
-        store.ensure(*needs, progress)?;
+    for packages in [&PackageSet::NONE].into_iter().chain(&config.images.profiles).chain(images) {
+        store.ensure(*packages, progress)?;
     }
     if metered == MeteredCode::Wanted {
         engine.ensure(Variant::Metered, progress)?;

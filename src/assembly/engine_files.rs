@@ -64,14 +64,14 @@ impl EngineFiles {
         self.metered.get().is_some()
     }
 
-    /// How to start a worker with the files that are there now.
+    /// The command that starts a worker with the present files.
     pub(super) fn command(&self, config: &Config) -> Result<WorkerCommand, AssemblyError> {
         let setup = serde_json::to_string(&self.setup(config)?).map_err(AssemblyError::Setup)?;
         let arguments = ["worker", "--setup", &setup].map(OsString::from).to_vec();
         Ok(WorkerCommand::same_program(arguments))
     }
 
-    /// What workers are told; makes the descriptors inheritable.
+    /// The setup of workers. Makes the descriptors inheritable.
     fn setup(&self, config: &Config) -> Result<WorkerSetup, AssemblyError> {
         let code = [Some(&*self.timed), self.metered.get()].into_iter().flatten();
         let code = code.map(|artifacts| -> Result<CodeSetup, AssemblyError> {

@@ -1,4 +1,4 @@
-//! Why the program cannot start or go on.
+//! Errors of starting the program.
 
 use std::error::Error;
 use std::io;
@@ -11,10 +11,10 @@ use crate::images::ImageFault;
 use crate::registry::RegistryError;
 use crate::worker::WorkerError;
 
-/// Why something could not be made beside the calls.
+/// The reason why something could not be made beside the calls.
 pub type ProvisionError = Box<dyn Error + Send + Sync>;
 
-/// Why the program cannot start or go on.
+/// Errors of starting the program.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AssemblyError {
@@ -45,7 +45,7 @@ pub enum AssemblyError {
     /// The operating system refused something.
     #[error("the operating system refused to {what}")]
     System {
-        /// What was asked for, as the end of a sentence.
+        /// The request, as the end of a sentence.
         what: &'static str,
         /// Its answer.
         #[source]

@@ -1,4 +1,4 @@
-//! From a configuration to a running whole: the only place that builds the parts.
+//! Builds the parts of a running program from a configuration. No other module does.
 
 mod blobs;
 mod engine;

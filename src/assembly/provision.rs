@@ -1,5 +1,5 @@
-//! What a server makes beside its calls: images that are missed, and the code that counts fuel
-//! when somebody asks for it.
+//! Work of a server in the background: missing images, and the code that counts fuel
+//! when a call first asks for it.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -19,27 +19,27 @@ use crate::service::Metering;
 /// Makes what takes long, in a process of its own: compiling takes 2 GB of memory and making an
 /// image some hundred MB, most of which the process that does it keeps.
 pub trait Provision: Send + Sync + 'static {
-    /// Makes the image for `needs` in the cache.
+    /// Makes the image for `packages` in the cache.
     ///
     /// # Errors
     ///
-    /// Why there is none, for the log.
-    fn image(&self, needs: PackageSet) -> Result<(), ProvisionError>;
+    /// The reason why there is none, for the log.
+    fn image(&self, packages: PackageSet) -> Result<(), ProvisionError>;
 
     /// Compiles the code that counts fuel into the cache.
     ///
     /// # Errors
     ///
-    /// Why there is none, for the log.
+    /// The reason why there is none, for the log.
     fn metered_code(&self) -> Result<(), ProvisionError>;
 }
 
-/// Provision as the stock of images sees it.
+/// Provision as the image cache sees it.
 pub(super) struct ImagesOf(pub(super) Arc<dyn Provision>);
 
 impl ImageMaker for ImagesOf {
-    fn make(&self, needs: PackageSet) -> Result<(), Box<dyn Error + Send + Sync>> {
-        self.0.image(needs)
+    fn make(&self, packages: PackageSet) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.0.image(packages)
     }
 }
 

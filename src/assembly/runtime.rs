@@ -1,4 +1,4 @@
-//! Everything that runs need, started in the order in which the parts need each other.
+//! Starts the parts that runs need, in the order of their dependencies.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -40,7 +40,7 @@ pub struct Runtime {
     pub blobs: Arc<dyn BlobStore>,
     /// The workers.
     pub pool: Arc<Pool>,
-    /// What runs begin as.
+    /// The images that runs begin as.
     pub images: Arc<ImageCache>,
     metering: Arc<Metering>,
     /// Open for the workers that are started later.
@@ -56,7 +56,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// Whatever cannot be opened or prepared.
+    /// A part cannot be opened or prepared.
     #[expect(clippy::unused_async, reason = "workers are started on the runtime of the caller")]
     pub async fn start(
         config: &Config,

@@ -1,4 +1,4 @@
-//! The most memory that a worker may have, from what the configuration lets a run have.
+//! The memory limit of a worker, calculated from the configured limits of runs.
 //!
 //! These are bounds on a worker that was taken over. An honest one stays far below them, since no
 //! run uses all of its limits in all ways at once.
@@ -55,7 +55,7 @@ impl WorkerMemory {
             .saturating_add(CODE_AND_GUARDS.as_u64())
             .saturating_mul(images);
         let addresses = private.saturating_add(reserved).saturating_add(CODE_AND_GUARDS.as_u64());
-        // What a run returns lies in its memory, what it stores in its memory or its workspace.
+        // A run's value lies in its memory, its blobs in its memory or its workspace.
         let file = most.memory.max(most.workspace).min(PAYLOAD_MAX);
         let (private, addresses) = (ByteCount::bytes(private), ByteCount::bytes(addresses));
         Self { private, addresses, file }

@@ -1,11 +1,11 @@
-//! How operators set up the store.
+//! The settings of the store.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::units::ByteCount;
 
-/// How operators set up the store.
+/// The settings of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlobStoreConfig {
     /// Folder of the store; made if it is not there.

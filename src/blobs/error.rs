@@ -1,4 +1,4 @@
-//! Why the store could not do what was asked.
+//! Errors of the store.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use crate::error::ErrorKind;
 use crate::ids::BlobId;
 use crate::units::ByteCount;
 
-/// Why the store could not do what was asked.
+/// Errors of the store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlobError {
@@ -24,7 +24,7 @@ pub enum BlobError {
         /// The limit.
         limit: ByteCount,
     },
-    /// The tenant has stored as much as it may.
+    /// The tenant's quota is used up.
     #[error(
         "the blobs of this tenant may hold {bytes} in {blobs} blobs, and there is no room left"
     )]
@@ -46,7 +46,7 @@ pub enum BlobError {
     /// The content to store could not be read to its end.
     #[error("could not read the content to store")]
     Content(#[source] io::Error),
-    /// A folder could not be synced earlier, so nothing can be promised any more.
+    /// A folder could not be synced earlier, so durability can no longer be promised.
     #[error("the blob store takes no more writes until the server is started again")]
     Sealed,
     /// Another server has locked the store.
@@ -57,14 +57,14 @@ pub enum BlobError {
     Storage {
         /// Verb, such as "read" or "write to".
         what: &'static str,
-        /// What the operating system said.
+        /// The operating system's error.
         #[source]
         cause: io::Error,
     },
 }
 
 impl BlobError {
-    /// How a caller should understand this error.
+    /// The kind of the error, as callers branch on it.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {

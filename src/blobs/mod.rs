@@ -1,6 +1,7 @@
 //! Large content kept outside the conversation, named by the hash of its kind and bytes.
 //!
-//! Knows nothing of methods or runs: bytes in, [`BlobId`](crate::ids::BlobId) out, per tenant. All calls block; callers bring a thread.
+//! Knows nothing of methods or runs: bytes in, [`BlobId`](crate::ids::BlobId) out, per tenant. All
+//! calls block; callers bring a thread.
 //!
 //! ```text
 //! <root>/lock                      held while a server uses the store

@@ -14,15 +14,16 @@ use crate::units::ByteCount;
 
 /// A store of blobs. All calls block; callers bring a thread.
 ///
-/// A tenant sees its own blobs only: those of others are [`BlobError::NotFound`], so that ids cannot
-/// be probed.
+/// A tenant sees its own blobs only: those of others are [`BlobError::NotFound`], so that ids
+/// cannot be probed.
 pub trait BlobStore: Debug + Send + Sync + 'static {
     /// Stores content that is at hand. When this returns, the blob is durable.
     ///
     /// # Errors
     ///
     /// [`BlobError::TooLarge`] and [`BlobError::QuotaExceeded`] before anything is written;
-    /// [`BlobError::DiskFull`], [`BlobError::Sealed`] or [`BlobError::Storage`] with nothing changed.
+    /// [`BlobError::DiskFull`], [`BlobError::Sealed`] or [`BlobError::Storage`] with nothing
+    /// changed.
     fn put(
         &self,
         tenant: &TenantId,
@@ -43,7 +44,7 @@ pub trait BlobStore: Debug + Send + Sync + 'static {
         content: &mut dyn Read,
     ) -> Result<StoredBlob, BlobError>;
 
-    /// What a blob is, without looking at its content. Counts as a use.
+    /// Describes a blob without reading its content. Counts as a use.
     ///
     /// # Errors
     ///
@@ -70,7 +71,7 @@ pub trait BlobStore: Debug + Send + Sync + 'static {
     /// [`BlobError::NotFound`], or [`BlobError::Damaged`] if the content is.
     fn open_content(&self, tenant: &TenantId, id: &BlobId) -> Result<OpenBlob<File>, BlobError>;
 
-    /// What a tenant has stored.
+    /// The number and size of a tenant's blobs.
     ///
     /// # Errors
     ///
@@ -87,8 +88,8 @@ pub trait BlobStore: Debug + Send + Sync + 'static {
     /// [`BlobError::Storage`] if the tenants cannot be listed.
     fn count_all(&self) -> Result<(), BlobError>;
 
-    /// Removes all blobs that were not used for the time to live before `now`, a time since the Unix
-    /// epoch.
+    /// Removes all blobs that were not used for the time to live before `now`, a time since the
+    /// Unix epoch.
     ///
     /// # Errors
     ///
@@ -96,7 +97,7 @@ pub trait BlobStore: Debug + Send + Sync + 'static {
     fn sweep(&self, now: Duration) -> Result<SweepReport, BlobError>;
 }
 
-/// Which part of a blob to read.
+/// The part of a blob to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlobPart {
     /// From the beginning.
@@ -112,7 +113,7 @@ pub enum BlobPart {
 pub struct BlobWindow {
     /// The whole.
     pub blob: StoredBlob,
-    /// Where the part starts.
+    /// The offset of the part.
     pub offset: u64,
     /// The part.
     pub bytes: Vec<u8>,
@@ -130,14 +131,14 @@ impl BlobWindow {
 /// A blob's content, for handing to a worker.
 #[derive(Debug)]
 pub struct OpenBlob<F> {
-    /// What it is. [`StoredBlob::size`] says where the content ends.
+    /// The blob. [`StoredBlob::size`] says where the content ends.
     pub blob: StoredBlob,
     /// The content starts at offset 0; behind it stands the store's own trailer. It can be read
     /// for as long as it is open, also when the blob has expired.
     pub file: F,
 }
 
-/// What a sweep did.
+/// The result of a sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SweepReport {
     /// Blobs that were removed.

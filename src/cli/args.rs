@@ -1,4 +1,4 @@
-//! The command line: what can be said, not what it does.
+//! The command line: options and their help, without any action.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -108,7 +108,7 @@ pub(crate) enum Command {
     /// The process that runs guests; started by the server.
     #[command(hide = true)]
     Worker {
-        /// What to load.
+        /// The setup to load.
         #[arg(long)]
         setup: String,
     },
@@ -140,7 +140,7 @@ pub(crate) struct NamedFile {
     pub(crate) path: PathBuf,
 }
 
-/// What a run brings along, whatever it runs.
+/// Options of every run.
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
     /// Arguments as a JSON object, or `@FILE` with one in it.
@@ -150,13 +150,13 @@ pub(crate) struct RunOptions {
     /// be given several times.
     #[arg(long, value_name = "[NAME=]FILE", value_parser = named_file)]
     pub(crate) blob: Vec<NamedFile>,
-    /// Stop the program after so many milliseconds.
+    /// Stop the program after this many milliseconds.
     #[arg(long, value_name = "MS")]
     pub(crate) timeout_ms: Option<u64>,
     /// Memory for the program, in bytes.
     #[arg(long, value_name = "BYTES")]
     pub(crate) memory_bytes: Option<u64>,
-    /// Stop the program after so many WebAssembly instructions.
+    /// Stop the program after this many WebAssembly instructions.
     #[arg(long, value_name = "COUNT")]
     pub(crate) fuel: Option<u64>,
     /// Write the blobs that the program makes into this folder.

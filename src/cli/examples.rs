@@ -1,4 +1,4 @@
-//! What `--help` shows below the options of each command.
+//! The examples that `--help` shows below the options of each command.
 
 pub(crate) const PROGRAM: &str = "\
 Examples:

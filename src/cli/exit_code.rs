@@ -1,11 +1,11 @@
-//! How the program ends, for the process that started it.
+//! The exit codes of the program.
 
 use std::process::ExitCode;
 
 /// The exit codes; `wardian --help` promises them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// What was asked for is done.
+    /// The command has succeeded.
     Done,
     /// The program that was run failed, or the skill that was checked has errors.
     GuestFailed,

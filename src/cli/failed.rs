@@ -1,4 +1,4 @@
-//! Why a command did not do what it should, and how the program ends then.
+//! The failure of a command, and its exit code.
 
 use std::error::Error;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The program that people type: its commands, what they print, and how they end.
+//! The command line program: its commands, their output, and their exit codes.
 //!
 //! Commands use the same parts as the server: a program that is run here ends as it would there.
 

@@ -1,4 +1,4 @@
-//! What commands need before they can do their work: threads, somewhere to show progress, and an
+//! Prepares what commands need: threads, a place to show progress, and an
 //! engine that is ready.
 
 use std::future::Future;
@@ -21,7 +21,7 @@ use crate::images::PackageSet;
 /// How often to look whether the other process has ended.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// Niceness of work that nobody waits for.
+/// Niceness of background work.
 const LOW_PRIORITY: i32 = 10;
 
 /// How long work that still blocks a thread may hold up the end.
@@ -114,8 +114,8 @@ impl Installer {
 }
 
 impl Provision for Installer {
-    fn image(&self, needs: PackageSet) -> Result<(), ProvisionError> {
-        self.install_beside(&["--image", &needs.to_string()])
+    fn image(&self, packages: PackageSet) -> Result<(), ProvisionError> {
+        self.install_beside(&["--image", &packages.to_string()])
     }
 
     fn metered_code(&self) -> Result<(), ProvisionError> {
@@ -123,7 +123,7 @@ impl Provision for Installer {
     }
 }
 
-/// An installation that goes on; ended if nobody waits for it any more.
+/// An installation in progress. It ends when it is dropped.
 #[derive(Debug)]
 struct Installation(Child);
 

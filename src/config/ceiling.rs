@@ -6,11 +6,11 @@ use crate::http::CONNECTION_MEMORY;
 use crate::job::frame::outcome_max;
 use crate::units::ByteCount;
 
-/// Code, threads, tables and the allocator's own: what a gateway takes that serves nobody, without
+/// Code, threads, tables and the allocator's own: the memory of a gateway without calls, without
 /// the files of skills.
 const AT_REST: ByteCount = ByteCount::mebibytes(64);
 
-/// What reading a message of a worker may take, in halves of its length: once as it arrived, and
+/// Memory for reading a message of a worker, in halves of its length: once as it arrived, and
 /// beside that what becomes of it. Text takes no more than it did in JSON; the smallest piece of a
 /// log, 28 bytes, becomes 32.
 const MESSAGE_HALVES: u64 = 5;
@@ -21,7 +21,7 @@ const QUEUED: ByteCount = ByteCount::kibibytes(16);
 /// The parts of the most memory that the gateway takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GatewayMemory {
-    /// What it takes when nobody calls, without the files of skills.
+    /// Memory without any call, beside the files of skills.
     pub at_rest: ByteCount,
     /// Requests, results and answers: `http.memory`.
     pub budget: ByteCount,
@@ -96,7 +96,7 @@ mod tests {
         let more = large.total().as_u64() - small.total().as_u64();
         assert_eq!(more, 896 << 20);
         assert!(small.total() < ByteCount::mebibytes(400), "{small:?}");
-        let crowd = memory(&[("http.max_connections", "1000000")]);
-        assert!(crowd.total() > ByteCount::mebibytes(50_000), "{crowd:?}");
+        let many = memory(&[("http.max_connections", "1000000")]);
+        assert!(many.total() > ByteCount::mebibytes(50_000), "{many:?}");
     }
 }

@@ -1,11 +1,11 @@
-//! A setting as it applies, and who set it.
+//! The value of a setting that applies, and its source.
 
 use std::fmt;
 
-/// Where a setting came from.
+/// The source of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SettingOrigin {
-    /// Nobody set it.
+    /// It was not set.
     Default,
     /// The file.
     File,
@@ -33,6 +33,6 @@ pub struct EffectiveSetting {
     pub key: &'static str,
     /// Its value as a file would have it; none if there is no value.
     pub value: Option<String>,
-    /// Who set it.
+    /// The source of the value.
     pub origin: SettingOrigin,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::config::reader::PREFIX;
 
-/// What the process was started with, read once.
+/// The process's environment and arguments, read once.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
     /// Our own variables, those that start with `WARDIAN_`, in the order of their names.
@@ -38,8 +38,8 @@ impl Surroundings {
         }
     }
 
-    /// `path` as it stands for a process in any folder. An empty path stays empty: nobody has chosen
-    /// one.
+    /// `path` as it stands for a process in any folder. An empty path stays empty: nothing has
+    /// chosen one.
     pub(crate) fn absolute(&self, path: PathBuf) -> PathBuf {
         match &self.working_dir {
             Some(folder) if path.is_relative() && !path.as_os_str().is_empty() => {

@@ -1,27 +1,27 @@
-//! Why there is no configuration.
+//! Errors of the configuration.
 
 use std::path::PathBuf;
 use std::{fmt, io};
 
-/// Why there is no configuration. Shown to the operator, who knows the paths.
+/// The reason why there is no configuration. Shown to the operator, who knows the paths.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// The file cannot be read.
     #[error("the configuration file {} cannot be read", path.display())]
     Unreadable {
-        /// Which.
+        /// The name.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         #[source]
         cause: io::Error,
     },
     /// The file is no TOML.
     #[error("the configuration file {} is no TOML", path.display())]
     NotToml {
-        /// Which.
+        /// The name.
         path: PathBuf,
-        /// Where and why.
+        /// The place and the reason.
         #[source]
         cause: Box<toml::de::Error>,
     },

@@ -1,5 +1,5 @@
-//! Loads the configuration: finds the file, lays the layers above each other, and has the schema read
-//! them.
+//! Loads the configuration: finds the file, lays the layers above each other, and has the schema
+//! read them.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -15,7 +15,7 @@ use crate::config::settings::Config;
 /// Longest file that is read: settings are small, and a wrong path may lead anywhere.
 const MAX_FILE: u64 = 1 << 20;
 
-/// What the command line has to say.
+/// Settings from the command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Flags {
     /// The file to read instead of the usual one.

@@ -1,7 +1,7 @@
 //! Reads settings from several layers, remembers what was asked for, and collects every problem
 //! instead of stopping at the first.
 //!
-//! INVARIANT(unknown-keys): a key of the file that nobody asks for is a problem, never ignored:
+//! INVARIANT(unknown-keys): an unknown key of the file is a problem, never ignored:
 //! a misspelt limit would otherwise not be there when it is needed.
 
 use std::ops::RangeInclusive;
@@ -213,7 +213,7 @@ pub(crate) fn variable_of(key: &str) -> String {
     format!("{PREFIX}{}", key.replace('.', "_").to_ascii_uppercase())
 }
 
-/// How all of our environment variables begin.
+/// The prefix of all environment variables of Wardian.
 pub(crate) const PREFIX: &str = "WARDIAN_";
 
 fn find_in<'a>(table: &'a Table, key: &str) -> Option<&'a Toml> {

@@ -205,7 +205,7 @@ const MAX_KEYS: LimitKeys = LimitKeys {
     host_bytes: "limits.max.host_bytes",
 };
 
-/// A maximum that nobody sets is at least the default, so that raising one number is enough.
+/// A maximum that is not set is at least the default, so that raising one number is enough.
 fn read_limits(reader: &mut Reader) -> LimitsConfig {
     let default = read_run_limits(reader, &DEFAULT_KEYS, RunLimits::DEFAULT);
     let max = read_run_limits(reader, &MAX_KEYS, raised_to(RunLimits::DEFAULT_CAP, default));

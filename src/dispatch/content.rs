@@ -5,8 +5,8 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
-use crate::ids::{BlobId, Digest};
-use crate::job::attachment::PackedFile;
+use crate::ids::{BlobId, Digest, TenantId};
+use crate::job::attachment::{AttachedName, AttachmentKey, Owner, PackedFile};
 use crate::job::socket;
 use crate::units::ByteCount;
 
@@ -28,13 +28,19 @@ impl SkillContent {
         Self { digest, files, pack, shared: OnceLock::new() }
     }
 
+    /// Names the attachment. The skills of the server's folders belong to all tenants.
+    #[must_use]
+    pub const fn key(&self) -> AttachmentKey {
+        AttachmentKey::shared(AttachedName::Skill(self.digest))
+    }
+
     /// Names the snapshot.
     #[must_use]
     pub const fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// Where each file lies in the pack.
+    /// The place of each file in the pack.
     #[must_use]
     pub fn files(&self) -> &[PackedFile] {
         &self.files
@@ -64,10 +70,21 @@ impl SkillContent {
 /// A stored blob that a run may read.
 #[derive(Debug, Clone)]
 pub struct BlobSource {
+    /// The tenant that stored the blob.
+    pub tenant: TenantId,
     /// Names the blob.
     pub id: BlobId,
     /// Its content from the first byte on, open for reading only.
     pub file: Arc<File>,
     /// Length of the content.
     pub size: ByteCount,
+}
+
+impl BlobSource {
+    /// Names the attachment: it belongs to the blob's tenant.
+    #[must_use]
+    pub fn key(&self) -> AttachmentKey {
+        let owner = Owner::Tenant(self.tenant.clone());
+        AttachmentKey { owner, name: AttachedName::Blob(self.id.clone()) }
+    }
 }

@@ -2,7 +2,7 @@
 //! worker breaks.
 //!
 //! This module knows nothing of skills' manifests, JSON-RPC or the storage of blobs. It gets
-//! complete jobs, and asks a [`Door`] when a guest wants something.
+//! complete jobs, and asks a [`RunHost`] when a guest wants something.
 //!
 //! | room          | purpose                                                                    |
 //! | ------------- | -------------------------------------------------------------------------- |
@@ -44,19 +44,21 @@ pub use crate::dispatch::supervisor::spawner::WorkerCommand;
 pub use crate::dispatch::worker::attachments::AttachmentLimits;
 pub use crate::dispatch::worker::id::WorkerId;
 pub use crate::dispatch::worker::outcome_check::{ImplausibleOutcome, check_outcome};
-pub use crate::dispatch::worker::payload::{PayloadError, Received};
+pub use crate::dispatch::worker::payload::{CheckedPayload, PayloadError};
 pub use crate::dispatch::worker::start_failure::StartFailure;
 
 use crate::ids::BlobId;
 use crate::job::RunSpec;
+use crate::job::host::HostTime;
 use crate::job::image::ImageContent;
 use crate::job::message::Refusal;
 use crate::job::outcome::{LogChunk, RunOutcome};
+use crate::units::ByteCount;
 
 /// A run with everything that it brings.
 #[derive(Debug)]
 pub struct Job {
-    /// What to run.
+    /// The order for the worker.
     pub spec: Box<RunSpec>,
     /// The content of [`RunSpec::image`].
     pub image: Arc<ImageContent>,
@@ -66,21 +68,29 @@ pub struct Job {
     pub blobs: Vec<BlobSource>,
 }
 
-/// What a guest may ask of the gateway while it runs.
+/// The host of one run, as the gateway answers for it.
 ///
-/// The time that an answer takes does not count against the worker's deadline, so it has to be
-/// bounded here.
-pub trait Door: Send {
+/// The time of an answer is accounted by the kind of the request: see
+/// [`RequestKind`](crate::job::host::RequestKind). An answer that comes too late is dropped, and
+/// the guest sees a `TimeoutError`.
+pub trait RunHost: Send {
     /// Stores a blob. The kind and the content are the guest's and unchecked.
     ///
     /// # Errors
     ///
-    /// Why not; the guest sees it as an exception.
+    /// The refusal; the guest sees it as an exception.
     fn write_blob(
         &mut self,
         kind: &str,
-        content: Received,
+        content: CheckedPayload,
     ) -> impl Future<Output = Result<BlobId, Refusal>> + Send;
+
+    /// Waits until an output of this size may be read. The worker makes no other output meanwhile:
+    /// outputs that nobody reads would fill the memory.
+    fn make_room(&mut self, output: ByteCount) -> impl Future<Output = ()> + Send {
+        let _no_bound = output;
+        std::future::ready(())
+    }
 
     /// Hears what the program prints, if the run asks for that. The text is the guest's.
     fn hear(&mut self, printed: LogChunk) {
@@ -91,11 +101,13 @@ pub trait Door: Send {
 /// The end of a run.
 #[derive(Debug)]
 pub struct FinishedRun {
-    /// How it ended.
+    /// The outcome.
     pub outcome: RunOutcome,
     /// JSON text of the returned value, as the guest made it, to be read when there is memory for
     /// it; none if it did not complete or returned nothing.
-    pub output: Option<Received>,
+    pub output: Option<CheckedPayload>,
     /// How long it waited for a worker.
     pub queued: Duration,
+    /// How long the gateway worked for its requests.
+    pub host_time: HostTime,
 }

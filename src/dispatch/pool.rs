@@ -18,14 +18,16 @@ use crate::dispatch::scheduler::shared::Scheduler;
 use crate::dispatch::scheduler::state::Phase;
 use crate::dispatch::supervisor::spawner::{WorkerCommand, WorkerSpawner};
 use crate::dispatch::supervisor::supervise::Supervisor;
-use crate::dispatch::worker::attachments::Key;
 use crate::dispatch::worker::channel::WorkerChannelError;
-use crate::dispatch::worker::exchange::{self, Broken};
+use crate::dispatch::worker::exchange::{self, Broken, Ran};
 use crate::dispatch::worker::handle::AttachError;
 use crate::dispatch::worker::id::WorkerId;
-use crate::dispatch::{Door, FinishedRun, Job};
+use crate::dispatch::worker::run_clock::Patience;
+use crate::dispatch::{BlobSource, FinishedRun, Job, RunHost};
 use crate::error::CauseChain;
+use crate::job::attachment::AttachmentKey;
 use crate::job::frame;
+use crate::job::host::HostTime;
 use crate::job::message::Order;
 use crate::job::outcome::{LeftFiles, Logs, RunFailure, RunOutcome, RunUsage};
 
@@ -47,7 +49,7 @@ pub struct Pool {
     /// Belongs to the supervisors: with the last of them every worker ends.
     spawner: Weak<WorkerSpawner>,
     size: usize,
-    grace: Duration,
+    patience: Patience,
 }
 
 impl Pool {
@@ -76,7 +78,8 @@ impl Pool {
         }
         let supervisors = Mutex::new(supervisors);
         let spawner = Arc::downgrade(&spawner);
-        Ok(Self { scheduler, supervisors, spawner, size, grace: config.grace })
+        let patience = Patience { grace: config.grace, host_time: config.host_time };
+        Ok(Self { scheduler, supervisors, spawner, size, patience })
     }
 
     /// Waits until all workers are ready.
@@ -98,7 +101,7 @@ impl Pool {
     }
 
     /// Runs a job: waits for a worker, gives it what it needs, answers the guest's requests
-    /// through `door`, and returns how it ended.
+    /// through `host`, and returns how it ended.
     ///
     /// Cancellation: the run is stopped wherever it stands, and its place is free for the next one
     /// within a fraction of a second. It costs a worker only if its guest does not stop within the
@@ -107,13 +110,16 @@ impl Pool {
     /// # Errors
     ///
     /// The run was not begun.
-    pub async fn run(&self, job: &Job, door: &mut impl Door) -> Result<FinishedRun, DispatchError> {
+    pub async fn run(
+        &self,
+        job: &Job,
+        host: &mut impl RunHost,
+    ) -> Result<FinishedRun, DispatchError> {
         let order = frame::encode_order(&Order::Run(&job.spec));
         let order = Arc::new(order.map_err(DispatchError::TooLarge)?);
-        let skills = job.skills.iter().map(|skill| Key::Skill(skill.digest()));
-        let blobs = job.blobs.iter().map(|blob| Key::Blob(blob.id.clone()));
-        let image = Key::Image(job.image.digest());
-        let wanted: Vec<Key> = skills.chain(blobs).chain([image]).collect();
+        let skills = job.skills.iter().map(|skill| skill.key());
+        let blobs = job.blobs.iter().map(BlobSource::key);
+        let wanted: Vec<AttachmentKey> = skills.chain(blobs).chain([job.image.key()]).collect();
 
         let mut queued = Duration::ZERO;
         for _ in 0..self.size.saturating_add(ATTEMPTS) {
@@ -122,10 +128,12 @@ impl Pool {
             queued = queued.saturating_add(asked.elapsed());
             let begun = Instant::now();
             let Some(worker) = lease.begin() else { continue };
-            match exchange::perform(worker, job, &order, door, self.grace).await {
+            match exchange::perform(worker, job, &order, host, self.patience).await {
                 Ok(ran) => {
-                    // First of all: the worker is done, so a caller that leaves now must not cost
-                    // it.
+                    // The worker is done: a caller that leaves meanwhile does not cost it.
+                    if let Some(output) = &ran.output {
+                        host.make_room(output.size()).await;
+                    }
                     lease.end();
                     let is_crash = matches!(ran.outcome.end, Err(RunFailure::SandboxCrash { .. }));
                     self.scheduler.count(|counters| {
@@ -134,7 +142,8 @@ impl Pool {
                         let crashes = u64::from(is_crash);
                         counters.crashed = counters.crashed.saturating_add(crashes);
                     });
-                    return Ok(FinishedRun { outcome: ran.outcome, output: ran.output, queued });
+                    let Ran { outcome, output, host_time } = ran;
+                    return Ok(FinishedRun { outcome, output, queued, host_time });
                 }
                 Err(Broken::NotStarted(AttachError::Share(error))) => {
                     lease.end();
@@ -150,7 +159,8 @@ impl Pool {
                     lease.discard();
                     if !may_repeat {
                         let outcome = without_worker(failure, begun.elapsed());
-                        return Ok(FinishedRun { outcome, output: None, queued });
+                        let host_time = HostTime::default();
+                        return Ok(FinishedRun { outcome, output: None, queued, host_time });
                     }
                 }
             }
@@ -173,6 +183,12 @@ impl Pool {
             self.ready().await?;
         }
         Ok(())
+    }
+
+    /// How many workers there are, spares included.
+    #[must_use]
+    pub const fn size(&self) -> usize {
+        self.size
     }
 
     /// Reports the workers that are ready and counts what has happened.

@@ -1,4 +1,4 @@
-//! The application binary interface of a module: what goes in, what comes out, how it is laid out.
+//! The application binary interface of a module: imports, exports and layout.
 //!
 //! The pin states the interface that the engine must have, the transform reads the one that a
 //! module really has, and the two are compared. Digests already fix every byte of the engine;

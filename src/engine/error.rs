@@ -1,4 +1,4 @@
-//! Why the engine cannot be made ready.
+//! Errors of the engine.
 
 use std::error::Error;
 use std::fmt;
@@ -9,7 +9,7 @@ use crate::engine::code::split_data::SplitError;
 use crate::engine::patches::PatchError;
 use crate::ids::Digest;
 
-/// Why the engine cannot be made ready.
+/// Errors of the engine.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -19,18 +19,18 @@ pub enum EngineError {
     /// The cache folder may not be used as it is.
     #[error("the cache folder {problem}")]
     CacheFolder {
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
-        /// Which folder.
+        /// The folder.
         #[source]
         cause: PathFault,
     },
     /// The disk failed.
     #[error("could not {what} the engine's cache")]
     Storage {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// Where, and what the system said.
+        /// The path, and the system's error.
         #[source]
         cause: PathFault,
     },
@@ -42,7 +42,7 @@ pub enum EngineError {
     Fetch {
         /// The Python interpreter.
         program: String,
-        /// How it ended.
+        /// Its exit status.
         outcome: String,
         /// Its last words.
         #[source]
@@ -51,9 +51,9 @@ pub enum EngineError {
     /// The wheel or folder that was given cannot be used.
     #[error("the given wheel or folder {problem}")]
     Origin {
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
-        /// Which one.
+        /// The name.
         #[source]
         cause: PathFault,
     },
@@ -72,7 +72,7 @@ pub enum EngineError {
     Archive {
         /// The archive, or the file in it.
         name: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
         /// Details.
         #[source]
@@ -87,15 +87,15 @@ pub enum EngineError {
     /// wasmtime refuses something.
     #[error("{problem}")]
     Native {
-        /// What.
+        /// The problem.
         problem: &'static str,
-        /// Why.
+        /// The reason.
         #[source]
         cause: Box<dyn Error + Send + Sync>,
     },
 }
 
-/// What the system said about a path. For logs and the terminal, not for callers.
+/// The operating system's error about a path. For logs and the terminal, not for callers.
 #[derive(Debug)]
 pub struct PathFault {
     path: PathBuf,

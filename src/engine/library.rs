@@ -1,4 +1,4 @@
-//! What the host itself takes out of the interpreter's library archive.
+//! Reads the files of the interpreter's library archive that the host needs.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};

@@ -1,4 +1,4 @@
-//! Tells people what takes so long.
+//! Shows the progress of long work.
 //!
 //! Getting an engine ready takes minutes the first time. The caller chooses how that is
 //! shown: not at all, as lines for a log, or as a moving line on a terminal.
@@ -81,7 +81,7 @@ impl Step {
     }
 }
 
-/// How a step ended.
+/// The end of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepEnd {
     /// As it should, after this time.
@@ -164,13 +164,13 @@ impl<W: Write + Send> Lines<W> {
         Self(Mutex::new(out))
     }
 
-    /// What was written to.
+    /// The writer.
     pub fn into_inner(self) -> W {
         self.0.into_inner()
     }
 
     fn line(&self, line: &str) {
-        // Nobody reads them any more; that is no reason to stop the work.
+        // The reader may have gone away; the work goes on.
         drop(writeln!(self.0.lock(), "{line}"));
     }
 }

@@ -1,4 +1,4 @@
-//! What is in the cache: for people who look, check or clean up.
+//! Reports, checks and cleans up the cache.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -31,9 +31,9 @@ pub struct EngineReport {
     pub transform: u32,
     /// Numbers of the module.
     pub facts: ModuleFacts,
-    /// Where everything lies.
+    /// The folder of the cache.
     pub cache_folder: PathBuf,
-    /// Which variants could run at once.
+    /// The variants that are compiled.
     pub variants: Vec<VariantReport>,
     /// Python and its packages; `None` until the engine is installed.
     pub contents: Option<EngineManifest>,
@@ -44,55 +44,55 @@ pub struct EngineReport {
 /// One variant of the native code.
 #[derive(Debug, Clone, Serialize)]
 pub struct VariantReport {
-    /// Which one.
+    /// The variant.
     pub variant: Variant,
     /// Digest of everything that decides what its code looks like.
     pub key: Digest,
-    /// True if it could run at once.
+    /// True if it is compiled.
     pub is_ready: bool,
 }
 
 /// One file in the cache.
 #[derive(Debug, Clone, Serialize)]
 pub struct FileReport {
-    /// Where it lies.
+    /// The path.
     pub path: PathBuf,
-    /// What it is.
+    /// A description for people.
     pub what: String,
     /// Digest that its content should have.
     pub sha256: Digest,
     /// Length that its content should have.
     pub size_bytes: ByteCount,
-    /// What it was made from: names and digests or versions.
+    /// Its origin: names and digests or versions.
     pub made_from: BTreeMap<String, String>,
-    /// When it was made, in seconds since the Unix epoch.
+    /// The time at which it was made, in seconds since the Unix epoch.
     pub created_unix_seconds: u64,
     /// True if this program, as it is configured now, would use it. Images are for others to
     /// judge and always count as used.
     pub is_used: bool,
 }
 
-/// What a full check found about one file.
+/// The result of a full check of one file.
 #[derive(Debug, Clone, Serialize)]
 pub struct VerifiedFile {
-    /// Where it lies.
+    /// The path.
     pub path: PathBuf,
-    /// What it is.
+    /// A description for people.
     pub what: Option<String>,
-    /// Whether its content is right.
+    /// The state of its content.
     pub finding: Finding,
 }
 
-/// What to remove from the cache.
+/// The part of the cache to remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CleanUp {
-    /// Whatever this program would not use: leftovers of older versions and other settings.
+    /// Everything that this program would not use: leftovers of older versions and other settings.
     Unused,
     /// All of it.
     Everything,
 }
 
-/// What was removed from the cache.
+/// The removed part of the cache.
 #[derive(Debug, Clone, Serialize)]
 pub struct Removed {
     /// Folders that are gone.

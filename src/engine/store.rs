@@ -1,4 +1,4 @@
-//! The engine on this machine: made ready when it is needed, and looked after.
+//! The engine on this machine: prepares it when it is needed, and maintains its cache.
 //!
 //! Each of the steps (fetch, take apart, compile) leaves files in the cache, looks for its own
 //! before it works, and does its work under the lock of the entry that they go to. So a step that
@@ -38,26 +38,26 @@ pub struct EngineStore {
     origin: EngineOrigin,
 }
 
-/// What runs need, open and checked.
+/// The files that runs need, open and checked.
 #[derive(Debug)]
 pub struct EngineArtifacts {
-    /// Which checks the code has.
+    /// The variant of the code.
     pub variant: Variant,
     /// Everything that decided how the code was compiled.
     pub key: CompileKey,
     /// The native code, for [`compile::load`].
     pub native: CheckedFile,
-    /// What the memory holds before the first instruction.
+    /// The memory before the first instruction.
     pub cold_image: CheckedFile,
     /// The interpreter's library, a zip archive.
     pub library: CheckedFile,
-    /// What is inside.
+    /// The contents of the engine.
     pub manifest: EngineManifest,
-    /// What has to be known of the module.
+    /// Facts about the module that the host needs.
     pub facts: ModuleFacts,
-    /// Where its memory keeps the secret of hashes.
+    /// The place of the hash secret in its memory.
     pub hash_secret: HashSecretPlace,
-    /// Where its memory has room for the C stack.
+    /// The place of the C stack in its memory.
     pub c_stack: CStack,
 }
 
@@ -109,7 +109,7 @@ impl EngineStore {
         &self.cache
     }
 
-    /// What has to be known of the module.
+    /// Facts about the module that the host needs.
     #[must_use]
     pub const fn facts(&self) -> ModuleFacts {
         let abi = &self.pin.abi;
@@ -134,7 +134,7 @@ impl EngineStore {
     ///
     /// # Errors
     ///
-    /// The engine cannot be had, is not the pinned one, or cannot be compiled here.
+    /// The engine cannot be fetched, is not the pinned one, or cannot be compiled here.
     pub fn ensure(
         &self,
         variant: Variant,
@@ -317,7 +317,7 @@ impl EngineStore {
         Ok(())
     }
 
-    /// What was made a moment ago is gone: somebody clears the cache at the same time.
+    /// A new entry has disappeared: another process clears the cache at the same time.
     fn vanished(&self, entry: &CacheEntry) -> EngineError {
         let cause = PathFault::new(entry.path(), io::ErrorKind::NotFound.into());
         EngineError::CacheFolder { problem: "is being cleared while it is used", cause }

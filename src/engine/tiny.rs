@@ -41,7 +41,7 @@ pub(super) struct TinyEngine {
 }
 
 impl TinyEngine {
-    /// What the clock says.
+    /// The time of the clock.
     pub(super) const NOW: Duration = Duration::from_secs(1_700_000_000);
 
     pub(super) fn new() -> Self {

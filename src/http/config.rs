@@ -1,4 +1,4 @@
-//! What the server listens on, and what it accepts there.
+//! The settings of the HTTP server.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What all requests of a server share.
+//! The state that all requests of a server share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use crate::http::config::HttpConfig;
 use crate::http::exchange::body::Bodies;
 use crate::http::readiness::Readiness;
 
-/// What all requests share.
+/// The state that all requests share.
 #[derive(Debug)]
 pub(crate) struct Edge<M> {
     pub(crate) readiness: Arc<Readiness<M>>,

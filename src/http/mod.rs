@@ -1,4 +1,4 @@
-//! The HTTP edge: `POST /rpc` and what operators ask a server.
+//! The HTTP edge: `POST /rpc` and the operations endpoints.
 //!
 //! The edge translates: bytes into calls of [`Methods`], their results into bytes. It decides only
 //! which requests it listens to: how large, how slow and from where they may be.
@@ -11,9 +11,9 @@
 //!
 //! # Why
 //!
-//! Answers are not compressed: an answer may hold a secret beside an attacker's text, and its length
-//! would reveal the secret. Browsers may call only on behalf of the websites that the configuration
-//! names (see `access::cors`).
+//! Answers are not compressed: an answer may hold a secret beside an attacker's text, and its
+//! length would reveal the secret. Browsers may call only on behalf of the websites that the
+//! configuration names (see `access::cors`).
 
 mod access;
 mod config;

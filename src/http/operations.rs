@@ -1,4 +1,4 @@
-//! What operators and load balancers ask: is it alive, is it ready, what is it.
+//! Answers operators and load balancers: liveness, readiness and version.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,29 +15,29 @@ use crate::protocol::schema::LimitBounds;
 use crate::protocol::tools::{ToolFormat, described};
 use crate::service::{Methods, Status};
 
-/// What `/readyz` answers.
+/// The answer of `/readyz`.
 #[derive(Serialize)]
 struct Ready {
     ready: bool,
     reasons: Vec<String>,
-    /// What does not keep calls from being executed, and should not stay so.
+    /// Problems that do not prevent calls and should be mended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
 
-/// What `/healthz` answers.
+/// The answer of `/healthz`.
 #[derive(Serialize)]
 struct Health {
     status: &'static str,
 }
 
-/// What `/version` answers.
+/// The answer of `/version`.
 #[derive(Serialize)]
 struct Version {
     name: &'static str,
     version: &'static str,
     protocol: &'static str,
-    /// How runs are kept apart; empty until the server is ready.
+    /// The walls around runs; empty until the server is ready.
     sandbox: BTreeMap<&'static str, String>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) async fn readyz<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>
     json(status, &ready, &edge.next_request_id())
 }
 
-/// Which program this is.
+/// The program and its version.
 pub(crate) async fn version<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>) -> Response {
     let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
     let sandbox = edge.readiness.sandbox();

@@ -1,4 +1,4 @@
-//! Whether calls can be executed: not before the engine is ready, and not while the server stops.
+//! Readiness: no calls before the engine is ready, and none while the server stops.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -44,7 +44,7 @@ impl<M: Methods + Status> Readiness<M> {
         drop(self.methods.set(methods));
     }
 
-    /// Not ready any more: the server is about to stop. Calls in progress and those of open
+    /// No longer ready: the server is about to stop. Calls in progress and those of open
     /// connections are still executed.
     pub fn drain(&self) {
         self.is_draining.store(true, Ordering::Release);
@@ -67,7 +67,7 @@ impl<M: Methods + Status> Readiness<M> {
         is_closed.wait_for(|is_closed| *is_closed).await.ok();
     }
 
-    /// How runs are isolated, once that is known.
+    /// The walls around runs, once they are known.
     pub(crate) fn sandbox(&self) -> BTreeMap<&'static str, String> {
         self.methods.get().map(Status::sandbox).unwrap_or_default()
     }
@@ -77,12 +77,12 @@ impl<M: Methods + Status> Readiness<M> {
         self.methods.get().map(Status::limit_bounds)
     }
 
-    /// What an operator should change.
+    /// Advice for the operator.
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.methods.get().map(Status::warnings).unwrap_or_default()
     }
 
-    /// Why calls should not be sent here; empty if they may.
+    /// The reason why calls should not be sent here; empty if they may.
     pub(crate) fn obstacles(&self) -> Vec<String> {
         let mut obstacles = match self.methods.get() {
             Some(methods) => methods.obstacles(),

@@ -1,7 +1,7 @@
 //! `POST /rpc`: one call or a batch of them.
 //!
-//! INVARIANT(notifications-do-nothing): a call without an id executes nothing. Nobody could learn
-//! how it ended, and nobody would be charged.
+//! INVARIANT(notifications-do-nothing): a call without an id executes nothing. The client could not
+//! learn how it ended, and its memory would be charged to no request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
-use tokio::task::{JoinError, spawn_blocking};
+use tokio::task::JoinError;
 use tracing::{debug, error};
 
 use crate::budget::{BudgetExhausted, CallMemory, Charge};
@@ -50,6 +50,8 @@ struct Exchange<'a, M> {
     edge: &'a Edge<M>,
     methods: &'a M,
     request_id: String,
+    /// What the body is charged.
+    memory: CallMemory,
 }
 
 pub(crate) async fn rpc<M: Methods + Status>(
@@ -67,38 +69,41 @@ pub(crate) async fn rpc<M: Methods + Status>(
         let failure = overloaded(&format!("the server is not ready: {reasons}"));
         return closing(failure.into_response(RequestId::Null, &request_id));
     };
-    let ReadBody { bytes, mut charge } = match edge.bodies.read(body).await {
+    let ReadBody { bytes, charge } = match edge.bodies.read(body).await {
         Ok(body) => body,
         Err(fault) => return refuse_body(&edge, fault, &request_id),
     };
     let size = bytes.len();
-    let calls = match calls_of(bytes, edge.max_batch).await {
+    let memory = CallMemory::holding(charge);
+    let calls = match calls_of(bytes, edge.max_batch, &memory).await {
         Ok(calls) => calls,
         Err(fault) => {
             error!(request.id = request_id, "a body was not read: {fault}");
             return empty(StatusCode::INTERNAL_SERVER_ERROR, &request_id);
         }
     };
-    charge.shrink_to(size.saturating_mul(WHILE_CALLED));
-    let exchange = Exchange { edge: &edge, methods, request_id };
-    let answer = match calls {
+    memory.shrink_to(size.saturating_mul(WHILE_CALLED));
+    let exchange = Exchange { edge: &edge, methods, request_id, memory };
+    match calls {
         Ok(Calls::Single(call)) => exchange.answer_single(call).await,
         Ok(Calls::Batch(calls)) => exchange.answer_batch(calls).await,
         Err(refusal) => {
             let (id, failure) = refused(refusal);
             failure.into_response(id, &exchange.request_id)
         }
-    };
-    drop(charge);
-    answer
+    }
 }
 
 /// Finds the calls in a body; in a large one beside the event loop.
-async fn calls_of(bytes: Bytes, max_batch: usize) -> Result<Result<Calls, RefusedCall>, JoinError> {
+async fn calls_of(
+    bytes: Bytes,
+    max_batch: usize,
+    memory: &CallMemory,
+) -> Result<Result<Calls, RefusedCall>, JoinError> {
     if bytes.len() <= READ_AT_ONCE {
         return Ok(read_calls(&bytes, max_batch));
     }
-    spawn_blocking(move || read_calls(&bytes, max_batch)).await
+    memory.on_thread(move || read_calls(&bytes, max_batch)).await
 }
 
 impl<M: Methods + Status> Exchange<'_, M> {
@@ -163,9 +168,9 @@ impl<M: Methods + Status> Exchange<'_, M> {
         json_bytes(200, answer.into_bytes(), request_id)
     }
 
-    /// Each call has a charge of its own, which ends with its result.
+    /// Each call has a charge of its own, which ends with its result, and keeps that of the body.
     fn caller(&self) -> Caller {
-        Caller::known_by(self.request_id.clone(), CallMemory::new(&self.edge.budget))
+        Caller::known_by(self.request_id.clone(), self.memory.of_call())
     }
 
     fn answer(&self) -> Answer {

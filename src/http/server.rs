@@ -1,4 +1,4 @@
-//! The socket: accepting connections, keeping them within bounds, and letting go of them.
+//! The server's socket: accepts connections, limits them, and closes them.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -21,8 +21,8 @@ use tower::Service as _;
 use tracing::{debug, info, warn};
 
 use crate::budget::MemoryBudget;
+use crate::framing::ClearStream;
 use crate::http::config::HttpConfig;
-use crate::http::connection::head::ClearStream;
 use crate::http::connection::limit::{ConnectionLimit, ConnectionPermit};
 use crate::http::connection::repoll::Repoll;
 use crate::http::connection::timeouts::{ConnectionPhase, TimedStream};
@@ -37,13 +37,13 @@ const MAX_HEADER: usize = 16 << 10;
 /// Most bytes that are read ahead on one connection.
 const READ_AHEAD: usize = 64 << 10;
 
-/// How long to wait before accepting again when the machine is out of something.
+/// The pause before accepting again when the machine is out of a resource.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long the answers of calls that were ended may take to be written.
+/// The time for writing the answers of calls that were ended.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// Why there is no server. Shown to the operator.
+/// Errors of starting the server. Shown to the operator.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpError {
@@ -52,7 +52,7 @@ pub enum HttpError {
     Listen {
         /// Which.
         address: SocketAddr,
-        /// Why.
+        /// The reason.
         #[source]
         cause: io::Error,
     },
@@ -82,7 +82,7 @@ impl Server {
         Ok(Self { listener, address, config, budget })
     }
 
-    /// What requests, their results and their answers are charged to.
+    /// The budget for requests, their results and their answers.
     #[must_use]
     pub const fn budget(&self) -> &Arc<MemoryBudget> {
         &self.budget
@@ -134,7 +134,7 @@ async fn reaches(stop: &mut watch::Receiver<Stage>, stage: Stage) {
     }
 }
 
-/// Accepts connections for ever; at most as many are open at one time as may be.
+/// Accepts connections for ever, within the limit of open ones.
 async fn accept_all(
     listener: &TcpListener,
     config: &Arc<HttpConfig>,

@@ -1,4 +1,4 @@
-//! When to stop, and how quickly.
+//! Stops the server: the signals, and the steps.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::info;
 
-/// How far stopping has come.
+/// The steps of stopping.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// Not at all.

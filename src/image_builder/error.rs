@@ -1,9 +1,9 @@
-//! Why there is no image.
+//! Errors of making images.
 
 use crate::engine::EngineError;
 use crate::sandbox::SandboxError;
 
-/// Why there is no image.
+/// Errors of making images.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImageError {
@@ -13,18 +13,18 @@ pub enum ImageError {
     /// The interpreter could not be warmed up, or memory is short.
     #[error("the image `{name}` cannot be made")]
     Sandbox {
-        /// Which image.
+        /// The name of the image.
         name: String,
-        /// Why.
+        /// The reason.
         #[source]
         cause: SandboxError,
     },
     /// The cache could not be read or written.
     #[error("the image `{name}` cannot be kept in the cache")]
     Storage {
-        /// Which image.
+        /// The name of the image.
         name: String,
-        /// Why.
+        /// The reason.
         #[source]
         cause: std::io::Error,
     },

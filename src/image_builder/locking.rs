@@ -1,9 +1,9 @@
 //! Lets SQLite lock files as it does on Linux, as far as one process can tell.
 //!
 //! The engine's SQLite keeps locks in files (`unix-dotfile`), because the C library has no locks
-//! of records: any lock then shuts out every other connection, readers too. Nobody but the run
+//! of records: any lock then shuts out every other connection, readers too. No process but the run
 //! itself can open a file here, so locks between processes have nothing to do; what SQLite keeps
-//! in memory about its own connections is all that is needed. Three places in memory say so before
+//! in memory about its own connections is all that is needed. Three places in memory are set before
 //! the interpreter starts. The names stay, since the engine chooses its default by name.
 
 use crate::sandbox::Preset;
@@ -24,7 +24,7 @@ const WORDS: [Word; 3] = [
     (27_515_756, 25_857_524, 25_857_532),
 ];
 
-/// What stands in memory before the interpreter starts.
+/// Values that are put into memory before the interpreter starts.
 pub(super) fn presets() -> impl Iterator<Item = Preset> {
     WORDS.iter().map(|&(address, before, after)| Preset {
         address,

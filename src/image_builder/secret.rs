@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::engine::cache::entry::{CacheEntry, CacheEntryLock};
 use crate::engine::cache::file::CheckedFile;
 use crate::image_builder::error::ImageError;
-use crate::sandbox::clock_and_random::{Ambient, AmbientMode};
+use crate::sandbox::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
 use crate::units::ByteCount;
 
 /// Name of the secret in the cache.
@@ -69,7 +69,9 @@ fn read(entry: &CacheEntry, size: ByteCount) -> Result<Option<Vec<u8>>, ImageErr
 
 fn draw(lock: &CacheEntryLock<'_>, size: ByteCount) -> Result<Vec<u8>, ImageError> {
     let mut secret = vec![0; size.as_usize()];
-    Ambient::new(AmbientMode::Live, Clock::System).fill(&mut secret).map_err(storage)?;
+    ClockAndRandom::new(ClockAndRandomMode::Live, Clock::System)
+        .fill(&mut secret)
+        .map_err(storage)?;
     let mut draft = lock.draft(HASH_SECRET)?;
     draft.write_all(&secret).map_err(storage)?;
     draft.commit("the secret of Python's hashes", BTreeMap::new())?;

@@ -43,6 +43,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/parquet_pages.py",
     "_wardian/patches.py",
     "_wardian/pdf.py",
+    "_wardian/pillow.py",
     "_wardian/places.py",
     "_wardian/platform.py",
     "_wardian/processes.py",
@@ -76,11 +77,11 @@ const WARM_UPS: &[(&str, &str)] = guest_files![
     "images/sympy.py",
 ];
 
-/// What turns a fresh interpreter into an image.
+/// The program that turns a fresh interpreter into an image.
 const BOOTSTRAP: &str = include_str!("../../wasm/guest/bootstrap.py");
 
-/// The Python text that makes the image of `needs`, in one turn of the interpreter.
-pub(super) fn text(needs: PackageSet) -> String {
+/// The Python text that makes the image of `packages`, in one turn of the interpreter.
+pub(super) fn text(packages: PackageSet) -> String {
     let mut text = String::from("MODULES = {\n");
     for (path, source) in MODULES {
         let (module, is_package) = module_of(path);
@@ -90,7 +91,7 @@ pub(super) fn text(needs: PackageSet) -> String {
         writeln!(text, "    {module}: ({is_package}, {source}),").ok();
     }
     text.push_str("}\nWARM_UPS = [\n");
-    for name in ["base"].into_iter().chain(needs.groups()) {
+    for name in ["base"].into_iter().chain(packages.groups()) {
         let path = format!("images/{name}.py");
         if let Some((path, source)) = WARM_UPS.iter().find(|(known, _)| *known == path) {
             writeln!(text, "    ({}, {}),", literal(path), literal(source)).ok();

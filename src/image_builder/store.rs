@@ -20,7 +20,7 @@ use crate::image_builder::{locking, source};
 use crate::images::{Image, ImageFault, ImageUsage, KeptImage, KeptImages, PackageSet};
 use crate::job::image::ImageContent;
 use crate::job::limits::RunLimits;
-use crate::sandbox::clock_and_random::AmbientMode;
+use crate::sandbox::clock_and_random::ClockAndRandomMode;
 use crate::sandbox::memory::MemoryImage;
 use crate::sandbox::vfs::ImageDescriptors;
 use crate::sandbox::{CodeSpec, ImageSpec, Library, Preset, SandboxError, WarmUp, warm_up};
@@ -28,7 +28,7 @@ use crate::units::ByteCount;
 
 /// Name of the memory in the cache.
 const MEMORY: &str = "memory.img";
-/// What the record of an image calls its name.
+/// The key of an image's name in its record.
 const PROFILE: &str = "profile";
 /// Name of the list of open files in the cache.
 const DESCRIPTORS: &str = "open-files";
@@ -43,7 +43,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[("PYTHONTZPATH", "")];
 /// Largest memory of an image: no interpreter that is made ready may grow beyond it.
 pub const LARGEST_IMAGE: ByteCount = ByteCount::mebibytes(512);
 
-/// What making an image may cost: far more than it does.
+/// Limits for making an image: far more than it takes.
 const LIMITS: RunLimits =
     RunLimits { wall_time: Duration::from_secs(300), memory: LARGEST_IMAGE, ..RunLimits::DEFAULT };
 
@@ -61,28 +61,32 @@ impl ImageStore {
         Self { engine: engine.clone(), artifacts: Arc::clone(artifacts) }
     }
 
-    /// The image for `needs`, made now if it is not in the cache.
+    /// The image for `packages`, made now if it is not in the cache.
     ///
     /// # Errors
     ///
     /// The interpreter cannot be warmed up, or the cache fails.
-    pub fn ensure(&self, needs: PackageSet, progress: &dyn Progress) -> Result<Image, ImageError> {
-        let source = source::text(needs);
+    pub fn ensure(
+        &self,
+        packages: PackageSet,
+        progress: &dyn Progress,
+    ) -> Result<Image, ImageError> {
+        let source = source::text(packages);
         let entry = self.entry(&source)?;
-        if let Some(image) = find(&entry, needs)? {
+        if let Some(image) = find(&entry, packages)? {
             return Ok(image);
         }
         let lock = entry.lock(|| ())?;
-        if let Some(image) = find(&entry, needs)? {
+        if let Some(image) = find(&entry, packages)? {
             return Ok(image);
         }
         let running = Running::begin(progress, Step::WarmUp, None);
-        let storage = |cause| ImageError::Storage { name: needs.to_string(), cause };
-        let failed = |cause| ImageError::Sandbox { name: needs.to_string(), cause };
+        let storage = |cause| ImageError::Storage { name: packages.to_string(), cause };
+        let failed = |cause| ImageError::Sandbox { name: packages.to_string(), cause };
         let order = self.order(source, &self.hash_secret()?).map_err(failed)?;
         let warmed = warm_up(order).map_err(failed)?;
         let made_from = BTreeMap::from([
-            (PROFILE.to_owned(), needs.to_string()),
+            (PROFILE.to_owned(), packages.to_string()),
             ("native".to_owned(), self.artifacts.native.digest().to_string()),
             ("cold_image".to_owned(), self.artifacts.cold_image.digest().to_string()),
         ]);
@@ -95,35 +99,35 @@ impl ImageStore {
         draft.write_sparse(warmed.memory())?;
         let made = draft.commit("a memory image", made_from)?;
         running.finish();
-        load(needs, made, warmed.descriptors())
+        load(packages, made, warmed.descriptors())
     }
 
-    /// The folder in which the image for `needs` lies or would lie.
+    /// The folder in which the image for `packages` lies or would lie.
     ///
     /// # Errors
     ///
     /// The cache fails.
-    pub fn folder(&self, needs: PackageSet) -> Result<PathBuf, ImageError> {
-        Ok(self.entry(&source::text(needs))?.path().to_owned())
+    pub fn folder(&self, packages: PackageSet) -> Result<PathBuf, ImageError> {
+        Ok(self.entry(&source::text(packages))?.path().to_owned())
     }
 
-    /// What lies on an entry, if this program would use it.
+    /// The image in an entry, if this program would use it.
     fn made_on(&self, entry: &CacheEntry) -> Option<KeptImage> {
         let record = entry.find_record(MEMORY).ok().flatten()?;
-        let needs: PackageSet = record.made_from.get(PROFILE)?.parse().ok()?;
-        let is_ours = self.folder(needs).ok()? == entry.path();
+        let packages: PackageSet = record.made_from.get(PROFILE)?.parse().ok()?;
+        let is_ours = self.folder(packages).ok()? == entry.path();
         let size = entry.size().ok()?;
-        is_ours.then(|| KeptImage { needs, size, usage: ImageUsage::read(entry.path()) })
+        is_ours.then(|| KeptImage { packages, size, usage: ImageUsage::read(entry.path()) })
     }
 
-    /// Where the image lies that is made from `source`.
+    /// The cache entry of the image that is made from `source`.
     fn entry(&self, source: &str) -> Result<CacheEntry, ImageError> {
         let secret = Digest::of(&self.hash_secret()?);
         let key = key(&self.origin(), secret, source);
         Ok(self.engine.cache().entry(Area::Images, &key))
     }
 
-    /// What images are made from, beside their source.
+    /// The inputs of images beside their source.
     fn origin(&self) -> ImageOrigin {
         let EngineArtifacts { key, cold_image, library, c_stack, .. } = &*self.artifacts;
         ImageOrigin {
@@ -144,7 +148,7 @@ impl ImageStore {
         self.engine.cache().entry(Area::Images, &Digest::of(HASH_SECRET.as_bytes()))
     }
 
-    /// What has to be done to make an image from `source`.
+    /// The order to make an image from `source`.
     fn order(&self, source: String, secret: &[u8]) -> Result<WarmUp<'_>, SandboxError> {
         let system = |cause| SandboxError::System { what: "open the engine's files", cause };
         let artifacts = &*self.artifacts;
@@ -169,14 +173,14 @@ impl ImageStore {
             environment: ENVIRONMENT,
             sources: vec![source],
             limits: LIMITS,
-            ambient: AmbientMode::Live,
+            clock_and_random: ClockAndRandomMode::Live,
         })
     }
 }
 
 impl KeptImages for ImageStore {
-    fn find(&self, needs: PackageSet) -> Result<Option<Image>, ImageFault> {
-        Ok(find(&self.entry(&source::text(needs))?, needs)?)
+    fn find(&self, packages: PackageSet) -> Result<Option<Image>, ImageFault> {
+        Ok(find(&self.entry(&source::text(packages))?, packages)?)
     }
 
     fn list(&self) -> Result<Vec<KeptImage>, ImageFault> {
@@ -199,7 +203,7 @@ impl KeptImages for ImageStore {
             let size = entry.size()?.as_u64();
             total = total.saturating_add(size);
             let made = self.made_on(&entry);
-            if made.as_ref().is_none_or(|made| !used.contains(&made.needs)) {
+            if made.as_ref().is_none_or(|made| !used.contains(&made.packages)) {
                 let last_used = made.map(|made| made.usage.last_used_unix_seconds);
                 doomed.push((last_used, size, entry));
             }
@@ -221,13 +225,13 @@ impl KeptImages for ImageStore {
         Ok(secret::renew(&self.secret_entry(), size, oldest)?)
     }
 
-    fn is_current(&self, needs: PackageSet, digest: Digest) -> Result<bool, ImageFault> {
-        let record = self.entry(&source::text(needs))?.find_record(MEMORY)?;
+    fn is_current(&self, packages: PackageSet, digest: Digest) -> Result<bool, ImageFault> {
+        let record = self.entry(&source::text(packages))?.find_record(MEMORY)?;
         Ok(record.is_some_and(|record| record.sha256 == digest))
     }
 
-    fn note_use(&self, needs: PackageSet, more: u64, now: Duration) {
-        let Ok(folder) = self.folder(needs) else { return };
+    fn note_use(&self, packages: PackageSet, more: u64, now: Duration) {
+        let Ok(folder) = self.folder(packages) else { return };
         let before = ImageUsage::read(&folder);
         let usage = ImageUsage {
             hits: before.hits.saturating_add(more),
@@ -238,7 +242,8 @@ impl KeptImages for ImageStore {
     }
 }
 
-/// What stands in memory before the interpreter starts: the secret, and that it is set.
+/// Values that are put into memory before the interpreter starts: the secret, and a mark that it is
+/// set.
 fn presets(place: HashSecretPlace, secret: &[u8]) -> Vec<Preset> {
     vec![
         Preset { address: place.address, before: vec![0; secret.len()], after: secret.to_vec() },
@@ -247,33 +252,33 @@ fn presets(place: HashSecretPlace, secret: &[u8]) -> Vec<Preset> {
 }
 
 /// The image on an entry, if it is whole.
-fn find(entry: &CacheEntry, needs: PackageSet) -> Result<Option<Image>, ImageError> {
+fn find(entry: &CacheEntry, packages: PackageSet) -> Result<Option<Image>, ImageError> {
     let Some(memory) = entry.open_checked(MEMORY, None)? else { return Ok(None) };
     let Some(descriptors) = entry.open_checked(DESCRIPTORS, None)? else { return Ok(None) };
-    let storage = |cause| ImageError::Storage { name: needs.to_string(), cause };
+    let storage = |cause| ImageError::Storage { name: packages.to_string(), cause };
     let mut text = String::new();
     let mut limited = descriptors.file.take(MAX_DESCRIPTORS);
     limited.read_to_string(&mut text).map_err(storage)?;
     let descriptors = serde_json::from_str(&text).map_err(|error| storage(error.into()))?;
-    load(needs, memory, &descriptors).map(Some)
+    load(packages, memory, &descriptors).map(Some)
 }
 
 /// Copies an image into a sealed memory file.
 fn load(
-    needs: PackageSet,
+    packages: PackageSet,
     memory: CheckedFile,
     descriptors: &ImageDescriptors,
 ) -> Result<Image, ImageError> {
     let (digest, length) = (memory.digest(), memory.size());
-    let storage = |cause| ImageError::Storage { name: needs.to_string(), cause };
+    let storage = |cause| ImageError::Storage { name: packages.to_string(), cause };
     let open_files = to_raw_value(descriptors).map_err(|error| storage(error.into()))?;
     let sealed = MemoryImage::seal(memory.file)
-        .map_err(|cause| ImageError::Sandbox { name: needs.to_string(), cause: cause.into() })?;
+        .map_err(|cause| ImageError::Sandbox { name: packages.to_string(), cause: cause.into() })?;
     let blocks = rustix::fs::fstat(&sealed).map_err(|errno| storage(errno.into()))?.st_blocks;
     let resident = u64::try_from(blocks).unwrap_or(0).saturating_mul(512);
     let content =
-        Arc::new(ImageContent::new(needs.to_string(), digest, (sealed, length), open_files));
-    Ok(Image { needs, content, resident: ByteCount::bytes(resident) })
+        Arc::new(ImageContent::new(packages.to_string(), digest, (sealed, length), open_files));
+    Ok(Image { packages, content, resident: ByteCount::bytes(resident) })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! INVARIANT(always-an-image): picking never waits and never fails: the base image is always
 //! there.
 //! INVARIANT(bounded-cache): images that are there beyond the base and the operator's own take no
-//! more memory and disk than the rules say; what was not used for longest goes first.
+//! more memory and disk than the rules allow; the least recently used one is removed first.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -29,25 +29,25 @@ const NOTES_EVERY: Duration = Duration::from_secs(60);
 /// The age of the secret counts in seconds.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How many images there may be.
+/// The limits of a server's images.
 #[derive(Debug, Clone)]
 pub struct ImageRules {
     /// Images that are made at the start and kept.
     pub profiles: Vec<PackageSet>,
-    /// Whether there are images beyond the profiles: those that runs need.
+    /// Makes images beyond the profiles: those that runs need.
     pub on_need: bool,
-    /// Different images that are made because runs need them; for what is needed beyond that,
-    /// one image with everything serves all.
+    /// Different images that are made because runs need them. Beyond that number,
+    /// one image with all packages serves the rest.
     pub variety: usize,
     /// Memory of all images beyond the base and the profiles.
     pub memory: ByteCount,
     /// Disk space of all images.
     pub disk: ByteCount,
-    /// How old the secret of Python's hashes may be; `None` keeps it for ever.
+    /// The highest age of the secret of Python's hashes; `None` keeps it for ever.
     pub max_age: Option<Duration>,
 }
 
-/// What is said of an image that is there.
+/// The report about a present image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CachedImage {
     /// Its name.
@@ -81,22 +81,22 @@ struct State {
     /// Every image but the base.
     ready: BTreeMap<PackageSet, Ready>,
     base_hits: u64,
-    /// What to make or load, in this order.
+    /// The images to make or load, in this order.
     wanted: VecDeque<PackageSet>,
-    /// What is being made.
+    /// The image that is being made.
     in_hand: Option<PackageSet>,
-    /// What cannot be made.
+    /// The images that cannot be made.
     failed: BTreeSet<PackageSet>,
-    /// Counts picks, to know what was used last.
+    /// Counts picks, to find the least recently used image.
     picks: u64,
-    /// True when nobody needs images any more.
+    /// True when images are no longer needed.
     ends: bool,
 }
 
 struct Ready {
     image: Image,
     hits: u64,
-    /// Hits that are in the notes already.
+    /// Hits that are noted on the disk already.
     noted: u64,
     last_pick: u64,
 }
@@ -110,7 +110,7 @@ impl ImageCache {
         Self { shared: Arc::new(Shared { kept, rules, clock, base, state, missed }) }
     }
 
-    /// Begins to load the profiles and what was used before, and from now on makes what is
+    /// Begins to load the profiles and recently used images, and from now on makes images that are
     /// missed, on a thread of its own.
     ///
     /// # Errors
@@ -121,36 +121,36 @@ impl ImageCache {
         let recent = if is_open { self.shared.recently_used() } else { Vec::new() };
         let mut state = self.shared.state.lock();
         state.wanted.extend(self.shared.rules.profiles.iter().chain(&recent).copied());
-        state.wanted.retain(|needs| *needs != PackageSet::NONE);
+        state.wanted.retain(|packages| *packages != PackageSet::NONE);
         drop(state);
         let shared = Arc::downgrade(&self.shared);
         thread::Builder::new().name("images".to_owned()).spawn(move || keep(&shared, &*maker))?;
         Ok(())
     }
 
-    /// The best image that is there for a run that needs `needs` and may have `memory`. One that
+    /// Picks the best present image for a run that needs `packages` and may have `memory`. One that
     /// fits better is made for later runs.
     #[must_use]
-    pub fn pick(&self, needs: PackageSet, memory: ByteCount) -> Arc<ImageContent> {
+    pub fn pick(&self, packages: PackageSet, memory: ByteCount) -> Arc<ImageContent> {
         let shared = &*self.shared;
         let mut state = shared.state.lock();
         let before = state.wanted.len();
-        let picked = state.pick(&shared.rules, needs, memory).map(Arc::clone);
+        let picked = state.pick(&shared.rules, packages, memory).map(Arc::clone);
         if state.wanted.len() > before {
             shared.missed.notify_one();
         }
         picked.unwrap_or_else(|| Arc::clone(&shared.base.lock().content))
     }
 
-    /// Loads the image for `needs` if it lies on the disk: for a single run, which gains more
+    /// Loads the image for `packages` if it lies on the disk: for a single run, which gains more
     /// from it than loading costs. Makes nothing.
     ///
     /// # Errors
     ///
     /// The cache fails.
-    pub fn load_if_made(&self, needs: PackageSet) -> Result<(), ImageFault> {
-        if needs != PackageSet::NONE
-            && let Some(image) = self.shared.kept.find(needs)?
+    pub fn load_if_made(&self, packages: PackageSet) -> Result<(), ImageFault> {
+        if packages != PackageSet::NONE
+            && let Some(image) = self.shared.kept.find(packages)?
         {
             self.shared.put(image);
         }
@@ -172,7 +172,7 @@ impl ImageCache {
         std::iter::once(base).chain(others).collect()
     }
 
-    /// Writes down how often images were used.
+    /// Notes the uses of images on the disk.
     pub fn note_usage(&self) {
         self.shared.note_usage();
     }
@@ -194,7 +194,7 @@ impl Drop for ImageCache {
 fn report(image: &Image, hits: u64) -> CachedImage {
     let content = &image.content;
     CachedImage {
-        name: image.needs.to_string(),
+        name: image.packages.to_string(),
         length: content.length(),
         resident: image.resident,
         digest: content.digest(),
@@ -208,14 +208,14 @@ impl State {
     fn pick(
         &mut self,
         rules: &ImageRules,
-        needs: PackageSet,
+        packages: PackageSet,
         memory: ByteCount,
     ) -> Option<&Arc<ImageContent>> {
         self.picks = self.picks.saturating_add(1);
-        if !self.ready.keys().any(|ready| ready.covers(needs)) {
-            self.want(rules, needs);
+        if !self.ready.keys().any(|ready| ready.covers(packages)) {
+            self.want(rules, packages);
         }
-        match self.best(needs, memory) {
+        match self.best(packages, memory) {
             Some(best) => {
                 let ready = self.ready.get_mut(&best)?;
                 ready.hits = ready.hits.saturating_add(1);
@@ -229,11 +229,11 @@ impl State {
         }
     }
 
-    /// Orders an image for `needs`, unless it cannot be had or is ordered already.
-    fn want(&mut self, rules: &ImageRules, needs: PackageSet) {
-        let is_asked = rules.on_need && needs != PackageSet::NONE;
+    /// Orders an image for `packages`, unless it cannot be made or is ordered already.
+    fn want(&mut self, rules: &ImageRules, packages: PackageSet) {
+        let is_asked = rules.on_need && packages != PackageSet::NONE;
         let variety = self.ready.len().saturating_add(self.wanted.len());
-        let wanted = if variety < rules.variety { needs } else { PackageSet::ALL };
+        let wanted = if variety < rules.variety { packages } else { PackageSet::ALL };
         let is_coming = self.in_hand == Some(wanted) || self.wanted.contains(&wanted);
         let is_known = self.failed.contains(&wanted) || self.ready.contains_key(&wanted);
         if is_asked && !is_coming && !is_known {
@@ -241,9 +241,9 @@ impl State {
         }
     }
 
-    /// Adds an image. Returns those that have to go for it.
+    /// Adds an image. Returns the images that are removed for it.
     fn put(&mut self, rules: &ImageRules, image: Image) -> Vec<Ready> {
-        let (last_pick, newest) = (self.picks, image.needs);
+        let (last_pick, newest) = (self.picks, image.packages);
         self.ready.insert(newest, Ready { image, hits: 0, noted: 0, last_pick });
         let mut gone = Vec::new();
         while let Some(surplus) = self.surplus(rules, newest) {
@@ -252,39 +252,41 @@ impl State {
         gone
     }
 
-    /// The image to let go of, if they take too much. Not the one that has just come: without
+    /// The image to remove if all take too much memory. It is not the newest one: without
     /// it, the next run that needs it would order it again.
     fn surplus(&self, rules: &ImageRules, newest: PackageSet) -> Option<PackageSet> {
-        let counted = || self.ready.iter().filter(|(needs, _)| !rules.profiles.contains(needs));
+        let counted =
+            || self.ready.iter().filter(|(packages, _)| !rules.profiles.contains(packages));
         let bytes: u64 = counted().map(|(_, ready)| ready.image.resident.as_u64()).sum();
-        let idle = counted().filter(|(needs, _)| **needs != newest);
-        let oldest = idle.min_by_key(|(_, ready)| ready.last_pick).map(|(needs, _)| *needs);
+        let idle = counted().filter(|(packages, _)| **packages != newest);
+        let oldest = idle.min_by_key(|(_, ready)| ready.last_pick).map(|(packages, _)| *packages);
         oldest.filter(|_| bytes > rules.memory.as_u64())
     }
 
     /// The best of the images that leave half of `memory` free: the smallest that has all of
-    /// `needs`, else the one that has most of them.
-    fn best(&self, needs: PackageSet, memory: ByteCount) -> Option<PackageSet> {
+    /// `packages`, else the one that has most of them.
+    fn best(&self, packages: PackageSet, memory: ByteCount) -> Option<PackageSet> {
         let fits = |ready: &&Ready| {
             ready.image.content.length().as_u64() <= memory.as_u64().saturating_div(2)
         };
         let candidates = self.ready.values().filter(fits).map(|ready| &ready.image);
         let worth = |image: &&Image| {
             let length = image.content.length();
-            (image.needs.shared_with(needs), std::cmp::Reverse(length))
+            (image.packages.shared_with(packages), std::cmp::Reverse(length))
         };
-        let best = candidates.filter(|image| image.needs.shared_with(needs) > 0).max_by_key(worth);
-        best.map(|image| image.needs)
+        let best =
+            candidates.filter(|image| image.packages.shared_with(packages) > 0).max_by_key(worth);
+        best.map(|image| image.packages)
     }
 }
 
 impl Shared {
-    /// Adds an image, and lets go of those that are too much.
+    /// Adds an image, and removes those that are too much.
     fn put(&self, image: Image) {
         let gone = self.state.lock().put(&self.rules, image);
         for ready in gone {
-            self.add_to_note(ready.image.needs, ready.hits.saturating_sub(ready.noted));
-            info!(image = %ready.image.needs, "let go of the image `{}`", ready.image.needs);
+            self.add_to_note(ready.image.packages, ready.hits.saturating_sub(ready.noted));
+            info!(image = %ready.image.packages, "let go of the image `{}`", ready.image.packages);
         }
     }
 
@@ -301,10 +303,10 @@ impl Shared {
         Some(next)
     }
 
-    /// Loads the image for `needs`, made now if need be.
-    fn provide(&self, needs: PackageSet, maker: &dyn ImageMaker) {
+    /// Loads the image for `packages`, made now if need be.
+    fn provide(&self, packages: PackageSet, maker: &dyn ImageMaker) {
         let began = Instant::now();
-        let provided = self.found_or_made(needs, maker);
+        let provided = self.found_or_made(packages, maker);
         let mut state = self.state.lock();
         state.in_hand = None;
         match provided {
@@ -312,29 +314,29 @@ impl Shared {
                 drop(state);
                 self.put(image);
                 let milliseconds = began.elapsed().as_millis();
-                info!(image = %needs, "the image `{needs}` is ready after {milliseconds} ms");
+                info!(image = %packages, "the image `{packages}` is ready after {milliseconds} ms");
                 self.clear_disk();
             }
             Err(error) => {
-                state.failed.insert(needs);
+                state.failed.insert(packages);
                 drop(state);
                 let cause = CauseChain(&*error);
-                warn!(image = %needs, "there is no image `{needs}`, which costs time only: {cause}");
+                warn!(image = %packages, "there is no image `{packages}`, which costs time only: {cause}");
             }
         }
     }
 
     fn found_or_made(
         &self,
-        needs: PackageSet,
+        packages: PackageSet,
         maker: &dyn ImageMaker,
     ) -> Result<Image, ImageFault> {
-        if let Some(image) = self.kept.find(needs)? {
+        if let Some(image) = self.kept.find(packages)? {
             return Ok(image);
         }
-        info!(image = %needs, "making the image `{needs}` in the background");
-        maker.make(needs)?;
-        self.kept.find(needs)?.ok_or_else(|| "it was made and is gone".into())
+        info!(image = %packages, "making the image `{packages}` in the background");
+        maker.make(packages)?;
+        self.kept.find(packages)?.ok_or_else(|| "it was made and is gone".into())
     }
 
     /// Makes all images anew with another hash secret, if the one in use is too old or another
@@ -353,14 +355,16 @@ impl Shared {
         }
         let mut held = vec![(PackageSet::NONE, self.base.lock().content.digest())];
         let state = self.state.lock();
-        held.extend(state.ready.iter().map(|(needs, one)| (*needs, one.image.content.digest())));
+        held.extend(
+            state.ready.iter().map(|(packages, one)| (*packages, one.image.content.digest())),
+        );
         drop(state);
         let mut is_any_new = false;
-        for (needs, digest) in held {
-            if !self.kept.is_current(needs, digest)? {
-                let image = self.found_or_made(needs, maker)?;
-                self.replace(needs, image);
-                info!(image = %needs, "the image `{needs}` was made anew");
+        for (packages, digest) in held {
+            if !self.kept.is_current(packages, digest)? {
+                let image = self.found_or_made(packages, maker)?;
+                self.replace(packages, image);
+                info!(image = %packages, "the image `{packages}` was made anew");
                 is_any_new = true;
             }
         }
@@ -370,16 +374,16 @@ impl Shared {
         Ok(())
     }
 
-    /// Lets runs begin as `image` from now on, unless they need none for these `needs` any more.
-    fn replace(&self, needs: PackageSet, image: Image) {
-        if needs == PackageSet::NONE {
+    /// Lets runs begin as `image` from now on, unless no run needs `packages`.
+    fn replace(&self, packages: PackageSet, image: Image) {
+        if packages == PackageSet::NONE {
             *self.base.lock() = image;
-        } else if let Some(ready) = self.state.lock().ready.get_mut(&needs) {
+        } else if let Some(ready) = self.state.lock().ready.get_mut(&packages) {
             ready.image = image;
         }
     }
 
-    /// What was used before and fits into memory, the latest first.
+    /// The images that were used before and fit into memory, the latest first.
     fn recently_used(&self) -> Vec<PackageSet> {
         let mut noted = match self.kept.list() {
             Ok(made) => made,
@@ -388,7 +392,7 @@ impl Shared {
                 return Vec::new();
             }
         };
-        noted.retain(|one| one.usage.hits > 0 && !self.rules.profiles.contains(&one.needs));
+        noted.retain(|one| one.usage.hits > 0 && !self.rules.profiles.contains(&one.packages));
         noted.sort_unstable_by_key(|one| std::cmp::Reverse(one.usage.last_used_unix_seconds));
         let mut left = self.rules.memory.as_u64();
         let fits = |one: &KeptImage| {
@@ -396,25 +400,25 @@ impl Shared {
             left = rest.unwrap_or(left);
             rest.is_some()
         };
-        noted.into_iter().filter(fits).map(|one| one.needs).take(self.rules.variety).collect()
+        noted.into_iter().filter(fits).map(|one| one.packages).take(self.rules.variety).collect()
     }
 
     fn note_usage(&self) {
         let mut state = self.state.lock();
         let mut due = Vec::new();
         for ready in state.ready.values_mut().filter(|ready| ready.hits > ready.noted) {
-            due.push((ready.image.needs, ready.hits.saturating_sub(ready.noted)));
+            due.push((ready.image.packages, ready.hits.saturating_sub(ready.noted)));
             ready.noted = ready.hits;
         }
         drop(state);
-        for (needs, more) in due {
-            self.add_to_note(needs, more);
+        for (packages, more) in due {
+            self.add_to_note(packages, more);
         }
     }
 
-    fn add_to_note(&self, needs: PackageSet, more: u64) {
+    fn add_to_note(&self, packages: PackageSet, more: u64) {
         if more > 0 {
-            self.kept.note_use(needs, more, self.clock.now());
+            self.kept.note_use(packages, more, self.clock.now());
         }
     }
 
@@ -435,12 +439,12 @@ impl Shared {
     }
 }
 
-/// Makes and loads what is wanted until the cache is gone.
+/// Makes and loads wanted images until the cache is dropped.
 fn keep(shared: &Weak<Shared>, maker: &dyn ImageMaker) {
     while let Some(shared) = shared.upgrade().filter(|shared| !shared.state.lock().ends) {
         shared.refresh(maker);
         match shared.next() {
-            Some(needs) => shared.provide(needs, maker),
+            Some(packages) => shared.provide(packages, maker),
             None => shared.note_usage(),
         }
     }
@@ -457,7 +461,7 @@ mod tests {
 
     fn rules() -> ImageRules {
         ImageRules {
-            profiles: vec![needs("sympy")],
+            profiles: vec![packages("sympy")],
             on_need: true,
             variety: 3,
             memory: ByteCount::mebibytes(250),
@@ -466,19 +470,19 @@ mod tests {
         }
     }
 
-    fn needs(name: &str) -> PackageSet {
+    fn packages(name: &str) -> PackageSet {
         name.parse().unwrap()
     }
 
     /// An image of 100 MiB for each of its groups.
     fn image(name: &str) -> Image {
-        let needs = needs(name);
-        let size = ByteCount::mebibytes(100 * u64::from(needs.shared_with(PackageSet::ALL)));
+        let packages = packages(name);
+        let size = ByteCount::mebibytes(100 * u64::from(packages.shared_with(PackageSet::ALL)));
         let memory = socket::share(name.as_bytes()).unwrap();
         let open_files = RawValue::from_string("{}".to_owned()).unwrap();
         let digest = Digest::of(name.as_bytes());
         let content = ImageContent::new(name.to_owned(), digest, (memory, size), open_files);
-        Image { needs, content: Arc::new(content), resident: size }
+        Image { packages, content: Arc::new(content), resident: size }
     }
 
     fn cache_of(names: &[&str]) -> State {
@@ -492,10 +496,10 @@ mod tests {
 
     fn picked(state: &mut State, name: &str, memory: ByteCount) -> String {
         let before = state.picks;
-        let digest = state.pick(&rules(), needs(name), memory).map(|content| content.digest());
+        let digest = state.pick(&rules(), packages(name), memory).map(|content| content.digest());
         assert_eq!(state.picks, before + 1);
         let found = state.ready.values().find(|one| Some(one.image.content.digest()) == digest);
-        found.map_or("base".to_owned(), |one| one.image.needs.to_string())
+        found.map_or("base".to_owned(), |one| one.image.packages.to_string())
     }
 
     #[test]
@@ -514,7 +518,7 @@ mod tests {
             assert_eq!(picked(&mut state, wanted, memory), expected, "{wanted} in {memory}");
         }
         assert_eq!(state.base_hits, 3);
-        assert_eq!(state.ready[&needs("lxml")].hits, 2);
+        assert_eq!(state.ready[&packages("lxml")].hits, 2);
     }
 
     #[test]
@@ -523,14 +527,14 @@ mod tests {
         for name in ["lxml", "scipy", "scipy", "lxml+scipy", "base"] {
             picked(&mut state, name, MUCH);
         }
-        assert_eq!(state.wanted, [needs("scipy"), needs("lxml+scipy")]);
+        assert_eq!(state.wanted, [packages("scipy"), packages("lxml+scipy")]);
         state.in_hand = state.wanted.pop_front();
         state.failed.insert(state.wanted.pop_front().unwrap());
         picked(&mut state, "scipy", MUCH);
         picked(&mut state, "lxml+scipy", MUCH);
         assert!(state.wanted.is_empty());
         let never = ImageRules { on_need: false, ..rules() };
-        state.pick(&never, needs("pillow"), MUCH);
+        state.pick(&never, packages("pillow"), MUCH);
         assert!(state.wanted.is_empty());
     }
 
@@ -540,7 +544,7 @@ mod tests {
         for name in ["pillow", "networkx", "matplotlib", "documents+lxml"] {
             picked(&mut state, name, MUCH);
         }
-        assert_eq!(state.wanted, [needs("pillow"), PackageSet::ALL]);
+        assert_eq!(state.wanted, [packages("pillow"), PackageSet::ALL]);
     }
 
     #[test]
@@ -550,7 +554,7 @@ mod tests {
         picked(&mut state, "lxml", MUCH);
         let gone = state.put(&rules(), image("pillow"));
         assert_eq!(gone.len(), 1);
-        assert_eq!(gone[0].image.needs, needs("scipy"));
+        assert_eq!(gone[0].image.packages, packages("scipy"));
         let gone = state.put(&rules(), image("documents+lxml+matplotlib"));
         assert_eq!(gone.len(), 2, "the newest stays, even if it is too large");
         let left: Vec<_> = state.ready.keys().map(PackageSet::to_string).collect();

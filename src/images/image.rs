@@ -1,4 +1,4 @@
-//! An image, and who finds and makes it.
+//! An image, and the interfaces that find and make images.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -11,15 +11,15 @@ use crate::images::usage::ImageUsage;
 use crate::job::image::ImageContent;
 use crate::units::ByteCount;
 
-/// Why images cannot be found or made, for the log.
+/// The reason why images cannot be found or made, for the log.
 pub type ImageFault = Box<dyn Error + Send + Sync>;
 
 /// An image that is ready to be handed to workers.
 #[derive(Debug)]
 pub struct Image {
-    /// What it holds beyond the base.
-    pub needs: PackageSet,
-    /// What workers get.
+    /// The packages that it holds beyond the base.
+    pub packages: PackageSet,
+    /// The content that workers get.
     pub content: Arc<ImageContent>,
     /// Memory that it takes on this machine, however many workers use it.
     pub resident: ByteCount,
@@ -28,22 +28,22 @@ pub struct Image {
 /// An image on the disk.
 #[derive(Debug, Clone, Copy)]
 pub struct KeptImage {
-    /// What it holds beyond the base.
-    pub needs: PackageSet,
+    /// The packages that it holds beyond the base.
+    pub packages: PackageSet,
     /// Disk space that it takes.
     pub size: ByteCount,
-    /// How it was used.
+    /// Its use so far.
     pub usage: ImageUsage,
 }
 
 /// The images on the disk that this program would use.
 pub trait KeptImages: Send + Sync + 'static {
-    /// The image for `needs`, if it is on the disk. Takes as long as copying its memory.
+    /// The image for `packages`, if it is on the disk. Takes as long as copying its memory.
     ///
     /// # Errors
     ///
     /// The disk fails.
-    fn find(&self, needs: PackageSet) -> Result<Option<Image>, ImageFault>;
+    fn find(&self, packages: PackageSet) -> Result<Option<Image>, ImageFault>;
 
     /// All of them.
     ///
@@ -52,9 +52,9 @@ pub trait KeptImages: Send + Sync + 'static {
     /// The disk cannot be read.
     fn list(&self) -> Result<Vec<KeptImage>, ImageFault>;
 
-    /// Removes images until they take no more than `limit`, but none of those in `used`: first those
-    /// of other versions of this program, then the ones whose last use is longest ago. Returns the
-    /// bytes that were freed.
+    /// Removes images until they take no more than `limit`, but none of those in `used`: first
+    /// those of other versions of this program, then the ones whose last use is longest ago.
+    /// Returns the bytes that were freed.
     ///
     /// # Errors
     ///
@@ -65,8 +65,8 @@ pub trait KeptImages: Send + Sync + 'static {
         used: &BTreeSet<PackageSet>,
     ) -> Result<ByteCount, ImageFault>;
 
-    /// Draws another secret for Python's hashes if the present one was drawn before `oldest`, a time
-    /// since the Unix epoch. True if it did: then no image on the disk is
+    /// Draws another secret for Python's hashes if the present one was drawn before `oldest`, a
+    /// time since the Unix epoch. True if it did: then no image on the disk is
     /// [current](Self::is_current).
     ///
     /// # Errors
@@ -74,25 +74,26 @@ pub trait KeptImages: Send + Sync + 'static {
     /// The disk fails.
     fn renew_secret(&self, oldest: Duration) -> Result<bool, ImageFault>;
 
-    /// True if the image for `needs` with that digest is the one on the disk for the present secret.
+    /// True if the image for `packages` with that digest is the one on the disk for the present
+    /// secret.
     ///
     /// # Errors
     ///
     /// The disk fails.
-    fn is_current(&self, needs: PackageSet, digest: Digest) -> Result<bool, ImageFault>;
+    fn is_current(&self, packages: PackageSet, digest: Digest) -> Result<bool, ImageFault>;
 
     /// Notes that `more` runs began as the image, the last of them at `now`, a time since the Unix
     /// epoch. A note that is lost costs the next start time, nothing else.
-    fn note_use(&self, needs: PackageSet, more: u64, now: Duration);
+    fn note_use(&self, packages: PackageSet, more: u64, now: Duration);
 }
 
 /// Makes images on the disk. That takes seconds and hundreds of megabytes, so a server lets a
 /// process of its own do it.
 pub trait ImageMaker: Send {
-    /// Makes the image for `needs`, if it is not on the disk.
+    /// Makes the image for `packages`, if it is not on the disk.
     ///
     /// # Errors
     ///
-    /// Why there is none.
-    fn make(&self, needs: PackageSet) -> Result<(), ImageFault>;
+    /// The reason why there is none.
+    fn make(&self, packages: PackageSet) -> Result<(), ImageFault>;
 }

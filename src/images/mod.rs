@@ -1,10 +1,10 @@
-//! Memory images as the gateway sees them: which one a run begins as, and which are kept.
+//! Memory images in the gateway: picks one for each run, and decides which ones are kept.
 //!
 //! An image is an interpreter that has imported what many programs need. The base image has the
 //! common standard library, NumPy and pandas. Other packages take long to import; for runs that use
-//! them there are images that hold them too: one for each [set of packages](PackageSet), made when a
-//! run first needs it. Every run could begin as the base image: which image it begins as decides how
-//! fast it is and nothing else.
+//! them there are images that hold them too: one for each [set of packages](PackageSet), made when
+//! a run first needs it. Every run could begin as the base image: which image it begins as decides
+//! how fast it is and nothing else.
 //!
 //! Knows nothing of how images are made: [`KeptImages`] finds them and [`ImageMaker`] makes them.
 

@@ -1,4 +1,4 @@
-//! What a run needs beyond the base image: sets of packages that are slow to import.
+//! Sets of packages that are slow to import, beyond those of the base image.
 
 use std::fmt;
 use std::str::FromStr;
@@ -51,27 +51,27 @@ impl PackageSet {
     /// Every group there is.
     pub const ALL: Self = Self((1 << GROUPS.len()) - 1);
 
-    /// What the import statements of a Python source name.
+    /// The packages that the import statements of a Python source name.
     ///
-    /// A guess that only decides how fast the run is: what it overlooks is imported by the run
-    /// itself, what it sees too much costs nothing but a larger image.
+    /// A guess that only decides how fast the run is. The run imports overlooked packages
+    /// itself, and superfluous ones cost a larger image.
     #[must_use]
     pub fn of_source(source: &str) -> Self {
         let source = imports::beginning(source);
-        let mut needs = Self::NONE;
+        let mut packages = Self::NONE;
         let mut has_pandas = false;
         for module in imports::modules(source) {
             has_pandas |= module == "pandas";
-            needs = needs.with_module(module);
+            packages = packages.with_module(module);
         }
         if has_pandas {
             for (call, group) in BY_PANDAS {
                 if source.contains(call) {
-                    needs = needs.union(Self::of_group(group));
+                    packages = packages.union(Self::of_group(group));
                 }
             }
         }
-        needs
+        packages
     }
 
     /// With the group of a module such as `sklearn.linear_model`, if there is one.
@@ -143,9 +143,9 @@ impl FromStr for PackageSet {
         if name == BASE {
             return Ok(Self::NONE);
         }
-        name.split('+').try_fold(Self::NONE, |needs, part| match Self::of_group(part) {
+        name.split('+').try_fold(Self::NONE, |packages, part| match Self::of_group(part) {
             Self::NONE => Err(UnknownGroup { name: part.to_owned() }),
-            group => Ok(needs.union(group)),
+            group => Ok(packages.union(group)),
         })
     }
 }
@@ -181,8 +181,8 @@ mod tests {
     #[test]
     fn names_are_read_as_they_are_printed() {
         for bits in 0..=PackageSet::ALL.0 {
-            let needs = PackageSet(bits);
-            assert_eq!(needs.to_string().parse(), Ok(needs));
+            let packages = PackageSet(bits);
+            assert_eq!(packages.to_string().parse(), Ok(packages));
         }
         assert_eq!(
             "sklearn+matplotlib".parse::<PackageSet>().unwrap().to_string(),

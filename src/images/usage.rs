@@ -1,6 +1,6 @@
-//! How often an image was used and when last, noted beside it in the cache.
+//! The number and last time of an image's uses, noted beside it in the cache.
 //!
-//! Only for deciding what to load first and what to remove: a note that is lost or wrong costs
+//! Used only to decide which images to load first and to remove: a note that is lost or wrong costs
 //! time, nothing else.
 
 use std::fs;
@@ -15,12 +15,12 @@ const NOTE: &str = "uses";
 /// Longest note that is read, in bytes.
 const MAX_NOTE: u64 = 1_024;
 
-/// How an image was used.
+/// The use of an image.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageUsage {
     /// Runs that began as it.
     pub hits: u64,
-    /// When the last one did, in seconds since the Unix epoch.
+    /// The time of the last one, in seconds since the Unix epoch.
     pub last_used_unix_seconds: u64,
 }
 

@@ -32,7 +32,7 @@ pub const MESSAGE_MAX: usize = 98 << 20;
 /// Longest order, in bytes. A request body is at most 32 MiB.
 pub const ORDER_MAX: usize = 48 << 20;
 
-/// Longest message of a worker, in bytes, whose run may log so much.
+/// Longest message of a worker, in bytes, for a run with this limit on logs.
 ///
 /// In JSON a control character takes six bytes, more than a byte that is replaced (three) and than
 /// what a piece of the log takes beside its text. The rest is for texts about the failure and about
@@ -49,9 +49,9 @@ pub enum FrameError {
     /// A length beyond the limits.
     #[error("a frame announces {what} of {length} bytes, more than {limit}")]
     TooLong {
-        /// Which part.
+        /// The part.
         what: &'static str,
-        /// What it announces.
+        /// The announced length.
         length: usize,
         /// The most that is allowed.
         limit: usize,
@@ -76,7 +76,7 @@ pub enum FrameError {
     MissingSize,
 }
 
-/// What the first [`HEADER`] bytes of a frame say.
+/// The first [`HEADER`] bytes of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Length of the message.

@@ -1,6 +1,7 @@
-//! What a guest may ask of the world outside its worker.
+//! The requests that a guest may make of its host, outside of its worker.
 
 use std::io::{BufRead, Read as _};
+use std::time::Duration;
 
 use crate::ids::BlobId;
 use crate::job::message::Refusal;
@@ -9,7 +10,8 @@ use crate::units::ByteCount;
 
 /// The host of one run. Sandboxes ask it, and the worker's end of the socket to the gateway is one.
 ///
-/// A new kind of request is a method here, a function of the guest, and a handler in the gateway.
+/// A new kind of request is a method here, a [`RequestKind`], a function of the guest, and a
+/// handler in the gateway.
 pub trait Host {
     /// Stores a blob.
     ///
@@ -37,7 +39,7 @@ pub trait Host {
         }
     }
 
-    /// What tells whether nobody waits for the run any more. Asked now and then while a guest
+    /// Returns a check that is true once no caller waits for the run. Used while a guest
     /// runs, from another thread.
     fn is_cancelled(&self) -> IsCancelled;
 
@@ -47,7 +49,59 @@ pub trait Host {
     }
 }
 
-/// True once nobody waits for a run any more.
+/// The kinds of requests that the gateway answers for a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestKind {
+    /// Store a blob.
+    WriteBlob,
+}
+
+impl RequestKind {
+    /// Says how the time of the answer is accounted.
+    #[must_use]
+    pub const fn time_of_answer(self) -> TimeOfAnswer {
+        match self {
+            Self::WriteBlob => TimeOfAnswer::ExtendsRun,
+        }
+    }
+}
+
+/// The account that the time of an answer is charged to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeOfAnswer {
+    /// The gateway works itself, such as on storing a blob. Its worker gets as much more time to
+    /// answer, within a bound for the whole run.
+    ExtendsRun,
+    /// The gateway waits for another machine, such as a remote server. Such a wait ends with the
+    /// run's own time, so that no remote server can make a run longer.
+    CountsAgainstRun,
+}
+
+/// The time that the gateway has taken for the answers of one run, by kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HostTime {
+    write_blob: Duration,
+}
+
+impl HostTime {
+    /// Adds the time of one answer.
+    pub const fn add(&mut self, kind: RequestKind, time: Duration) {
+        let total = match kind {
+            RequestKind::WriteBlob => &mut self.write_blob,
+        };
+        *total = total.saturating_add(time);
+    }
+
+    /// The time of all answers of this kind.
+    #[must_use]
+    pub const fn of(self, kind: RequestKind) -> Duration {
+        match kind {
+            RequestKind::WriteBlob => self.write_blob,
+        }
+    }
+}
+
+/// True once no caller waits for the run.
 pub type IsCancelled = Box<dyn Fn() -> bool + Send>;
 
 /// Gets what a guest prints as it comes.

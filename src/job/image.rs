@@ -5,6 +5,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use serde_json::value::RawValue;
 
 use crate::ids::Digest;
+use crate::job::attachment::{AttachedName, AttachmentKey};
 use crate::units::ByteCount;
 
 /// An image's memory, sealed, and what is open in it. Made once and shared by all workers, which
@@ -35,6 +36,12 @@ impl ImageContent {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Names the attachment. All tenants share the images.
+    #[must_use]
+    pub const fn key(&self) -> AttachmentKey {
+        AttachmentKey::shared(AttachedName::Image(self.digest))
     }
 
     /// Names the image.

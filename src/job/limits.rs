@@ -1,4 +1,4 @@
-//! Ceilings on one run.
+//! The limits of one run.
 
 use std::time::Duration;
 
@@ -27,14 +27,14 @@ pub struct RunLimits {
     /// Bytes of stdout, stderr and log lines that are kept; the rest is counted and dropped.
     /// Default 1 MiB.
     pub logs: ByteCount,
-    /// Calls through the host door. Beyond it calls are refused. Default 10,000.
+    /// Host calls. Beyond it calls are refused. Default 10,000.
     pub host_calls: u32,
-    /// Bytes through the host door, both ways. Beyond it calls are refused. Default 256 MiB.
+    /// Bytes of host calls, both ways. Beyond it calls are refused. Default 256 MiB.
     pub host_bytes: ByteCount,
 }
 
 impl RunLimits {
-    /// What a run gets when nobody says otherwise.
+    /// The limits of a run unless the configuration or the call sets others.
     pub const DEFAULT: Self = Self {
         wall_time: Duration::from_secs(30),
         fuel: None,
@@ -47,7 +47,7 @@ impl RunLimits {
         host_bytes: ByteCount::mebibytes(256),
     };
 
-    /// What an operator's configuration allows a request to ask for, unless it says otherwise.
+    /// The highest limits that a request may ask for, unless the configuration sets others.
     pub const DEFAULT_CAP: Self = Self { wall_time: Duration::from_secs(300), ..Self::DEFAULT };
 
     /// The stricter of the two, field by field: a request can lower an operator's limits, never

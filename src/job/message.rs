@@ -10,7 +10,7 @@ use crate::job::attachment::{Attachment, AttachmentKey};
 use crate::job::outcome::{LogChunk, RunOutcome};
 use crate::units::ByteCount;
 
-/// What the gateway says to a worker.
+/// A message of the gateway to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToWorker {
@@ -39,7 +39,7 @@ pub enum Order<'spec> {
     Run(&'spec RunSpec),
 }
 
-/// What a worker says to the gateway. Every field of it may be a lie of a compromised worker.
+/// A message of a worker to the gateway. A compromised worker may lie in every field.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromWorker {
@@ -57,12 +57,12 @@ pub enum FromWorker {
     /// The worker cannot start, or cannot run another guest. It ends; a run that was sent to it and
     /// not answered by anything else was not begun.
     Failed {
-        /// Why, for the log.
+        /// The reason, for the log.
         reason: String,
     },
 }
 
-/// Why the gateway did not grant a guest's request.
+/// The reason why the gateway did not grant a guest's request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     /// Name of the exception that the guest sees, such as `QuotaExceeded`.
@@ -71,12 +71,12 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// What a worker reports when it is ready.
+/// The report of a worker that is ready.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerReport {
     /// Variants of the engine's code that it has, such as `timed`.
     pub code: Vec<String>,
-    /// How dirty pages are found, such as `pagemap-scan`.
+    /// The way in which dirty pages are found, such as `pagemap-scan`.
     pub reset: String,
     /// Walls that stand, such as `seccomp`.
     pub lockdown: Vec<String>,
@@ -84,7 +84,7 @@ pub struct WorkerReport {
     pub missing: Vec<String>,
     /// Walls that stand and have a gap, each with what it is.
     pub partial: Vec<String>,
-    /// Whether the kernel may make huge pages of guests' memory: `off`, or `not controlled`.
+    /// The state of huge pages for guests' memory: `off`, or `not controlled`.
     pub huge_pages: String,
 }
 

@@ -1,5 +1,5 @@
-//! What a worker is told and what it answers: plain messages, so that a worker can stand on
-//! another machine without anybody else noticing.
+//! Messages between the gateway and its workers: plain values, with descriptors beside them. So a
+//! worker is always on the same machine as its gateway.
 //!
 //! Knows nothing of JSON-RPC, processes or wasm: values, their checks and their bytes. Only
 //! [`socket`] touches the operating system, because both ends move frames in the same way.
@@ -30,7 +30,7 @@ pub struct RunSpec {
     pub run_id: RunId,
     /// For whom the program runs.
     pub tenant: TenantId,
-    /// What to run.
+    /// The program.
     pub program: Program,
     /// Function to call with `args`. Without it, `main` is called if the program defines it.
     pub entrypoint: Option<String>,
@@ -47,7 +47,7 @@ pub struct RunSpec {
     pub environment: BTreeMap<String, String>,
     /// Files of the workspace to be stored as blobs after the run.
     pub keep_files: KeepFiles,
-    /// Whether the worker sends what the program prints as it comes. The outcome has it all the
+    /// True if the worker sends what the program prints as it comes. The outcome has it all the
     /// same.
     pub stream_logs: bool,
     /// Ceilings on this run.
@@ -65,7 +65,7 @@ impl fmt::Debug for RunSpec {
     }
 }
 
-/// Which files that a program leaves in its workspace are stored as blobs.
+/// The files of a workspace that are stored as blobs after the run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeepFiles {
@@ -93,7 +93,7 @@ pub enum Program {
     },
     /// The entrypoint of a mounted skill.
     Skill {
-        /// Which of [`RunSpec::skills`].
+        /// The name of one of [`RunSpec::skills`].
         name: SkillName,
     },
 }
@@ -126,7 +126,7 @@ pub struct SkillMount {
     pub bytecode: Option<Digest>,
 }
 
-/// Where a skill's code starts.
+/// The entry point of a skill's code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entrypoint {
     /// Path of the module below the skill's root, such as `code/main.py`.

@@ -1,4 +1,4 @@
-//! How a run ended. A guest that misbehaves is an outcome, never an `Err`.
+//! The outcome of a run. A guest that misbehaves is an outcome, never an `Err`.
 
 use std::fmt;
 use std::time::Duration;
@@ -41,22 +41,22 @@ pub fn is_class_name(text: &str) -> bool {
 pub struct RunOutcome {
     /// `Ok` if the entrypoint returned, or why it did not.
     pub end: Result<(), RunFailure>,
-    /// What the guest wrote, in order.
+    /// The guest's output and log lines, in order.
     pub logs: Logs,
-    /// What the guest left in its workspace.
+    /// The files that the guest left in its workspace.
     pub files: LeftFiles,
-    /// What the run cost.
+    /// The resources that the run used.
     pub usage: RunUsage,
 }
 
-/// Why a guest did not finish.
+/// The reason why a guest did not finish.
 ///
 /// [`RunFailure::error_type`] is sent to callers as `error.type`, so the names are stable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunFailure {
-    /// Python code raised and nobody caught it: the sandbox worked, the code did not.
+    /// Python code raised and did not catch it: the sandbox worked, the code did not.
     Exception {
         /// Class name, such as `ValueError`.
         class: String,
@@ -86,7 +86,7 @@ pub enum RunFailure {
     StackOverflow,
     /// The interpreter or the sandbox broke; nothing outside the run is affected.
     SandboxCrash {
-        /// What is known, in words for the caller.
+        /// The known reason, in words for the caller.
         reason: String,
     },
     /// The caller or an operator stopped the run.
@@ -187,7 +187,7 @@ pub struct LeftFile {
     pub size: ByteCount,
     /// The blob that has its content, if it was kept.
     pub kept: Option<KeptFile>,
-    /// Why it was not kept although it should have been.
+    /// The reason why it was not kept although it should have been.
     pub problem: Option<String>,
 }
 
@@ -207,7 +207,7 @@ pub struct KeptFile {
     pub kind: String,
 }
 
-/// Where a piece of output came from.
+/// The source of a piece of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
@@ -222,7 +222,7 @@ pub enum Stream {
 /// Consecutive output of one stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogChunk {
-    /// Where it came from.
+    /// Its source.
     pub stream: Stream,
     /// The text; bytes that are no UTF-8 were replaced.
     pub text: String,
@@ -237,7 +237,7 @@ pub struct Logs {
     pub dropped: u64,
 }
 
-/// What a run cost.
+/// The resources that a run used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunUsage {
     /// From the first instruction to the end.
@@ -246,7 +246,7 @@ pub struct RunUsage {
     pub fuel: Option<Fuel>,
     /// Largest size of the linear memory.
     pub memory_peak: ByteCount,
-    /// Calls through the host door.
+    /// Host calls that the guest made.
     pub host_calls: u32,
 }
 

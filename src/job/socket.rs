@@ -68,7 +68,7 @@ pub fn send(
     Ok(sent)
 }
 
-/// Copies `bytes` to a new memory file that nobody can change any more.
+/// Copies `bytes` to a new, sealed memory file.
 ///
 /// # Errors
 ///
@@ -86,7 +86,7 @@ pub fn share(bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// What has arrived on a socket and is not taken yet.
+/// The bytes that have arrived on a socket and are not taken yet.
 #[derive(Debug)]
 pub struct Incoming {
     buffer: Vec<u8>,
@@ -143,8 +143,9 @@ impl Incoming {
         Ok(Arrival { bytes: received.bytes, drained })
     }
 
-    /// Where to stop receiving. The descriptor that waits belongs to the first frame, since whole
-    /// frames are taken before more is received; the bytes behind that frame may bring another.
+    /// The position at which receiving stops. The descriptor that waits belongs to the first frame,
+    /// since whole frames are taken before more is received; the bytes behind that frame may bring
+    /// another.
     fn wanted_end(&self) -> usize {
         if self.descriptor.is_none() {
             return usize::MAX;
@@ -242,7 +243,7 @@ impl Incoming {
     }
 }
 
-/// What one call of [`Incoming::receive`] brought.
+/// The result of one call of [`Incoming::receive`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
     /// How many bytes; 0 if the peer has closed its end.

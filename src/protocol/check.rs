@@ -17,7 +17,7 @@ use crate::protocol::members::{Elements, Members, Sort, string};
 use crate::protocol::schema::{Fallback, Integer, Parameter, Presence, Shape, Text, Tool};
 use crate::protocol::wording::{listed, shortened};
 
-/// Why parameters were refused.
+/// The reason why parameters were refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParamsError {
@@ -28,25 +28,25 @@ pub enum ParamsError {
         parameter: String,
         /// The tool, or the parameter that is an object.
         owner: String,
-        /// What it takes, for the sentence.
+        /// The known parameters, for the sentence.
         known: String,
     },
     /// A required parameter is not there.
     #[error("parameter `{parameter}` is missing: it must be {expected}")]
     Missing {
-        /// Which.
+        /// The parameter.
         parameter: String,
-        /// What it has to be.
+        /// The expected value.
         expected: String,
     },
     /// A value that the schema does not allow.
     #[error("parameter `{parameter}` must be {expected}, got {found}")]
     Wrong {
-        /// Which.
+        /// The parameter.
         parameter: String,
-        /// What it has to be.
+        /// The expected value.
         expected: String,
-        /// What it is, shortened.
+        /// The value, shortened.
         found: String,
     },
     /// The same string twice where each may appear once.
@@ -68,7 +68,7 @@ pub enum ParamsError {
 }
 
 impl ParamsError {
-    /// How a caller should understand this error.
+    /// The kind of the error, as callers branch on it.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         ErrorKind::InvalidParams
@@ -301,7 +301,7 @@ fn check_list(
     Ok(true)
 }
 
-/// What a value is, as the end of a sentence: short ones as they are, large ones by their sort.
+/// Describes a value, as the end of a sentence: short ones as they are, large ones by their sort.
 fn described(value: &RawValue) -> String {
     const SHORT: usize = 64;
     match Sort::of(value) {

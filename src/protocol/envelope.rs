@@ -9,14 +9,14 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use crate::protocol::codes::WireError;
+use crate::protocol::error_codes::WireError;
 use crate::protocol::members::{Members, Sort, string};
 use crate::protocol::request_id::{MAX_ID, RequestId};
 use crate::protocol::response::{ErrorBody, Response};
 use crate::protocol::strict::{self, RootKind, StrictError};
 use crate::protocol::wording::shortened;
 
-/// Most calls of one batch, unless an operator says otherwise. A batch costs as many places in
+/// Most calls of one batch, unless an operator sets another number. A batch costs as many places in
 /// the queue as it has calls; without a cap one body could ask for a hundred thousand runs.
 pub const DEFAULT_BATCH_MAX: usize = 32;
 
@@ -34,7 +34,7 @@ pub struct Call<'a> {
     pub params: Option<&'a RawValue>,
 }
 
-/// What a body holds.
+/// The calls of a body.
 #[derive(Debug)]
 pub enum IncomingCalls<'a> {
     /// One call.
@@ -48,7 +48,7 @@ pub enum IncomingCalls<'a> {
 pub struct RefusedCall {
     /// The id to answer with.
     pub id: RequestId,
-    /// What is wrong.
+    /// The problem.
     pub error: EnvelopeError,
 }
 
@@ -60,7 +60,7 @@ impl RefusedCall {
     }
 }
 
-/// Why a body, or one entry of a batch, is no call.
+/// The reason why a body, or one entry of a batch, is no call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnvelopeError {
@@ -76,9 +76,9 @@ pub enum EnvelopeError {
     /// More calls than one batch may hold.
     #[error("a batch may hold {limit} calls, this one has {count}")]
     BatchTooLong {
-        /// What it holds.
+        /// The number of calls.
         count: usize,
-        /// What it may hold.
+        /// The highest allowed number.
         limit: usize,
     },
     /// A member that no request has.
@@ -90,9 +90,9 @@ pub enum EnvelopeError {
     /// A member that is missing or is not what it has to be.
     #[error("`{member}` must be {expected}")]
     WrongMember {
-        /// Which.
+        /// The member.
         member: &'static str,
-        /// What it has to be.
+        /// The expected value.
         expected: &'static str,
     },
     /// `params` that is no object.
@@ -131,7 +131,7 @@ impl EnvelopeError {
 ///
 /// # Errors
 ///
-/// Whatever makes the body as a whole no request: the one response to send says so.
+/// The body as a whole is no request. The one response to send says so.
 pub fn parse(body: &[u8], batch_max: usize) -> Result<IncomingCalls<'_>, RefusedCall> {
     let refused = |error| RefusedCall { id: RequestId::Null, error };
     let document = strict::read(body)

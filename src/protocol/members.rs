@@ -99,7 +99,7 @@ pub(crate) fn string(value: &RawValue) -> Option<Cow<'_, str>> {
     serde_json::from_str::<Name<'_>>(value.get()).ok().map(|text| text.0)
 }
 
-/// What sort of JSON value a text is.
+/// The sorts of JSON values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sort {
     Null,

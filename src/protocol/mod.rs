@@ -1,4 +1,4 @@
-//! What travels on the wire: JSON-RPC envelopes, the eight methods, error codes.
+//! The wire format: JSON-RPC envelopes, the eight methods, error codes.
 //!
 //! Pure values and serde. Nothing here reads a clock, a file or a socket, and nothing here knows
 //! how a method does its work.
@@ -10,8 +10,8 @@
 //! hostile body costs little more memory than its own size.
 
 pub mod check;
-pub mod codes;
 pub mod envelope;
+pub mod error_codes;
 pub(crate) mod members;
 pub mod methods;
 pub mod request_id;
@@ -26,7 +26,7 @@ use serde_json::value::RawValue;
 
 use crate::error::ErrorKind;
 use crate::protocol::check::{ParamsError, check};
-use crate::protocol::codes::WireError;
+use crate::protocol::error_codes::WireError;
 use crate::protocol::methods::blobs::{
     CreateBlobParams, CreateBlobResult, ReadBlobParams, ReadBlobResult,
 };
@@ -102,7 +102,7 @@ impl MethodCall {
     }
 }
 
-/// What one of the eight methods answers.
+/// The result of one of the eight methods.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum MethodResult {
@@ -122,7 +122,7 @@ pub enum MethodResult {
     LoadSkillsProtocolGuide(GuideResult),
 }
 
-/// Why a call is none of the eight methods' calls.
+/// The reason why a call is none of the eight methods' calls.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {

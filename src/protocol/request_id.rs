@@ -1,11 +1,11 @@
-//! What a client calls its request.
+//! The id that a client gives its request.
 
 use serde::{Serialize, Serializer};
 
 /// Longest string that may serve as an id, in bytes: ids are echoed and logged.
 pub const MAX_ID: usize = 256;
 
-/// What a client calls its request.
+/// The id that a client gives its request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestId {
     /// `null`, or unreadable.

@@ -1,9 +1,9 @@
-//! What goes back: one JSON-RPC response for each call.
+//! JSON-RPC responses: one for each call.
 
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
-use crate::protocol::codes::WireError;
+use crate::protocol::error_codes::WireError;
 use crate::protocol::request_id::RequestId;
 
 /// The answer to one call. `R` is whatever the method answers with.
@@ -35,7 +35,7 @@ pub struct ErrorBody {
     pub code: i32,
     /// One sentence for people and models.
     pub message: String,
-    /// What programs branch on.
+    /// The part that programs branch on.
     pub data: ErrorDetail,
 }
 
@@ -50,7 +50,7 @@ pub struct ErrorDetail {
     /// Names the request in the server's log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// When repeating the call can help.
+    /// The time after which repeating the call can help.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }

@@ -1,6 +1,6 @@
 //! The small part of JSON Schema that the tool table is written in, and how it prints.
 //!
-//! What a [`Parameter`] prints is what [`check`](mod@crate::protocol::check) enforces: both read the
+//! A [`Parameter`] prints what [`check`](mod@crate::protocol::check) enforces: both read the
 //! same fields, so a published schema cannot promise what the server does not do. The bounds of a
 //! run's limits are the operator's: [`LimitBounds`] are what the service enforces and what a
 //! [`Published`] schema prints.
@@ -15,7 +15,7 @@ use crate::protocol::wording::listed;
 pub struct Tool {
     /// Name of the tool and of the method.
     pub name: &'static str,
-    /// What it does, for the model.
+    /// Its purpose, for the model.
     pub description: &'static str,
     /// Its parameters, in the order in which they are shown.
     pub parameters: &'static [Parameter],
@@ -26,15 +26,15 @@ pub struct Tool {
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// Whether it has to be there.
+    /// Says if it is required.
     pub presence: Presence,
-    /// What it has to be.
+    /// The expected values.
     pub shape: Shape,
-    /// What it means, for the model.
+    /// Its meaning, for the model.
     pub description: Option<&'static str>,
 }
 
-/// Whether a parameter has to be there.
+/// Says if a parameter is required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
     /// A call without it is refused.
@@ -43,7 +43,7 @@ pub enum Presence {
     Optional,
 }
 
-/// What a parameter has to be.
+/// The expected values of a parameter.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
     /// A string.
@@ -61,14 +61,14 @@ pub enum Shape {
     Limit(Limit),
     /// An array of different strings.
     TextList {
-        /// What each string has to be.
+        /// The expected form of each string.
         item: Text,
         /// Most strings.
         max_items: usize,
     },
     /// A boolean, or an array of different strings.
     FlagOrList {
-        /// What each string has to be.
+        /// The expected form of each string.
         item: Text,
         /// Most strings.
         max_items: usize,
@@ -90,7 +90,7 @@ pub enum Limit {
     Memory,
     /// Size of all files of the workspace, in bytes.
     Workspace,
-    /// Calls through the host door.
+    /// Host calls.
     HostCalls,
 }
 
@@ -172,7 +172,7 @@ impl LimitBounds {
 pub struct Text {
     /// Most characters; `None` leaves it to the limit on the whole body.
     pub max_length: Option<usize>,
-    /// How it has to be formed.
+    /// The expected form.
     pub pattern: Option<Pattern>,
     /// Published; filled in if the parameter is left out, unless `shows_default`.
     pub default: Option<&'static str>,
@@ -180,7 +180,7 @@ pub struct Text {
     pub shows_default: bool,
 }
 
-/// How a string has to be formed.
+/// The forms of strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
     /// An ASCII identifier of Python.
@@ -224,11 +224,11 @@ pub struct Integer {
     pub minimum: u64,
     /// Largest value; `None` leaves it to the operator's limits.
     pub maximum: Option<u64>,
-    /// What holds if the parameter is left out.
+    /// The value if the parameter is left out.
     pub fallback: Fallback,
 }
 
-/// What holds if an integer is left out.
+/// The value of an integer that is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fallback {
     /// No default is published.
@@ -266,7 +266,7 @@ impl Parameter {
         Self { name, presence: Presence::Optional, shape, description }
     }
 
-    /// What the parameter has to be, as the end of a sentence that begins with "must be".
+    /// The expectation, as the end of a sentence that begins with "must be".
     #[must_use]
     pub fn expectation(&self) -> String {
         match self.shape {
@@ -294,7 +294,7 @@ impl Parameter {
 }
 
 impl Text {
-    /// What the string has to be, as the end of a sentence that begins with "must be".
+    /// The expectation, as the end of a sentence that begins with "must be".
     #[must_use]
     pub fn expectation(&self) -> String {
         match (self.pattern, self.max_length) {
@@ -336,7 +336,7 @@ impl Serialize for Text {
 pub struct Published<'a, T> {
     /// The part.
     pub part: T,
-    /// What the server takes.
+    /// The limits that the server accepts.
     pub bounds: &'a LimitBounds,
 }
 

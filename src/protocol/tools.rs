@@ -18,7 +18,7 @@ pub const MAX_PAGE: u64 = 500;
 /// Most bytes that `read_blob` returns: more would flood a model's memory.
 pub const MAX_READ: u64 = 1 << 20;
 
-/// What `read_blob` returns of a sample if it is not told, in bytes.
+/// Bytes of a sample that `read_blob` returns by default.
 pub const DEFAULT_READ: u64 = 2_000;
 
 /// Longest source text of `run_code`, in characters. Larger programs belong into a skill.

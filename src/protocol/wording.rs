@@ -1,4 +1,4 @@
-//! How texts of a caller are quoted back to it in error messages.
+//! Quotes texts of a caller in error messages.
 
 /// Longest quotation, in characters: enough to recognise it, too little to flood a log.
 const SHOWN: usize = 48;

@@ -78,7 +78,7 @@ fn beyond(found: usize, most: usize) -> Option<usize> {
     found.checked_sub(most).filter(|more| *more > 0)
 }
 
-/// What one index serves and the other does not.
+/// The differences between two indexes.
 #[derive(Debug, Default)]
 struct Changes<'i> {
     served: Vec<&'i Snapshot>,

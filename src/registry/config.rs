@@ -1,21 +1,21 @@
-//! Where skills come from, and how much of it is looked at.
+//! The sources of skills, and the limits for reading them.
 
 use std::path::PathBuf;
 
 use crate::registry::cursor::CursorKey;
 use crate::registry::folders::scan::MAX_FOLDERS;
 
-/// Where skills come from.
+/// The sources of skills.
 #[derive(Debug, Clone)]
 pub struct RegistryConfig {
     /// Folders of skill folders; earlier ones win.
     pub roots: Vec<PathBuf>,
     /// Bounds of what is looked at.
     pub watching: Watching,
-    /// Whether [`Registry::follow`](crate::registry::Registry::follow) will be called. Folders are then watched from their first look
-    /// on, so that no change after it is missed.
+    /// True if [`Registry::follow`](crate::registry::Registry::follow) will be called. Folders are
+    /// then watched from their first look on, so that no change after it is missed.
     pub is_followed: bool,
-    /// What cursors are sealed with.
+    /// The key that seals cursors.
     pub cursor_key: CursorKey,
 }
 

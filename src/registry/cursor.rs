@@ -1,4 +1,4 @@
-//! Where a page of a list ends, as a text that only this server can make.
+//! Cursors: the end of a page of a list, as a text that only this server can make.
 //!
 //! A cursor holds the last name of its page and the filter of its list. It needs no memory on
 //! the server, and skills may come and go between two pages: the next page begins with whatever
@@ -35,7 +35,7 @@ impl CursorKey {
         Self(bytes)
     }
 
-    /// A key that nobody knows.
+    /// A random key.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl CursorKey {
     ///
     /// # Errors
     ///
-    /// What is wrong with the cursor, to follow its name in a message.
+    /// The problem with the cursor, to follow its name in a message.
     pub fn open(&self, namespace: Option<&str>, cursor: &str) -> Result<SkillName, &'static str> {
         const INVALID: &str = "must be a `next_cursor` that this server returned";
         if cursor.len() > MAX_CURSOR {

@@ -1,4 +1,4 @@
-//! Why the registry cannot give what was asked for.
+//! The reason why the registry cannot give what was asked for.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,14 +8,14 @@ use crate::ids::{SkillName, SkillVersion};
 use crate::skill::similar::listed;
 use crate::skill::text::quoted;
 
-/// Why a skill, a file of it or a page of a list cannot be given.
+/// The reason why a skill, a file of it or a page of a list cannot be given.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistryError {
     /// No skill of that name.
     #[error("no skill is called `{name}`{}", suggestion(near))]
     SkillNotFound {
-        /// What was asked for.
+        /// As requested.
         name: SkillName,
         /// Names that may be meant.
         near: Vec<String>,
@@ -25,7 +25,7 @@ pub enum RegistryError {
     VersionNotFound {
         /// The skill.
         name: SkillName,
-        /// What was asked for.
+        /// As requested.
         version: String,
         /// The highest versions that there are.
         existing: Vec<SkillVersion>,
@@ -35,7 +35,7 @@ pub enum RegistryError {
     FileNotFound {
         /// The skill.
         skill: SkillName,
-        /// What was asked for.
+        /// As requested.
         path: String,
         /// Files that may be meant.
         near: Vec<String>,
@@ -45,7 +45,7 @@ pub enum RegistryError {
     InvalidParameter {
         /// Its name.
         parameter: &'static str,
-        /// What it must be.
+        /// The expectation.
         problem: String,
     },
     /// A folder of skills that the settings name cannot be read.
@@ -56,14 +56,14 @@ pub enum RegistryError {
     BuiltIn {
         /// Its name.
         name: &'static str,
-        /// What is wrong with it.
+        /// The problems.
         #[source]
         cause: Faults,
     },
 }
 
 impl RegistryError {
-    /// What the caller can do about it.
+    /// The kind of the error, as callers branch on it.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {
@@ -76,7 +76,7 @@ impl RegistryError {
     }
 }
 
-/// Where the operating system failed: for logs and operators, never for callers.
+/// The operating system's error with its path: for logs and operators, never for callers.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", path.display())]
 pub struct AtPath {
@@ -85,7 +85,7 @@ pub struct AtPath {
     pub(crate) cause: io::Error,
 }
 
-/// What is wrong with a skill, in one line.
+/// The problems of a skill, in one line.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Faults(pub(crate) String);

@@ -408,7 +408,7 @@ fn worked() -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), nanoseconds)
 }
 
-/// Why a wait ended.
+/// The reason why a wait ended.
 struct Woken {
     is_over: bool,
     has_mounted: bool,

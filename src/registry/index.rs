@@ -45,11 +45,11 @@ pub struct Index {
 /// A folder that is not served, or not as it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RejectedSkill {
-    /// Which root it lies in, counted from 1 in the order of the settings.
+    /// The number of its root, counted from 1 in the order of the settings.
     pub root: usize,
     /// The folder's name.
     pub folder: String,
-    /// Why.
+    /// The reason.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -279,7 +279,7 @@ impl Index {
     }
 }
 
-/// Which skills belong to a namespace that their names do not tell.
+/// The skills of namespaces that differ from their names.
 fn declared(
     skills: &BTreeMap<SkillName, Vec<Arc<Snapshot>>>,
 ) -> BTreeMap<Box<str>, BTreeSet<SkillName>> {
@@ -328,7 +328,7 @@ impl<'b> Builder<'b> {
         }
     }
 
-    /// Why a good skill cannot be served.
+    /// The reason why a good skill cannot be served.
     fn obstacle(&self, snapshot: &Snapshot, owner: Owner<'_>) -> Option<Diagnostic> {
         let (name, version) = (snapshot.name(), snapshot.version());
         let about = |severity, code, message: String| {

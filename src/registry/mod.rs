@@ -13,8 +13,8 @@
 //! holds an [`Index`](index::Index) or a [`Snapshot`](folders::snapshot::Snapshot) is not affected:
 //! both never change. A root that cannot be read for a while keeps the skills that it had.
 //!
-//! INVARIANT(calls-never-walk): calls read the current [`Index`](index::Index) and nothing else; one
-//! thread looks at the disk.
+//! INVARIANT(calls-never-walk): calls read the current [`Index`](index::Index) and nothing else;
+//! one thread looks at the disk.
 
 mod changes;
 mod config;

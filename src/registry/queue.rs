@@ -40,7 +40,7 @@ pub(crate) enum QueuedLook {
     Folder(usize, Arc<OsStr>),
 }
 
-/// What to look at, and when. Each place waits once.
+/// The places to look at, with times. Each place waits once.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     waiting: HashMap<QueuedLook, Waiting>,
@@ -53,7 +53,7 @@ pub(crate) struct Queue {
 
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
-    /// When the first change was noticed.
+    /// The time at which the first change was noticed.
     first: Option<Instant>,
     due: Instant,
 }
@@ -115,23 +115,23 @@ impl Queue {
         Some(place)
     }
 
-    /// When the next place is due.
+    /// The time at which the next place is due.
     pub(crate) fn next(&self) -> Option<Instant> {
         [self.next_changed(), self.next_routine()].into_iter().flatten().min()
     }
 
-    /// When the next place of which a change was noticed is due.
+    /// The time at which the next changed place is due.
     pub(crate) fn next_changed(&self) -> Option<Instant> {
         self.changed.first().map(|(due, _)| *due)
     }
 
-    /// When the next of the other places is due.
+    /// The time at which the next of the other places is due.
     pub(crate) fn next_routine(&self) -> Option<Instant> {
         self.routine.first().map(|(due, _)| *due)
     }
 }
 
-/// Which places may be looked at.
+/// The places that may be looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Allowed {
     /// Places of which a change was noticed.
@@ -140,7 +140,7 @@ pub(crate) struct Allowed {
     pub(crate) routine: bool,
 }
 
-/// How much work may be done.
+/// The budget of work.
 ///
 /// INVARIANT(bounded-work): however many folders change, and however often, looking at them takes
 /// no more than a burst and a quarter of one processor.

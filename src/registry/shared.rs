@@ -1,4 +1,4 @@
-//! What calls see: the current index, replaced as a whole.
+//! The current index that calls read. It is replaced as a whole.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use parking_lot::RwLock;
 
 use crate::registry::index::Index;
 
-/// What calls see.
+/// The current index.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) current: RwLock<Arc<Index>>,

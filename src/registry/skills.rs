@@ -77,7 +77,7 @@ impl Registry {
 impl Drop for Registry {
     fn drop(&mut self) {
         if let Some(stop) = self.stop.lock().take() {
-            // The thread ends at its next look at its events; nobody waits for it.
+            // The thread ends at its next look at its events; no caller waits for it.
             rustix::io::write(&*stop, &1_u64.to_ne_bytes()).ok();
         }
     }

@@ -13,13 +13,13 @@ use crate::clock::Clock;
 /// it shares with its neighbours and read their secrets from the differences.
 pub const DEFAULT_RESOLUTION: Duration = Duration::from_millis(1);
 
-/// Where the monotonic clock stands when a run starts. Images are made with a clock that starts
+/// The monotonic clock at the start of a run. Images are made with a clock that starts
 /// at zero, so nothing that an image remembers ever lies in a run's future.
 pub const RUN_START: Duration = Duration::from_secs(3600);
 
-/// Whether a run sees the world or a recipe.
+/// The source of time and random bytes: the machine, or a seed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum AmbientMode {
+pub enum ClockAndRandomMode {
     /// Time passes, randomness comes from the operating system.
     Live,
     /// The same in each run: randomness follows from the seed, each look at a clock moves it by
@@ -27,13 +27,13 @@ pub enum AmbientMode {
     Seeded {
         /// Decides all randomness.
         seed: [u8; 32],
-        /// Where the clock of the day starts, since the Unix epoch.
+        /// The first time of day, since the Unix epoch.
         realtime: Duration,
     },
 }
 
 /// Never prints the seed.
-impl fmt::Debug for AmbientMode {
+impl fmt::Debug for ClockAndRandomMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Live => f.write_str("Live"),
@@ -46,7 +46,7 @@ impl fmt::Debug for AmbientMode {
 
 /// The clocks and the randomness of one run.
 #[derive(Debug)]
-pub struct Ambient {
+pub struct ClockAndRandom {
     source: Source,
     resolution: Duration,
     monotonic_start: Duration,
@@ -80,13 +80,13 @@ enum Source {
     Seeded { realtime: Duration, passed: Duration, random: SeededRandom },
 }
 
-impl Ambient {
-    /// What a run sees that starts now. `clock` is the time of day of a live run.
+impl ClockAndRandom {
+    /// The clocks of a run that starts now. `clock` is the time of day of a live run.
     #[must_use]
-    pub fn new(mode: AmbientMode, clock: Clock) -> Self {
+    pub fn new(mode: ClockAndRandomMode, clock: Clock) -> Self {
         let source = match mode {
-            AmbientMode::Live => Source::Live { clock, started: Instant::now() },
-            AmbientMode::Seeded { seed, realtime } => Source::Seeded {
+            ClockAndRandomMode::Live => Source::Live { clock, started: Instant::now() },
+            ClockAndRandomMode::Seeded { seed, realtime } => Source::Seeded {
                 realtime,
                 passed: Duration::ZERO,
                 random: SeededRandom { seed, block: 0, unused: [0; 32], left: 0 },
@@ -145,20 +145,20 @@ impl Ambient {
         self.monotonic().saturating_sub(self.coarse(self.monotonic_start))
     }
 
-    /// What a guest reads on the clock of the day: the digits below a step are a count of its
+    /// The time of day that a guest reads: the digits below a step are a count of its
     /// readings and say nothing about time.
     pub fn read_realtime(&mut self) -> Duration {
         let step = self.realtime();
         self.shown_realtime.counted(step, self.resolution)
     }
 
-    /// What a guest reads on the monotonic clock, with a count as in [`Self::read_realtime`].
+    /// The monotonic time that a guest reads, with a count as in [`Self::read_realtime`].
     pub fn read_monotonic(&mut self) -> Duration {
         let step = self.monotonic();
         self.shown_monotonic.counted(step, self.resolution)
     }
 
-    /// What a guest reads on the clocks of its processor time, with a count as in
+    /// The processor time that a guest reads, with a count as in
     /// [`Self::read_realtime`].
     pub fn read_elapsed(&mut self) -> Duration {
         let step = self.elapsed();
@@ -197,7 +197,7 @@ impl Ambient {
     ///
     /// # Errors
     ///
-    /// When the operating system has none to give.
+    /// The operating system has none to give.
     pub fn fill(&mut self, bytes: &mut [u8]) -> io::Result<()> {
         match &mut self.source {
             Source::Live { .. } => fill_from_system(bytes),
@@ -229,7 +229,7 @@ impl Ambient {
         }
     }
 
-    /// How far `time` is beyond a whole step.
+    /// The part of `time` beyond a whole step.
     fn past_step(&self, time: Duration) -> Duration {
         let past = time.as_nanos().checked_rem(self.resolution.as_nanos()).unwrap_or(0);
         u64::try_from(past).map_or(Duration::ZERO, Duration::from_nanos)
@@ -284,64 +284,64 @@ impl fmt::Debug for SeededRandom {
 mod tests {
     use super::*;
 
-    const SEEDED: AmbientMode =
-        AmbientMode::Seeded { seed: [7; 32], realtime: Duration::from_secs(1_000_000_000) };
+    const SEEDED: ClockAndRandomMode =
+        ClockAndRandomMode::Seeded { seed: [7; 32], realtime: Duration::from_secs(1_000_000_000) };
 
-    fn seeded() -> Ambient {
-        Ambient::new(SEEDED, Clock::System)
+    fn seeded() -> ClockAndRandom {
+        ClockAndRandom::new(SEEDED, Clock::System)
     }
 
-    fn take(ambient: &mut Ambient, count: usize) -> Vec<u8> {
+    fn take(clock_and_random: &mut ClockAndRandom, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
-        ambient.fill(&mut bytes).unwrap();
+        clock_and_random.fill(&mut bytes).unwrap();
         bytes
     }
 
     #[test]
     fn clocks_show_whole_steps_only() {
         let odd = Duration::new(1_700_000_000, 123_456_789);
-        let mut ambient = Ambient::new(AmbientMode::Live, Clock::Fixed(odd));
-        assert_eq!(ambient.realtime(), Duration::new(1_700_000_000, 123_000_000));
+        let mut clock_and_random = ClockAndRandom::new(ClockAndRandomMode::Live, Clock::Fixed(odd));
+        assert_eq!(clock_and_random.realtime(), Duration::new(1_700_000_000, 123_000_000));
         for _ in 0..1000 {
-            assert_eq!(ambient.monotonic().as_nanos() % 1_000_000, 0);
+            assert_eq!(clock_and_random.monotonic().as_nanos() % 1_000_000, 0);
         }
-        let mut fine = ambient.with_resolution(Duration::ZERO);
+        let mut fine = clock_and_random.with_resolution(Duration::ZERO);
         assert_eq!(fine.realtime(), odd);
     }
 
     #[test]
     fn readings_within_one_step_differ_by_a_count_alone() {
         let odd = Duration::new(1_700_000_000, 123_456_789);
-        let mut ambient = Ambient::new(AmbientMode::Live, Clock::Fixed(odd));
-        let readings = [(); 1002].map(|()| ambient.read_realtime().subsec_micros());
+        let mut clock_and_random = ClockAndRandom::new(ClockAndRandomMode::Live, Clock::Fixed(odd));
+        let readings = [(); 1002].map(|()| clock_and_random.read_realtime().subsec_micros());
         let counted = |index: usize| readings.get(index).copied();
         assert_eq!([counted(0), counted(1), counted(999)], [123_000, 123_001, 123_999].map(Some));
         assert_eq!(counted(1001), Some(123_999), "a reading is beyond the step");
-        let (one, two) = (ambient.read_monotonic(), ambient.read_monotonic());
+        let (one, two) = (clock_and_random.read_monotonic(), clock_and_random.read_monotonic());
         assert!(one < two);
-        assert!(ambient.read_elapsed() < ambient.read_elapsed());
+        assert!(clock_and_random.read_elapsed() < clock_and_random.read_elapsed());
     }
 
     #[test]
     fn a_run_starts_after_everything_an_image_remembers() {
-        let mut image =
-            Ambient::new(AmbientMode::Live, Clock::System).with_monotonic_start(Duration::ZERO);
-        let mut run = Ambient::new(AmbientMode::Live, Clock::System);
+        let mut image = ClockAndRandom::new(ClockAndRandomMode::Live, Clock::System)
+            .with_monotonic_start(Duration::ZERO);
+        let mut run = ClockAndRandom::new(ClockAndRandomMode::Live, Clock::System);
         assert!(image.monotonic() < Duration::from_secs(60));
         assert!(run.monotonic() >= RUN_START && run.elapsed() < Duration::from_secs(60));
     }
 
     #[test]
     fn waiting_as_long_as_told_is_long_enough() {
-        let mut ambient = seeded();
+        let mut clock_and_random = seeded();
         for target in [Duration::from_nanos(3_600_001_500_001), Duration::from_secs(3601)] {
-            assert!(ambient.skip(ambient.until_monotonic(target)));
-            assert!(ambient.coarse(ambient.exact_monotonic()) >= target);
+            assert!(clock_and_random.skip(clock_and_random.until_monotonic(target)));
+            assert!(clock_and_random.coarse(clock_and_random.exact_monotonic()) >= target);
         }
         let target = Duration::from_nanos(1_000_000_009_000_000_001);
-        assert!(ambient.skip(ambient.until_realtime(target)));
-        assert_eq!(ambient.until_realtime(target), Duration::ZERO);
-        assert!(!Ambient::new(AmbientMode::Live, Clock::System).skip(Duration::ZERO));
+        assert!(clock_and_random.skip(clock_and_random.until_realtime(target)));
+        assert_eq!(clock_and_random.until_realtime(target), Duration::ZERO);
+        assert!(!ClockAndRandom::new(ClockAndRandomMode::Live, Clock::System).skip(Duration::ZERO));
     }
 
     #[test]
@@ -354,8 +354,8 @@ mod tests {
         let pieces: Vec<u8> =
             [1, 31, 32, 36].iter().flat_map(|&count| take(&mut two, count)).collect();
         assert_eq!(whole, pieces);
-        let mut other = Ambient::new(
-            AmbientMode::Seeded { seed: [8; 32], realtime: Duration::ZERO },
+        let mut other = ClockAndRandom::new(
+            ClockAndRandomMode::Seeded { seed: [8; 32], realtime: Duration::ZERO },
             Clock::System,
         );
         assert_ne!(take(&mut other, 100), whole);
@@ -363,8 +363,8 @@ mod tests {
 
     #[test]
     fn live_randomness_differs() {
-        let mut ambient = Ambient::new(AmbientMode::Live, Clock::System);
-        assert_ne!(take(&mut ambient, 64), take(&mut ambient, 64));
-        assert_eq!(take(&mut ambient, 1 << 20).len(), 1 << 20);
+        let mut clock_and_random = ClockAndRandom::new(ClockAndRandomMode::Live, Clock::System);
+        assert_ne!(take(&mut clock_and_random, 64), take(&mut clock_and_random, 64));
+        assert_eq!(take(&mut clock_and_random, 1 << 20).len(), 1 << 20);
     }
 }

@@ -1,33 +1,33 @@
-//! How a sandbox treats memory, and what its guests see of time and chance.
+//! The settings of a sandbox: its memory, and the time and randomness of its guests.
 
 use crate::clock::Clock;
-use crate::sandbox::clock_and_random::AmbientMode;
+use crate::sandbox::clock_and_random::ClockAndRandomMode;
 use crate::sandbox::memory::Verify;
 use crate::units::ByteCount;
 
-/// How a sandbox treats memory, and what its guests see of time and chance.
+/// The settings of a sandbox: its memory, and the time and randomness of its guests.
 #[derive(Debug, Clone, Copy)]
 pub struct SandboxConfig {
     /// Private memory that a slot may keep between runs.
     pub keep: ByteCount,
     /// Private memory that the slots of images may keep that do not run, all together.
     pub keep_idle: ByteCount,
-    /// Whether every reset is compared with the image.
+    /// Says if every reset is compared with the image.
     pub verify: Verify,
-    /// Where time and randomness come from.
-    pub ambient: AmbientMode,
+    /// The source of time and randomness.
+    pub clock_and_random: ClockAndRandomMode,
     /// The time of day of live runs.
     pub clock: Clock,
 }
 
 impl Default for SandboxConfig {
-    /// Keeps as much as a program touches that draws a chart, and trusts the tests.
+    /// Keeps the memory that a program touches to draw a chart, and trusts the tests.
     fn default() -> Self {
         Self {
             keep: ByteCount::mebibytes(32),
             keep_idle: ByteCount::mebibytes(32),
             verify: Verify::Never,
-            ambient: AmbientMode::Live,
+            clock_and_random: ClockAndRandomMode::Live,
             clock: Clock::System,
         }
     }

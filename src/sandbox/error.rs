@@ -1,4 +1,4 @@
-//! Why the sandbox itself failed.
+//! Failures of the sandbox itself.
 
 use std::io;
 
@@ -7,11 +7,12 @@ use crate::sandbox::memory::MemoryError;
 use crate::sandbox::vfs::immutable::TreeError;
 use crate::sandbox::vfs::{Errno, MountError};
 
-/// Why the sandbox itself failed. After any of these the process must not run further guests.
+/// The reason why the sandbox itself failed. After any of these the process must not run further
+/// guests.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {
-    /// Memory could not be had or restored.
+    /// Memory could not be allocated or restored.
     #[error("the sandbox's memory failed")]
     Memory(#[from] MemoryError),
     /// wasmtime refused the engine's code.
@@ -42,7 +43,7 @@ pub enum SandboxError {
     /// The interpreter could not be warmed up.
     #[error("the interpreter could not be warmed up: {reason}")]
     WarmUp {
-        /// What it said.
+        /// Its message.
         reason: String,
     },
     /// The engine's memory is not that of the release which the host's addresses are for.
@@ -57,7 +58,7 @@ pub enum SandboxError {
     /// The operating system refused a thread or a file.
     #[error("the operating system refused to {what}")]
     System {
-        /// What was asked for, as the end of a sentence.
+        /// The request, as the end of a sentence.
         what: &'static str,
         /// Its answer.
         #[source]

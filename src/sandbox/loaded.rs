@@ -4,8 +4,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use crate::engine::code::compile::Variant;
-use crate::ids::{BlobId, Digest};
-use crate::job::attachment::PackedFile;
+use crate::job::attachment::{AttachmentKey, PackedFile};
 use crate::job::message::Payload;
 use crate::sandbox::attached::contents::AttachedContents;
 use crate::sandbox::attached::image::{ImageSpec, LoadedImage};
@@ -71,7 +70,7 @@ impl Sandbox {
         self.codes.iter().map(LoadedCode::variant)
     }
 
-    /// How private pages are found, for reports.
+    /// The way in which private pages are found, for reports.
     #[must_use]
     pub fn reset_method(&self) -> &'static str {
         self.slots.dirty().name()
@@ -90,14 +89,13 @@ impl Sandbox {
     /// # Errors
     ///
     /// The memory is not sealed or is no image.
-    pub fn attach_image(&mut self, digest: Digest, spec: ImageSpec) -> Result<(), SandboxError> {
-        self.images.add(digest, LoadedImage::load(spec, &self.slots)?);
+    pub fn attach_image(
+        &mut self,
+        key: AttachmentKey,
+        spec: ImageSpec,
+    ) -> Result<(), SandboxError> {
+        self.images.add(key, LoadedImage::load(spec, &self.slots)?);
         Ok(())
-    }
-
-    /// Forgets an image; unknown ones are no error.
-    pub fn detach_image(&mut self, digest: &Digest) {
-        self.images.remove(digest);
     }
 
     /// Keeps a skill's files until they are detached.
@@ -107,11 +105,11 @@ impl Sandbox {
     /// A file lies outside of the payload, or the paths make no folder.
     pub fn attach_skill(
         &mut self,
-        digest: Digest,
+        key: AttachmentKey,
         files: Vec<PackedFile>,
         payload: Payload,
     ) -> Result<(), SandboxError> {
-        self.attachments.attach_skill(digest, files, payload)
+        self.attachments.attach_skill(key, files, payload)
     }
 
     /// Keeps a blob's content until it is detached.
@@ -119,18 +117,18 @@ impl Sandbox {
     /// # Errors
     ///
     /// The payload is shorter than it says.
-    pub fn attach_blob(&mut self, id: BlobId, payload: Payload) -> Result<(), SandboxError> {
-        self.attachments.attach_blob(id, payload)
+    pub fn attach_blob(
+        &mut self,
+        key: AttachmentKey,
+        payload: Payload,
+    ) -> Result<(), SandboxError> {
+        self.attachments.attach_blob(key, payload)
     }
 
-    /// Forgets a skill; unknown ones are no error.
-    pub fn detach_skill(&mut self, digest: &Digest) {
-        self.attachments.detach_skill(digest);
-    }
-
-    /// Forgets a blob; unknown ones are no error.
-    pub fn detach_blob(&mut self, id: &BlobId) {
-        self.attachments.detach_blob(id);
+    /// Forgets an attachment; unknown ones are no error.
+    pub fn detach(&mut self, key: &AttachmentKey) {
+        self.images.remove(key);
+        self.attachments.detach(key);
     }
 
     /// The code of this variant.

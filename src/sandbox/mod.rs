@@ -1,8 +1,8 @@
 //! Runs one Python program in a fresh WebAssembly instance and reports how it ended.
 //!
 //! Knows nothing of tenants, manifests, JSON-RPC or processes: it is handed a
-//! [`RunSpec`](crate::job::RunSpec) with every decision already made, and a guest's requests go to a
-//! [`Host`](crate::job::host::Host).
+//! [`RunSpec`](crate::job::RunSpec) with every decision already made, and a guest's requests go to
+//! a [`Host`](crate::job::host::Host).
 //!
 //! INVARIANT(fresh): no byte written by one run is readable by another. Memory returns to its
 //! image (see [`memory`]); everything else is made anew for each run.

@@ -14,8 +14,8 @@ use crate::job::message::Refusal;
 use crate::sandbox::SandboxError;
 use crate::sandbox::attached::image::{ImageSpec, LoadedImage};
 use crate::sandbox::attached::library::Library;
-use crate::sandbox::clock_and_random::{Ambient, AmbientMode};
-use crate::sandbox::host_call::door::HostDoor;
+use crate::sandbox::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
+use crate::sandbox::host_call::account::HostCallAccount;
 use crate::sandbox::memory::{DirtyPages, SlotRules, Verify};
 use crate::sandbox::preview1::StringTable;
 use crate::sandbox::run::capture::Capture;
@@ -35,9 +35,9 @@ pub struct WarmUp<'a> {
     pub start: ImageSpec,
     /// The interpreter's files.
     pub library: Library,
-    /// What the memory holds beside the image before the first instruction.
+    /// Bytes that are put into memory before the first instruction.
     pub presets: Vec<Preset>,
-    /// Where the interpreter may have its C stack.
+    /// The place of the interpreter's C stack.
     pub c_stack: CStack,
     /// Environment variables of the interpreter's start, such as `PYTHONTZPATH`.
     pub environment: &'a [(&'a str, &'a str)],
@@ -45,20 +45,20 @@ pub struct WarmUp<'a> {
     pub sources: Vec<String>,
     /// Ceilings on the warm-up.
     pub limits: RunLimits,
-    /// Where time and randomness come from.
-    pub ambient: AmbientMode,
+    /// The source of time and randomness.
+    pub clock_and_random: ClockAndRandomMode,
 }
 
 /// Bytes at an address of the guest's memory that are replaced before anything runs in it.
 ///
-/// INVARIANT(expected-before): they are replaced only where all of `before` stands: in the memory of
-/// another engine the address means something else.
+/// INVARIANT(expected-before): they are replaced only where all of `before` stands: in the memory
+/// of another engine the address means something else.
 pub struct Preset {
-    /// Where the bytes are.
+    /// The address of the bytes.
     pub address: u32,
-    /// What they are.
+    /// The expected bytes.
     pub before: Vec<u8>,
-    /// What they become.
+    /// The new bytes.
     pub after: Vec<u8>,
 }
 
@@ -112,22 +112,33 @@ impl fmt::Debug for Warmed {
 ///
 /// The interpreter does not start, a source raises, or a file stays open that no run could have.
 pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
-    let WarmUp { code, start, library, presets, c_stack, environment, sources, limits, ambient } =
-        order;
+    let WarmUp {
+        code,
+        start,
+        library,
+        presets,
+        c_stack,
+        environment,
+        sources,
+        limits,
+        clock_and_random,
+    } = order;
     let nul = |_| SandboxError::WarmUp { reason: "a variable has a zero byte".to_owned() };
     let rules = SlotRules::new(0, Verify::Never, DirtyPages::Unknown);
     let (code, image) = (LoadedCode::load(code)?, LoadedImage::load(start, &rules)?);
     // The interpreter must not remember a time that lies in a run's future.
-    let ambient = Ambient::new(ambient, Clock::System).with_monotonic_start(Duration::ZERO);
-    let mut wasi = wasi_for(&limits, library.mounts(), ambient, Deadline::after(limits.wall_time))?;
+    let clock_and_random =
+        ClockAndRandom::new(clock_and_random, Clock::System).with_monotonic_start(Duration::ZERO);
+    let mut wasi =
+        wasi_for(&limits, library.mounts(), clock_and_random, Deadline::after(limits.wall_time))?;
     let variables = environment.iter().map(|(name, value)| format!("{name}={value}"));
     wasi.environment = StringTable::new(variables).map_err(nul)?;
     wasi.arguments = StringTable::new(["python"]).map_err(nul)?;
-    let door = HostDoor::new(Box::new(Nobody), b"{}", &limits);
+    let account = HostCallAccount::new(Box::new(Nobody), b"{}", &limits);
 
-    let mut store = Store::new(code.engine(), Guest::new(wasi, door, &limits, image.length()));
+    let mut store = Store::new(code.engine(), Guest::new(wasi, account, &limits, image.length()));
     store.limiter(|guest| &mut guest.ceiling);
-    // Nobody stops what is made of sources that belong to this program.
+    // Sources that belong to this program need no poll page.
     let (instance, _) = code.instantiate(&mut store, &image).map_err(SandboxError::Engine)?;
     guest::attach(&mut store, &instance).map_err(SandboxError::Engine)?;
     for preset in &presets {
@@ -187,7 +198,7 @@ fn ensure_quiet(store: &mut Store<Guest>, end: wasmtime::Result<i32>) -> Result<
     }
 }
 
-/// There is nobody behind the door while an image is made.
+/// The host while an image is made: it answers nothing.
 struct Nobody;
 
 impl Host for Nobody {

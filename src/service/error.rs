@@ -1,4 +1,4 @@
-//! Why a method call failed.
+//! Errors of method calls.
 
 use std::io;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::protocol::check::ParamsError;
 use crate::registry::RegistryError;
 use crate::service::run::metering::NotMetering;
 
-/// Why a method call failed.
+/// Errors of method calls.
 ///
 /// `Display` is written for the caller and never shows a cause; `source()` is for the log.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +24,12 @@ pub enum ServiceError {
     /// A parameter has a wrong value.
     #[error(transparent)]
     Params(#[from] ParamsError),
+    /// The caller lacks a right.
+    #[error("the caller has no right to `{right}`")]
+    Forbidden {
+        /// The name of the right.
+        right: &'static str,
+    },
     /// A name or version is malformed.
     #[error(transparent)]
     Id(#[from] InvalidId),
@@ -41,21 +47,21 @@ pub enum ServiceError {
         "skill `{name}` is an instruction skill: read its SKILL.md, there is nothing to execute"
     )]
     NotExecutable {
-        /// Which skill.
+        /// The skill's name.
         name: String,
     },
     /// Arguments do not fit the skill's inputs.
     #[error("the arguments do not fit the inputs of skill `{name}`: {problems}")]
     Arguments {
-        /// Which skill.
+        /// The skill's name.
         name: String,
-        /// What is wrong, one after another.
+        /// The problems, one after another.
         problems: String,
     },
-    /// A skill or a file of it cannot be had.
+    /// A skill or a file of it cannot be read.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// A blob cannot be had or kept.
+    /// A blob cannot be read or stored.
     #[error(transparent)]
     Blob(#[from] BlobError),
     /// Fuel cannot be counted, or not yet.
@@ -67,7 +73,7 @@ pub enum ServiceError {
     /// A result cannot be written.
     #[error("a result cannot be written")]
     Unserialisable(#[source] serde_json::Error),
-    /// What a run returned cannot be read.
+    /// The output of a run cannot be read.
     #[error("the output of a run cannot be read")]
     Unreadable(#[source] io::Error),
     /// The server holds as much for its clients as it may.
@@ -79,13 +85,14 @@ pub enum ServiceError {
 }
 
 impl ServiceError {
-    /// How a caller should understand this error.
+    /// The kind of the error, as callers branch on it.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Params(_) | Self::Id(_) | Self::Kind(_) | Self::Arguments { .. } => {
                 ErrorKind::InvalidParams
             }
+            Self::Forbidden { .. } => ErrorKind::Forbidden,
             Self::NoSuchBlob { .. } => ErrorKind::BlobNotFound,
             Self::NotExecutable { .. } => ErrorKind::NotExecutable,
             Self::Registry(error) => error.kind(),
@@ -111,7 +118,7 @@ impl ServiceError {
         }
     }
 
-    /// When repeating the call can help, if it can.
+    /// The time after which repeating the call can help, if it can.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         if let Self::Metering(NotMetering::Compiling) = self {

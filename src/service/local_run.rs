@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use crate::error::CauseChain;
@@ -11,9 +10,11 @@ use crate::ids::BlobId;
 use crate::job::outcome::Logs;
 use crate::job::{KeepFiles, Program};
 use crate::protocol::methods::execution::{RequestedLimits, RunResult};
+use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
+use crate::service::rights::Right;
 use crate::service::run::execute::Bytecode;
 use crate::service::run::host::LogListener;
 use crate::service::run::log_line::RunPurpose;
@@ -23,7 +24,7 @@ use crate::service::run::result::Performed;
 /// A program on this machine that is to be run in the sandbox.
 #[derive(Debug)]
 pub struct LocalRun {
-    /// What to run.
+    /// The program.
     pub program: LocalProgram,
     /// Function to call; without it `main`, or the whole file if that has no `main`. Skills have
     /// their own.
@@ -62,7 +63,7 @@ pub enum LocalProgram {
 /// The end of a [`LocalRun`].
 #[derive(Debug)]
 pub struct LocalResult {
-    /// What a call would return.
+    /// The result as a call would return it.
     pub result: RunResult,
     /// All that was kept of what the program wrote.
     pub logs: Logs,
@@ -93,6 +94,11 @@ impl Service {
     ) -> Result<LocalResult, ServiceError> {
         let LocalRun { program, entrypoint, args, mount_skills, input_blobs, limits, listener } =
             request;
+        let right = match program {
+            LocalProgram::File { .. } => Right::Code,
+            LocalProgram::Skill { .. } => Right::Execute,
+        };
+        ensure_has(caller, right)?;
         let mut plan = match program {
             LocalProgram::File { source, file_name } => RunPlan {
                 program: Program::Code { source, file_name },
@@ -101,19 +107,21 @@ impl Service {
                 skills: Vec::new(),
                 blobs: Vec::new(),
                 keep_files: KeepFiles::default(),
-                limits: self.limits.resolve(&limits)?,
+                limits: self.limits.for_caller(caller.limits).resolve(&limits)?,
                 listener: None,
+                whole_logs: true,
             },
             LocalProgram::Skill { name, version } => {
-                self.plan_skill(&name, version.as_deref(), Some(args), &limits).await?
+                self.plan_skill(caller, &name, version.as_deref(), Some(args), &limits).await?
             }
         };
         plan.listener = listener;
+        plan.whole_logs = true;
         plan.skills.extend(self.mounted_skills(&mount_skills).await?);
         let plan = plan.with_blobs(&input_blobs)?;
-        let (images, needs) = (Arc::clone(&self.images), plan.needs());
-        // A single run has nobody who would have made its image for it.
-        let loaded = spawn_blocking(move || images.load_if_made(needs));
+        let (images, packages) = (Arc::clone(&self.images), plan.packages());
+        // No server has made an image for a single run.
+        let loaded = caller.memory.on_thread(move || images.load_if_made(packages));
         if let Err(error) = loaded.await.map_err(ServiceError::Interrupted)? {
             warn!("an image cannot be loaded: {}", CauseChain(&*error));
         }

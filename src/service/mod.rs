@@ -1,11 +1,13 @@
 //! The use cases: the eight methods, and what they share. The only place where the engines meet.
 
+mod authorisation;
 mod caller;
 mod error;
 mod find;
 mod local_run;
 mod methods;
 mod parts;
+mod rights;
 mod run;
 mod self_test;
 mod status;
@@ -15,6 +17,7 @@ pub use crate::service::error::ServiceError;
 pub use crate::service::local_run::{LocalProgram, LocalResult, LocalRun};
 pub use crate::service::methods::Methods;
 pub use crate::service::parts::{Parts, Service};
+pub use crate::service::rights::{Right, Rights};
 pub use crate::service::run::host::LogListener;
 pub use crate::service::run::limits::{LEAST_FUEL, LimitPolicy};
 pub use crate::service::run::metering::{Metering, NotMetering};

@@ -1,4 +1,4 @@
-//! What the methods work with.
+//! The service, and the parts that it is made of.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use crate::blobs::BlobStore;
 use crate::dispatch::{Pool, PoolReport};
 use crate::images::ImageCache;
 use crate::registry::Registry;
+use crate::service::run::host::BlobWrites;
 use crate::service::run::limits::LimitPolicy;
 use crate::service::run::metering::Metering;
 use crate::service::run::mounted_skill::Contents;
@@ -20,9 +21,10 @@ pub struct Service {
     pub(super) limits: LimitPolicy,
     pub(super) metering: Arc<Metering>,
     pub(super) contents: Contents,
+    pub(super) blob_writes: BlobWrites,
 }
 
-/// What a [`Service`] works with.
+/// The parts of a [`Service`].
 #[derive(Debug)]
 pub struct Parts {
     /// The skills.
@@ -31,11 +33,11 @@ pub struct Parts {
     pub blobs: Arc<dyn BlobStore>,
     /// The workers.
     pub pool: Arc<Pool>,
-    /// What runs begin as.
+    /// The images that runs begin as.
     pub images: Arc<ImageCache>,
-    /// What runs may use.
+    /// The limits of runs.
     pub limits: LimitPolicy,
-    /// Whether fuel can be counted.
+    /// The state of the code that counts fuel.
     pub metering: Arc<Metering>,
 }
 
@@ -45,7 +47,8 @@ impl Service {
     pub fn new(parts: Parts) -> Self {
         let Parts { registry, blobs, pool, images, limits, metering } = parts;
         let contents = Contents::default();
-        Self { registry, blobs, pool, images, limits, metering, contents }
+        let blob_writes = BlobWrites::at_most(pool.size());
+        Self { registry, blobs, pool, images, limits, metering, contents, blob_writes }
     }
 
     /// The images that runs begin as.
@@ -54,7 +57,7 @@ impl Service {
         &self.images
     }
 
-    /// How the workers are.
+    /// The report about the workers.
     #[must_use]
     pub fn workers(&self) -> PoolReport {
         self.pool.report()

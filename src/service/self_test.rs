@@ -1,4 +1,4 @@
-//! Proves that the walls stand before anybody else may lean on them: a program that tries to get
+//! Proves that the walls stand before the first call: a program that tries to get
 //! out, and programs that do not want to end, run like any other.
 //!
 //! INVARIANT(proven-walls): a server on whose machine a probe gets out never becomes ready.
@@ -24,20 +24,20 @@ const ENDLESS: [&str; 2] = ["while True:\n    pass\n", "import time\ntime.sleep(
 /// The deadline of a program that does not end, in milliseconds.
 const SOON: u64 = 50;
 
-/// Why the walls cannot be trusted. Shown to the operator.
+/// The reason why the walls cannot be trusted. Shown to the operator.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelfTestError {
     /// A probe got hold of something.
     #[error("a program got out of the sandbox: {escapes}")]
     Escaped {
-        /// Which probes, and what they got hold of.
+        /// The probes, and the things that they reached.
         escapes: String,
     },
     /// A program did not end as it had to.
     #[error("a program of the self-test ended unexpectedly: {end}")]
     Unexpected {
-        /// How.
+        /// The way in which it ended.
         end: String,
     },
     /// The programs cannot be run.
@@ -45,7 +45,7 @@ pub enum SelfTestError {
     Run(#[from] ServiceError),
 }
 
-/// What the probes return.
+/// The report of the probes.
 #[derive(Debug, Deserialize)]
 struct Report {
     probes: usize,

@@ -1,4 +1,4 @@
-//! What operators ask of a running server, beside the methods.
+//! The status of a running server, for operators.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use crate::service::parts::Service;
 
 /// The state of a server as its operators and load balancers see it.
 pub trait Status: Send + Sync + 'static {
-    /// Why calls cannot be executed at the moment; empty if they can.
+    /// The reason why calls cannot be executed at the moment; empty if they can.
     fn obstacles(&self) -> Vec<String>;
 
-    /// What an operator should change although calls can be executed.
+    /// Problems that an operator should mend although calls can be executed.
     fn warnings(&self) -> Vec<String>;
 
-    /// How runs are isolated, as names and values.
+    /// The walls around runs, as names and values.
     fn sandbox(&self) -> BTreeMap<&'static str, String>;
 
     /// The limits that calls may ask for.

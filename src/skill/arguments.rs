@@ -3,52 +3,21 @@
 //! Arguments that no input names are passed on, because inputs are informal; unless one is a
 //! slip of an input that was not given, which is a mistake worth stopping for.
 //!
-//! Arguments stay text. Only what an input is limited to is read, and no value becomes a tree: a
-//! caller could send one that takes a hundred times the memory of its text.
+//! Arguments stay text: what they may be is checked by reading the text.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use serde_json::Value as Json;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::ids::BlobId;
-use crate::skill::manifest::inputs::{Input, InputType, Inputs};
-use crate::skill::same::is_same_text;
+use crate::skill::manifest::fit::{Fit, MAX_PROBLEMS, Place, missing};
+use crate::skill::manifest::inputs::{Input, Inputs};
 use crate::skill::similar::is_slip;
-use crate::skill::text::{printable, quoted};
+use crate::skill::text::quoted;
 
 /// Unknown arguments that are compared with the names of inputs: comparing costs time.
 const MAX_COMPARED: usize = 64;
-
-/// Problems that are reported for one call.
-const MAX_PROBLEMS: usize = 16;
-
-/// Longest part of a description that is repeated in a message, in characters.
-const MAX_REMINDER: usize = 120;
-
-/// Allowed values that are listed in a message.
-const MAX_LISTED: usize = 20;
-
-/// What is wrong with one argument, in words for the caller.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArgumentProblem {
-    /// The argument's name.
-    pub argument: String,
-    message: String,
-}
-
-impl fmt::Display for ArgumentProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-/// Longest text of a string or number that a message repeats, in bytes of JSON.
-const MAX_SHOWN: usize = 1 << 10;
-
-/// Longest text of a string that can be the id of a blob, in bytes of JSON.
-const MAX_BLOB_ID: usize = 1 << 10;
 
 /// Arguments by name, in the order of the call, each value as its text.
 pub type Argument<'a> = (Cow<'a, str>, &'a RawValue);
@@ -73,59 +42,39 @@ pub struct CheckedArguments<'i> {
 pub fn check_arguments<'i>(
     inputs: &'i Inputs,
     args: &[Argument<'_>],
-) -> Result<CheckedArguments<'i>, Vec<ArgumentProblem>> {
-    let mut problems = misspelt(inputs, args);
-    let mut checked = CheckedArguments::default();
+) -> Result<CheckedArguments<'i>, Vec<String>> {
+    let mut fit = Fit::with_problems(misspelt(inputs, args));
+    let mut defaults = Vec::new();
     for input in inputs {
         let given = args.iter().find(|(name, _)| *name == input.name).map(|(_, value)| *value);
         let given = given.filter(|value| input.is_required || value.get() != "null");
+        let place = Place::Argument(&input.name);
         match (given, &input.default) {
-            (Some(value), _) => problems.extend(check(input, value)),
-            (None, _) if input.is_required => problems.push(missing(input)),
-            (None, Some(default)) => checked.defaults.push((&input.name, default)),
+            (Some(value), _) => fit.examine(&place, &input.shape, value),
+            (None, _) if input.is_required => fit.problems.push(missing(&place, &input.shape)),
+            (None, Some(default)) => {
+                blobs_of_default(&mut fit, &place, input, default);
+                defaults.push((input.name.as_str(), default));
+            }
             (None, None) => {}
         }
-        let default = input.default.as_ref().and_then(Json::as_str).map(BlobId::parse);
-        let blob = given.map_or_else(|| default.and_then(Result::ok), blob_of);
-        if let Some(blob) = blob.filter(|_| input.input_type == InputType::Blob)
-            && !checked.blobs.contains(&blob)
-        {
-            checked.blobs.push(blob);
-        }
     }
-    problems.truncate(MAX_PROBLEMS);
-    if problems.is_empty() { Ok(checked) } else { Err(problems) }
-}
-
-/// The blob that a value names, if it names one.
-fn blob_of(value: &RawValue) -> Option<BlobId> {
-    let short = Some(value.get()).filter(|text| text.len() <= MAX_BLOB_ID);
-    let text: Cow<'_, str> = short.and_then(|text| serde_json::from_str(text).ok())?;
-    BlobId::parse(&text).ok()
-}
-
-/// True if the value is of this type: its first character tells which sort of JSON it is.
-fn is_of_type(input_type: InputType, value: &RawValue) -> bool {
-    let text = value.get();
-    let first = text.bytes().next();
-    let is_number = matches!(first, Some(b'-' | b'0'..=b'9'));
-    match input_type {
-        InputType::String => first == Some(b'"'),
-        InputType::Integer => is_number && !text.contains(['.', 'e', 'E']),
-        InputType::Number => is_number,
-        InputType::Boolean => matches!(text, "true" | "false"),
-        InputType::Object => first == Some(b'{'),
-        InputType::Array => first == Some(b'['),
-        InputType::Blob => blob_of(value).is_some(),
-        InputType::Any => true,
+    fit.problems.truncate(MAX_PROBLEMS);
+    if fit.problems.is_empty() {
+        Ok(CheckedArguments { defaults, blobs: fit.blobs })
+    } else {
+        Err(fit.problems)
     }
 }
 
-fn problem(argument: &str, message: String) -> ArgumentProblem {
-    ArgumentProblem { argument: argument.to_owned(), message }
+/// Finds the blobs that a default names, which is known to fit.
+fn blobs_of_default(fit: &mut Fit, place: &Place<'_>, input: &Input, default: &Json) {
+    if let Ok(text) = to_raw_value(default) {
+        fit.examine(place, &input.shape, &text);
+    }
 }
 
-fn misspelt(inputs: &Inputs, args: &[Argument<'_>]) -> Vec<ArgumentProblem> {
+fn misspelt(inputs: &Inputs, args: &[Argument<'_>]) -> Vec<String> {
     let mut problems = Vec::new();
     let is_given = |input: &str| args.iter().any(|(name, _)| name == input);
     let absent: Vec<&str> =
@@ -135,79 +84,10 @@ fn misspelt(inputs: &Inputs, args: &[Argument<'_>]) -> Vec<ArgumentProblem> {
         if let Some(meant) = absent.iter().find(|input| is_slip(name, input)) {
             let message =
                 format!("the skill takes no argument {}; did you mean `{meant}`?", quoted(name));
-            problems.push(problem(name, message));
+            problems.push(message);
         }
     }
     problems
-}
-
-fn missing(input: &Input) -> ArgumentProblem {
-    let reminder = input.description.as_deref().map(|text| {
-        let start: String = text.chars().take(MAX_REMINDER).collect();
-        format!(" ({})", printable(&start).replace('\n', " "))
-    });
-    let message = format!(
-        "`{}` is required: {}{}",
-        input.name,
-        input.input_type,
-        reminder.unwrap_or_default()
-    );
-    problem(&input.name, message)
-}
-
-fn check(input: &Input, value: &RawValue) -> Option<ArgumentProblem> {
-    let name = &input.name;
-    let is_allowed =
-        input.allowed.is_empty() || input.allowed.iter().any(|one| is_same_text(one, value));
-    let message = match (is_of_type(input.input_type, value), is_allowed) {
-        (true, true) => return None,
-        (_, false) => {
-            format!("`{name}` must be {}, not {}", alternatives(&input.allowed), shown(value))
-        }
-        (false, true) if input.input_type == InputType::Blob && value.get().starts_with('"') => {
-            format!(
-                "`{name}` must be the id of a blob, `blob:` and 52 letters as `create_blob` returned it, not {}",
-                shown(value)
-            )
-        }
-        (false, true) => format!("`{name}` must be {}, not {}", input.input_type, shown(value)),
-    };
-    Some(problem(name, message))
-}
-
-fn alternatives(allowed: &[Json]) -> String {
-    let mut texts: Vec<String> = allowed.iter().take(MAX_LISTED).map(shown_allowed).collect();
-    if allowed.len() > MAX_LISTED {
-        texts.push(format!("one of {} others", allowed.len() - MAX_LISTED));
-    }
-    match texts.pop() {
-        Some(last) if texts.is_empty() => last,
-        Some(last) => format!("{} or {last}", texts.join(", ")),
-        None => "nothing".to_owned(),
-    }
-}
-
-/// An allowed value as a short text; arrays and objects by their type alone.
-fn shown_allowed(value: &Json) -> String {
-    match value {
-        Json::String(text) => quoted(text),
-        Json::Array(_) => "an array".to_owned(),
-        Json::Object(_) => "an object".to_owned(),
-        other => other.to_string(),
-    }
-}
-
-/// A given value as a short text; arrays, objects and what is long by their type alone.
-fn shown(value: &RawValue) -> String {
-    let text = value.get();
-    match text.bytes().next() {
-        Some(b'[') => "an array".to_owned(),
-        Some(b'{') => "an object".to_owned(),
-        Some(b'"') if text.len() > MAX_SHOWN => format!("a string of {} bytes", text.len()),
-        Some(b'"') => quoted(&serde_json::from_str::<Cow<'_, str>>(text).unwrap_or_default()),
-        _ if text.len() > MAX_SHOWN => format!("a number of {} digits", text.len()),
-        _ => quoted(text).trim_matches('"').to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -231,6 +111,17 @@ mod tests {
         options = { type = "object" }
         rows = { type = "array" }
         other = { type = "any" }
+        year = { type = "integer", minimum = 1900, maximum = 2100 }
+        code = { type = "string", minLength = 2, maxLength = 3 }
+        tags = { type = "array", items = "string", minItems = 1, maxItems = 3 }
+        sheets = { type = "array", items = "blob" }
+
+        [inputs.order]
+        type = "object"
+        [inputs.order.properties]
+        id = { type = "integer", required = true, description = "Number of the order" }
+        note = { type = "string" }
+        lines = { type = "array", items = { type = "object", properties = { sku = { type = "string", required = true, enum = ["A", "B"] }, count = { type = "number", minimum = 0 } } } }
     "#;
 
     fn inputs() -> Inputs {
@@ -247,7 +138,7 @@ mod tests {
 
     fn checked_text<T>(
         args: &Json,
-        look: impl FnOnce(Result<CheckedArguments<'_>, Vec<ArgumentProblem>>) -> T,
+        look: impl FnOnce(Result<CheckedArguments<'_>, Vec<String>>) -> T,
     ) -> T {
         let texts: Vec<(String, Box<RawValue>)> = args
             .as_object()
@@ -270,9 +161,7 @@ mod tests {
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).clone()))
                 .collect()),
-            Err(problems) => {
-                Err(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
-            }
+            Err(problems) => Err(problems.join("; ")),
         })
     }
 
@@ -294,7 +183,7 @@ mod tests {
 
     #[test]
     fn what_is_long_is_named_and_not_repeated() {
-        let long = "x".repeat(MAX_SHOWN);
+        let long = "x".repeat(1 << 10);
         let refused = checked(&json!({"env": long, "dry_run": long})).unwrap_err();
         assert_eq!(refused.matches("a string of 1026 bytes").count(), 2, "{refused}");
         assert!(refused.len() < 300, "{refused}");
@@ -327,10 +216,54 @@ mod tests {
         }
         let none = checked_text(&json!({}), |checked| checked.unwrap_err());
         assert_eq!(
-            none[0].to_string(),
-            "`sheet_blob` is required: the id of a blob (Blob id of the source sheet)"
+            none,
+            ["`sheet_blob` is required: the id of a blob (Blob id of the source sheet)"]
         );
-        assert_eq!(none[0].argument, "sheet_blob");
+    }
+
+    #[test]
+    fn parts_of_an_argument_are_checked_and_named_by_their_place() {
+        for (args, expected) in [
+            (json!({"year": 1899}), "`year` must be at least 1900, not 1899"),
+            (json!({"year": 2101}), "`year` must be at most 2100, not 2101"),
+            (json!({"code": "x"}), "`code` must have at least 2 characters, not 1"),
+            (json!({"code": "éèêë"}), "`code` must have at most 3 characters, not 4"),
+            (json!({"tags": []}), "`tags` must have at least 1 items, not 0"),
+            (json!({"tags": ["a", 2]}), "`tags[1]` must be a string, not 2"),
+            (json!({"tags": ["a", "b", "c", "d"]}), "`tags` must have at most 3 items, not 4"),
+            (json!({"order": {}}), "`order.id` is required: an integer (Number of the order)"),
+            (json!({"order": {"id": null}}), "`order.id` must be an integer, not null"),
+            (json!({"order": {"id": 1, "note": 2}}), "`order.note` must be a string, not 2"),
+            (
+                json!({"order": {"id": 1, "lines": [{"sku": "A"}, {"sku": "C", "count": -1}]}}),
+                "`order.lines[1].count` must be at least 0, not -1; \
+                 `order.lines[1].sku` must be \"A\" or \"B\", not \"C\"",
+            ),
+            (
+                json!({"order": {"id": 1, "lines": [[]]}}),
+                "`order.lines[0]` must be an object, not an array",
+            ),
+        ] {
+            assert_eq!(checked(&args).unwrap_err(), expected);
+        }
+        for args in [
+            json!({"year": 1900, "code": "ab", "tags": ["x"]}),
+            json!({"year": null, "order": {"id": 1, "note": null, "other": [1]}}),
+            json!({"order": {"id": -7, "lines": [{"sku": "B", "count": 0}]}}),
+            json!({"sheets": []}),
+        ] {
+            assert_eq!(checked(&args), Ok(json!({"batch_size": 100})), "{args}");
+        }
+        let many = json!({"tags": ["x"], "order": {"id": 1, "lines": vec![1; 1000]}});
+        assert_eq!(checked(&many).unwrap_err().matches("must be").count(), MAX_PROBLEMS);
+    }
+
+    #[test]
+    fn blobs_within_an_argument_are_found() {
+        let other = BlobId::of_digest(&Digest::of(b"y")).to_string();
+        let args = json!({"sheet_blob": blob(), "sheets": [other, blob(), other]});
+        let found = checked_text(&args, |checked| checked.unwrap().blobs);
+        assert_eq!(found.iter().map(BlobId::as_str).collect::<Vec<_>>(), [blob(), other]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Checks a skill as a whole: each file, and what the files say of each other and of the folder.
+//! Checks a skill as a whole: each file, and that the files agree with each other and the folder.
 
 use std::ops::Range;
 
@@ -180,7 +180,7 @@ mod tests {
         check(folder, &files, SkillOrigin::Folder)
     }
 
-    /// What is found, or the name and version of a skill without findings.
+    /// The findings, or the name and version of a skill without findings.
     fn outcome(folder: &str, files: Given<'_>) -> String {
         let checked = checked(folder, files);
         let lines: Vec<_> = checked.diagnostics.iter().map(ToString::to_string).collect();

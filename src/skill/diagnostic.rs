@@ -1,4 +1,4 @@
-//! What is wrong with a skill, where, and what would be right.
+//! Diagnostics of skills: the problem, its place, and a correction.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use crate::skill::text::{masked, printable};
 
-/// Findings of each severity that are kept for one file; an author who has made more mistakes than this
-/// mends some first.
+/// Findings of each severity that are kept for one file; an author who has made more mistakes than
+/// this mends some first.
 const MAX_FINDINGS: usize = 50;
 
-/// How much a finding matters.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -46,18 +46,18 @@ pub struct SkillPosition {
 /// Its `Display` is one line: `skill.toml:3:11: error: what is wrong; what would be right`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
     /// Path below the skill's root; `.` for the folder itself.
     pub file: String,
-    /// Where in the file; none if the whole file is meant.
+    /// The place in the file; none if the whole file is meant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<SkillPosition>,
     /// Stable name of the rule, such as `invalid-version`.
     pub code: &'static str,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What would be right.
+    /// A correction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
 }
@@ -123,7 +123,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// What is wrong and what would be right, wherever it may be.
+/// A problem and its correction, without a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) code: &'static str,

@@ -49,7 +49,8 @@ impl Document {
         &self.json
     }
 
-    /// What follows the frontmatter in `text`, the whole file, without empty lines before it.
+    /// The part of `text`, the whole file, that follows the frontmatter, without empty lines before
+    /// it.
     #[must_use]
     pub fn body<'t>(&self, text: &'t str) -> &'t str {
         text.get(self.body.clone()).unwrap_or_default()

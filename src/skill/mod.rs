@@ -1,4 +1,4 @@
-//! What a skill is: `skill.toml` and `SKILL.md` parsed, checked, and checked against each other.
+//! Skills: `skill.toml` and `SKILL.md` parsed, checked, and checked against each other.
 //!
 //! Knows nothing of disks, of versions side by side or of runs: it is given names and bytes and
 //! gives a [`Skill`], or everything that is wrong with it.

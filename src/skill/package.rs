@@ -12,23 +12,23 @@ pub const MANIFEST_FILE: &str = "skill.toml";
 /// Name of the document in a skill's folder.
 pub const DOCUMENT_FILE: &str = "SKILL.md";
 
-/// The skill that explains the protocol. It is part of the server, and nobody else may use its
+/// The skill that explains the protocol. It is part of the server, and no other skill may use its
 /// name.
 pub const GUIDE_NAME: &str = "skills.protocol.guide";
 
 /// A checked skill, without its files.
 #[derive(Debug, Clone)]
 pub struct Skill {
-    /// What its manifest says, or what its document stands in for.
+    /// Its manifest, or the one made from its document.
     pub manifest: Manifest,
-    /// What its document says.
+    /// Its document.
     pub document: Document,
 }
 
 /// A skill's files: paths below its folder, each with its content.
 pub type Files<'f> = BTreeMap<&'f str, &'f [u8]>;
 
-/// Where a skill comes from.
+/// The origin of a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SkillOrigin {
     /// A folder of the operator's.

@@ -10,7 +10,7 @@ pub const MAX_PATH: usize = 1_024;
 ///
 /// # Errors
 ///
-/// What a path must be, to follow the path's name in a message: `must be relative…`.
+/// The expectation, to follow the path's name in a message: `must be relative…`.
 pub fn check_path(path: &str) -> Result<(), &'static str> {
     let is_bad_segment = |segment: &str| matches!(segment, "" | "." | "..");
     if path.is_empty() {

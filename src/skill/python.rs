@@ -1,4 +1,4 @@
-//! What a manifest needs to know of Python's grammar: names, and which of them are off limits.
+//! Python's names, as far as manifests use them: their grammar, and reserved ones.
 
 /// Longest name that is accepted, in bytes.
 const MAX_NAME: usize = 128;

@@ -1,4 +1,4 @@
-//! Finds what somebody may have meant: names a few keystrokes away.
+//! Finds similar names: those a few keystrokes away.
 
 /// Longest text that is compared; longer ones are no typing mistakes of short names.
 const MAX_COMPARED: usize = 128;

@@ -1,4 +1,4 @@
-//! Makes text that somebody else wrote safe to show.
+//! Makes untrusted text safe to show.
 //!
 //! INVARIANT(printable): what [`quoted`], [`printable`] and [`masked`] return has no control
 //! characters except line feeds and tabs, and nothing that reorders or hides text. So a skill

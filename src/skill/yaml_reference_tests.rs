@@ -14,7 +14,7 @@ use crate::skill::diagnostic::Findings;
 use crate::skill::source::from_yaml;
 use crate::skill::source::node::{SourceNode, SourceValue};
 
-/// What a document says, for both readers.
+/// The content of a document, for both readers.
 #[derive(Clone, PartialEq)]
 enum Read {
     Null,
@@ -98,7 +98,7 @@ fn read_theirs(value: &serde_norway::Value) -> Read {
 /// Something that both accept and read as different values.
 struct Difference {
     name: &'static str,
-    /// Why Wardian reads it as it does.
+    /// The reason why Wardian reads it as it does.
     reason: &'static str,
     /// True if the row is about these two values of that document.
     accepts: fn(&str, &Read, &Read) -> bool,

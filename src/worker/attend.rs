@@ -1,11 +1,11 @@
-//! The loop of a worker: it does what the gateway says, one run at a time.
+//! The main loop of a worker: carries out the gateway's orders, one run at a time.
 
 use std::cell::RefCell;
 use std::hint::black_box;
 use std::rc::Rc;
 
 use crate::job::RunSpec;
-use crate::job::attachment::{Attachment, PackedFile};
+use crate::job::attachment::{AttachedContent, PackedFile};
 use crate::job::message::{FromWorker, Payload, ToWorker};
 use crate::worker::error::WorkerError;
 use crate::worker::host::ChannelHost;
@@ -24,14 +24,14 @@ pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerEr
         let Some((message, payload)) = received else { return Ok(()) };
         match message {
             ToWorker::Attach(attachment) => {
-                if let Attachment::Skill { files, .. } = &attachment {
+                if let AttachedContent::Skill { files, .. } = &attachment.content {
                     ensure_within(files, &payload)?;
                 }
                 runner.attach(attachment, payload).map_err(WorkerError::Sandbox)?;
             }
             ToWorker::Detach(key) => runner.detach(&key),
             ToWorker::Run(spec) => perform(&channel, runner, *spec)?,
-            // The run that it meant ended while the message was on its way.
+            // The cancelled run ended while the message was on its way.
             ToWorker::Cancel => {}
             ToWorker::BlobStored { .. } | ToWorker::Refused(_) => {
                 return Err(WorkerError::Unexpected);
@@ -57,7 +57,7 @@ fn perform(
     forget_secrets(spec);
     let output = ended.output.unwrap_or_default();
     channel.borrow_mut().send(&FromWorker::Done(Box::new(ended.outcome)), &output)?;
-    // The gateway has its answer: cleaning up delays nobody now.
+    // The gateway has its answer: cleaning up delays no caller now.
     drop(ended.remains);
     runner.check().map_err(|error| decline(&mut channel.borrow_mut(), error))
 }
@@ -91,6 +91,7 @@ mod tests {
 
     use super::*;
     use crate::ids::{BlobId, Digest};
+    use crate::job::attachment::{Attachment, Owner};
     use crate::job::frame;
     use crate::job::message::{INLINE_MAX, Order, Refusal};
     use crate::job::outcome::{RunFailure, RunOutcome};
@@ -98,6 +99,10 @@ mod tests {
     use crate::units::ByteCount;
     use crate::worker::link::error::ChannelError;
     use crate::worker::scripted::{ScriptedRunner, script};
+
+    fn shared(content: AttachedContent) -> Attachment {
+        Attachment { owner: Owner::Shared, content }
+    }
 
     /// A worker on a thread of its own, and the gateway's end of its socket.
     struct Gateway {
@@ -233,7 +238,7 @@ mod tests {
         let messages = [
             ToWorker::BlobStored { id: BlobId::of_digest(&digest) },
             ToWorker::Refused(Refusal { error_type: "X".into(), message: "x".into() }),
-            ToWorker::Attach(Attachment::Skill { digest, files: vec![outside] }),
+            ToWorker::Attach(shared(AttachedContent::Skill { digest, files: vec![outside] })),
             ToWorker::Run(script("break")),
         ];
         for message in messages {
@@ -254,8 +259,8 @@ mod tests {
     fn fail_stop_when_content_cannot_be_kept() {
         let id = BlobId::of_digest(&Digest::of(b"blob"));
         let (digest, files) = (Digest::of(b"skill"), Vec::new());
-        for attachment in [Attachment::Blob { id }, Attachment::Skill { digest, files }] {
-            let message = ToWorker::Attach(attachment);
+        for content in [AttachedContent::Blob { id }, AttachedContent::Skill { digest, files }] {
+            let message = ToWorker::Attach(shared(content));
             let gateway = Gateway::open();
             let shorter = socket::share(b"four").unwrap();
             let bytes = frame::encode_shared(&message, ByteCount::bytes(5)).unwrap();

@@ -1,4 +1,4 @@
-//! Why a worker ended.
+//! Errors that end a worker.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use crate::worker::link::error::ChannelError;
 use crate::worker::lockdown::LockdownError;
 use crate::worker::runner::RunnerError;
 
-/// Why a worker ended.
+/// Errors that end a worker.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkerError {

@@ -1,4 +1,4 @@
-//! The door of a running guest, as far as it leads to the gateway.
+//! The host of a running guest: the worker's end of the socket to the gateway.
 
 use std::cell::RefCell;
 use std::io::BufRead;
@@ -27,8 +27,8 @@ pub struct ChannelHost {
     conversation: Arc<Conversation>,
 }
 
-/// What another thread has to know to tell an answer from a message that the guest did not ask
-/// for. Only one kind of those can come while a guest runs: it is cancelled.
+/// State by which another thread tells an answer from a message that the guest did not ask
+/// for. Only a cancellation can come unasked while a guest runs.
 #[derive(Debug, Default)]
 struct Conversation {
     /// Odd while the guest waits for an answer.
@@ -38,15 +38,13 @@ struct Conversation {
 }
 
 impl Conversation {
-    fn is_interrupted(&self, peephole: &SocketPeek) -> bool {
+    fn is_interrupted(&self, peek: &SocketPeek) -> bool {
         if self.was_interrupted.load(Ordering::SeqCst) {
             return true;
         }
         let turn = self.turns.load(Ordering::SeqCst);
-        // What is seen during a turn, or where one began meanwhile, may be the answer.
-        turn.is_multiple_of(2)
-            && peephole.sees_something()
-            && self.turns.load(Ordering::SeqCst) == turn
+        // Bytes that are seen during a turn, or where one began meanwhile, may be the answer.
+        turn.is_multiple_of(2) && peek.sees_something() && self.turns.load(Ordering::SeqCst) == turn
     }
 
     fn note(&self, channel: &Channel) {
@@ -55,7 +53,7 @@ impl Conversation {
         }
     }
 
-    /// The message was received, so nobody can see it on the socket any more.
+    /// The message was received, so it can no longer be seen on the socket.
     fn interrupt(&self) {
         self.was_interrupted.store(true, Ordering::SeqCst);
     }
@@ -69,7 +67,7 @@ enum HostState {
 }
 
 impl ChannelHost {
-    /// The door of the next run.
+    /// The host of the next run.
     #[must_use]
     pub fn new(channel: &Rc<RefCell<Channel>>) -> Self {
         let conversation = Arc::<Conversation>::default();
@@ -78,11 +76,11 @@ impl ChannelHost {
         Self { channel, state, conversation }
     }
 
-    /// Ends the run's use of the door.
+    /// Ends the run's use of the channel.
     ///
     /// # Errors
     ///
-    /// Why the channel cannot be used any more, if so.
+    /// The reason why the channel can no longer be used, if there is one.
     pub fn close(self) -> Result<(), ChannelError> {
         match self.state.replace(HostState::Cancelled) {
             HostState::Open | HostState::Cancelled => Ok(()),
@@ -109,7 +107,7 @@ impl ChannelHost {
         match answer? {
             Some((ToWorker::BlobStored { id }, _)) => Ok(Answer::Stored(id)),
             Some((ToWorker::Refused(refusal), _)) => Ok(Answer::Refused(refusal)),
-            // The gateway takes no notice of requests after its Cancel, so this is the answer.
+            // The gateway ignores requests after its Cancel, so this is the answer.
             Some((ToWorker::Cancel, _)) => Ok(Answer::Cancelled),
             Some(_) | None => Err(ChannelError::Gone),
         }
@@ -157,9 +155,9 @@ impl Host for ChannelHost {
     }
 
     fn is_cancelled(&self) -> IsCancelled {
-        let peephole = self.channel.borrow().peephole();
+        let peek = self.channel.borrow().peek();
         let conversation = Arc::clone(&self.conversation);
-        Box::new(move || conversation.is_interrupted(&peephole))
+        Box::new(move || conversation.is_interrupted(&peek))
     }
 
     /// Sends what the guest prints to the gateway, for as long as the channel can be used.

@@ -1,4 +1,4 @@
-//! The second wall: what a worker gives up before it runs its first guest.
+//! The lock-down of a worker: the rights that it gives up before it runs its first guest.
 //!
 //! The first wall is WebAssembly. Should a guest ever break through it, it stands in a process
 //! without files, network, children, rights, or a way to make new machine code; all that is left
@@ -12,8 +12,8 @@
 //!
 //! # Why some walls may be missing
 //!
-//! Kernels and containers differ. A wall that cannot be built is reported with its reason, for
-//! the operator to see, or refused if the plan says so. Running as root is always refused, and so
+//! Kernels and containers differ. A wall that cannot be built is reported with its reason, for the
+//! operator to see, or refused if the plan requires them. Running as root is always refused, and so
 //! is running without the filter on system calls: every kernel that this program runs on has it.
 //!
 //! INVARIANT(always-filtered): no guest runs in a process without the filter, whatever is set.
@@ -22,26 +22,22 @@ use std::fmt;
 use std::os::fd::RawFd;
 use std::{fs, io};
 
-use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, LandlockStatus, RestrictSelfAttr as _,
-    RestrictionStatus, Ruleset, RulesetAttr as _, RulesetError, RulesetStatus, Scope,
-};
 use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use crate::units::ByteCount;
+use crate::worker::landlock_rules::close_file_system;
 use crate::worker::syscalls;
 
 /// Uid and gid of `nobody` nearly everywhere.
 const NOBODY: u32 = 65_534;
 
-/// Open files: the images, the channel, and the attached content of some runs.
-const OPEN_FILES: u64 = 256;
+/// Open files. A run needs at most 384 for its attachments: 256 blobs of its call, and 64 skills with
+/// their bytecode or one skill with 64 blobs in its inputs. The rest is for images and the channel.
+/// The filter on system calls bounds memory files whatever this says.
+const OPEN_FILES: u64 = 512;
 
-/// Landlock's newest version that the rules below were tried with; older kernels do less.
-const LANDLOCK: ABI = ABI::V7;
-
-/// What to do about a wall that this machine does not offer.
+/// The reaction to a wall that this machine does not offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MissingWalls {
     /// Report it and go on.
@@ -51,7 +47,7 @@ pub enum MissingWalls {
     Refuse,
 }
 
-/// How a worker locks itself down.
+/// The plan of a worker's lock-down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockdownPlan {
     /// User to become if started as root. Default 65534 (`nobody`).
@@ -63,12 +59,12 @@ pub struct LockdownPlan {
     /// `MemoryError`. Default none.
     pub memory: Option<ByteCount>,
     /// Addresses of the whole process, most of which have no memory behind them. Bounds what a
-    /// worker that was taken over can eat, whatever it does to the protection of memory. Default
+    /// worker that was taken over can use, whatever it does to the protection of memory. Default
     /// none.
     pub addresses: Option<ByteCount>,
     /// Largest memory file that the worker can make. Default 1 GiB, as for any payload.
     pub file_size: ByteCount,
-    /// What to do about a wall that cannot be built. Default: report it.
+    /// The reaction to a wall that cannot be built. Default: report it.
     pub missing_walls: MissingWalls,
 }
 
@@ -127,7 +123,7 @@ impl fmt::Display for Wall {
     }
 }
 
-/// Which walls stand.
+/// The walls that stand.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LockdownReport {
     /// Walls that stand.
@@ -162,7 +158,7 @@ impl LockdownReport {
     }
 }
 
-/// Why this process must not run guests.
+/// The reason why this process must not run guests.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockdownError {
@@ -171,7 +167,7 @@ pub enum LockdownError {
     Root {
         /// The user it should have become.
         uid: u32,
-        /// Why it could not.
+        /// The reason why it could not.
         #[source]
         cause: io::Error,
     },
@@ -181,9 +177,9 @@ pub enum LockdownError {
     /// A wall is missing, and the plan demands all of them.
     #[error("`{wall}` is missing: {reason}")]
     Missing {
-        /// Which one.
+        /// The name of the wall.
         wall: Wall,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -213,7 +209,7 @@ pub fn isolate(plan: &LockdownPlan, keep: &[RawFd]) -> Result<LockdownReport, Lo
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL)),
     );
     report.note(Wall::NoNewPrivileges, rustix::thread::set_no_new_privs(true));
-    match close_file_system(LANDLOCK) {
+    match close_file_system() {
         Ok(gap) => {
             report.active.push(Wall::Landlock);
             report.partial.extend(gap.map(|gap| (Wall::Landlock, gap)));
@@ -333,51 +329,6 @@ fn drop_capabilities() -> io::Result<()> {
     Ok(())
 }
 
-/// Landlock with rules for everything that this ABI knows and permission for nothing.
-fn restrict(newest: ABI) -> Result<RestrictionStatus, RulesetError> {
-    let (net, scopes) = (AccessNet::from_all(newest), Scope::from_all(newest));
-    Ruleset::default()
-        .handle_access(AccessFs::from_all(newest))
-        // A set without any right is a mistake to the crate.
-        .and_then(|rules| if net.is_empty() { Ok(rules) } else { rules.handle_access(net) })
-        .and_then(|rules| if scopes.is_empty() { Ok(rules) } else { rules.scope(scopes) })
-        .and_then(Ruleset::create)
-        .and_then(|rules| rules.all_threads(true))
-        .and_then(landlock::RulesetCreated::restrict_self)
-}
-
-/// Closes files, network and other processes. Returns what there are no rules for.
-fn close_file_system(newest: ABI) -> Result<Option<String>, String> {
-    let threads = fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
-    match restrict(newest) {
-        Err(error) => Err(error.to_string()),
-        Ok(status) if status.ruleset == RulesetStatus::NotEnforced => {
-            Err("the kernel does not offer it".to_owned())
-        }
-        Ok(status) if threads > 1 && !status.all_threads => {
-            Err("threads were started before it and are outside".to_owned())
-        }
-        Ok(status) => Ok(landlock_gap(status.landlock, newest)),
-    }
-}
-
-/// What a kernel with that Landlock cannot forbid, if no newer ABI than `newest` is asked for.
-fn landlock_gap(status: LandlockStatus, newest: ABI) -> Option<String> {
-    let LandlockStatus::Available { effective_abi, .. } = status else { return None };
-    let abi = effective_abi.min(newest);
-    let rules = [
-        (ABI::V2, "moving files between folders"),
-        (ABI::V3, "truncating files"),
-        (ABI::V4, "TCP"),
-        (ABI::V5, "commands to devices"),
-        (ABI::V6, "abstract sockets and signals"),
-    ];
-    let gaps: Vec<_> =
-        rules.iter().filter(|(since, _)| abi < *since).map(|(_, what)| *what).collect();
-    let named = gaps.join(", ");
-    (!gaps.is_empty()).then(|| format!("ABI {} has no rules for {named}; seccomp has", abi as i32))
-}
-
 fn filter_system_calls(channel: RawFd, outbox: RawFd) -> Result<(), seccompiler::Error> {
     let filter = syscalls::filter(std::process::id(), channel, outbox)?;
     seccompiler::apply_filter_all_threads(&filter)
@@ -390,11 +341,13 @@ mod tests {
     use std::process::{Command, Output};
     use std::{env, net, thread};
 
+    use landlock::{ABI, LandlockStatus, RulesetStatus};
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
     use seccompiler::{SeccompAction, SeccompFilter};
 
     use super::*;
     use crate::job::message::{FromWorker, INLINE_MAX};
+    use crate::worker::landlock_rules::{NEWEST, landlock_gap, restrict};
     use crate::worker::link::channel::Channel;
 
     /// Locking down cannot be undone, so it happens in a child: this very test binary, told to
@@ -732,23 +685,23 @@ mod tests {
     #[test]
     fn the_gaps_of_old_landlocks_are_named() {
         let gap = |effective_abi| {
-            landlock_gap(LandlockStatus::Available { effective_abi, kernel_abi: None }, LANDLOCK)
+            landlock_gap(LandlockStatus::Available { effective_abi, kernel_abi: None }, NEWEST)
         };
         assert_eq!(
             gap(ABI::V4).unwrap(),
             "ABI 4 has no rules for commands to devices, abstract sockets and signals; seccomp has"
         );
         assert!(gap(ABI::V1).unwrap().contains("TCP"));
-        assert_eq!((gap(ABI::V6), gap(LANDLOCK)), (None, None));
+        assert_eq!((gap(ABI::V6), gap(NEWEST)), (None, None));
     }
 
-    /// The rules of each ABI on the kernel that is there: they stand, they refuse what they know, and
-    /// the report names what they do not know.
+    /// The rules of each ABI on the kernel that is there: they stand, they refuse what they know,
+    /// and the report names what they do not know.
     #[test]
     fn landlocks_of_every_age_stand_and_say_what_they_lack() {
         let newest = match said(&locked_down_child("task-landlock-7")).first().map(String::as_str) {
             Some("None") => 7,
-            // What the kernel has is as much as can be tried.
+            // Only the kernel's own version can be tried.
             Some(told) if told.starts_with("Some(\"ABI ") => {
                 told.split(' ').nth(1).unwrap().parse().unwrap()
             }

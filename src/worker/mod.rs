@@ -1,24 +1,25 @@
-//! The process around a sandbox: it loads an engine, locks itself down, and then runs whatever
+//! The process around a sandbox: it loads an engine, locks itself down, and then runs what
 //! the gateway sends, one guest at a time.
 //!
 //! Knows nothing of wasm: what it needs from a sandbox is the trait [`Runner`]. Nor does it
 //! know files, network or tenants' secrets, beyond what one run brings along.
 //!
 //! INVARIANT(fail-stop): after an error or a panic the process ends. It never runs another guest
-//! in a state that nobody has thought of; the gateway starts a fresh worker instead.
+//! in an unforeseen state; the gateway starts a fresh worker instead.
 //! INVARIANT(ends-with-gateway): a worker whose gateway is gone ends, idle or busy.
 //!
 //! # Why one thread does everything
 //!
 //! The thread that runs the guest also reads and writes the socket. A thread of its own for the
-//! socket would add two wake-ups to every run and every call through the door. The sandbox has a
-//! thread that stops endless loops, which wakes up now and then during a long run and asks
-//! [`Host::is_cancelled`](crate::job::host::Host::is_cancelled), which looks at the socket. A guest that is not stopped in this way
-//! is stopped by the gateway, which kills the process.
+//! socket would add two wake-ups to every run and every host call. The sandbox has a thread that
+//! stops endless loops, which wakes up now and then during a long run and asks
+//! [`Host::is_cancelled`](crate::job::host::Host::is_cancelled), which looks at the socket. A guest
+//! that is not stopped in this way is stopped by the gateway, which kills the process.
 
 mod attend;
 mod error;
 pub mod host;
+mod landlock_rules;
 pub mod link;
 pub mod lockdown;
 mod panics;

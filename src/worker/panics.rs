@@ -1,4 +1,4 @@
-//! What a panic leaves in the log.
+//! The log line of a panic.
 
 use std::any::Any;
 use std::io::{self, Write as _};
@@ -12,7 +12,7 @@ pub(super) fn report_panic(panic: &PanicHookInfo<'_>) {
         Some(place) => format!("panic at {place}: {text}\n"),
         None => format!("panic: {text}\n"),
     };
-    // Nobody is left to tell if stderr is closed.
+    // If stderr is closed, the message is lost.
     io::stderr().write_all(line.as_bytes()).ok();
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::code::compile::Variant;
 use crate::engine::library::mpl_data;
 use crate::job::RunSpec;
-use crate::job::attachment::{Attachment, AttachmentKey};
+use crate::job::attachment::{AttachedContent, Attachment, AttachmentKey};
 use crate::job::message::Payload;
 use crate::sandbox::memory::Verify;
 use crate::sandbox::{
@@ -18,7 +18,7 @@ use crate::units::ByteCount;
 use crate::worker::host::ChannelHost;
 use crate::worker::runner::{Abilities, Ended, Runner, RunnerError};
 
-/// What a worker is started with. Files are numbers of descriptors that it inherits, checked by
+/// The setup of a worker. Files are numbers of descriptors that it inherits, checked by
 /// the gateway: a worker opens nothing by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,9 +31,9 @@ pub struct WorkerSetup {
     pub declared_pages: usize,
     /// Private memory that a slot may keep between runs.
     pub keep: ByteCount,
-    /// Private memory that the slots of images may keep that do not run.
+    /// Private memory that the slots of idle images may keep.
     pub keep_idle: ByteCount,
-    /// Whether to compare the whole memory with its image after every run.
+    /// True if the whole memory is compared with its image after every run.
     pub is_paranoid: bool,
     /// User to become if started as root.
     pub uid: u32,
@@ -45,7 +45,7 @@ pub struct WorkerSetup {
     pub addresses: ByteCount,
     /// Largest memory file.
     pub file_size: ByteCount,
-    /// Whether to refuse to run guests where a wall of the lock-down is missing.
+    /// True if no guest runs where a wall of the lock-down is missing.
     pub requires_lockdown: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct WorkerSetup {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CodeSetup {
-    /// Which checks it has.
+    /// The variant of the code.
     pub variant: Variant,
     /// The native code.
     pub native: RawFd,
@@ -112,29 +112,26 @@ impl Runner for PythonRunner {
     }
 
     fn attach(&mut self, attachment: Attachment, content: Payload) -> Result<(), RunnerError> {
-        match attachment {
-            Attachment::Skill { digest, files } => {
-                self.sandbox.attach_skill(digest, files, content)?;
+        let key = attachment.key();
+        match attachment.content {
+            AttachedContent::Skill { files, .. } => {
+                self.sandbox.attach_skill(key, files, content)?;
             }
-            Attachment::Blob { id } => self.sandbox.attach_blob(id, content)?,
-            Attachment::Image { digest, open_files } => {
+            AttachedContent::Blob { .. } => self.sandbox.attach_blob(key, content)?,
+            AttachedContent::Image { open_files, .. } => {
                 let descriptors = serde_json::from_str(open_files.get())?;
                 // An image is pages that processes share: it comes as a file or not at all.
                 let Payload::Shared(memory, _) = content else {
                     return Err(SandboxError::Attachment.into());
                 };
-                self.sandbox.attach_image(digest, ImageSpec { memory, descriptors })?;
+                self.sandbox.attach_image(key, ImageSpec { memory, descriptors })?;
             }
         }
         Ok(())
     }
 
     fn detach(&mut self, key: &AttachmentKey) {
-        match key {
-            AttachmentKey::Skill(digest) => self.sandbox.detach_skill(digest),
-            AttachmentKey::Blob(id) => self.sandbox.detach_blob(id),
-            AttachmentKey::Image(digest) => self.sandbox.detach_image(digest),
-        }
+        self.sandbox.detach(key);
     }
 
     fn check(&mut self) -> Result<(), RunnerError> {

@@ -1,4 +1,4 @@
-//! What the worker's main loop needs from a sandbox.
+//! The interface between the worker's main loop and a sandbox.
 
 use std::any::Any;
 use std::error::Error;
@@ -11,7 +11,8 @@ use crate::job::message::Payload;
 use crate::job::outcome::RunOutcome;
 use crate::worker::host::ChannelHost;
 
-/// Why a sandbox cannot go on. The worker ends with it, and the gateway starts another one.
+/// The reason why a sandbox cannot go on. The worker ends with it, and the gateway starts another
+/// one.
 pub type RunnerError = Box<dyn Error + Send + Sync>;
 
 /// A loaded engine that runs one guest at a time.
@@ -19,14 +20,14 @@ pub type RunnerError = Box<dyn Error + Send + Sync>;
 /// A guest that misbehaves is an outcome. An `Err`, or a panic, says that this process can no
 /// longer be trusted: it ends, and the run in progress with it.
 pub trait Runner: Send {
-    /// What it can run and how it cleans up, for the gateway's report.
+    /// Its abilities, for the gateway's report.
     fn abilities(&self) -> Abilities;
 
     /// The descriptors it needs for the rest of its life. All others are closed.
     fn kept_descriptors(&self) -> Vec<RawFd>;
 
     /// Starts its threads and warms up. Called once, on the thread that will run the guests,
-    /// when no file can be opened any more and before the last wall (the filter on system
+    /// when files can no longer be opened and before the last wall (the filter on system
     /// calls) stands. A thread cannot be started later, nor earlier without being outside of
     /// Landlock.
     ///
@@ -61,22 +62,23 @@ pub trait Runner: Send {
     fn run(&mut self, spec: &RunSpec, host: ChannelHost) -> Result<Ended, RunnerError>;
 }
 
-/// What a [`Runner`] can do.
+/// The abilities of a [`Runner`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Abilities {
     /// Variants of the engine's code that it has, such as `timed`.
     pub code: Vec<String>,
-    /// How dirty pages are found, such as `pagemap-scan`.
+    /// The way in which dirty pages are found, such as `pagemap-scan`.
     pub reset: String,
 }
 
 /// The end of one run, with the value that the guest returned.
 pub struct Ended {
-    /// How it ended.
+    /// The outcome.
     pub outcome: RunOutcome,
     /// JSON text of the returned value, if the guest completed.
     pub output: Option<Vec<u8>>,
-    /// What is cleaned up when it is dropped, after the gateway has its answer.
+    /// The rest of the run, which is cleaned up when it is dropped, after the gateway has its
+    /// answer.
     pub remains: Box<dyn Any>,
 }
 

@@ -4,19 +4,19 @@
 //!
 //! ```text
 //! blob KIND TEXT        stores a blob; a refusal ends the run as an exception
-//! blob-of KIND COUNT    stores a blob of so many bytes
+//! blob-of KIND COUNT    stores a blob of COUNT bytes
 //! log TEXT              writes a log line
-//! log-of COUNT          writes a log line of so many bytes
+//! log-of COUNT          writes a log line of COUNT bytes
 //! secret NAME           logs the value of an environment variable
 //! attached              logs what is attached
 //! read PATH             logs a file of an attached skill, or a blob
 //! wait                  waits until it is cancelled
 //! hang                  waits for ever
 //! panic, abort, break   ends the worker in one of three ways
-//! spoil MILLISECONDS    makes cleaning up take so long and fail
-//! complain COUNT        writes so many lines to standard error
+//! spoil MILLISECONDS    makes cleaning up take this long and fail
+//! complain COUNT        writes COUNT lines to standard error
 //! return TEXT           ends the run with this output
-//! return-of COUNT       ends the run with an output of so many bytes
+//! return-of COUNT       ends the run with an output of COUNT bytes
 //! ```
 
 use std::collections::BTreeMap;
@@ -27,7 +27,9 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use crate::ids::{BlobId, Digest};
-use crate::job::attachment::{Attachment, AttachmentKey, PackedFile};
+use crate::job::attachment::{
+    AttachedContent, AttachedName, Attachment, AttachmentKey, PackedFile,
+};
 use crate::job::host::Host as _;
 use crate::job::message::Payload;
 use crate::job::outcome::{LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream};
@@ -47,7 +49,7 @@ pub(crate) struct ScriptedRunner {
     spoils: Option<Duration>,
 }
 
-/// What is left of a run, and how long it takes to clean that up.
+/// The rest of a run, and the time that cleaning it up takes.
 struct Remains(Duration);
 
 impl Drop for Remains {
@@ -147,8 +149,8 @@ impl Runner for ScriptedRunner {
 
     fn attach(&mut self, attachment: Attachment, content: Payload) -> Result<(), RunnerError> {
         let content = read(content)?;
-        match attachment {
-            Attachment::Skill { digest, files } => {
+        match attachment.content {
+            AttachedContent::Skill { digest, files } => {
                 let mut unpacked = BTreeMap::new();
                 for PackedFile { path, offset, size } in files {
                     let start = usize::try_from(offset)?;
@@ -158,17 +160,17 @@ impl Runner for ScriptedRunner {
                 }
                 self.skills.insert(digest, unpacked);
             }
-            Attachment::Blob { id } => drop(self.blobs.insert(id, content)),
-            Attachment::Image { digest, .. } => drop(self.images.insert(digest, content)),
+            AttachedContent::Blob { id } => drop(self.blobs.insert(id, content)),
+            AttachedContent::Image { digest, .. } => drop(self.images.insert(digest, content)),
         }
         Ok(())
     }
 
     fn detach(&mut self, key: &AttachmentKey) {
-        match key {
-            AttachmentKey::Skill(digest) => drop(self.skills.remove(digest)),
-            AttachmentKey::Blob(id) => drop(self.blobs.remove(id)),
-            AttachmentKey::Image(digest) => drop(self.images.remove(digest)),
+        match &key.name {
+            AttachedName::Skill(digest) => drop(self.skills.remove(digest)),
+            AttachedName::Blob(id) => drop(self.blobs.remove(id)),
+            AttachedName::Image(digest) => drop(self.images.remove(digest)),
         }
     }
 

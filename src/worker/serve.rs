@@ -1,4 +1,4 @@
-//! From a fresh process to a worker that attends to its gateway.
+//! Starts a worker: sets up a fresh process, and attends to the gateway.
 
 use std::mem::ManuallyDrop;
 use std::os::fd::OwnedFd;
@@ -100,7 +100,7 @@ fn seal_and_attend<R: Runner>(
     }
 }
 
-/// Tells the gateway why this worker will never be ready.
+/// Tells the gateway the reason why this worker does not become ready.
 fn give_up(channel: &mut Channel, error: WorkerError) -> WorkerError {
     let reason = crate::error::CauseChain(&error).to_string();
     match channel.send(&FromWorker::Failed { reason }, &[]) {

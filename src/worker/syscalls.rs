@@ -6,8 +6,8 @@
 //! INVARIANT(no-new-code): memory can neither be mapped nor made executable, so that a hole in
 //! the sandbox cannot bring its own machine code.
 //! INVARIANT(one-memory-file): at most one memory file can hold bytes of this process at a time.
-//! Files are written under one number alone, the [outbox](crate::worker::link::outbox), and what has
-//! that number can be neither duplicated nor mapped. Memory that is mapped is never shared, so
+//! Files are written under one number alone, the [outbox](crate::worker::link::outbox), and what
+//! has that number can be neither duplicated nor mapped. Memory that is mapped is never shared, so
 //! limits on private memory have it all.
 
 use std::collections::BTreeMap;
@@ -60,8 +60,8 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_exit_group,
 ];
 
-/// What `fcntl` may do: nothing that sends signals, takes locks or changes how a file that others
-/// have open as well is read and written.
+/// The allowed operations of `fcntl`: none that sends signals, takes locks or changes how a file
+/// that others have open as well is read and written.
 const FCNTL: &[libc::c_int] =
     &[libc::F_GETFD, libc::F_SETFD, libc::F_GETFL, libc::F_ADD_SEALS, libc::F_GET_SEALS];
 
@@ -103,7 +103,7 @@ pub(super) fn filter(
     // Descriptors can travel over the channel and nowhere else.
     rules.insert(libc::SYS_sendmsg, vec![equal(0, bits(channel))?]);
     rules.insert(libc::SYS_recvmsg, vec![equal(0, bits(channel))?]);
-    // `abort` signals its own process; nobody else can be signalled.
+    // `abort` signals its own process; no other process can be signalled.
     rules.insert(libc::SYS_tgkill, vec![equal(0, u64::from(pid))?]);
 
     let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());

@@ -17,11 +17,11 @@ use crate::end::{End, repeated};
 use crate::support::{Client, SkillFolder, TestServer};
 use crate::traces::{Traces, contents};
 
-/// How much later than its deadline the answer to a run may come, on a machine that is busy with
-/// other tests.
+/// How much later than its deadline the answer to a run may come. The time for which the server and
+/// its workers waited for a processor is not counted: a machine may be busy with other tests.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// How long a server may take to say that it is alive, on such a machine.
+/// How long a server may take to say that it is alive, not counting that time either.
 const PULSE: Duration = Duration::from_secs(3);
 
 /// The time of a run whose program states none.
@@ -226,9 +226,10 @@ impl Siege {
         let mut problems = Vec::new();
         let mut outputs = Vec::new();
         for _ in 0..attack.runs {
-            let start = Instant::now();
+            let (start, waited) = (Instant::now(), self.waited_for_processors());
             let result = self.run(&self.clients[0], attack);
-            let elapsed = start.elapsed();
+            let waited = self.waited_for_processors().saturating_sub(waited);
+            let elapsed = start.elapsed().saturating_sub(waited);
             problems.extend(self.judge(attack, &result, elapsed));
             outputs.push(result["output"].clone());
         }
@@ -249,6 +250,13 @@ impl Siege {
             "limits": attack.limits,
         });
         client.run_with(&attack.source, params)
+    }
+
+    /// How long the server and its workers have waited for processors.
+    fn waited_for_processors(&self) -> Duration {
+        let workers = self.server.workers();
+        let waited = workers.iter().map(|worker| waited_for_processors(worker.id));
+        waited_for_processors(self.server_id()) + waited.sum::<Duration>()
     }
 
     /// How many runs began as an image that was made by need, and how many as the base image.
@@ -304,10 +312,14 @@ impl Siege {
     /// Asks for the server's health, again and again.
     fn feel_pulse(&self, over: &AtomicBool) -> Result<(), String> {
         loop {
-            let start = Instant::now();
+            let (start, waited) = (Instant::now(), waited_for_processors(self.server_id()));
             let status = self.clients[2].get("/healthz").status;
-            if status != 200 || start.elapsed() > PULSE {
-                return Err(format!("health answered {status} after {:?}", start.elapsed()));
+            let elapsed = start.elapsed();
+            let waited = waited_for_processors(self.server_id()).saturating_sub(waited);
+            if status != 200 || elapsed.saturating_sub(waited) > PULSE {
+                return Err(format!(
+                    "health answered {status} after {elapsed:?}, {waited:?} of it without a processor"
+                ));
             }
             if over.load(Ordering::Relaxed) {
                 return Ok(());
@@ -354,6 +366,17 @@ impl Siege {
             |c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c);
         log.chars().find(|c| is_harmful(*c)).map(|c| format!("the log has {c:?}"))
     }
+}
+
+/// How long the threads of a process have waited for a processor since they began, together. A busy
+/// machine makes them wait; nothing that the process does makes it longer by itself.
+fn waited_for_processors(id: u32) -> Duration {
+    let threads = std::fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten();
+    let waited = threads.flatten().filter_map(|thread| {
+        let figures = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        figures.split_whitespace().nth(1)?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(waited.sum())
 }
 
 /// By how much runs were stopped too late: as seen by the client, as told by the server in

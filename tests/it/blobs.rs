@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Command, TestServer, output};
+use crate::support::{Client, Command, SkillFolder, TestServer, output};
 
 fn client() -> Client {
     TestServer::shared().client()
@@ -238,4 +238,39 @@ fn blobs_outlive_their_server_and_serve_the_command_line() {
     let second = TestServer::start_on(&data, &[]);
     assert_eq!(second.data_dir(), data);
     assert_eq!(second.client().read_bytes(&id), b"\x00kept\xff");
+}
+
+#[test]
+fn a_run_gets_all_blobs_and_skills_that_a_call_may_name() {
+    let skills = SkillFolder::new();
+    for number in 0..64 {
+        skills.action(&format!("many.s{number}"), "1.0.0", "def main(args):\n    return 7\n");
+    }
+    let server = TestServer::start(&["--workers", "1", "--skills", skills.path()]);
+    let client = server.client();
+    let mounts: Vec<String> = (0..64).map(|number| format!("many.s{number}")).collect();
+    let ids = |set: usize| -> Vec<String> {
+        (0..256).map(|n| client.create_text(&format!("{set} {n}"), "text/plain")).collect()
+    };
+    let code = "
+import os
+from runtime import blobs
+def main(args):
+    read = {blobs.read_text(id) for id in args['ids']}
+    return [len(read), len(os.listdir('/skills'))]
+";
+    let workers = |server: &TestServer| {
+        let mut ids: Vec<u32> = server.workers().iter().map(|worker| worker.id).collect();
+        ids.sort_unstable();
+        ids
+    };
+    let before = workers(&server);
+    for set in 0..3 {
+        let ids = ids(set);
+        let params = json!({"args": {"ids": ids}, "input_blobs": ids, "mount_skills": mounts});
+        let result = client.run_with(code, params);
+        let counts: Vec<u64> = serde_json::from_value(output(&result)["result"].clone()).unwrap();
+        assert_eq!(counts, [256, 64], "set {set}");
+    }
+    assert_eq!(workers(&server), before, "a worker was lost:\n{}", server.log());
 }

@@ -184,6 +184,10 @@ fn a_description_has_what_was_asked_for() {
     assert_eq!(describe(Value::Null), summary, "a summary is the default");
     let mut full = summary;
     full["skill_md_content"] = document.into();
+    full["input_schema"] = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
+        "properties": {},
+    });
     assert_eq!(describe(json!("full")), full);
 }
 

@@ -1,6 +1,7 @@
 //! Memory images: made when runs need them, faster, and never with another result.
 
 use std::fs;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -148,6 +149,9 @@ fn opened(process: u32, name: &str) -> usize {
     targets.filter(|target| target.to_string_lossy().contains(name)).count()
 }
 
+/// For everything that a busy machine does in the background, at the lowest priority.
+const PATIENCE: Duration = Duration::from_secs(900);
+
 /// A program that shows its hash of a text, and computes with a package that is in the image.
 const HASHES: &str = "import pandas as pd
 def main(args):
@@ -161,6 +165,23 @@ fn hash_of(client: &Client, fuel: Option<u64>) -> i64 {
     let seen = &output(&result)["result"];
     assert_eq!(seen[1], 4950);
     seen[0].as_i64().unwrap()
+}
+
+/// Waits until nothing holds images that no run begins as any more. Renewals go on meanwhile: what is
+/// on its way may be there as well. `grown` runs something and says how many more addresses a worker
+/// takes than at first.
+fn ensure_old_images_go(server: &TestServer, cache: &Path, grown: impl Fn() -> u64) {
+    let mut seen = (0, 0, 0);
+    let are_gone = (0..500).any(|_| {
+        let shelves = fs::read_dir(cache.join("images")).unwrap().flatten();
+        let is_image = |shelf: &fs::DirEntry| fs::metadata(shelf.path().join("memory.img")).is_ok();
+        let on_disk = shelves.filter(is_image).count();
+        seen = (grown() >> 30, opened(server.process().id, "memfd:wardian-image"), on_disk);
+        thread::park_timeout(Duration::from_millis(20));
+        // Each image takes more than 4 GiB of addresses; one more may be there until the next run.
+        seen.0 < 11 && seen.1 <= 2 && seen.2 <= 2
+    });
+    assert!(are_gone, "GiB of addresses, images of the server, images on disk: {seen:?}");
 }
 
 #[test]
@@ -180,7 +201,8 @@ fn hash_secret_that_is_renewed_reaches_every_kind_of_run_and_costs_none() {
         "images.disk=1 MiB",
     ]);
     let client = server.client();
-    let can_meter = eventually(Duration::from_secs(300), || {
+    // The code that counts fuel may have to be compiled first.
+    let can_meter = eventually(PATIENCE, || {
         let params =
             json!({"language": "python", "code": HASHES, "limits": {"fuel": 10_000_000_000_u64}});
         client.call("run_code", params).is_ok().then_some(true)
@@ -196,8 +218,10 @@ fn hash_secret_that_is_renewed_reaches_every_kind_of_run_and_costs_none() {
     let addresses = || workers.iter().map(|worker| worker.memory("VmSize")).max().unwrap();
     let mut seen = vec![hash_of(&client, None)];
     let before = addresses();
-    let deadline = Instant::now() + Duration::from_secs(300);
+    let deadline = Instant::now() + PATIENCE;
     while seen.len() <= RENEWALS {
+        // A run that has begun as the old image may end after runs that began as newer ones.
+        let may_end = seen.len().saturating_sub(2);
         assert!(Instant::now() < deadline, "only {} renewals: {}", seen.len() - 1, server.log());
         // Both workers, both kinds of code, while images are made and swapped.
         let hashes = thread::scope(|scope| {
@@ -207,9 +231,7 @@ fn hash_secret_that_is_renewed_reaches_every_kind_of_run_and_costs_none() {
             runs.map(|run| run.join().unwrap())
         });
         for hash in hashes {
-            // A run that has begun as the old image may end after one that began as the new.
-            let last = seen.len().saturating_sub(2);
-            if !seen[last..].contains(&hash) {
+            if !seen[may_end..].contains(&hash) {
                 assert!(!seen.contains(&hash), "an old secret came back");
                 seen.push(hash);
             }
@@ -220,16 +242,10 @@ fn hash_secret_that_is_renewed_reaches_every_kind_of_run_and_costs_none() {
     for trouble in ["lost worker", "has ended"] {
         assert!(!server.log().contains(trouble), "{}", server.log());
     }
-    // Each image takes more than 4 GiB of addresses; one more may be there until the next run.
-    let grown = addresses().saturating_sub(before);
-    assert!(grown < 11 << 30, "old images stay in the workers: {} MiB", grown >> 20);
-    let held = opened(server.process().id, "memfd:wardian-image");
-    // The next one may be on its way already.
-    assert!(held <= 2, "the server holds {held} images");
-    let shelves = fs::read_dir(cache.path().join("images")).unwrap();
-    let is_image = |shelf: &fs::DirEntry| fs::metadata(shelf.path().join("memory.img")).is_ok();
-    let on_disk = shelves.filter(|shelf| is_image(shelf.as_ref().unwrap())).count();
-    assert!(on_disk <= 2, "{on_disk} images stay on the disk");
+    ensure_old_images_go(&server, cache.path(), || {
+        hash_of(&client, None);
+        addresses().saturating_sub(before)
+    });
 }
 
 #[test]

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Connection, TestServer, Watched, eventually, failed, output, repository};
+use crate::support::{
+    Connection, SkillFolder, TestServer, Watched, eventually, failed, output, repository,
+};
 
 const HEADERS: &str = "Host: localhost\r\nContent-Type: application/json\r\n";
 const GUIDE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"load_skills_protocol_guide"}"#;
@@ -74,7 +76,7 @@ fn forest(objects: usize) -> String {
 
 /// Waits until the server holds little more than at the beginning.
 fn returns_to(server: &TestServer, before: u64) {
-    eventually(Duration::from_secs(15), || {
+    eventually(Duration::from_secs(60), || {
         (server.process().memory("VmRSS") <= before + 48 * MIB).then_some(())
     });
 }
@@ -85,16 +87,18 @@ fn a_returned_forest_never_becomes_a_tree_in_the_gateway() {
     let client = server.client();
     output(&client.run("def main(args): return 1"));
     for returned in [
-        r#"{"summary": [{"": 0}] * 4_000_000}"#,
-        r#"{"summary": {"a": [{"": 0}] * 4_000_000}}"#,
-        r#"{str(n): 0 for n in range(2_000_000)}"#,
-        r#"[{"": 0}] * 4_000_000"#,
+        r#"{"summary": [{"": 0}] * 1_000_000}"#,
+        r#"{"summary": {"a": [{"": 0}] * 1_000_000}}"#,
+        r#"{str(n): 0 for n in range(1_000_000)}"#,
+        r#"[{"": 0}] * 1_000_000"#,
     ] {
         let watch = Watch::begin(server);
-        let result = client.run(&format!("def main(args): return {returned}"));
+        // On a busy machine the program takes a while.
+        let patience = json!({"limits": {"timeout_ms": 115_000}});
+        let result = client.run_with(&format!("def main(args): return {returned}"), patience);
         assert_eq!(result["output_truncated"], true, "{returned}: {result:.300}");
         let growth = watch.growth();
-        assert!(growth < 200 * MIB, "{returned} took {} MiB", growth / MIB);
+        assert!(growth < 120 * MIB, "{returned} took {} MiB", growth / MIB);
         returns_to(server, watch.before);
     }
     finish(server);
@@ -149,29 +153,25 @@ fn answers_that_are_not_taken_are_charged_and_given_up_early() {
         "http.memory=96 MiB",
         "--set",
         "http.stall_timeout=2 s",
+        // Nothing else ends a connection whose client takes nothing.
         "--set",
-        "http.idle_timeout=2 s",
+        "http.write_timeout=1 h",
     ]);
     let blob = server.client().create_bytes(&[0x80; 1 << 20], "application/octet-stream");
     let body = batch_of_reads(&blob, 16);
     let watch = Watch::begin(server);
-    let began = Instant::now();
-    let mut connections: Vec<Connection> =
-        (0..32).map(|_| ask_and_not_listen(server, &body)).collect();
-    thread::park_timeout(Duration::from_secs(1));
+    let connections: Vec<Connection> = (0..32).map(|_| ask_and_not_listen(server, &body)).collect();
+    eventually(Duration::from_secs(60), || (watch.growth() > 64 * MIB).then_some(()));
     // Others are served meanwhile, because small calls have a part of their own.
     for _ in 0..10 {
         let answer = server.client().post(GUIDE);
         assert_eq!(answer.status, 200, "{answer:?}");
     }
-    thread::park_timeout(Duration::from_secs(4));
-    for connection in &mut connections {
-        connection.rest();
-    }
-    assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
+    // The clients are still there and have taken nothing.
+    returns_to(server, watch.before);
     let growth = watch.growth();
     assert!(growth < 140 * MIB, "the answers took {} MiB", growth / MIB);
-    returns_to(server, watch.before);
+    drop(connections);
     let read = server.client().call("read_blob", json!({"blob_id": blob, "mode": "full"}));
     assert_eq!(read.unwrap()["size_bytes"], MIB, "the budget is free again");
     finish(server);
@@ -219,6 +219,90 @@ fn a_body_beyond_the_budget_is_refused_and_can_be_repeated() {
         let answer = server.client().post(format!("{}{}", GUIDE, " ".repeat(12 << 20)));
         (answer.status == 200).then_some(())
     });
+    finish(server);
+}
+
+#[test]
+fn memory_of_a_burst_is_given_back_although_some_of_it_stays_in_use() {
+    let server = start(&["--set", "http.body_timeout=1 h"]);
+    let watch = Watch::begin(server);
+    // Bodies that do not end, each too small for a mapping of its own.
+    let begun = " ".repeat(100 << 10);
+    let head =
+        format!("POST /rpc HTTP/1.1\r\nContent-Length: {}\r\n{HEADERS}\r\n", begun.len() + 1);
+    let mut connections: Vec<Connection> = (0..800)
+        .map(|_| {
+            let mut connection = server.connect();
+            connection.send(&head);
+            connection.send(&begun);
+            connection
+        })
+        .collect();
+    eventually(Duration::from_secs(60), || (watch.growth() > 96 * MIB).then_some(()));
+    // Some stay, so that the heap cannot shrink from its end.
+    let mut number = 0;
+    connections.retain(|_| {
+        number += 1;
+        number % 50 == 0
+    });
+    returns_to(server, watch.before);
+    drop(connections);
+    finish(server);
+}
+
+#[test]
+fn what_a_call_reads_is_charged_before_it_is_read() {
+    const KIB: usize = 1 << 10;
+    let skills = SkillFolder::new();
+    skills.instruction("acme.long", "1.0.0");
+    skills.file("acme.long/table.bin", vec![0xff; 300 * KIB]);
+    let document = std::fs::read_to_string(skills.at("acme.long/SKILL.md")).unwrap();
+    skills.file("acme.long/SKILL.md", document + &"word ".repeat(60 * KIB));
+    let server = start(&[
+        "--skills",
+        skills.path(),
+        "--set",
+        "http.memory=64 MiB",
+        "--set",
+        "http.max_body=12 MiB",
+        "--set",
+        "http.body_timeout=1 h",
+    ]);
+    let client = server.client();
+    let blob = client.create_bytes(&[0x83; 1 << 20], "application/octet-stream");
+    let calls = [
+        ("read_blob", json!({"blob_id": blob, "mode": "full", "max_bytes": MIB})),
+        ("describe_skill", json!({"name": "acme.long", "detail": "full"})),
+        ("read_skill_file", json!({"name": "acme.long", "path": "table.bin"})),
+    ];
+    for (method, params) in &calls {
+        client.call(method, params.clone()).unwrap();
+    }
+    // Bodies that do not end hold all but 128 KiB of what large charges may use: each byte costs
+    // four, and an eighth is kept for small charges.
+    let holders: Vec<Connection> = [11 << 20, (3 << 20) - 32 * KIB]
+        .map(|sent| {
+            let mut connection = server.connect();
+            let head =
+                format!("POST /rpc HTTP/1.1\r\nContent-Length: {}\r\n{HEADERS}\r\n", sent + 1);
+            connection.send(head);
+            connection.send(" ".repeat(sent));
+            connection
+        })
+        .into();
+    // All of them have arrived when a body of 64 KiB is refused by its head.
+    let head = format!("POST /rpc HTTP/1.1\r\nContent-Length: {}\r\n{HEADERS}\r\n", 64 * KIB);
+    eventually(Duration::from_secs(60), || {
+        let reply = server.connect().send(&head).reply_within(Duration::from_millis(300))?;
+        (reply.status == 503).then_some(())
+    });
+    for (method, params) in calls {
+        let refusal = client.refusal(method, params);
+        assert_eq!(refusal.kind, "overloaded", "{method}: {refusal:?}");
+        // It must not be made before it is refused.
+        assert!(!refusal.message.contains("was executed"), "{method}: {refusal:?}");
+    }
+    drop(holders);
     finish(server);
 }
 

@@ -190,6 +190,13 @@ fn values_that_readers_would_understand_differently_fail_the_run() {
         ("{'a': {1: 1, '1': 2}}", "TypeError", "output[\"a\"] has the keys 1 and \"1\""),
         ("{None: 1, 'null': 2}", "TypeError", "has the keys"),
         ("[10 ** 309]", "ValueError", "the number at `[0]`"),
+        ("10 ** 309", "ValueError", "the returned number is too large"),
+        // What the guest's own check does not see, the server does.
+        (
+            "type('D', (dict,), {'items': lambda self: [('a', 1), ('a', 2)]})(a=1)",
+            "ValueError",
+            "the key `a` twice",
+        ),
     ] {
         let result = client().run(&main_of(&format!("return {value}")));
         let (error_type, message) = failed(&result);

@@ -16,7 +16,7 @@ pub const MAX_KIND: usize = 127;
 pub struct InvalidKind;
 
 impl InvalidKind {
-    /// How a caller should understand this error.
+    /// The kind of the error, as callers branch on it.
     #[must_use]
     pub const fn kind(self) -> ErrorKind {
         ErrorKind::InvalidParams
@@ -80,7 +80,7 @@ impl BlobKind {
         self.nature() == Nature::Text
     }
 
-    /// What content of this kind is made of, as far as the kind says.
+    /// The nature of content of this kind, as far as the kind says.
     #[must_use]
     pub fn nature(&self) -> Nature {
         let (essence, parameters) = self.0.split_once(';').unwrap_or((&self.0, ""));
@@ -105,7 +105,7 @@ impl BlobKind {
     }
 }
 
-/// What content is made of.
+/// The nature of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nature {
     /// Characters.

@@ -1,6 +1,6 @@
-//! What a blob consists of: kind, content, hash and trailer.
+//! The parts of a blob: kind, content, hash and trailer.
 
-pub(crate) mod digest;
+pub(crate) mod blob_id;
 pub mod kind;
 pub mod preview;
 pub(crate) mod trailer;

@@ -6,7 +6,7 @@ use data_encoding::BASE64;
 
 use crate::blobs::BlobWindow;
 
-/// How bytes stand in a text.
+/// The encodings of bytes in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextEncoding {
     /// As the text that they are.
@@ -20,7 +20,7 @@ pub enum TextEncoding {
 pub struct Preview {
     /// The text, or base64.
     pub content: String,
-    /// Which of the two.
+    /// The encoding of the content.
     pub encoding: TextEncoding,
     /// True if the blob has more bytes than are shown.
     pub is_truncated: bool,
@@ -73,7 +73,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::blobs::content::digest::id_of;
+    use crate::blobs::content::blob_id::id_of;
     use crate::blobs::content::kind::BlobKind;
     use crate::blobs::content::trailer::StoredBlob;
     use crate::units::ByteCount;

@@ -1,4 +1,4 @@
-//! What stands behind the content in a blob's file.
+//! The trailer behind the content in a blob's file.
 //!
 //! # Why
 //!
@@ -38,7 +38,7 @@ pub struct StoredBlob {
     pub kind: BlobKind,
     /// Length of the content.
     pub size: ByteCount,
-    /// When it was first stored, since the Unix epoch.
+    /// The time at which it was first stored, since the Unix epoch.
     pub created: Duration,
 }
 
@@ -89,7 +89,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::blobs::content::digest::id_of;
+    use crate::blobs::content::blob_id::id_of;
 
     fn blob() -> StoredBlob {
         let kind = BlobKind::parse("text/plain; charset=utf-8").unwrap();

@@ -1,4 +1,4 @@
-//! The few things the store asks of a file system, and the local disk that does them.
+//! The file system operations that the store uses, and their implementation on the local disk.
 //!
 //! # Why
 //!
@@ -15,7 +15,7 @@ use std::os::unix::fs::{
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// What a file is and when it changed: the same as before means the same bytes as before.
+/// Identifies a state of a file. Equal stamps mean equal bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStamp {
     /// Device and inode.
@@ -50,7 +50,7 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Makes a folder that only its owner can enter; `false` if it is there already.
     fn create_folder(&self, path: &Path) -> io::Result<bool>;
 
-    /// Lets nobody but its owner enter a folder.
+    /// Lets only its owner enter a folder.
     fn restrict_folder(&self, path: &Path) -> io::Result<()>;
 
     /// Makes durable which names are in a folder.
@@ -59,7 +59,7 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// The entries of a folder, in no order.
     fn list(&self, path: &Path) -> io::Result<Vec<FolderEntry>>;
 
-    /// Opens and locks a file for as long as it stays open; `None` if somebody else has.
+    /// Opens and locks a file for as long as it stays open; `None` if another process has.
     fn lock(&self, path: &Path) -> io::Result<Option<Self::File>>;
 
     /// Makes a new file for writing.
@@ -77,7 +77,7 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Makes a file's content durable.
     fn sync_file(&self, file: &Self::File) -> io::Result<()>;
 
-    /// What the file is now.
+    /// The file's present stamp.
     fn stamp(&self, file: &Self::File) -> io::Result<FileStamp>;
 
     /// Sets the time of last use.

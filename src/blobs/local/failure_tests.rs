@@ -1,4 +1,4 @@
-//! What is left after every failure that a disk can have.
+//! The state of a store after every failure that a disk can have.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -36,7 +36,7 @@ fn put_from(store: &Store, tenant: &TenantId, content: &[u8]) -> Result<StoredBl
     store.put_from(tenant, &plain(), ByteCount::from(content.len()), reader)
 }
 
-/// What is in the files of a store must be what is counted, and nothing else may be left.
+/// Checks that the store counts exactly what its files hold, and that no other file is left.
 fn assert_consistent(disk: &FaultyDisk, store: &Store, tenant: &TenantId) {
     let counted = store.usage(tenant).unwrap();
     let folder = Path::new("/var/blobs/tenants").join(tenant.as_str());
@@ -73,7 +73,7 @@ fn live_through(fault: Fault, at: u64) -> bool {
     let was_reached = disk.calls() > started + at;
     disk.heal();
 
-    // Whatever failed said so, and nothing that was there before is lost.
+    // Each failure was reported, and no earlier blob is lost.
     assert!(read.is_err() || read.is_ok_and(|bytes| bytes == b"old"));
     assert_eq!(content(&store, &local, &old.id).unwrap(), b"old");
     for (put, bytes) in [(&new, &b"new"[..]), (&again, b"old"), (&streamed, b"streamed")] {
@@ -94,7 +94,7 @@ fn live_through(fault: Fault, at: u64) -> bool {
         assert!(is_full(&new) && is_full(&again) && is_full(&streamed));
     }
 
-    // When the disk works again, so does the store, unless it can promise nothing any more.
+    // When the disk works again, so does the store, unless it can no longer promise durability.
     match store.put(&local, &plain(), b"new") {
         Ok(blob) => assert_eq!(content(&store, &local, &blob.id).unwrap(), b"new"),
         Err(BlobError::Sealed) => assert!(store.is_sealed()),
@@ -214,7 +214,7 @@ fn sweep_with(fault: Fault, at: u64) {
     assert_consistent(&disk, &store, &local);
 }
 
-/// What a client may ask for.
+/// A request of a client.
 #[derive(Debug, Clone)]
 enum Step {
     Put(u8, u8),
@@ -296,7 +296,7 @@ proptest! {
         for ((who, id), what) in &promised {
             prop_assert_eq!(content(&store, &tenants[usize::from(*who)], id).unwrap(), bytes_of(*what));
         }
-        // What was not promised is whole or absent: nothing that is there is damaged.
+        // A blob that was not promised is whole or absent, never damaged.
         for who in &tenants {
             for name in disk.files(&Path::new("/var/blobs/tenants").join(who.as_str())) {
                 let id = BlobId::parse(&format!("blob:{name}")).unwrap();

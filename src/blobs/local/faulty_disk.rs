@@ -1,4 +1,4 @@
-//! A disk in memory that fails when it is told to and forgets what was not synced.
+//! A disk in memory that fails on request and loses unsynced data.
 //!
 //! It is weaker than any real file system, so what survives here survives there: each change of
 //! a folder is kept or lost on its own, a rename is two changes, and content that was not synced
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::blobs::local::disk::{Disk, FileStamp, FolderEntry};
 
-/// How a disk fails.
+/// The ways in which a disk fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The call fails and does nothing.
@@ -60,7 +60,7 @@ struct Inode {
 #[derive(Debug, Clone)]
 struct Change {
     path: PathBuf,
-    /// What has the name now; `None` if nothing has.
+    /// The node that has the name now; `None` if the name is free.
     node: Option<Node>,
 }
 
@@ -133,7 +133,7 @@ impl FaultyDisk {
                 apply(&mut names, change);
             }
         }
-        // What lies in a folder that was lost is lost with it.
+        // The entries of a lost folder are lost with it.
         let is_reachable = |path: &Path| {
             path.ancestors()
                 .skip(1)
@@ -194,7 +194,7 @@ fn apply(names: &mut BTreeMap<PathBuf, Node>, change: &Change) {
     };
 }
 
-/// What is left of a file's content: all, a beginning, zeros for an end, or what was synced.
+/// The rest of a file's content: all, a beginning, a beginning and zeros, or the synced part.
 fn surviving(inode: &Inode, choose: &mut impl FnMut(usize) -> usize) -> Inode {
     let content = if inode.content == inode.durable {
         inode.durable.clone()

@@ -4,7 +4,7 @@ use std::io;
 
 use tracing::{error, warn};
 
-use crate::blobs::content::digest::BlobHasher;
+use crate::blobs::content::blob_id::BlobHasher;
 use crate::blobs::content::trailer::{StoredBlob, TRAILER};
 use crate::blobs::local::disk::{Disk, FileStamp};
 use crate::blobs::local::tenant_folder::{TenantFolder, usage_of};
@@ -12,11 +12,11 @@ use crate::blobs::{BlobError, BlobPart, BlobWindow, LocalBlobStore, OpenBlob};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
 
-/// How much is read at a time for hashing.
+/// Bytes that are read at a time for hashing.
 const CHUNK: usize = 128 << 10;
 
 impl<D: Disk> LocalBlobStore<D> {
-    /// What a blob is, without looking at its content. Counts as a use.
+    /// Describes a blob without reading its content. Counts as a use.
     ///
     /// # Errors
     ///
@@ -304,7 +304,7 @@ mod tests {
             let error = test.content(&local, &ids[0]).unwrap_err();
             assert!(matches!(error, BlobError::Damaged { .. }), "byte {at}: {error}");
             assert_eq!(error.kind(), ErrorKind::Internal);
-            // Set aside, and therefore gone, until somebody stores it again.
+            // Set aside, and therefore gone, until it is stored again.
             let error = test.content(&local, &ids[0]).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::BlobNotFound);
             assert_eq!(test.store.put(&local, &plain(), b"abc").unwrap().id, ids[0]);

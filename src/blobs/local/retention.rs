@@ -1,4 +1,4 @@
-//! How long blobs stay: until they have not been used for the store's time to live.
+//! Removes blobs that have not been used for the store's time to live.
 
 use std::io;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const NOTED_EVERY: Duration = Duration::from_secs(60 * 60);
 
 impl<D: Disk> LocalBlobStore<D> {
     /// Counts the blobs of all tenants, so that the first of each to store one need not wait. Calls
-    /// may go on beside it: who stores a blob waits for the count of this tenant, nobody else.
+    /// may go on beside it: only calls that store a blob of this tenant wait for the count.
     ///
     /// # Errors
     ///

@@ -84,7 +84,7 @@ impl<D: Disk> LocalBlobStore<D> {
         self.is_sealed.load(Ordering::Acquire)
     }
 
-    /// What a tenant has stored.
+    /// The number and size of a tenant's blobs.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! One tenant's folder: what is in it, and what is being added to it.
+//! One tenant's folder: its blobs, and the room for blobs that are being added.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::blobs::{BlobError, BlobStoreConfig};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
 
-/// How much is stored.
+/// The number and size of stored blobs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TenantUsage {
     /// Number of blobs.
@@ -53,12 +53,12 @@ pub(crate) struct TenantFolder {
     counting: Mutex<()>,
 }
 
-/// What is known of a folder without looking.
+/// The known state of a folder.
 #[derive(Debug, Default)]
 pub(crate) struct FolderState {
-    /// What is stored; unknown until the folder was read once.
+    /// The stored blobs; unknown until the folder was read once.
     stored: Option<TenantUsage>,
-    /// What is being written at this moment.
+    /// Blobs that are being written at this moment.
     reserved: TenantUsage,
     /// Counts removals and failed changes, so that a count beside them is noticed.
     changes: u64,
@@ -85,7 +85,7 @@ impl TenantFolder {
         Self { tenant, folder, state: Mutex::default(), counting: Mutex::default() }
     }
 
-    /// Where a blob's file is.
+    /// The path of a blob's file.
     pub(crate) fn path(&self, id: &BlobId) -> PathBuf {
         self.folder.join(id.letters())
     }
@@ -137,7 +137,7 @@ impl TenantFolder {
         Ok(stored)
     }
 
-    /// What is stored, read from the disk if it is not known yet.
+    /// The stored blobs, read from the disk if they are not known yet.
     pub(crate) fn usage<D: Disk>(&self, disk: &D) -> io::Result<TenantUsage> {
         let state = self.lock();
         match state.stored {
@@ -200,12 +200,12 @@ impl Drop for Reservation<'_> {
     }
 }
 
-/// The blob that a file is named after, if it is one of ours.
+/// The blob that a file is named after, if it is a file of this store.
 pub(crate) fn blob_of(entry: &FolderEntry) -> Option<BlobId> {
     entry.is_file.then(|| BlobId::parse(&format!("blob:{}", entry.name)).ok()).flatten()
 }
 
-/// What a file takes of the tenant's quota.
+/// The part of the tenant's quota that a file takes.
 pub(crate) fn usage_of(file_size: u64) -> TenantUsage {
     let trailer = u64::try_from(TRAILER).unwrap_or(u64::MAX);
     TenantUsage::of_blob(ByteCount::bytes(file_size.saturating_sub(trailer)))
@@ -235,7 +235,7 @@ pub(crate) fn ensure_folder<D: Disk>(disk: &D, path: &Path) -> io::Result<()> {
     };
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     match disk.sync_folder(parent.unwrap_or(Path::new("."))) {
-        // Somebody else made it in a folder that we may not read: it is theirs to keep.
+        // Another user made it in a folder that we may not read, and is responsible for it.
         Err(error) if !is_new && error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         synced => synced,
     }

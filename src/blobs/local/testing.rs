@@ -1,4 +1,4 @@
-//! What the tests of this folder share.
+//! Support for the tests of this folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};

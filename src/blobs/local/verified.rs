@@ -1,4 +1,4 @@
-//! Which files were found intact and have not changed since.
+//! Remembers files that were found intact and have not changed since.
 //!
 //! # Why
 //!
@@ -77,7 +77,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::blobs::content::digest::id_of;
+    use crate::blobs::content::blob_id::id_of;
     use crate::blobs::content::kind::BlobKind;
     use crate::units::ByteCount;
 

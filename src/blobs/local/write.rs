@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use tracing::{error, warn};
 
-use crate::blobs::content::digest::{BlobHasher, id_of};
+use crate::blobs::content::blob_id::{BlobHasher, id_of};
 use crate::blobs::content::kind::BlobKind;
 use crate::blobs::content::trailer::StoredBlob;
 use crate::blobs::local::disk::Disk;
@@ -16,7 +16,7 @@ use crate::blobs::{BlobError, LocalBlobStore};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
 
-/// How much is read and written at a time: large enough that calls do not count, small enough to
+/// Bytes that are read and written at a time: large enough that calls do not count, small enough to
 /// stay in the processor's cache between hashing and writing.
 const CHUNK: usize = 128 << 10;
 
@@ -31,7 +31,8 @@ impl<D: Disk> LocalBlobStore<D> {
     /// # Errors
     ///
     /// [`BlobError::TooLarge`] and [`BlobError::QuotaExceeded`] before anything is written;
-    /// [`BlobError::DiskFull`], [`BlobError::Sealed`] or [`BlobError::Storage`] with nothing changed.
+    /// [`BlobError::DiskFull`], [`BlobError::Sealed`] or [`BlobError::Storage`] with nothing
+    /// changed.
     pub fn put(
         &self,
         tenant: &TenantId,
@@ -105,7 +106,7 @@ impl<D: Disk> LocalBlobStore<D> {
         }
     }
 
-    /// Writes content and trailer to a file that nobody knows yet, and makes them durable.
+    /// Writes content and trailer to a file that no index knows yet, and makes them durable.
     fn draft(
         &self,
         kind: &BlobKind,
@@ -172,7 +173,7 @@ impl<D: Disk> LocalBlobStore<D> {
                 }
                 return Ok(blob);
             }
-            // Somebody else stored it in the meantime. If that one is damaged it is set aside now,
+            // Another call stored it in the meantime. If that file is damaged, it is set aside now,
             // and the next turn puts ours in its place.
             if let Some(blob) = self.reuse(tenant_folder, &blob.id)? {
                 return Ok(blob);
@@ -195,7 +196,8 @@ impl<D: Disk> LocalBlobStore<D> {
         })
     }
 
-    /// Removes what an earlier server left half written. It is nobody else's: we hold the lock.
+    /// Removes what an earlier server left half written. No other process owns it: we hold the
+    /// lock.
     pub(crate) fn remove_stale_drafts(&self) -> Result<(), BlobError> {
         let folder = self.config.root.join("drafts");
         let entries = self.disk.list(&folder).map_err(BlobError::from_disk("open"))?;

@@ -1,4 +1,4 @@
-//! `wardian blobs`: into the store and out of it, while no server uses it.
+//! `wardian blobs`: stores, reads and lists blobs while no server uses the store.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -177,7 +177,7 @@ pub(crate) fn save_all(
     Ok(saved)
 }
 
-/// What a file's name says of its kind.
+/// The kind that a file's name suggests.
 fn kind_of(path: &Path) -> &'static str {
     let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let known = KINDS.iter().find(|(known, _)| *known == ending);

@@ -1,4 +1,4 @@
-//! What `wardian skills check` finds in the Python of skills. A program that runs in the sandbox
+//! Checks the Python of skills for `wardian skills check`. A program that runs in the sandbox
 //! reads it, because only the sandbox's own interpreter knows what it takes for Python and which
 //! packages are there. Nothing of the skill is run.
 
@@ -32,7 +32,7 @@ const MAX_SOURCE: usize = 8 << 20;
 const REQUIREMENTS: [&str; 5] =
     ["requirements.txt", "pyproject.toml", "Pipfile", "environment.yml", "setup.py"];
 
-/// Whether the Python of skills was looked at.
+/// Says if the Python of skills was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Looked {
     /// It was, or there is none.
@@ -41,7 +41,7 @@ pub(crate) enum Looked {
     No(String),
 }
 
-/// What the program is given.
+/// The arguments of the program.
 #[derive(Serialize)]
 struct Source<'s> {
     files: BTreeMap<&'s str, &'s str>,
@@ -49,7 +49,7 @@ struct Source<'s> {
     export: &'s str,
 }
 
-/// What the program returns.
+/// The result of the program.
 #[derive(Deserialize)]
 struct Report {
     findings: Vec<Found>,
@@ -112,7 +112,7 @@ fn is_action(snapshot: &Snapshot) -> bool {
     snapshot.manifest().runtime.is_some()
 }
 
-/// Lists of packages that nobody installs.
+/// Lists of packages, which are never installed.
 fn requirements(snapshot: &Snapshot) -> Vec<Diagnostic> {
     let is_list = |path: &str| REQUIREMENTS.contains(&path.rsplit('/').next().unwrap_or(path));
     let lists = snapshot.files().iter().filter(|file| is_list(&file.path));
@@ -173,7 +173,7 @@ async fn look_at(runtime: &Runtime, check: &mut FolderCheck) -> Result<(), Strin
         }
     };
     let report: Report = serde_json::from_str(&output).map_err(|fault| fault.to_string())?;
-    // What was only suspected is known now.
+    // The suspicion has been replaced by a finding.
     check.diagnostics.retain(|one| one.code != "export-missing");
     let texts: Vec<(String, String)> =
         files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();

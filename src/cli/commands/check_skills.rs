@@ -1,4 +1,4 @@
-//! `wardian skills check`: what is wrong with skills, for those who write them.
+//! `wardian skills check`: diagnostics of skills, for their authors.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ struct Finding<'a> {
     folder: &'a str,
     /// Name and version, if there are no errors.
     skill: Option<String>,
-    /// Why the Python was not looked at, if so.
+    /// The reason why the Python was not looked at, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     python_not_checked: Option<&'a str>,
     diagnostics: &'a [Diagnostic],

@@ -1,4 +1,4 @@
-//! `wardian doctor`: what works on this machine, what does not, and what to do.
+//! `wardian doctor`: checks this machine and gives advice.
 
 use std::fmt;
 use std::net::TcpListener;
@@ -28,7 +28,7 @@ use crate::units::ByteCount;
 /// Room on a disk below which something may not fit.
 const ENOUGH: ByteCount = ByteCount::mebibytes(1024);
 
-/// How well something works.
+/// The grades of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum State {
@@ -50,13 +50,13 @@ impl fmt::Display for State {
     }
 }
 
-/// What was found about one thing.
+/// The finding about one subject.
 #[derive(Debug, Clone, Serialize)]
 struct Finding {
     what: &'static str,
     state: State,
     says: String,
-    /// What to do, unless all is well.
+    /// The advice, unless all is well.
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<String>,
 }
@@ -224,7 +224,7 @@ fn skills(config: &Config) -> Finding {
     Finding::degraded("skills", says, "`wardian skills list` names them")
 }
 
-/// What is to be said of the engine, and whether it can run.
+/// The finding about the engine, and true if it can run.
 fn engine(config: &Config) -> (Finding, bool) {
     let looked = assembly::open_engine(config).and_then(|engine| {
         let report = engine.report()?;
@@ -267,7 +267,7 @@ async fn workers(mut config: Config) -> Vec<Finding> {
     };
     config.blobs.folder = folder.path().join("blobs");
     (config.workers.count, config.workers.spares) = (1, 0);
-    // What is missing is reported here instead.
+    // Missing walls are reported here instead.
     let is_required = config.requires_lockdown();
     config.workers.require_lockdown = RequireLockdown::Never;
     let began = Instant::now();

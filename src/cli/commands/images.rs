@@ -19,10 +19,10 @@ use crate::ids::Digest;
 use crate::images::ImageUsage;
 use crate::units::ByteCount;
 
-/// What the file with an image's memory is called.
+/// The name of the file with an image's memory.
 const MEMORY: &str = "memory.img";
 
-/// What a file of the cache says of the image that is in it.
+/// The description of an image in a file of the cache.
 #[derive(Debug, Serialize)]
 struct ImageReport<'a> {
     name: &'a str,
@@ -31,7 +31,7 @@ struct ImageReport<'a> {
     created_unix_seconds: u64,
     /// Runs that began as it, of all servers, as far as they have written it down.
     hits: u64,
-    /// When the last one did; 0 if none has.
+    /// The time of the last one; 0 if there was none.
     last_used_unix_seconds: u64,
     path: &'a Path,
 }

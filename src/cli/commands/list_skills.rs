@@ -1,4 +1,4 @@
-//! `wardian skills list` and `show`: what the server would serve.
+//! `wardian skills list` and `show`: the skills that a server would serve.
 
 use serde_json::json;
 

@@ -69,7 +69,7 @@ pub(crate) fn execute_skill(
     run(config, installer, order, &options)
 }
 
-/// What is to be run.
+/// The program to run, with its arguments.
 struct Order {
     program: LocalProgram,
     entrypoint: Option<String>,
@@ -226,7 +226,7 @@ fn arguments(given: Option<&str>) -> Result<Map<String, Value>, Failed> {
     serde_json::from_str(&text).ok().ok_or_else(|| wrong("it is something else".to_owned()))
 }
 
-/// What is said twice would be lost once.
+/// Refuses an argument that is given twice, since one of the values would be lost.
 fn ensure_set_once(args: &Map<String, Value>, blobs: &[NamedFile]) -> Result<(), Failed> {
     let mut names = BTreeSet::new();
     for name in blobs.iter().filter_map(|blob| blob.name.as_deref()) {

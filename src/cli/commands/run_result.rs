@@ -1,4 +1,4 @@
-//! How the end of a run is shown.
+//! Shows the end of a run.
 
 use std::io::{self, IsTerminal as _};
 

@@ -10,7 +10,7 @@ use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
 use crate::assembly::{MeteredCode, Provision, Runtime, SkillsRead};
-use crate::budget::MemoryBudget;
+use crate::budget::{MemoryBudget, OPEN_BLOBS};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on, progress};
@@ -24,7 +24,7 @@ use crate::units::ByteCount;
 /// How often it is looked whether memory can be given back to the system.
 const TRIM_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Memory that was charged and is not any more, from which on giving it back is worth the time.
+/// Freed memory from which on it is worth giving back to the system.
 const WORTH_TRIMMING: ByteCount = ByteCount::mebibytes(4);
 
 /// Descriptors that are needed beside those of connections.
@@ -57,10 +57,10 @@ fn raise_open_files(config: &Config) {
     {
         warn!("cannot open more files than {current:?}: {fault}");
     }
-    let wanted = u64::try_from(config.http.max_connections).unwrap_or(u64::MAX);
-    let wanted = wanted.saturating_add(OTHER_FILES);
+    let wanted = config.http.max_connections.saturating_add(OPEN_BLOBS);
+    let wanted = u64::try_from(wanted).unwrap_or(u64::MAX).saturating_add(OTHER_FILES);
     if let Some(maximum) = maximum.filter(|maximum| *maximum < wanted) {
-        warn!("{maximum} files may be open, `http.max_connections` may need {wanted}");
+        warn!("{maximum} files may be open, connections and blobs of runs may need {wanted}");
     }
 }
 

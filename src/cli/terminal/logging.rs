@@ -1,4 +1,4 @@
-//! Where log lines go: to standard error, as text or as JSON.
+//! Log lines: to standard error, as text or as JSON.
 
 use std::io::{self, IsTerminal as _};
 
@@ -12,10 +12,10 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::cli::terminal::output::note;
 use crate::config::{Config, LogFormat, LogLevel, SettingOrigin};
 
-/// What a command logs that is no server, unless somebody asked for more.
+/// The log level of commands other than `serve`, unless an option asks for more.
 const QUIET: LogLevel = LogLevel::Warn;
 
-/// Where the log lines on skills come from.
+/// The target of log lines about skills.
 const REGISTRY: &str = concat!(env!("CARGO_CRATE_NAME"), "::registry");
 
 /// Logs as the configuration says.
@@ -31,8 +31,8 @@ pub(crate) fn start_for_a_command(config: &Config) {
     }
 }
 
-/// As for any command, for one that reads the skills in order to report on them: nobody has to
-/// be told twice.
+/// As for any command, for one that reads the skills in order to report on them: a user does not
+/// have to be told twice.
 pub(crate) fn start_for_a_report_on_skills(config: &Config) {
     match chosen_level(config) {
         Some(level) => start(config.log.format, targets(level)),
@@ -40,7 +40,7 @@ pub(crate) fn start_for_a_report_on_skills(config: &Config) {
     }
 }
 
-/// The level that somebody asked for.
+/// The requested level.
 fn chosen_level(config: &Config) -> Option<LogLevel> {
     let setting = config.effective.iter().find(|setting| setting.key == "log.level");
     setting.filter(|setting| setting.origin != SettingOrigin::Default).map(|_| config.log.level)

@@ -1,4 +1,4 @@
-//! What people and scripts see: lines, tables, JSON and logs.
+//! Output for people and scripts: lines, tables, JSON and logs.
 
 pub(crate) mod json_layout;
 pub(crate) mod logging;

@@ -1,6 +1,6 @@
 //! The only place that prints.
 //!
-//! What was asked for goes to standard output, everything about it to standard error. Texts that
+//! Results go to standard output, everything about them to standard error. Texts that
 //! come from elsewhere are shown without their control characters, unless they are a program's own
 //! output. A reader that goes away, such as `head`, ends nothing. Any other failure to write to
 //! standard output is remembered, and [`stdout_fault`] makes it the end of the program.
@@ -37,8 +37,8 @@ pub(crate) fn note_stdout_fault(fault: io::Error) {
     STDOUT_FAULT.set(fault).ok();
 }
 
-/// Why something that was printed did not arrive, if so: a full disk, say. Exit codes must not
-/// promise output that is incomplete.
+/// The reason why something that was printed did not arrive, if so: a full disk, say. Exit codes
+/// must not promise output that is incomplete.
 pub(crate) fn stdout_fault() -> Option<&'static io::Error> {
     STDOUT_FAULT.get()
 }

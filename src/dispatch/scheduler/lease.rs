@@ -12,10 +12,10 @@ use crate::dispatch::error::DispatchError;
 use crate::dispatch::scheduler::queued_run::QueuedRun;
 use crate::dispatch::scheduler::shared::Scheduler;
 use crate::dispatch::scheduler::state::Admission;
-use crate::dispatch::worker::attachments::Key;
 use crate::dispatch::worker::handle::Worker;
 use crate::dispatch::worker::id::WorkerId;
 use crate::ids::TenantId;
+use crate::job::attachment::AttachmentKey;
 
 /// The right to use a worker for one run.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Lease {
     pub(crate) async fn acquire(
         scheduler: &Arc<Scheduler>,
         tenant: &TenantId,
-        wanted: &[Key],
+        wanted: &[AttachmentKey],
     ) -> Result<Self, DispatchError> {
         let (grant, granted) = oneshot::channel();
         let worker = match scheduler.admit(tenant, wanted, grant) {

@@ -1,4 +1,4 @@
-//! Decides which worker runs next, and for whom.
+//! Decides which worker gets the next run, and which run that is.
 //!
 //! | file            | purpose                                                                  |
 //! | --------------- | ------------------------------------------------------------------------ |

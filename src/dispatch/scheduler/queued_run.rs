@@ -46,7 +46,7 @@ impl QueuedRun {
 }
 
 impl Drop for QueuedRun {
-    /// A worker may have been granted that nobody has taken; it is given back.
+    /// A worker that was granted and not taken is given back.
     fn drop(&mut self) {
         self.scheduler.abandon(&self.tenant, self.ticket);
         // After this, a grant fails and its sender keeps the worker.

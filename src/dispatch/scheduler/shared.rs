@@ -15,12 +15,12 @@ use crate::dispatch::config::PoolConfig;
 use crate::dispatch::error::DispatchError;
 use crate::dispatch::report::{Counters, PoolReport, WorkerStatus};
 use crate::dispatch::scheduler::state::{Admission, Closing, Phase, SchedulerState, Ticket};
-use crate::dispatch::worker::attachments::Key;
 use crate::dispatch::worker::handle::Worker;
 use crate::dispatch::worker::id::WorkerId;
 use crate::dispatch::worker::process::Process;
 use crate::dispatch::worker::start_failure::StartFailure;
 use crate::ids::TenantId;
+use crate::job::attachment::AttachmentKey;
 use crate::job::message::WorkerReport;
 
 /// The answer to a waiting run.
@@ -79,7 +79,7 @@ impl Scheduler {
     pub(crate) fn admit(
         &self,
         tenant: &TenantId,
-        wanted: &[Key],
+        wanted: &[AttachmentKey],
         grant: oneshot::Sender<Granted>,
     ) -> Admission<Worker, oneshot::Sender<Granted>> {
         self.change(|shared| shared.state.admit(tenant, |worker| worker.has_all(wanted), grant))

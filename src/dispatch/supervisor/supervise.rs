@@ -48,7 +48,7 @@ enum Life {
     Full,
     /// It ended soon.
     Short {
-        /// How it ended.
+        /// Its exit status.
         status: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Who gets a worker, who waits, and what happens when somebody leaves.
+//! Admission: which run gets a worker, which one waits, and callers that leave.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ async fn nothing_leaks_when_a_caller_goes_away() {
     let pool = start(PoolConfig { grace, ..config(1) }).await;
     for (source, starts) in [("wait", 1), ("hang", 2), ("wait", 2)] {
         let job = job(source);
-        let mut door = WrittenBlobs::default();
-        let impatient = timeout(Duration::from_millis(20), pool.run(&job, &mut door));
+        let mut host = WrittenBlobs::default();
+        let impatient = timeout(Duration::from_millis(20), pool.run(&job, &mut host));
         impatient.await.unwrap_err();
         let left = Instant::now();
         let report = until(&pool, "free", |report| {
@@ -38,9 +38,9 @@ async fn nothing_leaks_when_a_caller_goes_away() {
 async fn nothing_leaks_when_a_caller_leaves_the_queue() {
     let pool = start(config(1)).await;
     let (busy, waiting) = (job("wait"), job("return {}"));
-    let (mut door, mut other) = (WrittenBlobs::default(), WrittenBlobs::default());
+    let (mut host, mut other) = (WrittenBlobs::default(), WrittenBlobs::default());
     {
-        let busy = pool.run(&busy, &mut door);
+        let busy = pool.run(&busy, &mut host);
         let waiting = pool.run(&waiting, &mut other);
         tokio::pin!(busy, waiting);
         tokio::select! {
@@ -59,12 +59,12 @@ async fn nothing_leaks_when_a_caller_leaves_the_queue() {
 async fn nothing_leaks_when_a_caller_leaves_before_it_takes_its_worker() {
     let pool = start(config(1)).await;
     let (busy, waiting) = (job("wait"), job("return {}"));
-    let (mut door, mut other) = (WrittenBlobs::default(), WrittenBlobs::default());
+    let (mut host, mut other) = (WrittenBlobs::default(), WrittenBlobs::default());
     {
         let waiting = pool.run(&waiting, &mut other);
         tokio::pin!(waiting);
         {
-            let busy = pool.run(&busy, &mut door);
+            let busy = pool.run(&busy, &mut host);
             tokio::pin!(busy);
             tokio::select! {
                 biased;
@@ -73,7 +73,7 @@ async fn nothing_leaks_when_a_caller_leaves_before_it_takes_its_worker() {
                 _ = until(&pool, "queued", |report| report.queued == 1) => {}
             }
         }
-        // The worker is granted to the run that waits, which is not polled any more.
+        // The worker is granted to the run that waits, which is no longer polled.
         until(&pool, "granted", |report| report.queued == 0 && report.running == 1).await;
     }
     let report = until(&pool, "free", |report| report.running == 0).await;
@@ -86,9 +86,9 @@ async fn nothing_leaks_when_a_caller_leaves_before_it_takes_its_worker() {
 async fn admission_of_as_many_runs_as_workers_and_places() {
     let pool = start(PoolConfig { queue: 2, spares: 1, ..config(2) }).await;
     let jobs: Vec<Job> = (0..5).map(|_| job("wait")).collect();
-    let mut doors: Vec<WrittenBlobs> = (0..5).map(|_| WrittenBlobs::default()).collect();
+    let mut hosts: Vec<WrittenBlobs> = (0..5).map(|_| WrittenBlobs::default()).collect();
     let mut runs: Vec<_> =
-        jobs.iter().zip(&mut doors).map(|(job, door)| Box::pin(pool.run(job, door))).collect();
+        jobs.iter().zip(&mut hosts).map(|(job, host)| Box::pin(pool.run(job, host))).collect();
     let mut last = runs.pop().unwrap();
     let mut others = JoinAll(&mut runs);
     tokio::select! {
@@ -124,10 +124,10 @@ async fn a_run_waits_no_longer_than_it_may() {
     let queue_wait = Duration::from_millis(50);
     let pool = start(PoolConfig { queue_wait, ..config(1) }).await;
     let (busy, waiting) = (job("wait"), job("return {}"));
-    let (mut door, mut other) = (WrittenBlobs::default(), WrittenBlobs::default());
+    let (mut host, mut other) = (WrittenBlobs::default(), WrittenBlobs::default());
     tokio::select! {
         biased;
-        _ = pool.run(&busy, &mut door) => panic!("ended by itself"),
+        _ = pool.run(&busy, &mut host) => panic!("ended by itself"),
         refused = pool.run(&waiting, &mut other) => {
             assert!(matches!(refused, Err(DispatchError::Overloaded)), "{refused:?}");
         }

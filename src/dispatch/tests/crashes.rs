@@ -37,7 +37,7 @@ async fn no_run_is_lost_to_a_worker_that_could_not_be_cleaned_up() {
             tokio::time::sleep(Duration::from_millis(pause)).await;
             let next = run_script(&pool, "log x\nreturn 2").await;
             assert_eq!(error_type(&next), "completed", "{milliseconds} ms, then {pause} ms");
-            assert_eq!(next.output.unwrap().into_bytes().await.unwrap(), b"2");
+            assert_eq!(next.output.unwrap().into_bytes().unwrap(), b"2");
         }
     }
     let counters = pool.report().counters;
@@ -123,7 +123,7 @@ async fn a_run_finds_a_worker_though_all_have_just_died() {
         pidfd_send_signal(&process, Signal::KILL).unwrap();
         assert!(has_ended(&process));
     }
-    // Nobody in this thread has noticed yet.
+    // This thread has not noticed it yet.
     assert_eq!(error_type(&run_script(&pool, "return {}").await), "completed");
 }
 

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use crate::dispatch::tests::{config, error_type, job, logs, run, run_script, start};
 use crate::dispatch::worker::channel::{Frames, WorkerChannel as GatewayEnd, WorkerChannelError};
 use crate::dispatch::{BlobSource, SkillContent};
-use crate::ids::{BlobId, Digest};
+use crate::ids::{BlobId, Digest, TenantId};
 use crate::job::attachment::PackedFile;
 use crate::job::frame;
 use crate::job::message::{FromWorker, INLINE_MAX, Payload, Refusal, ToWorker};
@@ -25,10 +25,10 @@ use crate::worker::Channel as WorkerEnd;
 /// How long one frame may take. A receiver that waits for an event that never comes waits longer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What one frame brings: bytes of text in its message, and bytes of its payload.
+/// The contents of one frame: bytes of text in its message, and bytes of its payload.
 type Size = (usize, usize);
 
-/// Both ends of a socket whose buffers hold about so many bytes; the system's choice without.
+/// Both ends of a socket whose buffers hold about this number of bytes, or the system's default.
 fn pair(buffers: Option<usize>) -> (OwnedFd, OwnedFd) {
     let flags = SocketFlags::CLOEXEC;
     let ends = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
@@ -222,7 +222,7 @@ async fn skills_of_many_files_are_attached_one_after_another() {
             let text: Vec<u8> = repeat_n(b'b', 100_000 + files + number).collect();
             let (id, size) = (BlobId::of_digest(&Digest::of(&text)), text.len().into());
             let file = Arc::new(std::fs::File::from(socket::share(&text).unwrap()));
-            big.blobs.push(BlobSource { id, file, size });
+            big.blobs.push(BlobSource { tenant: TenantId::local(), id, file, size });
         }
         let finished = run(&pool, &big).await;
         assert_eq!(error_type(&finished), "completed", "{files} files");

@@ -230,7 +230,7 @@ async fn a_worker_not_believed_is_dropped_and_costs_one_run() {
     assert_eq!((counters.crashed, counters.overdue), (1, 2), "{counters:?}");
 }
 
-/// Whoever declines a run says that it was not begun. That is believed so often and no more.
+/// A worker that declines a run says that it was not begun. That is believed a few times.
 #[tokio::test]
 async fn workers_that_decline_every_run_get_it_a_few_times() {
     let pool = Pool::start(hostile()).unwrap();

@@ -13,7 +13,7 @@ use crate::dispatch::tests::{
     WrittenBlobs, config, error_type, image, job, logs, run, start, until,
 };
 use crate::dispatch::{AttachmentLimits, BlobSource, Job, Pool, PoolConfig, SkillContent};
-use crate::ids::{BlobId, Digest};
+use crate::ids::{BlobId, Digest, TenantId};
 use crate::job::attachment::PackedFile;
 use crate::job::socket;
 
@@ -23,7 +23,7 @@ const MOMENTS: usize = 2_000;
 /// Long enough for a worker on a busy machine.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Polls a future so often, and then gives it up.
+/// Polls a future a given number of times, and then drops it.
 struct Leave<F> {
     future: Pin<Box<F>>,
     polls: usize,
@@ -76,7 +76,7 @@ fn laden(number: usize, load: Load) -> Job {
         let (id, size) = (BlobId::of_digest(&Digest::of(&text)), text.len().into());
         source.push_str(&format!("read {id}\n"));
         let file = Arc::new(std::fs::File::from(socket::share(&text).unwrap()));
-        blobs.push(BlobSource { id, file, size });
+        blobs.push(BlobSource { tenant: TenantId::local(), id, file, size });
     }
     source.push_str("blob text/plain small\nblob-of text/plain 200000\nlog-of 90000\n");
     source.push_str("return-of 300000\n");
@@ -113,8 +113,8 @@ async fn a_caller_that_leaves_at_any_poll_costs_no_worker() {
     let mut left = 0;
     for polls in 1..MOMENTS {
         let job = laden(polls, heavy);
-        let mut door = WrittenBlobs::default();
-        let run = Leave { future: Box::pin(pool.run(&job, &mut door)), polls };
+        let mut host = WrittenBlobs::default();
+        let run = Leave { future: Box::pin(pool.run(&job, &mut host)), polls };
         let Some(ended) = run.await else {
             ensure_unhurt(&pool, &job, process, &format!("after {polls} polls")).await;
             left += 1;
@@ -144,9 +144,9 @@ proptest! {
             {
                 let mut job = laden(number, Load { files, blobs, source });
                 job.spec.stream_logs = is_heard;
-                let mut door = WrittenBlobs::default();
+                let mut host = WrittenBlobs::default();
                 let patience = Duration::from_micros(microseconds);
-                drop(timeout(patience, pool.run(&job, &mut door)).await);
+                drop(timeout(patience, pool.run(&job, &mut host)).await);
                 ensure_unhurt(&pool, &job, process, &format!("after {patience:?}")).await;
             }
         });
@@ -157,18 +157,18 @@ proptest! {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crowd_that_comes_and_goes_costs_no_worker() {
     let pool = Arc::new(start(PoolConfig { grace: GRACE, ..config(2) }).await);
-    let crowd: Vec<_> = (0..60_usize)
+    let callers: Vec<_> = (0..60_usize)
         .map(|number| {
             let pool = Arc::clone(&pool);
             tokio::spawn(async move {
                 let job = laden(number % 7, Load { files: 300, blobs: 2, source: 10_000 });
-                let mut door = WrittenBlobs::default();
+                let mut host = WrittenBlobs::default();
                 let patience = Duration::from_millis(number as u64 * 3 % 40);
-                drop(timeout(patience, pool.run(&job, &mut door)).await);
+                drop(timeout(patience, pool.run(&job, &mut host)).await);
             })
         })
         .collect();
-    for caller in crowd {
+    for caller in callers {
         caller.await.unwrap();
     }
     let report = until(&pool, "free", |report| report.running + report.queued == 0).await;

@@ -41,13 +41,13 @@ async fn a_pool_that_shuts_down_lets_runs_end_and_then_ends_them() {
     let processes: Vec<_> =
         pool.report().workers.iter().map(|worker| watch(worker.process)).collect();
     let (patient, endless) = (job("complain 20000\nreturn {}"), job("wait"));
-    let (mut door, mut other) = (WrittenBlobs::default(), WrittenBlobs::default());
+    let (mut host, mut other) = (WrittenBlobs::default(), WrittenBlobs::default());
     let end = async {
         until(&pool, "busy", |report| report.running == 2).await;
         pool.shut_down(Duration::from_millis(500)).await;
     };
     let (patient, endless, ()) =
-        tokio::join!(pool.run(&patient, &mut door), pool.run(&endless, &mut other), end);
+        tokio::join!(pool.run(&patient, &mut host), pool.run(&endless, &mut other), end);
     assert_eq!(error_type(&patient.unwrap()), "completed");
     assert_eq!(error_type(&endless.unwrap()), "Cancelled");
     assert!(processes.iter().all(has_ended));
@@ -72,7 +72,7 @@ fn no_orphans_when_a_pool_or_its_runtime_is_dropped() {
     }
 }
 
-/// A gateway in a process of its own, with a worker whose guest never looks up.
+/// A gateway in a process of its own, with a worker whose guest ignores its cancellation.
 #[test]
 fn the_process_that_is_a_gateway() {
     if !plays("role-gateway") {
@@ -82,13 +82,13 @@ fn the_process_that_is_a_gateway() {
     runtime.block_on(async {
         let pool = start(config(1)).await;
         let job = job("hang");
-        let mut door = WrittenBlobs::default();
+        let mut host = WrittenBlobs::default();
         let says = async {
             let report = until(&pool, "busy", |report| report.running == 1).await;
             writeln!(io::stdout(), "\n> {}", report.workers[0].process).unwrap();
             std::future::pending::<()>().await;
         };
-        tokio::join!(pool.run(&job, &mut door), says).0.unwrap();
+        tokio::join!(pool.run(&job, &mut host), says).0.unwrap();
     });
 }
 

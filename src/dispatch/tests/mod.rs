@@ -23,7 +23,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::dispatch::{
-    Door, FinishedRun, Job, Pool, PoolConfig, PoolReport, Received, WorkerCommand,
+    CheckedPayload, FinishedRun, Job, Pool, PoolConfig, PoolReport, RunHost, WorkerCommand,
 };
 use crate::ids::{BlobId, Digest, RunId, TenantId};
 use crate::job::image::ImageContent;
@@ -63,7 +63,7 @@ async fn start(config: PoolConfig) -> Pool {
     pool
 }
 
-/// What scripts begin as: it is handed over and means nothing to them.
+/// The image of scripts. It is handed over and means nothing to them.
 static IMAGE: LazyLock<Arc<ImageContent>> = LazyLock::new(|| image("image"));
 
 fn image(name: &str) -> Arc<ImageContent> {
@@ -95,13 +95,13 @@ fn job(source: &str) -> Job {
 #[derive(Default)]
 struct WrittenBlobs(Vec<(String, Vec<u8>)>);
 
-impl Door for WrittenBlobs {
-    async fn write_blob(&mut self, kind: &str, content: Received) -> Result<BlobId, Refusal> {
+impl RunHost for WrittenBlobs {
+    async fn write_blob(&mut self, kind: &str, content: CheckedPayload) -> Result<BlobId, Refusal> {
         if kind == "forbidden" {
             let (error_type, message) = ("QuotaExceeded".into(), "no room".into());
             return Err(Refusal { error_type, message });
         }
-        let bytes = content.into_bytes().await.unwrap();
+        let bytes = content.into_bytes().unwrap();
         let id = BlobId::of_digest(&Digest::of(&bytes));
         self.0.push((kind.to_owned(), bytes));
         Ok(id)

@@ -1,27 +1,36 @@
-//! What goes to a worker and what comes back.
+//! Orders to workers, and their answers.
 
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::dispatch::tests::{WrittenBlobs, config, error_type, job, logs, run, run_script, start};
-use crate::dispatch::{AttachmentLimits, BlobSource, Job, PoolConfig, SkillContent};
+use tokio::time::timeout;
+
+use crate::dispatch::tests::{
+    SOON, WrittenBlobs, config, error_type, job, logs, run, run_script, start,
+};
+use crate::dispatch::{
+    AttachmentLimits, BlobSource, CheckedPayload, Job, PoolConfig, RunHost, SkillContent,
+};
 use crate::error::ErrorKind;
-use crate::ids::{BlobId, Digest};
+use crate::ids::{BlobId, Digest, TenantId};
 use crate::job::attachment::PackedFile;
+use crate::job::host::RequestKind;
+use crate::job::message::Refusal;
 use crate::units::ByteCount;
 
 #[tokio::test]
 async fn a_run_comes_back_with_its_output_logs_and_blobs() {
     let pool = start(config(1)).await;
-    let mut door = WrittenBlobs::default();
+    let mut host = WrittenBlobs::default();
     let source = "log hello\nblob text/plain small\nblob-of image/png 100000\nreturn {}";
-    let finished = pool.run(&job(source), &mut door).await.unwrap();
+    let finished = pool.run(&job(source), &mut host).await.unwrap();
     assert_eq!(error_type(&finished), "completed");
     assert_eq!(logs(&finished), ["hello"]);
-    assert_eq!(finished.output.unwrap().into_bytes().await.unwrap(), b"{}");
-    let written: Vec<_> = door.0.iter().map(|(kind, bytes)| (kind.as_str(), bytes.len())).collect();
+    assert_eq!(finished.output.unwrap().into_bytes().unwrap(), b"{}");
+    let written: Vec<_> = host.0.iter().map(|(kind, bytes)| (kind.as_str(), bytes.len())).collect();
     assert_eq!(written, [("text/plain", 5), ("image/png", 100_000)]);
 
     let finished = run_script(&pool, "return-of 5000000").await;
@@ -43,7 +52,12 @@ async fn skills_and_blobs_are_attached_once_and_detached_when_too_many() {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(b"content").unwrap();
     let id = BlobId::of_digest(&Digest::of(b"content"));
-    let blob = BlobSource { id: id.clone(), file: Arc::new(file), size: ByteCount::bytes(7) };
+    let blob = BlobSource {
+        tenant: TenantId::local(),
+        id: id.clone(),
+        file: Arc::new(file),
+        size: ByteCount::bytes(7),
+    };
 
     let source = format!("attached\nread one.md\nread {id}\nreturn {{}}");
     let skills = vec![skill("one")];
@@ -79,4 +93,66 @@ async fn a_program_that_is_too_large_costs_no_worker() {
     let refused = pool.run(&huge, &mut WrittenBlobs::default()).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::TooLarge);
     assert_eq!(pool.report().workers[0].runs, 0);
+}
+
+/// A host whose blob store hangs.
+struct NeverStores;
+
+impl RunHost for NeverStores {
+    async fn write_blob(&mut self, _: &str, _: CheckedPayload) -> Result<BlobId, Refusal> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_never_answers_holds_neither_run_nor_worker() {
+    let host_time = Duration::from_millis(200);
+    let pool = start(PoolConfig { host_time, grace: SOON, ..config(1) }).await;
+    let process = pool.report().workers[0].process;
+    let mut job = job("blob text/plain x\nreturn {}");
+    job.spec.limits.wall_time = Duration::from_secs(1);
+    let ended = timeout(SOON, pool.run(&job, &mut NeverStores)).await.expect("it never ended");
+    let finished = ended.unwrap();
+    assert_eq!(error_type(&finished), "TimeoutError");
+    assert!(finished.host_time.of(RequestKind::WriteBlob) >= host_time);
+    assert_eq!(error_type(&run_script(&pool, "return {}").await), "completed");
+    assert_eq!(pool.report().workers[0].process, process, "the worker was blamed for its host");
+}
+
+/// Has no room for outputs until it is told so.
+struct FullHouse(Arc<tokio::sync::Notify>);
+
+impl RunHost for FullHouse {
+    async fn write_blob(&mut self, _: &str, _: CheckedPayload) -> Result<BlobId, Refusal> {
+        Err(Refusal { error_type: "PolicyDenied".into(), message: "nothing is stored".into() })
+    }
+
+    async fn make_room(&mut self, output: ByteCount) {
+        assert_eq!(output, ByteCount::bytes(300_000));
+        self.0.notified().await;
+    }
+}
+
+#[tokio::test]
+async fn a_worker_whose_output_has_no_room_makes_no_other_one() {
+    let pool = start(config(1)).await;
+    let there_is_room = Arc::new(tokio::sync::Notify::new());
+    let mut host = FullHouse(Arc::clone(&there_is_room));
+    let first_job = job("return-of 300000");
+    let mut first = Box::pin(pool.run(&first_job, &mut host));
+    let patience = Duration::from_millis(300);
+    assert!(timeout(patience, &mut first).await.is_err(), "nobody waited for room");
+    let second_job = job("return {}");
+    let mut second = Box::pin(run(&pool, &second_job));
+    assert!(timeout(patience, &mut second).await.is_err(), "the worker made another output");
+    there_is_room.notify_one();
+    assert_eq!(error_type(&first.await.unwrap()), "completed");
+    assert_eq!(error_type(&second.await), "completed");
+
+    // A caller that leaves while it waits for room does not cost the worker.
+    let mut host = FullHouse(there_is_room);
+    let left = timeout(patience, pool.run(&first_job, &mut host)).await;
+    assert!(left.is_err(), "nobody waited for room");
+    assert_eq!(error_type(&run(&pool, &second_job).await), "completed");
+    assert_eq!(pool.report().counters.ended, 0);
 }

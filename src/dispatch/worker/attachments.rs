@@ -2,15 +2,13 @@
 //!
 //! INVARIANT(bounded-attachments): beyond the limits, the attachment that was used longest ago is
 //! detached first. An attachment that the current run needs is never detached. An image that was
-//! replaced, so that no run can begin from it any more, is detached with the next run.
+//! replaced, so that no run can begin from it, is detached with the next run.
 
 use std::collections::HashMap;
 use std::sync::Weak;
 
-use crate::ids::{BlobId, Digest};
 use crate::job::attachment::AttachmentKey;
 use crate::job::image::ImageContent;
-use crate::job::message::ToWorker;
 use crate::units::ByteCount;
 
 /// The limits of the attachments that each worker keeps between runs.
@@ -30,25 +28,6 @@ impl Default for AttachmentLimits {
     }
 }
 
-/// Something that can be attached.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Key {
-    Skill(Digest),
-    Blob(BlobId),
-    Image(Digest),
-}
-
-impl Key {
-    /// The message that takes it away.
-    pub(crate) fn detach(self) -> ToWorker {
-        match self {
-            Self::Skill(digest) => ToWorker::Detach(AttachmentKey::Skill(digest)),
-            Self::Blob(id) => ToWorker::Detach(AttachmentKey::Blob(id)),
-            Self::Image(digest) => ToWorker::Detach(AttachmentKey::Image(digest)),
-        }
-    }
-}
-
 /// The attachments of one worker. Images have limits of their own: a run has exactly one, and their
 /// pages are shared by all workers.
 #[derive(Debug)]
@@ -63,7 +42,7 @@ pub(crate) struct SentAttachments {
 struct LimitedSet {
     count: usize,
     bytes: u64,
-    kept: HashMap<Key, Kept>,
+    kept: HashMap<AttachmentKey, Kept>,
     kept_bytes: u64,
 }
 
@@ -89,8 +68,8 @@ impl SentAttachments {
         Self { content, images: set(limits.images, u64::MAX), run: 0 }
     }
 
-    pub(crate) fn has(&self, key: &Key) -> bool {
-        let set = if matches!(key, Key::Image(_)) { &self.images } else { &self.content };
+    pub(crate) fn has(&self, key: &AttachmentKey) -> bool {
+        let set = if key.is_image() { &self.images } else { &self.content };
         set.kept.contains_key(key)
     }
 
@@ -100,7 +79,7 @@ impl SentAttachments {
     }
 
     /// Notes that the current run uses `key`. Returns false if it is not attached.
-    pub(crate) fn note_use(&mut self, key: &Key) -> bool {
+    pub(crate) fn note_use(&mut self, key: &AttachmentKey) -> bool {
         let run = self.run;
         let kept = self.set_of(key).kept.get_mut(key);
         kept.map(|kept| kept.last_run = run).is_some()
@@ -110,11 +89,11 @@ impl SentAttachments {
     /// others until the limits hold, and returns those: they must be detached.
     pub(crate) fn make_room(
         &mut self,
-        incoming: impl Iterator<Item = (Key, ByteCount)>,
-    ) -> Vec<Key> {
+        incoming: impl Iterator<Item = (AttachmentKey, ByteCount)>,
+    ) -> Vec<AttachmentKey> {
         let (mut content, mut images) = (Incoming::default(), Incoming::default());
         for (key, size) in incoming {
-            let of_kind = if matches!(key, Key::Image(_)) { &mut images } else { &mut content };
+            let of_kind = if key.is_image() { &mut images } else { &mut content };
             of_kind.count = of_kind.count.saturating_add(1);
             of_kind.bytes = of_kind.bytes.saturating_add(size.as_u64());
         }
@@ -124,7 +103,12 @@ impl SentAttachments {
     }
 
     /// Notes that `key` is attached, or will be before anything else is said to the worker.
-    pub(crate) fn add(&mut self, key: Key, size: ByteCount, image: Option<Weak<ImageContent>>) {
+    pub(crate) fn add(
+        &mut self,
+        key: AttachmentKey,
+        size: ByteCount,
+        image: Option<Weak<ImageContent>>,
+    ) {
         let (last_run, size) = (self.run, size.as_u64());
         let set = self.set_of(&key);
         if set.kept.insert(key, Kept { size, last_run, image }).is_none() {
@@ -132,8 +116,8 @@ impl SentAttachments {
         }
     }
 
-    const fn set_of(&mut self, key: &Key) -> &mut LimitedSet {
-        if matches!(key, Key::Image(_)) { &mut self.images } else { &mut self.content }
+    const fn set_of(&mut self, key: &AttachmentKey) -> &mut LimitedSet {
+        if key.is_image() { &mut self.images } else { &mut self.content }
     }
 }
 
@@ -145,8 +129,8 @@ struct Incoming {
 }
 
 impl LimitedSet {
-    fn evict(&mut self, run: u64, incoming: Incoming) -> Vec<Key> {
-        let over: Vec<Key> = self
+    fn evict(&mut self, run: u64, incoming: Incoming) -> Vec<AttachmentKey> {
+        let over: Vec<AttachmentKey> = self
             .kept
             .iter()
             .filter(|(_, kept)| kept.is_over())
@@ -171,7 +155,7 @@ impl LimitedSet {
         evicted
     }
 
-    fn forget(&mut self, key: &Key) {
+    fn forget(&mut self, key: &AttachmentKey) {
         if let Some(kept) = self.kept.remove(key) {
             self.kept_bytes = self.kept_bytes.saturating_sub(kept.size);
         }
@@ -181,24 +165,27 @@ impl LimitedSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Digest;
+    use crate::job::attachment::AttachedName;
 
-    fn key(name: &str) -> Key {
-        Key::Skill(Digest::of(name.as_bytes()))
+    fn key(name: &str) -> AttachmentKey {
+        AttachmentKey::shared(AttachedName::Skill(Digest::of(name.as_bytes())))
     }
 
-    fn run(attachments: &mut SentAttachments, names: &[&str]) -> (usize, Vec<Key>) {
-        let keys: Vec<Key> = names.iter().map(|name| key(name)).collect();
+    fn run(attachments: &mut SentAttachments, names: &[&str]) -> (usize, Vec<AttachmentKey>) {
+        let keys: Vec<AttachmentKey> = names.iter().map(|name| key(name)).collect();
         use_all(attachments, &keys, ByteCount::bytes(10))
     }
 
     /// A run with these keys: how many were new, and what had to go for it.
     fn use_all(
         attachments: &mut SentAttachments,
-        keys: &[Key],
+        keys: &[AttachmentKey],
         size: ByteCount,
-    ) -> (usize, Vec<Key>) {
+    ) -> (usize, Vec<AttachmentKey>) {
         attachments.open_run();
-        let new: Vec<&Key> = keys.iter().filter(|key| !attachments.note_use(key)).collect();
+        let new: Vec<&AttachmentKey> =
+            keys.iter().filter(|key| !attachments.note_use(key)).collect();
         let evicted = attachments.make_room(new.iter().map(|key| ((*key).clone(), size)));
         new.iter().for_each(|key| attachments.add((*key).clone(), size, None));
         (new.len(), evicted)
@@ -239,18 +226,21 @@ mod tests {
         let images = ["old", "new"].map(made);
         for image in &images {
             attachments.open_run();
-            let key = Key::Image(image.digest());
+            let key = AttachmentKey::shared(AttachedName::Image(image.digest()));
             assert_eq!(attachments.make_room([(key.clone(), image.length())].into_iter()), []);
             attachments.add(key, image.length(), Some(Arc::downgrade(image)));
         }
         let [old, new] = images;
         attachments.open_run();
-        assert!(attachments.note_use(&Key::Image(new.digest())));
+        assert!(attachments.note_use(&AttachmentKey::shared(AttachedName::Image(new.digest()))));
         assert_eq!(attachments.make_room([].into_iter()), []);
-        let gone = Key::Image(old.digest());
+        let gone = AttachmentKey::shared(AttachedName::Image(old.digest()));
         drop(old);
         assert_eq!(attachments.make_room([].into_iter()), std::slice::from_ref(&gone));
-        assert!(!attachments.has(&gone) && attachments.has(&Key::Image(new.digest())));
+        assert!(
+            !attachments.has(&gone)
+                && attachments.has(&AttachmentKey::shared(AttachedName::Image(new.digest())))
+        );
     }
 
     #[test]
@@ -268,7 +258,8 @@ mod tests {
     fn bounded_attachments_count_images_on_their_own() {
         let limits = AttachmentLimits { count: 1, images: 2, ..AttachmentLimits::default() };
         let mut attachments = SentAttachments::new(limits);
-        let image = |name: &str| Key::Image(Digest::of(name.as_bytes()));
+        let image =
+            |name: &str| AttachmentKey::shared(AttachedName::Image(Digest::of(name.as_bytes())));
         for name in ["a", "b", "c"] {
             let keys = [image(name), key("skill")];
             let (new, evicted) = use_all(&mut attachments, &keys, ByteCount::mebibytes(100));

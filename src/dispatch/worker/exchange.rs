@@ -4,23 +4,21 @@
 //! within the run's limits. A worker that breaks a rule is dropped.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 
 use crate::dispatch::worker::channel::WorkerChannelError;
 use crate::dispatch::worker::handle::{AttachError, Worker};
 use crate::dispatch::worker::outcome_check::{ImplausibleOutcome, check_outcome};
-use crate::dispatch::worker::payload::{PayloadError, Received};
-use crate::dispatch::{Door, Job};
+use crate::dispatch::worker::payload::{CheckedPayload, PayloadError};
+use crate::dispatch::worker::run_clock::{Patience, RunClock, Unanswered};
+use crate::dispatch::{Job, RunHost};
 use crate::job::frame;
+use crate::job::host::{HostTime, RequestKind};
 use crate::job::limits::RunLimits;
-use crate::job::message::{FromWorker, OUTPUT_MAX, Payload, ToWorker};
+use crate::job::message::{FromWorker, OUTPUT_MAX, Payload, Refusal, ToWorker};
 use crate::job::outcome::{LogChunk, RunOutcome};
 use crate::units::ByteCount;
-
-/// The deadline of a run whose limit cannot be added to the present time.
-const FAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// The reason why the worker gave no outcome.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +45,7 @@ pub(crate) enum Broken {
 pub(crate) enum Violation {
     #[error("it sent a message that does not belong here")]
     OutOfPlace,
-    #[error("its guest used the door more often than its limit allows")]
+    #[error("its guest made more host calls than its limit allows")]
     Calls,
     #[error("it sent more of the log than the run may write")]
     Printed,
@@ -66,7 +64,8 @@ pub(crate) enum Violation {
 pub(crate) struct Ran {
     pub(crate) outcome: RunOutcome,
     /// Not read yet: the worker has nothing more to do with it.
-    pub(crate) output: Option<Received>,
+    pub(crate) output: Option<CheckedPayload>,
+    pub(crate) host_time: HostTime,
 }
 
 /// Runs `job`, whose order is the frame `order`, on `worker`.
@@ -77,17 +76,14 @@ pub(crate) async fn perform(
     worker: &mut Worker,
     job: &Job,
     order: &Arc<Vec<u8>>,
-    door: &mut impl Door,
-    grace: Duration,
+    host: &mut impl RunHost,
+    patience: Patience,
 ) -> Result<Ran, Broken> {
-    let started = Instant::now();
     let limits = &job.spec.limits;
-    let allowed = limits.wall_time.saturating_add(grace);
-    let deadline = started.checked_add(allowed).or_else(|| started.checked_add(FAR));
     let mut exchange = Exchange {
         worker,
         limits,
-        deadline: deadline.unwrap_or(started),
+        clock: RunClock::start(limits.wall_time, patience),
         calls: 0,
         bytes: ByteCount::default(),
         printed: 0,
@@ -96,17 +92,17 @@ pub(crate) async fn perform(
     loop {
         match exchange.next().await? {
             (FromWorker::WriteBlob { kind }, content) => {
-                exchange.write_blob(&kind, content, door).await?;
+                exchange.write_blob(&kind, content, host).await?;
             }
             (FromWorker::Printed(chunk), Payload::None) if job.spec.stream_logs => {
                 exchange.count_printed(&chunk)?;
-                door.hear(chunk);
+                host.hear(chunk);
             }
             (FromWorker::Done(outcome), output) => {
-                let outcome =
-                    check_outcome(*outcome, limits, started.elapsed()).map_err(Violation::from)?;
+                let outcome = check_outcome(*outcome, limits, exchange.clock.elapsed());
+                let outcome = outcome.map_err(Violation::from)?;
                 let output = exchange.output(&outcome, output)?;
-                return Ok(Ran { outcome, output });
+                return Ok(Ran { outcome, output, host_time: exchange.clock.host_time() });
             }
             // Accepted only before the guest has asked for something: a run that has begun is not
             // repeated.
@@ -125,7 +121,7 @@ pub(crate) async fn perform(
 struct Exchange<'run> {
     worker: &'run mut Worker,
     limits: &'run RunLimits,
-    deadline: Instant,
+    clock: RunClock,
     calls: u32,
     bytes: ByteCount,
     /// Bytes of the log that were sent before the end.
@@ -138,39 +134,38 @@ impl Exchange<'_> {
             self.worker.attach(&job.image, &job.skills, &job.blobs).await?;
             Ok(self.worker.order(Arc::clone(order)).await?)
         };
-        let told = timeout_at(self.deadline, tell).await;
+        let told = timeout_at(self.clock.deadline(), tell).await;
         told.map_err(|_elapsed| Broken::Late)?.map_err(Broken::NotStarted)
     }
 
     async fn next(&mut self) -> Result<(FromWorker, Payload), Broken> {
-        let received = timeout_at(self.deadline, self.worker.hear()).await;
+        let received = timeout_at(self.clock.deadline(), self.worker.hear()).await;
         Ok(received.map_err(|_elapsed| Broken::Late)??)
     }
 
-    /// Asks the door, and extends the deadline by the time that this takes.
+    /// Asks the host to store a blob, and sends its answer to the worker.
     async fn write_blob(
         &mut self,
         kind: &str,
         content: Payload,
-        door: &mut impl Door,
+        host: &mut impl RunHost,
     ) -> Result<(), Broken> {
         self.calls = self.calls.saturating_add(1);
         if self.calls > self.limits.host_calls {
             return Err(Violation::Calls.into());
         }
-        let content = Received::accept(content).map_err(Violation::from)?;
+        let content = CheckedPayload::accept(content).map_err(Violation::from)?;
         self.count_bytes(content.size())?;
 
-        let asked = Instant::now();
-        let message = match door.write_blob(kind, content).await {
-            Ok(id) => ToWorker::BlobStored { id },
-            Err(refusal) => ToWorker::Refused(refusal),
+        let storing = host.write_blob(kind, content);
+        let message = match self.clock.wait_for(RequestKind::WriteBlob, storing).await {
+            Ok(Ok(id)) => ToWorker::BlobStored { id },
+            Ok(Err(refusal)) => ToWorker::Refused(refusal),
+            Err(Unanswered) => ToWorker::Refused(unanswered()),
         };
-        let waited = asked.elapsed();
-        self.deadline = self.deadline.checked_add(waited).unwrap_or(self.deadline);
 
         let answer = frame::encode(&message, &[], false).map_err(WorkerChannelError::from)?;
-        let sent = timeout_at(self.deadline, self.worker.channel.send(answer.into())).await;
+        let sent = timeout_at(self.clock.deadline(), self.worker.channel.send(answer.into())).await;
         Ok(sent.map_err(|_elapsed| Broken::Late)??)
     }
 
@@ -186,14 +181,14 @@ impl Exchange<'_> {
         &mut self,
         outcome: &RunOutcome,
         payload: Payload,
-    ) -> Result<Option<Received>, Violation> {
+    ) -> Result<Option<CheckedPayload>, Violation> {
         if matches!(payload, Payload::None) {
             return Ok(None);
         }
         if outcome.end.is_err() {
             return Err(Violation::Output);
         }
-        let output = Received::accept(payload)?;
+        let output = CheckedPayload::accept(payload)?;
         if output.size() > OUTPUT_MAX {
             return Err(Violation::Bytes);
         }
@@ -207,4 +202,11 @@ impl Exchange<'_> {
         self.bytes = ByteCount::bytes(self.bytes.as_u64().saturating_add(more.as_u64()));
         if self.bytes > self.limits.host_bytes { Err(Violation::Bytes) } else { Ok(()) }
     }
+}
+
+/// The answer to a request that the host has not answered within the run's time. The run ends as
+/// `Timeout` then; only a guest that still runs sees this.
+fn unanswered() -> Refusal {
+    let message = "the host did not answer within the time of the run".to_owned();
+    Refusal { error_type: "TimeoutError".to_owned(), message }
 }

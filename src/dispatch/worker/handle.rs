@@ -4,11 +4,11 @@ use std::os::fd::AsFd as _;
 use std::sync::{Arc, Weak};
 
 use crate::dispatch::content::{BlobSource, SkillContent};
-use crate::dispatch::worker::attachments::{AttachmentLimits, Key, SentAttachments};
+use crate::dispatch::worker::attachments::{AttachmentLimits, SentAttachments};
 use crate::dispatch::worker::channel::{Frames, WorkerChannel, WorkerChannelError};
 use crate::dispatch::worker::id::WorkerId;
 use crate::dispatch::worker::process::Process;
-use crate::job::attachment::Attachment;
+use crate::job::attachment::{AttachedContent, Attachment, AttachmentKey};
 use crate::job::frame::{self, FrameError};
 use crate::job::image::ImageContent;
 use crate::job::message::{FromWorker, Payload, ToWorker, WorkerReport};
@@ -49,11 +49,11 @@ enum Piece<'run> {
 }
 
 impl Piece<'_> {
-    fn key(&self) -> Key {
+    fn key(&self) -> AttachmentKey {
         match self {
-            Self::Image(image) => Key::Image(image.digest()),
-            Self::Skill(skill) => Key::Skill(skill.digest()),
-            Self::Blob(blob) => Key::Blob(blob.id.clone()),
+            Self::Image(image) => image.key(),
+            Self::Skill(skill) => skill.key(),
+            Self::Blob(blob) => blob.key(),
         }
     }
 
@@ -75,20 +75,19 @@ impl Piece<'_> {
 
     /// The frame that hands it over.
     fn frame(&self) -> Result<Frames, AttachError> {
-        let (message, file) = match self {
+        let (content, file) = match self {
             Self::Image(image) => {
                 let (digest, open_files) = (image.digest(), image.open_files().to_owned());
-                (ToWorker::Attach(Attachment::Image { digest, open_files }), image.memory())
+                (AttachedContent::Image { digest, open_files }, image.memory())
             }
             Self::Skill(skill) => {
                 let (digest, files) = (skill.digest(), skill.files().to_vec());
                 let file = skill.shared().map_err(AttachError::Share)?;
-                (ToWorker::Attach(Attachment::Skill { digest, files }), file)
+                (AttachedContent::Skill { digest, files }, file)
             }
-            Self::Blob(blob) => {
-                (ToWorker::Attach(Attachment::Blob { id: blob.id.clone() }), blob.file.as_fd())
-            }
+            Self::Blob(blob) => (AttachedContent::Blob { id: blob.id.clone() }, blob.file.as_fd()),
         };
+        let message = ToWorker::Attach(Attachment { owner: self.key().owner, content });
         let bytes = frame::encode_shared(&message, self.size())?;
         // The frame has a descriptor of its own, because it may still be unsent when the run is
         // gone.
@@ -110,7 +109,7 @@ impl Worker {
     }
 
     /// True if everything is attached already.
-    pub(crate) fn has_all(&self, keys: &[Key]) -> bool {
+    pub(crate) fn has_all(&self, keys: &[AttachmentKey]) -> bool {
         keys.iter().all(|key| self.attachments.has(key))
     }
 
@@ -138,7 +137,7 @@ impl Worker {
         let incoming = missing.iter().map(|(key, piece)| (key.clone(), piece.size()));
         let mut detaches = Vec::new();
         for key in self.attachments.make_room(incoming) {
-            frame::encode_into(&mut detaches, &key.detach(), &[], false)?;
+            frame::encode_into(&mut detaches, &ToWorker::Detach(key), &[], false)?;
         }
         if !detaches.is_empty() {
             self.channel.send(detaches.into()).await?;

@@ -10,4 +10,5 @@ pub(crate) mod id;
 pub(crate) mod outcome_check;
 pub(crate) mod payload;
 pub(crate) mod process;
+pub(crate) mod run_clock;
 pub(crate) mod start_failure;

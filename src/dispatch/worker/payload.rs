@@ -1,7 +1,7 @@
 //! Checks and reads the bulk bytes that a worker sends. Nothing about them is believed.
 //!
 //! INVARIANT(sealed-only): the gateway reads a worker's descriptor only if it is a sealed memory
-//! file, which nobody can change or shrink any more, of the announced size. The gateway never maps
+//! file, which can no longer be changed or shrunk, of the announced size. The gateway never maps
 //! it. So a worker can neither block a reader with a pipe or a device, nor change bytes that have
 //! been checked, nor cause a fault by taking them away.
 
@@ -16,9 +16,6 @@ use crate::job::message::Payload;
 use crate::job::socket::IMMUTABLE;
 use crate::units::ByteCount;
 
-/// Payloads up to this size are read at once; it takes less time than to hand them to a thread.
-const READ_AT_ONCE: u64 = 1 << 20;
-
 /// The reason why a payload is not accepted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -26,22 +23,22 @@ pub enum PayloadError {
     /// Not a memory file: a pipe, a device, a socket, a file on disk.
     #[error("a payload is no memory file")]
     NotMemory,
-    /// Somebody could still change it.
+    /// Another process could still change it.
     #[error("a payload is not sealed")]
     NotSealed,
     /// Its size is not the announced one.
     #[error("a payload has {actual} instead of {announced}")]
     WrongSize {
-        /// What was announced.
+        /// The announced size.
         announced: ByteCount,
-        /// What is there.
+        /// The real size.
         actual: ByteCount,
     },
 }
 
 /// Bytes from a worker, to be read once from start to end.
 #[derive(Debug)]
-pub struct Received {
+pub struct CheckedPayload {
     source: Source,
     position: u64,
 }
@@ -52,7 +49,7 @@ enum Source {
     Sealed { file: File, size: u64 },
 }
 
-impl Received {
+impl CheckedPayload {
     /// Checks a payload.
     ///
     /// # Errors
@@ -76,29 +73,22 @@ impl Received {
         }
     }
 
-    /// All bytes at once. Large ones are read on a thread that may block.
+    /// All bytes at once. Blocks while they are read.
     ///
     /// # Errors
     ///
     /// The operating system reports an error.
-    pub async fn into_bytes(mut self) -> io::Result<Vec<u8>> {
+    pub fn into_bytes(mut self) -> io::Result<Vec<u8>> {
         if let Source::Bytes(bytes) = self.source {
             return Ok(bytes);
         }
-        let size = self.size();
-        let mut read = move || {
-            let mut bytes = Vec::with_capacity(size.as_usize());
-            self.read_to_end(&mut bytes)?;
-            Ok(bytes)
-        };
-        if size.as_u64() <= READ_AT_ONCE {
-            return read();
-        }
-        tokio::task::spawn_blocking(read).await.map_err(io::Error::other)?
+        let mut bytes = Vec::with_capacity(self.size().as_usize());
+        self.read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 }
 
-impl Read for Received {
+impl Read for CheckedPayload {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = match &self.source {
             Source::Bytes(bytes) => {
@@ -172,7 +162,7 @@ mod tests {
         ];
         for (what, descriptor) in cases {
             let payload = Payload::Shared(descriptor, ByteCount::bytes(5));
-            assert!(Received::accept(payload).is_err(), "accepted {what}");
+            assert!(CheckedPayload::accept(payload).is_err(), "accepted {what}");
         }
     }
 
@@ -180,25 +170,25 @@ mod tests {
     fn the_announced_size_must_be_the_true_one() {
         for announced in [0, 4, 6, u64::MAX] {
             let payload = Payload::Shared(share(b"five!").unwrap(), ByteCount::bytes(announced));
-            let end = Received::accept(payload);
+            let end = CheckedPayload::accept(payload);
             assert!(matches!(end, Err(PayloadError::WrongSize { .. })), "{announced}: {end:?}");
         }
     }
 
-    #[tokio::test]
-    async fn all_bytes_arrive_by_either_way() {
+    #[test]
+    fn all_bytes_arrive_by_either_way() {
         let large: Vec<u8> = (0..3_000_000_u32).map(|number| number.to_le_bytes()[0]).collect();
         let size = ByteCount::from(large.len());
         for payload in
             [Payload::Inline(large.clone()), Payload::Shared(share(&large).unwrap(), size)]
         {
-            let received = Received::accept(payload).unwrap();
+            let received = CheckedPayload::accept(payload).unwrap();
             assert_eq!(received.size(), size);
-            assert!(received.into_bytes().await.unwrap() == large);
+            assert!(received.into_bytes().unwrap() == large);
         }
         let mut text = String::new();
         let payload = Payload::Shared(share(b"in small steps").unwrap(), ByteCount::bytes(14));
-        Received::accept(payload).unwrap().read_to_string(&mut text).unwrap();
+        CheckedPayload::accept(payload).unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "in small steps");
     }
 }

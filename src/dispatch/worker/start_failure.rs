@@ -1,4 +1,4 @@
-//! The reason why a worker did not start.
+//! Failures of starting a worker.
 
 use std::io;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub enum StartFailure {
     /// The process ended.
     #[error("the process ended at once, with {status}")]
     Ended {
-        /// How it ended.
+        /// Its exit status.
         status: String,
     },
     /// The process runs and sends nothing.

@@ -1,11 +1,12 @@
-//! The folder that keeps what is slow to make: the engine, native code, memory images.
+//! The cache folder for files that are slow to make: the engine, native code, memory images.
 //!
 //! Knows nothing of what the files are. A file appears under its name only when it is complete,
 //! and is handed out only open and checked. What belongs together is one [`CacheEntry`]; who adds
 //! to an entry holds its lock.
 //!
-//! INVARIANT(own-folder): the folder belongs to this user (or to root) and nobody else can write
-//! to it. Native code is loaded from it, so a process that can write to it can run code as this user.
+//! INVARIANT(own-folder): the folder belongs to this user (or to root) and no other user can write
+//! to it. Native code is loaded from it, so a process that can write to it can run code as this
+//! user.
 //!
 //! INVARIANT(complete-or-absent): no crash, full disk or second process makes a half-written file
 //! appear under its final name with a record that fits.
@@ -35,7 +36,7 @@ const KEY_DIGITS: usize = 16;
 /// Name of every lock file.
 const LOCK: &str = ".lock";
 
-/// What backup programs look for in a folder that is not worth saving.
+/// The tag by which backup programs recognise a cache folder.
 const CACHE_TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n\
     # This folder is kept by Wardian and can be deleted at any time.\n";
 
@@ -92,7 +93,7 @@ impl CacheFolder {
         Ok(Self { root: root.to_owned(), clock })
     }
 
-    /// Where it lies.
+    /// The path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.root
@@ -122,12 +123,12 @@ impl CacheFolder {
         Ok(names.into_iter().filter(|name| !name.starts_with('.')).map(entry).collect())
     }
 
-    /// Removes entries, as long as nobody is adding to any. Files that are open or mapped
+    /// Removes entries, as long as no process is adding to any. Files that are open or mapped
     /// elsewhere stay alive until they are closed. Returns the bytes that were freed.
     ///
     /// # Errors
     ///
-    /// Somebody is adding to the cache, or a file cannot be removed.
+    /// Another process is adding to the cache, or a file cannot be removed.
     pub fn remove(&self, entries: &[CacheEntry]) -> Result<ByteCount, EngineError> {
         let path = self.root.join(LOCK);
         let lock = open_lock(&path).map_err(storage("lock", &path))?;
@@ -158,7 +159,7 @@ pub struct CacheEntry {
     clock: Clock,
 }
 
-/// What a full check of one file found.
+/// The result of a full check of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
@@ -171,7 +172,7 @@ pub enum Finding {
 }
 
 impl CacheEntry {
-    /// Where it lies.
+    /// The path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -17,14 +17,14 @@ pub(crate) const RECORD: &str = ".json";
 
 /// An open file whose content was checked.
 ///
-/// It is open for reading only, at its start, and nobody writes to it any more.
+/// It is open for reading only, at its start, and is no longer written to.
 #[derive(Debug)]
 pub struct CheckedFile {
     /// The file.
     pub file: File,
-    /// Where it lies.
+    /// The path.
     pub path: PathBuf,
-    /// What it was made from and when.
+    /// The file's origin and time.
     pub record: Record,
 }
 

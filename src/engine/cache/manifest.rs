@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Longest manifest that is read.
 const MAX_MANIFEST: u64 = 1 << 20;
 
-/// What the engine consists of.
+/// The parts of the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct EngineManifest {
     /// Version of CPython.

@@ -1,4 +1,4 @@
-//! What is written down beside each file of the cache, and when a file may be trusted without
+//! The record beside each file of the cache, and the conditions for trusting a file without
 //! being read.
 //!
 //! # Why a file is not hashed at every start
@@ -7,8 +7,8 @@
 //! keeps the file's [`Identity`] from the last time that its content was right. As long as the
 //! identity is the same, the content is:
 //!
-//! - Nobody else can write to the folder, and who can write to it as this user can as well write
-//!   a record to match: a digest defends against accidents there, not against that user.
+//! - No other user can write to the folder. A process that writes to it as this user can as well
+//!   write a record to match: a digest defends against accidents there, not against that user.
 //! - This program never writes to a file that has its name; new content is a new inode.
 //! - Whatever else writes to the file through the kernel changes its time of change, which no
 //!   program can set back.
@@ -44,15 +44,15 @@ const CHUNK: usize = 1 << 20;
 #[serde(deny_unknown_fields)]
 pub struct Record {
     format: u32,
-    /// What the file is, for people.
+    /// A description of the file, for people.
     pub what: String,
     /// Digest of its content.
     pub sha256: Digest,
     /// Length of its content.
     pub size_bytes: ByteCount,
-    /// What it was made from: names and digests or versions.
+    /// The origin of the file: names and digests or versions.
     pub made_from: BTreeMap<String, String>,
-    /// When it was made, in seconds since the Unix epoch.
+    /// The time at which it was made, in seconds since the Unix epoch.
     pub created_unix_seconds: u64,
     /// The file when its content was last known to be right.
     pub(crate) seen: Option<Identity>,

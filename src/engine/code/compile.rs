@@ -1,7 +1,7 @@
 //! Native code from the module without data: the one configuration of wasmtime, compiling, loading.
 //!
 //! Knows nothing of files and folders: a module goes in as bytes, native code comes out as bytes
-//! and goes in again as an open file that somebody has checked.
+//! and goes in again as an open file that was checked.
 //!
 //! INVARIANT(one-configuration): code is compiled and loaded with what [`config`] returns and
 //! nothing else, so the [`CompileKey`] says all that decides whether code fits this process.
@@ -37,8 +37,8 @@ pub const EXCEPTION_HEAP_RESERVATION: u64 = 1 << 20;
 /// 63 MB, so recursion ends as Python's `RecursionError` and not as a trap.
 pub const MAX_WASM_STACK: usize = 96 << 20;
 
-/// Which checks are compiled into the code. Both have the [polls](crate::engine::code::polls) at which
-/// a guest is stopped: they are part of the module.
+/// Which checks are compiled into the code. Both have the [polls](crate::engine::code::polls) at
+/// which a guest is stopped: they are part of the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Variant {
@@ -87,7 +87,7 @@ pub fn config(variant: Variant) -> Config {
         .compiler_inlining(Inlining::No)
         .parallel_compilation(true);
 
-    // What the engine does not use stays off: it would only be more to attack.
+    // Features that the engine does not use stay off, since they add to the attack surface.
     config
         .wasm_exceptions(true)
         .wasm_simd(true)
@@ -116,7 +116,7 @@ pub fn config(variant: Variant) -> Config {
         .gc_heap_guard_size(64 << 10)
         .gc_heap_may_move(true);
 
-    // Nobody reads wasm backtraces: the guest's own traceback tells more. Without the address
+    // Wasm backtraces are not needed: the guest's own traceback tells more. Without the address
     // map the code is 70 MB smaller, without symbols another 7 MB.
     config
         .generate_address_map(false)
@@ -149,7 +149,7 @@ pub struct CompileKey {
     pub wasmtime: &'static str,
     /// Checks in the code.
     pub variant: Variant,
-    /// What wasmtime itself says: target, processor features, compiler settings, layout.
+    /// Wasmtime's own compatibility hash: target, processor features, compiler settings, layout.
     pub compatibility: Digest,
 }
 

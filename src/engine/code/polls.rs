@@ -1,6 +1,6 @@
 //! Polls: the places at which a guest that computes can be stopped.
 //!
-//! A poll is a load from the *poll page* whose value nobody uses. The page lies at addresses that
+//! A poll is a load from the *poll page* whose value is not used. The page lies at addresses that
 //! no memory ever grows to, so the guest's own code has no business there, and is readable as
 //! long as the guest may go on. Who wants to stop the guest, from any thread, closes the page: the
 //! next poll faults, which is a trap like every access out of bounds. Garbage collectors stop
@@ -13,7 +13,7 @@
 //! INVARIANT(polls-everywhere): every cycle in the control flow of a module has a poll. A jump
 //! back goes to the head of a loop, and each loop begins with one; a function can be entered
 //! again from its own calls only if it has some, and each function that calls begins with one.
-//! What lies between two polls is as long as a function without loops and what it calls of such
+//! The code between two polls is at most a function without loops and the calls of such
 //! functions: microseconds, but for the bulk operations on memory.
 
 use std::ops::Range;
@@ -23,7 +23,7 @@ use wasmparser::{FunctionBody, Operator, Parser, Payload};
 
 use crate::engine::code::split_data::SplitError;
 
-/// Where the poll page lies in a linear memory.
+/// The place of the poll page in a linear memory.
 ///
 /// The first host page of the last wasm page that 32 bits can name. The rest of that wasm page
 /// stays inaccessible, because C code that runs out of its stack writes just below address zero.
@@ -62,7 +62,7 @@ pub fn with_polls(module: &[u8]) -> Result<Vec<u8>, SplitError> {
 struct Bodies {
     section: CodeSection,
     left: u32,
-    /// Where polls belong in the body at hand, from its beginning.
+    /// The places of polls in the present body, from its beginning.
     places: Vec<usize>,
     polled: Vec<u8>,
 }

@@ -1,15 +1,15 @@
 //! Takes a module's code and data apart: a module without data, and a *cold image*.
 //!
-//! The module without data is compiled once. Its memory is supplied from outside: the cold image holds
-//! what the data segments would have written, and every later state of the interpreter is an
+//! The module without data is compiled once. Its memory is supplied from outside: the cold image
+//! holds what the data segments would have written, and every later state of the interpreter is an
 //! image of the same kind. So a new interpreter state never needs a new compilation.
 //!
 //! Function bodies are copied as they are, never decoded: 74 MB of code pass in milliseconds, and
 //! nothing of the module's behaviour can change on the way.
 //!
-//! INVARIANT(same-memory): an instance of the module without data whose memory starts as the cold image
-//! computes what an instance of the original computes. Every kind of data that would break this
-//! (passive segments, computed offsets, imported memories, a start function) is refused.
+//! INVARIANT(same-memory): an instance of the module without data whose memory starts as the cold
+//! image computes what an instance of the original computes. Every kind of data that would break
+//! this (passive segments, computed offsets, imported memories, a start function) is refused.
 
 use wasm_encoder::{ExportKind, ExportSection, Module, RawSection};
 use wasmparser::{
@@ -23,7 +23,7 @@ use crate::units::ByteCount;
 /// Part of every key that names something made by this transform, or by the polls that follow.
 ///
 /// The digest of the patched module is another part. Raise this number with each change of their
-/// output, so that nobody runs what an older version left behind.
+/// output, so that output of an older version is never run.
 pub const TRANSFORM_VERSION: u32 = 3;
 
 /// Size of a wasm page in bytes.
@@ -32,7 +32,7 @@ pub const WASM_PAGE: u64 = 65_536;
 /// The export section's number in the binary format.
 const EXPORT_SECTION: u8 = 7;
 
-/// Why a module cannot be split.
+/// The reason why a module cannot be split.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SplitError {
@@ -47,7 +47,7 @@ pub enum SplitError {
     OutOfRange {
         /// Its position.
         index: usize,
-        /// Where it ends.
+        /// The end of the segment.
         end: ByteCount,
         /// Size of the memory.
         memory: ByteCount,
@@ -57,7 +57,7 @@ pub enum SplitError {
     Function {
         /// Its name in the name section.
         symbol: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
     /// The interface is not the pinned one.
@@ -87,7 +87,7 @@ pub struct SplitModule<'a> {
     pub abi: ModuleAbi,
 }
 
-/// What a memory holds before the first instruction: zeros, and the data segments in their order.
+/// A memory before the first instruction: zeros, and the data segments in their order.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ColdImage<'a> {
     size: ByteCount,
@@ -136,8 +136,8 @@ pub fn split_data<'a>(
     Ok(SplitModule { module, cold, abi: parsed.abi })
 }
 
-/// True for the sections that go into the module without data. Names and producers only describe it;
-/// the number of data segments is checked against them, and they are gone.
+/// True for the sections that go into the module without data. Names and producers only describe
+/// it; the number of data segments is checked against them, and they are gone.
 fn is_kept(payload: &Payload<'_>) -> bool {
     match payload {
         Payload::DataSection(_) | Payload::DataCountSection { .. } => false,

@@ -29,7 +29,7 @@ impl Patches {
     ///
     /// # Errors
     ///
-    /// A table is malformed. A test sees to it that no such program is released.
+    /// A table is malformed. A test ensures that no such program is released.
     pub fn embedded() -> Result<Self, PatchError> {
         Self::parse(TABLES)
     }

@@ -1,8 +1,8 @@
-//! Why the engine's module cannot be patched.
+//! Errors of patching the engine's module.
 
 use crate::ids::Digest;
 
-/// Why the engine's module cannot be patched.
+/// Errors of patching the engine's module.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatchError {
@@ -13,7 +13,7 @@ pub enum PatchError {
         table: String,
         /// Number of the line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
     /// A table was made for another module.
@@ -35,7 +35,7 @@ pub enum PatchError {
         line: usize,
         /// The function that the row names.
         function: String,
-        /// What does not fit.
+        /// The mismatch.
         problem: &'static str,
     },
     /// The module cannot be read.

@@ -1,4 +1,4 @@
-//! Where everything lies in a module: what patches have to know of it.
+//! The layout of a module, as far as patches need it.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -29,13 +29,13 @@ pub(super) struct PatchTable {
 pub(super) struct Change {
     pub(super) line: usize,
     pub(super) place: PatchSite,
-    /// Where they lie in the file.
+    /// Their place in the file.
     pub(super) offset: usize,
     pub(super) expected: Vec<Piece>,
     pub(super) new: Vec<Piece>,
 }
 
-/// What a change belongs to.
+/// The place of a change.
 #[derive(Debug, Clone)]
 pub(super) enum PatchSite {
     /// The body of this function.

@@ -63,7 +63,7 @@ fn apply(rows: &str) -> Result<Vec<u8>, PatchError> {
     table(&module(), rows).apply_any(&module())
 }
 
-/// What `go` of a module returns.
+/// The value that `go` of a module returns.
 fn go(module: &[u8]) -> i32 {
     let engine = Engine::default();
     let module = wasmtime::Module::new(&engine, module).unwrap();

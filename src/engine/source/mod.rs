@@ -1,4 +1,4 @@
-//! Where the engine comes from: what is trusted, and how it is fetched.
+//! The source of the engine: the pinned digests, and the download.
 
 pub mod fetch;
 pub mod pin;

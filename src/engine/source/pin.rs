@@ -26,7 +26,7 @@ pub struct EnginePin {
     pub version: String,
     /// The archive that the registry serves.
     pub wheel: PinnedFile,
-    /// What is taken out of it.
+    /// The files that are taken out of it.
     pub files: PinnedFiles,
     /// The module after the patches.
     pub patched_module: PatchedModule,
@@ -35,11 +35,11 @@ pub struct EnginePin {
     pub patches: Patches,
     /// Exports that the transform adds, by their names.
     pub added_exports: BTreeMap<String, PinnedExport>,
-    /// Where the interpreter keeps the secret of its hashes.
+    /// The place of the interpreter's hash secret.
     pub hash_secret: HashSecretPlace,
-    /// Where the module's C stack lies.
+    /// The place of the module's C stack.
     pub c_stack: CStack,
-    /// How the module looks from outside.
+    /// The imports and exports of the module.
     pub abi: ModuleAbi,
 }
 
@@ -68,7 +68,7 @@ pub struct CStack {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HashSecretPlace {
-    /// Where the secret begins.
+    /// The address of the secret.
     pub address: u32,
     /// Its length.
     pub size_bytes: ByteCount,
@@ -76,7 +76,7 @@ pub struct HashSecretPlace {
     pub is_set_address: u32,
 }
 
-/// What the tables of patches make of the module.
+/// The module after all patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PatchedModule {
@@ -110,7 +110,7 @@ impl PinnedFiles {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PinnedFile {
-    /// Where it lies in the wheel, with `/`; for the wheel itself its file name.
+    /// Its path in the wheel, with `/`; for the wheel itself its file name.
     pub path: String,
     /// Digest of its content.
     pub sha256: Digest,
@@ -131,7 +131,8 @@ impl EnginePin {
     ///
     /// # Errors
     ///
-    /// `wasm/engine.toml` or a table of patches is malformed. A test sees to it that no such program is released.
+    /// `wasm/engine.toml` or a table of patches is malformed. A test ensures that no such
+    /// program is released.
     pub fn embedded() -> Result<Self, EngineError> {
         Ok(Self { patches: Patches::embedded()?, ..Self::parse(PIN)? })
     }

@@ -1,4 +1,4 @@
-//! What a browser needs before a website may call: answers to preflight requests, and headers that
+//! Lets websites call from browsers: answers to preflight requests, and headers that
 //! let the website read an answer (Cross-Origin Resource Sharing).
 //!
 //! INVARIANT(allowed-origins-only): such a header is only sent to an origin that the operator
@@ -18,7 +18,7 @@ const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static("x-request-id, ret
 /// How long a browser may remember the answer to a preflight request, in seconds.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
-/// What goes to an allowed website beside an answer.
+/// The headers that allow a website to read an answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Permission {
     /// The origin, or `*`.

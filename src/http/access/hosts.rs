@@ -1,7 +1,7 @@
-//! From where a request may come: the names by which it may call us, and the websites it may
+//! The origin of requests: the host names that they may use, and the websites that they may
 //! come from.
 //!
-//! INVARIANT(no-rebinding): a name that nobody allowed is refused, so that a website that lets
+//! INVARIANT(no-rebinding): a name that is not allowed is refused, so that a website that lets
 //! its own name point to this machine reads nothing.
 
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, Uri, header};
 use crate::http::access::cors::Permission;
 use crate::http::config::HttpConfig;
 
-/// Why a request's origin is not accepted.
+/// The reason why a request's origin is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostFault {
     /// No host, two of them, or something that is none.
@@ -58,7 +58,7 @@ impl Hosts {
         }
         let mut origins = headers.get_all(header::ORIGIN).iter();
         let Some(origin) = origins.next() else { return Ok(None) };
-        // A browser names one origin. Of two, nobody could say which the answer is for.
+        // A browser names one origin. With two, it is unclear which one the answer is for.
         if origins.next().is_some() {
             return Err(HostFault::Origin);
         }

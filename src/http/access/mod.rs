@@ -1,4 +1,4 @@
-//! Who may call: the names by which the server is called, and the websites whose pages may.
+//! Access: the host names that the server answers to, and the websites that may call it.
 
 pub(crate) mod cors;
 pub(crate) mod hosts;

@@ -1,9 +1,9 @@
-//! All open connections, and which of them is closed when there is no room for another.
+//! Limits the number of open connections: the longest-idle one is closed to make room.
 //!
-//! INVARIANT(room-for-others): when as many connections are open as allowed, the longest-idle one is
-//! closed for a new one. So clients that open connections and send nothing, or send their requests
-//! byte by byte, cannot keep others out. A connection whose request is being answered is never
-//! closed; if all connections are being answered, the new one waits.
+//! INVARIANT(room-for-others): when as many connections are open as allowed, the longest-idle one
+//! is closed for a new one. So clients that open connections and send nothing, or send their
+//! requests byte by byte, cannot keep others out. A connection whose request is being answered is
+//! never closed; if all connections are being answered, the new one waits.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -86,7 +86,7 @@ impl ConnectionLimit {
             tokio::select! {
                 biased;
                 permit = &mut acquired => return permit.ok(),
-                // What happened since `make_room` looked is remembered.
+                // Notifications since the call of `make_room` are remembered.
                 () = self.rested.notified() => {}
             }
         }
@@ -109,7 +109,7 @@ impl ConnectionLimit {
 }
 
 impl ConnectionPermit {
-    /// Resolves when the connection has to close.
+    /// Resolves when the connection must close.
     pub(crate) async fn revoked(&self) {
         self.close.notified().await;
     }

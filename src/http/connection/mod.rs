@@ -1,7 +1,5 @@
-//! One connection: how many there are, what of their bytes is let through, and how long each step may
-//! take.
+//! Connections: their number, and the time-outs of each step of an exchange.
 
-pub(crate) mod head;
 pub(crate) mod limit;
 pub(crate) mod repoll;
 pub(crate) mod timeouts;

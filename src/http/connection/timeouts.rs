@@ -1,4 +1,4 @@
-//! A connection that does not wait for ever: for headers, for the next request, or for a client
+//! Time-outs of a connection: for headers, for the next request, and for a client
 //! that does not take its answer.
 //!
 //! hyper's own timeout for headers also ends connections that are merely idle, and it has none
@@ -39,7 +39,7 @@ pub(crate) struct ConnectionPhase(Arc<State>);
 struct State {
     phase: AtomicU8,
     opened: Instant,
-    /// When the client last owed us something, in milliseconds since the connection was opened.
+    /// The time since which the client is awaited, in milliseconds since the connection was opened.
     waiting_since: AtomicU64,
     /// Told when it is the client's turn again.
     rested: Arc<Notify>,
@@ -131,9 +131,9 @@ impl<S> TimedStream<S> {
         }
     }
 
-    /// What to make of a write: the time for an answer runs from the moment the client first
-    /// keeps us waiting until everything is written. A client that takes nothing at all has less
-    /// time: what it does not take lies in memory.
+    /// Checks the result of a write: the time for an answer runs from the moment the client first
+    /// keeps the server waiting until everything is written. A client that takes nothing at all has
+    /// less time: what it does not take lies in memory.
     fn wrote(
         &mut self,
         written: Poll<io::Result<usize>>,

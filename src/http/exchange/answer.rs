@@ -13,7 +13,7 @@ pub(crate) const FREE: usize = 16 << 10;
 /// First size of an answer: most results of runs fit.
 const ROOM: usize = 1 << 10;
 
-/// Why an answer cannot be written.
+/// The reason why an answer cannot be written.
 #[derive(Debug)]
 pub(crate) enum AnswerFault {
     /// The budget has no room for it.

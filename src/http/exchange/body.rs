@@ -12,15 +12,15 @@ use crate::budget::{BudgetExhausted, Charge, MemoryBudget};
 use crate::http::config::HttpConfig;
 use crate::units::ByteCount;
 
-/// What reading a body and finding its calls takes at most, as a multiple of its size: the body,
-/// room that a growing buffer has too much, and the names of members that are compared.
+/// Most memory for reading a body and finding its calls, as a multiple of its size: the body,
+/// unused room of a growing buffer, and the names of members that are compared.
 pub(crate) const WHILE_READ: usize = 4;
 
-/// What the calls of a body take at most once it is gone: their parameters, and the order for a
+/// Most memory for the calls of a body that is gone, as a multiple: parameters, and the order for a
 /// worker or the content of a blob that is made of them.
 pub(crate) const WHILE_CALLED: usize = 3;
 
-/// Why there is no body.
+/// Errors of reading a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyFault {
     /// Larger than a body may be.
@@ -39,7 +39,7 @@ impl From<BudgetExhausted> for BodyFault {
     }
 }
 
-/// What bodies may cost.
+/// The limits of bodies.
 #[derive(Debug)]
 pub(crate) struct Bodies {
     largest: usize,
@@ -51,7 +51,7 @@ pub(crate) struct Bodies {
 #[derive(Debug)]
 pub(crate) struct ReadBody {
     pub(crate) bytes: Bytes,
-    /// To be held for as long as anything that was made of the body.
+    /// The charge, held for as long as anything that was made of the body.
     pub(crate) charge: Charge,
 }
 
@@ -70,7 +70,7 @@ impl Bodies {
     }
 
     /// Reads a body. Its announced size is checked before anything is read, but it is charged only
-    /// as it arrives: announcing much and sending nothing keeps nobody out.
+    /// as it arrives: announcing much and sending nothing keeps no other client out.
     pub(crate) async fn read(&self, body: Body) -> Result<ReadBody, BodyFault> {
         let announced = body.size_hint();
         if announced.lower() > u64::try_from(self.largest).unwrap_or(u64::MAX) {

@@ -1,4 +1,4 @@
-//! What goes back: statuses, headers and JSON-RPC bodies. The only place where a failed call
+//! Builds responses: statuses, headers and JSON-RPC bodies. The only place where a failed call
 //! becomes an answer.
 
 use std::fmt::Write as _;
@@ -11,12 +11,12 @@ use serde::Serialize;
 use tracing::{debug, error};
 
 use crate::error::{CauseChain, ErrorKind};
-use crate::protocol::codes::WireError;
+use crate::protocol::error_codes::WireError;
 use crate::protocol::request_id::RequestId;
 use crate::protocol::response::{self, ErrorBody};
 use crate::service::ServiceError;
 
-/// What the caller is told when the fault is ours.
+/// The message for callers when the server is at fault.
 const INTERNAL: &str = "internal error; quote the request id when reporting it";
 
 /// Names the request in the server's log.
@@ -36,7 +36,7 @@ impl Failure {
         Self { body, status, retry_after: None }
     }
 
-    /// What to tell about `error`; its causes are logged if it is ours.
+    /// The answer to `error`. If the server is at fault, the causes are logged.
     pub(crate) fn of(error: &ServiceError, request_id: &str) -> Self {
         let kind = error.kind();
         let wire = WireError::of(kind);

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use rstest::rstest;
 use serde_json::{Value, json};
 
+use crate::budget::MemoryBudget;
+use crate::http::router::router_within;
 use crate::http::tests::support::{Fake, config, get, post, router_to, send};
 use crate::http::{HttpConfig, Readiness, router};
 use crate::units::ByteCount;
@@ -341,5 +344,29 @@ async fn allowed_origins_only_are_told_that_they_may_call() {
         assert!(!headers.contains_key(header::ACCESS_CONTROL_ALLOW_CREDENTIALS));
         let varies = !origins.is_empty() && origins != ["*"];
         assert_eq!(headers.contains_key(header::VARY), varies, "{origins:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_is_charged_until_nothing_works_on_it_any_more() {
+    let fake = Fake::default();
+    let readiness = Readiness::waiting_for("nothing");
+    readiness.open(fake.clone());
+    let budget = MemoryBudget::new(ByteCount::mebibytes(64));
+    let router = router_within(&config(), Arc::new(readiness), Arc::clone(&budget));
+    let call =
+        r#"{"jsonrpc":"2.0","id":1,"method":"run_code","params":{"language":"python","code":"x"}}"#;
+    let spaces = " ".repeat(1 << 20);
+    for body in [format!("{call}{spaces}"), format!("[{GUIDE},{call}]{spaces}")] {
+        let mut call = Box::pin(send(&router, post(body)));
+        while fake.held.lock().is_empty() {
+            let soon = tokio::time::timeout(Duration::from_millis(1), &mut call);
+            assert!(soon.await.is_err(), "the call has an end");
+        }
+        drop(call);
+        assert_eq!(fake.running.load(Ordering::SeqCst), 0);
+        assert!(budget.used() >= ByteCount::mebibytes(3), "{}", budget.used());
+        fake.held.lock().clear();
+        assert_eq!(budget.used(), ByteCount::bytes(0));
     }
 }

@@ -1,4 +1,4 @@
-//! What only a socket can show: slow clients, many clients, and the end of the server.
+//! Tests that need a socket: slow clients, many clients, and the end of the server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Running {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// Waits until so many calls are being executed.
+    /// Waits until that many calls are being executed.
     async fn until_running(&self, calls: usize) {
         while self.fake.running.load(Ordering::SeqCst) != calls {
             tokio::task::yield_now().await;

@@ -10,10 +10,12 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response, header};
 use http_body_util::BodyExt as _;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
 use crate::blobs::BlobError;
+use crate::budget::CallMemory;
 use crate::dispatch::DispatchError;
 use crate::http::{HttpConfig, Readiness, router};
 use crate::protocol::check::ParamsError;
@@ -31,6 +33,8 @@ pub(crate) struct Fake {
     /// Calls that were begun and neither finished nor dropped.
     pub(crate) running: Arc<AtomicUsize>,
     pub(crate) obstacles: Vec<String>,
+    /// What `run_code` is charged, as if a thread worked for it that cannot be stopped.
+    pub(crate) held: Arc<Mutex<Vec<CallMemory>>>,
 }
 
 struct Running(Arc<AtomicUsize>);
@@ -42,7 +46,7 @@ impl Drop for Running {
 }
 
 impl Methods for Fake {
-    async fn call(&self, _: &Caller, call: MethodCall) -> Result<MethodResult, ServiceError> {
+    async fn call(&self, caller: &Caller, call: MethodCall) -> Result<MethodResult, ServiceError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         self.running.fetch_add(1, Ordering::SeqCst);
         let _running = Running(Arc::clone(&self.running));
@@ -63,7 +67,10 @@ impl Methods for Fake {
                 let cause = io::Error::other("/var/lib/wardian/blobs: disk\nfull");
                 Err(BlobError::Storage { what: "write to", cause }.into())
             }
-            MethodCall::RunCode(_) => future::pending().await,
+            MethodCall::RunCode(_) => {
+                self.held.lock().push(caller.memory.clone());
+                future::pending().await
+            }
             other => Err(ParamsError::wrong("name", "something else", other.method()).into()),
         }
     }

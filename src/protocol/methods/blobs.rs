@@ -10,7 +10,7 @@ use crate::protocol::check::ParamsError;
 use crate::protocol::tools::{DEFAULT_READ, MAX_READ};
 use crate::units::ByteCount;
 
-/// How bytes stand in a JSON string.
+/// The encodings of bytes in a JSON string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encoding {
     /// As the text that they are.
@@ -21,7 +21,7 @@ pub enum Encoding {
     Base64,
 }
 
-/// What a caller sends to `create_blob`.
+/// The parameters of `create_blob`.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CreateBlobParams {
@@ -29,7 +29,7 @@ pub struct CreateBlobParams {
     pub content: String,
     /// MIME type, as sent.
     pub kind: String,
-    /// How the content is encoded; the kind decides without it.
+    /// The encoding of the content; the kind decides without it.
     pub encoding: Option<Encoding>,
 }
 
@@ -65,11 +65,11 @@ impl CreateBlobParams {
     }
 }
 
-/// Least length of base64 that nobody takes for a text, in characters: no text has as many without
+/// Least length of base64 that cannot be a text, in characters: no text has as many without
 /// a space or a line's end.
 const EVIDENT_BASE64: usize = 256;
 
-/// How content is encoded, if nobody can take it for anything else: a text has something that
+/// The encoding of content that can be nothing else: a text has something that
 /// base64 has not, and long base64 mixes letters of both cases and digits without a space.
 fn evident_encoding(content: &str) -> Option<Encoding> {
     let is_of_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=-_".contains(&byte);
@@ -100,7 +100,7 @@ fn decode(content: &str, said: Option<Encoding>) -> Result<Vec<u8>, ParamsError>
     })
 }
 
-/// What `create_blob` answers.
+/// The result of `create_blob`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CreateBlobResult {
     /// Names the content from now on.
@@ -109,13 +109,13 @@ pub struct CreateBlobResult {
     pub size_bytes: u64,
 }
 
-/// What a caller sends to `read_blob`.
+/// The parameters of `read_blob`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadBlobParams {
     /// The blob, as sent.
     pub blob_id: String,
-    /// Which part to return.
+    /// The part to return.
     pub mode: SampleMode,
     /// Most bytes to return, from 1 to [`MAX_READ`].
     pub max_bytes: Option<u64>,
@@ -123,7 +123,7 @@ pub struct ReadBlobParams {
 
 impl ReadBlobParams {
     /// Most bytes to return: [`DEFAULT_READ`] of a sample and [`MAX_READ`] of a full read unless
-    /// the call says otherwise. A full read that stopped at the default of a sample would be none.
+    /// the call sets another. A full read that stopped at the default of a sample would be none.
     #[must_use]
     pub fn limit(&self) -> ByteCount {
         let usual = match self.mode {
@@ -134,7 +134,7 @@ impl ReadBlobParams {
     }
 }
 
-/// Which part of a blob `read_blob` returns.
+/// The parts of a blob that `read_blob` can return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SampleMode {
@@ -146,7 +146,7 @@ pub enum SampleMode {
     Full,
 }
 
-/// What `read_blob` answers.
+/// The result of `read_blob`.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct ReadBlobResult {
     /// The sampled content, or its base64.
@@ -157,7 +157,7 @@ pub struct ReadBlobResult {
     pub kind: String,
     /// Length of the whole blob.
     pub size_bytes: u64,
-    /// How `content` is encoded.
+    /// The encoding of `content`.
     pub encoding: Encoding,
 }
 

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a caller sends to `load_skills_protocol_guide`: nothing.
+/// The parameters of `load_skills_protocol_guide`: none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GuideParams {}
 
-/// What `load_skills_protocol_guide` answers.
+/// The result of `load_skills_protocol_guide`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GuideResult {
     /// The guide as Markdown, beginning with a heading.

@@ -6,21 +6,21 @@ use serde_json::value::RawValue;
 use crate::ids::{SkillName, SkillVersion};
 use crate::protocol::methods::blobs::Encoding;
 
-/// What a caller sends to `list_skills`.
+/// The parameters of `list_skills`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListSkillsParams {
     /// Only skills of this namespace.
     pub namespace: Option<String>,
-    /// How much to say of each.
+    /// The detail of each entry.
     pub detail: ListDetail,
     /// Most skills to return, from 1 to 500.
     pub limit: usize,
-    /// Where the previous page ended, as it said itself.
+    /// The cursor that came with the previous page.
     pub cursor: Option<String>,
 }
 
-/// How much `list_skills` says of each skill.
+/// The levels of detail of `list_skills`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ListDetail {
@@ -30,7 +30,7 @@ pub enum ListDetail {
     Summary,
 }
 
-/// What `list_skills` answers.
+/// The result of `list_skills`.
 #[derive(Debug, Serialize)]
 pub struct ListSkillsResult {
     /// The skills of this page, sorted.
@@ -51,7 +51,7 @@ pub struct ListedSkill {
     pub summary: Option<SkillSummary>,
 }
 
-/// What a summary says of a skill beyond its name and version.
+/// The summary of a skill beyond its name and version.
 #[derive(Debug, Serialize)]
 pub struct SkillSummary {
     /// One line.
@@ -59,14 +59,14 @@ pub struct SkillSummary {
     /// The group it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Whether it can be executed.
+    /// Says if it can be executed.
     pub kind: ListedKind,
     /// Labels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
 }
 
-/// Whether a skill can be executed.
+/// The two kinds of skills: one can be executed, the other only read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ListedKind {
@@ -76,7 +76,7 @@ pub enum ListedKind {
     Instruction,
 }
 
-/// What a caller sends to `describe_skill`.
+/// The parameters of `describe_skill`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DescribeSkillParams {
@@ -84,11 +84,11 @@ pub struct DescribeSkillParams {
     pub name: String,
     /// Its version, as sent; the latest without it.
     pub version: Option<String>,
-    /// How much to say.
+    /// The level of detail.
     pub detail: DescribeDetail,
 }
 
-/// How much `describe_skill` says.
+/// The levels of detail of `describe_skill`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DescribeDetail {
@@ -100,7 +100,7 @@ pub enum DescribeDetail {
     Full,
 }
 
-/// What `describe_skill` answers.
+/// The result of `describe_skill`.
 #[derive(Debug, Serialize)]
 pub struct DescribeSkillResult {
     /// The description.
@@ -118,9 +118,12 @@ pub struct DescribedSkill {
     /// SKILL.md with its frontmatter; only with `detail: "full"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skill_md_content: Option<String>,
+    /// What `args` may be, as a JSON Schema; only with `detail: "full"`, for skills with code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_schema: Option<Box<RawValue>>,
 }
 
-/// What a caller sends to `read_skill_file`.
+/// The parameters of `read_skill_file`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadSkillFileParams {
@@ -132,7 +135,7 @@ pub struct ReadSkillFileParams {
     pub path: String,
 }
 
-/// What `read_skill_file` answers.
+/// The result of `read_skill_file`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReadSkillFileResult {
     /// The file, or its base64.
@@ -178,7 +181,12 @@ mod tests {
     #[test]
     fn a_description_keeps_the_manifests_own_order() {
         let manifest = RawValue::from_string(r#"{"name":"z","a":1}"#.into()).unwrap();
-        let skill = DescribedSkill { manifest, skill_md_frontmatter: None, skill_md_content: None };
+        let skill = DescribedSkill {
+            manifest,
+            skill_md_frontmatter: None,
+            skill_md_content: None,
+            input_schema: None,
+        };
         assert_eq!(
             serde_json::to_string(&DescribeSkillResult { skill }).unwrap(),
             r#"{"skill":{"manifest":{"name":"z","a":1}}}"#

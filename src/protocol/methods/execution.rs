@@ -15,7 +15,7 @@ pub const MAX_OUTPUT: usize = 4_096;
 /// Longest `logs_preview`, in bytes.
 pub const MAX_LOGS_PREVIEW: usize = 2_048;
 
-/// What a caller sends to `execute_skill`.
+/// The parameters of `execute_skill`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExecuteSkillParams {
@@ -61,7 +61,7 @@ impl fmt::Debug for ExecuteSkillParams {
     }
 }
 
-/// What a caller sends to `run_code`.
+/// The parameters of `run_code`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunCodeParams {
@@ -113,7 +113,7 @@ impl fmt::Debug for RunCodeParams {
     }
 }
 
-/// Which files of the workspace a call wants to be stored as blobs.
+/// The files of the workspace that a call wants to be stored as blobs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum KeepFilesParam {
@@ -144,9 +144,9 @@ pub struct RequestedLimits {
     pub memory_bytes: Option<u64>,
     /// All files in the workspace.
     pub workspace_bytes: Option<u64>,
-    /// Calls through the host door.
+    /// Host calls.
     pub host_calls: Option<u64>,
-    /// Where the caller wrote the timeout.
+    /// The place in which the caller wrote the timeout.
     #[serde(skip)]
     pub timeout_place: TimeoutPlace,
 }
@@ -162,7 +162,7 @@ pub enum TimeoutPlace {
 }
 
 impl TimeoutPlace {
-    /// What a caller calls the timeout there.
+    /// The name of the timeout's parameter in this place.
     #[must_use]
     pub const fn parameter(self) -> &'static str {
         match self {
@@ -188,29 +188,29 @@ impl RequestedLimits {
     }
 }
 
-/// What `execute_skill` and `run_code` answer.
+/// The result of `execute_skill` and `run_code`.
 #[derive(Serialize)]
 pub struct RunResult {
-    /// How the run ended.
+    /// The end of the run.
     pub status: RunStatus,
     /// Names the run.
     pub run_id: RunId,
     /// One sentence for people and models.
     pub summary: String,
-    /// What the program returned: an object, or `null`; or a [`TruncatedOutput`] in its place.
+    /// The program's value: an object, or `null`; or a [`TruncatedOutput`] in its place.
     pub output: Option<Box<RawValue>>,
     /// Blobs that the run made, in order.
     pub output_blobs: Vec<BlobId>,
-    /// What the program left in its workspace, if anything; a part of it if there is much.
+    /// The files that the program left in its workspace; a part of them if there are many.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileResult>,
     /// How many files there are, if not all of them are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files_total: Option<u64>,
-    /// What the program wrote, at most [`MAX_LOGS_PREVIEW`]: all of it, or its beginning and its
-    /// end with a line between that counts what was left out.
+    /// The program's output and logs, at most [`MAX_LOGS_PREVIEW`]: all of it, or its beginning and
+    /// its end with a line between that counts what was left out.
     pub logs_preview: String,
-    /// Why the run failed; only if it did.
+    /// The reason why the run failed; only if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
     /// True if the program wrote more than the preview shows.
@@ -240,7 +240,7 @@ pub struct FileResult {
     /// MIME type of the blob.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Why it was not kept although it should have been.
+    /// The reason why it was not kept although it should have been.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_kept: Option<String>,
 }
@@ -264,7 +264,7 @@ impl fmt::Debug for RunResult {
     }
 }
 
-/// How a run ended.
+/// The ends of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunStatus {
@@ -274,7 +274,7 @@ pub enum RunStatus {
     Failed,
 }
 
-/// Why a run failed.
+/// The reason why a run failed.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct RunError {
     /// Stable name that callers branch on: Python's class, or ours such as `Timeout`.
@@ -300,7 +300,7 @@ impl fmt::Debug for RunError {
 pub struct TruncatedOutput {
     /// Always true.
     pub truncated: bool,
-    /// Where the whole output is.
+    /// The blob with the whole output.
     pub blob_id: BlobId,
     /// Its length.
     pub size_bytes: u64,

@@ -17,6 +17,7 @@ mod scanner;
 use crate::protocol::strict::rules::Rules;
 use crate::protocol::strict::scanner::Scanner;
 
+pub(crate) use crate::protocol::strict::rules::ROOT;
 pub use crate::protocol::strict::rules::{MAX_DEPTH, MAX_MEMBERS, RootKind, StrictError};
 
 /// A text that kept all rules.

@@ -1,14 +1,17 @@
-//! What is refused, and why.
+//! The refusals of strict JSON, with their reasons.
 
 /// Deepest nesting of arrays and objects, the whole body included. Deep nesting is an attack on
 /// recursive readers (the guest's own among them); real arguments stay below ten.
 pub const MAX_DEPTH: usize = 64;
 
+/// How an error names the place of the outermost value.
+pub(crate) const ROOT: &str = "body";
+
 /// Most members of one object. Comparing their names costs memory, so a body of nothing but
 /// members would otherwise cost many times its own size.
 pub const MAX_MEMBERS: usize = 100_000;
 
-/// Why a text was refused.
+/// The reason why a text was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StrictError {
@@ -18,27 +21,27 @@ pub enum StrictError {
     /// Bytes that are no UTF-8.
     #[error("byte {offset} is not valid UTF-8")]
     NotUtf8 {
-        /// Where, counted from 0.
+        /// The position, counted from 0.
         offset: usize,
     },
     /// Not JSON.
     #[error("byte {offset}: expected {expected}")]
     Syntax {
-        /// Where, counted from 0.
+        /// The position, counted from 0.
         offset: usize,
-        /// What would have been right.
+        /// The expected text.
         expected: &'static str,
     },
     /// An escape that stands for half a character.
     #[error("byte {offset}: expected a pair of surrogates that is one character")]
     LoneSurrogate {
-        /// Where, counted from 0.
+        /// The position, counted from 0.
         offset: usize,
     },
     /// Nested too deeply.
     #[error("byte {offset}: nested more than {MAX_DEPTH} levels deep")]
     TooDeep {
-        /// Where, counted from 0.
+        /// The position, counted from 0.
         offset: usize,
     },
     /// Two members of one object have the same name.
@@ -76,7 +79,7 @@ impl StrictError {
     }
 }
 
-/// What the outermost value of a text is.
+/// The sort of the outermost value of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RootKind {
     /// An object.
@@ -100,7 +103,7 @@ impl Rules {
     pub(crate) const OUTPUT: Self = Self { members: usize::MAX, numbers: Numbers::Finite };
 }
 
-/// Which numbers are allowed.
+/// The allowed numbers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Numbers {
     /// Those whose value (of an integer) or size (of any other) 64 bits keep.

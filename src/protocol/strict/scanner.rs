@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
 
-use crate::protocol::strict::rules::{MAX_DEPTH, RootKind, Rules, StrictError};
+use crate::protocol::strict::rules::{MAX_DEPTH, ROOT, RootKind, Rules, StrictError};
 use crate::protocol::wording::shortened;
 
 /// From this many members on, names are looked up in a set instead of compared one by one.
@@ -19,7 +19,7 @@ struct Open {
     is_object: bool,
     /// Elements or members before the present one.
     count: usize,
-    /// Where the present member's name lies in the text, quotes included.
+    /// The place of the present member's name in the text, quotes included.
     name: (usize, usize),
     /// This object's names in [`Scanner::names`] start here.
     names_from: usize,
@@ -28,7 +28,7 @@ struct Open {
     many: HashSet<u64>,
 }
 
-/// What the grammar wants next.
+/// The next token that the grammar expects.
 enum Next {
     Value,
     Name,
@@ -45,7 +45,7 @@ pub(crate) struct Scanner<'a> {
     /// The first breach of a rule that is not one of syntax.
     fault: Option<StrictError>,
     rules: Rules,
-    /// Keyed anew for each text, so that nobody can prepare names whose hashes collide.
+    /// Keyed anew for each text, so that a client cannot prepare names whose hashes collide.
     hasher: RandomState,
 }
 
@@ -318,10 +318,10 @@ impl<'a> Scanner<'a> {
         StrictError::Syntax { offset: self.at, expected }
     }
 
-    /// Where the scanner is, such as `params.args.rows[3].name`.
+    /// The scanner's position, such as `params.args.rows[3].name`.
     fn path(&self) -> String {
         if self.open.is_empty() {
-            return "body".to_owned();
+            return ROOT.to_owned();
         }
         let mut path = String::new();
         for open in &self.open {

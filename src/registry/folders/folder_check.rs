@@ -9,7 +9,7 @@ use crate::registry::folders::handle::Dir;
 use crate::registry::folders::snapshot::{Snapshot, read_folder};
 use crate::skill::diagnostic::Diagnostic;
 
-/// What is known of a folder that its author wants checked.
+/// The result of checking one folder.
 #[derive(Debug)]
 pub struct FolderCheck {
     /// Errors and warnings.

@@ -21,7 +21,7 @@ const BUFFER: usize = 32 << 10;
 #[derive(Debug)]
 pub(crate) struct Dir(OwnedFd);
 
-/// What a file or folder is, and when it changed.
+/// The identity of a file or folder, and the time of its last change.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen(Statx);
 
@@ -93,13 +93,13 @@ impl AsFd for Dir {
 }
 
 impl Seen {
-    /// What an open file or folder is now.
+    /// The present state of an open file or folder.
     pub(crate) fn of(file: impl AsFd) -> io::Result<Self> {
         let flags = AtFlags::EMPTY_PATH;
         Ok(Self(rustix::fs::statx(file, c"", flags, StatxFlags::BASIC_STATS)?))
     }
 
-    /// What lies at an operator's own path: links in it are followed.
+    /// The state at an operator's own path. Links in it are followed.
     pub(crate) fn at_path(path: &Path) -> io::Result<Self> {
         let flags = AtFlags::empty();
         Ok(Self(rustix::fs::statx(rustix::fs::CWD, path, flags, StatxFlags::BASIC_STATS)?))

@@ -96,7 +96,8 @@ impl AsFd for Notices {
 
 /// True if other machines may change files of this folder, of which no notice is given here.
 pub(crate) fn is_remote(folder: &Dir) -> bool {
-    // Numbers of `statfs(2)`: NFS, SMB, SMB2, CIFS, FUSE, 9p, Ceph, AFS, Coda, Lustre, GPFS, VirtualBox.
+    // Numbers of `statfs(2)`: NFS, SMB, SMB2, CIFS, FUSE, 9p, Ceph, AFS, Coda, Lustre, GPFS,
+    // VirtualBox.
     const REMOTE: [u32; 12] = [
         0x6969,
         0x517b,
@@ -111,7 +112,7 @@ pub(crate) fn is_remote(folder: &Dir) -> bool {
         0x4750_4653,
         0x786f_4256,
     ];
-    // What cannot say what it is may be anything.
+    // A file system that cannot be identified may be of any type.
     let Ok(found) = rustix::fs::fstatfs(folder) else { return true };
     REMOTE.iter().any(|kind| i128::from(*kind) == i128::from(found.f_type) & 0xffff_ffff)
 }

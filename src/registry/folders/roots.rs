@@ -16,16 +16,16 @@ use crate::registry::folders::snapshot::Snapshot;
 use crate::registry::index::Index;
 use crate::registry::shared::Shared;
 
-/// What only the one who looks at the disk touches.
+/// The state of the thread that reads the disk.
 #[derive(Debug)]
 pub(crate) struct RootsOnDisk {
     built_in: Vec<Arc<Snapshot>>,
     pub(crate) roots: Vec<SkillRoot>,
-    /// Which roots could not be read when they were last looked at.
+    /// The roots that could not be read at the last look.
     pub(crate) unreadable: Vec<bool>,
     key: CursorKey,
     pub(crate) watching: Watching,
-    /// The kernel's notices of changes since the first look, if they are wanted and can be had.
+    /// The kernel's notices of changes since the first look, if they are wanted and available.
     pub(crate) notices: Option<Notices>,
     /// Earlier indexes that calls still hold. The last holder frees thousands of entries, which is
     /// no work for a call.
@@ -73,7 +73,7 @@ impl RootsOnDisk {
         self.retired.push(before);
     }
 
-    /// Frees the earlier indexes that no call holds any more.
+    /// Frees the earlier indexes that no call holds.
     pub(crate) fn retire(&mut self) {
         self.retired.retain(|index| Arc::strong_count(index) > 1);
     }

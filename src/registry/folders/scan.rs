@@ -49,7 +49,7 @@ pub(crate) struct SkillRoot {
     pub(crate) watch: Option<WatchId>,
 }
 
-/// What is known of one folder.
+/// The known state of one folder.
 #[derive(Debug)]
 pub(crate) struct SkillFolder {
     fingerprint: Option<Digest>,
@@ -61,9 +61,9 @@ pub(crate) struct SkillFolder {
     pub(crate) watches: Vec<WatchId>,
     /// True if each folder in it has a watch.
     pub(crate) is_watched: bool,
-    /// What the last look took.
+    /// The time that the last look took.
     pub(crate) cost: Duration,
-    /// When it was last looked at.
+    /// The time of the last look.
     pub(crate) looked: Instant,
     /// Looks in a row that did not settle it.
     pub(crate) unsettled: u32,

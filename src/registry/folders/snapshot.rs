@@ -50,13 +50,13 @@ impl Snapshot {
         &self.skill.manifest.version
     }
 
-    /// What the skill's manifest says.
+    /// The skill's manifest.
     #[must_use]
     pub const fn manifest(&self) -> &Manifest {
         &self.skill.manifest
     }
 
-    /// What the skill's document says.
+    /// The skill's document.
     #[must_use]
     pub const fn document(&self) -> &Document {
         &self.skill.document
@@ -75,7 +75,7 @@ impl Snapshot {
         self.document().body(self.document_text())
     }
 
-    /// Where each file lies in the [`pack`](Self::pack), sorted by path.
+    /// The place of each file in the [`pack`](Self::pack), sorted by path.
     #[must_use]
     pub fn files(&self) -> &[PackedFile] {
         &self.files
@@ -93,13 +93,13 @@ impl Snapshot {
         ByteCount::from(self.pack.len())
     }
 
-    /// What its author should look at, although the skill is served.
+    /// Warnings for its author. The skill is served nevertheless.
     #[must_use]
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
     }
 
-    /// How a run sees the skill.
+    /// The mount by which a run sees the skill.
     #[must_use]
     pub fn mount(&self) -> SkillMount {
         let entrypoint = self.manifest().runtime.as_ref().map(|runtime| Entrypoint {
@@ -154,7 +154,7 @@ pub(crate) struct Reading {
     pub(crate) snapshot: Option<Arc<Snapshot>>,
     /// Errors and warnings.
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// What the folder looked like while it was read.
+    /// The state of the folder while it was read.
     pub(crate) fingerprint: Digest,
     /// True if the machine failed, rather than the skill.
     pub(crate) is_interrupted: bool,

@@ -39,12 +39,12 @@ const MAX_ENTRIES: usize = 10_000;
 /// Problems that are reported for one folder.
 const MAX_PROBLEMS: usize = 20;
 
-/// What a folder looked like.
+/// The state of a folder.
 #[derive(Debug)]
 pub(crate) struct Survey {
     /// Names, sizes, times and identities of everything in it: changes when any file changes.
     pub(crate) fingerprint: Digest,
-    /// What keeps it from being a skill.
+    /// The reasons why it is no skill.
     pub(crate) problems: Vec<Diagnostic>,
     /// True if the machine failed, rather than the folder: worth another try.
     pub(crate) is_interrupted: bool,
@@ -92,14 +92,14 @@ pub(crate) fn walk(folder: &Dir, enter: &mut Enter<'_>, visit: &mut Visit<'_>) -
     }
 }
 
-/// Why an entry could not be taken.
+/// The reason why an entry could not be taken.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// It breaks a rule.
     Refused(Problem),
     /// The operating system did not let us.
     Io(io::Error),
-    /// Somebody writes to it at this moment.
+    /// It is being written at this moment.
     Changed,
 }
 
@@ -338,8 +338,8 @@ fn times(seen: &Seen) -> ((i64, u32), u64) {
     (seen.changed(), seen.len())
 }
 
-/// Opens a folder that its parent's listing names. If the name leads to anything else by now, it has
-/// changed.
+/// Opens a folder that its parent's listing names. If the name leads to anything else by now, it
+/// has changed.
 fn open_folder(parent: &Dir, name: &str) -> Result<(Dir, Seen), Trouble> {
     let folder = parent.open_folder(OsStr::new(name)).map_err(|error| match error.kind() {
         io::ErrorKind::NotADirectory => Trouble::Changed,
@@ -375,7 +375,7 @@ fn check_file(seen: &Seen) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What a file is that is neither ordinary nor a folder.
+/// The sort of a file that is neither ordinary nor a folder.
 pub(crate) const fn special_kind(kind: FileType) -> Option<&'static str> {
     match kind {
         FileType::RegularFile | FileType::Directory => None,

@@ -1,4 +1,4 @@
-//! Changes on disk show without a restart, and never in what somebody already holds.
+//! Changes on disk show without a restart, and never in a snapshot that a call already holds.
 
 use std::fs;
 use std::sync::Arc;

@@ -232,7 +232,7 @@ fn a_folder_takes_the_place_of_a_bundled_skill_and_never_of_the_guide() {
     assert_eq!(index.replaced(), [SkillName::parse("hello.world").unwrap()]);
     assert_eq!(rejected(&index).len(), 1, "the guide's name: {:?}", rejected(&index));
 
-    // A folder that is no good takes nobody's place.
+    // A broken folder takes the place of no other.
     disk.write("hello.world/skill.toml", "broken");
     let index = open(disk.0.path());
     assert!(index.find(&SkillName::parse("hello.world").unwrap(), None).is_ok());

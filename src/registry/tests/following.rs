@@ -78,7 +78,7 @@ fn calls_never_walk_and_never_wait() {
     let disk = Disk::new();
     disk.skill("a", "1.0.0");
     let registry = open_within(&[disk.0.path()], watching(NOTIFIED)).unwrap();
-    // Nobody follows: whatever happens on disk, a call has what was read before.
+    // Folders are not followed: a call sees what was read before, whatever happens on disk.
     disk.remove("a");
     assert_eq!(served(&registry.current()), ["a 1.0.0"]);
     let held = registry.disk.lock();

@@ -13,7 +13,7 @@ use crate::ids::SkillName;
 use crate::registry::folders::walk::MAX_FILES;
 use crate::registry::tests::{DOCUMENT, Disk, rejected, served};
 
-/// What is wrong with the skill `bad`, which lies beside a good one.
+/// The diagnostics of the skill `bad`, which lies beside a good one.
 fn found(make: impl FnOnce(&Disk)) -> Vec<String> {
     let disk = Disk::new();
     disk.skill("bad", "1.0.0").skill("good", "1.0.0");

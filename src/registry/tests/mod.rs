@@ -79,13 +79,13 @@ fn open_within(roots: &[&Path], watching: Watching) -> Result<Registry, Registry
     Registry::open(config, &[GUIDE])
 }
 
-/// What is served from folders, as `name version`.
+/// The skills that are served from folders, as `name version`.
 fn served(index: &Index) -> Vec<String> {
     let snapshots = index.snapshots().filter(|one| one.name().as_str() != GUIDE_NAME);
     snapshots.map(|one| format!("{} {}", one.name(), one.version())).collect()
 }
 
-/// What is wrong with folders, as `folder: diagnostic`.
+/// The diagnostics of folders, as `folder: diagnostic`.
 fn rejected(index: &Index) -> Vec<String> {
     let one = |folder: &str, line: String| format!("{folder}: {line}");
     index

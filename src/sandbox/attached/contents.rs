@@ -7,8 +7,8 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
-use crate::ids::{BlobId, Digest};
-use crate::job::attachment::PackedFile;
+use crate::ids::{BlobId, Digest, TenantId};
+use crate::job::attachment::{AttachedName, AttachmentKey, Owner, PackedFile};
 use crate::job::message::Payload;
 use crate::job::{RunSpec, SkillMount};
 use crate::sandbox::SandboxError;
@@ -16,11 +16,11 @@ use crate::sandbox::vfs::Mount;
 use crate::sandbox::vfs::content::{Content, SharedBytes};
 use crate::sandbox::vfs::immutable::ImmutableTree;
 
-/// What is attached, by name. The gateway decides how much that is.
+/// The attached skills and blobs, by key. The gateway bounds their number.
 #[derive(Default)]
 pub(crate) struct AttachedContents {
-    skills: HashMap<Digest, Arc<ImmutableTree>>,
-    blobs: HashMap<BlobId, Arc<dyn Content>>,
+    skills: HashMap<AttachmentKey, Arc<ImmutableTree>>,
+    blobs: HashMap<AttachmentKey, Arc<dyn Content>>,
 }
 
 impl fmt::Debug for AttachedContents {
@@ -35,7 +35,7 @@ impl AttachedContents {
     /// Keeps a skill's files.
     pub(crate) fn attach_skill(
         &mut self,
-        digest: Digest,
+        key: AttachmentKey,
         files: Vec<PackedFile>,
         payload: Payload,
     ) -> Result<(), SandboxError> {
@@ -46,32 +46,32 @@ impl AttachedContents {
             contents.push((file.path, part));
         }
         let tree = ImmutableTree::from_files(contents).map_err(SandboxError::Skill)?;
-        self.skills.insert(digest, Arc::new(tree));
+        self.skills.insert(key, Arc::new(tree));
         Ok(())
     }
 
     /// Keeps a blob's content.
-    pub(crate) fn attach_blob(&mut self, id: BlobId, payload: Payload) -> Result<(), SandboxError> {
+    pub(crate) fn attach_blob(
+        &mut self,
+        key: AttachmentKey,
+        payload: Payload,
+    ) -> Result<(), SandboxError> {
         let size = payload.size().as_u64();
         let content = Pack::new(payload).part(0, size).ok_or(SandboxError::Attachment)?;
-        self.blobs.insert(id, content);
+        self.blobs.insert(key, content);
         Ok(())
     }
 
-    /// Forgets a skill.
-    pub(crate) fn detach_skill(&mut self, digest: &Digest) {
-        self.skills.remove(digest);
-    }
-
-    /// Forgets a blob.
-    pub(crate) fn detach_blob(&mut self, id: &BlobId) {
-        self.blobs.remove(id);
+    /// Forgets a skill or a blob.
+    pub(crate) fn detach(&mut self, key: &AttachmentKey) {
+        self.skills.remove(key);
+        self.blobs.remove(key);
     }
 
     /// The mounts that `spec` asks for.
     pub(crate) fn mounts(&self, spec: &RunSpec) -> Result<Vec<Mount>, SandboxError> {
         let tree = |path: String, digest: &Digest| {
-            let tree = self.skills.get(digest).ok_or(SandboxError::NotAttached)?;
+            let tree = visible(&self.skills, &spec.tenant, &AttachedName::Skill(*digest))?;
             Ok(Mount::tree(path, Arc::clone(tree)))
         };
         let skill = |mount: &SkillMount| tree(format!("/skills/{}", mount.name), &mount.digest);
@@ -80,7 +80,8 @@ impl AttachedContents {
             Some(tree(format!("{BYTECODE}/{}", mount.name), digest))
         };
         let blob = |mount: &crate::job::BlobMount| {
-            let content = self.blobs.get(&mount.id).ok_or(SandboxError::NotAttached)?;
+            let content =
+                visible(&self.blobs, &spec.tenant, &AttachedName::Blob(mount.id.clone()))?;
             Ok(Mount::file(blob_path(&mount.id), Arc::clone(content)))
         };
         let skills = spec.skills.iter();
@@ -89,10 +90,20 @@ impl AttachedContents {
     }
 }
 
-/// Where a run finds the bytecode of skills.
+/// The attachment of this name that a run of `tenant` may see.
+fn visible<'a, T>(
+    attached: &'a HashMap<AttachmentKey, T>,
+    tenant: &TenantId,
+    name: &AttachedName,
+) -> Result<&'a T, SandboxError> {
+    let keys = Owner::visible_to(tenant).map(|owner| AttachmentKey { owner, name: name.clone() });
+    keys.iter().find_map(|key| attached.get(key)).ok_or(SandboxError::NotAttached)
+}
+
+/// The folder in which a run finds the bytecode of skills.
 const BYTECODE: &str = "/usr/local/lib/skills";
 
-/// Where a run sees a blob.
+/// The path at which a run sees a blob.
 pub(crate) fn blob_path(id: &BlobId) -> String {
     format!("/blobs/{id}")
 }
@@ -182,11 +193,29 @@ mod tests {
         let mut attachments = AttachedContents::default();
         let digest = Digest::of(b"skill");
         let files = vec![PackedFile { path: "SKILL.md".into(), offset: 0, size: 1 }];
-        attachments.attach_skill(digest, files.clone(), Payload::Inline(vec![b'x'])).unwrap();
-        attachments.detach_skill(&digest);
+        let key = AttachmentKey::shared(AttachedName::Skill(digest));
+        let content = || Payload::Inline(vec![b'x']);
+        attachments.attach_skill(key.clone(), files.clone(), content()).unwrap();
+        attachments.detach(&key);
         assert!(attachments.skills.is_empty());
         let beyond = vec![PackedFile { path: "SKILL.md".into(), offset: 1, size: 1 }];
-        let refused = attachments.attach_skill(digest, beyond, Payload::Inline(vec![b'x']));
+        let refused = attachments.attach_skill(key, beyond, content());
         assert!(matches!(refused, Err(SandboxError::Attachment)));
+    }
+
+    #[test]
+    fn a_run_sees_shared_attachments_and_those_of_its_own_tenant() {
+        let [local, other] = ["local", "other"].map(|name| TenantId::parse(name).unwrap());
+        let mut attachments = AttachedContents::default();
+        let name = |text: &str| AttachedName::Blob(BlobId::of_digest(&Digest::of(text.as_bytes())));
+        for (owner, text) in [(Owner::Shared, "all"), (Owner::Tenant(local.clone()), "own")] {
+            let key = AttachmentKey { owner, name: name(text) };
+            attachments.attach_blob(key, Payload::Inline(text.into())).unwrap();
+        }
+        let sees = |tenant: &TenantId, text: &str| {
+            visible(&attachments.blobs, tenant, &name(text)).is_ok()
+        };
+        assert!(sees(&local, "all") && sees(&local, "own"));
+        assert!(sees(&other, "all") && !sees(&other, "own"), "another tenant's blob is visible");
     }
 }

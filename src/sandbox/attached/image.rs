@@ -8,7 +8,7 @@ use crate::sandbox::SandboxError;
 use crate::sandbox::memory::{MemoryImage, SlotPool, SlotRules};
 use crate::sandbox::vfs::ImageDescriptors;
 
-/// What an image is loaded from.
+/// The parts that an image is loaded from.
 #[derive(Debug)]
 pub struct ImageSpec {
     /// Sealed memory file.

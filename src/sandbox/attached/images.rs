@@ -6,13 +6,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::ids::Digest;
+use crate::ids::{Digest, TenantId};
+use crate::job::attachment::{AttachedName, AttachmentKey, Owner};
 use crate::sandbox::attached::image::LoadedImage;
 
-/// Images by the digest of their memory.
+/// The attached images, by key.
 #[derive(Debug, Default)]
 pub(crate) struct AttachedImages {
-    images: HashMap<Digest, Shown>,
+    images: HashMap<AttachmentKey, Shown>,
     runs: u64,
 }
 
@@ -23,29 +24,39 @@ struct Shown {
 }
 
 impl AttachedImages {
-    pub(crate) fn add(&mut self, digest: Digest, image: LoadedImage) {
-        self.images.insert(digest, Shown { image: Arc::new(image), last_run: 0 });
+    pub(crate) fn add(&mut self, key: AttachmentKey, image: LoadedImage) {
+        self.images.insert(key, Shown { image: Arc::new(image), last_run: 0 });
     }
 
-    pub(crate) fn remove(&mut self, digest: &Digest) {
-        self.images.remove(digest);
+    pub(crate) fn remove(&mut self, key: &AttachmentKey) {
+        self.images.remove(key);
     }
 
-    /// The image for the next run. The others may keep `keep` bytes of private memory.
-    pub(crate) fn for_run(&mut self, digest: &Digest, keep: usize) -> Option<Arc<LoadedImage>> {
+    /// The image for the next run, which is one of `tenant`. The others may keep `keep` bytes of
+    /// private memory.
+    pub(crate) fn for_run(
+        &mut self,
+        tenant: &TenantId,
+        digest: Digest,
+        keep: usize,
+    ) -> Option<Arc<LoadedImage>> {
         self.runs = self.runs.saturating_add(1);
-        let shown = self.images.get_mut(digest)?;
+        let name = AttachedName::Image(digest);
+        let keys =
+            Owner::visible_to(tenant).map(|owner| AttachmentKey { owner, name: name.clone() });
+        let key = keys.iter().find(|key| self.images.contains_key(key))?;
+        let shown = self.images.get_mut(key)?;
         shown.last_run = self.runs;
         let image = Arc::clone(&shown.image);
         if self.images.len() > 1 {
-            self.trim(digest, keep);
+            self.trim(key, keep);
         }
         Some(image)
     }
 
-    fn trim(&self, used: &Digest, keep: usize) {
+    fn trim(&self, used: &AttachmentKey, keep: usize) {
         let mut idle: Vec<&Shown> =
-            self.images.iter().filter(|(digest, _)| *digest != used).map(|(_, one)| one).collect();
+            self.images.iter().filter(|(key, _)| *key != used).map(|(_, one)| one).collect();
         idle.sort_unstable_by_key(|shown| std::cmp::Reverse(shown.last_run));
         let mut kept: usize = 0;
         for shown in idle {
@@ -64,6 +75,10 @@ mod tests {
     use crate::sandbox::memory::{DirtyPages, MemoryImage, SlotRules, Verify, WASM_PAGE};
     use crate::sandbox::vfs::ImageDescriptors;
 
+    fn key(digest: Digest) -> AttachmentKey {
+        AttachmentKey::shared(AttachedName::Image(digest))
+    }
+
     fn image() -> LoadedImage {
         let memory = MemoryImage::seal([7; WASM_PAGE].as_slice()).unwrap();
         let rules = SlotRules::new(1 << 20, Verify::Never, DirtyPages::best());
@@ -73,32 +88,33 @@ mod tests {
 
     #[test]
     fn an_image_is_found_until_it_is_removed() {
-        let mut gallery = AttachedImages::default();
+        let mut images = AttachedImages::default();
         let (one, two) = (Digest::of(b"one"), Digest::of(b"two"));
-        gallery.add(one, image());
-        assert_eq!(gallery.for_run(&one, 0).unwrap().length(), WASM_PAGE);
-        assert!(gallery.for_run(&two, 0).is_none());
-        gallery.remove(&one);
-        assert!(gallery.for_run(&one, 0).is_none());
+        images.add(key(one), image());
+        assert_eq!(images.for_run(&TenantId::local(), one, 0).unwrap().length(), WASM_PAGE);
+        assert!(images.for_run(&TenantId::local(), two, 0).is_none());
+        images.remove(&key(one));
+        assert!(images.for_run(&TenantId::local(), one, 0).is_none());
     }
 
     #[test]
     fn kept_memory_of_idle_images_is_bounded() {
-        let mut gallery = AttachedImages::default();
+        let mut images = AttachedImages::default();
         let digests = [b"one", b"two", b"six"].map(|name| Digest::of(name));
         for digest in digests {
-            gallery.add(digest, image());
-            gallery.for_run(&digest, usize::MAX).unwrap().pool().dirty_a_slot();
+            images.add(key(digest), image());
+            images.for_run(&TenantId::local(), digest, usize::MAX).unwrap().pool().dirty_a_slot();
         }
         let page = crate::sandbox::memory::PAGE;
-        let kept =
-            |gallery: &AttachedImages| digests.map(|one| gallery.images[&one].image.pool().kept());
-        assert_eq!(kept(&gallery), [page; 3]);
-        gallery.for_run(&digests[2], 2 * page).unwrap();
-        assert_eq!(kept(&gallery), [page; 3]);
-        gallery.for_run(&digests[2], page).unwrap();
-        assert_eq!(kept(&gallery), [0, page, page], "the one that ran longest ago goes");
-        gallery.for_run(&digests[0], 0).unwrap();
-        assert_eq!(kept(&gallery), [0, 0, 0]);
+        let kept = |images: &AttachedImages| {
+            digests.map(|one| images.images[&key(one)].image.pool().kept())
+        };
+        assert_eq!(kept(&images), [page; 3]);
+        images.for_run(&TenantId::local(), digests[2], 2 * page).unwrap();
+        assert_eq!(kept(&images), [page; 3]);
+        images.for_run(&TenantId::local(), digests[2], page).unwrap();
+        assert_eq!(kept(&images), [0, page, page], "the one that ran longest ago goes");
+        images.for_run(&TenantId::local(), digests[0], 0).unwrap();
+        assert_eq!(kept(&images), [0, 0, 0]);
     }
 }

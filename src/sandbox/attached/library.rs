@@ -9,7 +9,7 @@ use crate::sandbox::vfs::Mount;
 use crate::sandbox::vfs::content::{Content, FileContent, SharedBytes};
 use crate::sandbox::vfs::immutable::ImmutableTree;
 
-/// Where the interpreter looks for its library.
+/// The path at which the interpreter looks for its library.
 const STDLIB: &str = "/usr/local/lib/python315.zip";
 
 /// matplotlib opens its data as real files, at a place inside of the library's archive.

@@ -1,4 +1,4 @@
-//! What a worker keeps for runs to come: images, skills, blobs, the library.
+//! The content that a worker keeps for later runs: images, skills, blobs, the library.
 
 pub(crate) mod contents;
 pub(crate) mod image;

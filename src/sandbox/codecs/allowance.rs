@@ -1,4 +1,4 @@
-//! What one request of a codec may use: memory, fuel and time.
+//! The allowance of one request to a codec: memory, fuel and time.
 
 use std::cell::Cell;
 use std::fmt;
@@ -30,7 +30,8 @@ const SLACK: usize = 1 << 20;
 /// whose run is a second late; this leaves half of it for a machine that is slow.
 const LATE: Duration = Duration::from_millis(500);
 
-/// The end of a request in the middle of a crate's code: unwinds to [`answer`](crate::sandbox::codecs::answer).
+/// The end of a request in the middle of a crate's code: unwinds to
+/// [`answer`](crate::sandbox::codecs::answer).
 pub(super) struct Interrupted(pub(super) CodecError);
 
 impl<'run> Allowance<'run> {
@@ -47,7 +48,7 @@ impl<'run> Allowance<'run> {
         Self { deadline: Some(deadline), ..self }
     }
 
-    /// The same with so much fuel, if the run is metered.
+    /// The same with this fuel, if the run is metered.
     #[must_use]
     pub fn fuelled(self, fuel: Option<u64>) -> Self {
         Self { fuel: fuel.map(Cell::new), ..self }
@@ -91,7 +92,7 @@ impl<'run> Allowance<'run> {
         left.map(drop).ok_or(CodecError::Fuel)
     }
 
-    /// Sees to it that there is time for a step that nothing interrupts, which takes so many
+    /// Ensures that there is time for a step that nothing interrupts, which takes that many
     /// nanoseconds for each of its units.
     ///
     /// # Errors

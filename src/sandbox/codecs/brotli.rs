@@ -3,16 +3,14 @@
 use std::io::Read;
 
 use brotli_decompressor::Decompressor;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
+use crate::sandbox::codecs::block::{BlockCost, NoDetails};
 use crate::sandbox::codecs::paced::Paced;
-use crate::sandbox::codecs::{Allowance, CodecError, MAX_BLOCK, answer_of, content, finished};
+use crate::sandbox::codecs::{Allowance, CodecError, content, finished};
 
-/// Fuel for each byte, packed or not.
-const BYTE: u64 = 12;
-
-/// Bytes that the decoder holds: its window has at most 16 MiB, and tables.
-const DECODER_BYTES: usize = 24 << 20;
+/// The decoder holds a window of at most 16 MiB, and tables.
+const UNPACKING: BlockCost = BlockCost { fuel: 12, memory: 24 << 20 };
 
 /// Bytes that are read at once.
 const BUFFER: usize = 4 << 10;
@@ -27,18 +25,10 @@ pub(super) struct Decode {
     size: usize,
 }
 
-#[derive(Serialize)]
-struct Nothing {}
-
 impl Decode {
     pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
-        if self.size > MAX_BLOCK {
-            return Err(CodecError::Unsupported("a page has at most 64 MiB here".to_owned()));
-        }
-        allowance.spend(self.size.saturating_add(data.len()), BYTE)?;
-        allowance.take(self.size.saturating_add(DECODER_BYTES))?;
+        let mut out = UNPACKING.unpack(self.size, data.len(), allowance)?;
         let damaged = || CodecError::Damaged("Corrupt brotli compressed data.".to_owned());
-        let mut out = answer_of(self.size);
         let mut decoder = Decompressor::new(Paced::new(data, allowance), BUFFER);
         for piece in content(&mut out).chunks_mut(PIECE) {
             allowance.beat();
@@ -47,7 +37,7 @@ impl Decode {
         if !matches!(decoder.read(&mut [0]), Ok(0)) {
             return Err(damaged());
         }
-        finished(out, &Nothing {})
+        finished(out, &NoDetails {})
     }
 }
 

@@ -3,10 +3,11 @@
 use crate::job::message::Refusal;
 use crate::sandbox::run::deadline::Stopped;
 
-/// Why a codec did not do its work.
+/// The reason why a codec did not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
-    /// The request does not follow the protocol: only a guest that calls the door itself sends it.
+    /// The request does not follow the protocol: only a guest that makes host calls itself sends
+    /// it.
     #[error("the request to the codec is malformed")]
     Malformed,
     /// The data cannot be read.
@@ -42,7 +43,7 @@ pub enum CodecError {
 const MAX_MESSAGE: usize = 200;
 
 impl CodecError {
-    /// What the guest sees.
+    /// The refusal that the guest sees.
     pub(in crate::sandbox) fn refusal(&self) -> Refusal {
         let error_type = match self {
             Self::Malformed => "ValueError",

@@ -2,13 +2,18 @@
 //!
 //! The format: sequences of literals and of copies of what was written before.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
+use crate::sandbox::codecs::block::{BlockCost, NoDetails};
 use crate::sandbox::codecs::snappy::{STEPS, repeat};
-use crate::sandbox::codecs::{Allowance, CodecError, MAX_BLOCK, answer_of, content, finished};
+use crate::sandbox::codecs::{Allowance, CodecError, content, finished};
 
 /// Fuel for each byte, packed or not.
 const BYTE: u64 = 4;
+
+const UNPACKING: BlockCost = BlockCost { fuel: BYTE, memory: 0 };
+
+const PACKING: BlockCost = BlockCost { fuel: BYTE, memory: TABLE * size_of::<usize>() };
 
 /// Unpacks a block.
 #[derive(Debug, Deserialize)]
@@ -21,38 +26,25 @@ pub(super) struct Decode {
 #[derive(Debug, Deserialize)]
 pub(super) struct Encode {}
 
-#[derive(Serialize)]
-struct Nothing {}
-
 impl Decode {
     pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
-        if self.size > MAX_BLOCK {
-            return Err(CodecError::Unsupported("a page has at most 64 MiB here".to_owned()));
-        }
-        allowance.spend(self.size.saturating_add(data.len()), BYTE)?;
-        allowance.take(self.size)?;
-        let mut out = answer_of(self.size);
+        let mut out = UNPACKING.unpack(self.size, data.len(), allowance)?;
         let damaged = || CodecError::Damaged("Corrupt Lz4 compressed data.".to_owned());
         unpack(data, content(&mut out), allowance).ok_or_else(damaged)?;
-        finished(out, &Nothing {})
+        finished(out, &NoDetails {})
     }
 }
 
 impl Encode {
     pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
-        if data.len() > MAX_BLOCK {
-            return Err(CodecError::Unsupported("a page has at most 64 MiB here".to_owned()));
-        }
-        allowance.spend(data.len(), BYTE)?;
-        allowance.take(most_packed(data.len()).saturating_add(TABLE * size_of::<usize>()))?;
-        let mut out = answer_of(0);
-        out.reserve_exact(most_packed(data.len()));
+        let (most, too_long) = (most_packed(data.len()), "a page has at most 64 MiB here");
+        let mut out = PACKING.pack(data.len(), most, too_long, allowance)?;
         pack(data, &mut out, allowance);
-        finished(out, &Nothing {})
+        finished(out, &NoDetails {})
     }
 }
 
-/// Longest output for so many bytes.
+/// Longest output for this number of bytes.
 const fn most_packed(length: usize) -> usize {
     16 + length + length / 255
 }

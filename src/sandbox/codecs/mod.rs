@@ -1,7 +1,7 @@
-//! Picture and table codecs that a guest reaches through the host door.
+//! Picture and table codecs that a guest reaches with a host call.
 //!
-//! The engine has no C codecs for JPEG, WebP, and the compressions of Parquet. Their work is done here, in the
-//! locked-down worker, by code without `unsafe` blocks. A request is a JSON header and
+//! The engine has no C codecs for JPEG, WebP, and the compressions of Parquet. Their work is done
+//! here, in the locked-down worker, by code without `unsafe` blocks. A request is a JSON header and
 //! bytes of the guest; an answer is a JSON header and bytes. Nothing is kept between two requests.
 //!
 //! INVARIANT(codecs-allocate-within-the-run): a codec allocates only after [`Allowance::take`] has
@@ -9,6 +9,7 @@
 //! INVARIANT(codecs-stop): a codec ends within half a second of its run's deadline.
 
 mod allowance;
+mod block;
 mod brotli;
 mod error;
 mod jpeg;
@@ -31,9 +32,6 @@ pub use crate::sandbox::codecs::error::CodecError;
 
 /// Largest JSON header of a request. Quantisation tables and column lists fit by far.
 const MAX_HEADER: usize = 1 << 14;
-
-/// Longest block of a table, packed or not: a page that is written has some megabytes.
-const MAX_BLOCK: usize = 64 << 20;
 
 /// Work that a guest asks for.
 #[derive(Debug, Deserialize)]
@@ -98,7 +96,7 @@ pub fn answer(request: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, Code
     let (job, data) = parse(request)?;
     // A crate that panics on damaged data must not end the worker.
     let done = catch_unwind(AssertUnwindSafe(|| run(job, data, allowance)));
-    // What a crate makes of a stop is not of interest, be it an error or half a picture.
+    // The crate's answer after a stop does not matter: it may be an error or half a picture.
     allowance.check()?;
     done.unwrap_or_else(|payload| {
         Err(payload.downcast::<Interrupted>().map_or_else(

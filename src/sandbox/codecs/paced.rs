@@ -1,4 +1,4 @@
-//! What codecs read from and write to: bytes in memory that look at the clock now and then.
+//! Readers and writers for codecs: bytes in memory that check the clock now and then.
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 

@@ -2,12 +2,17 @@
 //!
 //! The format: the length as a varint, then literals and copies of what was written before.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use crate::sandbox::codecs::{Allowance, CodecError, MAX_BLOCK, answer_of, content, finished};
+use crate::sandbox::codecs::block::{BlockCost, MAX_BLOCK, NoDetails};
+use crate::sandbox::codecs::{Allowance, CodecError, content, finished};
 
 /// Fuel for each byte, packed or not.
 const BYTE: u64 = 4;
+
+const UNPACKING: BlockCost = BlockCost { fuel: BYTE, memory: 0 };
+
+const PACKING: BlockCost = BlockCost { fuel: BYTE, memory: TABLE * size_of::<usize>() };
 
 /// Unpacks a block.
 #[derive(Debug, Deserialize)]
@@ -17,31 +22,21 @@ pub(super) struct Decode {}
 #[derive(Debug, Deserialize)]
 pub(super) struct Encode {}
 
-#[derive(Serialize)]
-struct Nothing {}
-
 impl Decode {
     pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
         let (length, rest) = length(data).ok_or_else(damaged)?;
-        allowance.spend(length.saturating_add(data.len()), BYTE)?;
-        allowance.take(length)?;
-        let mut out = answer_of(length);
+        let mut out = UNPACKING.unpack(length, data.len(), allowance)?;
         unpack(rest, content(&mut out), allowance).ok_or_else(damaged)?;
-        finished(out, &Nothing {})
+        finished(out, &NoDetails {})
     }
 }
 
 impl Encode {
     pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
-        if data.len() > MAX_BLOCK {
-            return Err(CodecError::Unsupported("a Snappy block has at most 64 MiB".to_owned()));
-        }
-        allowance.spend(data.len(), BYTE)?;
-        allowance.take(most_packed(data.len()).saturating_add(TABLE * size_of::<usize>()))?;
-        let mut out = answer_of(0);
-        out.reserve_exact(most_packed(data.len()));
+        let (most, too_long) = (most_packed(data.len()), "a Snappy block has at most 64 MiB");
+        let mut out = PACKING.pack(data.len(), most, too_long, allowance)?;
         pack(data, &mut out, allowance);
-        finished(out, &Nothing {})
+        finished(out, &NoDetails {})
     }
 }
 
@@ -125,7 +120,7 @@ fn little(bytes: &[u8]) -> usize {
 /// Entries of the table of places where four bytes were seen.
 const TABLE: usize = 1 << 14;
 
-/// Longest output for so many bytes.
+/// Longest output for this number of bytes.
 const fn most_packed(length: usize) -> usize {
     32 + length + length / 6
 }

@@ -61,7 +61,7 @@ impl Decode {
         allowance.spend(data.len(), READ_BYTE)?;
         // The decoder believes the sizes within a file more than those at its beginning.
         let Frames { pixels: inner, lossy_bytes } = frames(data)?;
-        // What the container claims is believed by parts of the decoder, too.
+        // Parts of the decoder believe what the container claims.
         let paced = Paced::new(data, allowance);
         let mut decoder = WebPDecoder::new(paced).map_err(|error| damaged(&error))?;
         let (width, height) = decoder.dimensions();

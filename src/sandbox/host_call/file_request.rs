@@ -1,6 +1,6 @@
-//! What a guest asks of its own files and preview 1 of WASI has no function for.
+//! Requests about the guest's own files that preview 1 of WASI has no function for.
 //!
-//! These requests come through the host door and end in the worker: they touch nothing but the
+//! These requests come as host calls and end in the worker: they touch nothing but the
 //! files of the run, cost no more than a call of WASI, and so count as no call of the host.
 
 use crate::sandbox::host_call::replies::done;
@@ -15,7 +15,7 @@ pub(crate) enum FileRequest {
     DuplicateTo { from: Fd, to: Fd },
     /// The path of an open folder.
     FolderPath { fd: Fd },
-    /// How full the workspace is.
+    /// Report the space that is left in the workspace.
     Usage,
 }
 

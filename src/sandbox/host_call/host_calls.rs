@@ -1,4 +1,4 @@
-//! Answers the frames that come through the host door, within one run.
+//! Answers the host calls of one run.
 //!
 //! Knows nothing of wasm: bytes in, bytes out, and the few parts of a run that an answer touches.
 
@@ -9,23 +9,24 @@ use crate::ids::BlobId;
 use crate::job::message::Refusal;
 use crate::sandbox::attached::contents::blob_path;
 use crate::sandbox::codecs::{self, Allowance, CodecError};
-use crate::sandbox::host_call::door::{HostDoor, Request};
+use crate::sandbox::host_call::account::HostCallAccount;
 use crate::sandbox::host_call::replies;
+use crate::sandbox::host_call::request::Request;
 use crate::sandbox::run::capture::Capture;
 use crate::sandbox::run::deadline::{Deadline, Stopped};
 use crate::sandbox::vfs::content::SharedBytes;
 use crate::sandbox::vfs::{Errno, FileSystem, Mount};
 use crate::units::ByteCount;
 
-/// What a request can touch.
+/// The parts of a run that a host call can touch.
 pub struct HostCalls<'run> {
-    /// The way to the host, and what it may still cost.
-    pub door: &'run mut HostDoor,
+    /// The way to the host, with what the run may still ask of it.
+    pub account: &'run mut HostCallAccount,
     /// The guest's files.
     pub files: &'run mut FileSystem,
-    /// Where log lines go.
+    /// The output of log lines.
     pub capture: &'run mut Capture,
-    /// When the run has to end.
+    /// The end of the run's time.
     pub deadline: &'run Deadline,
     /// Bytes that the guest's memory may still grow by, and that a codec may take meanwhile.
     pub room: usize,
@@ -33,7 +34,7 @@ pub struct HostCalls<'run> {
     pub fuel: Option<u64>,
 }
 
-/// What goes back to the guest.
+/// The answer to the guest.
 #[derive(Debug)]
 pub enum HostAnswer {
     /// A status byte and a body.
@@ -42,13 +43,13 @@ pub enum HostAnswer {
     Shared(Arc<[u8]>),
     /// The frame is malformed.
     Fault,
-    /// There is nobody left to answer to.
+    /// The run must stop, so there is no answer.
     Stopped(Stopped),
     /// The run's fuel does not suffice for the answer.
     OutOfFuel,
 }
 
-/// What is copied at once, 4 MiB: some milliseconds.
+/// Bytes that are copied at once, 4 MiB: some milliseconds.
 const PIECE: usize = 4 << 20;
 
 /// Bytes of a log message that are looked at: the largest log that an operator can allow.
@@ -62,19 +63,19 @@ impl HostCalls<'_> {
             return HostAnswer::Fault;
         };
         let charged = match request {
-            Request::Job => return HostAnswer::Shared(self.door.job()),
+            Request::Job => return HostAnswer::Shared(self.account.job()),
             Request::Returned(value) => {
-                let answer = self.door.returned(value);
+                let answer = self.account.returned(value);
                 return HostAnswer::Bytes(self.told_of_open_files(answer));
             }
             Request::Raised(report) => {
-                let answer = self.door.raised(report);
+                let answer = self.account.raised(report);
                 return HostAnswer::Bytes(self.told_of_open_files(answer));
             }
             Request::Files(request) => return HostAnswer::Bytes(request.answer(self.files)),
             Request::Codec(request) => return self.codec(request),
             Request::Log { .. } | Request::WriteBlob { .. } | Request::WriteBlobFile { .. } => {
-                self.door.charge(frame.len())
+                self.account.charge(frame.len())
             }
         };
         if let Err(refusal) = charged {
@@ -117,7 +118,7 @@ impl HostCalls<'_> {
         let allowance = Allowance::new(self.room).until(self.deadline).fuelled(before);
         let answer = codecs::answer(request, &allowance);
         self.fuel = allowance.fuel_left();
-        self.door.saw(answer.as_ref().map_or(0, Vec::len).max(request.len()));
+        self.account.saw(answer.as_ref().map_or(0, Vec::len).max(request.len()));
         match answer {
             Ok(answer) => HostAnswer::Bytes(answer),
             Err(CodecError::Stopped(stopped)) => HostAnswer::Stopped(stopped),
@@ -143,7 +144,7 @@ impl HostCalls<'_> {
             self.deadline.check()?;
         }
         let room = self.room_for_copies();
-        let id = match self.door.write_blob(kind, content, room) {
+        let id = match self.account.write_blob(kind, content, room) {
             Ok(id) => id,
             Err(refusal) => return Ok(replies::refused(&refusal)),
         };
@@ -165,15 +166,15 @@ impl HostCalls<'_> {
     /// Stores a file piece by piece, and copies it only if the run can keep the copy.
     fn store_file(&mut self, kind: &str, path: &str) -> Vec<u8> {
         let room = self.room_for_copies();
-        let mut file = match self.files.open_file(path, self.door.bytes_left()) {
+        let mut file = match self.files.open_file(path, self.account.bytes_left()) {
             Ok(file) => file,
             Err(errno) => return replies::refused(&unreadable(errno)),
         };
         let size = file.size;
         let stored = self
-            .door
+            .account
             .charge_bytes(ByteCount::bytes(size).as_usize())
-            .and_then(|()| self.door.write_blob_from(kind, &mut file, room));
+            .and_then(|()| self.account.write_blob_from(kind, &mut file, room));
         drop(file);
         let id = match stored {
             Ok(id) => id,
@@ -199,11 +200,11 @@ fn size_of(content: &[u8]) -> u64 {
 
 impl fmt::Debug for HostCalls<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostCalls").field("door", &self.door).finish_non_exhaustive()
+        f.debug_struct("HostCalls").field("account", &self.account).finish_non_exhaustive()
     }
 }
 
-/// Why a file of the guest's cannot become a blob.
+/// The reason why a file of the guest's cannot become a blob.
 fn unreadable(errno: Errno) -> Refusal {
     let (error_type, message) = match errno {
         Errno::NotFound => ("FileNotFoundError", "there is no such file"),

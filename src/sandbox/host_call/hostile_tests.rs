@@ -1,4 +1,4 @@
-//! Calls the host door with everything that no sane program would send through it.
+//! Makes host calls with everything that no sane program would send.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -17,8 +17,8 @@ use crate::ids::{BlobId, Digest};
 use crate::job::host::{Host, IsCancelled};
 use crate::job::limits::RunLimits;
 use crate::job::message::Refusal;
-use crate::sandbox::clock_and_random::{Ambient, AmbientMode};
-use crate::sandbox::host_call::door::HostDoor;
+use crate::sandbox::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
+use crate::sandbox::host_call::account::HostCallAccount;
 use crate::sandbox::memory::{
     DirtyPages, MemoryHandle, MemoryImage, PollPage, SlotMemories, SlotPool, SlotRules, Verify,
 };
@@ -26,7 +26,7 @@ use crate::sandbox::run::deadline::Deadline;
 use crate::sandbox::run::execute::wasi_for;
 use crate::sandbox::run::guest::{self, Guest};
 
-/// A guest whose `host_alloc` does what its mode says, and which can call the door with anything.
+/// A guest whose `host_alloc` does what its mode says, and which can make any host call.
 const SOURCE: &str = r#"(module
     (import "host" "call" (func $call (param i32 i32 i32 i32) (result i32)))
     (memory (export "memory") 2 8)
@@ -61,14 +61,14 @@ const SOURCE: &str = r#"(module
 
 const SIZE: i32 = 2 << 16;
 
-/// What `host_alloc` does.
+/// The behaviour of `host_alloc`.
 const FIXED: i32 = 0;
 const ENTERS: i32 = 1;
 const TRAPS: i32 = 2;
 const GROWS: i32 = 3;
 const LOOPS: i32 = 4;
 
-/// Where answers go unless a test says otherwise, and where their address and length go.
+/// The place of answers unless a test sets another, and where their address and length go.
 const ANSWER: i32 = 0x8000;
 const OUT: [i32; 2] = [256, 260];
 
@@ -129,11 +129,12 @@ impl Hostile {
         // One guest serves thousands of calls, each of which is compared byte by byte.
         let wall_time = Duration::from_secs(600);
         let limits = RunLimits { host_calls: 1_000, wall_time, ..RunLimits::DEFAULT };
-        let mode = AmbientMode::Seeded { seed: [7; 32], realtime: Duration::ZERO };
-        let ambient = Ambient::new(mode, Clock::System);
-        let wasi = wasi_for(&limits, &[], ambient, Deadline::after(limits.wall_time)).unwrap();
-        let door = HostDoor::new(Box::new(Forgetful), b"{}", &limits);
-        let guest = Guest::new(wasi, door, &limits, SIZE.unsigned_abs() as usize);
+        let mode = ClockAndRandomMode::Seeded { seed: [7; 32], realtime: Duration::ZERO };
+        let clock_and_random = ClockAndRandom::new(mode, Clock::System);
+        let wasi =
+            wasi_for(&limits, &[], clock_and_random, Deadline::after(limits.wall_time)).unwrap();
+        let account = HostCallAccount::new(Box::new(Forgetful), b"{}", &limits);
+        let guest = Guest::new(wasi, account, &limits, SIZE.unsigned_abs() as usize);
         let mut store = Store::new(engine, guest);
         store.limiter(|guest| &mut guest.ceiling);
         let linker = guest::linker(engine).unwrap();
@@ -277,7 +278,7 @@ fn an_allocation_that_traps_or_never_ends_ends_the_run() {
 }
 
 #[test]
-fn an_allocation_that_enters_the_door_again_ends_when_its_stack_does() {
+fn an_allocation_that_calls_the_host_again_ends_when_its_stack_does() {
     with_guest(|guest| {
         guest.set(ENTERS, ANSWER);
         let error = guest.call([0, 1], OUT).unwrap_err();
@@ -311,7 +312,7 @@ fn a_hundred_thousand_calls_are_answered_and_refused_beyond_the_limit() {
             br#"{"type":"HostCallLimit","message":"the run made more than 1000 host calls"}"#;
         assert_eq!(refused[0], 1);
         assert_eq!(refused[1..=message.len()], *message);
-        let (ending, calls) = guest.store.data_mut().door.take_ending();
+        let (ending, calls) = guest.store.data_mut().account.take_ending();
         assert!(ending.is_none());
         assert_eq!(calls, 300_001);
     });

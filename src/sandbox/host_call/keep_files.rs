@@ -1,13 +1,13 @@
 //! Stores the files that a program left in its workspace, after its end.
 //!
 //! The host finds the files and their sizes in its own file system; nothing is asked of the guest.
-//! What is stored counts against the run's limits for calls and bytes like any blob that it writes.
+//! Stored files count against the run's limits for calls and bytes like any blob that it writes.
 
 use crate::job::KeepFiles;
 use crate::job::outcome::{
     KeptFile, LeftFile, LeftFiles, MAX_LEFT_FILES, MAX_LEFT_PATH, MAX_NOT_KEPT,
 };
-use crate::sandbox::host_call::door::HostDoor;
+use crate::sandbox::host_call::account::HostCallAccount;
 use crate::sandbox::vfs::{FileSystem, WorkspaceFile};
 use crate::units::ByteCount;
 
@@ -21,7 +21,7 @@ const ANY_KIND: &str = "application/octet-stream";
 /// still grow by `room` bytes.
 pub(crate) fn keep_files(
     files: &FileSystem,
-    door: &mut HostDoor,
+    account: &mut HostCallAccount,
     keep: &KeepFiles,
     room: u64,
 ) -> LeftFiles {
@@ -39,13 +39,13 @@ pub(crate) fn keep_files(
     others.splice(0..0, wanted.split_off(most.min(wanted.len())));
     others.truncate(MAX_LEFT_FILES.saturating_sub(wanted.len()));
 
-    let is_cancelled = door.is_cancelled();
+    let is_cancelled = account.is_cancelled();
     let mut listed = Vec::with_capacity(wanted.len().saturating_add(others.len()));
     for file in wanted {
         let kept = if is_cancelled() {
             Err("the run was cancelled".to_owned())
         } else {
-            store(files, door, &file, room)
+            store(files, account, &file, room)
         };
         listed.push(listed_file(file, kept.map(Some)));
     }
@@ -75,21 +75,21 @@ fn listed_file(file: WorkspaceFile, kept: Result<Option<KeptFile>, String>) -> L
 
 fn store(
     files: &FileSystem,
-    door: &mut HostDoor,
+    account: &mut HostCallAccount,
     file: &WorkspaceFile,
     room: u64,
 ) -> Result<KeptFile, String> {
     let kind = kind_of(&file.path);
-    if file.size > door.bytes_left() {
+    if file.size > account.bytes_left() {
         return Err("it is larger than what the run may still send".to_owned());
     }
     let path = format!("/workspace/{}", file.path);
     let mut content = files
-        .open_file(&path, door.bytes_left())
+        .open_file(&path, account.bytes_left())
         .map_err(|_errno| "it cannot be read".to_owned())?;
     let room = files.free_bytes().saturating_add(room);
-    door.charge(ByteCount::bytes(content.size).as_usize()).map_err(|refusal| refusal.message)?;
-    let stored = door.write_blob_from(kind, &mut content, room);
+    account.charge(ByteCount::bytes(content.size).as_usize()).map_err(|refusal| refusal.message)?;
+    let stored = account.write_blob_from(kind, &mut content, room);
     let id = stored.map_err(|refusal| refusal.message)?;
     Ok(KeptFile { id, kind: kind.to_owned() })
 }
@@ -189,7 +189,7 @@ fn mark(reached: &mut [bool], at: usize) {
     }
 }
 
-/// What is behind the last dot of the name, in lowercase.
+/// The part behind the last dot of the name, in lowercase.
 fn ending(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default()

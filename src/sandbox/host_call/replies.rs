@@ -1,4 +1,4 @@
-//! How replies to a guest are written: a status byte and a body.
+//! Encodes replies to a guest: a status byte and a body.
 
 use serde::Serialize;
 

@@ -14,7 +14,7 @@ use crate::sandbox::memory::plain::PlainMemories;
 use crate::sandbox::memory::poll_page::PollPage;
 use crate::sandbox::memory::slot::Slot;
 
-/// What the slots of all images of a sandbox have in common.
+/// The settings that the slots of all images of a sandbox share.
 #[derive(Debug)]
 pub struct SlotRules {
     /// Bytes of private pages that a slot may keep between runs.
@@ -25,7 +25,7 @@ pub struct SlotRules {
     fault: Mutex<Option<MemoryError>>,
 }
 
-/// Whether resets are checked.
+/// Says if resets are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verify {
     /// Trust the tests.
@@ -42,7 +42,7 @@ impl SlotRules {
         Arc::new(Self { keep, verify, dirty, fault: Mutex::default() })
     }
 
-    /// How private pages are found.
+    /// The way in which private pages are found.
     #[must_use]
     pub const fn dirty(&self) -> &DirtyPages {
         &self.dirty
@@ -78,7 +78,7 @@ impl SlotPool {
         self.free.lock().iter().map(Slot::kept).sum()
     }
 
-    /// Gives the memory of slots that nobody uses back to the operating system.
+    /// Gives the memory of unused slots back to the operating system.
     pub fn release(&self) {
         let released = std::mem::take(&mut *self.free.lock());
         drop(released);
@@ -131,7 +131,7 @@ pub struct SlotMemories {
     /// Length of the memory that the module declares: what tells the guest's memory from others.
     declared: usize,
     assigned: Mutex<Option<Arc<SlotPool>>>,
-    /// What stops the guest that took the last assigned image.
+    /// The poll page of the guest that took the last assigned image.
     taken: Mutex<Option<Arc<PollPage>>>,
     plain: Arc<PlainMemories>,
 }

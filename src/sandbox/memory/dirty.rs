@@ -1,4 +1,4 @@
-//! Which pages of a private mapping are private copies: the kernel's answer.
+//! Finds the pages of a private mapping that are private copies, by asking the kernel.
 //!
 //! Three ways, best first: the `PAGEMAP_SCAN` ioctl (Linux 6.7 and later), reading
 //! `/proc/self/pagemap`, or not asking at all and dropping every private page.
@@ -23,7 +23,7 @@ use crate::sandbox::memory::{MemoryError, PAGE};
 /// The page table of this process.
 const PAGEMAP: &str = "/proc/self/pagemap";
 
-/// How private pages are found. Chosen once, when a worker starts.
+/// The way in which private pages are found. Chosen once, when a worker starts.
 #[derive(Debug)]
 pub enum DirtyPages {
     /// `PAGEMAP_SCAN`: one system call for the whole memory.
@@ -97,8 +97,8 @@ impl DirtyPages {
 /// Opens a file without any capability, and takes the capabilities back.
 ///
 /// INVARIANT(no-frame-numbers): the kernel decides at the opening of the page table whether its
-/// reader sees the physical addresses of pages. A process that starts as root would, and a worker keeps
-/// the file.
+/// reader sees the physical addresses of pages. A process that starts as root would, and a worker
+/// keeps the file.
 fn open_unprivileged(path: &str) -> io::Result<File> {
     let own = capabilities(None)?;
     if own.effective.is_empty() {

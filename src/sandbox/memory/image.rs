@@ -1,4 +1,4 @@
-//! A memory image: the state of an interpreter as a file that nobody can change any more.
+//! A memory image: the state of an interpreter as a file that can no longer be changed.
 
 use std::fs::File;
 use std::io::Read;
@@ -17,7 +17,7 @@ pub const WASM_PAGE: usize = 65_536;
 /// Largest image: what a 32-bit linear memory can be.
 const LARGEST: usize = 4 << 30;
 
-/// What keeps an image as it is: no writes, no change of size, no new seals.
+/// The seals that keep an image as it is: no writes, no change of size, no new seals.
 const SEALS: SealFlags =
     SealFlags::WRITE.union(SealFlags::SHRINK).union(SealFlags::GROW).union(SealFlags::SEAL);
 
@@ -132,7 +132,7 @@ fn write_pages(file: &File, chunk: &[u8], start: usize) -> std::io::Result<()> {
 
 /// Seals a memory file that was just written.
 ///
-/// The kernel answers `EBUSY` while anybody holds on to a page of it, and on a busy machine it may
+/// The kernel answers `EBUSY` while a page of it is in use, and on a busy machine it may
 /// itself do so for a moment, to move pages about.
 fn seal(file: &File) -> Result<(), rustix::io::Errno> {
     const ATTEMPTS: u32 = 100;
@@ -146,7 +146,7 @@ fn seal(file: &File) -> Result<(), rustix::io::Errno> {
     rustix::fs::fcntl_add_seals(file, SEALS)
 }
 
-/// Has the size of pages remembered. A process that is locked down cannot ask for it any more,
+/// Remembers the size of pages. A process that is locked down cannot ask for it any more,
 /// and images come after that.
 pub(super) fn ask_page_size() {
     rustix::param::page_size();

@@ -20,10 +20,10 @@ pub(super) fn trim_heap() {
     let _released = unsafe { libc::malloc_trim(0) };
 }
 
-/// An address range that nobody else owns.
+/// An address range with one owner.
 ///
 /// INVARIANT(small-pages): the kernel makes no huge pages here. One would make pages private that
-/// nobody has written to, and cost a reset of them all.
+/// were never written to, and cost a reset of them all.
 ///
 /// All offsets are checked against its length, so that safe callers cannot touch memory outside
 /// of it; what they may not do is keep pointers beyond its life.
@@ -175,7 +175,7 @@ impl Mapping {
 
     /// Calls `look` with the bytes of an accessible range.
     ///
-    /// The slice must not outlive the call, and nobody may write to the range meanwhile: the
+    /// The slice must not outlive the call, and the range must not be written to meanwhile: the
     /// callers own the mapping exclusively and no guest runs in it.
     pub(super) fn with_bytes<T>(
         &self,

@@ -35,14 +35,14 @@ pub use crate::sandbox::memory::poll_page::PollPage;
 /// Linux on x86-64 and on most aarch64 machines; [`MemoryImage::open`] refuses others.
 pub const PAGE: usize = 4096;
 
-/// Why memory could not be had or restored.
+/// The reason why memory could not be allocated or restored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MemoryError {
     /// The operating system refused a request.
     #[error("the operating system refused to {what}")]
     System {
-        /// What was asked for, as the end of a sentence.
+        /// The request, as the end of a sentence.
         what: &'static str,
         /// Its answer.
         #[source]
@@ -51,7 +51,7 @@ pub enum MemoryError {
     /// A file that should be an image is none.
     #[error("a memory image {problem}")]
     Image {
-        /// What is wrong with it, as the end of a sentence.
+        /// The problem, as the end of a sentence.
         problem: &'static str,
     },
     /// A reset left something behind. The process must not run another guest.

@@ -1,8 +1,8 @@
 //! The native stack of a thread that runs guests: pages that a run touched go back to the system.
 //!
-//! Recursion in C takes up to [`MAX_WASM_STACK`](crate::engine::code::compile::MAX_WASM_STACK) of native
-//! stack. A thread keeps every page that it ever touched, so without this each worker would stay as
-//! large as its deepest run was.
+//! Recursion in C takes up to [`MAX_WASM_STACK`](crate::engine::code::compile::MAX_WASM_STACK) of
+//! native stack. A thread keeps every page that it ever touched, so without this each worker would
+//! stay as large as its deepest run was.
 #![expect(unsafe_code, reason = "no safe wrapper exists for a thread's own stack")]
 
 use std::cell::Cell;
@@ -20,7 +20,8 @@ use crate::sandbox::memory::PAGE;
 const KEPT: usize = 1 << 20;
 
 thread_local! {
-    /// Lowest address of this thread's stack: `None` before it was asked for, zero if nobody knows.
+    /// Lowest address of this thread's stack: `None` before it was asked for, zero if it is
+    /// unknown.
     static LOWEST: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
@@ -43,7 +44,7 @@ pub(super) fn release() {
     let at: *mut c_void = ptr::with_exposed_provenance_mut(start);
     // SAFETY: the range lies in the stack of this very thread, from its lowest address up to 1 MiB
     // below this frame. Stacks grow down, so no frame is there, and the frames of the call below
-    // need far less than 1 MiB. The pages read as zero afterwards, and nobody reads a stack below
+    // need far less than 1 MiB. The pages read as zero afterwards, and no code reads a stack below
     // its pointer.
     let released = unsafe { rustix::mm::madvise(at, end - start, Advice::LinuxDontNeed) };
     debug_assert!(released.is_ok(), "unused stack could not be released: {released:?}");
@@ -66,7 +67,7 @@ fn lowest_address() -> Option<usize> {
     // SAFETY: the attributes were filled in by the call before, which succeeded.
     let found =
         unsafe { libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut lowest, &raw mut size) };
-    // SAFETY: as above; nobody uses the attributes afterwards.
+    // SAFETY: as above; the attributes are not used afterwards.
     let destroyed = unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
     (found == 0 && destroyed == 0 && size > 0).then(|| lowest.addr())
 }

@@ -19,7 +19,7 @@ use crate::sandbox::memory::{MemoryError, PAGE};
 /// loop must not grow the worker.
 const LARGEST: usize = 16 << 20;
 
-/// Where such memories come from, and go back to if nobody used them.
+/// The source of such memories. Unused ones return to it.
 #[derive(Debug, Default)]
 pub(super) struct PlainMemories {
     unused: Mutex<Option<Reserved>>,

@@ -1,4 +1,4 @@
-//! The page that a guest reads all the time, and that stops it when it cannot.
+//! The page that a guest reads at every poll. Making it inaccessible stops the guest.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,11 +8,11 @@ use crate::sandbox::memory::{MemoryError, PAGE};
 
 /// The poll page of one slot: where the [polls](crate::engine::code::polls) of its guest load from.
 ///
-/// Readable and zero, until somebody closes it. The guest never writes to it, so there is nothing
+/// Readable and zero, until it is closed. The guest never writes to it, so there is nothing
 /// to reset but its protection.
 #[derive(Debug)]
 pub struct PollPage {
-    /// Keeps the addresses: a page must not be closed that is somebody else's by now.
+    /// Keeps the addresses: a page must not be closed once it belongs to another guest.
     mapping: Arc<Mapping>,
     offset: usize,
     is_closed: AtomicBool,

@@ -11,15 +11,15 @@ use crate::sandbox::memory::{MemoryError, PAGE, WASM_PAGE};
 
 /// How many resets decide whether the private pages are still those that runs need.
 ///
-/// Every reset looks at every private page, whichever run wrote to it, and the pages around them make
-/// the page table longer. So pages of a program that comes no more must not stay for ever. To
-/// drop them costs the next run its page faults: once in so many runs that is nothing.
+/// Every reset looks at every private page, whichever run wrote to it, and the pages around them
+/// make the page table longer. So pages of a program that comes no more must not stay for ever. To
+/// drop them costs the next run its page faults: once in that many runs this is negligible.
 const WINDOW: usize = 128;
 
 /// Private pages that are not worth a thought.
 const FEW: usize = 64;
 
-/// What memory past the image is compared with.
+/// The expected content of memory past the image.
 const ZEROS: [u8; PAGE] = [0; PAGE];
 
 /// A linear memory between runs or in a run.
@@ -44,7 +44,7 @@ pub(super) struct Slot {
     habit: Habit,
 }
 
-/// What the runs of a window have changed.
+/// The pages that the runs of a window have changed.
 #[derive(Debug, Default)]
 struct Habit {
     resets: usize,
@@ -65,7 +65,7 @@ impl Habit {
     }
 }
 
-/// What a reset did, for measurements.
+/// The work of a reset, for measurements.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Reset {
     /// Private pages that were there.
@@ -105,7 +105,7 @@ impl Slot {
         })
     }
 
-    /// Where the guest's address zero lies.
+    /// The host's address of the guest's address zero.
     pub(super) fn base(&self) -> *mut u8 {
         self.mapping.base().wrapping_add(self.guard)
     }
@@ -136,7 +136,7 @@ impl Slot {
         room_in(self.reservation)
     }
 
-    /// What stops the guest.
+    /// The page that stops the guest.
     pub(super) const fn poll_page(&self) -> &Arc<PollPage> {
         &self.poll_page
     }
@@ -508,7 +508,7 @@ mod tests {
             slot.reset(&dirty, KEEP).unwrap();
 
             slot.grow_to(room).unwrap();
-            // As if nobody had asked for small pages: the reset must be right without that.
+            // As if small pages had not been requested: the reset must be right without that.
             advise(&huge, libc::MADV_HUGEPAGE).unwrap();
             write(&slot, first, 0xaa, PAGE);
             slot.reset(&dirty, KEEP).unwrap();

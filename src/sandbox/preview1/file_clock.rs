@@ -2,7 +2,7 @@
 
 use crate::sandbox::vfs::Timestamp;
 
-/// How far two changes within one step of the clock are apart, 1 µs: times as floating-point
+/// The distance of two changes within one step of the clock, 1 µs: times as floating-point
 /// numbers, which Python compares to find out whether a folder has changed, tell no less apart.
 const APART: Timestamp = 1_000;
 

@@ -12,7 +12,7 @@ use crate::sandbox::vfs::{Errno, FileKind, Whence};
 /// for and go on. Copying as much takes some ten milliseconds, during which no deadline can strike.
 const MAX_TRANSFER: u32 = 32 << 20;
 
-/// Where a transfer takes place.
+/// The position of a transfer.
 #[derive(Clone, Copy)]
 pub(crate) enum Position {
     /// At the descriptor's own position, which moves.
@@ -52,7 +52,7 @@ impl WasiCall<'_> {
             let into = self.memory.bytes_mut(vector)?;
             let read = match position.plus(total)? {
                 _ if is_random => {
-                    let filled = self.wasi.ambient.fill(into);
+                    let filled = self.wasi.clock_and_random.fill(into);
                     filled.map(|()| into.len()).ok().ok_or(Errno::InputOutput)
                 }
                 Position::Own => self.wasi.files.read(fd, into),
@@ -250,7 +250,8 @@ impl WasiCall<'_> {
     }
 }
 
-/// What one vector's transfer did; an error after some bytes were transferred only ends the call.
+/// The result of one vector's transfer. An error after some bytes were transferred only ends the
+/// call.
 fn keep_going(done: Result<usize, Errno>, total: u32) -> Result<Option<u32>, Errno> {
     match done {
         Ok(count) => Ok(Some(u32::try_from(count).unwrap_or(u32::MAX))),

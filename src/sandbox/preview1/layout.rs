@@ -25,7 +25,7 @@ pub(crate) mod rights {
     /// Everything that preview 1 knows.
     pub(crate) const ALL: u64 = (1 << 30) - 1;
 
-    /// What every open file allows.
+    /// The rights of every open file.
     pub(crate) const OPEN: u64 = FD_SEEK
         | FD_TELL
         | FD_FDSTAT_SET_FLAGS
@@ -35,7 +35,7 @@ pub(crate) mod rights {
         | FD_FILESTAT_SET_TIMES
         | POLL_FD_READWRITE;
 
-    /// What an open file allows beside if it can be written.
+    /// The further rights of an open file that can be written.
     pub(crate) const CHANGES: u64 = FD_WRITE | INTENDS_CHANGES;
 
     /// The rights that the C library asks for, beside `FD_WRITE`, when a file is opened to write.
@@ -180,7 +180,7 @@ pub(crate) fn prestat(path_length: u32) -> [u8; 8] {
     Fields::new().put(4, path_length.to_le_bytes()).0
 }
 
-/// What a subscription waits for.
+/// The event that a subscription waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Awaited {
     Clock { id: u32, timeout: Timestamp, absolute: bool },
@@ -234,7 +234,7 @@ pub(crate) fn event(
         .0
 }
 
-/// Which times to set, from what was given and what time it is.
+/// The times to set, from the arguments and the present time.
 pub(crate) fn set_times(
     accessed: Timestamp,
     modified: Timestamp,

@@ -30,7 +30,7 @@ macro_rules! define {
 ///
 /// # Errors
 ///
-/// When one is defined already.
+/// One is defined already.
 pub fn link<T: Preview1>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
     link_files(linker)?;
     link_file_metadata(linker)?;
@@ -151,7 +151,7 @@ fn link_process<T: Preview1>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-/// What a guest can ask for but never gets.
+/// Functions that are always refused.
 fn link_refused<T: Preview1>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
     define! { linker,
         fd_allocate(fd: u32, _offset: u64, _size: u64) = |call| call.refuse_allocation(fd);

@@ -1,6 +1,6 @@
 //! The host's side of WASI preview 1, over Wardian's own file system.
 //!
-//! Knows nothing of Python, jobs or the host door. Each function answers with an error number for
+//! Knows nothing of Python, jobs or host calls. Each function answers with an error number for
 //! any argument a guest can think of; only `proc_exit` and a sleep past the deadline end the
 //! guest, by the typed errors [`Exited`] and [`Stopped`].
 //!
@@ -26,7 +26,7 @@ use std::fmt;
 
 use wasmtime::Memory;
 
-use crate::sandbox::clock_and_random::Ambient;
+use crate::sandbox::clock_and_random::ClockAndRandom;
 use crate::sandbox::preview1::file_clock::FileClock;
 use crate::sandbox::preview1::memory::GuestMemory;
 use crate::sandbox::run::capture::Capture;
@@ -51,7 +51,7 @@ pub trait Preview1: 'static {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the guest exited with code {code}")]
 pub struct Exited {
-    /// What it gave as its exit code.
+    /// The guest's exit code.
     pub code: u32,
 }
 
@@ -59,11 +59,11 @@ pub struct Exited {
 pub struct Wasi {
     /// The guest's files.
     pub files: FileSystem,
-    /// What it prints.
+    /// The guest's output.
     pub capture: Capture,
     /// Its clocks and its randomness.
-    pub ambient: Ambient,
-    /// When its time is over.
+    pub clock_and_random: ClockAndRandom,
+    /// The end of its time.
     pub deadline: Deadline,
     /// `argv`, the program's name first.
     pub arguments: StringTable,
@@ -76,10 +76,24 @@ pub struct Wasi {
 impl Wasi {
     /// The state of a run without arguments and environment.
     #[must_use]
-    pub fn new(files: FileSystem, capture: Capture, ambient: Ambient, deadline: Deadline) -> Self {
+    pub fn new(
+        files: FileSystem,
+        capture: Capture,
+        clock_and_random: ClockAndRandom,
+        deadline: Deadline,
+    ) -> Self {
         let (arguments, environment) = (StringTable::default(), StringTable::default());
         let file_clock = FileClock::default();
-        Self { files, capture, ambient, deadline, arguments, environment, file_clock, calls: 0 }
+        Self {
+            files,
+            capture,
+            clock_and_random,
+            deadline,
+            arguments,
+            environment,
+            file_clock,
+            calls: 0,
+        }
     }
 
     /// How many functions the guest has called.
@@ -90,8 +104,8 @@ impl Wasi {
 
     /// The time of a change of the file system, later than that of the change before.
     pub fn now(&mut self) -> Timestamp {
-        let step = timestamp(self.ambient.resolution());
-        self.file_clock.next(timestamp(self.ambient.realtime()), step)
+        let step = timestamp(self.clock_and_random.resolution());
+        self.file_clock.next(timestamp(self.clock_and_random.realtime()), step)
     }
 }
 

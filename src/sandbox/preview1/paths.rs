@@ -24,7 +24,7 @@ impl GuestPath {
     }
 }
 
-/// What `path_open` was called with beside the path.
+/// The arguments of `path_open` beside the path.
 #[derive(Clone, Copy)]
 pub(crate) struct OpenRequest {
     pub(crate) lookup_flags: u32,

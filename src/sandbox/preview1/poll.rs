@@ -1,4 +1,4 @@
-//! Waiting: for clocks, which takes time, and for files, which never does.
+//! Waiting for clocks and files. Files are always ready.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::sandbox::vfs::Errno;
 /// Most subscriptions of one call: beyond it `EINVAL`. More than there can be open files.
 const MAX_SUBSCRIPTIONS: u32 = 4096;
 
-/// Why a wait gave no events.
+/// The reason why a wait gave no events.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoEvents {
     /// The guest's fault.
@@ -71,7 +71,7 @@ impl WasiCall<'_> {
                 Wait::For(time) => time,
             });
         }
-        if !shortest.is_zero() && !self.wasi.ambient.skip(shortest) {
+        if !shortest.is_zero() && !self.wasi.clock_and_random.skip(shortest) {
             self.wasi.deadline.sleep(shortest).map_err(NoEvents::Stopped)?;
         }
         Ok(shortest)
@@ -118,10 +118,10 @@ impl WasiCall<'_> {
                 absolute: false,
             } => Duration::from_nanos(timeout),
             Awaited::Clock { id: clockid::REALTIME, timeout, .. } => {
-                self.wasi.ambient.until_realtime(Duration::from_nanos(timeout))
+                self.wasi.clock_and_random.until_realtime(Duration::from_nanos(timeout))
             }
             Awaited::Clock { id: clockid::MONOTONIC, timeout, .. } => {
-                self.wasi.ambient.until_monotonic(Duration::from_nanos(timeout))
+                self.wasi.clock_and_random.until_monotonic(Duration::from_nanos(timeout))
             }
             Awaited::Clock { .. } => return Wait::None(Some(Errno::Invalid)),
             Awaited::Readable(fd) | Awaited::Writable(fd) => {

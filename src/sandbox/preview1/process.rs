@@ -29,7 +29,7 @@ impl StringTable {
     ///
     /// # Errors
     ///
-    /// When one contains a zero byte.
+    /// One contains a zero byte.
     pub fn new<T: AsRef<[u8]>>(texts: impl IntoIterator<Item = T>) -> Result<Self, NulInText> {
         let mut table = Self::default();
         for text in texts {
@@ -52,7 +52,7 @@ impl fmt::Debug for StringTable {
     }
 }
 
-/// Which of the two tables a call is about.
+/// The two tables of texts.
 #[derive(Clone, Copy)]
 pub(crate) enum Texts {
     Arguments,
@@ -94,15 +94,17 @@ impl WasiCall<'_> {
         if clock > clockid::THREAD_CPUTIME {
             return Err(Errno::Invalid);
         }
-        self.memory.put_u64(out, timestamp(self.wasi.ambient.resolution()))
+        self.memory.put_u64(out, timestamp(self.wasi.clock_and_random.resolution()))
     }
 
     /// A guest is alone on its thread, so its processor time is the time since its start.
     pub(crate) fn clock_time_get(&mut self, clock: u32, out: u32) -> Result<(), Errno> {
         let time: Duration = match clock {
-            clockid::REALTIME => self.wasi.ambient.read_realtime(),
-            clockid::MONOTONIC => self.wasi.ambient.read_monotonic(),
-            clockid::PROCESS_CPUTIME | clockid::THREAD_CPUTIME => self.wasi.ambient.read_elapsed(),
+            clockid::REALTIME => self.wasi.clock_and_random.read_realtime(),
+            clockid::MONOTONIC => self.wasi.clock_and_random.read_monotonic(),
+            clockid::PROCESS_CPUTIME | clockid::THREAD_CPUTIME => {
+                self.wasi.clock_and_random.read_elapsed()
+            }
             _ => return Err(Errno::Invalid),
         };
         self.memory.put_u64(out, timestamp(time))
@@ -113,6 +115,6 @@ impl WasiCall<'_> {
         if into.len > MAX_RANDOM {
             return Err(Errno::Invalid);
         }
-        self.wasi.ambient.fill(bytes).ok().ok_or(Errno::InputOutput)
+        self.wasi.clock_and_random.fill(bytes).ok().ok_or(Errno::InputOutput)
     }
 }

@@ -10,12 +10,12 @@ use crate::job::host::OutputListener;
 use crate::job::outcome::{LogChunk, Logs, Stream};
 use crate::units::ByteCount;
 
-/// What every change of stream costs of the limit, in bytes, because a piece of output of its own
+/// The cost of each change of stream, in bytes of the limit, because a piece of output of its own
 /// takes memory beside its text: without it a guest that writes single bytes to stdout and stderr
 /// in turns would make a mebibyte of output into fifty of bookkeeping.
 const SWITCH_COST: usize = 64;
 
-/// How much a line of the guest's log matters.
+/// The level of a line of the guest's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GuestLogLevel {
     /// For the author of the code.
@@ -61,7 +61,7 @@ struct Piece {
 const MAX_TOLD: usize = 16 << 10;
 
 /// Pieces that a listener gets at once. After these it gets [`ENOUGH`] bytes at a time, or whatever
-/// there is [`PAUSE`] after the last piece: printing must not be slow because somebody listens.
+/// there is [`PAUSE`] after the last piece: printing must not be slow because of a listener.
 const BURST: u32 = 1_000;
 const ENOUGH: usize = 4 << 10;
 const PAUSE: Duration = Duration::from_millis(50);
@@ -105,12 +105,12 @@ impl Telling {
     }
 }
 
-/// What a guest has printed so far.
+/// The guest's output so far.
 pub struct Capture {
     /// The bytes of all pieces, one after the other.
     bytes: Vec<u8>,
     pieces: Vec<Piece>,
-    /// What of the limit is left.
+    /// The rest of the limit.
     left: usize,
     dropped: u64,
     telling: Option<Telling>,
@@ -152,7 +152,7 @@ impl Capture {
         let dropped = output.len().saturating_sub(kept.len());
         self.dropped = self.dropped.saturating_add(u64::try_from(dropped).unwrap_or(u64::MAX));
         if dropped > 0 {
-            // What comes later must not look as if it followed what was kept.
+            // Later output must not look as if it followed the kept part.
             self.left = 0;
         } else {
             self.left = room.saturating_sub(kept.len());
@@ -400,7 +400,7 @@ mod tests {
         assert_eq!(kept + logs.dropped, 2_000_000);
     }
 
-    /// What a listener is told of these pieces of output.
+    /// The chunks that a listener gets for these pieces of output.
     fn told(limit: u64, pieces: &[(Stream, &[u8])]) -> (Vec<LogChunk>, Logs) {
         let told = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
         let mut capture = Capture::new(ByteCount::bytes(limit));

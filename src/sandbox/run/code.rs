@@ -12,10 +12,10 @@ use crate::sandbox::attached::image::LoadedImage;
 use crate::sandbox::memory::{MemoryHandle, PollPage, SlotMemories, WASM_PAGE};
 use crate::sandbox::run::guest::{self, Guest};
 
-/// What code is loaded from.
+/// The parts that code is loaded from.
 #[derive(Debug)]
 pub struct CodeSpec {
-    /// Which checks the code has.
+    /// The variant of the code.
     pub variant: Variant,
     /// Native code whose digest was checked.
     pub native: File,

@@ -1,4 +1,4 @@
-//! When a run has to end, and how to end it sooner.
+//! The deadline of a run, and its cancellation.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// Why a run must not go on.
+/// The reason why a run must not go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
     /// Its time is over.
     #[error("the run has reached its deadline")]
     Deadline,
-    /// Somebody cancelled it.
+    /// It was cancelled.
     #[error("the run was cancelled")]
     Cancelled,
 }
@@ -45,7 +45,7 @@ impl Deadline {
         Self::at(now.checked_add(time.min(CENTURY)).unwrap_or(now))
     }
 
-    /// When it strikes.
+    /// The instant at which it strikes.
     #[must_use]
     pub const fn instant(&self) -> Instant {
         self.end
@@ -73,7 +73,7 @@ impl Deadline {
     ///
     /// # Errors
     ///
-    /// The reason why the run must not go on; never before it is so.
+    /// The reason why the run must not go on.
     pub fn sleep(&self, time: Duration) -> Result<(), Stopped> {
         let now = Instant::now();
         let wake = now.checked_add(time).map_or(self.end, |wake| wake.min(self.end));

@@ -14,7 +14,7 @@ use crate::sandbox::run::deadline::Stopped;
 /// Stands at the end of a text that was cut.
 const MARK: &str = " [cut]";
 
-/// What the guest's runner sends when Python code raised. Text of a possibly hostile guest.
+/// The runner's report when Python code raised. Text of a possibly hostile guest.
 #[derive(Debug, Deserialize)]
 pub struct Raised {
     #[serde(rename = "type")]
@@ -39,7 +39,7 @@ impl Raised {
     }
 }
 
-/// What stopped a call into the guest, if it did not return by itself.
+/// The reason why a call into the guest ended, if it did not return by itself.
 pub(crate) fn failure_of(
     error: &wasmtime::Error,
     limits: &RunLimits,
@@ -73,7 +73,7 @@ pub(crate) fn failure_of(
     }
 }
 
-/// Where C code writes that has used up its own stack.
+/// The addresses that C code writes to when its own stack is used up.
 ///
 /// The stack lies at the beginning of memory and grows down, so the next address is just below
 /// zero: at the end of what 32 bits can name, or beyond that end by as much as the offset of the

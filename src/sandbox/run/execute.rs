@@ -11,9 +11,9 @@ use crate::job::host::Host;
 use crate::job::limits::RunLimits;
 use crate::job::outcome::{RunFailure, RunOutcome, RunUsage};
 use crate::sandbox::attached::image::LoadedImage;
-use crate::sandbox::clock_and_random::Ambient;
+use crate::sandbox::clock_and_random::ClockAndRandom;
 use crate::sandbox::error::SandboxError;
-use crate::sandbox::host_call::door::{HostDoor, ProgramEnd};
+use crate::sandbox::host_call::account::{HostCallAccount, ProgramEnd};
 use crate::sandbox::host_call::keep_files::keep_files;
 use crate::sandbox::loaded::Sandbox;
 use crate::sandbox::memory::{release_native_stack, trim_heap};
@@ -28,14 +28,14 @@ use crate::sandbox::run::watchdog::Watchdog;
 use crate::sandbox::vfs::{FileSystem, Mount, timestamp};
 use crate::units::{ByteCount, Fuel};
 
-/// What a run executes: the runner in the image does the rest. Short, since it is compiled by
-/// the guest every time.
+/// The source that a run executes: the runner in the image does the rest. Short, since it is
+/// compiled by the guest every time.
 const START: &[u8] = b"import _wardian; _wardian.run()";
 
 /// The end of a run. Dropping it returns the guest's memory to its image, and gives the native
 /// stack that the run touched back to the system if it happens on the thread of the run.
 pub struct Finished {
-    /// How it ended.
+    /// The outcome.
     pub outcome: RunOutcome,
     /// JSON text of the returned value, as the guest sent it, if the run completed.
     pub output: Vec<u8>,
@@ -44,14 +44,14 @@ pub struct Finished {
 }
 
 /// A run for which the host held more than this leaves behind enough free heap to be worth giving
-/// back: its files, and what it sent through the door, whether that became its result or not.
+/// back: its files, and what it sent with host calls, whether that became its result or not.
 const LARGE: u64 = 4 << 20;
 
 impl Drop for Finished {
     fn drop(&mut self) {
         let held = self.store.as_ref().map_or(0, |store| {
             let guest = store.data();
-            let sent = u64::try_from(guest.door.largest()).unwrap_or(u64::MAX);
+            let sent = u64::try_from(guest.account.largest()).unwrap_or(u64::MAX);
             guest.wasi.files.workspace_peak().saturating_add(sent)
         });
         drop(self.store.take());
@@ -91,7 +91,8 @@ fn run(
     let started = Instant::now();
     let variant = if spec.limits.fuel.is_some() { Variant::Metered } else { Variant::Timed };
     sandbox.check()?;
-    let image = sandbox.images.for_run(&spec.image, sandbox.config.keep_idle.as_usize());
+    let image =
+        sandbox.images.for_run(&spec.tenant, spec.image, sandbox.config.keep_idle.as_usize());
     let image = image.ok_or(SandboxError::NotAttached)?;
     let code = sandbox.code(variant).ok_or(SandboxError::NotAttached)?;
     let mut store = prepare(sandbox, (code, &image), spec, (host, started))?;
@@ -109,20 +110,21 @@ fn prepare(
 ) -> Result<Store<Guest>, SandboxError> {
     let mut mounts = sandbox.library.mounts().to_vec();
     mounts.extend(sandbox.attachments.mounts(spec)?);
-    let ambient = Ambient::new(sandbox.config.ambient, sandbox.config.clock);
+    let clock_and_random =
+        ClockAndRandom::new(sandbox.config.clock_and_random, sandbox.config.clock);
     let deadline = Deadline::at(started + spec.limits.wall_time);
-    let mut wasi = wasi_for(&spec.limits, &mounts, ambient, deadline)?;
+    let mut wasi = wasi_for(&spec.limits, &mounts, clock_and_random, deadline)?;
     wasi.files.restore_descriptors(image.descriptors()).map_err(SandboxError::Descriptors)?;
     let mut seed = [0; 8];
     let refused = |cause| SandboxError::System { what: "give random bytes", cause };
-    wasi.ambient.fill(&mut seed).map_err(refused)?;
+    wasi.clock_and_random.fill(&mut seed).map_err(refused)?;
     let seed = u64::from_le_bytes(seed);
     if let Some(listener) = host.listener().filter(|_| spec.stream_logs) {
         wasi.capture.tell(listener);
     }
     let job = job_text(spec, seed).map_err(SandboxError::Job)?;
-    let door = HostDoor::new(host, &job, &spec.limits);
-    let guest = Guest::new(wasi, door, &spec.limits, image.length());
+    let account = HostCallAccount::new(host, &job, &spec.limits);
+    let guest = Guest::new(wasi, account, &spec.limits, image.length());
 
     let mut store = Store::new(code.engine(), guest);
     store.limiter(|guest| &mut guest.ceiling);
@@ -136,12 +138,12 @@ fn prepare(
 pub(crate) fn wasi_for(
     limits: &RunLimits,
     mounts: &[Mount],
-    mut ambient: Ambient,
+    mut clock_and_random: ClockAndRandom,
     deadline: Deadline,
 ) -> Result<Wasi, SandboxError> {
-    let now = timestamp(ambient.realtime());
+    let now = timestamp(clock_and_random.realtime());
     let files = FileSystem::for_run(limits, mounts, now)?;
-    Ok(Wasi::new(files, Capture::new(limits.logs), ambient, deadline))
+    Ok(Wasi::new(files, Capture::new(limits.logs), clock_and_random, deadline))
 }
 
 /// Runs the guest while the watchdog watches it.
@@ -152,7 +154,7 @@ fn execute(
 ) -> wasmtime::Result<i32> {
     let (instance, poll_page) = code.instantiate(store, image)?;
     let guest = store.data();
-    let armed = watchdog.arm(poll_page, &guest.wasi.deadline, guest.door.is_cancelled());
+    let armed = watchdog.arm(poll_page, &guest.wasi.deadline, guest.account.is_cancelled());
     let end = guest::attach(store, &instance).and_then(|()| guest::turn(store, START));
     let stopped = armed.disarm();
     end.map_err(|error| match stopped {
@@ -176,8 +178,8 @@ fn finish(
     let guest = store.data_mut();
     let refused = guest.ceiling.refused;
     let room = guest.ceiling.room();
-    let files = keep_files(&guest.wasi.files, &mut guest.door, &spec.keep_files, room);
-    let (ending, host_calls) = guest.door.take_ending();
+    let files = keep_files(&guest.wasi.files, &mut guest.account, &spec.keep_files, room);
+    let (ending, host_calls) = guest.account.take_ending();
     let (end, output) = match (end, ending) {
         (Ok(0), Some(ProgramEnd::Returned(output))) => (Ok(()), output),
         (Ok(0), Some(ProgramEnd::Raised(raised))) => {
@@ -199,7 +201,7 @@ fn finish(
 }
 
 /// The runner came to an end without a word: the program took it apart, or memory ran out where
-/// nobody could say so.
+/// it could not be reported.
 fn silent_end(refused_memory: bool, spec: &RunSpec) -> RunFailure {
     if refused_memory {
         RunFailure::MemoryLimit { limit: spec.limits.memory, traceback: None }

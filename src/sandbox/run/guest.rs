@@ -1,9 +1,9 @@
-//! A guest in its store: what it may call, and the few calls into it.
+//! A guest in its store: its imports, and the few calls into it.
 
 use wasmtime::{Caller, Engine, Instance, Linker, Memory, ResourceLimiter, Store, Trap, TypedFunc};
 
 use crate::job::limits::RunLimits;
-use crate::sandbox::host_call::door::HostDoor;
+use crate::sandbox::host_call::account::HostCallAccount;
 use crate::sandbox::host_call::host_calls::{HostAnswer, HostCalls};
 use crate::sandbox::preview1::{self, Preview1, Wasi};
 use crate::units::ByteCount;
@@ -11,12 +11,12 @@ use crate::units::ByteCount;
 /// Everything that belongs to one run and dies with its store.
 pub(crate) struct Guest {
     pub(crate) wasi: Wasi,
-    pub(crate) door: HostDoor,
+    pub(crate) account: HostCallAccount,
     pub(crate) ceiling: Ceiling,
     exports: Option<Exports>,
 }
 
-/// What the host calls in a guest.
+/// The functions of a guest that the host calls.
 #[derive(Clone)]
 struct Exports {
     memory: Memory,
@@ -26,11 +26,16 @@ struct Exports {
 
 impl Guest {
     /// A guest whose memory is `length` bytes long from the start.
-    pub(crate) fn new(wasi: Wasi, door: HostDoor, limits: &RunLimits, length: usize) -> Self {
-        Self { wasi, door, ceiling: Ceiling::new(limits, length), exports: None }
+    pub(crate) fn new(
+        wasi: Wasi,
+        account: HostCallAccount,
+        limits: &RunLimits,
+        length: usize,
+    ) -> Self {
+        Self { wasi, account, ceiling: Ceiling::new(limits, length), exports: None }
     }
 
-    /// Answers a frame that came through the door; the guest's memory has this length, and so
+    /// Answers the frame of a host call; the guest's memory has this length, and so
     /// much fuel is left. Also says how much is left then.
     fn answer(
         &mut self,
@@ -40,9 +45,10 @@ impl Guest {
     ) -> (HostAnswer, Option<u64>) {
         let room = self.ceiling.limit.saturating_sub(length);
         let Wasi { files, capture, deadline, .. } = &mut self.wasi;
-        let mut desk = HostCalls { door: &mut self.door, files, capture, deadline, room, fuel };
-        let answer = desk.answer(frame);
-        (answer, desk.fuel)
+        let mut calls =
+            HostCalls { account: &mut self.account, files, capture, deadline, room, fuel };
+        let answer = calls.answer(frame);
+        (answer, calls.fuel)
     }
 }
 
@@ -258,7 +264,7 @@ mod tests {
         assert!(ceiling.refused && ceiling.peak == 512 << 20);
     }
 
-    /// Whether a module can be instantiated where a guest is, after so many others.
+    /// True if a module can be instantiated where a guest is, after so many others.
     fn fits(text: &str, others: usize) -> bool {
         let engine = compile::start(Variant::Timed).unwrap();
         let module = Module::new(&engine, wat::parse_str(text).unwrap()).unwrap();

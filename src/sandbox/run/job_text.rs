@@ -1,4 +1,4 @@
-//! The text of the job that the guest's runner reads through the door.
+//! The text of the job that the guest's runner fetches with a host call.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! One run from its order to its end: the guest, its deadline, what it prints, how it ends.
+//! One run from its order to its end: the guest, its deadline, its output, and its failure.
 
 pub mod capture;
 pub(crate) mod code;

@@ -1,4 +1,4 @@
-//! The alarm that stops a guest.
+//! The thread that stops a guest at its deadline.
 
 use std::fmt;
 use std::io;
@@ -12,11 +12,11 @@ use crate::job::host::IsCancelled;
 use crate::sandbox::memory::PollPage;
 use crate::sandbox::run::deadline::{Canceller, Deadline, Stopped};
 
-/// A thread that closes a run's poll page when its deadline strikes, or nobody waits for it.
+/// A thread that closes a run's poll page when its deadline strikes or its caller is gone.
 ///
 /// There is no tick while nothing runs, so an idle worker costs no processor time, and a short
 /// run costs at most one needless wake-up later. During a longer run it asks every [`BEAT`]
-/// whether anybody still waits; the guest does not notice. A guest that sleeps in a call of the
+/// if a caller still waits; the guest does not notice. A guest that sleeps in a call of the
 /// host reaches no poll, so a cancellation also wakes the sleepers of its [`Deadline`].
 ///
 /// INVARIANT(watchdog-ends): the thread ends before the drop returns.
@@ -35,15 +35,15 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// What to watch, if a run is in progress.
+    /// The alarm, if a run is in progress.
     alarm: Option<Alarm>,
-    /// When the thread will look again by itself.
+    /// The time at which the thread will look again by itself.
     wakes_at: Option<Instant>,
     ends: bool,
 }
 
 struct Alarm {
-    /// When to look next.
+    /// The time of the next look.
     next: Instant,
     deadline: Instant,
     is_cancelled: IsCancelled,
@@ -73,7 +73,7 @@ impl Alarm {
     }
 }
 
-/// How often the watchdog asks whether anybody still waits for a run.
+/// The interval at which the watchdog asks if a caller still waits for a run.
 const BEAT: Duration = Duration::from_millis(50);
 
 impl Watchdog {

@@ -80,7 +80,7 @@ impl FileSystem {
         self.names.nodes.touch(folder, now)
     }
 
-    /// What a symbolic link points to, as it was made.
+    /// The target of a symbolic link, as it was made.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Where the bytes of read-only files come from: memory, or a file the host opened.
+//! The bytes of read-only files: in memory, or in a file that the host opened.
 
 use std::fmt;
 use std::fs::File;
@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
-/// Bytes that never change while anybody can read them.
+/// Bytes that never change while they can be read.
 ///
 /// A mount holds them as `Arc<dyn Content>`, so that any number of runs share one copy.
 pub trait Content: Send + Sync {
@@ -18,7 +18,7 @@ pub trait Content: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Whatever the place they lie in reports.
+    /// The error of the place in which they lie.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
 
     /// Returns the bytes without copying them, if they lie in memory.
@@ -113,7 +113,7 @@ impl FileContent {
     ///
     /// # Errors
     ///
-    /// When its length cannot be read.
+    /// Its length cannot be read.
     pub fn new(file: File) -> io::Result<Self> {
         let size = file.metadata()?.len();
         Ok(Self { file, start: 0, size })

@@ -16,7 +16,7 @@ pub type Fd = u32;
 /// Numbers end here, whatever the limit of open files: an image that names a higher one is broken.
 const MAX_FD: usize = 1 << 20;
 
-/// What a descriptor was opened for.
+/// The access that a descriptor was opened with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
     /// Its content can be read.
@@ -36,7 +36,7 @@ pub(crate) struct OpenFolder {
     pub(crate) listed: Option<(u64, Arc<str>)>,
 }
 
-/// Where an open file's bytes are.
+/// The bytes of an open file.
 #[derive(Clone)]
 pub(crate) enum Source {
     /// In the workspace.
@@ -73,7 +73,7 @@ pub(crate) struct OpenFile {
     pub(crate) appends: bool,
 }
 
-/// What a descriptor leads to.
+/// The file behind a descriptor.
 #[derive(Clone)]
 pub(crate) enum Descriptor {
     /// Standard input, which is empty.
@@ -87,7 +87,7 @@ pub(crate) enum Descriptor {
 }
 
 impl From<Device> for Descriptor {
-    /// What an open file of this device is.
+    /// The descriptor of an open file of this device.
     fn from(device: Device) -> Self {
         match device {
             Device::Input => Self::Input,

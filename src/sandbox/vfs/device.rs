@@ -1,4 +1,4 @@
-//! What the devices in `/dev` do: virtual nodes, none of which leads to a device of the host.
+//! The devices in `/dev`: virtual nodes, none of which leads to a device of the host.
 
 use crate::job::outcome::Stream;
 use crate::sandbox::vfs::errno::Errno;

@@ -1,4 +1,5 @@
-//! What POSIX has and preview 1 has not: duplicates of descriptors, the path of an open folder, and
+//! Operations that POSIX has and preview 1 has not: duplicates of descriptors, the path of an open
+//! folder, and
 //! how full the workspace is.
 
 use crate::sandbox::vfs::FileSystem;
@@ -8,7 +9,7 @@ use crate::sandbox::vfs::limits::MAX_DEPTH;
 use crate::sandbox::vfs::node::{NodeIndex, Place};
 use crate::sandbox::vfs::path::ROOT;
 
-/// How full the workspace is.
+/// The used and free space of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// Bytes that it can hold.
@@ -113,7 +114,7 @@ impl FileSystem {
         found.next().map(|(name, _)| &**name).ok_or(Errno::NotFound)
     }
 
-    /// How full the workspace is.
+    /// The used and free space of the workspace.
     #[must_use]
     pub const fn usage(&self) -> Usage {
         Usage {

@@ -42,7 +42,7 @@ impl FileSystem {
     ///
     /// # Errors
     ///
-    /// When two mounts are in each other's way or a path is no path.
+    /// Two mounts are in each other's way or a path is no path.
     pub fn for_run(
         limits: &RunLimits,
         mounts: &[Mount],
@@ -88,11 +88,11 @@ impl FileSystem {
     ///
     /// # Errors
     ///
-    /// When the path is taken or no path.
+    /// The path is taken or no path.
     pub fn mount(&mut self, mount: &Mount) -> Result<(), MountError> {
         match self.names.mount(mount)? {
             None => Ok(()),
-            // Guests look for preopened folders only once, so nobody would ever find it.
+            // Guests look for preopened folders only once, so a guest would never find it.
             Some(_) => Err(MountError::Taken(mount.path().to_owned())),
         }
     }

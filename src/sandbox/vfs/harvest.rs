@@ -96,8 +96,8 @@ impl FileSystem {
         )
     }
 
-    /// Opens a regular file, found as the guest would find it; relative paths start in the workspace.
-    /// Holds no copy of the content.
+    /// Opens a regular file, found as the guest would find it; relative paths start in the
+    /// workspace. Holds no copy of the content.
     ///
     /// # Errors
     ///

@@ -35,16 +35,16 @@ pub struct ImageDescriptors {
 pub struct NotCarried {
     /// Its number.
     pub fd: Fd,
-    /// What it is open on.
+    /// The sort of file that it is open on.
     pub what: &'static str,
 }
 
 impl FileSystem {
-    /// What is open beyond the descriptors that every run starts with.
+    /// The open files beyond the descriptors that every run starts with.
     ///
     /// # Errors
     ///
-    /// When something is open that is not part of a mount.
+    /// Something is open that is not part of a mount.
     pub fn image_descriptors(&self) -> Result<ImageDescriptors, NotCarried> {
         let mut open = Vec::new();
         for (fd, descriptor) in self.descriptors.iter() {
@@ -72,7 +72,7 @@ impl FileSystem {
     ///
     /// # Errors
     ///
-    /// When a path is missing or a number taken: then the image does not belong to these mounts.
+    /// A path is missing or a number taken: then the image does not belong to these mounts.
     pub fn restore_descriptors(&mut self, image: &ImageDescriptors) -> Result<(), Errno> {
         for OpenDescriptor { fd, path, offset } in &image.open {
             let place = self.names.resolve(ROOT, path, LastLink::Keep)?;

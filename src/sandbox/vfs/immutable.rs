@@ -8,7 +8,7 @@ use crate::sandbox::vfs::content::Content;
 use crate::sandbox::vfs::device::Device;
 use crate::sandbox::vfs::limits::{MAX_DEPTH, MAX_NAME};
 
-/// Why a list of files is no tree.
+/// The reason why a list of files is no tree.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TreeError {
@@ -30,7 +30,7 @@ pub(crate) type TreeNode = u32;
 /// A folder's entries, sorted by name.
 type Entries = Box<[(Arc<str>, TreeNode)]>;
 
-/// What a node is.
+/// The kinds of nodes.
 enum Kind {
     Folder(Entries),
     File(Arc<dyn Content>),
@@ -54,7 +54,7 @@ impl ImmutableTree {
     ///
     /// # Errors
     ///
-    /// When a path is no relative path of plain names, or two contradict each other.
+    /// A path is no relative path of plain names, or two contradict each other.
     pub fn from_files<P: AsRef<str>>(
         files: impl IntoIterator<Item = (P, Arc<dyn Content>)>,
     ) -> Result<Self, TreeError> {

@@ -20,9 +20,9 @@ pub struct ListedEntry<'a> {
     pub name: &'a str,
     /// Number of the file.
     pub inode: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: FileKind,
-    /// Where a listing goes on after this entry.
+    /// The cookie at which a listing goes on after this entry.
     pub next_cookie: u64,
 }
 

@@ -13,7 +13,7 @@ use crate::sandbox::vfs::node::{
 };
 use crate::sandbox::vfs::path::{MountedTree, Names, ROOT};
 
-/// Why something cannot be mounted.
+/// The reason why something cannot be mounted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MountError {
@@ -60,7 +60,7 @@ impl Mount {
         Self { path: path.into(), what: What::Tree(tree) }
     }
 
-    /// Where it is mounted.
+    /// The path of the mount.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path

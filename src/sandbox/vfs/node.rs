@@ -12,7 +12,7 @@ use crate::sandbox::vfs::storage::Storage;
 /// Nanoseconds since the Unix epoch, as the guest's clock counts them.
 pub type Timestamp = u64;
 
-/// When anything outside of the workspace was last changed, as far as guests can see.
+/// The time of change that guests see on everything outside of the workspace.
 ///
 /// The start of 1980, the earliest time that zip files know. One constant, so that no run can
 /// learn when a skill was installed or a blob written.
@@ -24,21 +24,21 @@ pub(crate) type NodeIndex = u32;
 /// Index of a mounted tree.
 pub(crate) type TreeIndex = u32;
 
-/// Where in the tree of names something is.
+/// A place in the tree of names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// One of the run's own nodes.
     Own(NodeIndex),
     /// A node of a mounted tree.
     Mounted {
-        /// Which tree.
+        /// The tree.
         tree: TreeIndex,
-        /// Which of its nodes.
+        /// The node in it.
         node: TreeNode,
     },
 }
 
-/// What a name stands for.
+/// The kinds of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// A stream or another device that is no file.
@@ -51,7 +51,7 @@ pub enum FileKind {
     Link,
 }
 
-/// Whether a node can be changed.
+/// The parts of the tree: some can be changed, some cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Region {
     /// Fixed by the host.
@@ -60,7 +60,7 @@ pub(crate) enum Region {
     Workspace,
 }
 
-/// When a node was last read, written and changed. Reading leaves no trace: as on a file system
+/// The times of a node's last read, write and change. Reading leaves no trace: as on a file system
 /// mounted with `noatime`, the time of access is that of creation until it is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
@@ -84,14 +84,14 @@ impl Times {
 pub(crate) struct OwnEntry {
     /// Names the entry in listings; never used twice in one folder.
     pub(crate) cookie: u64,
-    /// What the name stands for.
+    /// The place that the name leads to.
     pub(crate) place: Place,
 }
 
 /// A folder of the run's own.
 #[derive(Debug)]
 pub(crate) struct Folder {
-    /// What `..` stands for.
+    /// The place that `..` leads to.
     pub(crate) parent: Place,
     /// The entries, sorted by name.
     pub(crate) entries: BTreeMap<Arc<str>, OwnEntry>,
@@ -119,7 +119,7 @@ impl Folder {
     }
 }
 
-/// What a node is.
+/// The kinds of nodes.
 pub(crate) enum NodeKind {
     Folder(Folder),
     File(Storage),
@@ -198,7 +198,7 @@ impl Nodes {
         self.last_inode.saturating_add(1)
     }
 
-    /// The node of that index; a node that somebody points at is always there.
+    /// The node of that index; a node that is pointed at always exists.
     pub(crate) fn find(&self, index: NodeIndex) -> Result<&Node, Errno> {
         let index = usize::try_from(index).ok().ok_or(Errno::InputOutput)?;
         self.slots.get(index).and_then(Option::as_ref).ok_or(Errno::InputOutput)

@@ -13,12 +13,12 @@ use crate::sandbox::vfs::path::{Last, LastLink, Purpose};
 use crate::sandbox::vfs::storage::Storage;
 use crate::sandbox::vfs::{At, FileSystem};
 
-/// How to open a file or folder.
+/// The options for opening a file or folder.
 #[derive(Debug, Clone, Copy)]
 pub struct OpenHow {
-    /// What to do with a symbolic link at the end of the path.
+    /// The treatment of a symbolic link at the end of the path.
     pub last_link: LastLink,
-    /// What to open it for.
+    /// The requested access.
     pub access: Access,
     /// Make an empty file if there is none.
     pub create: bool,
@@ -30,7 +30,7 @@ pub struct OpenHow {
     pub folder: bool,
     /// Every write goes to the end.
     pub appends: bool,
-    /// Remember that nobody wants to wait.
+    /// Non-blocking, which is only remembered.
     pub nonblocking: bool,
 }
 
@@ -114,7 +114,7 @@ impl FileSystem {
         }
     }
 
-    /// Closes a descriptor; what nobody else uses and no name leads to is gone.
+    /// Closes a descriptor. A node without a name and without further descriptors is freed.
     ///
     /// # Errors
     ///
@@ -196,7 +196,7 @@ impl FileSystem {
         }
     }
 
-    /// Where the bytes of the file at a place are.
+    /// The bytes of the file at a place.
     pub(crate) fn source(&self, place: Place) -> Result<Source, Errno> {
         match (self.mounted_content(place)?, place) {
             (Some(content), _) => Ok(Source::Mounted(Arc::clone(content), place)),

@@ -1,4 +1,4 @@
-//! Finds what a path stands for, step by step as Linux does, in the virtual tree only.
+//! Resolves paths step by step as Linux does, in the virtual tree only.
 //!
 //! INVARIANT(no-outside): a step goes from a folder to one of its entries or to its parent, and
 //! the parent of a root is that root; so no path, link or `..` leads out of the tree.
@@ -32,7 +32,7 @@ pub(crate) struct Names {
 /// The root folder: the first node that is made.
 pub(crate) const ROOT: Place = Place::Own(0);
 
-/// What to do when the last name of a path is a symbolic link.
+/// The treatment of a symbolic link as the last name of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastLink {
     /// Go on to its target.
@@ -41,7 +41,7 @@ pub enum LastLink {
     Keep,
 }
 
-/// What a path is walked for, which decides how its last name is treated.
+/// The purpose of a path's walk, which decides how its last name is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// To find what exists; what a slash comes after must be a folder.
@@ -76,13 +76,13 @@ pub(crate) enum Last<'p> {
     Root,
 }
 
-/// Where a path led.
+/// The result of walking a path.
 #[derive(Debug)]
 pub(crate) struct Walked<'p> {
     /// The folder that has, or could have, the last name.
     pub(crate) folder: Place,
     pub(crate) last: Last<'p>,
-    /// What the last segment stands for, if it exists.
+    /// The place of the last segment, if it exists.
     pub(crate) found: Option<Place>,
     /// A slash came after the last name: it has to be a folder.
     pub(crate) wants_folder: bool,
@@ -101,7 +101,7 @@ impl Walked<'_> {
     }
 }
 
-/// How far a walk came without following a link.
+/// The part of a walk before the next link.
 enum Step<'p> {
     Done(Walked<'p>),
     /// `link` was found in `folder`; `rest` is what comes after it and its slash.
@@ -112,11 +112,11 @@ enum Step<'p> {
     },
 }
 
-/// What the first name of a path asks for.
+/// The first name of a path.
 #[derive(Clone, Copy)]
 struct Segment<'p> {
     name: &'p str,
-    /// What comes after the slash behind it, if there is one.
+    /// The part after the slash behind it, if there is one.
     later: Option<&'p str>,
 }
 
@@ -134,7 +134,7 @@ impl<'p> Segment<'p> {
     }
 }
 
-/// Where one name led.
+/// The result of walking one name.
 enum Entered {
     Folder(Place),
     Link(NodeIndex),
@@ -248,7 +248,7 @@ impl Names {
         found.map(Entered::Folder).ok_or(Errno::NotFound)
     }
 
-    /// Where a path starts, and what of it is left to walk.
+    /// The start of a path, and the rest that is left to walk.
     pub(crate) fn beginning<'p>(&self, start: Place, path: &'p str) -> (Place, &'p str) {
         if !path.starts_with('/') {
             return (start, path);
@@ -287,7 +287,7 @@ impl Names {
         }
     }
 
-    /// What `..` stands for in a folder.
+    /// The place that `..` leads to in a folder.
     pub(crate) fn parent(&self, folder: Place) -> Result<Place, Errno> {
         match folder {
             Place::Own(index) => Ok(self.nodes.folder(index)?.parent),
@@ -298,7 +298,7 @@ impl Names {
         }
     }
 
-    /// What is at a place.
+    /// The kind of file at a place.
     pub(crate) fn kind(&self, place: Place) -> Result<FileKind, Errno> {
         match place {
             Place::Own(index) => Ok(self.nodes.find(index)?.file_kind()),
@@ -340,7 +340,7 @@ impl Names {
     }
 }
 
-/// What every blob's id begins with.
+/// The beginning of every blob's id.
 const BLOB_PREFIX: &str = "blob:";
 
 /// The folder of the root where blobs are.

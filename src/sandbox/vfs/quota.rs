@@ -1,8 +1,8 @@
-//! What a run may keep in its workspace: bytes and entries.
+//! The quota of a workspace: bytes and entries.
 
 use crate::sandbox::vfs::errno::Errno;
 
-/// What every entry of the workspace costs beside its name, in bytes: more than the bookkeeping of
+/// The cost of every entry of the workspace beside its name, in bytes: more than the bookkeeping of
 /// any kind of entry takes (a folder's first child is the dearest), so that ten thousand empty
 /// files cannot hold more memory than they are charged for.
 pub(crate) const ENTRY_COST: u64 = 1024;

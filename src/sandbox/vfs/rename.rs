@@ -13,7 +13,7 @@ struct Move<'p> {
     old_name: &'p str,
     new_folder: NodeIndex,
     new_name: &'p str,
-    /// What has the new name now.
+    /// The node that has the new name now.
     replaced: Option<NodeIndex>,
 }
 

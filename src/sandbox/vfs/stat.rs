@@ -1,4 +1,4 @@
-//! What a guest can learn about a file: nothing of the host shows.
+//! The attributes of files that a guest sees: nothing of the host shows.
 
 use crate::sandbox::vfs::descriptor::{Access, Descriptor, Fd, Source};
 use crate::sandbox::vfs::errno::Errno;
@@ -24,13 +24,13 @@ pub struct FileStat {
     pub device: u64,
     /// Number of the file; unique on its device, and never zero.
     pub inode: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: FileKind,
-    /// Names of a file; 1 for folders, whose subfolders nobody counts.
+    /// Names of a file; 1 for folders, whose subfolders are not counted.
     pub links: u64,
     /// Length in bytes; of a link, that of its target.
     pub size: u64,
-    /// When it was changed.
+    /// The time of its last change.
     pub times: Times,
 }
 
@@ -46,15 +46,15 @@ pub struct SetTimes {
 /// A descriptor's metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DescriptorStat {
-    /// What it leads to.
+    /// The kind of its file.
     pub kind: FileKind,
-    /// What it was opened for; folders can be read only.
+    /// Its access; folders can be read only.
     pub access: Access,
     /// Every write goes to the end.
     pub appends: bool,
     /// Asked not to wait, which nothing here does anyway.
     pub nonblocking: bool,
-    /// What it leads to lies in the workspace.
+    /// True if its file lies in the workspace.
     pub in_workspace: bool,
 }
 
@@ -170,7 +170,7 @@ impl FileSystem {
     ///
     /// # Errors
     ///
-    /// `EBADF`. Streams and folders take no notice.
+    /// `EBADF`. Streams and folders ignore it.
     pub fn append_always(&mut self, fd: Fd) -> Result<(), Errno> {
         if let Descriptor::File(file) = self.descriptors.find_mut(fd)? {
             file.appends = true;
@@ -182,7 +182,7 @@ impl FileSystem {
     ///
     /// # Errors
     ///
-    /// `EBADF`. Streams and folders take no notice.
+    /// `EBADF`. Streams and folders ignore it.
     pub fn append_no_more(&mut self, fd: Fd) -> Result<(), Errno> {
         if let Descriptor::File(file) = self.descriptors.find_mut(fd)? {
             file.appends = false;

@@ -17,7 +17,7 @@ const CHUNK_SIZE: u64 = 64 << 10;
 /// reallocations.
 const MIN_CAPACITY: usize = 64;
 
-/// What a hole reads as.
+/// The content of holes.
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
 
 /// A place in a file that is read from its start.
@@ -158,7 +158,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Copies the whole file, if it has at most `max` bytes and memory can be had.
+    /// Copies the whole file, if it has at most `max` bytes and memory is left.
     pub(crate) fn to_vec(&self, max: u64) -> Result<Vec<u8>, Errno> {
         if self.size > max {
             return Err(Errno::FileTooBig);

@@ -5,7 +5,7 @@ use crate::sandbox::vfs::descriptor::{Descriptor, Fd, Source};
 use crate::sandbox::vfs::errno::Errno;
 use crate::sandbox::vfs::node::{NodeIndex, NodeKind, Timestamp};
 
-/// What a position counts from.
+/// The origin of a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whence {
     /// The start of the file.
@@ -224,7 +224,7 @@ impl FileSystem {
         Ok(written)
     }
 
-    /// Why a descriptor that is no file cannot be read at a position.
+    /// The reason why a descriptor that is no file cannot be read at a position.
     fn no_file(&self, fd: Fd) -> Errno {
         match self.descriptors.find(fd) {
             Ok(Descriptor::Folder(_)) => Errno::IsFolder,

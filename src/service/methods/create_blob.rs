@@ -1,8 +1,6 @@
-//! `create_blob`: keeps content and names it.
+//! `create_blob`: stores content and returns its id.
 
 use std::sync::Arc;
-
-use tokio::task::spawn_blocking;
 
 use crate::blobs::content::kind::{BlobKind, Nature};
 use crate::protocol::methods::blobs::{CreateBlobParams, CreateBlobResult, Encoding};
@@ -15,7 +13,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// A malformed kind or base64, content that may be text or base64, a size or quota that is passed, or a disk that fails.
+    /// A malformed kind or base64, content that may be text or base64, a size or quota that is
+    /// passed, or a disk that fails.
     pub async fn create_blob(
         &self,
         caller: &Caller,
@@ -28,7 +27,7 @@ impl Service {
             Nature::Unknown => None,
         };
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let stored = spawn_blocking(move || -> Result<_, ServiceError> {
+        let stored = caller.memory.on_thread(move || -> Result<_, ServiceError> {
             let content = params.into_bytes(usual)?;
             Ok(blobs.put(&tenant, &kind, &content)?)
         });

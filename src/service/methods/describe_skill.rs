@@ -1,4 +1,6 @@
-//! `describe_skill`: what a skill says of itself.
+//! `describe_skill`: a skill's manifest and document.
+
+use serde_json::value::to_raw_value;
 
 use crate::protocol::methods::discovery::{
     DescribeDetail, DescribeSkillParams, DescribeSkillResult, DescribedSkill,
@@ -23,9 +25,14 @@ impl Service {
         let size = manifest.get().len().saturating_add(document.len().saturating_mul(2));
         caller.memory.reserve(size.into())?;
         let frontmatter = || snapshot.document().frontmatter_json().to_owned();
-        let content = match params.detail {
-            DescribeDetail::Manifest | DescribeDetail::Summary => None,
-            DescribeDetail::Full => Some(document.to_owned()),
+        let (content, schema) = match params.detail {
+            DescribeDetail::Manifest | DescribeDetail::Summary => (None, None),
+            DescribeDetail::Full => {
+                let schema = to_raw_value(&snapshot.manifest().inputs.json_schema());
+                let schema = schema.map_err(ServiceError::Unserialisable)?;
+                let is_action = snapshot.manifest().runtime.is_some();
+                (Some(document.to_owned()), is_action.then_some(schema))
+            }
         };
         Ok(DescribeSkillResult {
             skill: DescribedSkill {
@@ -35,6 +42,7 @@ impl Service {
                     DescribeDetail::Summary | DescribeDetail::Full => Some(frontmatter()),
                 },
                 skill_md_content: content,
+                input_schema: schema,
             },
         })
     }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde::ser::Error as _;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::task::spawn_blocking;
 
 use crate::ids::BlobId;
 use crate::job::{KeepFiles, Program};
@@ -37,16 +36,22 @@ impl Service {
         params: ExecuteSkillParams,
     ) -> Result<RunResult, ServiceError> {
         let requested = params.limits();
-        let plan =
-            self.plan_skill(&params.name, params.version.as_deref(), params.args, &requested);
+        let plan = self.plan_skill(
+            caller,
+            &params.name,
+            params.version.as_deref(),
+            params.args,
+            &requested,
+        );
         let mut plan = plan.await?.with_blobs(&params.input_blobs)?;
         plan.keep_files = left_files::kept(params.keep_files);
         Ok(self.perform(caller, plan, Bytecode::Compiled, RunPurpose::Call).await?.result)
     }
 
-    /// What executing a skill means, without the blobs and limits of the call.
+    /// Plans the execution of a skill, without the blobs of the call.
     pub(crate) async fn plan_skill(
         &self,
+        caller: &Caller,
         name: &str,
         version: Option<&str>,
         args: Option<Box<RawValue>>,
@@ -58,12 +63,22 @@ impl Service {
             return Err(ServiceError::NotExecutable { name: name.to_string() });
         };
         let entrypoint = Some(runtime.export.clone());
-        let (args, blobs) = checked_arguments(&snapshot, args).await?;
-        let limits = self.limits.resolve(requested)?;
+        let (args, blobs) = checked_arguments(caller, &snapshot, args).await?;
+        let limits = self.limits.for_caller(caller.limits).resolve(requested)?;
         let skills = vec![self.contents.mounted(&snapshot)];
         let program = Program::Skill { name };
         let keep_files = KeepFiles::default();
-        Ok(RunPlan { program, entrypoint, args, skills, blobs, keep_files, limits, listener: None })
+        Ok(RunPlan {
+            program,
+            entrypoint,
+            args,
+            skills,
+            blobs,
+            keep_files,
+            limits,
+            listener: None,
+            whole_logs: false,
+        })
     }
 }
 
@@ -74,6 +89,7 @@ const SMALL_ARGUMENTS: usize = 64 << 10;
 /// The arguments with defaults filled in, and the blobs among them; checked beside the event loop
 /// if they are many.
 async fn checked_arguments(
+    caller: &Caller,
     snapshot: &Arc<Snapshot>,
     args: Option<Box<RawValue>>,
 ) -> Result<(Box<RawValue>, Vec<BlobId>), ServiceError> {
@@ -85,7 +101,7 @@ async fn checked_arguments(
         return fitted(snapshot.manifest(), given);
     }
     let snapshot = Arc::clone(snapshot);
-    let checked = spawn_blocking(move || fitted(snapshot.manifest(), given));
+    let checked = caller.memory.on_thread(move || fitted(snapshot.manifest(), given));
     checked.await.map_err(ServiceError::Interrupted)?
 }
 
@@ -95,7 +111,6 @@ fn fitted(
 ) -> Result<(Box<RawValue>, Vec<BlobId>), ServiceError> {
     let members = Members::split(given.get()).unwrap_or_default();
     let checked = check_arguments(&manifest.inputs, &members.0).map_err(|problems| {
-        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
         let name = manifest.name.to_string();
         ServiceError::Arguments { name, problems: problems.join("; ") }
     })?;

@@ -1,4 +1,4 @@
-//! `load_skills_protocol_guide`: how to use the other seven tools.
+//! `load_skills_protocol_guide`: the guide to the other seven tools.
 
 use crate::protocol::methods::bootstrap::GuideResult;
 use crate::service::error::ServiceError;

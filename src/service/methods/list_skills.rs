@@ -1,4 +1,4 @@
-//! `list_skills`: which skills there are, page by page.
+//! `list_skills`: the skills of the server, page by page.
 
 use crate::protocol::methods::discovery::{
     ListDetail, ListSkillsParams, ListSkillsResult, ListedKind, ListedSkill, SkillSummary,

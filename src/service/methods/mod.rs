@@ -16,6 +16,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use crate::protocol::{MethodCall, MethodResult};
+use crate::service::authorisation::ensure_may_call;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
@@ -32,6 +33,7 @@ pub trait Methods: Send + Sync + 'static {
 
 impl Methods for Service {
     async fn call(&self, caller: &Caller, call: MethodCall) -> Result<MethodResult, ServiceError> {
+        ensure_may_call(caller, &call)?;
         Ok(match call {
             MethodCall::ListSkills(params) => {
                 MethodResult::ListSkills(self.list_skills(caller, params).await?)

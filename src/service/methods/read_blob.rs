@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::task::spawn_blocking;
-
 use crate::blobs::BlobPart;
 use crate::blobs::content::preview::{Preview, TextEncoding};
 use crate::ids::BlobId;
@@ -35,7 +33,7 @@ impl Service {
         // The bytes, and the text or base64 that they become.
         caller.memory.reserve(ByteCount::bytes(limit.as_u64().saturating_mul(5) / 2))?;
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let read = spawn_blocking(move || blobs.read(&tenant, &id, part, limit)).await;
+        let read = caller.memory.on_thread(move || blobs.read(&tenant, &id, part, limit)).await;
         let window = read.map_err(ServiceError::Interrupted)??;
         let Preview { content, encoding, is_truncated } = Preview::of(&window);
         Ok(ReadBlobResult {

@@ -13,7 +13,7 @@ use crate::service::run::left_files;
 use crate::service::run::log_line::RunPurpose;
 use crate::service::run::plan::RunPlan;
 
-/// What tracebacks call the file of code that has none.
+/// The file name of code in tracebacks.
 const FILE_NAME: &str = "main.py";
 
 impl Service {
@@ -29,7 +29,7 @@ impl Service {
         caller: &Caller,
         params: RunCodeParams,
     ) -> Result<RunResult, ServiceError> {
-        let limits = self.limits.resolve(&params.limits())?;
+        let limits = self.limits.for_caller(caller.limits).resolve(&params.limits())?;
         let Language::Python = params.language;
         let skills = self.mounted_skills(&params.mount_skills).await?;
         let blobs = blob_ids(&params.input_blobs)?;
@@ -46,6 +46,7 @@ impl Service {
             keep_files,
             limits,
             listener: None,
+            whole_logs: false,
         };
         Ok(self.perform(caller, plan, Bytecode::Compiled, RunPurpose::Call).await?.result)
     }

@@ -1,8 +1,8 @@
 //! Compiles the Python of skills once, so that runs only load what the compiler made of it.
 //!
-//! INVARIANT(own-bytecode): what a skill's code was compiled to is used for that very snapshot
-//! alone. It is made by a run that sees nothing but the skill, so the author of the skill could
-//! at most make it something else than what the skill's source says.
+//! INVARIANT(own-bytecode): the bytecode of a skill is used for the snapshot that it was made from
+//! and no other. It is made by a run that sees nothing but the skill, so the author of the skill
+//! could at most make it differ from the skill's source.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -13,10 +13,9 @@ use std::time::Duration;
 use data_encoding::BASE64;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
-use tokio::task::spawn_blocking;
 use tracing::{debug, warn};
 
-use crate::dispatch::{self, DispatchError, FinishedRun, Job, Received, SkillContent};
+use crate::dispatch::{self, CheckedPayload, DispatchError, FinishedRun, Job, SkillContent};
 use crate::error::CauseChain;
 use crate::ids::{BlobId, Digest, RunId};
 use crate::job::attachment::PackedFile;
@@ -25,15 +24,17 @@ use crate::job::message::Refusal;
 use crate::job::{KeepFiles, Program, RunSpec, SkillMount};
 use crate::service::caller::Caller;
 use crate::service::parts::Service;
+use crate::service::run::host::OutputRoom;
 use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::mounted_skill::{MountedSkill, is_python};
 use crate::service::run::plan::RunPlan;
+use crate::units::ByteCount;
 
 /// The program that compiles.
 const COMPILER: &str = "from _wardian import bytecode\n\n\ndef main(name):\n    \
     return bytecode.compile_skill(name)\n";
 
-/// How long the code of one skill may take.
+/// The time limit for compiling one skill.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The compiler's arguments.
@@ -52,7 +53,7 @@ impl Service {
                     skill.mount.bytecode = bytecode.as_ref().map(|content| content.digest());
                     skill.bytecode = bytecode;
                 }
-                // The run itself will meet the same obstacle, or do without.
+                // The run itself will fail in the same way, or run without bytecode.
                 Err(error) => debug!("a skill was not compiled: {}", CauseChain(&error)),
             }
         }
@@ -70,17 +71,19 @@ impl Service {
         }
         let job = self.compilation(caller, skill);
         let mut log = RunLog::open(&job.spec.run_id, &caller.tenant, RunPurpose::Compilation);
-        let finished = self.pool.run(&job, &mut NoBlobs).await?;
+        let mut host = NoBlobs(OutputRoom::of_call(caller.memory.clone()));
+        let finished = self.pool.run(&job, &mut host).await?;
         log.note(&finished);
         let FinishedRun { outcome, output, .. } = finished;
         let bytecode = match output.filter(|_| outcome.end.is_ok()) {
             Some(output) => {
-                let permit = caller.memory.budget().wait_for_output(output.size()).await;
-                let content = Arc::clone(&skill.content);
-                let output = output.into_bytes().await.unwrap_or_default();
-                let packed = spawn_blocking(move || packed(&content, &output)).await;
-                drop(permit);
-                packed.unwrap_or_default()
+                let (content, permit) = (Arc::clone(&skill.content), host.0.into_permit());
+                let read = move || {
+                    let packed = packed(&content, &output.into_bytes().unwrap_or_default());
+                    drop(permit);
+                    packed
+                };
+                caller.memory.on_thread(read).await.unwrap_or_default()
             }
             None => None,
         };
@@ -182,12 +185,20 @@ impl<'de> Visitor<'de> for PackedVisitor<'_> {
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// A compiler has nothing to store.
-struct NoBlobs;
+struct NoBlobs(OutputRoom);
 
-impl dispatch::Door for NoBlobs {
-    async fn write_blob(&mut self, _kind: &str, _content: Received) -> Result<BlobId, Refusal> {
+impl dispatch::RunHost for NoBlobs {
+    async fn write_blob(
+        &mut self,
+        _kind: &str,
+        _content: CheckedPayload,
+    ) -> Result<BlobId, Refusal> {
         let message = "there are no blobs here".to_owned();
         Err(Refusal { error_type: "PolicyDenied".to_owned(), message })
+    }
+
+    async fn make_room(&mut self, output: ByteCount) {
+        self.0.make(output).await;
     }
 }
 

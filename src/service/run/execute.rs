@@ -1,10 +1,9 @@
-//! Executes a plan: from what was looked up to the result. What `execute_skill` and `run_code` share.
+//! Executes a plan and builds its result, for `execute_skill` and `run_code`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
 
-use tokio::task::spawn_blocking;
 use tracing::debug;
 
 use crate::blobs::BlobStore;
@@ -14,17 +13,17 @@ use crate::job::{BlobMount, RunSpec};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
-use crate::service::run::host::GuestDoor;
+use crate::service::run::host::TenantHost;
 use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::Performed;
 
-/// Whether the skills of a run are compiled first, if that was not done before.
+/// Says if the skills of a run are compiled first, unless that was done before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bytecode {
-    /// They are: runs to come have the use of it.
+    /// They are compiled: later runs use the bytecode.
     Compiled,
-    /// They are not: there are no runs to come.
+    /// They are not compiled: there are no later runs.
     AsItIs,
 }
 
@@ -60,9 +59,10 @@ impl Service {
         if plan.limits.fuel.is_some() {
             self.metering.ensure()?;
         }
-        let image = self.images.pick(plan.needs(), plan.limits.memory);
+        let image = self.images.pick(plan.packages(), plan.limits.memory);
         debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
-        let blobs = self.open_blobs(&caller.tenant, plan.blobs).await?;
+        let _open_blobs = caller.memory.open_blobs(plan.blobs.len())?;
+        let blobs = self.open_blobs(caller, plan.blobs).await?;
         let (mounts, sources) = blobs.into_iter().unzip();
         let mut contents: Vec<Arc<SkillContent>> = Vec::with_capacity(plan.skills.len());
         let mut skills = Vec::with_capacity(plan.skills.len());
@@ -87,25 +87,27 @@ impl Service {
         };
         let job = Job { spec: Box::new(spec), image, skills: contents, blobs: sources };
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let mut host = GuestDoor::new(blobs, tenant, plan.listener);
+        let (writes, memory) = (self.blob_writes.clone(), caller.memory.clone());
+        let mut host = TenantHost::new(blobs, writes, tenant, memory, plan.listener);
         let finished = self.pool.run(&job, &mut host).await?;
+        drop(job);
         log.note(&finished);
-        self.result_of(caller, run_id, finished, host.into_written()).await
+        self.result_of(caller, run_id, finished, host, plan.whole_logs).await
     }
 
     /// Opens the blobs that a run reads; the run keeps what it opened even if a blob expires.
     async fn open_blobs(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         ids: Vec<BlobId>,
     ) -> Result<Vec<(BlobMount, BlobSource)>, ServiceError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let (blobs, tenant) = (Arc::clone(&self.blobs), tenant.clone());
-        let opened = spawn_blocking(move || {
-            ids.into_iter().map(|id| open_blob(&*blobs, &tenant, id)).collect()
-        });
+        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
+        let opened = caller
+            .memory
+            .on_thread(move || ids.into_iter().map(|id| open_blob(&*blobs, &tenant, id)).collect());
         opened.await.map_err(ServiceError::Interrupted)?
     }
 }
@@ -119,6 +121,6 @@ fn open_blob(
     let size = opened.blob.size;
     let file: File = opened.file;
     let kind = opened.blob.kind.as_str().to_owned();
-    let source = BlobSource { id: id.clone(), file: Arc::new(file), size };
+    let source = BlobSource { tenant: tenant.clone(), id: id.clone(), file: Arc::new(file), size };
     Ok((BlobMount { id, kind, size }, source))
 }

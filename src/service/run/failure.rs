@@ -1,5 +1,5 @@
-//! Why a run failed, as its caller sees it. The texts come from the guest, by way of a worker that
-//! may have been taken over: nothing about them is believed.
+//! The reason why a run failed, as its caller sees it. The texts come from the guest, by way of a
+//! worker that may have been taken over: nothing about them is believed.
 //!
 //! INVARIANT(types-not-forged): the names of stops that the host makes, such as `Timeout`, never
 //! come from a guest, whatever it calls its exceptions.
@@ -8,7 +8,7 @@ use crate::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK, RunFailure};
 use crate::protocol::methods::execution::RunError;
 use crate::service::run::output::{head, one_line};
 
-/// What stands for a class that has no name of its own here.
+/// The name for a class that has no name of its own here.
 const ANY_EXCEPTION: &str = "Exception";
 
 /// Names that only the host gives.

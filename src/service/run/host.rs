@@ -1,69 +1,136 @@
-//! What a guest gets when it asks for something: blobs of its own tenant, and nothing else.
+//! The gateway's host of a run. A guest can reach blobs of its own tenant, and nothing else.
+//!
+//! The gateway holds no content of a blob that a run writes: it reads the worker's memory file piece
+//! by piece. The memory file is bounded by the run's limits, and [`BlobWrites`] bounds how many
+//! there are, also if clients go away and their workers do other runs while a disk is slow.
 
 use std::collections::HashSet;
+use std::io::{self, Read};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::task::spawn_blocking;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::error;
 
 use crate::blobs::content::kind::BlobKind;
 use crate::blobs::{BlobError, BlobStore};
-use crate::dispatch::{Door, Received};
+use crate::budget::CallMemory;
+use crate::dispatch::{CheckedPayload, RunHost};
 use crate::error::{CauseChain, ErrorKind};
 use crate::ids::{BlobId, TenantId};
 use crate::job::message::Refusal;
 use crate::job::outcome::LogChunk;
+use crate::units::ByteCount;
 
-/// The gateway's end of the door of one run.
+/// Outputs up to this size, in bytes, are read on the thread of the call: that takes less time than
+/// a switch of threads. They wait for nothing.
+pub(crate) const SMALL_OUTPUT: usize = 64 << 10;
+
+/// Blobs of runs that are being stored at one time. Beyond them, runs wait for one another.
+#[derive(Debug, Clone)]
+pub(crate) struct BlobWrites(Arc<Semaphore>);
+
+impl BlobWrites {
+    /// At most so many.
+    pub(crate) fn at_most(count: usize) -> Self {
+        Self(Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS))))
+    }
+}
+
+/// The room for the output of one run, once it was waited for.
 #[derive(Debug)]
-pub(crate) struct GuestDoor {
+pub(crate) struct OutputRoom {
+    memory: CallMemory,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl OutputRoom {
+    /// No room yet, for an output of this call.
+    pub(crate) const fn of_call(memory: CallMemory) -> Self {
+        Self { memory, permit: None }
+    }
+
+    /// Waits for the room. Small outputs need none.
+    pub(crate) async fn make(&mut self, output: ByteCount) {
+        if output.as_usize() > SMALL_OUTPUT {
+            self.permit = self.memory.budget().wait_for_output(output).await;
+        }
+    }
+
+    /// The room, if it was needed, for whoever reads the output.
+    pub(crate) fn into_permit(self) -> Option<OwnedSemaphorePermit> {
+        self.permit
+    }
+}
+
+/// The host of one run: it stores blobs for the run's tenant.
+#[derive(Debug)]
+pub(crate) struct TenantHost {
     blobs: Arc<dyn BlobStore>,
+    writes: BlobWrites,
     tenant: TenantId,
+    memory: CallMemory,
     written: Vec<BlobId>,
     seen: HashSet<BlobId>,
+    room: OutputRoom,
     listener: Option<LogListener>,
 }
 
 /// Gets what a program prints as it comes.
 pub type LogListener = UnboundedSender<LogChunk>;
 
-impl GuestDoor {
+impl TenantHost {
     pub(crate) fn new(
         blobs: Arc<dyn BlobStore>,
+        writes: BlobWrites,
         tenant: TenantId,
+        memory: CallMemory,
         listener: Option<LogListener>,
     ) -> Self {
-        Self { blobs, tenant, written: Vec::new(), seen: HashSet::new(), listener }
+        let room = OutputRoom::of_call(memory.clone());
+        let (written, seen) = (Vec::new(), HashSet::new());
+        Self { blobs, writes, tenant, memory, written, seen, room, listener }
     }
 
-    /// The blobs that were written, in order, each once.
-    pub(crate) fn into_written(self) -> Vec<BlobId> {
-        self.written
+    /// The blobs that were written, in order, each once, and the room for the output.
+    pub(crate) fn into_parts(self) -> (Vec<BlobId>, OutputRoom) {
+        (self.written, self.room)
     }
 }
 
-impl Door for GuestDoor {
+impl RunHost for TenantHost {
     fn hear(&mut self, printed: LogChunk) {
         if let Some(listener) = &self.listener {
-            // A listener that is gone gets it at the end.
+            // The listener may have gone away; ignore the error.
             listener.send(printed).ok();
         }
     }
 
-    async fn write_blob(&mut self, kind: &str, content: Received) -> Result<BlobId, Refusal> {
+    async fn make_room(&mut self, output: ByteCount) {
+        self.room.make(output).await;
+    }
+
+    async fn write_blob(&mut self, kind: &str, content: CheckedPayload) -> Result<BlobId, Refusal> {
         let kind = BlobKind::parse(kind).map_err(|error| refusal("ValueError", &error))?;
+        let Ok(permit) = Arc::clone(&self.writes.0).acquire_owned().await else {
+            return Err(unavailable());
+        };
         let (blobs, tenant) = (Arc::clone(&self.blobs), self.tenant.clone());
-        let mut content = content;
-        let stored = spawn_blocking(move || {
-            let size = content.size();
-            blobs.put_from(&tenant, &kind, size, &mut content)
+        let caller = CallerIsThere::default();
+        let mut content = Wanted { content, is_abandoned: Arc::clone(&caller.is_gone) };
+        let stored = self.memory.on_thread(move || {
+            let size = content.content.size();
+            let stored = blobs.put_from(&tenant, &kind, size, &mut content);
+            drop((content, permit));
+            stored
         });
         let blob = match stored.await {
             Ok(Ok(blob)) => blob,
             Ok(Err(error)) => return Err(not_stored(&error)),
             Err(_) => return Err(unavailable()),
         };
+        drop(caller);
         if self.seen.insert(blob.id.clone()) {
             self.written.push(blob.id.clone());
         }
@@ -71,7 +138,34 @@ impl Door for GuestDoor {
     }
 }
 
-/// Why a run's blob was not stored, in words for the run.
+/// Tells when it is dropped that nobody waits for a blob to be stored.
+#[derive(Debug, Default)]
+struct CallerIsThere {
+    is_gone: Arc<AtomicBool>,
+}
+
+impl Drop for CallerIsThere {
+    fn drop(&mut self) {
+        self.is_gone.store(true, Ordering::Release);
+    }
+}
+
+/// Content that ends with an error once its run was given up.
+struct Wanted {
+    content: CheckedPayload,
+    is_abandoned: Arc<AtomicBool>,
+}
+
+impl Read for Wanted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.is_abandoned.load(Ordering::Acquire) {
+            return Err(io::Error::other("the run was given up"));
+        }
+        self.content.read(buffer)
+    }
+}
+
+/// The reason why a run's blob was not stored, in words for the run.
 pub(crate) fn not_stored(error: &BlobError) -> Refusal {
     match error.kind() {
         ErrorKind::QuotaExceeded | ErrorKind::TooLarge => refusal("QuotaExceeded", error),
@@ -89,4 +183,160 @@ fn refusal(error_type: &str, error: &impl ToString) -> Refusal {
 
 fn unavailable() -> Refusal {
     refusal("OSError", &"the blob could not be stored")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
+
+    use parking_lot::Mutex;
+
+    use super::*;
+    use crate::blobs::{BlobPart, BlobWindow, OpenBlob, StoredBlob, SweepReport, TenantUsage};
+    use crate::ids::Digest;
+    use crate::job::message::Payload;
+
+    /// Reads a byte of each blob, waits until it may go on, and reads the rest.
+    #[derive(Debug)]
+    struct SlowStore {
+        began: Sender<()>,
+        may_go_on: Mutex<Receiver<()>>,
+        ended: Sender<Result<(), io::ErrorKind>>,
+    }
+
+    impl BlobStore for SlowStore {
+        fn put_from(
+            &self,
+            _: &TenantId,
+            kind: &BlobKind,
+            size: ByteCount,
+            content: &mut dyn Read,
+        ) -> Result<StoredBlob, BlobError> {
+            let mut bytes = vec![0; size.as_usize()];
+            let (first, rest) = bytes.split_at_mut(1);
+            content.read_exact(first).unwrap();
+            self.began.send(()).unwrap();
+            self.may_go_on.lock().recv().unwrap();
+            let read = content.read_exact(rest);
+            self.ended.send(read.as_ref().map_err(io::Error::kind).copied()).unwrap();
+            read.map_err(BlobError::Content)?;
+            let id = BlobId::of_digest(&Digest::of(&bytes));
+            Ok(StoredBlob { id, kind: kind.clone(), size, created: Duration::ZERO })
+        }
+
+        fn put(&self, _: &TenantId, _: &BlobKind, _: &[u8]) -> Result<StoredBlob, BlobError> {
+            Err(BlobError::Sealed)
+        }
+
+        fn stat(&self, _: &TenantId, _: &BlobId) -> Result<StoredBlob, BlobError> {
+            Err(BlobError::Sealed)
+        }
+
+        fn read(
+            &self,
+            _: &TenantId,
+            _: &BlobId,
+            _: BlobPart,
+            _: ByteCount,
+        ) -> Result<BlobWindow, BlobError> {
+            Err(BlobError::Sealed)
+        }
+
+        fn open_content(&self, _: &TenantId, _: &BlobId) -> Result<OpenBlob<File>, BlobError> {
+            Err(BlobError::Sealed)
+        }
+
+        fn usage(&self, _: &TenantId) -> Result<TenantUsage, BlobError> {
+            Err(BlobError::Sealed)
+        }
+
+        fn is_sealed(&self) -> bool {
+            false
+        }
+
+        fn count_all(&self) -> Result<(), BlobError> {
+            Ok(())
+        }
+
+        fn sweep(&self, _: Duration) -> Result<SweepReport, BlobError> {
+            Err(BlobError::Sealed)
+        }
+    }
+
+    type Ends = Receiver<Result<(), io::ErrorKind>>;
+
+    /// A store that is slow, and the other ends of its channels.
+    fn slow_store() -> (Arc<SlowStore>, Receiver<()>, Sender<()>, Ends) {
+        let (began, has_begun) = channel();
+        let (go_on, may_go_on) = channel();
+        let (ended, has_ended) = channel();
+        let store = SlowStore { began, may_go_on: Mutex::new(may_go_on), ended };
+        (Arc::new(store), has_begun, go_on, has_ended)
+    }
+
+    fn door(store: &Arc<SlowStore>, writes: &BlobWrites) -> TenantHost {
+        let (blobs, tenant) = (Arc::clone(store) as Arc<dyn BlobStore>, TenantId::local());
+        TenantHost::new(blobs, writes.clone(), tenant, CallMemory::unlimited(), None)
+    }
+
+    fn content() -> CheckedPayload {
+        CheckedPayload::accept(Payload::Inline(b"content".to_vec())).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_blob_whose_caller_has_gone_is_not_stored_to_its_end() {
+        let (store, has_begun, go_on, has_ended) = slow_store();
+        let mut door = door(&store, &BlobWrites::at_most(1));
+        {
+            let mut writing = Box::pin(door.write_blob("text/plain", content()));
+            let early = tokio::time::timeout(Duration::from_millis(20), &mut writing).await;
+            assert!(early.is_err(), "the store does not wait");
+            has_begun.recv().unwrap();
+        }
+        go_on.send(()).unwrap();
+        assert_eq!(has_ended.recv().unwrap(), Err(io::ErrorKind::Other));
+
+        go_on.send(()).unwrap();
+        door.write_blob("text/plain", content()).await.unwrap();
+        assert_eq!(has_ended.recv().unwrap(), Ok(()));
+        assert_eq!(door.into_parts().0.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn blobs_of_callers_that_have_gone_do_not_pile_up() {
+        let (store, has_begun, go_on, has_ended) = slow_store();
+        let writes = BlobWrites::at_most(2);
+        for _ in 0..6 {
+            let mut door = door(&store, &writes);
+            let writing = door.write_blob("text/plain", content());
+            let early = tokio::time::timeout(Duration::from_millis(20), writing).await;
+            assert!(early.is_err(), "the store does not wait");
+        }
+        assert_eq!(has_begun.try_iter().count(), 2, "the others wait for these");
+        for _ in 0..2 {
+            go_on.send(()).unwrap();
+            has_ended.recv().unwrap().unwrap_err();
+        }
+        go_on.send(()).unwrap();
+        door(&store, &writes).write_blob("text/plain", content()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn large_outputs_wait_for_room_and_small_ones_do_not() {
+        let memory = CallMemory::unlimited();
+        let all = ByteCount::mebibytes(32);
+        let mut first = OutputRoom::of_call(memory.clone());
+        first.make(all).await;
+        let mut small = OutputRoom::of_call(memory.clone());
+        small.make(SMALL_OUTPUT.into()).await;
+        assert!(small.into_permit().is_none());
+        let mut second = OutputRoom::of_call(memory);
+        let early = tokio::time::timeout(Duration::from_millis(20), second.make(all)).await;
+        assert!(early.is_err(), "there was room for two");
+        drop(first);
+        second.make(all).await;
+        assert!(second.into_permit().is_some());
+    }
 }

@@ -7,7 +7,7 @@ use crate::job::KeepFiles;
 use crate::job::outcome::LeftFiles;
 use crate::protocol::methods::execution::{FileResult, KeepFilesParam};
 
-/// What a call's `keep_files` asks for.
+/// Translates a call's `keep_files`.
 pub(crate) fn kept(asked: Option<KeepFilesParam>) -> KeepFiles {
     match asked {
         None => KeepFiles::Figures,

@@ -1,4 +1,4 @@
-//! From the limits that a call asks for to the limits that a run gets.
+//! Resolves the limits of a run from the limits that a call asks for.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::protocol::methods::execution::RequestedLimits;
 use crate::protocol::schema::{Bounds, LimitBounds};
 use crate::units::{ByteCount, Fuel};
 
-/// What an operator allows.
+/// The limits that an operator sets.
 #[derive(Debug, Clone, Copy)]
 pub struct LimitPolicy {
-    /// What a run gets that asks for nothing.
+    /// The limits of a run that asks for none.
     pub default: RunLimits,
     /// The most that a run can ask for.
     pub cap: RunLimits,
@@ -22,10 +22,16 @@ pub struct LimitPolicy {
 /// Fuel that the interpreter needs before the program's first line: with less there is no run.
 pub const LEAST_FUEL: u64 = 1_000_000;
 
-/// A workspace that holds less than one small file helps nobody.
+/// A smaller workspace does not hold one small file.
 const LEAST_WORKSPACE: u64 = 4_096;
 
 impl LimitPolicy {
+    /// The policy for a caller whose runs may use at most `limits`.
+    #[must_use]
+    pub(crate) fn for_caller(&self, limits: Option<RunLimits>) -> Self {
+        Self { cap: limits.map_or(self.cap, |limits| self.cap.tightened_by(limits)), ..*self }
+    }
+
     /// The limits of a run that asks for `requested`.
     ///
     /// # Errors
@@ -54,7 +60,7 @@ impl LimitPolicy {
         Ok(limits)
     }
 
-    /// What a call may ask for. The published schemas show the same.
+    /// The limits that a call may ask for. The published schemas show the same.
     pub(crate) fn bounds(&self) -> LimitBounds {
         let cap = &self.cap;
         let longest = u64::try_from(cap.wall_time.as_millis()).unwrap_or(u64::MAX);
@@ -102,6 +108,19 @@ mod tests {
     fn a_request_can_ask_for_more_than_the_default_up_to_the_cap() {
         let limits = asked(|limits| limits.timeout_ms = Some(300_000)).unwrap();
         assert_eq!(limits.wall_time, Duration::from_secs(300));
+    }
+
+    #[test]
+    fn a_caller_can_have_lower_limits_and_no_higher_ones() {
+        let second = Duration::from_secs(1);
+        let low = RunLimits { wall_time: second, ..RunLimits::DEFAULT };
+        let low = POLICY.for_caller(Some(low));
+        assert_eq!(low.resolve(&RequestedLimits::default()).unwrap().wall_time, second);
+        let asks = RequestedLimits { timeout_ms: Some(1_001), ..RequestedLimits::default() };
+        assert!(low.resolve(&asks).is_err());
+        let high = RunLimits { wall_time: Duration::MAX, ..RunLimits::DEFAULT };
+        assert_eq!(POLICY.for_caller(Some(high)).cap.wall_time, POLICY.cap.wall_time);
+        assert_eq!(POLICY.for_caller(None).cap, POLICY.cap);
     }
 
     #[test]

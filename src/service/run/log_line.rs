@@ -1,8 +1,8 @@
 //! The log line that says how a run ended.
 //!
 //! INVARIANT(one-line-per-run): every run that has an id has exactly one such line, whatever its
-//! end. It is written when its [`RunLog`] is dropped, so no way out can forget it: not an early
-//! return, not a future that is dropped because its caller has left or the server stops.
+//! end. It is written when its [`RunLog`] is dropped, so every way out writes it: also an early
+//! return, and a future that is dropped because its caller has left or the server stops.
 
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use tracing::{debug, info};
 
 use crate::dispatch::FinishedRun;
 use crate::ids::{RunId, TenantId};
+use crate::job::host::RequestKind;
 use crate::protocol::methods::execution::RunResult;
 use crate::service::error::ServiceError;
 
@@ -24,14 +25,25 @@ pub(crate) struct RunLog {
     purpose: RunPurpose,
     opened: Instant,
     end: End,
-    /// How long the program ran and waited for a worker, once that is known.
-    durations: Option<(Duration, Duration)>,
+    /// The durations of the run's phases, once they are known.
+    phases: Option<Phases>,
 }
 
-/// Why a run exists.
+/// How long the phases of a run took.
+#[derive(Debug, Clone, Copy, Default)]
+struct Phases {
+    /// The program, with everything that it waited for.
+    ran: Duration,
+    /// The wait for a worker.
+    queued: Duration,
+    /// The gateway's answers to requests for storing a blob: a part of `ran`.
+    stored: Duration,
+}
+
+/// The reason why a run exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunPurpose {
-    /// Somebody has called for it. Logged at `info`.
+    /// A caller asked for it. Logged at `info`.
     Call,
     /// It compiles a skill for the runs to come. Logged at `debug`.
     Compilation,
@@ -39,10 +51,10 @@ pub(crate) enum RunPurpose {
     SelfTest,
 }
 
-/// How a run ended, as far as it is known.
+/// The end of a run, as far as it is known.
 #[derive(Debug)]
 enum End {
-    /// It goes on. If the line is written now, nobody waits for the run any more.
+    /// It goes on. If the line is written now, the caller has left.
     Open,
     Completed,
     Failed(String),
@@ -53,12 +65,16 @@ enum End {
 impl RunLog {
     pub(crate) fn open(run_id: &RunId, tenant: &TenantId, purpose: RunPurpose) -> Self {
         let (run_id, tenant, opened) = (run_id.clone(), tenant.clone(), Instant::now());
-        Self { run_id, tenant, purpose, opened, end: End::Open, durations: None }
+        Self { run_id, tenant, purpose, opened, end: End::Open, phases: None }
     }
 
-    /// Notes what the worker has said. The result may still turn out otherwise.
+    /// Notes the worker's outcome. The result may still differ.
     pub(crate) fn note(&mut self, finished: &FinishedRun) {
-        self.durations = Some((finished.outcome.usage.wall_time, finished.queued));
+        self.phases = Some(Phases {
+            ran: finished.outcome.usage.wall_time,
+            queued: finished.queued,
+            stored: finished.host_time.of(RequestKind::WriteBlob),
+        });
         self.end = match &finished.outcome.end {
             Ok(()) => End::Completed,
             Err(failure) => End::Failed(failure.error_type().to_owned()),
@@ -77,8 +93,9 @@ impl RunLog {
 
 impl Drop for RunLog {
     fn drop(&mut self) {
-        let (ran, queued) = self.durations.unwrap_or((self.opened.elapsed(), Duration::ZERO));
-        let (ran, queued) = (whole_milliseconds(ran), whole_milliseconds(queued));
+        let unknown = || Phases { ran: self.opened.elapsed(), ..Phases::default() };
+        let Phases { ran, queued, stored } = self.phases.unwrap_or_else(unknown);
+        let [ran, queued, stored] = [ran, queued, stored].map(whole_milliseconds);
         let (run_id, tenant) = (&self.run_id, &self.tenant);
         let end = match &self.end {
             End::Open => "Cancelled".to_owned(),
@@ -89,21 +106,24 @@ impl Drop for RunLog {
         match self.purpose {
             RunPurpose::Call => {
                 info!(run.id = %run_id, tenant.id = %tenant, duration_ms = ran, queued_ms = queued,
+                    write_blob_ms = stored,
                     "run `{run_id}` ended: {end}");
             }
             RunPurpose::SelfTest => {
                 debug!(run.id = %run_id, tenant.id = %tenant, duration_ms = ran, queued_ms = queued,
+                    write_blob_ms = stored,
                     "run `{run_id}` of the self-test ended: {end}");
             }
             RunPurpose::Compilation => {
                 debug!(run.id = %run_id, tenant.id = %tenant, duration_ms = ran, queued_ms = queued,
+                    write_blob_ms = stored,
                     "run `{run_id}` that compiles a skill ended: {end}");
             }
         }
     }
 }
 
-/// Rounds up: a run that took time never took none.
+/// Rounds up, so that a short time is never logged as zero.
 pub(crate) fn whole_milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
 }
@@ -118,6 +138,7 @@ mod tests {
 
     use super::*;
     use crate::dispatch::DispatchError;
+    use crate::job::host::HostTime;
     use crate::job::outcome::{LeftFiles, Logs, RunFailure, RunOutcome, RunUsage};
 
     /// Keeps what is logged on one thread.
@@ -170,7 +191,9 @@ mod tests {
     fn finished(end: Result<(), RunFailure>) -> FinishedRun {
         let usage = RunUsage { wall_time: Duration::from_micros(1_500), ..RunUsage::default() };
         let outcome = RunOutcome { end, logs: Logs::default(), files: LeftFiles::default(), usage };
-        FinishedRun { outcome, output: None, queued: Duration::from_millis(7) }
+        let mut host_time = HostTime::default();
+        host_time.add(RequestKind::WriteBlob, Duration::from_micros(2_500));
+        FinishedRun { outcome, output: None, queued: Duration::from_millis(7), host_time }
     }
 
     #[test]
@@ -179,7 +202,7 @@ mod tests {
         assert!(dropped.contains("ended: Cancelled"), "{dropped}");
         let completed = line_of(|mut log| log.note(&finished(Ok(()))));
         assert!(completed.contains("ended: completed"), "{completed}");
-        assert!(completed.contains("duration_ms=2 queued_ms=7"), "{completed}");
+        assert!(completed.contains("duration_ms=2 queued_ms=7 write_blob_ms=3"), "{completed}");
         let failed = line_of(|mut log| log.note(&finished(Err(RunFailure::StackOverflow))));
         assert!(failed.contains("ended: StackOverflow"), "{failed}");
         let refused = line_of(|log| log.close(Err(&DispatchError::Overloaded.into())));

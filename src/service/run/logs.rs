@@ -7,7 +7,7 @@ use crate::service::run::output::{head, tail};
 /// Room for the line that says how much is left out.
 const MARK: usize = 64;
 
-/// What a result shows of the logs, and whether that is not all.
+/// The part of the logs that a result shows, and true if that is not all.
 pub(crate) fn preview(logs: &Logs) -> (String, bool) {
     let total: usize = logs.chunks.iter().map(|chunk| chunk.text.len()).sum();
     if total <= MAX_LOGS_PREVIEW && logs.dropped == 0 {

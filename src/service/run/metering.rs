@@ -1,10 +1,10 @@
-//! Whether fuel can be counted. It takes code of its own, which is compiled when it is first asked
+//! The state of the code that counts fuel. It is compiled when it is first asked
 //! for.
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// Why fuel cannot be counted now.
+/// The reason why fuel cannot be counted now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotMetering {
@@ -41,7 +41,7 @@ impl Metering {
         Self::new(State::Ready)
     }
 
-    /// For workers that get the code when somebody asks for it.
+    /// For workers that get the code when a call first asks for it.
     #[must_use]
     pub fn missing() -> Self {
         Self::new(State::Missing)
@@ -67,7 +67,7 @@ impl Metering {
         }
     }
 
-    /// Waits until somebody asks for the code.
+    /// Waits until a call asks for the code.
     pub async fn asked(&self) {
         self.asked.notified().await;
     }

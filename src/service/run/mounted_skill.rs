@@ -18,15 +18,15 @@ use crate::registry::folders::snapshot::Snapshot;
 pub(crate) struct MountedSkill {
     pub(crate) mount: SkillMount,
     pub(crate) content: Arc<SkillContent>,
-    /// What its code imports that images can hold.
-    pub(crate) needs: PackageSet,
-    /// What its code was compiled to, for this run.
+    /// The packages in images that its code imports.
+    pub(crate) packages: PackageSet,
+    /// The bytecode of its code, for this run.
     pub(crate) bytecode: Option<Arc<SkillContent>>,
     /// The same for all runs.
     pub(crate) compiled: Compiled,
 }
 
-/// What a skill's code was compiled to; `None` inside if it cannot be.
+/// The bytecode of a skill; `None` inside if it cannot be compiled.
 pub(crate) type Compiled = Arc<OnceCell<Option<Arc<SkillContent>>>>;
 
 /// Most contents that are kept for workers; more are made again when they are needed.
@@ -40,15 +40,15 @@ pub(crate) struct Contents(Mutex<HashMap<Digest, Prepared>>);
 #[derive(Debug, Clone)]
 struct Prepared {
     content: Arc<SkillContent>,
-    needs: PackageSet,
+    packages: PackageSet,
     compiled: Compiled,
 }
 
 impl Contents {
     /// The skill of a snapshot as a run sees it.
     pub(crate) fn mounted(&self, snapshot: &Snapshot) -> MountedSkill {
-        let Prepared { content, needs, compiled } = self.of(snapshot);
-        MountedSkill { mount: snapshot.mount(), content, needs, bytecode: None, compiled }
+        let Prepared { content, packages, compiled } = self.of(snapshot);
+        MountedSkill { mount: snapshot.mount(), content, packages, bytecode: None, compiled }
     }
 
     fn of(&self, snapshot: &Snapshot) -> Prepared {
@@ -59,23 +59,23 @@ impl Contents {
         let prepared = contents.entry(snapshot.digest()).or_insert_with(|| {
             let (files, pack) = (snapshot.files().to_vec(), Arc::clone(snapshot.pack()));
             let content = Arc::new(SkillContent::new(snapshot.digest(), files, pack));
-            Prepared { content, needs: needs_of(snapshot), compiled: Compiled::default() }
+            Prepared { content, packages: packages_of(snapshot), compiled: Compiled::default() }
         });
         prepared.clone()
     }
 }
 
-/// What the code of a skill imports, and what its manifest asks for beyond that.
-fn needs_of(snapshot: &Snapshot) -> PackageSet {
+/// The packages that the code of a skill imports, and those that its manifest preloads.
+fn packages_of(snapshot: &Snapshot) -> PackageSet {
     let asked = snapshot.manifest().runtime.iter().flat_map(|runtime| &runtime.preload);
-    let asked = asked.fold(PackageSet::NONE, |needs, module| needs.with_module(module));
+    let asked = asked.fold(PackageSet::NONE, |packages, module| packages.with_module(module));
     let code = snapshot.files().iter().filter(|file| is_python(&file.path));
     let code = code.filter_map(|file| {
         let (start, size) = (usize::try_from(file.offset).ok()?, usize::try_from(file.size).ok()?);
         let bytes = snapshot.pack().get(start..start.checked_add(size)?)?;
         std::str::from_utf8(bytes).ok()
     });
-    code.fold(asked, |needs, source| needs.union(PackageSet::of_source(source)))
+    code.fold(asked, |packages, source| packages.union(PackageSet::of_source(source)))
 }
 
 /// True for a file with Python code.

@@ -1,4 +1,4 @@
-//! What a program returned, as a result shows it. The text comes from the guest and may be hostile.
+//! The output of a program, as a result shows it. The text comes from the guest and may be hostile.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,8 @@ use serde_json::value::RawValue;
 
 use crate::job::outcome::RunFailure;
 use crate::protocol::members::{Sort, string};
-use crate::protocol::strict::{self, MAX_DEPTH, RootKind, StrictError};
+use crate::protocol::strict::{self, MAX_DEPTH, ROOT, RootKind, StrictError};
+use crate::skill::text::is_invisible;
 
 /// Longest summary, in bytes.
 const MAX_SUMMARY: usize = 500;
@@ -18,7 +19,7 @@ const MAX_SUMMARY: usize = 500;
 pub(crate) struct Output {
     /// The `output` member; nothing if the program returned `None`.
     pub(crate) value: Option<Box<RawValue>>,
-    /// What the program says of itself.
+    /// The program's own summary.
     pub(crate) summary: Option<String>,
 }
 
@@ -55,7 +56,7 @@ fn unreadable() -> RunFailure {
     RunFailure::SandboxCrash { reason: "the program ended with a result that is no JSON".into() }
 }
 
-/// Why a run fails that returned such a text.
+/// The reason why a run fails that returned such a text.
 fn refused(fault: &StrictError) -> RunFailure {
     let message = match fault {
         StrictError::TooDeep { .. } => {
@@ -67,9 +68,13 @@ fn refused(fault: &StrictError) -> RunFailure {
         StrictError::DuplicateMember { path } => format!(
             "the returned value has the key `{path}` twice; keys such as 1 and \"1\" are one in JSON"
         ),
-        StrictError::NumberTooLarge { path } => format!(
-            "the number at `{path}` of the returned value is too large for a double; use str(...)"
-        ),
+        StrictError::NumberTooLarge { path } => {
+            let what = match path.as_str() {
+                ROOT => "the returned number".to_owned(),
+                path => format!("the number at `{path}` of the returned value"),
+            };
+            format!("{what} is too large for a double; use str(...)")
+        }
         _ => return unreadable(),
     };
     RunFailure::Exception { class: "ValueError".to_owned(), message, traceback: None }
@@ -114,11 +119,13 @@ impl<'de> Visitor<'de> for OwnSummaryVisitor {
 #[derive(serde::Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// The first line of `text`, without control characters, at most [`MAX_SUMMARY`] bytes long.
+/// The first line of `text`, without characters that control a terminal or that nobody sees, at most
+/// [`MAX_SUMMARY`] bytes long.
 pub(crate) fn one_line(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     let mut short = String::new();
-    for letter in line.chars().filter(|letter| !letter.is_control()) {
+    let is_shown = |letter: &char| !letter.is_control() && !is_invisible(*letter);
+    for letter in line.chars().filter(is_shown) {
         if short.len().saturating_add(letter.len_utf8()) > MAX_SUMMARY {
             short.push('…');
             break;
@@ -169,6 +176,8 @@ mod tests {
         assert_eq!(parse(r#"{"summary":" \n"}"#).1, None);
         let text = serde_json::json!({ "summary": format!("a\u{1b}[2Jb\nc{}", "d".repeat(900)) });
         assert_eq!(parse(&text.to_string()).1.unwrap(), "a[2Jb");
+        let hidden = serde_json::json!({ "summary": "a\u{202e}b\u{200b}c\u{e0041}" });
+        assert_eq!(parse(&hidden.to_string()).1.unwrap(), "abc");
         let long = serde_json::json!({ "summary": "é".repeat(900) }).to_string();
         assert!(parse(&long).1.unwrap().len() <= MAX_SUMMARY + '…'.len_utf8());
     }
@@ -208,7 +217,8 @@ mod tests {
             (r#"{"a":1,"a":2}"#, "the key `a` twice"),
             (r#"[{"b":{"x":1,"\u0078":2}}]"#, "the key `[0].b.x` twice"),
             (r#"{"a":[1e400]}"#, "the number at `a[0]`"),
-            (r#"{"a":-1e400}"#, "the number at `a`"),
+            (r#"{"a":-1e400}"#, "the number at `a` of the returned value"),
+            ("1e400", "the returned number is too large"),
         ] {
             let failure = Output::parse(text.as_bytes().to_vec()).unwrap_err();
             assert_eq!(failure.error_type(), "ValueError", "{text}");

@@ -22,6 +22,8 @@ pub(crate) struct RunPlan {
     pub(crate) keep_files: KeepFiles,
     pub(crate) limits: RunLimits,
     pub(crate) listener: Option<LogListener>,
+    /// Whether somebody wants more of the logs than what a result shows.
+    pub(crate) whole_logs: bool,
 }
 
 impl RunPlan {
@@ -35,10 +37,10 @@ impl RunPlan {
         Ok(self)
     }
 
-    /// What the run is going to import that images can hold. With fuel nothing is taken for
-    /// granted: importing costs fuel, and what a run costs must not depend on which images there
-    /// are.
-    pub(crate) fn needs(&self) -> PackageSet {
+    /// The packages in images that the run is going to import. With fuel there are none, since
+    /// nothing is taken for granted: importing costs fuel, and what a run costs must not depend on
+    /// which images there are.
+    pub(crate) fn packages(&self) -> PackageSet {
         if self.limits.fuel.is_some() {
             return PackageSet::NONE;
         }
@@ -46,6 +48,6 @@ impl RunPlan {
             Program::Code { source, .. } => PackageSet::of_source(source),
             Program::Skill { .. } => PackageSet::NONE,
         };
-        self.skills.iter().fold(own, |needs, skill| needs.union(skill.needs))
+        self.skills.iter().fold(own, |packages, skill| packages.union(skill.packages))
     }
 }

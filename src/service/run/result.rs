@@ -1,13 +1,12 @@
-//! The result of a finished run: what the worker said, as a caller sees it.
+//! Builds the result of a finished run from the worker's outcome.
 
 use serde_json::value::RawValue;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::task::spawn_blocking;
 
 use std::sync::Arc;
 
 use crate::blobs::content::kind::BlobKind;
-use crate::dispatch::{FinishedRun, Received};
+use crate::dispatch::{CheckedPayload, FinishedRun};
 use crate::ids::{BlobId, RunId};
 use crate::job::message::Refusal;
 use crate::job::outcome::{Logs, RunFailure, RunOutcome};
@@ -18,7 +17,7 @@ use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
 use crate::service::run::failure::{error_of, summary_of};
-use crate::service::run::host::not_stored;
+use crate::service::run::host::{SMALL_OUTPUT, TenantHost, not_stored};
 use crate::service::run::log_line::whole_milliseconds;
 use crate::service::run::output::{Output, head};
 use crate::service::run::{left_files, logs};
@@ -26,21 +25,18 @@ use crate::service::run::{left_files, logs};
 /// Bytes of a large output that stand in its place.
 const OUTPUT_PREVIEW: usize = 512;
 
-/// Outputs up to this size, in bytes, are read on the thread of the call: that takes less time than
-/// a switch of threads.
-const SMALL_OUTPUT: usize = 64 << 10;
-
 /// The end of a run.
 #[derive(Debug)]
 pub(crate) struct Performed {
     pub(crate) result: RunResult,
-    /// All that was kept of what the program wrote; the result has a part of it.
+    /// All that was kept of what the program wrote, if the plan asked for it; the result has a part
+    /// of it.
     pub(crate) logs: Logs,
     /// The blob of an output that is too large for the result.
     pub(crate) output_blob: Option<BlobId>,
 }
 
-/// How a run ended, with everything that its result says of it.
+/// The end of a run, with everything that its result says of it.
 enum Ending {
     Completed { summary: Option<String>, output: Option<Box<RawValue>>, stored: Option<BlobId> },
     Failed { summary: String, error: RunError },
@@ -53,20 +49,24 @@ impl From<RunFailure> for Ending {
 }
 
 impl Service {
-    /// The result of a finished run; `output_blobs` are the blobs that it wrote.
+    /// The result of a finished run, whose host was `host`.
     pub(crate) async fn result_of(
         &self,
         caller: &Caller,
         run_id: RunId,
         finished: FinishedRun,
-        mut output_blobs: Vec<BlobId>,
+        host: TenantHost,
+        whole_logs: bool,
     ) -> Result<Performed, ServiceError> {
+        let (mut output_blobs, room) = host.into_parts();
         let RunOutcome { end, logs, files, usage } = finished.outcome;
+        let (logs_preview, logs_truncated) = logs::preview(&logs);
+        // The worker does another run already: nothing that nobody needs may wait here.
+        let logs = if whole_logs { logs } else { Logs::default() };
         let ending = match end {
-            Ok(()) => self.read_ending(caller, finished.output).await?,
+            Ok(()) => self.read_ending(caller, finished.output, room.into_permit()).await?,
             Err(failure) => failure.into(),
         };
-        let (logs_preview, logs_truncated) = logs::preview(&logs);
         let duration_ms = whole_milliseconds(usage.wall_time);
         let (files, files_total) = left_files::shown(files, &output_blobs);
         let (status, summary, output, stored, error) = match ending {
@@ -99,34 +99,34 @@ impl Service {
         Ok(Performed { result, logs, output_blob: stored })
     }
 
-    /// Reads what a program returned, on another thread if it is long.
+    /// Reads what a program returned, on another thread if it is long. `permit` is the room that a
+    /// long output takes in memory; a thread that works on it holds it until it is done.
     async fn read_ending(
         &self,
         caller: &Caller,
-        output: Option<Received>,
+        output: Option<CheckedPayload>,
+        permit: Option<OwnedSemaphorePermit>,
     ) -> Result<Ending, ServiceError> {
         let Some(output) = output else {
-            return self.ending(caller, Output::parse(Vec::new()), None).await;
+            return self.ending(caller, Output::parse(Vec::new()), permit).await;
         };
-        if output.size().as_usize() <= SMALL_OUTPUT {
-            let text = output.into_bytes().await.map_err(ServiceError::Unreadable)?;
-            return self.ending(caller, Output::parse(text), None).await;
-        }
-        let permit = caller.memory.budget().wait_for_output(output.size()).await;
-        let text = output.into_bytes().await.map_err(ServiceError::Unreadable)?;
-        let parsed = spawn_blocking(move || Output::parse(text));
-        let parsed = parsed.await.map_err(ServiceError::Interrupted)?;
-        self.ending(caller, parsed, permit).await
+        let size = output.size().as_usize();
+        let read = move || (output.into_bytes().map(Output::parse), permit);
+        let (parsed, permit) = if size <= SMALL_OUTPUT {
+            read()
+        } else {
+            caller.memory.on_thread(read).await.map_err(ServiceError::Interrupted)?
+        };
+        self.ending(caller, parsed.map_err(ServiceError::Unreadable)?, permit).await
     }
 
     /// The end of a run that returned `parsed`. An output that is too large for the result becomes a
     /// blob. If the blob cannot be stored, the run has failed, and what else it has done is not lost.
-    /// `_permit` is the room that the output takes in memory.
     async fn ending(
         &self,
         caller: &Caller,
         parsed: Result<Output, RunFailure>,
-        _permit: Option<OwnedSemaphorePermit>,
+        permit: Option<OwnedSemaphorePermit>,
     ) -> Result<Ending, ServiceError> {
         let Output { value, summary } = match parsed {
             Ok(output) => output,
@@ -141,8 +141,12 @@ impl Service {
         let preview = head(value.get(), OUTPUT_PREVIEW).to_owned();
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
         let kind = BlobKind::parse("application/json")?;
-        let stored =
-            spawn_blocking(move || blobs.put(&tenant, &kind, value.get().as_bytes())).await;
+        let store = move || {
+            let stored = blobs.put(&tenant, &kind, value.get().as_bytes());
+            drop((value, permit));
+            stored
+        };
+        let stored = caller.memory.on_thread(store).await;
         let blob = match stored.map_err(ServiceError::Interrupted)? {
             Ok(blob) => blob,
             Err(error) => {

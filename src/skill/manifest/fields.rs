@@ -1,4 +1,4 @@
-//! Reads keys of a table and says what is wrong with them: missing, of another type, unknown.
+//! Reads keys of a table and reports missing and unknown ones and wrong types.
 
 use std::ops::Range;
 
@@ -10,9 +10,9 @@ use crate::skill::text::quoted;
 /// The keys of one table.
 #[derive(Debug, Clone)]
 pub(crate) struct Fields<'n> {
-    /// What precedes a key in messages: nothing, or `runtime.`.
+    /// The prefix of keys in messages: empty, or `runtime.`.
     prefix: String,
-    /// Where the table stands; none for a whole file.
+    /// The place of the table; none for a whole file.
     span: Option<Range<usize>>,
     entries: &'n [SourceEntry],
 }
@@ -47,6 +47,16 @@ impl<'n> Fields<'n> {
             return None;
         };
         Some(Self { prefix: format!("{name}."), span: Some(node.span.clone()), entries })
+    }
+
+    /// How messages call the key `key` of this table.
+    pub(crate) fn path(&self, key: &str) -> String {
+        format!("{}{key}", self.prefix)
+    }
+
+    /// How messages call the table itself.
+    pub(crate) fn name(&self) -> String {
+        self.prefix.trim_end_matches('.').to_owned()
     }
 
     pub(crate) const fn entries(&self) -> &'n [SourceEntry] {

@@ -5,134 +5,28 @@
 //!
 //! An input is optional unless its author writes `required = true`, an extension of this runtime.
 
-use std::fmt;
-
 use serde_json::Value as Json;
 
-use crate::ids::BlobId;
 use crate::skill::diagnostic::{Findings, Problem};
 use crate::skill::manifest::fields::Fields;
-use crate::skill::similar::did_you_mean;
-use crate::skill::source::node::{SourceEntry, SourceNode, SourceValue};
-use crate::skill::text::{is_one_line, quoted};
+use crate::skill::manifest::fit::{Fit, Place};
+use crate::skill::manifest::shape::{MAX_NAME, Shape, is_name};
+use crate::skill::source::node::{SourceEntry, SourceValue};
 
 /// Most inputs.
 const MAX_INPUTS: usize = 64;
 
-/// Longest name of an input, in characters.
-const MAX_NAME: usize = 64;
-
-/// Most values that an input may be limited to.
-const MAX_ALLOWED: usize = 256;
-
-const KEYS: [&str; 5] = ["type", "description", "enum", "default", "required"];
-
-/// What an argument may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum InputType {
-    /// Text.
-    String,
-    /// A whole number.
-    Integer,
-    /// Any number.
-    Number,
-    /// `true` or `false`.
-    Boolean,
-    /// A JSON object.
-    Object,
-    /// A JSON array.
-    Array,
-    /// The id of a stored blob, which is mounted for the run.
-    Blob,
-    /// Anything.
-    Any,
-}
-
-impl InputType {
-    const ALL: [Self; 8] = [
-        Self::String,
-        Self::Integer,
-        Self::Number,
-        Self::Boolean,
-        Self::Object,
-        Self::Array,
-        Self::Blob,
-        Self::Any,
-    ];
-
-    /// The word that stands in a manifest.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::String => "string",
-            Self::Integer => "integer",
-            Self::Number => "number",
-            Self::Boolean => "boolean",
-            Self::Object => "object",
-            Self::Array => "array",
-            Self::Blob => "blob",
-            Self::Any => "any",
-        }
-    }
-
-    /// What people write when they mean one of our types.
-    fn of_synonym(word: &str) -> Option<Self> {
-        match word {
-            "str" | "text" => Some(Self::String),
-            "int" => Some(Self::Integer),
-            "float" | "double" | "decimal" => Some(Self::Number),
-            "bool" => Some(Self::Boolean),
-            "dict" | "map" | "table" => Some(Self::Object),
-            "list" => Some(Self::Array),
-            "file" => Some(Self::Blob),
-            _ => None,
-        }
-    }
-
-    /// True if `value` is of this type.
-    #[must_use]
-    pub fn accepts(self, value: &Json) -> bool {
-        match self {
-            Self::String => value.is_string(),
-            Self::Integer => value.is_i64() || value.is_u64(),
-            Self::Number => value.is_number(),
-            Self::Boolean => value.is_boolean(),
-            Self::Object => value.is_object(),
-            Self::Array => value.is_array(),
-            Self::Blob => value.as_str().is_some_and(|text| BlobId::parse(text).is_ok()),
-            Self::Any => true,
-        }
-    }
-}
-
-/// Prints the type with its article: `an integer`.
-impl fmt::Display for InputType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::String => "a string",
-            Self::Integer => "an integer",
-            Self::Number => "a number",
-            Self::Boolean => "true or false",
-            Self::Object => "an object",
-            Self::Array => "an array",
-            Self::Blob => "the id of a blob",
-            Self::Any => "anything",
-        })
-    }
-}
+/// Keys of an input beside those of its shape.
+const OWN_KEYS: [&str; 2] = ["default", "required"];
 
 /// One argument that a skill takes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
     /// Its key in `args`.
     pub name: String,
-    /// What it may be.
-    pub input_type: InputType,
-    /// What it is for, in the author's words.
-    pub description: Option<String>,
-    /// The only values it may have; empty if there is no such list.
-    pub allowed: Vec<Json>,
-    /// What the skill gets when the caller gives nothing.
+    /// The shape of its values.
+    pub shape: Shape,
+    /// The value if the caller gives none.
     pub default: Option<Json>,
     /// True if the caller must give it.
     pub is_required: bool,
@@ -184,7 +78,7 @@ impl<'i> IntoIterator for &'i Inputs {
 
 fn read_input(entry: &SourceEntry, findings: &mut Findings<'_>) -> Option<Input> {
     let name = entry.key.as_str();
-    if name.trim().is_empty() || name.chars().count() > MAX_NAME || !is_one_line(name) {
+    if !is_name(name) {
         let message = format!(
             "the name of an input must have 1 to {MAX_NAME} characters, none of them a control character"
         );
@@ -198,68 +92,34 @@ fn read_input(entry: &SourceEntry, findings: &mut Findings<'_>) -> Option<Input>
         return None;
     };
     let fields = Fields::of_node(&format!("inputs.{name}"), &entry.node, findings)?;
-    fields.warn_misspelt(&KEYS, findings);
-    let description = fields.text("description", "description = \"What it is for\"", findings);
     let mut input = Input {
         name: name.to_owned(),
-        input_type: read_type(entry, &fields, findings),
-        description: description.map(|text| text.text.to_owned()),
-        allowed: Vec::new(),
+        shape: Shape::read(&entry.key_span, &fields, &OWN_KEYS, findings),
         default: None,
         is_required: fields.boolean("required", findings).unwrap_or(false),
     };
-    input.allowed = read_allowed(&input, &fields, findings);
     input.default = read_default(&input, &fields, findings);
     Some(input)
 }
 
-fn read_type(entry: &SourceEntry, fields: &Fields<'_>, findings: &mut Findings<'_>) -> InputType {
-    let name = entry.key.as_str();
-    if fields.entry("type").is_none() {
-        let message = format!("the input `{name}` has no `type`, so anything is accepted");
-        findings.warning(&entry.key_span, Problem::new("input-without-type", message));
-        return InputType::Any;
-    }
-    let Some(text) = fields.text("type", "type = \"string\"", findings) else {
-        return InputType::Any;
-    };
-    let known = InputType::ALL.into_iter().find(|kind| kind.as_str() == text.text);
-    known.unwrap_or_else(|| {
-        let help = match InputType::of_synonym(text.text) {
-            Some(meant) => Some(format!("did you mean `{}`?", meant.as_str())),
-            None => did_you_mean(text.text, InputType::ALL.map(InputType::as_str)),
-        };
-        let known = InputType::ALL.map(InputType::as_str).join(", ");
-        let message =
-            format!("the type {} of the input `{name}` is not checked", quoted(text.text));
-        let help = help.unwrap_or(format!("known types are {known}"));
-        findings.warning(text.span, Problem::new("unknown-type", message).help(help));
-        InputType::Any
-    })
-}
-
-fn read_allowed(input: &Input, fields: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<Json> {
-    let name = &input.name;
-    let Some(node) = fields.node("enum") else { return Vec::new() };
-    let items = match &node.value {
-        SourceValue::Array(items) if (1..=MAX_ALLOWED).contains(&items.len()) => items,
-        _ => {
-            let message =
-                format!("`inputs.{name}.enum` must be a list of 1 to {MAX_ALLOWED} values");
-            findings.error(&node.span, Problem::new("invalid-enum", message));
-            return Vec::new();
-        }
-    };
-    items.iter().filter_map(|item| checked_value(input, "enum", item, findings)).collect()
-}
-
 fn read_default(input: &Input, fields: &Fields<'_>, findings: &mut Findings<'_>) -> Option<Json> {
     let node = fields.node("default")?;
-    let value = checked_value(input, "default", node, findings)?;
+    let value = input.shape.checked_value(&fields.path("default"), node, findings)?;
     let name = &input.name;
-    if !input.allowed.is_empty() && !input.allowed.iter().any(|one| is_same(one, &value)) {
+    let allowed = &input.shape.allowed;
+    if !allowed.is_empty() && !allowed.iter().any(|one| is_same(one, &value)) {
         let message = format!("`inputs.{name}.default` is none of the values in `enum`");
         findings.error(&node.span, Problem::new("invalid-default", message));
+        return None;
+    }
+    // The schema is enforced, so a default that breaks it would be refused if a caller sent it.
+    let text = node.to_raw_json()?;
+    let mut fit = Fit::default();
+    fit.examine(&Place::Argument(name), &input.shape, &text);
+    if let Some(problem) = fit.problems.first() {
+        let message = format!("the default does not fit: {problem}");
+        let problem = Problem::new("invalid-default", message);
+        findings.error(&node.span, problem);
         return None;
     }
     if input.is_required {
@@ -268,22 +128,6 @@ fn read_default(input: &Input, fields: &Fields<'_>, findings: &mut Findings<'_>)
         findings.warning(&node.span, Problem::new("no-effect", message));
     }
     Some(value)
-}
-
-fn checked_value(
-    input: &Input,
-    key: &'static str,
-    node: &SourceNode,
-    findings: &mut Findings<'_>,
-) -> Option<Json> {
-    let value = node.to_json();
-    if input.input_type.accepts(&value) {
-        return Some(value);
-    }
-    let message =
-        format!("`inputs.{}.{key}` must be {}, not {}", input.name, input.input_type, node.kind());
-    findings.error(&node.span, Problem::new("wrong-type", message));
-    None
 }
 
 /// True if the two are equal, numbers by value: `1` is `1.0`.
@@ -296,6 +140,7 @@ pub(crate) fn is_same(one: &Json, other: &Json) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::skill::manifest::shape::InputType;
     use crate::skill::source::from_toml;
 
     fn read(section: &str) -> (Inputs, String) {
@@ -331,6 +176,7 @@ mod tests {
         ("a = { type = \"interger\" }", "2:14: warning: the type \"interger\" of the input `a` is not checked; did you mean `integer`?"),
         ("a = { type = \"date\" }", "2:14: warning: the type \"date\" of the input `a` is not checked; known types are string, integer, number, boolean, object, array, blob, any"),
         ("a = { type = \"any\", defualt = 1 }", "2:21: warning: unknown key \"inputs.a.defualt\"; did you mean `default`?"),
+        ("a = { type = \"any\", items = { type = \"string\" } }", "2:21: warning: `inputs.a.items` has no effect on anything"),
         ("a = { type = \"any\", required = true, default = 1 }", "2:48: warning: `inputs.a.default` is never used, because the input is required"),
     ];
 
@@ -339,7 +185,7 @@ mod tests {
         for &(line, expected) in UNKNOWN {
             let (inputs, found) = read(line);
             assert_eq!(found, format!("skill.toml:{expected}"));
-            assert_eq!(inputs.find("a").unwrap().input_type, InputType::Any);
+            assert_eq!(inputs.find("a").unwrap().shape.input_type, InputType::Any);
         }
     }
 
@@ -354,8 +200,51 @@ mod tests {
         ("a = { type = \"integer\", default = \"1\" }", "2:35: error: `inputs.a.default` must be an integer, not a string"),
         ("a = { type = \"string\", enum = [\"x\"], default = \"y\" }", "2:48: error: `inputs.a.default` is none of the values in `enum`"),
         ("a = { type = \"blob\", default = \"blob:x\" }", "2:32: error: `inputs.a.default` must be the id of a blob, not a string"),
+        ("a = { type = \"integer\", default = 5, maximum = 4 }", "2:35: error: the default does not fit: `a` must be at most 4, not 5"),
+        ("a = { type = \"array\", items = { type = \"string\", enum = [1] } }", "2:58: error: `inputs.a.items.enum` must be a string, not an integer"),
         ("\" \" = { type = \"any\" }", "2:1: error: the name of an input must have 1 to 64 characters, none of them a control character"),
     ];
+
+    #[test]
+    fn parts_that_are_not_understood_are_kept_unchecked() {
+        for (line, expected) in [
+            (
+                "a = { type = \"array\", items = 1 }",
+                "`inputs.a.items` is not checked: it must be a table, such as `{ type = \"string\" }`",
+            ),
+            (
+                "a = { type = \"array\", items = \"str\" }",
+                "the type \"str\" of `inputs.a.items` is not checked; did you mean `string`?",
+            ),
+            (
+                "a = { type = \"array\", minItems = -1 }",
+                "`inputs.a.minItems` is not checked: it must be a whole number, zero or more",
+            ),
+            (
+                "a = { type = \"number\", maximum = \"9\" }",
+                "`inputs.a.maximum` is not checked: it must be a number",
+            ),
+            (
+                "a = { type = \"object\", properties = [\"b\"] }",
+                "`inputs.a.properties` is not checked: it must be a table with a table for each member",
+            ),
+            (
+                "a = { type = \"object\", properties = { b = { description = \"x\" } } }",
+                "`inputs.a.properties.b` has no `type`, so anything is accepted",
+            ),
+            (
+                "a = { type = \"object\", properties = { b = { type = \"integer\", default = 1 } } }",
+                "`inputs.a.properties.b.default` is shown to callers and not filled in",
+            ),
+            (
+                "a = { type = \"string\", maximum = 3 }",
+                "`inputs.a.maximum` has no effect on a string",
+            ),
+        ] {
+            let found = read(line).1;
+            assert!(found.contains(expected) && found.contains("warning"), "{line}: {found}");
+        }
+    }
 
     #[test]
     fn contradictions_and_wrong_types_are_errors() {

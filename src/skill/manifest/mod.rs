@@ -1,11 +1,14 @@
-//! What a skill says of itself: a `skill.toml`, or the frontmatter of an agent skill that has none.
+//! Manifests: a `skill.toml`, or the frontmatter of an agent skill that has none.
 
 mod agent_form;
 pub(crate) mod fields;
+pub(crate) mod fit;
+mod input_schema;
 pub mod inputs;
 mod model;
 pub mod permissions;
 pub mod runtime;
+pub mod shape;
 mod toml_form;
 pub mod url_pattern;
 

@@ -1,4 +1,4 @@
-//! What a manifest says, checked.
+//! The checked manifest.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub const MAX_DESCRIPTION: usize = 1_024;
 /// Most tags.
 pub const MAX_TAGS: usize = 32;
 
-/// What a skill is for.
+/// The kinds of skills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SkillKind {
@@ -55,15 +55,15 @@ pub struct Manifest {
     pub version: SkillVersion,
     /// One line that says what it does.
     pub description: String,
-    /// Whether it can be executed.
+    /// Says if it can be executed.
     pub kind: SkillKind,
     /// The group it belongs to; spelt like a skill's name.
     pub namespace: Option<String>,
     /// Words to find it by.
     pub tags: Vec<String>,
-    /// How it is executed; present exactly if it is an action.
+    /// Its runtime; present exactly if it is an action.
     pub runtime: Option<RuntimeSection>,
-    /// What it may do beyond computing.
+    /// Its permissions beyond computing.
     pub permissions: Permissions,
     /// The arguments it takes.
     pub inputs: Inputs,

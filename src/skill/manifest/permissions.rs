@@ -11,10 +11,10 @@ const MAX_ENTRIES: usize = 32;
 /// Longest name of a secret, in bytes.
 const MAX_SECRET: usize = 128;
 
-/// What a skill may do beyond computing. Nothing, unless it says so.
+/// The permissions of a skill beyond computing. None, unless its manifest asks for them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Permissions {
-    /// Where it may send requests to.
+    /// The URLs that it may send requests to.
     pub network: Vec<UrlPattern>,
     /// Names of the environment variables that it needs filled with secrets.
     pub secrets: Vec<String>,

@@ -1,4 +1,4 @@
-//! The `[runtime]` section: what is called when a skill is executed.
+//! The `[runtime]` section: the function that executing a skill calls.
 
 use crate::skill::diagnostic::{Findings, Problem};
 use crate::skill::manifest::fields::{Fields, TextField};
@@ -12,7 +12,7 @@ const MAX_PRELOAD: usize = 16;
 
 const KEYS: [&str; 4] = ["language", "entrypoint", "export", "preload"];
 
-/// How an action skill is executed. The language is always Python.
+/// The runtime of an action skill. The language is always Python.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuntimeSection {
     /// Path of the Python file below the skill's root.

@@ -1,4 +1,4 @@
-//! `skill.toml`: what a skill is called, what it may do and what it takes.
+//! `skill.toml`: a skill's name, permissions and inputs.
 //!
 //! Unknown keys are warnings, so that manifests written for newer runtimes still load; whatever
 //! the protocol defines must have the right type and a sensible value.
@@ -235,7 +235,8 @@ fn read_runtime(
     RuntimeSection::read(&section, findings)
 }
 
-/// What only code could use is no mistake worth refusing an instruction skill for.
+/// Warns about fields of an instruction skill that only code could use. They are no reason to
+/// refuse it.
 fn warn_without_effect(fields: &Fields<'_>, findings: &mut Findings<'_>) {
     for key in ["permissions", "inputs"] {
         if let Some(entry) = fields.entry(key) {
@@ -281,7 +282,7 @@ secrets = ["SALESFORCE_API_KEY", "SALESFORCE_ORG_ID"]
         (manifest, lines.join("\n"))
     }
 
-    /// What is found in the complete manifest when `line` stands in the place of `old`.
+    /// The findings in the complete manifest when `line` replaces `old`.
     fn found(old: &str, line: &str) -> String {
         assert!(COMPLETE.contains(old), "{old}");
         parsed(&COMPLETE.replacen(old, line, 1)).1

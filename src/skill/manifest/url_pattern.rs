@@ -11,13 +11,13 @@ const MAX_PATTERN: usize = 512;
 /// Longest host name, in bytes, as the domain name system has it.
 const MAX_HOST: usize = 253;
 
-/// Second-level domains below which, in most countries, anybody can register a name.
+/// Second-level domains below which, in most countries, names are registered.
 const REGISTRY_LABELS: [&str; 16] = [
     "co", "com", "org", "net", "edu", "gov", "ac", "or", "ne", "go", "gob", "gen", "mil", "nom",
     "ltd", "plc",
 ];
 
-/// Which URLs are meant: a scheme, a host or all hosts below it, a port, and a path.
+/// A pattern of URLs: a scheme, a host or all hosts below it, a port, and a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UrlPattern {
     text: String,
@@ -34,12 +34,12 @@ enum Scheme {
     Http,
 }
 
-/// Why a text is no pattern: a clause that follows the pattern in a message, and advice.
+/// The reason why a text is no pattern: a clause that follows the pattern in a message, and advice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidPattern {
-    /// What is wrong: `names no host`.
+    /// The problem: `names no host`.
     pub problem: &'static str,
-    /// What would be right.
+    /// A correction.
     pub help: Option<String>,
 }
 
@@ -109,7 +109,8 @@ impl UrlPattern {
         self.port.unwrap_or(if self.is_encrypted() { 443 } else { 80 })
     }
 
-    /// What a path must begin with, or be if it has no `/` at the end. Empty for any path.
+    /// The beginning of allowed paths, or the path itself if it has no `/` at the end. Empty for
+    /// any path.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path

@@ -47,7 +47,7 @@ fn report_syntax(findings: &mut Findings<'_>, errors: &[toml::de::Error]) {
         |at: usize| text.get(..at).map_or(usize::MAX, |before| before.matches('\n').count());
     let mut lines: Vec<(usize, &toml::de::Error)> = Vec::new();
     let unclosed = find_unclosed(text);
-    // Whatever the parser says behind an open bracket is about the wrong line.
+    // Errors of the parser behind an open bracket name the wrong line.
     let end = unclosed.map_or(usize::MAX, |unclosed| line_of(unclosed.at));
     for error in errors {
         let line = line_of(start_of(error));
@@ -73,7 +73,7 @@ fn report_syntax(findings: &mut Findings<'_>, errors: &[toml::de::Error]) {
     }
 }
 
-/// What helps against the mistakes that people make most.
+/// Advice about the most frequent mistakes.
 fn advice(message: &str) -> Option<&'static str> {
     let begins = |starts: &[&str]| starts.iter().any(|start| message.starts_with(start));
     if begins(&["invalid float", "invalid integer", "invalid boolean", "string values must be"]) {

@@ -53,7 +53,7 @@ pub(crate) fn parse(findings: &mut Findings<'_>, range: Range<usize>) -> Option<
     }
 }
 
-/// What the deserializer makes before places are turned into bytes of the file.
+/// The deserializer's result before places are turned into bytes of the file.
 enum Parsed {
     Scalar(SourceValue),
     Array(Vec<Spanned<Parsed>>),

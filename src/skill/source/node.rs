@@ -18,7 +18,7 @@ pub(crate) struct SourceNode {
     pub(crate) value: SourceValue,
 }
 
-/// What a value is.
+/// The values of manifests.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum SourceValue {
     Null,
@@ -44,7 +44,7 @@ pub(crate) struct SourceEntry {
 }
 
 impl SourceNode {
-    /// What the value is, for messages: `a string`.
+    /// The sort of the value, for messages: `a string`.
     pub(crate) const fn kind(&self) -> &'static str {
         match self.value {
             SourceValue::Null => "nothing",

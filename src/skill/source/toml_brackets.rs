@@ -1,12 +1,12 @@
-//! Finds the bracket that nobody closed. A parser only notices where it cannot go on, lines later,
-//! and says something about that line which leads astray.
+//! Finds the bracket that is never closed. A parser only notices where it cannot go on, lines
+//! later, and says something about that line which leads astray.
 
-/// A bracket that is open where it cannot be any more.
+/// A bracket that is still open where it must be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unclosed {
-    /// Where it stands.
+    /// Its place.
     pub(crate) at: usize,
-    /// What would close it.
+    /// The bracket that would close it.
     pub(crate) closing: char,
 }
 

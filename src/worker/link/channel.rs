@@ -118,9 +118,9 @@ impl Channel {
         !self.incoming.is_empty()
     }
 
-    /// What looks at the socket from another thread.
+    /// A view of the socket for another thread.
     #[must_use]
-    pub fn peephole(&self) -> SocketPeek {
+    pub fn peek(&self) -> SocketPeek {
         SocketPeek(Arc::clone(&self.socket))
     }
 }
@@ -147,7 +147,7 @@ fn send_all(
 pub struct SocketPeek(Arc<OwnedFd>);
 
 impl SocketPeek {
-    /// True if something has arrived that nobody has received yet, or the gateway is gone. Costs
+    /// True if something has arrived that was not received yet, or the gateway is gone. Costs
     /// one system call.
     #[must_use]
     pub fn sees_something(&self) -> bool {

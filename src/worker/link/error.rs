@@ -1,10 +1,10 @@
-//! Why no message can be sent or received any more.
+//! Errors of the socket to the gateway.
 
 use std::io;
 
 use crate::job::frame::FrameError;
 
-/// Why no message can be sent or received any more.
+/// Errors of the socket to the gateway.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChannelError {
@@ -17,7 +17,7 @@ pub enum ChannelError {
     /// A message that breaks the rules.
     #[error("cannot understand the gateway")]
     Frame(#[from] FrameError),
-    /// What should go to the gateway cannot be read, or there is no memory for it. Nothing was sent.
+    /// The content for the gateway cannot be read, or there is no memory for it. Nothing was sent.
     #[error("cannot hand content to the gateway")]
     Content(#[source] io::Error),
 }

@@ -46,7 +46,7 @@ impl Outbox {
         self.number
     }
 
-    /// Copies `size` bytes of `content` to a memory file that nobody can change any more, and hands
+    /// Copies `size` bytes of `content` to a sealed memory file, and hands
     /// it to `post`.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl Outbox {
     }
 }
 
-/// A memory file with `size` bytes of `content` that nobody can change any more, under any number.
+/// A sealed memory file with `size` bytes of `content`, under any number.
 pub(super) fn filled(size: u64, content: &mut dyn BufRead) -> io::Result<File> {
     fill(memory_file()?, size, content)
 }

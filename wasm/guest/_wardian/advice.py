@@ -128,12 +128,27 @@ def _patch_os(module: Any) -> None:
         *(f"exec{how}" for how in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")),
         *(f"spawn{how}" for how in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")),
     ):
-        refuse = _refusing(_no_process, f"os.{name}: {PROCESSES}")
-        refuse.__name__ = refuse.__qualname__ = name
-        refuse.__module__ = "os"
-        setattr(module, name, refuse)
+        _refuse(module, name, PROCESSES)
+    for name in ("killpg", "setsid", "setpgid"):
+        _refuse(module, name, NO_PROCESSES)
+    for name, instead in (
+        ("mkfifo", "use a file, or `queue.Queue`"),
+        ("mknod", "use `open`, `os.mkdir` or `os.symlink`"),
+        ("memfd_create", "use `io.BytesIO`, or `tempfile.TemporaryFile`"),
+        ("eventfd", "use `threading.Event`"),
+        ("openpty", "use `io.StringIO` in the place of a terminal"),
+    ):
+        _refuse(module, name, f"the sandbox has no such files: {instead}")
     # The library takes this to be there with `fork`.
     module.register_at_fork = lambda **functions: None
+
+
+def _refuse(module: Any, name: str, advice: str) -> None:
+    """Lets a function of `os` raise an error that says what to do instead."""
+    refuse = _refusing(_no_process, f"os.{name}: {advice}")
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__module__ = "os"
+    setattr(module, name, refuse)
 
 
 def _patch_subprocess(module: Any) -> None:

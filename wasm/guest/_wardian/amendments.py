@@ -278,6 +278,81 @@ def _sparse(module: Any) -> None:
     module.getdata = wide_data
 
 
+def _construction(module: Any) -> None:
+    """Series and columns made of positions have the default integer, which they are natively.
+
+    All constructors of pandas, and assignments of columns, pass through this function.
+    """
+    sanitize_array = module.sanitize_array
+
+    @functools.wraps(sanitize_array)
+    def wide(*args: Any, **named: Any) -> Any:
+        return _without_positions(sanitize_array(*args, **named))
+
+    module.sanitize_array = wide
+
+
+def _frame_construction(module: Any) -> None:
+    """Frames of two-dimensional positions have the default integer."""
+    ndarray_to_mgr = module.ndarray_to_mgr
+
+    @functools.wraps(ndarray_to_mgr)
+    def wide(values: Any, *args: Any, **named: Any) -> Any:
+        return ndarray_to_mgr(_without_positions(values), *args, **named)
+
+    module.ndarray_to_mgr = wide
+
+
+def _objects(module: Any) -> None:
+    """A column of single positions, such as results of `argmax`, has the default integer."""
+    maybe_convert_objects = module.maybe_convert_objects
+    np = sys.modules["numpy"]
+
+    @functools.wraps(maybe_convert_objects)
+    def wide(objects: Any, *args: Any, **named: Any) -> Any:
+        found = maybe_convert_objects(objects, *args, **named)
+        is_narrow = type(found) is np.ndarray and found.dtype.char == "i"
+        if is_narrow and np.intp in set(map(type, objects.ravel())):
+            return found.astype(np.int64)
+        return found
+
+    module.maybe_convert_objects = wide
+
+
+def _without_positions(values: Any) -> Any:
+    np = sys.modules["numpy"]
+    is_array = type(values) is np.ndarray and values.dtype.char == "l"
+    return values.astype(np.int64) if is_array else values
+
+
+def _string_types(module: Any) -> None:
+    """The default text type is shown as natively, where pyarrow stores it."""
+    kind = module.StringDtype
+    plain = kind.__repr__
+
+    def shown(self: Any) -> str:
+        return plain(self).replace("storage='python', na_value=nan", "na_value=nan")
+
+    kind.__repr__ = shown
+
+
+def _optional_packages(module: Any) -> None:
+    """The advice to install a missing package is followed by what works instead."""
+    import_optional_dependency = module.import_optional_dependency
+
+    @functools.wraps(import_optional_dependency)
+    def advised(*args: Any, **named: Any) -> Any:
+        try:
+            return import_optional_dependency(*args, **named)
+        except ImportError as error:
+            cause = error.__cause__
+            if isinstance(cause, ImportError):
+                raise ImportError(f"{error} Nothing can be installed here: {cause}") from cause
+            raise
+
+    module.import_optional_dependency = advised
+
+
 AMENDMENTS: dict[str, Callable[[Any], None]] = {
     "_strptime": _strptime,
     "bisect": library.amend_bisect,
@@ -296,6 +371,11 @@ AMENDMENTS: dict[str, Callable[[Any], None]] = {
     "numpy.random.mtrand": counting.amend_random_state,
     "pandas._libs.algos": counting.amend_algos,
     "pandas._libs.join": counting.amend_join,
+    "pandas._libs.lib": _objects,
+    "pandas.compat._optional": _optional_packages,
+    "pandas.core.arrays.string_": _string_types,
+    "pandas.core.construction": _construction,
+    "pandas.core.internals.construction": _frame_construction,
     "pandas.core.internals.managers": _managers,
     "random": library.amend_random,
     "scipy.signal._peak_finding": _peak_finding,

@@ -13,9 +13,16 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from _wardian import avif, fonts, jpeg, mapping, parquet, pdf, webp
+from _wardian import avif, fonts, jpeg, mapping, parquet, pdf, pillow, webp
+
+
+def _image(module: Any) -> None:
+    jpeg.add_codecs(module)
+    pillow.advise(module)
+
 
 _MADE: dict[str, Callable[[dict[str, Any]], None]] = {
+    "PIL._imagingcms": pillow.refuse_colours,
     "PIL._imagingft": fonts.fill_module,
     "PIL._webp": webp.fill_module,
     "mmap": mapping.fill_module,
@@ -24,7 +31,7 @@ _MADE: dict[str, Callable[[dict[str, Any]], None]] = {
 
 _CHANGED: dict[str, Callable[[Any], None]] = {
     "PIL.AvifImagePlugin": avif.refuse,
-    "PIL.Image": jpeg.add_codecs,
+    "PIL.Image": _image,
     "PIL.PdfParser": pdf.read_without_mapping,
     "PIL.WebPImagePlugin": webp.replace_save,
     "pandas.io.parquet": parquet.add_engine,

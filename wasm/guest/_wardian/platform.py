@@ -17,7 +17,7 @@ import shutil
 import socket
 import sys
 import time
-from errno import ENOTTY, ENXIO, EPERM, ESRCH
+from errno import ECHILD, ENOTTY, ENXIO, EPERM, ESRCH
 from typing import Any, NamedTuple
 
 from _wardian import clock, derive, files, locks, names
@@ -99,6 +99,11 @@ def _own_process(pid: int = 0) -> int:
     return _PROCESS
 
 
+def _wait(*args: Any, **named: Any) -> None:
+    """There never is a child to wait for."""
+    raise ChildProcessError(ECHILD, posix.strerror(ECHILD))
+
+
 def _get_login() -> str:
     raise OSError(ENXIO, posix.strerror(ENXIO))
 
@@ -146,6 +151,8 @@ _OS_FUNCTIONS: dict[str, Any] = {
     "getresgid": lambda: (0, 0, 0),
     "sched_getaffinity": lambda pid: {0} if _own_process(pid) else set(),
 }
+for _name in ("wait", "waitpid", "waitid", "wait3", "wait4"):
+    _OS_FUNCTIONS[_name] = _wait
 for _name in ("getuid", "geteuid", "getgid", "getegid"):
     _OS_FUNCTIONS[_name] = lambda: 0
 for _name in ("setuid", "seteuid", "setgid", "setegid", "setreuid", "setregid"):
@@ -181,6 +188,7 @@ def install() -> None:
     os.GRND_NONBLOCK, os.GRND_RANDOM = 1, 2  # type: ignore[attr-defined]
     time.tzset = _tzset
     _locale.setlocale = locale._setlocale = setlocale  # type: ignore[attr-defined]
+    _locale.getencoding = locale.getencoding = lambda: "UTF-8"
     sys.executable = sys._base_executable = ""  # there is no file to execute
     _install_names()
     _complete_imported()

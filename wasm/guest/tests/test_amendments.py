@@ -6,9 +6,10 @@ import importlib
 import pathlib
 import sys
 import tempfile
+import types
 import unittest
 
-from _wardian import amendments, sizes
+from _wardian import amendments, pillow, sizes
 
 
 class Amendments(unittest.TestCase):
@@ -37,6 +38,31 @@ class Amendments(unittest.TestCase):
 
     def test_other_modules_are_left_to_others(self):
         self.assertIsNone(amendments.AmendingFinder({}).find_spec("json"))
+
+
+class Advice(unittest.TestCase):
+    def test_missing_optional_package_names_what_works(self):
+        def missing(name):
+            try:
+                raise ModuleNotFoundError(f"No module named '{name}': use sqlite3")
+            except ImportError as error:
+                raise ImportError(f"Import {name} failed.") from error
+
+        module = types.SimpleNamespace(import_optional_dependency=missing)
+        amendments._optional_packages(module)
+        with self.assertRaisesRegex(ImportError, "Import tables failed. .*use sqlite3"):
+            module.import_optional_dependency("tables")
+
+    def test_missing_codec_of_pillow_names_what_works(self):
+        def missing(mode, name, *args):
+            raise OSError(f"encoder {name} not available")
+
+        image = types.SimpleNamespace(_getencoder=missing, _getdecoder=missing)
+        pillow.advise(image)
+        with self.assertRaisesRegex(OSError, "libtiff not available; .*PNG"):
+            image._getencoder("RGB", "libtiff", ())
+        with self.assertRaisesRegex(OSError, "^encoder other not available$"):
+            image._getdecoder("RGB", "other", ())
 
 
 class Struct(unittest.TestCase):

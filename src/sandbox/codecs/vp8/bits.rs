@@ -14,7 +14,7 @@ impl BoolWriter {
         Self { out: Vec::new(), bottom: 0, range: 255, shifts: 24 }
     }
 
-    /// Writes a bit that is zero with a probability of so many parts in 256.
+    /// Writes a bit that is zero with the given probability, in parts of 256.
     pub(super) fn put(&mut self, bit: bool, probability: u8) {
         let split = 1 + (((self.range - 1) * u32::from(probability)) >> 8);
         if bit {
@@ -39,7 +39,7 @@ impl BoolWriter {
         }
     }
 
-    /// Writes a number of so many bits, the highest first.
+    /// Writes a number of the given bits, the highest first.
     pub(super) fn literal(&mut self, value: u32, bits: u32) {
         for bit in (0..bits).rev() {
             self.put(value >> bit & 1 != 0, 128);

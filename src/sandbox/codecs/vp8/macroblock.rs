@@ -7,7 +7,7 @@ use crate::sandbox::codecs::vp8::transform::{
     Block, cosine, hadamard, inverse_cosine, inverse_hadamard,
 };
 
-/// How the pixels of a block follow from those above and to its left.
+/// The prediction of a block from the pixels above and to its left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// All have the mean of those.
@@ -39,14 +39,14 @@ impl Steps {
     }
 }
 
-/// How strongly a decoder smooths the borders of blocks.
+/// The strength with which a decoder smooths the borders of blocks.
 pub(super) fn filter_level(step: usize) -> u32 {
     let step = AC_STEPS.get(step).copied().unwrap_or(284) / 4;
     let level = u32::try_from(step * 300 / 256).unwrap_or(0).min(63);
     if level < 2 { 0 } else { level }
 }
 
-/// What is written of a macroblock.
+/// The encoded form of a macroblock.
 pub(super) struct Macroblock {
     pub(super) luma: Mode,
     pub(super) chroma: Mode,
@@ -220,7 +220,7 @@ fn quantised(block: &mut Block, [first, others]: [i32; 2]) -> Levels {
     levels
 }
 
-/// Where the blocks of 4 x 4 lie within one of `across` x `across` of them.
+/// The places of the blocks of 4 x 4 within one of `across` x `across` of them.
 fn inner_places<const COUNT: usize>(across: usize) -> [(usize, usize); COUNT] {
     std::array::from_fn(|at| (at % across * 4, at / across * 4))
 }

@@ -95,7 +95,7 @@ fn write_header(bits: &mut BoolWriter, step: usize) {
     bits.literal(0, 1); // probabilities are not kept
 }
 
-/// How each macroblock is predicted, and which have no coefficients (section 11).
+/// The prediction of each macroblock, and the ones without coefficients (section 11).
 fn write_modes(bits: &mut BoolWriter, blocks: &[Macroblock]) {
     let full = blocks.iter().filter(|block| !block.is_empty()).count();
     let probability = (full * 256).checked_div(blocks.len()).unwrap_or(0).clamp(1, 255);

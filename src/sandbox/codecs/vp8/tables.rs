@@ -143,7 +143,7 @@ pub(super) const KEPT: Probabilities = [
     ],
 ];
 
-/// Probabilities that hold unless a frame says otherwise (section 13.5).
+/// Probabilities unless a frame sets others (section 13.5).
 #[rustfmt::skip]
 pub(super) const DEFAULTS: Probabilities = [
     [

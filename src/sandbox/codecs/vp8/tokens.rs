@@ -1,4 +1,4 @@
-//! How VP8 writes the coefficients of a block (RFC 6386, section 13).
+//! The coefficients of a block as VP8 writes them (RFC 6386, section 13).
 
 use crate::sandbox::codecs::vp8::bits::BoolWriter;
 use crate::sandbox::codecs::vp8::tables::{BANDS, DEFAULTS, KEPT, Probabilities};

@@ -26,7 +26,7 @@ impl<'a> Forward<'a> {
         value
     }
 
-    /// What follows the last byte of which a bit was read.
+    /// The bytes after the last one of which a bit was read.
     pub(super) fn rest(&self) -> Option<&'a [u8]> {
         self.data.get(self.at.div_ceil(8)..)
     }

@@ -2,7 +2,7 @@
 
 use crate::sandbox::codecs::zstd::bits::{Backward, Forward};
 
-/// What a state stands for, and how the next one is found.
+/// The symbol of a state, and the way to the next state.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Cell {
     pub(super) symbol: u8,
@@ -60,7 +60,7 @@ pub(super) fn read(data: &[u8], most_log: usize, most_symbols: usize) -> Option<
 }
 
 impl FseTable {
-    /// The table in which each symbol has so many states; -1 stands for one at the end.
+    /// The table in which each symbol has the given number of states; -1 stands for one at the end.
     pub(super) fn new(counts: &[i16], log: usize) -> Option<Self> {
         let size = 1_usize << log;
         let mut symbols = vec![0_u8; size];

@@ -9,18 +9,19 @@ mod huffman;
 mod out;
 mod sequences;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
+use crate::sandbox::codecs::block::{BlockCost, NoDetails};
 use crate::sandbox::codecs::zstd::huffman::Huffman;
 use crate::sandbox::codecs::zstd::out::Out;
 use crate::sandbox::codecs::zstd::sequences::{Sequence, Sequences, Tables};
-use crate::sandbox::codecs::{Allowance, CodecError, MAX_BLOCK, answer_of, content, finished};
-
-/// Fuel for each byte, packed or not.
-const BYTE: u64 = 8;
+use crate::sandbox::codecs::{Allowance, CodecError, content, finished};
 
 /// Most bytes of a block, packed or not.
 const MOST: usize = 128 << 10;
+
+/// The memory is for the literals of a block, and tables.
+const UNPACKING: BlockCost = BlockCost { fuel: 8, memory: 2 * MOST };
 
 /// Unpacks one or more frames.
 #[derive(Debug, Deserialize)]
@@ -29,18 +30,9 @@ pub(super) struct Decode {
     size: usize,
 }
 
-#[derive(Serialize)]
-struct Nothing {}
-
 impl Decode {
     pub(super) fn run(self, data: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, CodecError> {
-        if self.size > MAX_BLOCK {
-            return Err(CodecError::Unsupported("a page has at most 64 MiB here".to_owned()));
-        }
-        allowance.spend(self.size.saturating_add(data.len()), BYTE)?;
-        // The literals of a block, and tables.
-        allowance.take(self.size.saturating_add(2 * MOST))?;
-        let mut answer = answer_of(self.size);
+        let mut answer = UNPACKING.unpack(self.size, data.len(), allowance)?;
         let mut out = Out { bytes: content(&mut answer), at: 0 };
         let mut rest = data;
         while !rest.is_empty() {
@@ -49,7 +41,7 @@ impl Decode {
         if out.at != self.size {
             return Err(damaged());
         }
-        finished(answer, &Nothing {})
+        finished(answer, &NoDetails {})
     }
 }
 
@@ -109,7 +101,7 @@ fn frame<'a>(data: &'a [u8], out: &mut Out<'_>, allowance: &Allowance<'_>) -> Op
     rest.get(if flags & 4 == 0 { 0 } else { 4 }..)
 }
 
-/// What a block takes over from the one before.
+/// The state that a block takes over from the one before.
 struct State {
     begin: usize,
     huffman: Option<Huffman>,
@@ -193,6 +185,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::sandbox::codecs::block::MAX_BLOCK;
     use crate::sandbox::codecs::testing::ask;
 
     fn unpacked(data: &[u8], size: usize) -> Result<Vec<u8>, CodecError> {

@@ -1,4 +1,4 @@
-//! Where the content of a frame goes.
+//! The output of a frame.
 
 use crate::sandbox::codecs::snappy::repeat;
 

@@ -1,4 +1,5 @@
-//! Sequences of Zstandard: how many literals come next, and which copy follows (RFC 8878, 3.1.1.3.2).
+//! Sequences of Zstandard: how many literals come next, and which copy follows (RFC 8878,
+//! 3.1.1.3.2).
 
 use crate::sandbox::codecs::zstd::bits::Backward;
 use crate::sandbox::codecs::zstd::fse::{self, Cell, FseTable};
@@ -20,7 +21,7 @@ const COPIES: [(usize, u8); 21] = [
     (16_387, 14), (32_771, 15), (65_539, 16),
 ];
 
-/// How many states each code has unless a block says otherwise.
+/// The number of states of each code unless a block sets another.
 #[rustfmt::skip]
 const USUAL_LITERALS: [i16; 36] = [
     4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 2, 1, 1, 1, 1, 1,

@@ -71,7 +71,8 @@ fn rights_tell_a_c_library_what_can_be_written() {
     let (_, _, _, workspace) = fdstat(&mut guest, 4);
     assert_eq!(kind, 3);
     assert_eq!((read_only & WRITE, workspace & WRITE), (0, WRITE));
-    // What a C library asks for when a file there is opened to write: all that is handed down.
+    // The rights that a C library asks for when it opens a file there to write: all that are
+    // inherited.
     let opened = guest.open(3, "skills/s/file00", 0, read_only);
     assert_eq!(opened, Err(number(Errno::ReadOnly)));
     // And when it is opened to read only.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::sandbox::clock_and_random::AmbientMode;
+use crate::sandbox::clock_and_random::ClockAndRandomMode;
 use crate::sandbox::preview1::Exited;
 use crate::sandbox::preview1::tests::{FUNCTIONS, Guest, MEMORY_SIZE, wasi};
 use crate::sandbox::run::deadline::{Deadline, Stopped};
@@ -38,7 +38,7 @@ const UNTOUCHED: std::ops::Range<usize> = 0x5000..0x8000;
 
 /// A guest whose clocks move when they are looked at, so that nothing here takes time.
 fn guest() -> Guest {
-    let mode = AmbientMode::Seeded { seed: [9; 32], realtime: Duration::ZERO };
+    let mode = ClockAndRandomMode::Seeded { seed: [9; 32], realtime: Duration::ZERO };
     let mut guest = Guest::new(wasi(mode, Deadline::after(Duration::from_secs(60))));
     guest.memory()[UNTOUCHED].fill(0xa5);
     guest

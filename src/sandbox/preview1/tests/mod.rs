@@ -14,7 +14,7 @@ use wasmtime::{Engine, Instance, Linker, Memory, Module, Store, Val};
 use crate::clock::Clock;
 use crate::job::limits::RunLimits;
 use crate::job::outcome::Logs;
-use crate::sandbox::clock_and_random::{Ambient, AmbientMode};
+use crate::sandbox::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
 use crate::sandbox::preview1::{Preview1, Wasi, layout, link};
 use crate::sandbox::run::capture::Capture;
 use crate::sandbox::run::deadline::Deadline;
@@ -170,14 +170,14 @@ pub(crate) fn mounts() -> Vec<Mount> {
     vec![Mount::tree("/skills/s", Arc::new(ImmutableTree::from_files(skill).unwrap()))]
 }
 
-pub(crate) fn wasi(mode: AmbientMode, deadline: Deadline) -> Wasi {
+pub(crate) fn wasi(mode: ClockAndRandomMode, deadline: Deadline) -> Wasi {
     let limits = RunLimits::DEFAULT;
     let files = FileSystem::for_run(&limits, &mounts(), 0).unwrap();
-    Wasi::new(files, Capture::new(limits.logs), Ambient::new(mode, Clock::System), deadline)
+    Wasi::new(files, Capture::new(limits.logs), ClockAndRandom::new(mode, Clock::System), deadline)
 }
 
-pub(crate) const SEEDED: AmbientMode =
-    AmbientMode::Seeded { seed: [1; 32], realtime: Duration::from_secs(1_000_000) };
+pub(crate) const SEEDED: ClockAndRandomMode =
+    ClockAndRandomMode::Seeded { seed: [1; 32], realtime: Duration::from_secs(1_000_000) };
 
 impl Guest {
     pub(crate) fn new(wasi: Wasi) -> Self {
@@ -192,7 +192,7 @@ impl Guest {
     }
 
     pub(crate) fn live() -> Self {
-        Self::new(wasi(AmbientMode::Live, Deadline::after(Duration::from_secs(60))))
+        Self::new(wasi(ClockAndRandomMode::Live, Deadline::after(Duration::from_secs(60))))
     }
 
     /// Calls a function; arguments are cut to the width of the parameters.

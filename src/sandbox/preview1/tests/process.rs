@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use wasmtime::Memory;
 
-use crate::sandbox::clock_and_random::AmbientMode;
+use crate::sandbox::clock_and_random::ClockAndRandomMode;
 use crate::sandbox::preview1::tests::{
     BUFFER, CREATE, FUNCTIONS, Guest, OUT, READ, SEEDED, WRITE, number, wasi,
 };
@@ -96,7 +96,7 @@ fn descriptor(userdata: u64, kind: u8, fd: u32) -> [u8; 48] {
     bytes
 }
 
-/// What `poll_oneoff` reports: user data, error, kind and readable bytes of each event.
+/// The report of `poll_oneoff`: user data, error, kind and readable bytes of each event.
 fn poll(
     guest: &mut Guest,
     subscriptions: &[[u8; 48]],
@@ -142,7 +142,7 @@ fn polling_reports_what_is_ready_and_waits_for_the_shortest_clock() {
 #[test]
 fn absolute_clocks_strike_when_the_clock_shows_them() {
     for wasi in [
-        wasi(AmbientMode::Live, Deadline::after(Duration::from_secs(60))),
+        wasi(ClockAndRandomMode::Live, Deadline::after(Duration::from_secs(60))),
         wasi(SEEDED, Deadline::after(Duration::ZERO)),
     ] {
         let mut guest = Guest::new(wasi);
@@ -159,7 +159,8 @@ fn absolute_clocks_strike_when_the_clock_shows_them() {
 
 #[test]
 fn a_sleeping_guest_ends_at_its_deadline() {
-    let mut guest = Guest::new(wasi(AmbientMode::Live, Deadline::after(Duration::from_millis(20))));
+    let mut guest =
+        Guest::new(wasi(ClockAndRandomMode::Live, Deadline::after(Duration::from_millis(20))));
     let start = Instant::now();
     let error = poll(&mut guest, &[clock(1, 1, u64::MAX, 0)]).unwrap_err();
     assert_eq!(error.downcast_ref::<Stopped>(), Some(&Stopped::Deadline));
@@ -170,7 +171,7 @@ fn a_sleeping_guest_ends_at_its_deadline() {
 fn a_sleeping_guest_can_be_cancelled() {
     let deadline = Deadline::after(Duration::from_secs(3600));
     let canceller = deadline.canceller();
-    let mut guest = Guest::new(wasi(AmbientMode::Live, deadline));
+    let mut guest = Guest::new(wasi(ClockAndRandomMode::Live, deadline));
     let other = std::thread::spawn(move || canceller.cancel());
     let error = poll(&mut guest, &[clock(1, 0, u64::MAX, 0)]).unwrap_err();
     other.join().unwrap();

@@ -1,4 +1,4 @@
-//! What the host mounts, and what images carry of it.
+//! Mounts of the host, and the open files in them that images carry.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

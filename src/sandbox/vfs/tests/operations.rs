@@ -110,7 +110,7 @@ pub(crate) fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// What can be compared of an answer.
+/// The part of an answer that can be compared.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Done,

@@ -1,4 +1,4 @@
-//! What the workspace and the descriptors of a run may take.
+//! Quotas of the workspace and of descriptors.
 
 use std::ops::ControlFlow;
 
@@ -216,7 +216,7 @@ proptest! {
     }
 }
 
-/// What the file that is open under `fd` really holds of memory.
+/// The memory that the file open under `fd` really holds.
 fn allocated(files: &FileSystem, fd: Fd) -> u64 {
     let Ok(Descriptor::File(file)) = files.descriptors.find(fd) else { panic!("no file") };
     let Source::Workspace(index) = file.source else { panic!("not in the workspace") };

@@ -19,7 +19,7 @@ pub(super) enum Handle {
     Output,
 }
 
-/// What a call of `poll_oneoff` waits for.
+/// The event that a call of `poll_oneoff` waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Awaited {
     Clock { id: u32, timeout: u64, flags: u16 },

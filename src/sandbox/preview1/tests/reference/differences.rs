@@ -29,7 +29,7 @@ pub(super) mod errno {
     pub(crate) const SPIPE: u32 = 70;
 }
 
-/// What a difference does to the two sides.
+/// The effect of a difference on the two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
     /// Nothing: they are as alike as before.
@@ -41,7 +41,7 @@ pub(super) enum Then {
 /// Something that both answer, but differently.
 pub(super) struct Difference {
     pub(super) name: &'static str,
-    /// Why Wardian's answer is as it is.
+    /// The reason why Wardian's answer is as it is.
     pub(super) reason: &'static str,
     pub(super) then: Then,
     /// How the witness hands vectors to the reference.

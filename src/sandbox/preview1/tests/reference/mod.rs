@@ -22,7 +22,7 @@ use crate::sandbox::preview1::tests::reference::pair::Pair;
 use crate::sandbox::preview1::tests::reference::session::Vectors;
 
 /// The same sequences in every run, unless the environment names a seed: a build must not fail by
-/// chance over a rare combination that nobody has classified yet.
+/// chance over a rare combination that is not classified yet.
 fn config() -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     match config.rng_seed {

@@ -10,7 +10,7 @@ use wasmtime::{Instance, Linker, Memory, Store};
 use wasmtime_wasi::p1::{self, WasiP1Ctx};
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
-use crate::sandbox::clock_and_random::AmbientMode;
+use crate::sandbox::clock_and_random::ClockAndRandomMode;
 use crate::sandbox::preview1::process::StringTable;
 use crate::sandbox::preview1::tests::reference::calls::{Call, Handle, Opening};
 use crate::sandbox::preview1::tests::reference::differences::{DIFFERENCES, Then};
@@ -74,7 +74,7 @@ impl Side for Guest {
     }
 }
 
-/// What a descriptor leads to.
+/// The kind of file behind a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Closed,
@@ -89,9 +89,9 @@ pub(super) struct Step<'c> {
     pub(super) call: &'c Call,
     pub(super) ours: Answer,
     pub(super) theirs: Answer,
-    /// What the call's descriptor led to.
+    /// The kind of the call's descriptor.
     pub(super) kind: Kind,
-    /// What its second descriptor led to, or the first if there is no second.
+    /// The kind of its second descriptor, or of the first if there is no second.
     pub(super) second_kind: Kind,
     /// How the call's descriptor was opened.
     pub(super) opened: Option<Opening>,
@@ -116,7 +116,7 @@ pub(super) struct Pair {
 
 impl Pair {
     pub(super) fn new(vectors: Vectors) -> Self {
-        let mut ours = wasi(AmbientMode::Live, Deadline::after(Duration::from_secs(3600)));
+        let mut ours = wasi(ClockAndRandomMode::Live, Deadline::after(Duration::from_secs(3600)));
         let environment = ENVIRONMENT.iter().map(|(name, value)| format!("{name}={value}"));
         ours.arguments = StringTable::new(ARGUMENTS).unwrap();
         ours.environment = StringTable::new(environment).unwrap();

@@ -48,7 +48,7 @@ impl fmt::Debug for Value {
     }
 }
 
-/// What a call answered: its error number, and if that is 0, what it wrote.
+/// The answer of a call: its error number, and if that is 0, what it wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) errno: u32,
@@ -95,7 +95,7 @@ impl<S: Side> Session<S> {
         Self { side, base, open: [None; SLOTS], vectors, used: Vec::new() }
     }
 
-    /// Makes the call, and sees to it that nothing but its results was written.
+    /// Makes the call, and checks that nothing but its results was written.
     pub(super) fn run(&mut self, call: &Call) -> Answer {
         let answer = self.dispatch(call);
         let used = std::mem::take(&mut self.used);

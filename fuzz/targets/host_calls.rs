@@ -1,0 +1,127 @@
+//! The frames of a guest's host calls: a script of frames, each two bytes of
+//! length (little endian) and so many bytes.
+//!
+//! Beyond "no panic": the host is never asked more often, or with more bytes, than the run's
+//! limits allow; logs stay within theirs; every answer is one that the guest's runner knows; and
+//! what the guest says of its own failure is cut to its bounds.
+
+#![no_main]
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use libfuzzer_sys::fuzz_target;
+use wardian::ids::{BlobId, Digest};
+use wardian::job::host::{Host, IsCancelled};
+use wardian::job::limits::RunLimits;
+use wardian::job::message::Refusal;
+use wardian::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK};
+use wardian::sandbox::host_call::account::{HostCallAccount, ProgramEnd};
+use wardian::sandbox::host_call::host_calls::{HostAnswer, HostCalls};
+use wardian::sandbox::run::capture::Capture;
+use wardian::sandbox::run::deadline::Deadline;
+use wardian::sandbox::vfs::{At, FileSystem, OpenHow};
+use wardian::units::ByteCount;
+
+const LIMITS: RunLimits = RunLimits {
+    logs: ByteCount::bytes(200),
+    host_calls: 6,
+    host_bytes: ByteCount::bytes(300),
+    ..RunLimits::DEFAULT
+};
+
+/// What the host was asked.
+#[derive(Clone, Default)]
+struct Asked {
+    calls: Rc<Cell<u32>>,
+    bytes: Rc<Cell<usize>>,
+}
+
+impl Host for Asked {
+    fn write_blob(&mut self, kind: &str, content: &[u8]) -> Result<BlobId, Refusal> {
+        self.calls.set(self.calls.get() + 1);
+        self.bytes.set(self.bytes.get() + content.len());
+        if kind.is_empty() {
+            let message = "a blob needs a kind".to_owned();
+            return Err(Refusal { error_type: "ValueError".to_owned(), message });
+        }
+        Ok(BlobId::of_digest(&Digest::of(content)))
+    }
+
+    fn is_cancelled(&self) -> IsCancelled {
+        Box::new(|| false)
+    }
+}
+
+fuzz_target!(|script: &[u8]| {
+    let asked = Asked::default();
+    let mut account = HostCallAccount::new(Box::new(asked.clone()), b"{\"job\":1}", &LIMITS);
+    let mut capture = Capture::new(LIMITS.logs);
+    let mut files = FileSystem::for_run(&LIMITS, &[], 1).unwrap();
+    let file = files.open(At { folder: 4, path: "x" }, OpenHow::REPLACE, 1).unwrap();
+    files.write(file, &[b'x'; 100], 1).unwrap();
+
+    // Far away: a target must not depend on the time.
+    let deadline = Deadline::after(Duration::from_secs(3600));
+    let mut rest = script;
+    while let Some((frame, later)) = next(rest) {
+        rest = later;
+        let (account, capture) = (&mut account, &mut capture);
+        let (files, deadline) = (&mut files, &deadline);
+        let mut calls = HostCalls { account, files, capture, deadline, room: 0, fuel: None };
+        match calls.answer(frame) {
+            HostAnswer::Bytes(bytes) => check_answer(&bytes),
+            HostAnswer::Shared(bytes) => assert_eq!(&*bytes, b"\0{\"job\":1}"),
+            HostAnswer::Fault => {}
+            HostAnswer::Stopped(stopped) => panic!("an hour is over: {stopped}"),
+            HostAnswer::OutOfFuel => panic!("fuel is not counted"),
+        }
+    }
+    assert!(asked.calls.get() <= LIMITS.host_calls);
+
+    let logs = capture.into_logs();
+    let kept: usize = logs.chunks.iter().map(|chunk| chunk.text.len()).sum();
+    // One byte that is no text becomes three.
+    assert!(kept <= 3 * LIMITS.logs.as_usize());
+    let returned = check_ending(account.take_ending().0);
+    assert!(asked.bytes.get() + returned <= LIMITS.host_bytes.as_usize());
+});
+
+fn next(script: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = script.split_first_chunk::<2>()?;
+    let length = usize::from(u16::from_le_bytes(*length)).min(rest.len());
+    Some(rest.split_at(length))
+}
+
+/// Granted, with JSON or nothing; or refused, with the type and message of an exception.
+fn check_answer(bytes: &[u8]) {
+    match bytes.split_first() {
+        Some((0, [])) => {}
+        Some((0, body)) => {
+            let body: serde_json::Value = serde_json::from_slice(body).unwrap();
+            assert!(BlobId::parse(body["id"].as_str().unwrap()).is_ok());
+        }
+        Some((1, body)) => {
+            let body: serde_json::Value = serde_json::from_slice(body).unwrap();
+            assert!(body["type"].is_string() && body["message"].is_string());
+            assert!(bytes.len() < 500, "an endless refusal");
+        }
+        _ => panic!("an answer that nobody understands: {bytes:?}"),
+    }
+}
+
+/// The length of the returned value, if the program returned one.
+fn check_ending(ending: Option<ProgramEnd>) -> usize {
+    match ending {
+        Some(ProgramEnd::Returned(value)) => return value.len(),
+        Some(ProgramEnd::Raised(raised)) => {
+            let failure = raised.into_failure(&LIMITS, false);
+            assert!((1..=MAX_CLASS).contains(&failure.error_type().len()));
+            assert!(failure.to_string().len() <= MAX_MESSAGE);
+            assert!(failure.traceback().is_none_or(|text| text.len() <= MAX_TRACEBACK));
+        }
+        Some(ProgramEnd::Unreadable) | None => {}
+    }
+    0
+}

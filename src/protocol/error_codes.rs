@@ -1,0 +1,94 @@
+//! The wire form of each kind of error: the only table of its kind.
+//!
+//! Own codes are positive, outside of what JSON-RPC and MCP reserve, so that one table serves
+//! every edge.
+
+use crate::error::ErrorKind;
+
+/// The wire form of one kind of error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WireError {
+    /// JSON-RPC error code.
+    pub code: i32,
+    /// Stable label sent as `error.data.kind`; clients branch on this, not on the message.
+    pub label: &'static str,
+    /// HTTP status of a response that carries this error alone. In a batch it is 200.
+    pub http_status: u16,
+}
+
+impl WireError {
+    /// The body is no JSON.
+    pub const PARSE_ERROR: Self = Self::row(-32700, "parse_error", 200);
+    /// The body is JSON, but no request.
+    pub const INVALID_REQUEST: Self = Self::row(-32600, "invalid_request", 200);
+    /// There is no method of that name.
+    pub const METHOD_NOT_FOUND: Self = Self::row(-32601, "method_not_found", 200);
+
+    /// The row for `kind`. A new kind does not compile until it has a row.
+    ///
+    /// An error that the caller can mend by sending other parameters is `-32602`; the label says
+    /// which it was.
+    #[must_use]
+    pub const fn of(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::InvalidParams => Self::row(-32602, "invalid_params", 200),
+            ErrorKind::SkillNotFound => Self::row(-32602, "skill_not_found", 200),
+            ErrorKind::VersionNotFound => Self::row(-32602, "version_not_found", 200),
+            ErrorKind::FileNotFound => Self::row(-32602, "file_not_found", 200),
+            ErrorKind::BlobNotFound => Self::row(-32602, "blob_not_found", 200),
+            ErrorKind::NotExecutable => Self::row(-32602, "not_executable", 200),
+            ErrorKind::TooLarge => Self::row(-32602, "too_large", 200),
+            ErrorKind::Unauthorized => Self::row(1001, "unauthorized", 401),
+            ErrorKind::Forbidden => Self::row(1002, "forbidden", 403),
+            ErrorKind::RateLimited => Self::row(1003, "rate_limited", 429),
+            ErrorKind::Overloaded => Self::row(1004, "overloaded", 503),
+            ErrorKind::QuotaExceeded => Self::row(1005, "quota_exceeded", 429),
+            ErrorKind::Internal => Self::row(-32603, "internal", 200),
+        }
+    }
+
+    const fn row(code: i32, label: &'static str, http_status: u16) -> Self {
+        Self { code, label, http_status }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    const ALL: [ErrorKind; 13] = [
+        ErrorKind::InvalidParams,
+        ErrorKind::SkillNotFound,
+        ErrorKind::VersionNotFound,
+        ErrorKind::FileNotFound,
+        ErrorKind::BlobNotFound,
+        ErrorKind::NotExecutable,
+        ErrorKind::TooLarge,
+        ErrorKind::Unauthorized,
+        ErrorKind::Forbidden,
+        ErrorKind::RateLimited,
+        ErrorKind::Overloaded,
+        ErrorKind::QuotaExceeded,
+        ErrorKind::Internal,
+    ];
+
+    #[test]
+    fn every_kind_has_a_label_of_its_own() {
+        let envelope =
+            [WireError::PARSE_ERROR, WireError::INVALID_REQUEST, WireError::METHOD_NOT_FOUND];
+        let labels: BTreeSet<_> =
+            ALL.map(WireError::of).iter().chain(&envelope).map(|row| row.label).collect();
+        assert_eq!(labels.len(), ALL.len() + envelope.len());
+    }
+
+    #[test]
+    fn own_codes_lie_outside_the_reserved_range_and_set_the_status() {
+        for row in ALL.map(WireError::of) {
+            let is_standard = matches!(row.code, -32602 | -32603);
+            assert!(is_standard || row.code > 0, "{row:?}");
+            assert_eq!(is_standard, row.http_status == 200, "{row:?}");
+        }
+    }
+}

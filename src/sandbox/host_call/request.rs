@@ -1,0 +1,104 @@
+//! The frames that a guest sends to its host.
+//!
+//! A frame is an operation byte and a payload; an answer is a status byte and a body. The frames
+//! come from a possibly hostile guest: everything in them is bounded and checked.
+
+use crate::sandbox::host_call::file_request::FileRequest;
+use crate::sandbox::run::capture::GuestLogLevel;
+
+/// A frame, parsed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Request<'a> {
+    /// Fetch the job.
+    Job,
+    /// The program's value, as JSON text.
+    Returned(&'a [u8]),
+    /// The program raised; JSON text.
+    Raised(&'a [u8]),
+    /// A line for the log.
+    Log { level: GuestLogLevel, message: &'a [u8] },
+    /// Store this content.
+    WriteBlob { kind: &'a str, content: &'a [u8] },
+    /// Store the content of a file that the guest can read.
+    WriteBlobFile { kind: &'a str, path: &'a str },
+    /// Do what preview 1 has no function for.
+    Files(FileRequest),
+    /// Read or write a picture or a table.
+    Codec(&'a [u8]),
+}
+
+impl<'a> Request<'a> {
+    /// Parses a frame; none if it is malformed.
+    pub(crate) fn parse(frame: &'a [u8]) -> Option<Self> {
+        let (operation, payload) = frame.split_first()?;
+        match operation {
+            0x01 if payload.is_empty() => Some(Self::Job),
+            0x02 => Some(Self::Returned(payload)),
+            0x03 => Some(Self::Raised(payload)),
+            0x04 => {
+                let (level, message) = payload.split_first()?;
+                Some(Self::Log { level: GuestLogLevel::from_byte(*level), message })
+            }
+            0x05 => kind_and_rest(payload).map(|(kind, content)| Self::WriteBlob { kind, content }),
+            0x06 => {
+                let (kind, path) = kind_and_rest(payload)?;
+                Some(Self::WriteBlobFile { kind, path: std::str::from_utf8(path).ok()? })
+            }
+            0x07 => FileRequest::parse(payload).map(Self::Files),
+            0x08 => Some(Self::Codec(payload)),
+            _ => None,
+        }
+    }
+}
+
+fn kind_and_rest(payload: &[u8]) -> Option<(&str, &[u8])> {
+    let (length, rest) = payload.split_first_chunk::<2>()?;
+    let (kind, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+    Some((std::str::from_utf8(kind).ok()?, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn frames_are_parsed() {
+        let blob = b"\x05\x0a\x00text/plainhello";
+        let expected = Request::WriteBlob { kind: "text/plain", content: b"hello" };
+        assert_eq!(Request::parse(blob), Some(expected));
+        let log = Request::Log { level: GuestLogLevel::Warning, message: b"x" };
+        assert_eq!(Request::parse(b"\x04\x02x"), Some(log));
+        let file = b"\x06\x01\x00a/workspace/x";
+        assert_eq!(Request::parse(b"\x08x"), Some(Request::Codec(b"x")));
+        assert_eq!(
+            Request::parse(file),
+            Some(Request::WriteBlobFile { kind: "a", path: "/workspace/x" })
+        );
+    }
+
+    #[test]
+    fn malformed_frames_are_refused() {
+        for frame in [
+            &b""[..],
+            b"\x00",
+            b"\x01extra",
+            b"\x04",
+            b"\x05\x05",
+            b"\x05\xff\xffabc",
+            b"\x05\x01\x00\xff",
+            b"\x06\x01\x00a\xff",
+            b"\x7f",
+        ] {
+            assert_eq!(Request::parse(frame), None, "{frame:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_frames_never_panic(frame in prop::collection::vec(any::<u8>(), 0..64)) {
+            std::hint::black_box(Request::parse(&frame));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Checks the rights of callers. No other code decides who may do what.
+
+use crate::protocol::MethodCall;
+use crate::service::caller::Caller;
+use crate::service::error::ServiceError;
+use crate::service::rights::Right;
+
+/// Refuses a call that the caller has no right to.
+pub(super) fn ensure_may_call(caller: &Caller, call: &MethodCall) -> Result<(), ServiceError> {
+    ensure_has(caller, right_for(call))
+}
+
+/// Refuses whatever takes a right that the caller does not have.
+pub(super) fn ensure_has(caller: &Caller, right: Right) -> Result<(), ServiceError> {
+    if caller.rights.contains(right) {
+        return Ok(());
+    }
+    Err(ServiceError::Forbidden { right: right.name() })
+}
+
+/// The right that `call` takes.
+const fn right_for(call: &MethodCall) -> Right {
+    match call {
+        MethodCall::ListSkills(_)
+        | MethodCall::DescribeSkill(_)
+        | MethodCall::ReadSkillFile(_)
+        | MethodCall::LoadSkillsProtocolGuide(_) => Right::Discover,
+        MethodCall::ExecuteSkill(_) => Right::Execute,
+        MethodCall::RunCode(_) => Right::Code,
+        MethodCall::CreateBlob(_) | MethodCall::ReadBlob(_) => Right::Blobs,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::service::rights::Rights;
+
+    const RIGHTS: [Right; 5] =
+        [Right::Discover, Right::Execute, Right::Code, Right::Blobs, Right::Admin];
+
+    fn caller(rights: Rights) -> Caller {
+        Caller { rights, ..Caller::local("test") }
+    }
+
+    #[test]
+    fn each_call_takes_one_right_and_no_other() {
+        let calls = [
+            ("list_skills", "{}", Right::Discover),
+            ("describe_skill", r#"{"name": "a.b"}"#, Right::Discover),
+            ("read_skill_file", r#"{"name": "a.b", "path": "SKILL.md"}"#, Right::Discover),
+            ("load_skills_protocol_guide", "{}", Right::Discover),
+            ("execute_skill", r#"{"name": "a.b", "args": {}}"#, Right::Execute),
+            ("run_code", r#"{"language": "python", "code": "1"}"#, Right::Code),
+            ("create_blob", r#"{"content": "x", "kind": "text/plain"}"#, Right::Blobs),
+            ("read_blob", r#"{"blob_id": "x"}"#, Right::Blobs),
+        ];
+        for (method, params, needed) in calls {
+            let params = RawValue::from_string(params.to_owned()).unwrap();
+            let call = MethodCall::parse(method, Some(&params)).unwrap();
+            for right in RIGHTS {
+                let only = caller(Rights::NONE.with(right));
+                assert_eq!(ensure_may_call(&only, &call).is_ok(), right == needed, "{method}");
+            }
+            assert!(ensure_may_call(&caller(Rights::ALL), &call).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_missing_right() {
+        let refused = ensure_has(&caller(Rights::NONE), Right::Execute).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Forbidden);
+        assert_eq!(refused.to_string(), "the caller has no right to `execute`");
+    }
+}

@@ -1,0 +1,57 @@
+//! The Landlock part of the lock-down: closes the file system, the network and other processes.
+
+use std::fs;
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, LandlockStatus, RestrictSelfAttr as _,
+    RestrictionStatus, Ruleset, RulesetAttr as _, RulesetError, RulesetStatus, Scope,
+};
+
+/// Landlock's newest version that the rules below were tried with; older kernels do less.
+pub(super) const NEWEST: ABI = ABI::V7;
+
+/// Applies rules for everything that this ABI knows, and allows nothing.
+pub(super) fn restrict(newest: ABI) -> Result<RestrictionStatus, RulesetError> {
+    let (net, scopes) = (AccessNet::from_all(newest), Scope::from_all(newest));
+    Ruleset::default()
+        .handle_access(AccessFs::from_all(newest))
+        // The crate refuses a set without any right.
+        .and_then(|rules| if net.is_empty() { Ok(rules) } else { rules.handle_access(net) })
+        .and_then(|rules| if scopes.is_empty() { Ok(rules) } else { rules.scope(scopes) })
+        .and_then(Ruleset::create)
+        .and_then(|rules| rules.all_threads(true))
+        .and_then(landlock::RulesetCreated::restrict_self)
+}
+
+/// Closes files, network and other processes. Returns the gap that the kernel's rules leave.
+pub(super) fn close_file_system() -> Result<Option<String>, String> {
+    let threads = fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
+    match restrict(NEWEST) {
+        Err(error) => Err(error.to_string()),
+        Ok(status) if status.ruleset == RulesetStatus::NotEnforced => {
+            Err("the kernel does not offer it".to_owned())
+        }
+        Ok(status) if threads > 1 && !status.all_threads => {
+            Err("threads were started before it and are outside".to_owned())
+        }
+        Ok(status) => Ok(landlock_gap(status.landlock, NEWEST)),
+    }
+}
+
+/// The rights that a kernel with that Landlock cannot forbid, if no newer ABI than `newest` is
+/// asked for.
+pub(super) fn landlock_gap(status: LandlockStatus, newest: ABI) -> Option<String> {
+    let LandlockStatus::Available { effective_abi, .. } = status else { return None };
+    let abi = effective_abi.min(newest);
+    let rules = [
+        (ABI::V2, "moving files between folders"),
+        (ABI::V3, "truncating files"),
+        (ABI::V4, "TCP"),
+        (ABI::V5, "commands to devices"),
+        (ABI::V6, "abstract sockets and signals"),
+    ];
+    let gaps: Vec<_> =
+        rules.iter().filter(|(since, _)| abi < *since).map(|(_, what)| *what).collect();
+    let named = gaps.join(", ");
+    (!gaps.is_empty()).then(|| format!("ABI {} has no rules for {named}; seccomp has", abi as i32))
+}

@@ -1,0 +1,47 @@
+import numpy as np
+
+
+def shown(value):
+    """A value as JSON can express it, with its type."""
+    if hasattr(value, "dtype") and hasattr(value, "tolist"):
+        return [str(value.dtype), shown(value.tolist())]
+    if isinstance(value, dict):
+        return [[shown(key), shown(item)] for key, item in value.items()]
+    if isinstance(value, (list, tuple)):
+        return [shown(item) for item in value]
+    if isinstance(value, float):
+        return value if abs(value) < float("inf") else str(value)
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < 2**53 else str(value)
+    if type(value).__module__.startswith("pandas") and hasattr(value, "to_csv"):
+        return value.to_csv()
+    return str(value)
+
+
+def attempt(action):
+    try:
+        return shown(action())
+    except Exception as error:
+        return type(error).__name__
+
+
+def main(args):
+    answers = []
+    s = np.array(['apple','Banana','cherry pie'])
+    answers.append(attempt(lambda: np.array(['1.5','x'],dtype=object)))
+    answers.append(attempt(lambda: np.array([1,2**40]).astype(str)))
+    answers.append(attempt(lambda: np.array([1.5,2e300]).astype('U5')))
+    answers.append(attempt(lambda: np.array([True,False]).astype(str)))
+    answers.append(attempt(lambda: np.dtype('T') if hasattr(np.dtypes,'StringDType') else 0))
+    answers.append(attempt(lambda: np.array(['a','bb'], dtype=np.dtypes.StringDType())))
+    answers.append(attempt(lambda: np.sort(np.array(['b','a','C']))))
+    answers.append(attempt(lambda: np.isin(s, ['apple'])))
+    d = np.array(['2024-02-28','2024-02-29','1969-12-31'], dtype='M8[D]')
+    answers.append(attempt(lambda: d + 1))
+    answers.append(attempt(lambda: d - d[0]))
+    answers.append(attempt(lambda: d.astype('M8[M]')))
+    answers.append(attempt(lambda: d.astype(int)))
+    answers.append(attempt(lambda: d.astype('M8[ns]').astype(int)))
+    return answers
