@@ -81,6 +81,6 @@ class CsvSource:
         self.names = header + [""] * (width - len(header))
         if wide_rows and width > len(header):
             self.warnings.append(
-                f"{wide_rows:,} rows have more fields than the header; the further columns are "
+                f"rows with more fields than the header: {wide_rows:,}; the further columns are "
                 "called by their position"
             )

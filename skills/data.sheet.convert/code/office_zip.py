@@ -98,7 +98,7 @@ def refuse_declarations(package, entry):
         raise OfficeError(
             f"`{entry.filename}` declares a document type, which is not read"
         ) from None
-    except (xml.parsers.expat.ExpatError, zlib.error, *DAMAGES):
+    except (xml.parsers.expat.ExpatError, zlib.error, LookupError, *DAMAGES):
         # Damaged parts are only an error if they are needed.
         return
     if len(start) == PROLOG_BYTES:

@@ -77,7 +77,7 @@ def write_json(table, path, *, is_lines):
             file.write("\n" if table.rows else "")
         else:
             file.write("\n]\n" if table.rows else "[]\n")
-    return [f"{replaced:,} infinite numbers became null: JSON has none"] if replaced else []
+    return [f"numbers that became null, because JSON has no infinity: {replaced:,}"] if replaced else []
 
 
 def json_texts(kind, values):
@@ -185,11 +185,11 @@ class CellWriter:
         """Returns what was changed."""
         found = []
         if self._cut:
-            found.append(f"{self._cut:,} texts were cut: a cell has {CELL_LETTERS:,} characters")
+            found.append(f"texts that were cut to the {CELL_LETTERS:,} characters of a cell: {self._cut:,}")
         if self._as_text:
             found.append(
-                f"{self._as_text:,} values were written as text, because Excel would change them: "
-                "numbers of 16 and more digits, infinity, time zones, dates before 1900"
+                "values that Excel would change were written as text (numbers of 16 and more "
+                f"digits, infinity, time zones, dates before 1900): {self._as_text:,}"
             )
         return found
 

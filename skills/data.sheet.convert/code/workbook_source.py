@@ -61,7 +61,7 @@ class WorkbookSource:
         self.names = header + [""] * (width - len(header))
         self.kinds = [self._settle(n) for n in range(width)]
         if self._errors:
-            self.warnings.append(f"{self._errors:,} cells hold errors such as #N/A; they are empty")
+            self.warnings.append(f"cells with errors such as #N/A are empty: {self._errors:,}")
 
     def parts(self):
         """Yields the rows, a few thousand at once, as columns of values."""
