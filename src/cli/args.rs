@@ -229,6 +229,19 @@ pub(crate) enum SkillsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Run the tests that skills bring along in `resources/tests`.
+    #[command(after_help = examples::TEST)]
+    Test {
+        /// The skills' folders.
+        #[arg(required = true, value_name = "FOLDER")]
+        folders: Vec<PathBuf>,
+        /// Run only the cases whose name contains this text.
+        #[arg(long, value_name = "TEXT")]
+        case: Option<String>,
+        /// Print the outcome of each case as JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Write the skeleton of a skill that works.
     #[command(after_help = examples::NEW)]
     New {

@@ -57,6 +57,16 @@ Python is read in the sandbox and not run: syntax, packages that are not there, 
 
 Exit codes: 0 the skills are good (there may be warnings), 1 one has errors, 2 a folder is not there.";
 
+pub(crate) const TEST: &str = "\
+Examples:
+  wardian skills test my-skills/acme.sales.report
+  wardian skills test my-skills/* --case empty
+
+Each file resources/tests/CASE.json is one call with its blobs and what it must give; docs/skills.md
+describes it. The skill is executed in the sandbox, as a server would.
+
+Exit codes: 0 all cases passed, 1 one failed or a skill has none, 2 a folder or a case is malformed.";
+
 pub(crate) const NEW: &str = "\
 Examples:
   wardian skills new acme.sales.report

@@ -15,9 +15,8 @@ use std::process::ExitCode;
 use clap::CommandFactory as _;
 
 use crate::cli::args::{BlobsCommand, Cli, Command, EngineCommand, ServeArgs, SkillsCommand};
-use crate::cli::commands::{
-    blobs, check_skills, doctor, engine, list_skills, new_skill, run, serve, show_config,
-};
+use crate::cli::commands::skills::{check_skills, list_skills, new_skill, test_skills};
+use crate::cli::commands::{blobs, doctor, engine, run, serve, show_config};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::Installer;
@@ -111,6 +110,9 @@ fn with_config(command: Command, config: Config, installer: &Installer) -> Resul
         Command::Exec(args) => run::execute_skill(config, installer, args),
         Command::Skills(SkillsCommand::Check { folders, json }) => {
             check_skills::check_skills(config, &folders, json)
+        }
+        Command::Skills(SkillsCommand::Test { folders, case, json }) => {
+            test_skills::test_skills(config, installer, &folders, case.as_deref(), json)
         }
         Command::Skills(SkillsCommand::List { namespace, json }) => {
             list_skills::list(&config, namespace.as_deref(), json)

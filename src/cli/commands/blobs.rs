@@ -147,13 +147,19 @@ fn copy_blob(
     }
 }
 
-/// The whole of a blob that is text.
-pub(crate) fn read_text_blob(store: &dyn BlobStore, id: &BlobId) -> Result<String, Failed> {
+/// The whole of a blob.
+pub(crate) fn read_blob(store: &dyn BlobStore, id: &BlobId) -> Result<Vec<u8>, Failed> {
     let mut bytes = Vec::new();
     copy_blob(open_blob(store, id)?, |piece| {
         bytes.extend_from_slice(piece);
         Ok(())
     })?;
+    Ok(bytes)
+}
+
+/// The whole of a blob that is text.
+pub(crate) fn read_text_blob(store: &dyn BlobStore, id: &BlobId) -> Result<String, Failed> {
+    let bytes = read_blob(store, id)?;
     String::from_utf8(bytes).map_err(|fault| Failed::at("read the blob", &fault))
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::assembly::is_bundled;
-use crate::cli::commands::check_python::{Looked, check_python};
+use crate::cli::commands::skills::check_python::{Looked, check_python};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_error, print_json, print_line, shown};
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn good_skills_bad_skills_and_no_skills_end_differently() {
         let parent = tempfile::tempdir().unwrap();
-        crate::cli::commands::new_skill::new_skill("a.b", false, parent.path()).unwrap();
+        crate::cli::commands::skills::new_skill::new_skill("a.b", false, parent.path()).unwrap();
         let (good, bad) = (parent.path().join("a.b"), parent.path().join("bad"));
         std::fs::create_dir(&bad).unwrap();
         // There is no engine here, which is said and is no mistake of the skill.
