@@ -1,5 +1,4 @@
-//! Connections: their number, the check of their request heads, and the time-outs of each step
-//! of an exchange.
+//! Connections: the limit on their number, the check of request framing, and the time-outs.
 
 pub(crate) mod head;
 pub(crate) mod limit;
