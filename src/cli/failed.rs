@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
     use crate::blobs::BlobError;
-    use crate::protocol::check::ParamsError;
+    use crate::protocol::params_error::ParamsError;
 
     #[test]
     fn mistakes_of_the_user_and_faults_of_ours_end_differently() {
