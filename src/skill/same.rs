@@ -9,7 +9,8 @@ use serde::de::{
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
-/// True if `text` is the JSON of `expected`. A number at the top is compared by value: `1` is `1.0`.
+/// True if `text` is the JSON of `expected`. A number at the top is compared by value: `1` is
+/// `1.0`.
 ///
 /// Memory depends on the depth of `expected` alone. The text is parsed along the expected value, up
 /// to the first difference.

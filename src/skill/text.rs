@@ -30,8 +30,8 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// Returns `text` with unprintable characters replaced by marks of the same length in bytes, so that
-/// byte offsets stay valid.
+/// Returns `text` with unprintable characters replaced by marks of the same length in bytes, so
+/// that byte offsets stay valid.
 #[must_use]
 pub(crate) fn masked(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

@@ -1,7 +1,7 @@
 //! Patterns of URLs that a skill may send requests to, such as `https://*.salesforce.com`.
 //!
-//! INVARIANT(named-hosts): an accepted pattern names a host or a domain. It never matches all hosts,
-//! every name below a registry such as `com` or `co.uk`, or an address.
+//! INVARIANT(named-hosts): an accepted pattern names a host or a domain. It never matches all
+//! hosts, every name below a registry such as `com` or `co.uk`, or an address.
 
 use std::fmt;
 

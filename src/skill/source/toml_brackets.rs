@@ -25,8 +25,8 @@ impl Open {
     }
 }
 
-/// Returns the first bracket of the TOML `text` that is not closed before the next setting, the next
-/// table, a closing bracket of another kind, or the end. The text may have other mistakes.
+/// Returns the first bracket of the TOML `text` that is not closed before the next setting, the
+/// next table, a closing bracket of another kind, or the end. The text may have other mistakes.
 pub(crate) fn find_unclosed(text: &str) -> Option<Unclosed> {
     let mut open: Vec<Open> = Vec::new();
     let mut at: usize = 0;
