@@ -1,4 +1,4 @@
-//! Blobs from outside: in, out, parts of them, and what there is no room for.
+//! Blobs over the protocol: storing, reading, parts, and quotas.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The edge from outside: clients that send too much, too slowly, too often or to the wrong place.
+//! The HTTP edge: clients that send too much, too slowly, too often or to the wrong path.
 
 use std::time::Duration;
 
@@ -394,7 +394,7 @@ fn published_bounds_are_those_of_the_server() {
 }
 
 #[test]
-fn nobody_called_for_the_runs_of_the_self_test() {
+fn runs_of_the_self_test_are_not_logged_as_calls() {
     let server = TestServer::start(&[]);
     assert!(!server.log().contains("run `run_"), "{}", server.log());
     server.client().run("1");

@@ -1,4 +1,4 @@
-//! Runs know nothing of each other.
+//! Runs are isolated from each other.
 
 use std::collections::BTreeSet;
 use std::process::Command;

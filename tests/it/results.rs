@@ -1,4 +1,4 @@
-//! What a run answers: output, summary, logs and blobs.
+//! The results of runs: output, summary, logs and blobs.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Checks the text of a value against a [`Shape`].
+//! Checks the text of a value against an [`InputShape`].
 //!
 //! No value becomes a tree, because a tree can take a hundred times the memory of its text. The
 //! text is parsed along the shape. Each part is parsed at most as often as the shape is deep.

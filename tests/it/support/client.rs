@@ -1,4 +1,4 @@
-//! A client of the protocol that hides nothing of what comes back.
+//! A client of the protocol that returns whole answers.
 
 use std::fmt;
 use std::time::Duration;
