@@ -102,7 +102,7 @@ pub struct ImagesConfig {
     /// Disk space for images. Default 4 GiB.
     pub disk: ByteCount,
     /// The highest age of images before they are made anew with another hash secret; `None` keeps
-    /// them for ever. Default 1 day.
+    /// them forever. Default 1 day.
     pub max_age: Option<Duration>,
 }
 
@@ -120,7 +120,7 @@ pub struct LimitsConfig {
 pub struct BlobsConfig {
     /// Folder of the store. Default: `blobs` in the data folder.
     pub folder: PathBuf,
-    /// How long a blob is kept after its last use; `None` keeps it for ever. Default 7 days.
+    /// How long a blob is kept after its last use; `None` keeps it forever. Default 7 days.
     pub ttl: Option<Duration>,
     /// The most that one tenant may store. Default 10 GiB.
     pub quota: ByteCount,
