@@ -70,7 +70,7 @@ impl SkillName {
     ///
     /// # Errors
     ///
-    /// Says what is wrong and what would be right.
+    /// The problem and the expected form.
     pub fn parse(text: &str) -> Result<Self, InvalidId> {
         let problem = if text.is_empty() {
             Some("must not be empty".to_owned())
@@ -136,7 +136,7 @@ impl SkillVersion {
     ///
     /// # Errors
     ///
-    /// Says what is wrong and what would be right.
+    /// The problem and the expected form.
     pub fn parse(text: &str) -> Result<Self, InvalidId> {
         let problem = "must be `major.minor.patch`, such as `0.1.0`";
         if text.len() > MAX_VERSION {
@@ -331,7 +331,7 @@ impl TenantId {
     ///
     /// # Errors
     ///
-    /// Says what would be right.
+    /// The expected form.
     pub fn parse(text: &str) -> Result<Self, InvalidId> {
         if !text.is_empty() && text.len() <= 64 && is_name_segment(text) {
             Ok(Self(text.to_owned()))

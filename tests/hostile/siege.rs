@@ -51,10 +51,10 @@ pub(crate) enum Images {
     ByNeed,
 }
 
-/// What the skill asks for, and the image that is made for it.
+/// The packages that the skill preloads, and the image that is made for them.
 const PRELOAD: &str = "preload = [\"PIL.Image\", \"lxml.etree\"]\n";
 
-/// What attacks import beside that, and the images that are made for it.
+/// Further packages that attacks import, and the images that are made for them.
 const NEEDS: [(&str, &str); 3] =
     [("", "lxml+pillow"), ("sympy", "lxml+pillow+sympy"), ("yaml", "documents+lxml+pillow")];
 

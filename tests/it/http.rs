@@ -236,7 +236,7 @@ fn a_server_without_its_engine_is_alive_says_what_it_waits_for_and_can_be_stoppe
 
 /// A request that would be executed if it were accepted, with this head and body.
 fn refused_outright(server: &TestServer, request: &str) {
-    // What follows is a second request, smuggled behind the first.
+    // The rest is a second request, smuggled behind the first.
     let smuggled =
         format!("POST /rpc HTTP/1.1\r\n{HEADERS}Content-Length: {}\r\n\r\n{GUIDE}", GUIDE.len());
     let mut connection = server.connect();

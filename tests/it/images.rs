@@ -142,7 +142,7 @@ fn cache_without_images() -> tempfile::TempDir {
     cache
 }
 
-/// What a process has open under this name. It must be one of our own.
+/// The number of open files of a process with this name. The process must be a child of the test.
 fn opened(process: u32, name: &str) -> usize {
     let links = fs::read_dir(format!("/proc/{process}/fd")).unwrap();
     let targets = links.filter_map(|link| fs::read_link(link.unwrap().path()).ok());

@@ -206,7 +206,7 @@ fn a_body_beyond_the_budget_is_refused_and_can_be_repeated() {
         holders.push(connection);
     }
     let head = format!("POST /rpc HTTP/1.1\r\nContent-Length: {}\r\n{HEADERS}\r\n", 12 << 20);
-    // What was sent is not read to its end at once.
+    // The server does not read the rest of the body at once.
     let reply = eventually(Duration::from_secs(10), || {
         let reply = server.connect().send(&head).reply_within(Duration::from_millis(300))?;
         (reply.status == 503).then_some(reply)

@@ -19,7 +19,7 @@ pub(crate) struct Client {
     url: String,
 }
 
-/// What came back over HTTP.
+/// An HTTP response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

@@ -220,7 +220,7 @@ fn lines_of(stream: impl Read + Send + 'static) -> Receiver<String> {
     receiver
 }
 
-/// What a process writes to standard error.
+/// The standard error of a process.
 #[derive(Debug, Clone)]
 struct Log(Arc<(Mutex<LogText>, Condvar)>);
 
