@@ -4,7 +4,7 @@ pub(crate) const PROGRAM: &str = "\
 Examples:
   wardian run -c 'print(6 * 7)'            run a line of Python in the sandbox
   wardian run report.py --args '{\"n\": 3}'  call its main(args)
-  wardian skills list                      what is there to execute
+  wardian skills list                      list the skills
   wardian exec hello.world                 execute a skill
   wardian serve                            serve the Skills Protocol on http://127.0.0.1:8080/rpc
   wardian doctor                           what works here, what does not, and what to do
@@ -13,7 +13,7 @@ Exit codes:
   0  done; for a program: it completed
   1  the program failed, or a skill has errors
   2  wrong usage: the arguments, the configuration, or something that is named and not there
-  3  our fault, or the machine's
+  3  an error of Wardian or of the machine
   130  a run was ended by Ctrl-C";
 
 pub(crate) const RUN: &str = "\
@@ -29,7 +29,7 @@ What the program prints goes to stdout and stderr as it comes; then comes all of
 `runtime.blobs.read_text(args[\"sheet\"])` reads it. `--blob sales.csv` sets no argument;
 `runtime.blobs.list()` has it. Write `./a=b.csv` for a file with `=` in its name.
 
-Exit codes: 0 it completed, 1 it failed, 2 wrong usage, 3 our fault.";
+Exit codes: 0 it completed, 1 it failed, 2 wrong usage, 3 an error of Wardian or of the machine.";
 
 pub(crate) const EXEC: &str = "\
 Examples:
@@ -37,7 +37,7 @@ Examples:
   wardian exec acme.sales.report@1.2.0 --args '{\"year\": 2026}' --blob sheet=sales.csv
   wardian --skills ./my-skills exec my.skill --json
 
-Exit codes: 0 it completed, 1 it failed, 2 wrong usage, 3 our fault.";
+Exit codes: 0 it completed, 1 it failed, 2 wrong usage, 3 an error of Wardian or of the machine.";
 
 pub(crate) const SERVE: &str = "\
 Examples:

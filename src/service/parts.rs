@@ -1,4 +1,4 @@
-//! The service, and the parts that it is made of.
+//! The service and its parts.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::service::run::limits::LimitPolicy;
 use crate::service::run::metering::Metering;
 use crate::service::run::mounted_skill::Contents;
 
-/// The Skills Protocol, ready to be called from any edge.
+/// The implementation of the Skills Protocol, called by every edge.
 pub struct Service {
     pub(super) registry: Arc<Registry>,
     pub(super) blobs: Arc<dyn BlobStore>,
@@ -33,7 +33,7 @@ pub struct Parts {
     pub blobs: Arc<dyn BlobStore>,
     /// The workers.
     pub pool: Arc<Pool>,
-    /// The images that runs begin as.
+    /// The memory images in which runs begin.
     pub images: Arc<ImageCache>,
     /// The limits of runs.
     pub limits: LimitPolicy,
@@ -42,7 +42,7 @@ pub struct Parts {
 }
 
 impl Service {
-    /// The methods over these stores and workers.
+    /// Builds the service from its parts.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let Parts { registry, blobs, pool, images, limits, metering } = parts;
@@ -51,7 +51,7 @@ impl Service {
         Self { registry, blobs, pool, images, limits, metering, contents, blob_writes }
     }
 
-    /// The images that runs begin as.
+    /// The memory images in which runs begin.
     #[must_use]
     pub fn images(&self) -> &ImageCache {
         &self.images

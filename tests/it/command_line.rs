@@ -1,4 +1,4 @@
-//! The command line, typed as people and scripts do: what is printed where, and how it ends.
+//! The command line: output streams and exit codes.
 
 use std::collections::BTreeSet;
 use std::fs;

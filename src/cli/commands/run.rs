@@ -1,8 +1,7 @@
-//! `wardian run` and `wardian exec`: a program of this machine's user, run as the server would
-//! run it.
+//! `wardian run` and `wardian exec`: run a program of the local user as the server would run it.
 //!
-//! Its blobs live in a store of their own that ends with the command, so that a server may go on
-//! using the usual one.
+//! The blobs are kept in a temporary store that is removed with the command, because a running
+//! server may have locked the usual one.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,7 +29,7 @@ use crate::protocol::methods::execution::RequestedLimits;
 use crate::protocol::strict;
 use crate::service::{Caller, LocalProgram, LocalResult, LocalRun};
 
-/// Longest arguments that are read, in bytes: as long as a request may be.
+/// Longest program or arguments that are read from a file, in bytes.
 const MAX_ARGUMENTS: u64 = 16 << 20;
 
 /// Runs a file, or code.
@@ -125,7 +124,7 @@ fn run(
     }))
 }
 
-/// The configuration for one run: one worker, and a store for its blobs alone.
+/// The configuration for one run: one worker, and a temporary blob store.
 pub(crate) fn on_its_own(mut config: Config, folder: &TempDir) -> Config {
     config.blobs.folder = folder.path().join("blobs");
     config.workers.count = 1;
@@ -168,7 +167,7 @@ async fn perform_on(
     let caller = Caller::local("command-line");
     let mut shown = ShownLogs::default();
     let (listener, mut printed) = unbounded_channel();
-    // With `--json` the result is all that is printed.
+    // With `--json` only the result is printed.
     request.listener = (!options.json).then_some(listener);
     let ended = {
         let showing = async {
@@ -176,14 +175,14 @@ async fn perform_on(
                 shown.show(&chunk);
             }
         };
-        // The listener goes with the run, so the one ends soon after the other.
+        // The run drops the listener at its end, which ends the loop that shows the logs.
         tokio::join!(runtime.service.run_file(&caller, request), showing).0?
     };
     runtime.warn_of_missing_walls();
     finish(runtime, &ended, shown, options)
 }
 
-/// Prints the result and keeps what the program made.
+/// Prints the result and saves the blobs that the program stored.
 fn finish(
     runtime: &Runtime,
     ended: &LocalResult,
@@ -233,7 +232,7 @@ impl Serialize for Arguments {
     }
 }
 
-/// The arguments as they were given: none, JSON, or a file of it.
+/// Reads the arguments: none, JSON, or a file with JSON.
 fn arguments(given: Option<&str>) -> Result<Arguments, Failed> {
     let Some(given) = given else { return Ok(Arguments::default()) };
     let text = match given.strip_prefix('@') {
