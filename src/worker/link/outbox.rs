@@ -19,18 +19,18 @@ use crate::worker::link::error::ChannelError;
 /// Tries to get a number: there are no more descriptors than this.
 const ATTEMPTS: usize = 4_096;
 
-/// A number of a descriptor, kept for memory files.
+/// A descriptor number that is reserved for memory files.
 #[derive(Debug)]
 pub(super) struct Outbox {
     number: RawFd,
-    /// Keeps the number while there is no file.
+    /// Reserves the number while there is no file.
     placeholder: Option<OwnedFd>,
-    /// Keep lower numbers, which the kernel would give first.
+    /// Occupy lower numbers, which the kernel would assign first.
     fillers: Vec<OwnedFd>,
 }
 
 impl Outbox {
-    /// Takes a number.
+    /// Reserves a number.
     ///
     /// # Errors
     ///
@@ -46,12 +46,11 @@ impl Outbox {
         self.number
     }
 
-    /// Copies `size` bytes of `content` to a sealed memory file, and hands
-    /// it to `post`.
+    /// Copies `size` bytes of `content` to a sealed memory file, and passes it to `post`.
     ///
     /// # Errors
     ///
-    /// [`ChannelError::Content`] if there is no such file, or what `post` says.
+    /// [`ChannelError::Content`] if the file cannot be made, or the error of `post`.
     pub(super) fn share(
         &mut self,
         size: u64,
@@ -87,7 +86,7 @@ pub(super) fn filled(size: u64, content: &mut dyn BufRead) -> io::Result<File> {
     fill(memory_file()?, size, content)
 }
 
-/// Copies without a buffer of its own: the pieces of `content` are written as they lie there.
+/// Copies without a buffer of its own: writes the pieces directly from `content`.
 fn fill(file: OwnedFd, size: u64, content: &mut dyn BufRead) -> io::Result<File> {
     let (mut file, mut left) = (File::from(file), ByteCount::bytes(size).as_usize());
     while left > 0 {
