@@ -11,10 +11,10 @@
 //! | `supervisor/` | processes: starting them, logging their errors, replacing them             |
 //! | `pool.rs`     | puts the three together                                                    |
 //!
-//! Each folder uses only those above it. A run is one future: it leases a worker, exchanges messages
-//! with the worker over its socket, and gives the lease back, without further tasks or threads.
-//! Besides the runs, the pool has one supervisor for each of its workers, which starts a new worker
-//! when the old one has ended.
+//! Each folder uses only those above it. A run is one future: it leases a worker, exchanges
+//! messages with the worker over its socket, and gives the lease back, without further tasks or
+//! threads. Besides the runs, the pool has one supervisor for each of its workers, which starts a
+//! new worker when the old one has ended.
 //!
 //! INVARIANT(one-run-one-crash): the loss of a worker fails exactly one run, which ends as
 //! `SandboxCrash`. A run that a worker has begun is never repeated.

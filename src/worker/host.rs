@@ -33,8 +33,8 @@ pub struct ChannelHost {
 struct Conversation {
     /// Odd while the guest waits for an answer.
     turns: AtomicU32,
-    /// True if an unrequested message, or a part of it, was received: instead of an answer, together
-    /// with one, or before the guest began.
+    /// True if an unrequested message, or a part of it, was received: instead of an answer,
+    /// together with one, or before the guest began.
     was_interrupted: AtomicBool,
 }
 

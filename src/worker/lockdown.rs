@@ -13,8 +13,8 @@
 //! # Why some walls may be missing
 //!
 //! Kernels and containers differ. A wall that cannot be built is reported to the operator with its
-//! reason, or is an error if the plan requires all walls. Running as root is always an error, and so
-//! is running without the filter on system calls, which every supported kernel has.
+//! reason, or is an error if the plan requires all walls. Running as root is always an error, and
+//! so is running without the filter on system calls, which every supported kernel has.
 //!
 //! INVARIANT(always-filtered): no guest runs in a process without the filter, in any configuration.
 
@@ -32,9 +32,9 @@ use crate::worker::syscalls;
 /// Uid and gid of `nobody` on nearly all systems.
 const NOBODY: u32 = 65_534;
 
-/// Open files. A run needs at most 384 for its attachments: 256 blobs of its call, and 64 skills with
-/// their bytecode or one skill with 64 blobs in its inputs. The rest is for images and the channel.
-/// The filter on system calls bounds memory files independently of this limit.
+/// Open files. A run needs at most 384 for its attachments: 256 blobs of its call, and 64 skills
+/// with their bytecode or one skill with 64 blobs in its inputs. The rest is for images and the
+/// channel. The filter on system calls bounds memory files independently of this limit.
 const OPEN_FILES: u64 = 512;
 
 /// The reaction to a wall that this machine does not offer.
@@ -59,7 +59,8 @@ pub struct LockdownPlan {
     /// `MemoryError`. Default none.
     pub memory: Option<ByteCount>,
     /// Address space of the whole process, most of which is not backed by memory. It bounds the
-    /// memory of a compromised worker even if that changes the protection of mappings. Default none.
+    /// memory of a compromised worker even if that changes the protection of mappings. Default
+    /// none.
     pub addresses: Option<ByteCount>,
     /// Largest memory file that the worker can make. Default 1 GiB, as for any payload.
     pub file_size: ByteCount,

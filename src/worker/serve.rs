@@ -15,9 +15,9 @@ use crate::worker::runner::{Abilities, Runner, RunnerError};
 
 /// Stack of the thread that runs guests, in bytes.
 ///
-/// It holds the guest's native stack, which the sandbox limits, and 24 MiB for host functions. It is
-/// address space that counts against `RLIMIT_AS` and `RLIMIT_DATA`. Only touched pages take memory,
-/// and the sandbox releases them after a run.
+/// It holds the guest's native stack, which the sandbox limits, and 24 MiB for host functions. It
+/// is address space that counts against `RLIMIT_AS` and `RLIMIT_DATA`. Only touched pages take
+/// memory, and the sandbox releases them after a run.
 pub const GUEST_STACK: usize = MAX_WASM_STACK + (24 << 20);
 
 /// Duplicates the socket that a gateway passes as standard input, because the lock-down closes

@@ -3,12 +3,12 @@
 //! This is an allow-list: every other call fails with `EPERM`. That is as secure as killing the
 //! process, and a C library that tries a new system call can fall back to an old one.
 //!
-//! INVARIANT(no-new-code): memory can neither be mapped nor made executable, so that an attacker who
-//! escapes from the sandbox cannot add machine code.
+//! INVARIANT(no-new-code): memory can neither be mapped nor made executable, so that an attacker
+//! who escapes from the sandbox cannot add machine code.
 //! INVARIANT(one-memory-file): at most one memory file can hold bytes of this process at a time.
 //! Files can be written under one descriptor only, the [outbox](crate::worker::link::outbox), and
-//! the file there can be neither duplicated nor mapped. Mapped memory is never shared, so the limits
-//! on private memory cover all of it.
+//! the file there can be neither duplicated nor mapped. Mapped memory is never shared, so the
+//! limits on private memory cover all of it.
 
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;

@@ -1,8 +1,8 @@
 //! Tracks the attachments that a worker keeps, so that none is sent twice.
 //!
-//! INVARIANT(bounded-attachments): beyond the limits, the least recently used attachment is detached
-//! first. An attachment that the current run needs is never detached. An image that was replaced, so
-//! that no run can begin as it, is detached with the next run.
+//! INVARIANT(bounded-attachments): beyond the limits, the least recently used attachment is
+//! detached first. An attachment that the current run needs is never detached. An image that was
+//! replaced, so that no run can begin as it, is detached with the next run.
 
 use std::collections::HashMap;
 use std::sync::Weak;

@@ -2,8 +2,8 @@
 //!
 //! INVARIANT(sealed-only): the gateway reads a worker's descriptor only if it is a sealed memory
 //! file, which can no longer be changed or shrunk, of the announced size. The gateway never maps
-//! it. So a worker can neither block a reader with a pipe or a device, nor change checked bytes, nor
-//! cause a fault by truncating the file.
+//! it. So a worker can neither block a reader with a pipe or a device, nor change checked bytes,
+//! nor cause a fault by truncating the file.
 
 use std::fs::File;
 use std::io::{self, Read};

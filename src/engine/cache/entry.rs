@@ -1,8 +1,8 @@
 //! The cache folder for files that are slow to make: the engine, native code, memory images.
 //!
 //! Knows nothing of the files' content. A file appears under its name only when it is complete, and
-//! is handed out only open and checked. Files that belong together are one [`CacheEntry`]; a process
-//! that adds to an entry holds its lock.
+//! is handed out only open and checked. Files that belong together are one [`CacheEntry`]; a
+//! process that adds to an entry holds its lock.
 //!
 //! INVARIANT(own-folder): the folder belongs to this user (or to root) and no other user can write
 //! to it. Native code is loaded from it, so a process that can write to it can run code as this

@@ -1,4 +1,5 @@
-//! Compiles the module without data to native code and loads it, with one configuration of wasmtime.
+//! Compiles the module without data to native code and loads it, with one configuration of
+//! wasmtime.
 //!
 //! Knows nothing of files and folders: a module goes in as bytes, native code comes out as bytes
 //! and goes in again as an open file that was checked.

@@ -2,12 +2,12 @@
 //!
 //! A poll is a load from the *poll page* whose value is not used. The page has addresses that no
 //! memory ever grows to, so the guest's own code never uses it. It is readable as long as the guest
-//! may go on. To stop the guest, any thread makes the page inaccessible: the next poll faults, which
-//! is a trap like every access out of bounds. Garbage collectors stop threads in this way, at
+//! may go on. To stop the guest, any thread makes the page inaccessible: the next poll faults,
+//! which is a trap like every access out of bounds. Garbage collectors stop threads in this way, at
 //! safepoints.
 //!
-//! wasmtime's own mechanism is epochs: two loads, a comparison and a branch at each of these places,
-//! and a deadline that every function keeps in a local variable. Epochs took a sixth of the
+//! wasmtime's own mechanism is epochs: two loads, a comparison and a branch at each of these
+//! places, and a deadline that every function keeps in a local variable. Epochs took a sixth of the
 //! interpreter's time; the cost of polls is within the noise.
 //!
 //! INVARIANT(polls-everywhere): every cycle in the control flow of a module has a poll. A jump back
@@ -25,9 +25,9 @@ use crate::engine::code::split_data::SplitError;
 
 /// The place of the poll page in a linear memory.
 ///
-/// The first host page of the last wasm page of the 32-bit address space. The rest of that wasm page
-/// stays inaccessible, because C code that overflows its stack writes just below address zero, which
-/// wraps to the end.
+/// The first host page of the last wasm page of the 32-bit address space. The rest of that wasm
+/// page stays inaccessible, because C code that overflows its stack writes just below address zero,
+/// which wraps to the end.
 pub const POLL_PAGE: Range<u32> = 0xffff_0000..0xffff_1000;
 
 /// Adds polls to every function of `module`, which has one memory.

@@ -85,7 +85,8 @@ impl Channel {
         }
     }
 
-    /// Reserves the descriptor under which memory files are written, for the filter on system calls.
+    /// Reserves the descriptor under which memory files are written, for the filter on system
+    /// calls.
     ///
     /// # Errors
     ///

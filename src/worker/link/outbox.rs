@@ -1,9 +1,9 @@
-//! The one place where a worker makes memory files: for payloads that are too large for a frame.
+//! Makes memory files for payloads that are too large for a frame.
 //!
-//! Memory files belong to no process, so no limit of a process bounds them, but for the size of
-//! each. So a locked-down worker can write to one number of a descriptor only, and the filter on
-//! system calls lets nothing give that number's file a second number or map it. A worker that was
-//! taken over has to close one file before it can write another.
+//! Memory files belong to no process, so the limits of a process bound only the size of each file
+//! and not their number. So a locked-down worker can write to one descriptor number only, and the
+//! filter on system calls prevents duplicating or mapping the file under that number. A compromised
+//! worker has to close one file before it can write another.
 
 use std::fs::File;
 use std::io::{self, BufRead, Write as _};
