@@ -5,8 +5,8 @@
 //!
 //! ```text
 //! vocabulary   error  ids  units  clock  budget  heap
-//! formats      skill  protocol  job
-//! engines      blobs  registry  engine  sandbox  images  image_builder  worker  dispatch
+//! formats      skill  protocol  job  framing
+//! engines      blobs  registry  engine  sandbox  images  image_builder  worker  dispatch  egress
 //! use cases    service
 //! edges        http
 //! program      config  assembly  cli
@@ -23,12 +23,14 @@ pub mod heap;
 pub mod ids;
 pub mod units;
 
+pub(crate) mod framing;
 pub mod job;
 pub mod protocol;
 pub mod skill;
 
 pub mod blobs;
 pub mod dispatch;
+pub mod egress;
 pub mod engine;
 pub mod image_builder;
 pub mod images;

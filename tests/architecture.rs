@@ -23,6 +23,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("skill",     &["error", "ids", "units"]),
     ("protocol",  &["error", "ids", "units"]),
     ("job",       &["ids", "units"]),
+    ("framing",   &[]),
     // 2 engines: strangers to each other, except where a row says otherwise
     ("blobs",     &["error", "ids", "units", "clock"]),
     ("registry",  &["error", "ids", "units", "job", "skill"]),
@@ -32,11 +33,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("image_builder", &["ids", "units", "clock", "job", "engine", "sandbox", "images"]),
     ("worker",    &["error", "ids", "units", "job", "engine", "sandbox"]),
     ("dispatch",  &["error", "ids", "units", "job"]),
+    ("egress",    &["error", "ids", "units", "clock", "budget", "skill", "framing"]),
     // 3 use cases: the only place where the engines meet
     ("service",   &["error", "ids", "units", "clock", "budget", "skill", "protocol", "job", "blobs",
                     "registry", "images", "dispatch"]),
     // 4 edges: translate, never decide
-    ("http",      &["error", "ids", "units", "budget", "protocol", "service"]),
+    ("http",      &["error", "ids", "units", "budget", "protocol", "framing", "service"]),
     // 5 program: reads the world, builds the rest
     ("config",    &["error", "ids", "units", "budget", "job", "blobs", "registry", "engine",
                     "images", "dispatch", "http"]),
@@ -52,6 +54,10 @@ const FENCES: &[(&str, &[&str])] = &[
     ("wasmtime::", &["engine/", "sandbox/"]),
     ("axum::", &["http/"]),
     ("clap::", &["cli/"]),
+    ("rustls::", &["egress/"]),
+    ("rustls_native_certs::", &["egress/"]),
+    ("hyper::client", &["egress/"]),
+    ("lookup_host", &["egress/"]),
     ("std::env", &["config/"]),
     ("unsafe ", &["sandbox/memory/", "engine/code/compile.rs", "worker/", "heap.rs"]),
     ("println!", &["cli/terminal/output.rs"]),

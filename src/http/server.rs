@@ -21,8 +21,8 @@ use tower::Service as _;
 use tracing::{debug, info, warn};
 
 use crate::budget::MemoryBudget;
+use crate::framing::ClearStream;
 use crate::http::config::HttpConfig;
-use crate::http::connection::head::ClearStream;
 use crate::http::connection::limit::{ConnectionLimit, ConnectionPermit};
 use crate::http::connection::repoll::Repoll;
 use crate::http::connection::timeouts::{ConnectionPhase, TimedStream};

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::ids::BlobId;
-use crate::skill::manifest::fit::{Fit, MAX_PROBLEMS, Place, missing};
+use crate::skill::manifest::fit::{ArgumentPlace, Fit, MAX_PROBLEMS, missing};
 use crate::skill::manifest::inputs::{Input, Inputs};
 use crate::skill::similar::is_slip;
 use crate::skill::text::quoted;
@@ -48,7 +48,7 @@ pub fn check_arguments<'i>(
     for input in inputs {
         let given = args.iter().find(|(name, _)| *name == input.name).map(|(_, value)| *value);
         let given = given.filter(|value| input.is_required || value.get() != "null");
-        let place = Place::Argument(&input.name);
+        let place = ArgumentPlace::Argument(&input.name);
         match (given, &input.default) {
             (Some(value), _) => fit.examine(&place, &input.shape, value),
             (None, _) if input.is_required => fit.problems.push(missing(&place, &input.shape)),
@@ -68,7 +68,7 @@ pub fn check_arguments<'i>(
 }
 
 /// Finds the blobs that a default names, which is known to fit.
-fn blobs_of_default(fit: &mut Fit, place: &Place<'_>, input: &Input, default: &Json) {
+fn blobs_of_default(fit: &mut Fit, place: &ArgumentPlace<'_>, input: &Input, default: &Json) {
     if let Ok(text) = to_raw_value(default) {
         fit.examine(place, &input.shape, &text);
     }

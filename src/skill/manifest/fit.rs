@@ -1,4 +1,4 @@
-//! Whether the text of a value fits a [`Shape`].
+//! Whether the text of a value fits a [`InputShape`].
 //!
 //! No value becomes a tree: a caller could send one that takes a hundred times the memory of its
 //! text. A value is read along the shape, each part no more often than the shape is deep.
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Number, Value as Json};
 
 use crate::ids::BlobId;
-use crate::skill::manifest::shape::{InputType, Shape};
+use crate::skill::manifest::shape::{InputShape, InputType};
 use crate::skill::same::is_same_text;
 use crate::skill::text::{printable, quoted};
 
@@ -44,16 +44,16 @@ pub(crate) struct Fit {
 
 /// Where a value stands: `rows[3].name`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Place<'p> {
+pub(crate) enum ArgumentPlace<'p> {
     /// The argument of this name.
     Argument(&'p str),
     /// A member of an object.
-    Member(&'p Place<'p>, &'p str),
+    Member(&'p ArgumentPlace<'p>, &'p str),
     /// An item of an array.
-    Item(&'p Place<'p>, usize),
+    Item(&'p ArgumentPlace<'p>, usize),
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for ArgumentPlace<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Argument(name) => f.write_str(name),
@@ -87,7 +87,12 @@ impl Fit {
     }
 
     /// Examines the value at `place`.
-    pub(crate) fn examine(&mut self, place: &Place<'_>, shape: &Shape, value: &RawValue) {
+    pub(crate) fn examine(
+        &mut self,
+        place: &ArgumentPlace<'_>,
+        shape: &InputShape,
+        value: &RawValue,
+    ) {
         if self.is_full() {
             return;
         }
@@ -111,7 +116,7 @@ impl Fit {
         };
     }
 
-    fn check_size(&mut self, place: &Place<'_>, shape: &Shape, items: usize) {
+    fn check_size(&mut self, place: &ArgumentPlace<'_>, shape: &InputShape, items: usize) {
         let items = u64::try_from(items).unwrap_or(u64::MAX);
         if let Some(bound) = beyond(shape.size, items) {
             self.add(format!("`{place}` must have {bound} items, not {items}"));
@@ -130,8 +135,8 @@ fn beyond((least, most): (Option<u64>, Option<u64>), size: u64) -> Option<String
 
 struct Items<'w, 'p> {
     fit: &'w mut Fit,
-    place: &'w Place<'p>,
-    shape: &'w Shape,
+    place: &'w ArgumentPlace<'p>,
+    shape: &'w InputShape,
 }
 
 impl<'de> Visitor<'de> for Items<'_, '_> {
@@ -145,7 +150,7 @@ impl<'de> Visitor<'de> for Items<'_, '_> {
         let mut count: usize = 0;
         if let Some(shape) = &self.shape.items {
             while let Some(item) = items.next_element::<&RawValue>()? {
-                self.fit.examine(&Place::Item(self.place, count), shape, item);
+                self.fit.examine(&ArgumentPlace::Item(self.place, count), shape, item);
                 if self.fit.is_full() {
                     return Err(Error::custom("enough problems"));
                 }
@@ -163,8 +168,8 @@ impl<'de> Visitor<'de> for Items<'_, '_> {
 
 struct Members<'w, 'p> {
     fit: &'w mut Fit,
-    place: &'w Place<'p>,
-    shape: &'w Shape,
+    place: &'w ArgumentPlace<'p>,
+    shape: &'w InputShape,
 }
 
 /// A member's name, borrowed where it has no escapes.
@@ -188,7 +193,7 @@ impl<'de> Visitor<'de> for Members<'_, '_> {
             } else if value.get() == "null" {
                 continue;
             }
-            let place = Place::Member(self.place, &property.name);
+            let place = ArgumentPlace::Member(self.place, &property.name);
             self.fit.examine(&place, &property.shape, value);
             if self.fit.is_full() {
                 return Err(Error::custom("enough problems"));
@@ -199,7 +204,7 @@ impl<'de> Visitor<'de> for Members<'_, '_> {
         }
         for property in &self.shape.properties {
             if property.is_required && !found.contains(property.name.as_str()) {
-                let place = Place::Member(self.place, &property.name);
+                let place = ArgumentPlace::Member(self.place, &property.name);
                 if !self.fit.add(missing(&place, &property.shape)) {
                     return Err(Error::custom("enough problems"));
                 }
@@ -210,7 +215,7 @@ impl<'de> Visitor<'de> for Members<'_, '_> {
 }
 
 /// What to say of a required value that is not there.
-pub(crate) fn missing(place: &Place<'_>, shape: &Shape) -> String {
+pub(crate) fn missing(place: &ArgumentPlace<'_>, shape: &InputShape) -> String {
     let reminder = shape.description.as_deref().map(|text| {
         let start: String = text.chars().take(MAX_REMINDER).collect();
         format!(" ({})", printable(&start).replace('\n', " "))
@@ -219,7 +224,7 @@ pub(crate) fn missing(place: &Place<'_>, shape: &Shape) -> String {
 }
 
 /// What is wrong with a value, its parts left aside.
-fn misfit(place: &Place<'_>, shape: &Shape, value: &RawValue) -> Option<String> {
+fn misfit(place: &ArgumentPlace<'_>, shape: &InputShape, value: &RawValue) -> Option<String> {
     let given = || shown(value);
     if !shape.allowed.is_empty() && !is_one_of(&shape.allowed, value) {
         return Some(format!(
@@ -272,7 +277,6 @@ fn is_one_of(allowed: &[Json], value: &RawValue) -> bool {
         return allowed.iter().any(|one| one.as_str() == Some(plain));
     }
     if let Ok(number) = text.parse::<f64>() {
-        #[expect(clippy::float_cmp, reason = "the same number written twice is the same float")]
         return allowed.iter().any(|one| one.as_f64() == Some(number));
     }
     allowed.iter().any(|one| is_same_text(one, value))

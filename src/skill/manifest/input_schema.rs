@@ -7,7 +7,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use crate::skill::manifest::inputs::Inputs;
-use crate::skill::manifest::shape::{InputType, Shape};
+use crate::skill::manifest::shape::{InputShape, InputType};
 
 /// What an id of a blob looks like. The last letter holds one bit of the digest.
 const BLOB_PATTERN: &str = "^blob:[a-z2-7]{51}[aq]$";
@@ -47,7 +47,7 @@ fn object(members: impl Iterator<Item = (String, Map<String, Json>, bool)>) -> M
 }
 
 /// The schema of one value. `null` stands for a value that is not given.
-fn schema_of(shape: &Shape, may_be_null: bool) -> Map<String, Json> {
+fn schema_of(shape: &InputShape, may_be_null: bool) -> Map<String, Json> {
     let mut schema = match shape.input_type {
         InputType::Object if !shape.properties.is_empty() => {
             object(shape.properties.iter().map(|property| {
@@ -104,24 +104,29 @@ fn schema_of(shape: &Shape, may_be_null: bool) -> Map<String, Json> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use serde_json::value::to_raw_value;
+
     use super::*;
     use crate::ids::{BlobId, Digest};
     use crate::skill::diagnostic::Findings;
     use crate::skill::manifest::fields::Fields;
+    use crate::skill::manifest::fit::{ArgumentPlace, Fit};
+    use crate::skill::manifest::inputs::is_same;
     use crate::skill::source::from_toml;
 
-    fn schema(section: &str) -> Json {
+    fn inputs(section: &str) -> Inputs {
         let text = format!("[inputs]\n{section}");
         let mut findings = Findings::new("skill.toml", &text);
         let root = from_toml::parse(&mut findings).unwrap();
         let inputs = Inputs::read(&Fields::of_file(&root).unwrap(), &mut findings);
         assert_eq!(findings.into_diagnostics(), []);
-        inputs.json_schema()
+        inputs
     }
 
     #[test]
     fn a_schema_says_what_is_enforced() {
-        let schema = schema(
+        let inputs = inputs(
             "file = { type = \"blob\", required = true, description = \"A sheet\" }\n\
              mode = { type = \"string\", enum = [\"a\", \"b\"], default = \"a\" }\n\
              rows = { type = \"array\", maxItems = 9, items = { type = \"object\", properties = \
@@ -146,12 +151,95 @@ mod tests {
                 "more": {},
             },
         });
-        assert_eq!(schema, expected);
+        assert_eq!(inputs.json_schema(), expected);
         assert_eq!(schema_of_nothing()["properties"], json!({}));
     }
 
     fn schema_of_nothing() -> Json {
         Inputs::default().json_schema()
+    }
+
+    /// True if a value is valid by the keywords of JSON Schema that schemas of inputs have.
+    fn is_valid(schema: &Json, value: &Json) -> bool {
+        let is = |word: &Json| match word.as_str().unwrap() {
+            "null" => value.is_null(),
+            "string" => value.is_string(),
+            "integer" => value.is_i64() || value.is_u64(),
+            "number" => value.is_number(),
+            "boolean" => value.is_boolean(),
+            "array" => value.is_array(),
+            _ => value.is_object(),
+        };
+        let size = match value {
+            Json::String(text) => text.chars().count(),
+            Json::Array(items) => items.len(),
+            _ => 0,
+        };
+        schema.as_object().unwrap().iter().all(|(key, rule)| match (key.as_str(), value) {
+            ("type", _) => rule.as_array().map_or_else(|| is(rule), |words| words.iter().any(is)),
+            ("enum", _) => rule.as_array().unwrap().iter().any(|one| is_same(one, value)),
+            ("minimum", Json::Number(number)) => number.as_f64() >= rule.as_f64(),
+            ("maximum", Json::Number(number)) => number.as_f64() <= rule.as_f64(),
+            ("minLength", Json::String(_)) | ("minItems", Json::Array(_)) => {
+                size >= usize::try_from(rule.as_u64().unwrap()).unwrap()
+            }
+            ("maxLength", Json::String(_)) | ("maxItems", Json::Array(_)) => {
+                size <= usize::try_from(rule.as_u64().unwrap()).unwrap()
+            }
+            ("items", Json::Array(items)) => items.iter().all(|item| is_valid(rule, item)),
+            ("properties", Json::Object(members)) => members
+                .iter()
+                .all(|(name, member)| rule.get(name).is_none_or(|schema| is_valid(schema, member))),
+            ("required", Json::Object(members)) => rule
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|name| members.contains_key(name.as_str().unwrap())),
+            _ => true,
+        })
+    }
+
+    /// Values that often fit and often miss by little.
+    fn value() -> impl Strategy<Value = Json> {
+        let leaf = prop_oneof![
+            Just(Json::Null),
+            any::<bool>().prop_map(Json::from),
+            (-2_i64..6).prop_map(Json::from),
+            (-4_i32..8).prop_map(|half| Json::from(f64::from(half) / 2.0 + 0.25)),
+            "[abé]{0,4}".prop_map(Json::from),
+        ];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(Json::from),
+                proptest::collection::btree_map("[abc]", inner, 0..3)
+                    .prop_map(|map| Json::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_schema_is_enforced(value in value()) {
+            let inputs = inputs(
+                "a = { type = \"string\", minLength = 1, maxLength = 3, required = true }\n\
+                 b = { type = \"array\", minItems = 1, maxItems = 2, items = { type = \"integer\", \
+                 minimum = 0, maximum = 4 } }\n\
+                 c = { type = \"object\", properties = { a = { type = \"number\", required = true }, \
+                 b = { type = \"array\", items = { type = \"object\", properties = { a = { type = \
+                 \"boolean\", required = true } } } }, c = { type = \"string\", enum = [\"a\", \"b\"] } } }",
+            );
+            let schema = inputs.json_schema();
+            for input in &inputs {
+                let text = to_raw_value(&value).unwrap();
+                let mut fit = Fit::default();
+                let is_given = input.is_required || !value.is_null();
+                if is_given {
+                    fit.examine(&ArgumentPlace::Argument(&input.name), &input.shape, &text);
+                }
+                let is_valid = is_valid(&schema["properties"][&input.name], &value);
+                prop_assert_eq!(fit.problems.is_empty(), is_valid, "{} {:?}", value, fit.problems);
+            }
+        }
     }
 
     #[test]

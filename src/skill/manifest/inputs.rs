@@ -9,8 +9,8 @@ use serde_json::Value as Json;
 
 use crate::skill::diagnostic::{Findings, Problem};
 use crate::skill::manifest::fields::Fields;
-use crate::skill::manifest::fit::{Fit, Place};
-use crate::skill::manifest::shape::{MAX_NAME, Shape, is_name};
+use crate::skill::manifest::fit::{ArgumentPlace, Fit};
+use crate::skill::manifest::shape::{InputShape, MAX_NAME, is_name};
 use crate::skill::source::node::{SourceEntry, SourceValue};
 
 /// Most inputs.
@@ -25,7 +25,7 @@ pub struct Input {
     /// Its key in `args`.
     pub name: String,
     /// The shape of its values.
-    pub shape: Shape,
+    pub shape: InputShape,
     /// The value if the caller gives none.
     pub default: Option<Json>,
     /// True if the caller must give it.
@@ -94,7 +94,7 @@ fn read_input(entry: &SourceEntry, findings: &mut Findings<'_>) -> Option<Input>
     let fields = Fields::of_node(&format!("inputs.{name}"), &entry.node, findings)?;
     let mut input = Input {
         name: name.to_owned(),
-        shape: Shape::read(&entry.key_span, &fields, &OWN_KEYS, findings),
+        shape: InputShape::read(&entry.key_span, &fields, &OWN_KEYS, findings),
         default: None,
         is_required: fields.boolean("required", findings).unwrap_or(false),
     };
@@ -115,7 +115,7 @@ fn read_default(input: &Input, fields: &Fields<'_>, findings: &mut Findings<'_>)
     // The schema is enforced, so a default that breaks it would be refused if a caller sent it.
     let text = node.to_raw_json()?;
     let mut fit = Fit::default();
-    fit.examine(&Place::Argument(name), &input.shape, &text);
+    fit.examine(&ArgumentPlace::Argument(name), &input.shape, &text);
     if let Some(problem) = fit.problems.first() {
         let message = format!("the default does not fit: {problem}");
         let problem = Problem::new("invalid-default", message);

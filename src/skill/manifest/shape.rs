@@ -132,7 +132,7 @@ impl fmt::Display for InputType {
 
 /// What a value may be.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shape {
+pub struct InputShape {
     /// Its type.
     pub input_type: InputType,
     /// What it is for, in the author's words.
@@ -140,7 +140,7 @@ pub struct Shape {
     /// The only values that it may have; empty if there is no such list.
     pub allowed: Vec<Json>,
     /// What each item of an array may be.
-    pub items: Option<Box<Shape>>,
+    pub items: Option<Box<InputShape>>,
     /// Members of an object that its author describes, by name. An object may have others as well.
     pub properties: Vec<Property>,
     /// How many of those an object must have.
@@ -157,12 +157,12 @@ pub struct Property {
     /// Its name.
     pub name: String,
     /// What it may be.
-    pub shape: Shape,
+    pub shape: InputShape,
     /// True if the object must have it.
     pub is_required: bool,
 }
 
-impl Shape {
+impl InputShape {
     /// Anything of this type.
     #[must_use]
     pub const fn of_type(input_type: InputType) -> Self {
@@ -279,9 +279,9 @@ fn read_nested(
     path: &str,
     entry: &SourceEntry,
     findings: &mut Findings<'_>,
-) -> Result<Shape, &'static str> {
+) -> Result<InputShape, &'static str> {
     if let SourceValue::Text(word) = &entry.node.value {
-        return Ok(Shape::of_type(type_of_word(path, word, &entry.node.span, findings)));
+        return Ok(InputShape::of_type(type_of_word(path, word, &entry.node.span, findings)));
     }
     let SourceValue::Table(_) = entry.node.value else {
         return Err("a table, such as `{ type = \"string\" }`");
@@ -291,7 +291,7 @@ fn read_nested(
         let message = format!("`{path}.default` is shown to callers and not filled in");
         findings.warning(&default.key_span, Problem::new("no-effect", message));
     }
-    Ok(Shape::read(&entry.key_span, &fields, &["default", "required"], findings))
+    Ok(InputShape::read(&entry.key_span, &fields, &["default", "required"], findings))
 }
 
 fn read_properties(
@@ -369,7 +369,7 @@ fn type_of_word(
     })
 }
 
-fn read_allowed(shape: &Shape, fields: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<Json> {
+fn read_allowed(shape: &InputShape, fields: &Fields<'_>, findings: &mut Findings<'_>) -> Vec<Json> {
     let Some(node) = fields.node("enum") else { return Vec::new() };
     let path = fields.path("enum");
     let items = match &node.value {

@@ -30,6 +30,10 @@ const MAX_DIGITS: usize = 12;
 /// 400 and closes the connection.
 const POISON: u8 = 0;
 
+/// The end of a head, which the parser gets behind [`POISON`]. It looks at a head that comes in
+/// pieces when it sees the end, and would otherwise wait for the client.
+const END_OF_HEAD: &[u8] = b"\r\n\r\n";
+
 /// A breach of the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Breach;
@@ -261,6 +265,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for ClearStream<S> {
             // The call waits for the rest of a body that has no clear end.
             return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
         }
+        if matches!(this.inspector.expected, Expected::NothingInHead) {
+            let end = END_OF_HEAD.get(..buffer.remaining().min(END_OF_HEAD.len()));
+            buffer.put_slice(end.unwrap_or_default());
+            return Poll::Ready(Ok(()));
+        }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut this.stream).poll_read(cx, buffer))?;
         let arrived = buffer.filled().get(before..).unwrap_or_default();
@@ -406,6 +415,9 @@ mod tests {
         let mut read = vec![0; 100];
         let count = stream.read(&mut read).await.unwrap();
         assert_eq!(read[..count], *b"GET / HTTP/1.1\r\nA: b\0");
+        // The parser does not wait for the client to see that this is the end.
+        let count = stream.read(&mut read).await.unwrap();
+        assert_eq!(read[..count], *END_OF_HEAD);
 
         let (mut client, server) = duplex(1 << 10);
         let mut stream = ClearStream::new(server);

@@ -1,0 +1,236 @@
+//! A connection from its start to its end: names, an address, TLS if the guest asks, requests.
+
+use std::net::IpAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use hyper::rt::Executor as _;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::time::{sleep_until, timeout};
+
+use crate::egress::error::{NetworkError, errno};
+use crate::egress::guest::exchange::Exchange;
+use crate::egress::guest::hello::{Agreed, HELLO, HandshakeFailure, Hello, failure_frame, frame};
+use crate::egress::guest::pipe::{GatewayEnd, Pipe};
+use crate::egress::names::KnownNames;
+use crate::egress::policy::rules::NetworkRules;
+use crate::egress::policy::target::{Destination, Transport};
+use crate::egress::world::dial::Dialer;
+use crate::egress::world::metered::{Counting, Metered};
+use crate::egress::world::tasks::TaskScope;
+use crate::egress::world::tls::Tls;
+use crate::egress::world::upstream::{Driver, MAX_HEADERS, Upstream};
+use crate::framing::ClearStream;
+
+/// What connections of all runs share.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) dialer: Dialer,
+    pub(crate) tls: Tls,
+    pub(crate) permits: Arc<Semaphore>,
+}
+
+/// A connection that a guest started.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) world: Arc<World>,
+    pub(crate) rules: Arc<NetworkRules>,
+    pub(crate) names: Arc<KnownNames>,
+    pub(crate) counting: Counting,
+    pub(crate) destination: Destination,
+    pub(crate) pipe: Arc<Pipe>,
+}
+
+/// A server that requests can be sent to.
+struct Server {
+    upstream: Upstream,
+    driver: Driver,
+    /// False if the program turned the check of the certificate off, and the operator lets it.
+    is_known: bool,
+}
+
+impl Session {
+    /// Runs the connection and ends the guest's stream.
+    pub(crate) async fn run(self) {
+        let ended = self.serve().await;
+        let ended = self.counting.failure.take().map_or(ended, Err);
+        self.pipe.finish(ended);
+    }
+
+    async fn serve(&self) -> Result<(), NetworkError> {
+        let within = self.counting.meter.limits().connect_timeout;
+        let permit = timeout(within, Arc::clone(&self.world.permits).acquire_owned()).await;
+        let busy = || NetworkError::new(errno::EAGAIN, "the server has no connection left now");
+        let _permit = permit.ok().and_then(Result::ok).ok_or_else(busy)?;
+        let addresses = self.addresses().await?;
+        let dialer = &self.world.dialer;
+        let stream = dialer.connect(&self.destination, &addresses, within).await?;
+        let stream = Metered { stream, counting: self.counting.clone() };
+        self.pipe.set_connected();
+
+        let mut guest = GatewayEnd(Arc::clone(&self.pipe));
+        let tasks = TaskScope::new();
+        let Some(first) = guest.peek().await else { return Ok(()) };
+        let (server, transport) = if first == HELLO {
+            self.rules.check_transport(Transport::Https, &self.destination).inspect_err(|_| {
+                self.counting.meter.add_refusal(Some(&self.destination.host));
+            })?;
+            let Some(server) = self.encrypt(&mut guest, stream, &tasks).await? else {
+                return Ok(());
+            };
+            (server, Transport::Https)
+        } else {
+            (self.in_clear(stream).await?, Transport::Http)
+        };
+        self.exchange(guest, server, transport, &tasks).await
+    }
+
+    async fn addresses(&self) -> Result<Vec<IpAddr>, NetworkError> {
+        let meter = &self.counting.meter;
+        let found = self.names.resolve(&self.world.dialer, meter, &self.destination.host).await;
+        found.inspect_err(|error| {
+            if error.errno() == errno::EACCES {
+                meter.add_refusal(Some(&self.destination.host));
+            }
+        })
+    }
+
+    async fn in_clear(&self, stream: Metered<TcpStream>) -> Result<Server, NetworkError> {
+        let head = self.counting.meter.limits().head.as_usize();
+        let opened = Upstream::open_http1(stream, head).await;
+        let (upstream, driver) = opened.ok().ok_or_else(broken)?;
+        Ok(Server { upstream, driver, is_known: true })
+    }
+
+    /// Speaks TLS with the server, and tells the guest how that went. Nothing if it failed.
+    async fn encrypt(
+        &self,
+        guest: &mut GatewayEnd,
+        stream: Metered<TcpStream>,
+        tasks: &TaskScope,
+    ) -> Result<Option<Server>, NetworkError> {
+        let limits = self.counting.meter.limits();
+        let host = &self.destination.host;
+        let hello = Hello::read(guest).await?;
+        hello.check_name(host).inspect_err(|_| self.counting.meter.add_refusal(Some(host)))?;
+        let demand = hello.demand()?;
+        let connecting = self.world.tls.connect(stream, host, &demand);
+        let late = || NetworkError::timeout("the TLS handshake took too long");
+        let connected = timeout(limits.connect_timeout, connecting).await.ok().ok_or_else(late)?;
+        let stream = match connected {
+            Ok(stream) => stream,
+            Err(error) => {
+                let failure = HandshakeFailure::new(&error, host, demand.is_verified);
+                self.send(guest, &failure_frame(failure)).await?;
+                return Ok(None);
+            }
+        };
+        let (_, session) = stream.get_ref();
+        let certificates = session.peer_certificates().unwrap_or_default();
+        let certificate = certificates.first().map(AsRef::as_ref).unwrap_or_default();
+        let cipher = session.negotiated_cipher_suite();
+        let agreed = Agreed::new(&hello, session.protocol_version(), cipher, certificate);
+        let is_http2 = session.alpn_protocol() == Some(b"h2");
+        let head = limits.head.as_usize();
+        let opened = match is_http2 {
+            true => Upstream::open_http2(stream, head, tasks.spawner()).await,
+            false => Upstream::open_http1(stream, head).await,
+        };
+        let (upstream, driver) = opened.ok().ok_or_else(broken)?;
+        self.send(guest, &frame(&agreed)).await?;
+        let is_known = self.world.tls.checks_certificates(&demand);
+        Ok(Some(Server { upstream, driver, is_known }))
+    }
+
+    async fn send(&self, guest: &mut GatewayEnd, bytes: &[u8]) -> Result<(), NetworkError> {
+        guest.write_all(bytes).await.ok().ok_or_else(broken)
+    }
+
+    /// Answers requests until the guest, the server or a failure ends the connection.
+    async fn exchange(
+        &self,
+        guest: GatewayEnd,
+        server: Server,
+        transport: Transport,
+        tasks: &TaskScope,
+    ) -> Result<(), NetworkError> {
+        let (deadline, mut expires) = watch::channel(None);
+        let (gone, mut is_gone) = oneshot::channel::<()>();
+        let driver = server.driver;
+        tasks.spawner().execute(async move {
+            // The requests of the connection report what goes wrong.
+            drop(driver.await);
+            drop(gone);
+        });
+        let exchange = Arc::new(Exchange {
+            rules: Arc::clone(&self.rules),
+            counting: self.counting.clone(),
+            transport,
+            destination: self.destination.clone(),
+            may_get_secrets: server.is_known,
+            upstream: tokio::sync::Mutex::new(server.upstream),
+            deadline,
+        });
+        let head = self.counting.meter.limits().head.as_usize();
+        let answer = service_fn(move |request| {
+            let exchange = Arc::clone(&exchange);
+            async move { exchange.answer(request).await }
+        });
+        let guest = TokioIo::new(ClearStream::new(guest));
+        let mut connection = pin!(guest_parser(head).serve_connection(guest, answer));
+        let mut server_is_gone = false;
+        loop {
+            tokio::select! {
+                // The guest was answered: by status 400, or with the connection's failure.
+                _ = connection.as_mut() => return Ok(()),
+                _ = &mut is_gone, if !server_is_gone => {
+                    server_is_gone = true;
+                    connection.as_mut().graceful_shutdown();
+                }
+                () = expired(&mut expires) => {
+                    return Err(NetworkError::timeout("the request took too long"));
+                }
+            }
+        }
+    }
+}
+
+fn broken() -> NetworkError {
+    NetworkError::new(errno::ECONNRESET, "Connection reset by peer")
+}
+
+/// The parser of what a guest writes.
+fn guest_parser(head: usize) -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .half_close(true)
+        .auto_date_header(false)
+        .header_read_timeout(None)
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(head);
+    builder
+}
+
+/// Waits until the present request has used up its time.
+async fn expired(deadline: &mut watch::Receiver<Option<Instant>>) {
+    loop {
+        let until = *deadline.borrow_and_update();
+        let changed = deadline.changed();
+        match until {
+            Some(until) => {
+                tokio::select! {
+                    () = sleep_until(until.into()) => return,
+                    changed = changed => if changed.is_err() { return std::future::pending().await },
+                }
+            }
+            None if changed.await.is_err() => return std::future::pending().await,
+            None => {}
+        }
+    }
+}

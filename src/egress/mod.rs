@@ -1,0 +1,97 @@
+//! Requests of guests to the world: the gateway checks each and sends it itself.
+//!
+//! A guest opens a byte stream to a host that its rules name. The stream ends in a parser of
+//! HTTP/1.1 here. Each request is checked, built anew and sent over a connection that the gateway
+//! made to an address that it checked, encrypted by the gateway, as HTTP/1.1 or HTTP/2. The
+//! response goes back through the stream.
+//!
+//! ```text
+//! guest -> network (operations) -> guest/pipe (bounded) -> guest/session (parser)
+//!       -> policy (rules) -> rewrite (secrets) -> world (names, addresses, TLS, HTTP) -> server
+//! ```
+//!
+//! Knows nothing of runs, workers or skills but the patterns of a manifest. Follows no redirects:
+//! the guest's library does, and each hop is a request that is checked.
+
+pub mod config;
+pub mod error;
+pub mod guest;
+pub mod meter;
+mod names;
+pub mod network;
+pub mod policy;
+pub mod rewrite;
+#[cfg(test)]
+mod tests;
+pub mod world;
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use crate::egress::config::EgressConfig;
+use crate::egress::guest::session::World;
+use crate::egress::meter::Meter;
+use crate::egress::network::RunNetwork;
+use crate::egress::policy::RunPolicy;
+use crate::egress::policy::address::{AddressRules, NotPrivate};
+use crate::egress::policy::rules::NetworkRules;
+use crate::egress::world::dial::Dialer;
+use crate::egress::world::resolver::Resolver;
+use crate::egress::world::tls::{Tls, TlsSetupError};
+use crate::skill::manifest::url_pattern::UrlPattern;
+
+/// Why the network of guests cannot be set up: the operator's configuration is wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EgressError {
+    /// A range is not private.
+    #[error(transparent)]
+    PrivateRanges(#[from] NotPrivate),
+    /// TLS cannot be set up.
+    #[error(transparent)]
+    Tls(#[from] TlsSetupError),
+    /// Heads have less room than the parser needs.
+    #[error("the limit of heads is below 8 KiB")]
+    SmallHeads,
+}
+
+/// Smallest buffer of the parser.
+const MIN_HEAD: usize = 8 << 10;
+
+/// The network of all guests of a gateway.
+#[derive(Debug)]
+pub struct Egress {
+    config: EgressConfig,
+    denied: Arc<[UrlPattern]>,
+    world: Arc<World>,
+}
+
+impl Egress {
+    /// Sets the network up. Reads the authorities of the system and of the operator.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong in the configuration.
+    pub fn new(config: EgressConfig, resolver: Arc<dyn Resolver>) -> Result<Self, EgressError> {
+        if config.limits.head.as_usize() < MIN_HEAD {
+            return Err(EgressError::SmallHeads);
+        }
+        let dialer = Dialer {
+            resolver,
+            addresses: AddressRules::new(&config.private_ranges)?,
+            proxy: config.proxy.clone(),
+        };
+        let tls = Tls::load(config.authorities.as_deref(), config.allows_unverified)?;
+        let permits = Arc::new(Semaphore::new(config.max_open_connections));
+        let denied = Arc::from(config.denied.clone());
+        Ok(Self { config, denied, world: Arc::new(World { dialer, tls, permits }) })
+    }
+
+    /// The network of a run with these rules. Nothing happens before the guest asks.
+    #[must_use]
+    pub fn open(&self, policy: RunPolicy) -> RunNetwork {
+        let rules = NetworkRules::new(policy, Arc::clone(&self.denied), self.config.is_enabled);
+        RunNetwork::new(Arc::clone(&self.world), rules, Meter::new(self.config.limits))
+    }
+}

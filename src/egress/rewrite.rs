@@ -1,0 +1,36 @@
+//! The place where brokered secrets enter a request: after all checks, just before it is sent.
+//!
+//! A guest holds a placeholder. The rewriter of its run knows the value and the hosts that may
+//! receive it. What it returns goes to the server and nowhere else: not into logs, the record of
+//! the run, or anything that the guest can read.
+
+use std::fmt::Debug;
+
+use crate::egress::policy::target::RequestTarget;
+
+/// Changes requests that passed the checks.
+///
+/// It decides by the target, for example with [`grants`](crate::egress::policy::grants), whether
+/// a value may be sent there. It cannot change the target or the names of headers.
+pub trait RequestRewriter: Debug + Send + Sync {
+    /// The value to send in place of `value`, if another one.
+    ///
+    /// Values that a header cannot have (control characters) make the request fail.
+    fn rewrite_header(&self, target: &RequestTarget, name: &str, value: &[u8]) -> Option<Vec<u8>>;
+
+    /// True if bodies of requests to `target` are to be rewritten, too. They are then collected
+    /// before they are sent, up to [`MAX_REWRITTEN_BODY`].
+    fn rewrites_body(&self, target: &RequestTarget) -> bool {
+        let _ = target;
+        false
+    }
+
+    /// The body to send in place of `body`.
+    fn rewrite_body(&self, target: &RequestTarget, body: Vec<u8>) -> Vec<u8> {
+        let _ = target;
+        body
+    }
+}
+
+/// The largest body that is collected for rewriting.
+pub const MAX_REWRITTEN_BODY: usize = 1 << 20;

@@ -1,0 +1,8 @@
+//! The gateway's network against real servers on loopback.
+
+mod addresses;
+mod encrypted;
+mod limits;
+mod requests;
+mod support;
+mod urls;
