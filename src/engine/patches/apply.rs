@@ -50,7 +50,7 @@ impl Patches {
     ///
     /// # Errors
     ///
-    /// A table does not fit the module, or the result is another one than the pinned.
+    /// A table does not fit the module, or the result is not the pinned module.
     pub fn apply(&self, module: &[u8], pinned: Digest) -> Result<Vec<u8>, PatchError> {
         let patched = self.apply_any(module)?;
         let found = Digest::of(&patched);

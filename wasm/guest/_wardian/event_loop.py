@@ -1,9 +1,8 @@
-"""An asyncio event loop for a world without sockets, threads and signals.
+"""An asyncio event loop without sockets, threads and signals.
 
-The loop of the standard library wakes itself through a pair of sockets and runs blocking calls
-in threads; WASI has neither. Here a loop with nothing to do sleeps until its next timer, and
-`asyncio.to_thread` runs its function in place, so that correct programs stay correct and only
-lose parallelism that the sandbox does not have.
+The loop of the standard library wakes itself through a pair of sockets and runs blocking calls in
+threads; WASI has neither. Here an idle loop sleeps until its next timer, and `asyncio.to_thread`
+runs its function in place. Correct programs stay correct and only run without parallelism.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _run = asyncio.run
 
 
 class _Clock:
-    """Stands where the loop expects a selector: with no files to watch, it only waits."""
+    """Replaces the selector of the loop: there are no files to watch, so it only waits."""
 
     def select(self, timeout: float | None) -> tuple[()]:
         """Sleeps for `timeout` seconds.
@@ -47,13 +46,13 @@ class SandboxEventLoop(asyncio.BaseEventLoop):
         self._selector = _Clock()
 
     def __del__(self) -> None:
-        """Says nothing: a loop that nobody closed holds no files and no threads."""
+        """Does not warn about a loop that was not closed: it holds no files and no threads."""
 
     def _process_events(self, event_list: object) -> None:
         """There are no events but timers."""
 
     def _write_to_self(self) -> None:
-        """Nobody else could wake the loop: there is one thread."""
+        """Does nothing: with one thread, nothing else has to wake the loop."""
 
     async def _refuse_network(self, *args: Any, **kwargs: Any) -> Any:
         raise OSError(
@@ -94,7 +93,7 @@ class SandboxEventLoop(asyncio.BaseEventLoop):
 
 
 def is_awaitable(value: object) -> bool:
-    """True for what an `async def` entrypoint returns, and for other awaitables."""
+    """True for a coroutine of an `async def` entrypoint, and for other awaitables."""
     return type(value) is CoroutineType or hasattr(type(value), "__await__")
 
 
@@ -122,7 +121,7 @@ def install() -> None:
 def provide_loop() -> None:
     """Makes a loop the current one, for the old `get_event_loop().run_until_complete(...)`.
 
-    Python has it no more, but programs still do it; every `asyncio.run` ends it.
+    Python has removed this, but programs still use it. Every `asyncio.run` removes the loop.
     """
     _policy().set_event_loop(SandboxEventLoop())
 

@@ -1,7 +1,7 @@
-"""Look-ups of names and addresses, in a world without a network.
+"""Look-ups of names and addresses without a network.
 
-Addresses that are written as numbers, and the name `localhost`, are known; everything else fails
-as it does on a Linux that reaches no name server, so that `except OSError` catches it.
+Numeric addresses, `localhost` and the name of the sandbox are known. Every other look-up fails as
+on a Linux machine without a name server, so that `except OSError` catches it.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _port(port: Any) -> int:
 def getaddrinfo(
     host: Any, port: Any, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0
 ) -> list[tuple[int, int, int, str, tuple[Any, ...]]]:
-    """Lists what a socket could be connected to.
+    """Lists the addresses that a socket could connect to.
 
     Raises:
         gaierror: The host would have to be looked up, and there is no network.

@@ -1,8 +1,8 @@
-"""What a program finds out about the machine and its user: those of a small container.
+"""The machine and its user in the view of a program: those of a small container.
 
 Nothing here is a fact about the host. `sys.platform` stays `wasi`, because the standard library
-asks it for what the interpreter can do; `os.uname` and `platform` say `Linux`, because programs ask
-them how to behave.
+derives the features of the interpreter from it. `os.uname` and `platform` return `Linux`, because
+programs derive their behaviour from them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _set_of_c = _locale.setlocale  # the C library's own, which knows `C` and `C.UTF
 
 
 def setlocale(category: int, name: str | None = None) -> str:
-    """Sets or tells the locale of a category; there are `C`, `POSIX` and `C.UTF-8`.
+    """Sets or returns the locale of a category: `C`, `POSIX` or `C.UTF-8`.
 
     Raises:
         locale.Error: There is no data for that locale, or no such category.
@@ -73,7 +73,7 @@ def _known_locale(category: int, name: str) -> str:
 
 
 def uname() -> os.uname_result:
-    """Says what system this is."""
+    """Returns the name of the system."""
     return os.uname_result(_UNAME)
 
 
@@ -126,7 +126,7 @@ def _get_random(size: int, flags: int = 0) -> bytes:
 def _sysconf(name: str | int) -> int:
     number = os.sysconf_names.get(name) if isinstance(name, str) else name
     if number in (os.sysconf_names["SC_PHYS_PAGES"], os.sysconf_names.get("SC_AVPHYS_PAGES")):
-        return -1  # how much memory a run may use is its host's to say
+        return -1  # unknown: the memory limit of the run is set by the host
     return posix.sysconf(name)
 
 
@@ -162,10 +162,10 @@ for _name in ("setuid", "seteuid", "setgid", "setegid", "setreuid", "setregid"):
 
 
 def _tzset() -> None:
-    """Takes note of `TZ`, as far as it says UTC.
+    """Accepts the value UTC of `TZ`.
 
     Raises:
-        NotImplementedError: It says anything else; the clock of the C library knows UTC only.
+        NotImplementedError: `TZ` is another zone; the C library supports only UTC.
     """
     zone = os.environ.get("TZ", "").removeprefix(":")
     if zone.upper() not in ("", "UTC", "UTC0", "GMT", "GMT0", "ETC/UTC", "ETC/GMT", "ZULU"):
@@ -176,7 +176,7 @@ def _tzset() -> None:
 
 
 def install() -> None:
-    """Gives the modules of the standard library what is missing in them."""
+    """Adds the missing functions to the modules of the standard library."""
     clock.install()
     derive.install()
     files.install()
@@ -197,7 +197,7 @@ def install() -> None:
 
 
 def _install_names() -> None:
-    """Gives `socket` the look-ups that fail as they do on a Linux without a network."""
+    """Adds the look-ups of `names` to `socket`."""
     for name, function in vars(names).items():
         if name in names.__all__:
             setattr(_socket, name, function)
@@ -207,7 +207,7 @@ def _install_names() -> None:
 
 
 def _complete_imported() -> None:
-    """Gives modules that were imported before what they looked for in vain then."""
+    """Adds names to modules that were imported before these functions existed."""
     if not hasattr(shutil, "disk_usage"):
         shutil._ntuple_diskusage = _DiskUsage  # type: ignore[attr-defined]
         shutil.disk_usage = _disk_usage
@@ -231,7 +231,7 @@ _DiskUsage.__name__ = _DiskUsage.__qualname__ = "usage"
 
 
 def _disk_usage(path: Any) -> _DiskUsage:
-    """Says how much room the workspace has, in bytes."""
+    """Returns the space of the workspace, in bytes."""
     found = files.statvfs(path)
     total, free = found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
     return _DiskUsage(total, total - free, free)
