@@ -19,9 +19,10 @@ use tokio::sync::oneshot;
 
 use crate::dispatch::worker::process::Process;
 
-/// The command that starts a worker. The worker gets an empty environment, `/` as its folder, the
-/// socket as standard input, `/dev/null` as standard output, and a pipe to the gateway's log as
-/// standard error.
+/// The command that starts a worker.
+///
+/// The worker gets an empty environment, `/` as its folder, the socket as standard input,
+/// `/dev/null` as standard output, and a pipe to the gateway's log as standard error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerCommand {
     /// The program.
