@@ -1,4 +1,4 @@
-"""Has the kernel collapse the memory of other processes into huge pages.
+"""Makes the kernel collapse the memory of other processes into huge pages.
 
 With `process_madvise(MADV_COLLAPSE)`, from Linux 6.1 on and as root, which is what `khugepaged` does
 by itself where huge pages are always on. A page becomes private in this way without any fault of the

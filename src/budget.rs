@@ -1,14 +1,15 @@
 //! The memory that the gateway holds for its clients: one budget that requests, their results and
 //! their answers are charged to.
 //!
-//! INVARIANT(charged-before-allocated): code that makes something whose size a client or a guest
-//! decides charges it first, and gives the charge back when the thing is gone. What does not fit
-//! is refused. So the sum of all charges never passes the limit.
-//! INVARIANT(charged-while-held): a thread cannot be stopped when the client goes away whose call it
-//! works for. Such work runs by [`CallMemory::on_thread`], which keeps the charges of the call and
-//! of its request until the work is done.
+//! INVARIANT(charged-before-allocated): memory whose size a client or a guest decides is charged
+//! before it is allocated, and the charge is released when the memory is freed. A charge that does
+//! not fit is refused. So the sum of all charges never exceeds the limit.
+//! INVARIANT(charged-while-held): a blocking thread cannot be stopped when the client of its call
+//! disconnects. Such work runs by [`CallMemory::on_thread`], which keeps the charges of the call
+//! and of its request until the work is done.
 //!
-//! An eighth of the budget is kept for small charges: large requests cannot keep small ones out.
+//! An eighth of the budget is reserved for small charges, so large requests cannot block small
+//! ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,22 +20,22 @@ use tokio::task::{JoinError, spawn_blocking};
 
 use crate::units::ByteCount;
 
-/// The largest charge that may use the part that is kept for small ones.
+/// The largest charge that may use the reserved part.
 pub const SMALL: ByteCount = ByteCount::kibibytes(64);
 
-/// Outputs of runs that are checked at one time, in MiB. Beyond it they wait for one another,
-/// never for a client.
+/// Most outputs of runs that are checked at one time, in MiB. Further outputs wait for these, never
+/// for a client.
 const OUTPUTS: u32 = 32;
 
-/// Copies of an output that checking and storing it takes, the names of its members included.
+/// Memory for checking and storing an output, as a multiple of its size.
 const OUTPUT_COPIES: u64 = 4;
 
-/// Blobs that all runs have open at one time, those of waiting runs included.
+/// Most blobs that all runs together have open, those of waiting runs included.
 pub const OPEN_BLOBS: usize = 8_192;
 
-/// The budget has no room; it has when other requests are done.
+/// The budget is used up. Room becomes free when other requests are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the server holds as much for its clients as it may; repeat the call a little later")]
+#[error("the memory for requests is used up; repeat the call a little later")]
 pub struct BudgetExhausted;
 
 /// The budget.
@@ -72,14 +73,14 @@ impl MemoryBudget {
         ByteCount::bytes(self.used.load(Ordering::Acquire))
     }
 
-    /// The largest sum of charges since this was asked last.
+    /// Returns the largest sum of charges since the last call.
     #[must_use]
     pub fn take_peak(&self) -> ByteCount {
         ByteCount::bytes(self.peak.swap(self.used.load(Ordering::Acquire), Ordering::AcqRel))
     }
 
-    /// Waits until an output of this size may be read. The permit belongs to the reading alone,
-    /// so a caller waits here for processors and disks and for nothing else.
+    /// Waits until an output of this size may be read. A permit is held only while an output is
+    /// checked and stored, so this waits for processors and disks, never for clients.
     pub async fn wait_for_output(&self, size: ByteCount) -> Option<OwnedSemaphorePermit> {
         self.note_peak(size.as_u64().saturating_mul(OUTPUT_COPIES));
         let parts = size.as_u64().div_ceil(1 << 20);
@@ -88,7 +89,7 @@ impl MemoryBudget {
         Arc::clone(&self.outputs).acquire_many_owned(parts).await.ok()
     }
 
-    /// Adds to the sum, unless the sum would pass what a charge of this `total` may use.
+    /// Adds `more` to the sum, unless the sum would exceed the limit for a charge of `total`.
     fn add(&self, more: u64, total: u64) -> Result<(), BudgetExhausted> {
         let kept = if total > SMALL.as_u64() { self.limit / 8 } else { 0 };
         let most = self.limit.saturating_sub(kept);
@@ -109,7 +110,7 @@ impl MemoryBudget {
     }
 }
 
-/// A part of the budget; given back when it is dropped.
+/// A part of the budget, released when it is dropped.
 #[derive(Debug)]
 pub struct Charge {
     budget: Arc<MemoryBudget>,
@@ -159,8 +160,7 @@ impl Drop for Charge {
     }
 }
 
-/// The charge of a request or of one call of it, which everything that works for it adds to. It is
-/// given back with its last clone.
+/// The charge of a request or of one of its calls. It is released when its last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct CallMemory(Arc<Held>);
 
@@ -168,7 +168,7 @@ pub struct CallMemory(Arc<Held>);
 struct Held {
     budget: Arc<MemoryBudget>,
     charge: Mutex<Charge>,
-    /// The request that the call came with: its parameters are in use as long as the call is.
+    /// The charge of the request, whose parameters are in use as long as the call is.
     _request: Option<CallMemory>,
 }
 
@@ -179,14 +179,14 @@ impl CallMemory {
         Self::holding(Charge::none(budget))
     }
 
-    /// What was charged already, for a request.
+    /// The account of a request that was charged already.
     #[must_use]
     pub fn holding(charge: Charge) -> Self {
         let budget = Arc::clone(&charge.budget);
         Self(Arc::new(Held { budget, charge: Mutex::new(charge), _request: None }))
     }
 
-    /// The charge of a call that came with this request, whose charge it keeps.
+    /// The account of a call of this request. It keeps the request's charge too.
     #[must_use]
     pub fn of_call(&self) -> Self {
         let budget = Arc::clone(&self.0.budget);
@@ -194,7 +194,7 @@ impl CallMemory {
         Self(Arc::new(Held { budget, charge, _request: Some(self.clone()) }))
     }
 
-    /// The account of a call that shares its memory with no other.
+    /// The account of a call with a budget of its own that has no limit.
     #[must_use]
     pub fn unlimited() -> Self {
         Self::new(&MemoryBudget::new(ByteCount::bytes(u64::MAX)))
@@ -222,7 +222,7 @@ impl CallMemory {
         self.0.charge.lock().shrink_to(bytes);
     }
 
-    /// The right to have so many blobs open, until the permit is dropped.
+    /// Permits `count` open blobs until the permit is dropped.
     ///
     /// # Errors
     ///
@@ -233,8 +233,8 @@ impl CallMemory {
         open_blobs.try_acquire_many_owned(count).ok().ok_or(BudgetExhausted)
     }
 
-    /// Does `work` on a thread that may block. The thread keeps all charges of the call until the
-    /// work is done, because it cannot be stopped.
+    /// Runs `work` on a blocking thread. The thread keeps all charges of the call until the work is
+    /// done, because it cannot be stopped.
     ///
     /// # Errors
     ///

@@ -7,13 +7,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub enum Clock {
     /// The operating system's clock.
     System,
-    /// A clock that stands still at this time since the Unix epoch: for tests and
-    /// reproducible runs.
+    /// A clock that always shows this time since the Unix epoch, for tests.
     Fixed(Duration),
 }
 
 impl Clock {
-    /// Time since the Unix epoch; zero if the machine's clock stands before it.
+    /// Time since the Unix epoch; zero if the machine's clock is before it.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the clock")]
     pub fn now(self) -> Duration {

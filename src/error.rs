@@ -1,39 +1,39 @@
-//! The closed list of reasons a call can fail, shared by every layer.
+//! The closed list of error kinds that every layer shares.
 
 use std::error::Error;
 use std::fmt;
 
 /// The reason why a call failed, in terms its caller can act on.
 ///
-/// A new kind is worth adding only if some client would react to it differently. What each
-/// kind looks like on the wire is decided in `protocol::error_codes`.
+/// A new kind is useful only if a client would react to it differently. `protocol::error_codes`
+/// assigns the wire form of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// A parameter is missing, unknown, of the wrong type or out of range.
     InvalidParams,
     /// No skill of that name.
     SkillNotFound,
-    /// The skill exists, this version of it does not.
+    /// The skill exists, but not in this version.
     VersionNotFound,
     /// The skill has no such file.
     FileNotFound,
     /// No blob of that id is visible to this tenant.
     BlobNotFound,
-    /// The skill is there but has no code to execute.
+    /// The skill has no code to execute.
     NotExecutable,
-    /// A size limit would be passed.
+    /// A size limit would be exceeded.
     TooLarge,
-    /// No credentials, or credentials we do not know.
+    /// Missing or unknown credentials.
     Unauthorized,
-    /// Known caller, but this tenant may not do this.
+    /// The caller has no right to the call.
     Forbidden,
-    /// This tenant's own rate is used up; repeating later can help.
+    /// The tenant's rate limit is exceeded; a later retry can succeed.
     RateLimited,
-    /// Every worker is taken and the queue is full; repeating soon can help.
+    /// The server has no free worker or memory; a retry soon can succeed.
     Overloaded,
-    /// The tenant's stored quota is used up.
+    /// The tenant's storage quota is used up.
     QuotaExceeded,
-    /// Our fault. Callers get one fixed sentence; the log gets the chain.
+    /// The server failed. Callers get one fixed sentence; the log gets the causes.
     Internal,
 }
 

@@ -1,18 +1,18 @@
-//! Checks request heads before the HTTP parser sees them: every reader must see the same borders.
+//! Checks the framing of requests before the HTTP parser sees them, against request smuggling.
 //!
 //! INVARIANT(one-border): a line ends with CR LF and with nothing else, a head has one length or
 //! one `Transfer-Encoding: chunked` and never both, and chunks have their size and nothing beside
-//! it. Whatever differs is refused with status 400, its connection ends, and nothing of it is
-//! executed. So a proxy in front cannot be led to see another border than the server sees.
+//! it. Any other request is refused with status 400, its connection is closed, and nothing of it is
+//! executed. So a proxy in front and the server always agree on where a request ends.
 //!
 //! # Why
 //!
-//! The parser follows the standard where the standard says what a lenient reader may accept. It
-//! takes a bare LF for the end of a line, answers a request with both lengths before it closes
-//! the connection, and skips extensions of chunks. A proxy that is lenient in another way is led
-//! to forward one request that the server reads as two.
+//! The parser accepts all that the standard permits a lenient parser to accept. It takes a bare LF
+//! for the end of a line, answers a request with both lengths before it closes the connection, and
+//! skips chunk extensions. A proxy that is lenient in another way could forward one request that
+//! the server reads as two.
 //!
-//! Bytes are looked at as they pass. Of a head only the line that is being read is kept.
+//! The check reads the bytes as they arrive and keeps only the current line of a head.
 
 use std::io;
 use std::pin::Pin;
@@ -20,21 +20,21 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Longest line that is kept; the parser refuses longer ones by itself.
+/// Longest line that is kept, in bytes. The parser's own limit is lower.
 const MAX_LINE: usize = 32 << 10;
 
-/// Most digits of a length or of the size of a chunk: more than any body has.
+/// Most digits of a body's length or of a chunk's size: enough for any body.
 const MAX_DIGITS: usize = 12;
 
-/// A byte that no head may have. The parser gets it in the place of a breach, answers with status
-/// 400 and closes the connection.
+/// A byte that no head may contain. It replaces the rest of a malformed head, so the parser answers
+/// with status 400 and closes the connection.
 const POISON: u8 = 0;
 
 /// The end of a head, which the parser gets behind [`POISON`]. It looks at a head that comes in
 /// pieces when it sees the end, and would otherwise wait for the client.
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 
-/// A breach of the rules.
+/// A request that breaks the framing rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Breach;
 
@@ -43,15 +43,15 @@ struct Breach;
 enum Expected {
     /// A line of a head.
     Line(Head),
-    /// So many bytes of a body.
+    /// This many bytes of a body.
     Body(u64),
     /// The size of a chunk.
     ChunkSize,
-    /// So many bytes of a chunk.
+    /// This many bytes of a chunk.
     Chunk(u64),
-    /// The CR LF behind a chunk.
+    /// The CR LF after a chunk.
     ChunkEnd,
-    /// The empty line behind the last chunk: there are no trailers.
+    /// The empty line after the last chunk: trailers are not accepted.
     LastLine,
     /// Nothing: a head broke the rules.
     NothingInHead,
@@ -60,7 +60,7 @@ enum Expected {
 }
 
 impl Expected {
-    /// Nothing, after a breach where this was expected.
+    /// The state after a breach in this state.
     const fn broken(&self) -> Self {
         match self {
             Self::Line(_) | Self::NothingInHead => Self::NothingInHead,
@@ -69,7 +69,7 @@ impl Expected {
     }
 }
 
-/// The known part of a head.
+/// The parts of a head that decide the framing.
 #[derive(Debug, Default)]
 struct Head {
     has_request_line: bool,
@@ -78,7 +78,7 @@ struct Head {
     is_chunked: bool,
 }
 
-/// Looks at the bytes of a connection, in order.
+/// Checks the bytes of a connection, in order.
 #[derive(Debug)]
 struct Inspector {
     expected: Expected,
@@ -95,7 +95,7 @@ impl Default for Inspector {
 }
 
 impl Inspector {
-    /// How many bytes are in order: all of them, or as many as come before a breach.
+    /// Checks the next bytes. On a breach, returns the number of bytes before it.
     fn inspect(&mut self, bytes: &[u8]) -> Result<(), usize> {
         let mut at = 0;
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
@@ -121,7 +121,7 @@ impl Inspector {
         Ok(())
     }
 
-    /// Goes on to what follows a body or a chunk, if that is complete.
+    /// Advances to the next part, if a body or a chunk is complete.
     fn pass_content(&mut self) {
         match self.expected {
             Expected::Body(0) => self.expected = Expected::Line(Head::default()),
@@ -142,7 +142,8 @@ impl Inspector {
                 return ended;
             }
             (false, b'\r') => self.after_cr = true,
-            // Obsolete text is text; control characters are not, but for the tab.
+            // Bytes above ASCII are allowed (`obs-text` of RFC 9110). Of the control characters
+            // only the tab is.
             (false, b'\t' | b' '..=b'~' | 0x80..) if self.line.len() < MAX_LINE => {
                 self.line.push(byte);
             }
@@ -154,7 +155,7 @@ impl Inspector {
     fn end_line(&mut self, line: &[u8]) -> Result<(), Breach> {
         match &mut self.expected {
             Expected::Line(head) if line.is_empty() => {
-                // Some clients send an empty line before a request; it belongs to nothing.
+                // Some clients send an empty line before a request. It is ignored.
                 if head.has_request_line {
                     self.expected = head.body()?;
                 }
@@ -182,8 +183,8 @@ impl Head {
             let spaces = line.iter().filter(|byte| matches!(byte, b' ' | b'\t')).count();
             return if spaces == 2 { Ok(()) } else { Err(Breach) };
         }
-        // A line that begins with a space would be folded into the one before it; one with a
-        // space before the colon has a name that readers cut in different ways.
+        // A line that begins with a space would continue the line before it. With a space before
+        // the colon, parsers disagree on the name of the header.
         let mut parts = line.splitn(2, |byte| *byte == b':');
         let (Some(name), Some(value)) = (parts.next(), parts.next()) else { return Err(Breach) };
         if name.is_empty() || !name.iter().all(is_token) {
@@ -203,7 +204,7 @@ impl Head {
         Ok(())
     }
 
-    /// The part that follows the head.
+    /// Returns the part after the head.
     const fn body(&self) -> Result<Expected, Breach> {
         match (self.length, self.is_chunked) {
             (Some(_), true) => Err(Breach),
@@ -220,7 +221,7 @@ impl Head {
     }
 }
 
-/// True for a character that the name of a header may have.
+/// True for a character that a header's name may contain.
 fn is_token(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte)
 }
@@ -241,7 +242,7 @@ fn number(text: &[u8], base: u32, is_digit: fn(&u8) -> bool) -> Result<u64, Brea
     u64::from_str_radix(digits, base).ok().ok_or(Breach)
 }
 
-/// A stream that lets only requests with clear borders through.
+/// A stream that passes only requests with valid framing.
 #[derive(Debug)]
 pub(crate) struct ClearStream<S> {
     stream: S,
@@ -262,7 +263,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for ClearStream<S> {
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if matches!(this.inspector.expected, Expected::NothingInBody) {
-            // The call waits for the rest of a body that has no clear end.
+            // The call waits for the rest of a body whose framing is invalid.
             return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
         }
         if matches!(this.inspector.expected, Expected::NothingInHead) {
@@ -320,7 +321,7 @@ mod tests {
 
     use super::*;
 
-    /// The length of the part of `text` that is accepted, given in pieces of this size.
+    /// Checks `text` in pieces of this size. On a breach, returns the length of the accepted part.
     fn in_order(text: &str, piece: usize) -> Result<(), usize> {
         let mut inspector = Inspector::default();
         for (index, piece_of_text) in text.as_bytes().chunks(piece).enumerate() {

@@ -1,19 +1,19 @@
-//! The allocator of this process: large buffers go back to the system when they are dropped, and
-//! each thread knows how many bytes it has allocated.
+//! The allocator of this process: it releases large buffers to the system when they are dropped,
+//! and counts the bytes that each thread has allocated.
 //!
 //! # Why
 //!
-//! glibc keeps what is freed for later. After a burst of large requests a server would hold the
-//! memory of that burst for as long as it lives. Another allocator would be a further dependency
-//! in the process that has all authority; two calls of this one are enough.
+//! glibc keeps freed memory. After a burst of large requests, a server would hold the memory of the
+//! burst forever. Another allocator would be a further dependency of the gateway; two calls of
+//! glibc are enough.
 //!
-//! The crates that decode pictures for guests allocate by what a file says. A counter of their
-//! thread is the only measure that holds whatever they do.
+//! The crates that decode pictures for guests allocate sizes that a file states. A counter for each
+//! thread measures their memory reliably.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator, which counts.
+/// The system's allocator with counters.
 struct Counted;
 
 #[global_allocator]
@@ -38,14 +38,14 @@ fn discount(bytes: usize) {
     HELD.set(HELD.get().wrapping_sub_unsigned(bytes));
 }
 
-/// Bytes that this thread has allocated and not freed. Negative on a thread that frees what others
-/// allocated, so only the difference between two calls says anything.
+/// Bytes that this thread has allocated and not freed. The number is negative on a thread that
+/// frees memory of others, so only the difference between two calls is meaningful.
 #[must_use]
 pub fn held() -> isize {
     HELD.get()
 }
 
-/// Sets the highest count to the present one, which it returns.
+/// Resets the peak to the current count, and returns the count.
 #[must_use]
 pub fn start_peak() -> isize {
     PEAK.set(HELD.get());
@@ -92,8 +92,8 @@ unsafe impl GlobalAlloc for Counted {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const MAPPED: libc::c_int = 256 << 10;
 
-/// Sees to it that large buffers never become part of the heap. glibc would raise the limit by
-/// itself, to 32 MiB, with the first large buffer that is freed.
+/// Makes the allocator map large buffers separately. By default glibc raises the threshold, up to
+/// 32 MiB, when a large buffer is freed.
 pub fn map_large_buffers() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -106,8 +106,8 @@ pub fn map_large_buffers() {
     }
 }
 
-/// Gives memory that is free inside of the heap back to the system. Takes milliseconds, and other
-/// threads wait for a part of them.
+/// Releases free memory of the heap to the system. Takes milliseconds, during a part of which other
+/// threads wait.
 pub fn give_back_free_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {

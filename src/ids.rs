@@ -1,4 +1,4 @@
-//! Names and identifiers: parsed once at the edge, trusted everywhere else.
+//! Names and identifiers. They are checked once, when they are parsed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,14 +7,14 @@ use data_encoding::{BASE32_NOPAD, HEXLOWER};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// Longest skill name, in bytes: long enough for any sensible hierarchy, short enough to be a
-/// folder name on every file system.
+/// Longest skill name, in bytes: long enough for any hierarchy, short enough for a folder name on
+/// every file system.
 pub const MAX_SKILL_NAME: usize = 128;
 
 /// Longest version text, in bytes.
 pub const MAX_VERSION: usize = 64;
 
-/// The reason why a text is not the identifier it should be.
+/// The reason why a text is not a valid identifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {problem}")]
 pub struct InvalidId {
@@ -70,7 +70,7 @@ impl SkillName {
     ///
     /// # Errors
     ///
-    /// Says what is wrong and what would be right.
+    /// The problem and the expected form.
     pub fn parse(text: &str) -> Result<Self, InvalidId> {
         let problem = if text.is_empty() {
             Some("must not be empty".to_owned())
@@ -136,7 +136,7 @@ impl SkillVersion {
     ///
     /// # Errors
     ///
-    /// Says what is wrong and what would be right.
+    /// The problem and the expected form.
     pub fn parse(text: &str) -> Result<Self, InvalidId> {
         let problem = "must be `major.minor.patch`, such as `0.1.0`";
         if text.len() > MAX_VERSION {
@@ -176,7 +176,7 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// A digest computed elsewhere.
+    /// A given digest.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
@@ -313,7 +313,7 @@ impl RunId {
 
 checked_text!(RunId);
 
-/// One customer of the server. Blobs, secrets and budgets never cross tenants.
+/// A tenant of the server. Tenants share no blobs.
 ///
 /// INVARIANT(safe-tenant): `a-z0-9` and inner dashes, at most 64, so it is safe in a path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -321,7 +321,7 @@ checked_text!(RunId);
 pub struct TenantId(String);
 
 impl TenantId {
-    /// The tenant of a server that has no others.
+    /// The only tenant of a server without tenants.
     #[must_use]
     pub fn local() -> Self {
         Self("local".to_owned())
@@ -331,7 +331,7 @@ impl TenantId {
     ///
     /// # Errors
     ///
-    /// Says what would be right.
+    /// The expected form.
     pub fn parse(text: &str) -> Result<Self, InvalidId> {
         if !text.is_empty() && text.len() <= 64 && is_name_segment(text) {
             Ok(Self(text.to_owned()))

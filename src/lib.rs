@@ -1,7 +1,7 @@
 //! Runs skills and model-written Python inside WebAssembly, one fresh sandbox for each call.
 //!
-//! Reading order, lowest layer first. A module imports only from the rows above it; the table in
-//! `tests/architecture.rs` is the law, and `ARCHITECTURE.md` tells the story.
+//! Reading order, lowest layer first. A module imports only modules above its row of the table in
+//! `tests/architecture.rs`, which is a test. `ARCHITECTURE.md` describes the parts and the reasons.
 //!
 //! ```text
 //! vocabulary   error  ids  units  clock  budget  heap
@@ -12,9 +12,9 @@
 //! program      config  assembly  cli
 //! ```
 //!
-//! A call of `run_code` passes through `http` (bytes to a checked call), `service` (names to a
-//! complete order), `dispatch` (an order to a free worker), `worker` and `sandbox` (a fresh
-//! interpreter on a warm memory), and back.
+//! A call of `run_code` passes through `http` (parses and checks the call), `service` (finds skills
+//! and blobs and plans the run), `dispatch` (assigns a worker), `worker` and `sandbox` (run the
+//! program in a fresh interpreter on a prepared memory image), and back.
 
 pub mod budget;
 pub mod clock;

@@ -1,4 +1,4 @@
-//! Starts the program; everything it can do lives in the library.
+//! Starts the program, whose code is in the library.
 
 use std::process::ExitCode;
 

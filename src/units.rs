@@ -1,4 +1,4 @@
-//! Quantities that must not be mistaken for one another.
+//! Types for quantities, so that they cannot be confused.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! Programs that go deep, in the real engine: their ends are those of native CPython, or stated beside them.
+//! Programs with deep recursion or nesting, in the real engine. They end as in native CPython, or
+//! as stated beside them.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,7 +1,7 @@
-//! What one run can learn of another: nothing, however the other has ended.
+//! A run learns nothing of an earlier run, however that has ended.
 //!
-//! Pairs of programs on a real server: one leaves marks wherever it can, the next one looks for
-//! them. `scripts/leak-pairs` does the same with the same programs, ten thousand times.
+//! Pairs of programs run on a real server: one leaves marks wherever it can, the next one searches
+//! for them. `scripts/leak-pairs` runs the same programs ten thousand times.
 #![expect(dead_code, unused_imports, reason = "the support serves other tests as well")]
 #![expect(
     clippy::unwrap_used,
@@ -91,7 +91,7 @@ fn await_fuel(client: &Client) {
 /// The pairs of one server.
 struct Pairs {
     server: TestServer,
-    /// What the search sees where nobody has been.
+    /// The result of a search on a fresh server.
     pristine: Value,
     /// Random values; none may come twice.
     seen: Mutex<HashSet<String>>,

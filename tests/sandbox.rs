@@ -1,4 +1,4 @@
-//! The sandbox with the real engine, checked after every run down to the last byte of memory.
+//! The sandbox with the real engine. The whole memory is compared with the image after every run.
 #![expect(clippy::unwrap_used, reason = "a test may panic; that is how it fails")]
 
 use std::collections::BTreeMap;

@@ -11,14 +11,14 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::CauseChain;
 
-/// How often expired blobs are looked for.
+/// The interval of removing expired blobs.
 const SWEEP: Duration = Duration::from_secs(600);
 
 /// Opens the blob store, which belongs to one process at a time.
 ///
 /// # Errors
 ///
-/// Another process has it, or the folder cannot be used.
+/// Another process uses it, or the folder cannot be used.
 pub fn open_blobs(config: &Config) -> Result<LocalBlobStore, AssemblyError> {
     let settings = crate::blobs::BlobStoreConfig {
         blob_max: config.blobs.max_size,
@@ -29,7 +29,7 @@ pub fn open_blobs(config: &Config) -> Result<LocalBlobStore, AssemblyError> {
     Ok(LocalBlobStore::open(settings, Clock::System)?)
 }
 
-/// Counts the blobs before the first one is stored, then removes expired ones now and then.
+/// Counts the blobs before the first write, then removes expired ones at intervals.
 pub(super) async fn sweep(blobs: Arc<dyn BlobStore>) {
     let counted = Arc::clone(&blobs);
     let counted = tokio::task::spawn_blocking(move || counted.count_all()).await;

@@ -12,12 +12,12 @@ use crate::engine::source::fetch::EngineOrigin;
 use crate::image_builder::ImageStore;
 use crate::images::{KeptImage, KeptImages as _, PackageSet};
 
-/// Says if the code that counts fuel is compiled too, which takes minutes.
+/// Whether the metered code is compiled too, which takes minutes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeteredCode {
-    /// Only if it was compiled before.
+    /// It is used if it was compiled before.
     IfThere,
-    /// In any case.
+    /// It is compiled if necessary.
     Wanted,
 }
 
@@ -34,7 +34,7 @@ pub fn open_engine(config: &Config) -> Result<EngineStore, AssemblyError> {
     Ok(EngineStore::open(&config.cache_dir, origin, Clock::System)?)
 }
 
-/// Fetches and compiles the engine and makes images, as far as that was not done before.
+/// Fetches and compiles the engine and makes images, unless they are in the cache.
 ///
 /// # Errors
 ///

@@ -19,11 +19,11 @@ use crate::images::{Image, PackageSet};
 use crate::units::ByteCount;
 use crate::worker::python::{CodeSetup, WorkerSetup};
 
-/// Private memory that a worker's slot may keep between runs: twice what a program touches that
-/// draws a chart with matplotlib.
+/// Private memory that a worker's slot may keep between runs: twice the memory that drawing a chart
+/// with matplotlib touches.
 const KEEP: ByteCount = ByteCount::mebibytes(32);
 
-/// Private memory that a worker may keep for images that do not run.
+/// Private memory that a worker may keep for images that are not in use.
 const KEEP_IDLE: ByteCount = ByteCount::mebibytes(32);
 
 /// The engine's files.
@@ -31,12 +31,12 @@ const KEEP_IDLE: ByteCount = ByteCount::mebibytes(32);
 pub(super) struct EngineFiles {
     pub(super) engine: EngineStore,
     pub(super) timed: Arc<EngineArtifacts>,
-    /// The code that counts fuel, once it is there.
+    /// The metered code, once it is compiled.
     metered: OnceLock<EngineArtifacts>,
 }
 
 impl EngineFiles {
-    /// Opens the files and the base image, made now if need be.
+    /// Opens the files and the base image. Missing ones are made now.
     pub(super) fn prepare(
         config: &Config,
         metered: MeteredCode,
@@ -52,10 +52,10 @@ impl EngineFiles {
         Ok((files, base))
     }
 
-    /// Opens the code that counts fuel, compiled now if need be.
+    /// Opens the metered code, which is compiled now if it is missing.
     pub(super) fn add_metered(&self, progress: &dyn Progress) -> Result<(), AssemblyError> {
         let artifacts = self.engine.ensure(Variant::Metered, progress)?;
-        // A caller that was faster has set the same file.
+        // If it is set already, a concurrent caller has opened the same file.
         self.metered.set(artifacts).ok();
         Ok(())
     }
@@ -64,7 +64,7 @@ impl EngineFiles {
         self.metered.get().is_some()
     }
 
-    /// The command that starts a worker with the present files.
+    /// The command that starts a worker with the current files.
     pub(super) fn command(&self, config: &Config) -> Result<WorkerCommand, AssemblyError> {
         let setup = serde_json::to_string(&self.setup(config)?).map_err(AssemblyError::Setup)?;
         let arguments = ["worker", "--setup", &setup].map(OsString::from).to_vec();
@@ -97,7 +97,7 @@ impl EngineFiles {
     }
 }
 
-/// Lets the workers inherit a descriptor under the number that it has here.
+/// Makes a descriptor inheritable under its number.
 fn inheritable(file: &impl AsFd) -> Result<RawFd, AssemblyError> {
     let descriptor = file.as_fd();
     fcntl_setfd(descriptor, FdFlags::empty()).map_err(|errno| AssemblyError::System {

@@ -12,7 +12,7 @@ use crate::images::ImageFault;
 use crate::registry::RegistryError;
 use crate::worker::WorkerError;
 
-/// The reason why something could not be made beside the calls.
+/// The reason why background work failed.
 pub type ProvisionError = Box<dyn Error + Send + Sync>;
 
 /// Errors of starting the program.
@@ -37,10 +37,10 @@ pub enum AssemblyError {
     /// Workers cannot be started.
     #[error("the workers cannot be started")]
     Workers(#[from] DispatchError),
-    /// This process is a worker and broke.
-    #[error("the worker broke")]
+    /// This process is a worker and failed.
+    #[error("the worker failed")]
     Worker(#[from] WorkerError),
-    /// A worker was started with something else than its gateway would say.
+    /// The setup of a worker is malformed: it was not started by its gateway.
     #[error("a worker's setup cannot be read; workers are started by `wardian serve`, not by hand")]
     Setup(#[source] serde_json::Error),
     /// Guests cannot have a network as it is configured.
@@ -51,7 +51,7 @@ pub enum AssemblyError {
     System {
         /// The request, as the end of a sentence.
         what: &'static str,
-        /// Its answer.
+        /// The error of the operating system.
         #[source]
         cause: io::Error,
     },

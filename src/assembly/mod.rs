@@ -1,4 +1,4 @@
-//! Builds the parts of a running program from a configuration. No other module does.
+//! Builds the parts of the program from a configuration. No other module builds engines.
 
 mod blobs;
 mod engine;

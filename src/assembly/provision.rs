@@ -1,5 +1,5 @@
-//! Work of a server in the background: missing images, and the code that counts fuel
-//! when a call first asks for it.
+//! Background work of a server: makes missing images, and compiles the metered code when a call
+//! first needs it.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -16,25 +16,25 @@ use crate::error::CauseChain;
 use crate::images::{ImageMaker, PackageSet};
 use crate::service::Metering;
 
-/// Makes what takes long, in a process of its own: compiling takes 2 GB of memory and making an
-/// image some hundred MB, most of which the process that does it keeps.
+/// Makes images and metered code in a child process. Compiling takes 2 GB of memory and making an
+/// image some hundred MB, most of which the process that does it never releases.
 pub trait Provision: Send + Sync + 'static {
     /// Makes the image for `packages` in the cache.
     ///
     /// # Errors
     ///
-    /// The reason why there is none, for the log.
+    /// The reason why the image could not be made, for the log.
     fn image(&self, packages: PackageSet) -> Result<(), ProvisionError>;
 
-    /// Compiles the code that counts fuel into the cache.
+    /// Compiles the metered code into the cache.
     ///
     /// # Errors
     ///
-    /// The reason why there is none, for the log.
+    /// The reason why it could not be compiled, for the log.
     fn metered_code(&self) -> Result<(), ProvisionError>;
 }
 
-/// Provision as the image cache sees it.
+/// Adapts [`Provision`] to the image cache.
 pub(super) struct ImagesOf(pub(super) Arc<dyn Provision>);
 
 impl ImageMaker for ImagesOf {
@@ -43,7 +43,7 @@ impl ImageMaker for ImagesOf {
     }
 }
 
-/// Compiles the code that counts fuel when it is first asked for, and gives it to the workers.
+/// Compiles the metered code when a call first needs it, and replaces the workers.
 pub(super) fn compile_when_asked(
     config: &Config,
     files: &Arc<EngineFiles>,
@@ -55,7 +55,7 @@ pub(super) fn compile_when_asked(
     let config = config.clone();
     tokio::spawn(async move {
         metering.asked().await;
-        info!("somebody asked for fuel: compiling the code that counts it in the background");
+        info!("a call sets a fuel limit: compiling the code that counts fuel in the background");
         match provide(config, files, &pool, provision).await {
             Ok(()) => {
                 metering.succeeded();

@@ -28,10 +28,10 @@ use crate::job::frame::outcome_max;
 use crate::registry::Registry;
 use crate::service::{LimitPolicy, Metering, NetworkAccess, Parts, Service, Status as _};
 
-/// Different images that are made because runs need them, beyond which one serves all.
+/// Most images that are made on need. Beyond it one image with all packages is used.
 const VARIETY: usize = 12;
 
-/// Everything that runs need, started.
+/// The started parts that runs need.
 #[derive(Debug)]
 pub struct Runtime {
     /// The eight methods.
@@ -42,17 +42,17 @@ pub struct Runtime {
     pub blobs: Arc<dyn BlobStore>,
     /// The workers.
     pub pool: Arc<Pool>,
-    /// The images that runs begin as.
+    /// The memory images in which runs begin.
     pub images: Arc<ImageCache>,
     metering: Arc<Metering>,
-    /// Open for the workers that are started later.
+    /// Open files for workers that are started later.
     files: Arc<EngineFiles>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Runtime {
-    /// Opens the stores, prepares the engine and begins to start workers. On a machine that has
-    /// the engine it takes a fraction of a second; else minutes, which `progress` shows.
+    /// Opens the stores, prepares the engine and begins to start workers. This takes a fraction of
+    /// a second if the engine is installed, and otherwise minutes, which `progress` shows.
     ///
     /// Needs a runtime with several threads, since it blocks the one that it is on.
     ///
@@ -66,7 +66,7 @@ impl Runtime {
         skills: SkillsRead,
         progress: &dyn Progress,
     ) -> Result<Self, AssemblyError> {
-        // Beside the engine and the workers: thousands of skills take a second.
+        // Skills are read concurrently with the engine, because thousands of them take a second.
         let (settings, built_in) = registry_settings(config, skills)?;
         let registry = thread::Builder::new()
             .name("skills".to_owned())
@@ -74,7 +74,7 @@ impl Runtime {
             .map_err(|cause| AssemblyError::System { what: "start a thread", cause })?;
         let blobs: Arc<dyn BlobStore> = Arc::new(open_blobs(config)?);
         let sweeping = tokio::spawn(sweep(Arc::clone(&blobs)));
-        // An operator who gives every run a budget wants it counted, whatever compiling costs.
+        // A default fuel limit applies to every run, so the metered code is needed from the start.
         let is_wanted = config.limits.default.fuel.is_some();
         let metered = if is_wanted { MeteredCode::Wanted } else { metered };
         let (files, base) = block_in_place(|| EngineFiles::prepare(config, metered, progress))?;
@@ -115,8 +115,8 @@ impl Runtime {
         Ok(Self { service, registry, blobs, pool, images, metering, files, tasks })
     }
 
-    /// Begins to make beside the calls what they turn out to need: for a server, once it is
-    /// ready.
+    /// Starts the background work of a server that is ready: following skills, making images and
+    /// compiling the metered code.
     ///
     /// # Errors
     ///
@@ -139,12 +139,12 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// A worker does not start: the causes say why.
+    /// A worker does not start.
     pub async fn ready(&self) -> Result<(), AssemblyError> {
         Ok(self.pool.ready().await?)
     }
 
-    /// Says in the log which walls around guests this machine does not offer.
+    /// Logs the missing and partial parts of the lock-down.
     pub fn warn_of_missing_walls(&self) {
         for warning in self.service.warnings() {
             warn!("{warning}");
@@ -153,12 +153,11 @@ impl Runtime {
         let partial: BTreeSet<&String> =
             report.workers.iter().flat_map(|worker| &worker.report.partial).collect();
         for gap in partial {
-            warn!("a wall of the lock-down has a gap on this kernel: {gap}");
+            warn!("the lock-down is partial on this kernel: {gap}");
         }
     }
 
-    /// Lets no new run in, gives those in progress until `patience` is over, and ends the
-    /// workers.
+    /// Refuses new runs, gives those in progress `patience` to end, and ends the workers.
     pub async fn shut_down(&self, patience: Duration) {
         self.tasks.lock().drain(..).for_each(|task| task.abort());
         self.images.note_usage();

@@ -18,12 +18,12 @@ pub fn is_bundled(name: &str) -> bool {
     BUNDLED.iter().any(|(bundled, _)| *bundled == name)
 }
 
-/// How long the skills that are read will be used.
+/// Whether changes of skills are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SkillsRead {
-    /// For as long as the process lives: changes are followed.
+    /// Changes are followed for as long as the process lives.
     Followed,
-    /// As they are now.
+    /// The skills are read once.
     Once,
 }
 

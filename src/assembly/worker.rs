@@ -1,14 +1,14 @@
-//! The worker's side of the program: the process that runs guests.
+//! The entry point of worker processes.
 
 use crate::assembly::error::AssemblyError;
 use crate::worker::python::{PythonRunner, WorkerSetup};
 use crate::worker::{LockdownPlan, MissingWalls};
 
-/// Is a worker until the gateway closes the socket on standard input.
+/// Serves as a worker until the gateway closes the socket on standard input.
 ///
 /// # Errors
 ///
-/// The setup cannot be read, or the worker broke.
+/// The setup cannot be read, or the worker failed.
 pub fn work(setup: &str) -> Result<(), AssemblyError> {
     let setup: WorkerSetup = serde_json::from_str(setup).map_err(AssemblyError::Setup)?;
     let socket = crate::worker::socket_from_standard_input()

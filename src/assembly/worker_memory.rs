@@ -1,7 +1,7 @@
 //! The memory limit of a worker, calculated from the configured limits of runs.
 //!
-//! These are bounds on a worker that was taken over. An honest one stays far below them, since no
-//! run uses all of its limits in all ways at once.
+//! The limits bound a compromised worker. An intact one stays far below them, since no run uses all
+//! of its limits at once.
 
 use crate::config::Config;
 use crate::dispatch::AttachmentLimits;
@@ -23,7 +23,7 @@ const CODE_AND_GUARDS: ByteCount = ByteCount::mebibytes(1 << 10);
 pub(super) struct WorkerMemory {
     /// Private memory that can be written to.
     pub(super) private: ByteCount,
-    /// Addresses, most of which have nothing behind them.
+    /// Address space, most of which is only reserved.
     pub(super) addresses: ByteCount,
     /// The memory file on its way to the gateway.
     pub(super) file: ByteCount,
@@ -33,11 +33,11 @@ impl WorkerMemory {
     /// The limits that this configuration asks for.
     pub(super) fn of(config: &Config) -> Self {
         let most = config.limits.max;
-        // One for the run in hand.
+        // One more for the current run.
         let images = AttachmentLimits::default().images.saturating_add(1);
         let images = u64::try_from(images).unwrap_or(u64::MAX);
-        // A vector that grows exists twice for a moment; what the host is given, and what a run
-        // returns, exists beside the files that it is made of.
+        // A growing vector exists twice for a moment. Host-call payloads and returned values exist
+        // in addition to the files that they are made of.
         let private = [
             PROGRAM.as_u64(),
             u64::try_from(GUEST_STACK).unwrap_or(u64::MAX),

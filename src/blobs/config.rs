@@ -8,7 +8,7 @@ use crate::units::ByteCount;
 /// The settings of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlobStoreConfig {
-    /// Folder of the store; made if it is not there.
+    /// Folder of the store. It is created if it does not exist.
     pub root: PathBuf,
     /// Largest content of one blob.
     pub blob_max: ByteCount,
@@ -16,13 +16,13 @@ pub struct BlobStoreConfig {
     pub tenant_bytes: ByteCount,
     /// Most blobs of one tenant.
     pub tenant_blobs: u64,
-    /// How long a blob is kept after its last use; `None` keeps it for ever.
+    /// Time for which a blob is kept after its last use; `None` keeps it forever.
     pub ttl: Option<Duration>,
 }
 
 impl BlobStoreConfig {
-    /// The defaults, for a store in this folder: 256 MiB a blob, 10 GiB and 100,000 blobs a
-    /// tenant, kept for seven days after their last use.
+    /// The defaults for a store in this folder: 256 MiB for a blob, 10 GiB and 100,000 blobs for a
+    /// tenant, and seven days after the last use.
     #[must_use]
     pub const fn at(root: PathBuf) -> Self {
         Self {

@@ -10,13 +10,13 @@ use crate::units::ByteCount;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlobError {
-    /// No such blob for this tenant.
+    /// The tenant has no such blob.
     #[error("there is no blob `{id}`; it may have expired")]
     NotFound {
-        /// The id that was asked for.
+        /// The requested id.
         id: BlobId,
     },
-    /// The content is larger than one blob may be.
+    /// The content is larger than a blob may be.
     #[error("a blob may hold {limit}, this content has {size}")]
     TooLarge {
         /// The content.
@@ -52,7 +52,7 @@ pub enum BlobError {
     /// Another server has locked the store.
     #[error("the blob store is in use by another server")]
     InUse,
-    /// The disk failed us. `what` is safe to show; the cause is for the log.
+    /// The disk failed. `what` is safe to show; the cause is for the log.
     #[error("could not {what} the blob store")]
     Storage {
         /// Verb, such as "read" or "write to".
@@ -80,7 +80,7 @@ impl BlobError {
         }
     }
 
-    /// Turns what the operating system said into an error about doing `what`.
+    /// Converts an error of the operating system into an error about the operation `what`.
     pub(crate) fn from_disk(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |cause| match cause.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull(cause),

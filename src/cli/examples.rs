@@ -4,7 +4,7 @@ pub(crate) const PROGRAM: &str = "\
 Examples:
   wardian run -c 'print(6 * 7)'            run a line of Python in the sandbox
   wardian run report.py --args '{\"n\": 3}'  call its main(args)
-  wardian skills list                      what is there to execute
+  wardian skills list                      list the skills
   wardian exec hello.world                 execute a skill
   wardian serve                            serve the Skills Protocol on http://127.0.0.1:8080/rpc
   wardian doctor                           what works here, what does not, and what to do
@@ -13,7 +13,7 @@ Exit codes:
   0  done; for a program: it completed
   1  the program failed, or a skill has errors
   2  wrong usage: the arguments, the configuration, or something that is named and not there
-  3  our fault, or the machine's
+  3  an error of Wardian or of the machine
   130  a run was ended by Ctrl-C";
 
 pub(crate) const RUN: &str = "\
@@ -29,7 +29,7 @@ What the program prints goes to stdout and stderr as it comes; then comes all of
 `runtime.blobs.read_text(args[\"sheet\"])` reads it. `--blob sales.csv` sets no argument;
 `runtime.blobs.list()` has it. Write `./a=b.csv` for a file with `=` in its name.
 
-Exit codes: 0 it completed, 1 it failed, 2 wrong usage, 3 our fault.";
+Exit codes: 0 it completed, 1 it failed, 2 wrong usage, 3 an error of Wardian or of the machine.";
 
 pub(crate) const EXEC: &str = "\
 Examples:
@@ -37,7 +37,7 @@ Examples:
   wardian exec acme.sales.report@1.2.0 --args '{\"year\": 2026}' --blob sheet=sales.csv
   wardian --skills ./my-skills exec my.skill --json
 
-Exit codes: 0 it completed, 1 it failed, 2 wrong usage, 3 our fault.";
+Exit codes: 0 it completed, 1 it failed, 2 wrong usage, 3 an error of Wardian or of the machine.";
 
 pub(crate) const SERVE: &str = "\
 Examples:
@@ -56,6 +56,16 @@ Examples:
 Python is read in the sandbox and not run: syntax, packages that are not there, the export.
 
 Exit codes: 0 the skills are good (there may be warnings), 1 one has errors, 2 a folder is not there.";
+
+pub(crate) const TEST: &str = "\
+Examples:
+  wardian skills test my-skills/acme.sales.report
+  wardian skills test my-skills/* --case empty
+
+Each file resources/tests/CASE.json is one call with its blobs and what it must give; docs/skills.md
+describes it. The skill is executed in the sandbox, as a server would.
+
+Exit codes: 0 all cases passed, 1 one failed or a skill has none, 2 a folder or a case is malformed.";
 
 pub(crate) const NEW: &str = "\
 Examples:

@@ -9,11 +9,11 @@ pub(crate) enum Exit {
     Done,
     /// The program that was run failed, or the skill that was checked has errors.
     GuestFailed,
-    /// The caller has to ask for something else.
+    /// The arguments or the configuration are wrong.
     WrongUsage,
-    /// We, or the machine, failed.
+    /// Wardian or the machine failed.
     OurFault,
-    /// Ctrl-C ended a run, as shells expect it to be told.
+    /// Ctrl-C ended a run. Shells use this code for it.
     Interrupted,
 }
 

@@ -12,7 +12,7 @@ use crate::protocol::CallError;
 use crate::registry::RegistryError;
 use crate::service::ServiceError;
 
-/// A message for the user and the exit code that goes with it.
+/// A message for the user, with its exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failed {
     pub(crate) exit: Exit,
@@ -20,27 +20,27 @@ pub(crate) struct Failed {
 }
 
 impl Failed {
-    /// The user has to ask for something else.
+    /// The arguments or the configuration are wrong.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { exit: Exit::WrongUsage, message: message.into() }
     }
 
-    /// The user named something that cannot be used, for this reason.
+    /// A file or folder that the user named cannot be used.
     pub(crate) fn named(what: impl fmt::Display, error: &(dyn Error + 'static)) -> Self {
         Self::usage(format!("{what}: {}", CauseChain(error)))
     }
 
-    /// We, or the machine, failed.
+    /// Wardian or the machine failed.
     pub(crate) fn ours(error: &(dyn Error + 'static)) -> Self {
         Self { exit: Exit::OurFault, message: CauseChain(error).to_string() }
     }
 
-    /// We, or the machine, failed, and this is all there is to say.
+    /// Wardian or the machine failed, and there is no underlying error.
     pub(crate) fn because(message: impl Into<String>) -> Self {
         Self { exit: Exit::OurFault, message: message.into() }
     }
 
-    /// We, or the machine, failed at doing `what`.
+    /// Wardian or the machine failed to do `what`.
     pub(crate) fn at(what: &str, error: &(dyn Error + 'static)) -> Self {
         Self { exit: Exit::OurFault, message: format!("could not {what}: {}", CauseChain(error)) }
     }
@@ -81,7 +81,7 @@ impl From<ServiceError> for Failed {
     }
 }
 
-/// A folder of skills that cannot be read is named by the user's settings; the rest is ours.
+/// An unreadable folder of skills is an error of the settings. All others are Wardian's.
 impl From<AssemblyError> for Failed {
     fn from(error: AssemblyError) -> Self {
         match error {
@@ -104,7 +104,7 @@ impl From<RegistryError> for Failed {
     }
 }
 
-/// Errors that are ours or the machine's wherever they happen.
+/// Errors that are always Wardian's or the machine's.
 macro_rules! ours {
     ($($error:ty),+ $(,)?) => {
         $(impl From<$error> for Failed {
@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
     use crate::blobs::BlobError;
-    use crate::protocol::check::ParamsError;
+    use crate::protocol::params_error::ParamsError;
 
     #[test]
     fn mistakes_of_the_user_and_faults_of_ours_end_differently() {

@@ -1,6 +1,6 @@
 //! The command line program: its commands, their output, and their exit codes.
 //!
-//! Commands use the same parts as the server: a program that is run here ends as it would there.
+//! Commands use the same service as the server, so a program ends in the same way in both.
 
 mod args;
 mod commands;
@@ -15,16 +15,15 @@ use std::process::ExitCode;
 use clap::CommandFactory as _;
 
 use crate::cli::args::{BlobsCommand, Cli, Command, EngineCommand, ServeArgs, SkillsCommand};
-use crate::cli::commands::{
-    blobs, check_skills, doctor, engine, list_skills, new_skill, run, serve, show_config,
-};
+use crate::cli::commands::skills::{check_skills, list_skills, new_skill, test_skills};
+use crate::cli::commands::{blobs, doctor, engine, run, serve, show_config};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::Installer;
 use crate::cli::terminal::{logging, output};
 use crate::config::{self, Config, Surroundings};
 
-/// Does what the command line of this process says.
+/// Executes the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
     let exit = match Cli::read(config::command_line()) {
@@ -41,7 +40,7 @@ pub fn main() -> ExitCode {
     exit.into()
 }
 
-/// Prints help, the version, or what is wrong with the arguments.
+/// Prints help, the version, or an error about the arguments.
 fn explain(message: &clap::Error) -> Exit {
     if message.use_stderr() {
         message.print().ok();
@@ -86,7 +85,7 @@ fn execute(cli: Cli) -> Result<Exit, Failed> {
     with_config(cli.command, config, &installer)
 }
 
-/// Flags of commands that are settings.
+/// Returns the options of a command that are settings.
 fn flags_of(command: &Command) -> Vec<(String, String)> {
     let flags = match command {
         Command::Serve(ServeArgs { listen, workers, paranoid, require_lockdown }) => vec![
@@ -103,7 +102,7 @@ fn flags_of(command: &Command) -> Vec<(String, String)> {
     flags.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text?))).collect()
 }
 
-/// The commands that need to know how the program is set up.
+/// Executes a command that needs the configuration.
 fn with_config(command: Command, config: Config, installer: &Installer) -> Result<Exit, Failed> {
     match command {
         Command::Serve(_) => serve::serve(&config, installer),
@@ -111,6 +110,9 @@ fn with_config(command: Command, config: Config, installer: &Installer) -> Resul
         Command::Exec(args) => run::execute_skill(config, installer, args),
         Command::Skills(SkillsCommand::Check { folders, json }) => {
             check_skills::check_skills(config, &folders, json)
+        }
+        Command::Skills(SkillsCommand::Test { folders, case, json }) => {
+            test_skills::test_skills(config, installer, &folders, case.as_deref(), json)
         }
         Command::Skills(SkillsCommand::List { namespace, json }) => {
             list_skills::list(&config, namespace.as_deref(), json)
@@ -128,7 +130,7 @@ fn with_config(command: Command, config: Config, installer: &Installer) -> Resul
         Command::Doctor(args) => doctor::doctor(config, args.json),
         Command::Config { json: true, .. } => Ok(show_config::as_json(&config)),
         Command::Config { explain, json: false } => Ok(show_config::as_toml(&config, explain)),
-        // These were done before there was a configuration.
+        // These were executed without the configuration.
         Command::Worker { .. } | Command::Completions { .. } | Command::Skills(_) => Ok(Exit::Done),
     }
 }

@@ -1,5 +1,4 @@
-//! Prepares what commands need: threads, a place to show progress, and an
-//! engine that is ready.
+//! Support for commands: threads, progress, and the installation of the engine.
 
 use std::future::Future;
 use std::io::{self, IsTerminal as _};
@@ -18,14 +17,14 @@ use crate::engine::code::compile::Variant;
 use crate::engine::progress::{Lines, Progress, Terminal};
 use crate::images::PackageSet;
 
-/// How often to look whether the other process has ended.
-const GLANCE: Duration = Duration::from_millis(50);
+/// The interval of checking for the end of the child process.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Niceness of background work.
 const LOW_PRIORITY: i32 = 10;
 
-/// How long work that still blocks a thread may hold up the end.
-const LAST_WORK: Duration = Duration::from_millis(100);
+/// The time that blocking work gets at the end of the program.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Shows progress on standard error in the way that fits there.
 pub(crate) fn progress() -> Box<dyn Progress> {
@@ -36,7 +35,7 @@ pub(crate) fn progress() -> Box<dyn Progress> {
     }
 }
 
-/// Runs a future on threads of its own.
+/// Runs a future on a new runtime with several threads.
 pub(crate) fn block_on(future: impl Future<Output = Result<Exit, Failed>>) -> Result<Exit, Failed> {
     let threads = thread::available_parallelism().map_or(2, usize::from).clamp(2, 16);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -45,19 +44,19 @@ pub(crate) fn block_on(future: impl Future<Output = Result<Exit, Failed>>) -> Re
         .build()
         .map_err(|fault| Failed::at("start threads", &fault))?;
     let ended = runtime.block_on(future);
-    runtime.shutdown_timeout(LAST_WORK);
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     ended
 }
 
-/// Starts this program again to install the engine. Compiling takes 2 GB of memory, most of which
-/// the process that does it keeps; a server would keep it for the rest of its life.
+/// Installs the engine in a child process of the same program. Compiling takes 2 GB of memory, most
+/// of which the compiling process never releases.
 #[derive(Debug, Clone)]
 pub(crate) struct Installer {
     arguments: Vec<String>,
 }
 
 impl Installer {
-    /// An installer that is set up as this process is.
+    /// An installer with the flags of this process.
     pub(crate) fn new(flags: &Flags) -> Self {
         let mut arguments = Vec::new();
         if let Some(file) = &flags.file {
@@ -70,7 +69,7 @@ impl Installer {
         Self { arguments }
     }
 
-    /// Makes the engine ready if it is not. Dropping the future ends the work.
+    /// Makes the engine ready if it is not. Dropping the future stops the installation.
     pub(crate) async fn ensure_engine(
         &self,
         config: &Config,
@@ -97,11 +96,11 @@ impl Installer {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(progress).spawn()
     }
 
-    /// Installs something beside the runs, with what they leave of the processors.
+    /// Installs in the background, with low priority.
     fn install_beside(&self, more: &[&str]) -> Result<(), ProvisionError> {
         let child = self.start(more, Stdio::piped())?;
         let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        // Without it the work is done as well, and is only more of a nuisance.
+        // An error is ignored: the installation works with normal priority too.
         setpriority_process(process, LOW_PRIORITY).ok();
         let ended = child.wait_with_output()?;
         if ended.status.success() {
@@ -123,7 +122,7 @@ impl Provision for Installer {
     }
 }
 
-/// An installation in progress. It ends when it is dropped.
+/// An installation in progress. Dropping it kills the process.
 #[derive(Debug)]
 struct Installation(Child);
 
@@ -133,7 +132,7 @@ impl Installation {
             if let Some(status) = self.0.try_wait()? {
                 return Ok(status);
             }
-            sleep(GLANCE).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The most memory that the gateway takes with a configuration.
+//! Calculates the most memory that the gateway takes with a configuration.
 
 use crate::budget::MemoryBudget;
 use crate::config::settings::Config;
@@ -6,16 +6,16 @@ use crate::http::CONNECTION_MEMORY;
 use crate::job::frame::outcome_max;
 use crate::units::ByteCount;
 
-/// Code, threads, tables and the allocator's own: the memory of a gateway without calls, without
-/// the files of skills.
+/// The memory of a gateway without calls and without the files of skills: code, threads, tables and
+/// the allocator.
 const AT_REST: ByteCount = ByteCount::mebibytes(64);
 
-/// Memory for reading a message of a worker, in halves of its length: once as it arrived, and
-/// beside that what becomes of it. Text takes no more than it did in JSON; the smallest piece of a
-/// log, 28 bytes, becomes 32.
+/// Memory for reading a message of a worker, in halves of its length: the message itself, and its
+/// parsed form. Parsed text takes no more than its JSON; the smallest piece of a log, 28 bytes,
+/// becomes 32.
 const MESSAGE_HALVES: u64 = 5;
 
-/// A run that waits for a worker, beside what its request is charged.
+/// Memory of a run that waits for a worker, in addition to the charge of its request.
 const QUEUED: ByteCount = ByteCount::kibibytes(16);
 
 /// A connection of a run: buffers of both sides, a head, and those of TLS.
@@ -32,7 +32,7 @@ pub struct GatewayMemory {
     pub outputs: ByteCount,
     /// Buffers of connections: `http.max_connections`.
     pub connections: ByteCount,
-    /// Messages of workers, logs above all, and orders of runs that were given up while they were
+    /// Messages of workers, which are mostly logs, and jobs that were cancelled while they were
     /// sent: `workers.count`, `limits.max.logs` and `http.max_body`.
     pub runs: ByteCount,
     /// Runs that wait: `workers.queue`.

@@ -1,11 +1,11 @@
-//! The value of a setting that applies, and its source.
+//! The effective value of a setting, and its source.
 
 use std::fmt;
 
 /// The source of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SettingOrigin {
-    /// It was not set.
+    /// The default: the setting is not set.
     Default,
     /// The file.
     File,
@@ -26,12 +26,12 @@ impl fmt::Display for SettingOrigin {
     }
 }
 
-/// One setting as it applies.
+/// The effective value of one setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EffectiveSetting {
     /// Its key, such as `http.max_body`.
     pub key: &'static str,
-    /// Its value as a file would have it; none if there is no value.
+    /// The value in the form of a configuration file; `None` if it is not set.
     pub value: Option<String>,
     /// The source of the value.
     pub origin: SettingOrigin,

@@ -8,7 +8,7 @@ use crate::config::reader::PREFIX;
 /// The process's environment and arguments, read once.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
-    /// Our own variables, those that start with `WARDIAN_`, in the order of their names.
+    /// The variables that begin with `WARDIAN_`, sorted by name.
     pub variables: Vec<(String, String)>,
     /// Folder for configuration of this user.
     pub config_dir: Option<PathBuf>,
@@ -21,8 +21,7 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// Reads the environment of this process. A variable that is no Unicode is left out: no
-    /// setting could have such a value.
+    /// Reads the environment of this process. Variables that are not Unicode are ignored.
     #[must_use]
     pub fn of_this_process() -> Self {
         let all = std::env::vars_os()
@@ -38,8 +37,7 @@ impl Surroundings {
         }
     }
 
-    /// `path` as it stands for a process in any folder. An empty path stays empty: nothing has
-    /// chosen one.
+    /// Makes `path` absolute. An empty path stays empty: it means that none is set.
     pub(crate) fn absolute(&self, path: PathBuf) -> PathBuf {
         match &self.working_dir {
             Some(folder) if path.is_relative() && !path.as_os_str().is_empty() => {
@@ -56,7 +54,7 @@ impl Surroundings {
     }
 }
 
-/// The words that the process was started with, the program's name first.
+/// The arguments of the process, the program's name first.
 pub fn command_line() -> impl Iterator<Item = OsString> {
     std::env::args_os()
 }

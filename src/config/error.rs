@@ -16,8 +16,8 @@ pub enum ConfigError {
         #[source]
         cause: io::Error,
     },
-    /// The file is no TOML.
-    #[error("the configuration file {} is no TOML", path.display())]
+    /// The file is not TOML.
+    #[error("the configuration file {} is not TOML", path.display())]
     NotToml {
         /// The name.
         path: PathBuf,

@@ -1,5 +1,4 @@
-//! Loads the configuration: finds the file, lays the layers above each other, and has the schema
-//! read them.
+//! Loads the configuration: finds the file, combines the layers, and reads them by the schema.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -12,7 +11,7 @@ use crate::config::reader::{Layers, Reader};
 use crate::config::schema;
 use crate::config::settings::Config;
 
-/// Longest file that is read: settings are small, and a wrong path may lead anywhere.
+/// Longest file that is read. Settings are small, and a wrong path may name a file of any size.
 const MAX_FILE: u64 = 1 << 20;
 
 /// Settings from the command line.
@@ -29,7 +28,8 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// The file cannot be read or is no TOML, or settings are wrong: then all that is wrong.
+    /// The file cannot be read or is not TOML, or settings are wrong. Then all problems are
+    /// reported.
     pub fn load(surroundings: &Surroundings, flags: Flags) -> Result<Self, ConfigError> {
         let (path, file) = load_file(surroundings, flags.file)?;
         let environment = surroundings
@@ -45,17 +45,17 @@ impl Config {
     }
 }
 
-/// Names the file instead of `--config`.
+/// The variable that names the file, as `--config` does.
 const FILE_VARIABLE: &str = "WARDIAN_CONFIG";
 
-/// Kubernetes sets these in every container beside a service that is called `wardian`.
+/// True for variables that Kubernetes sets in containers if a service is called `wardian`.
 fn is_service_link(name: &str) -> bool {
     name == "WARDIAN_PORT"
         || name.starts_with("WARDIAN_PORT_")
         || name.starts_with("WARDIAN_SERVICE_")
 }
 
-/// The file that was named, or the usual one if there is one.
+/// Reads the named file, or the usual one if it exists.
 fn load_file(
     surroundings: &Surroundings,
     named: Option<PathBuf>,

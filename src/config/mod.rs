@@ -4,7 +4,7 @@
 //! A key of the file such as `http.max_body` is the environment variable `WARDIAN_HTTP_MAX_BODY`
 //! and the flag `--set http.max_body=…`. Unknown keys are refused.
 //!
-//! Nothing below this module looks at the environment or has defaults that depend on it.
+//! No module below this one reads the environment or has defaults that depend on it.
 
 mod ceiling;
 mod effective;

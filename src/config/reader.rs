@@ -1,8 +1,7 @@
-//! Reads settings from several layers, remembers what was asked for, and collects every problem
-//! instead of stopping at the first.
+//! Reads settings from several layers, records the effective values, and collects all problems.
 //!
-//! INVARIANT(unknown-keys): an unknown key of the file is a problem, never ignored:
-//! a misspelt limit would otherwise not be there when it is needed.
+//! INVARIANT(unknown-keys): an unknown key of the file is a problem and never ignored. Otherwise a
+//! misspelt limit would have no effect.
 
 use std::ops::RangeInclusive;
 
@@ -11,7 +10,7 @@ use toml::{Table, Value as Toml};
 use crate::config::effective::{EffectiveSetting, SettingOrigin};
 use crate::config::value::SettingValue;
 
-/// The layers of settings, the later overruling the earlier.
+/// The layers of settings. Later ones override earlier ones.
 #[derive(Debug, Default)]
 pub(crate) struct Layers {
     /// The file.
@@ -22,7 +21,7 @@ pub(crate) struct Layers {
     pub(crate) flags: Vec<(String, String)>,
 }
 
-/// Answers questions for settings.
+/// Reads settings from layers.
 #[derive(Debug)]
 pub(crate) struct Reader {
     layers: Layers,
@@ -110,7 +109,7 @@ impl Reader {
         value
     }
 
-    /// The settings that were asked for, or everything that is wrong.
+    /// Returns the effective settings and the ignored variables, or all problems.
     pub(crate) fn finish(mut self) -> Result<(Vec<EffectiveSetting>, Vec<String>), Vec<String>> {
         let mut keys = Vec::new();
         list_keys("", &self.layers.file, &mut keys);
@@ -131,7 +130,7 @@ impl Reader {
         Ok((self.asked, ignored))
     }
 
-    /// Adds a problem that no single value has.
+    /// Adds a problem that does not belong to a single value.
     pub(crate) fn complain(&mut self, problem: impl Into<String>) {
         self.problems.push(problem.into());
     }

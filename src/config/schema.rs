@@ -20,7 +20,7 @@ use crate::units::{ByteCount, Fuel};
 /// Uid and gid of `nobody` nearly everywhere.
 const NOBODY: u32 = 65_534;
 
-/// Asks `reader` for every setting there is.
+/// Reads every setting.
 pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Config, Vec<String>> {
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080));
     let listen = reader.read("listen", listen);
@@ -77,7 +77,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     })
 }
 
-/// One of our folders: `wardian` in the user's folder for such things, unless set.
+/// Reads a folder setting. Default: `wardian` in the user's folder of that kind.
 fn folder(
     reader: &mut Reader,
     key: &'static str,
@@ -275,9 +275,9 @@ fn read_limits(reader: &mut Reader) -> LimitsConfig {
 /// One limit, to compare it with another of its kind.
 struct LimitValue {
     key: &'static str,
-    /// None for what is unlimited.
+    /// `None` if it is unlimited.
     size: Option<u128>,
-    /// As it would stand in the file.
+    /// The value in the form of a configuration file.
     shown: String,
 }
 

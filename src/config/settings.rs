@@ -14,7 +14,7 @@ use crate::units::ByteCount;
 /// Everything that an operator can set.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The server's sockets and what it accepts on them.
+    /// The HTTP server.
     pub http: HttpConfig,
     /// The folder of blobs and other data to be kept.
     pub data_dir: PathBuf,
@@ -40,7 +40,7 @@ pub struct Config {
     pub effective: Vec<EffectiveSetting>,
     /// The file that was read, if there was one.
     pub file: Option<PathBuf>,
-    /// Environment variables that look like ours but are no setting.
+    /// Environment variables with the prefix `WARDIAN_` that are not settings.
     pub ignored_variables: Vec<String>,
 }
 
@@ -52,19 +52,18 @@ pub struct SkillsConfig {
     /// Serves the skills that are part of the program. The guide is always served. Default
     /// true.
     pub bundled: bool,
-    /// Most folders of one root that are looked at. Default 32,768.
+    /// Most skill folders of one root. Default 32,768.
     pub max_folders: usize,
-    /// Most folders of which the kernel tells changes; 0 to look at all of them again and again.
-    /// Default 262,144.
+    /// Most folders with a kernel watch; 0 to poll all of them. Default 262,144.
     pub max_watches: usize,
 }
 
 /// The processes that run guests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkersConfig {
-    /// How many there are. Default: one for each core.
+    /// Number of workers. Default: one for each core.
     pub count: usize,
-    /// Workers beyond those, ready to take the place of one that was lost. Default 1.
+    /// Further workers, ready to replace a lost one. Default 1.
     pub spares: usize,
     /// Runs that may wait for a worker; more are refused at once. Default 256.
     pub queue: usize,
@@ -74,16 +73,16 @@ pub struct WorkersConfig {
     pub uid: u32,
     /// Group that workers become if the server was started as root. Default 65534.
     pub gid: u32,
-    /// Refuses to run guests where a wall of the lock-down cannot be built. Otherwise
-    /// the log says which is missing. Guests never run as root or without the filter on system
-    /// calls, whatever this says. Default: beyond loopback.
+    /// Refuses to run guests unless the whole lock-down is active. Otherwise the log names the
+    /// missing parts. Guests never run as root or without the filter on system calls, whatever
+    /// this setting is. Default: beyond loopback.
     pub require_lockdown: RequireLockdown,
     /// Has workers compare the whole memory with its image after every run, and end if it
     /// differs. Costs milliseconds a run. Default false.
     pub paranoid: bool,
 }
 
-/// The condition under which a machine without a wall of the lock-down runs no guests.
+/// The condition under which a machine with an incomplete lock-down runs no guests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RequireLockdown {
     /// If the server listens on an address that other machines can reach.
@@ -91,7 +90,7 @@ pub enum RequireLockdown {
     Auto,
     /// In any case.
     Always,
-    /// Never: the walls that can be built are enough.
+    /// Never.
     Never,
 }
 
@@ -107,7 +106,7 @@ pub struct ImagesConfig {
     /// Disk space for images. Default 4 GiB.
     pub disk: ByteCount,
     /// The highest age of images before they are made anew with another hash secret; `None` keeps
-    /// them for ever. Default 1 day.
+    /// them forever. Default 1 day.
     pub max_age: Option<Duration>,
 }
 
@@ -134,7 +133,7 @@ pub struct NetworkConfig {
 pub struct BlobsConfig {
     /// Folder of the store. Default: `blobs` in the data folder.
     pub folder: PathBuf,
-    /// How long a blob is kept after its last use; `None` keeps it for ever. Default 7 days.
+    /// How long a blob is kept after its last use; `None` keeps it forever. Default 7 days.
     pub ttl: Option<Duration>,
     /// The most that one tenant may store. Default 10 GiB.
     pub quota: ByteCount,
@@ -172,9 +171,9 @@ pub enum LogFormat {
 /// The level of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
-    /// We failed.
+    /// Wardian failed.
     Error,
-    /// An operator should look at it.
+    /// An operator should act.
     Warn,
     /// Milestones and runs.
     Info,
@@ -185,7 +184,7 @@ pub enum LogLevel {
 }
 
 impl Config {
-    /// True if guests run only where every wall of the lock-down stands.
+    /// True if guests run only with the whole lock-down.
     #[must_use]
     pub fn requires_lockdown(&self) -> bool {
         match self.workers.require_lockdown {

@@ -5,7 +5,7 @@ use crate::config::reader::variable_of;
 use crate::config::settings::Config;
 
 impl Config {
-    /// The effective settings as a file that would give the same configuration.
+    /// Writes the effective settings as a configuration file.
     #[must_use]
     pub fn to_toml(&self) -> String {
         self.written(|_| String::new())
@@ -17,7 +17,7 @@ impl Config {
         self.written(|key| format!("\n# {}\n# {}\n", explanation(key), variable_of(key)))
     }
 
-    /// `before` says what stands before a setting.
+    /// Writes the settings, each after the text that `before` returns for its key.
     fn written(&self, before: impl Fn(&str) -> String) -> String {
         let mut text = String::new();
         let mut table = "";

@@ -11,10 +11,9 @@ use crate::job::frame;
 pub struct PoolConfig {
     /// The command that starts a worker.
     pub command: WorkerCommand,
-    /// Runs at once. One for each core is right: a guest is busy all the time.
+    /// Runs at once. One for each core is right, because guests mostly compute.
     pub workers: usize,
-    /// Workers beyond those, ready to take the place of one that was lost. Each costs memory.
-    /// Default 1.
+    /// Additional workers that replace lost ones at once. Each costs memory. Default 1.
     pub spares: usize,
     /// Runs that may wait for a worker, of all tenants together. Default 256.
     pub queue: usize,
@@ -26,13 +25,12 @@ pub struct PoolConfig {
     /// How long after its wall-clock limit, or after its caller has gone away, a run may take to
     /// end before its worker is killed. Default 1 s.
     pub grace: Duration,
-    /// The time by which the gateway's own work for a run, such as storing its blobs, may extend
-    /// the time that its worker has. Default 60 s: a gibibyte on a slow disk.
+    /// The most time by which the gateway's own work for a run, such as storing its blobs, extends
+    /// the run. Default 60 s: a gibibyte on a slow disk.
     pub host_time: Duration,
     /// The attachments that each worker keeps between runs.
     pub attachments: AttachmentLimits,
-    /// Longest message of a worker, in bytes. Default: what the largest log needs that can be
-    /// configured.
+    /// Longest message of a worker, in bytes. Default: enough for the largest configurable log.
     pub max_message: usize,
 }
 

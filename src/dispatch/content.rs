@@ -1,4 +1,4 @@
-//! Bytes that a run brings to its worker: skills' files and blobs.
+//! Content that a run sends to its worker: skills' files and blobs.
 
 use std::fs::File;
 use std::io;
@@ -52,7 +52,7 @@ impl SkillContent {
         &self.pack
     }
 
-    /// The memory file that workers map, made when first asked for.
+    /// The memory file that workers map, made at the first call.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl SkillContent {
         if let Some(file) = self.shared.get() {
             return Ok(file.as_fd());
         }
-        // Two that come here at once make two files, and one of them is dropped.
+        // Two concurrent callers make two files, and one of the files is dropped.
         let file = socket::share(&self.pack)?;
         Ok(self.shared.get_or_init(|| file).as_fd())
     }

@@ -7,7 +7,7 @@ use crate::dispatch::worker::start_failure::StartFailure;
 use crate::error::ErrorKind;
 use crate::job::frame::FrameError;
 
-/// The reason why there was no run.
+/// The reason why a run was not begun.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DispatchError {
@@ -23,13 +23,13 @@ pub enum DispatchError {
     /// Workers cannot be reached.
     #[error("no worker could be given the run")]
     NoWorker,
-    /// The operating system refuses what a worker should be given.
+    /// The operating system refuses a memory file for a worker.
     #[error("no worker could be given the run")]
     Share(#[source] io::Error),
     /// Workers do not start.
     #[error("no worker can be started")]
     Start(#[source] Arc<StartFailure>),
-    /// The operating system refuses what the pool itself needs.
+    /// The operating system refuses a resource that the pool needs, such as a thread.
     #[error("the pool of workers cannot be opened")]
     Open(#[source] io::Error),
 }

@@ -1,24 +1,25 @@
-//! The gateway's pool of workers: which run is next, which worker it gets, and what happens when a
-//! worker breaks.
+//! The gateway's pool of workers: chooses the next run and its worker, and replaces workers that
+//! break.
 //!
 //! This module knows nothing of skills' manifests, JSON-RPC or the storage of blobs. It gets
-//! complete jobs, and asks a [`RunHost`] when a guest wants something.
+//! complete jobs, and passes the requests of guests to a [`RunHost`].
 //!
-//! | room          | purpose                                                                    |
+//! | folder        | purpose                                                                    |
 //! | ------------- | -------------------------------------------------------------------------- |
 //! | `worker/`     | one worker: its socket, one run on it, the checks of everything it sends   |
-//! | `scheduler/`  | which run gets which worker, which runs wait; leases                       |
+//! | `scheduler/`  | assigns workers to runs, queues runs; leases                               |
 //! | `supervisor/` | processes: starting them, logging their errors, replacing them             |
 //! | `pool.rs`     | puts the three together                                                    |
 //!
-//! Each room uses only those above it. A run is one future: it leases a worker, speaks with the
-//! worker over its socket, and gives the lease back. No task or thread stands in between. Beside
-//! the runs, one supervisor for each place in the pool replaces the worker that has ended.
+//! Each folder uses only those above it. A run is one future: it leases a worker, exchanges
+//! messages with the worker over its socket, and gives the lease back, without further tasks or
+//! threads. Besides the runs, the pool has one supervisor for each of its workers, which starts a
+//! new worker when the old one has ended.
 //!
-//! INVARIANT(one-run-one-crash): a worker that is lost takes exactly one run with it, which ends
-//! as `SandboxCrash`. A run that a worker has begun is never repeated.
-//! INVARIANT(back-to-size): a worker that is lost is replaced at once. A worker that cannot start
-//! is tried again, after pauses.
+//! INVARIANT(one-run-one-crash): the loss of a worker fails exactly one run, which ends as
+//! `SandboxCrash`. A run that a worker has begun is never repeated.
+//! INVARIANT(back-to-size): a lost worker is replaced at once. A worker that cannot start is tried
+//! again, after pauses.
 
 mod config;
 mod content;
@@ -56,7 +57,7 @@ use crate::job::network::{NetworkReply, NetworkRequest};
 use crate::job::outcome::{LogChunk, RunOutcome};
 use crate::units::ByteCount;
 
-/// A run with everything that it brings.
+/// A run with the content of its attachments.
 #[derive(Debug)]
 pub struct Job {
     /// The order for the worker.
@@ -69,7 +70,7 @@ pub struct Job {
     pub blobs: Vec<BlobSource>,
 }
 
-/// The host of one run, as the gateway answers for it.
+/// The host of one run in the gateway: answers the guest's requests.
 ///
 /// The time of an answer is accounted by the kind of the request: see
 /// [`RequestKind`](crate::job::host::RequestKind). An answer that comes too late is dropped, and
@@ -86,8 +87,8 @@ pub trait RunHost: Send {
         content: CheckedPayload,
     ) -> impl Future<Output = Result<BlobId, Refusal>> + Send;
 
-    /// Waits until an output of this size may be read. The worker makes no other output meanwhile:
-    /// outputs that nobody reads would fill the memory.
+    /// Waits until an output of this size may be read. The worker gets no other run meanwhile,
+    /// because unread outputs would fill the memory.
     fn make_room(&mut self, output: ByteCount) -> impl Future<Output = ()> + Send {
         let _no_bound = output;
         std::future::ready(())
@@ -114,8 +115,8 @@ pub trait RunHost: Send {
 pub struct FinishedRun {
     /// The outcome.
     pub outcome: RunOutcome,
-    /// JSON text of the returned value, as the guest made it, to be read when there is memory for
-    /// it; none if it did not complete or returned nothing.
+    /// JSON text of the returned value, unchecked and not read yet; `None` if the run did not
+    /// complete or returned nothing.
     pub output: Option<CheckedPayload>,
     /// How long it waited for a worker.
     pub queued: Duration,

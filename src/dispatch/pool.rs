@@ -31,11 +31,11 @@ use crate::job::host::HostTime;
 use crate::job::message::Order;
 use crate::job::outcome::{LeftFiles, Logs, RunFailure, RunOutcome, RunUsage};
 
-/// Workers that a run may try and that break before it begins. Every worker of the pool may also
-/// have died while it was idle; those are added.
+/// The number of workers that may break before a run begins until the run is given up. The size of
+/// the pool is added, since every worker may also have died while it was idle.
 const ATTEMPTS: usize = 3;
 
-/// The time that a retired worker has to end before its successor is waited for.
+/// Pause between the retirement of a worker and the wait for its successor.
 const BETWEEN_RETIREMENTS: Duration = Duration::from_millis(20);
 
 /// The time that killed processes have to end.
@@ -53,7 +53,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Begins to start workers, within the runtime of the caller. Runs can come at once; they
+    /// Begins to start workers, within the runtime of the caller. Runs are accepted at once and
     /// wait for the first worker.
     ///
     /// # Errors
@@ -100,12 +100,12 @@ impl Pool {
         }
     }
 
-    /// Runs a job: waits for a worker, gives it what it needs, answers the guest's requests
-    /// through `host`, and returns how it ended.
+    /// Runs a job: waits for a worker, attaches the job's content, answers the guest's requests
+    /// through `host`, and returns the end of the run.
     ///
-    /// Cancellation: the run is stopped wherever it stands, and its place is free for the next one
-    /// within a fraction of a second. It costs a worker only if its guest does not stop within the
-    /// grace.
+    /// Cancellation: the run is stopped at any stage, and its worker is free for the next run
+    /// within a fraction of a second. The worker is killed only if its guest does not stop within
+    /// the grace.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ impl Pool {
             let Some(worker) = lease.begin() else { continue };
             match exchange::perform(worker, job, &order, host, self.patience).await {
                 Ok(ran) => {
-                    // The worker is done: a caller that leaves meanwhile does not cost it.
+                    // The run is over, so a caller that leaves meanwhile does not cost the worker.
                     if let Some(output) = &ran.output {
                         host.make_room(output.size()).await;
                     }
@@ -185,20 +185,20 @@ impl Pool {
         Ok(())
     }
 
-    /// How many workers there are, spares included.
+    /// The number of workers, spares included.
     #[must_use]
     pub const fn size(&self) -> usize {
         self.size
     }
 
-    /// Reports the workers that are ready and counts what has happened.
+    /// Reports the workers that are ready, and the counters.
     #[must_use]
     pub fn report(&self) -> PoolReport {
         self.scheduler.report()
     }
 
-    /// Lets no new run in, gives those that are in until `patience` is over, and ends all workers.
-    /// Runs that have not ended by then end as `Cancelled`.
+    /// Admits no new run, waits up to `patience` for the admitted runs, and ends all workers. Runs
+    /// that have not ended by then end as `Cancelled`.
     pub async fn shut_down(&self, patience: Duration) {
         self.scheduler.drain();
         let mut status = self.scheduler.watch();

@@ -40,9 +40,9 @@ pub struct Counters {
     pub started: u64,
     /// Processes that ended, for any reason.
     pub ended: u64,
-    /// Processes that ended before they were ready, or again and again soon after.
+    /// Processes that ended before they were ready, or repeatedly soon after.
     pub failed_starts: u64,
-    /// Runs that a worker brought to an end, good or bad.
+    /// Runs that a worker brought to an end, whether they completed or failed.
     pub finished: u64,
     /// Runs whose worker was killed because it did not stop in time.
     pub overdue: u64,
@@ -50,8 +50,8 @@ pub struct Counters {
     pub crashed: u64,
     /// Workers that broke a rule of their socket.
     pub violations: u64,
-    /// Runs that needed another worker, because theirs broke before they had begun.
+    /// Runs that were given to another worker, because the first one broke before they had begun.
     pub repeated: u64,
-    /// Runs that were turned away because too many were waiting, or waited too long.
+    /// Runs that were refused because too many were waiting, or that waited too long.
     pub overloaded: u64,
 }

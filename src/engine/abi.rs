@@ -1,8 +1,8 @@
 //! The application binary interface of a module: imports, exports and layout.
 //!
-//! The pin states the interface that the engine must have, the transform reads the one that a
-//! module really has, and the two are compared. Digests already fix every byte of the engine;
-//! this check tells the developer who moves the pin to a new release what would break.
+//! The pin states the interface that the engine must have, the transform reads the interface that
+//! a module has, and the two are compared. Digests already fix every byte of the engine; this check
+//! shows the developer who moves the pin to a new release which parts would break.
 
 use std::collections::BTreeMap;
 use std::fmt;

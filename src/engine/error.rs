@@ -44,7 +44,7 @@ pub enum EngineError {
         program: String,
         /// Its exit status.
         outcome: String,
-        /// Its last words.
+        /// The end of its output.
         #[source]
         said: Transcript,
     },
@@ -78,7 +78,7 @@ pub enum EngineError {
         #[source]
         cause: Box<dyn Error + Send + Sync>,
     },
-    /// The module is not what the code around it needs.
+    /// The module cannot be split into code and data.
     #[error("the engine's module cannot be used")]
     Module(#[from] SplitError),
     /// The tables of patches do not fit the module.
@@ -116,7 +116,7 @@ impl fmt::Display for PathFault {
 
 impl Error for PathFault {}
 
-/// The last words of a program.
+/// The end of a program's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transcript(pub(crate) String);
 

@@ -24,7 +24,7 @@ const MAX_FILES: usize = 4_096;
 ///
 /// # Errors
 ///
-/// The archive cannot be read, or has entries that no honest archive has.
+/// The archive cannot be read, or has entries with unsafe names.
 pub fn mpl_data(library: &File) -> Result<Vec<(String, Vec<u8>)>, EngineError> {
     read_all(library, MPL_DATA).map_err(|problem| EngineError::Archive {
         name: MPL_DATA.to_owned(),
@@ -81,7 +81,7 @@ fn read_bounded(from: &mut impl Read, limit: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Reads a file at a position of its own, so that other readers of the same descriptor (a mount,
-/// another thread) are not moved.
+/// another thread) keep their positions.
 struct Positioned<'a> {
     file: &'a File,
     position: u64,

@@ -15,8 +15,8 @@
 //!   compile      that  ->  native code, once for each variant
 //! ```
 //!
-//! Each arrow leaves checked files in the [`cache`], and [`EngineStore::ensure`] walks along the
-//! arrows that are still missing. Knows nothing of guests, images and runs.
+//! Each step leaves checked files in the [`cache`], and [`EngineStore::ensure`] does the steps
+//! whose files are missing. Knows nothing of guests, images and runs.
 
 pub mod abi;
 pub mod cache;

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use crate::engine::code::compile::Variant;
 use crate::units::ByteCount;
 
-/// How often a moving line moves.
+/// Interval between two redraws of the line on a terminal.
 const TICK: Duration = Duration::from_millis(120);
 
 /// A step that takes long enough to be shown.
@@ -53,7 +53,7 @@ impl Step {
         }
     }
 
-    /// The same when it is over.
+    /// The step as the beginning of a sentence, once it is over.
     const fn done(self) -> &'static str {
         match self {
             Self::Wait => "waited for another process that prepares the engine",
@@ -67,8 +67,8 @@ impl Step {
         }
     }
 
-    /// How long it will take, where that cannot be seen from bytes. Compiling was measured on
-    /// two cores (59 and 87 s) and divides well among more.
+    /// The expected time of a step that cannot count bytes. Compiling was measured on two cores (59
+    /// and 87 s) and scales well with more.
     fn estimate(self) -> Option<Duration> {
         let work = match self {
             Self::Compile(Variant::Timed) => Duration::from_secs(118),
@@ -84,25 +84,25 @@ impl Step {
 /// The end of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepEnd {
-    /// As it should, after this time.
+    /// The step succeeded after this time.
     Done(Duration),
-    /// With an error, which is reported elsewhere.
+    /// The step failed with an error, which is reported elsewhere.
     Failed,
 }
 
-/// Shows steps. One step goes on at a time.
+/// Shows steps. One step is in progress at a time.
 pub trait Progress: Send + Sync {
-    /// A step begins; `total` is how many bytes it has to go through, if that is known.
+    /// A step begins; `total` is the number of bytes that it processes, if that is known.
     fn begin(&self, step: Step, total: Option<ByteCount>);
 
-    /// So many bytes of the step are done.
+    /// The step has processed `done` bytes so far.
     fn advance(&self, done: ByteCount);
 
     /// The step is over.
     fn end(&self, step: Step, ending: StepEnd);
 }
 
-/// A step that goes on. Dropped without [`Running::finish`], it has failed.
+/// A step in progress. Dropped without [`Running::finish`], it has failed.
 pub struct Running<'a> {
     progress: &'a dyn Progress,
     step: Step,
@@ -118,12 +118,12 @@ impl<'a> Running<'a> {
         Self { progress, step, started: Instant::now(), is_over: false }
     }
 
-    /// So many bytes are done.
+    /// Reports that `done` bytes have been processed so far.
     pub fn advance(&self, done: ByteCount) {
         self.progress.advance(done);
     }
 
-    /// Ends the step well.
+    /// Ends the step successfully.
     pub fn finish(mut self) {
         self.is_over = true;
         self.progress.end(self.step, StepEnd::Done(self.started.elapsed()));
@@ -196,7 +196,7 @@ impl<W: Write + Send> Progress for Lines<W> {
     }
 }
 
-/// Moves a line on the terminal, and leaves one line for each finished step.
+/// Redraws one line on the terminal, and leaves one line for each finished step.
 #[derive(Debug)]
 pub struct Terminal {
     target: fn() -> ProgressDrawTarget,
@@ -253,7 +253,7 @@ impl Progress for Terminal {
     }
 }
 
-/// Such as `compiled the engine in 59 s`.
+/// The line for a finished step, such as `compiled the engine in 59 s`.
 fn ended(step: Step, took: Duration) -> String {
     let tenths = took.as_millis().div_ceil(100).max(1);
     let text = if tenths < 100 {
@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_tell_what_begins_and_how_long_it_took() {
+    fn lines_name_each_step_and_its_duration() {
         let lines = Lines::new(Vec::new());
         lines.begin(Step::Separate, None);
         lines.end(Step::Separate, StepEnd::Done(Duration::ZERO));

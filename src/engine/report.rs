@@ -16,7 +16,7 @@ use crate::engine::store::{CODE_MODULE, COLD, EngineStore, ModuleFacts, native_n
 use crate::ids::Digest;
 use crate::units::ByteCount;
 
-/// The engine as this program knows it and as this machine has it.
+/// The pinned engine and its state on this machine.
 #[derive(Debug, Clone, Serialize)]
 pub struct EngineReport {
     /// Name of the package that it comes in.
@@ -46,7 +46,7 @@ pub struct EngineReport {
 pub struct VariantReport {
     /// The variant.
     pub variant: Variant,
-    /// Digest of everything that decides what its code looks like.
+    /// Digest of everything that decides its code.
     pub key: Digest,
     /// True if it is compiled.
     pub is_ready: bool,
@@ -67,8 +67,8 @@ pub struct FileReport {
     pub made_from: BTreeMap<String, String>,
     /// The time at which it was made, in seconds since the Unix epoch.
     pub created_unix_seconds: u64,
-    /// True if this program, as it is configured now, would use it. Images are for others to
-    /// judge and always count as used.
+    /// True if this program would use it with its present configuration. This module knows nothing
+    /// of images, so they always count as used.
     pub is_used: bool,
 }
 
@@ -124,7 +124,7 @@ impl EngineStore {
         let mut files = Vec::new();
         for (entry, is_used) in self.entries()? {
             for name in entry.names()? {
-                // Without a readable record it counts as damaged: `verify` says so.
+                // A file without a readable record is damaged; `verify` reports it.
                 let Some(record) = entry.find_record(&name)? else { continue };
                 files.push(FileReport {
                     path: entry.path().join(&name),
@@ -164,7 +164,7 @@ impl EngineStore {
         let mut total = 0_u64;
         for entry in self.entries_to_verify(&expected)? {
             let mut names: BTreeSet<String> = entry.names()?.into_iter().collect();
-            // A file that is gone together with its record is missing all the same.
+            // An expected file counts as missing even if its record is gone too.
             let here = expected.iter().filter(|(one, _)| one.path() == entry.path());
             names.extend(here.map(|(_, name)| name.clone()));
             for name in names {
@@ -194,7 +194,7 @@ impl EngineStore {
         Ok(files)
     }
 
-    /// The files that runs need, each with its entry; nothing if nothing was installed.
+    /// The files that runs need, each with its entry; empty if nothing was installed.
     fn expected(&self) -> Result<Vec<(CacheEntry, String)>, EngineError> {
         if self.entries()?.is_empty() {
             return Ok(Vec::new());
@@ -209,7 +209,7 @@ impl EngineStore {
         Ok(expected)
     }
 
-    /// The entries that are there, and those that should be.
+    /// The present entries, and the expected ones that are missing.
     fn entries_to_verify(
         &self,
         expected: &[(CacheEntry, String)],
@@ -224,7 +224,7 @@ impl EngineStore {
         Ok(entries)
     }
 
-    /// Removes files from the cache. What a running server has open stays usable for it.
+    /// Removes files from the cache. Files that a running server has open stay usable for it.
     ///
     /// # Errors
     ///
@@ -238,7 +238,7 @@ impl EngineStore {
         Ok(Removed { folders, freed_bytes })
     }
 
-    /// All entries in the cache, and whether they are used.
+    /// All entries in the cache, each with true if this program uses it.
     fn entries(&self) -> Result<Vec<(CacheEntry, bool)>, EngineError> {
         let mut used = vec![self.engine_entry(), self.apart_entry()];
         for variant in Variant::ALL {
@@ -265,7 +265,7 @@ mod tests {
     use crate::engine::tiny::TinyEngine;
 
     #[test]
-    fn a_report_tells_what_is_there_and_what_is_missing() {
+    fn a_report_lists_present_and_missing_parts() {
         let tiny = TinyEngine::new();
         let store = tiny.store();
         let empty = store.report().unwrap();
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn verify_reads_everything_and_believes_no_memory() {
+    fn verify_reads_every_file_and_ignores_earlier_checks() {
         let tiny = TinyEngine::new();
         let store = tiny.store();
         store.ensure(Variant::Timed, &Silent).unwrap();
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn cleaning_keeps_what_is_used_unless_told_otherwise() {
+    fn cleaning_keeps_used_files_unless_everything_is_removed() {
         let tiny = TinyEngine::new();
         let store = tiny.store();
         store.ensure(Variant::Timed, &Silent).unwrap();

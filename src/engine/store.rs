@@ -1,8 +1,8 @@
 //! The engine on this machine: prepares it when it is needed, and maintains its cache.
 //!
-//! Each of the steps (fetch, take apart, compile) leaves files in the cache, looks for its own
-//! before it works, and does its work under the lock of the entry that they go to. So a step that
-//! was interrupted is repeated, and of two processes one works and the other one waits for it.
+//! Each of the steps (fetch, split, compile) leaves files in a cache entry. A step first looks for
+//! its files and does its work under the lock of that entry. So an interrupted step is repeated,
+//! and of two processes one does the work while the other waits.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
@@ -84,8 +84,8 @@ impl EngineArtifacts {
 }
 
 impl EngineStore {
-    /// Opens the cache in `folder`, an absolute path, and makes it if it is not there. Nothing
-    /// is fetched or compiled yet.
+    /// Opens the cache in `folder`, an absolute path, and creates the folder if it is missing.
+    /// Fetches and compiles nothing.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl EngineStore {
         Ok(Self { cache: CacheFolder::open(folder, clock)?, pin, origin })
     }
 
-    /// The cache, for what others make from the engine.
+    /// The cache, in which other modules keep files that are made from the engine.
     #[must_use]
     pub const fn cache(&self) -> &CacheFolder {
         &self.cache
@@ -121,7 +121,7 @@ impl EngineStore {
     }
 
     /// True if [`EngineStore::ensure`] would take milliseconds. Otherwise it takes minutes and
-    /// 2 GB of memory, most of which the process keeps: a server lets a child do it.
+    /// 2 GB of memory, most of which the process keeps, so a server does it in a child process.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ impl EngineStore {
         Ok(self.find(variant, self.key(variant)?)?.is_some())
     }
 
-    /// Makes the engine ready to run, which takes milliseconds if it is ready.
+    /// Prepares the engine. This takes milliseconds if it was prepared before.
     ///
     /// # Errors
     ///
@@ -170,7 +170,7 @@ impl EngineStore {
         self.cache.entry(Area::Engine, &self.pin.wheel.sha256)
     }
 
-    /// The entry of what the transform makes.
+    /// The entry of the transform's output.
     pub(super) fn apart_entry(&self) -> CacheEntry {
         let key = format!("{} {TRANSFORM_VERSION}", self.pin.patched_module.sha256);
         self.cache.entry(Area::Engine, &Digest::of(key.as_bytes()))
@@ -324,7 +324,7 @@ impl EngineStore {
     }
 }
 
-/// Opens a pinned file if it is there and right.
+/// Opens a pinned file if it is present and has the pinned digest.
 pub(super) fn open_pinned(
     entry: &CacheEntry,
     file: &PinnedFile,
@@ -337,7 +337,7 @@ pub(super) fn native_name(variant: Variant) -> String {
     format!("{variant}.cwasm")
 }
 
-/// Takes an entry's lock and shows that it waits for another process if it does.
+/// Takes an entry's lock. Shows a step if it has to wait for another process.
 fn lock<'a>(
     entry: &'a CacheEntry,
     progress: &dyn Progress,
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_damaged_is_made_again() {
+    fn only_damaged_files_are_made_again() {
         let tiny = TinyEngine::new();
         let steps = Recorder::default();
         let compile = Step::Compile(Variant::Timed);
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_that_start_at_once_one_works_and_the_others_wait() {
+    fn one_of_several_concurrent_starts_works_and_the_others_wait() {
         let tiny = Arc::new(TinyEngine::new());
         let steps = Arc::new(Recorder::default());
         let starters = (0..4).map(|_| {

@@ -1,4 +1,4 @@
-//! An engine for tests: the shape of the real one, compiled in milliseconds.
+//! An engine for tests: built like the real one, compiled in milliseconds.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Cursor, Write as _};
@@ -32,7 +32,7 @@ const MODULE: &str = r#"(module
     (func (export "_initialize"))
     (data (i32.const 16) "hello"))"#;
 
-/// A pin, the wheel that it names, and a folder for the cache. Gone when dropped.
+/// A pin, the wheel that it names, and a folder for the cache. Dropping it removes all files.
 #[derive(Debug)]
 pub(super) struct TinyEngine {
     pub(super) pin: EnginePin,
@@ -101,7 +101,7 @@ impl TinyEngine {
         Self { pin, library, folder }
     }
 
-    /// A table that makes `hullo` of `hello`, and what it makes of the module.
+    /// A table that changes `hello` to `hullo`, and the patched module.
     pub(super) fn patches(module: &[u8]) -> (Patches, Vec<u8>) {
         let place = module.windows(5).position(|bytes| bytes == b"hello").unwrap();
         let (input, offset) = (Digest::of(module), place + 1);
@@ -148,8 +148,8 @@ impl TinyEngine {
         Self::age(path);
     }
 
-    /// Waits until the file's time of change is another one than that of files written before:
-    /// it moves in steps of some milliseconds, and tests are faster than that.
+    /// Waits until the file's time of change differs from that of files written before. It has a
+    /// resolution of some milliseconds, and tests are faster.
     pub(super) fn age(path: &Path) {
         let changed = || {
             let metadata = fs::metadata(path).unwrap();

@@ -6,49 +6,49 @@ use std::time::Duration;
 use crate::protocol::envelope::DEFAULT_BATCH_MAX;
 use crate::units::ByteCount;
 
-/// The most memory of one connection that is not charged to the budget: what is read ahead, the
-/// head of a request in two forms, a small answer, and the tasks that serve it.
+/// The most memory of one connection that is not charged to the budget: the read buffer, the head
+/// of a request as bytes and parsed, a small answer, and the tasks that serve the connection.
 pub const CONNECTION_MEMORY: ByteCount = ByteCount::kibibytes(160);
 
-/// The server's socket and what it accepts on it.
+/// The settings of the server's socket and of the requests that it accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpConfig {
     /// Address to listen on. Default 127.0.0.1:8080.
     pub listen: SocketAddr,
-    /// Names, beside loopback ones and the address listened on, by which a client may call the
-    /// server; `*` allows all. Default none. Without this check any website could have its own
-    /// name point to this machine and read the answers (DNS rebinding).
+    /// Host names by which a client may call the server, in addition to loopback names and the
+    /// address listened on; `*` allows all. Default none. Without this check any website could let
+    /// its own name resolve to this machine and read the answers (DNS rebinding).
     pub allowed_hosts: Vec<String>,
     /// Origins from which browsers may call; `*` allows all. Default none.
     pub allowed_origins: Vec<String>,
-    /// Connections at one time; for a further one, the longest-idle one is closed. Default
+    /// Most open connections. For a further one, the longest-idle connection is closed. Default
     /// 1,024.
     pub max_connections: usize,
     /// Largest body of a request. Default 16 MiB.
     pub max_body: ByteCount,
-    /// Memory for requests, their results and their answers at one time; what does not fit is
+    /// Memory for all requests, results and answers together. A request that does not fit is
     /// refused. Default 512 MiB.
     pub memory: ByteCount,
     /// Most calls of one batch. Default 32.
     pub max_batch: usize,
-    /// From the first byte of a request to the end of its headers. Default 10 s.
+    /// Time from the first byte of a request to the end of its headers. Default 10 s.
     pub header_timeout: Duration,
-    /// For a whole body. Default 30 s.
+    /// Time for a whole body. Default 30 s.
     pub body_timeout: Duration,
-    /// For a client to take a whole answer, and a second more for each 64 KiB. Default 30 s.
+    /// Time for a client to take a whole answer, plus a second for each 64 KiB. Default 30 s.
     pub write_timeout: Duration,
-    /// For a client to take any part of an answer. Default 5 s.
+    /// Time for a client to take any part of an answer. Default 5 s.
     pub stall_timeout: Duration,
-    /// How long a connection may lie idle between requests. Default 60 s.
+    /// Time for which a connection may be idle between requests. Default 60 s.
     pub idle_timeout: Duration,
-    /// How long requests in progress may take to finish when the server stops. Default 30 s.
+    /// Time for requests in progress to finish when the server stops. Default 30 s.
     pub drain_timeout: Duration,
 }
 
-/// Said to the operator of a server that other machines can reach.
-pub const EXPOSED: &str = "other machines can reach this server and it asks nobody for a key: \
-    whoever reaches it can run programs and read blobs; put a proxy that knows its users in front \
-    of it, or listen on 127.0.0.1";
+/// The warning for the operator of a server that other machines can reach.
+pub const EXPOSED: &str = "other machines can reach this server, and it does not authenticate \
+                           callers: every caller can run programs and read blobs; put an \
+                           authenticating proxy in front of it, or listen on 127.0.0.1";
 
 impl HttpConfig {
     /// True if other machines can reach the server.
@@ -57,7 +57,7 @@ impl HttpConfig {
         !self.listen.ip().to_canonical().is_loopback()
     }
 
-    /// The defaults, for a server on this address.
+    /// The defaults for a server that listens on this address.
     #[must_use]
     pub const fn listening_on(listen: SocketAddr) -> Self {
         Self {

@@ -31,7 +31,7 @@ impl<M> Edge<M> {
         readiness: Arc<Readiness<M>>,
         budget: Arc<MemoryBudget>,
     ) -> Self {
-        // The last 12 digits of such an id are random.
+        // The last 12 hexadecimal digits of a UUIDv7 are random.
         let started = Uuid::now_v7().simple().to_string().split_off(20);
         Self {
             readiness,
@@ -45,7 +45,7 @@ impl<M> Edge<M> {
         }
     }
 
-    /// A name that no other request has, also not after a restart.
+    /// Returns a new request id. It stays unique across restarts.
     pub(crate) fn next_request_id(&self) -> String {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         format!("req_{}_{number:x}", self.started)

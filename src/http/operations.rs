@@ -1,4 +1,4 @@
-//! Answers operators and load balancers: liveness, readiness and version.
+//! The endpoints for operators and load balancers: liveness, readiness, version and tools.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::service::{Methods, Status};
 struct Ready {
     ready: bool,
     reasons: Vec<String>,
-    /// Problems that do not prevent calls and should be mended.
+    /// Problems that do not prevent calls but that an operator should solve.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
@@ -37,19 +37,19 @@ struct Version {
     name: &'static str,
     version: &'static str,
     protocol: &'static str,
-    /// The walls around runs; empty until the server is ready.
+    /// The sandbox of runs; empty until the server is ready.
     sandbox: BTreeMap<&'static str, String>,
 }
 
-/// Version of the Skills Protocol that is spoken.
+/// The version of the Skills Protocol.
 const PROTOCOL: &str = "0.1";
 
-/// The process is there and answers.
+/// Answers `GET /healthz`: the process runs.
 pub(crate) async fn healthz<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>) -> Response {
     json(200, &Health { status: "ok" }, &edge.next_request_id())
 }
 
-/// Calls can be executed, or why they cannot.
+/// Answers `GET /readyz`: whether calls can be executed, with the reasons if they cannot.
 pub(crate) async fn readyz<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>) -> Response {
     let reasons = edge.readiness.obstacles();
     let mut warnings = edge.readiness.warnings();
@@ -59,14 +59,14 @@ pub(crate) async fn readyz<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>
     json(status, &ready, &edge.next_request_id())
 }
 
-/// The program and its version.
+/// Answers `GET /version`: the program, its version and its sandbox.
 pub(crate) async fn version<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>) -> Response {
     let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
     let sandbox = edge.readiness.sandbox();
     json(200, &Version { name, version, protocol: PROTOCOL, sandbox }, &edge.next_request_id())
 }
 
-/// The eight tools in the format that a model's API expects.
+/// Answers `GET /tools`: the eight tools in the format of a model vendor.
 pub(crate) async fn tools<M: Methods + Status>(
     State(edge): State<Arc<Edge<M>>>,
     RawQuery(query): RawQuery,
@@ -82,7 +82,7 @@ pub(crate) async fn tools<M: Methods + Status>(
             return refuse(StatusCode::BAD_REQUEST, message, &request_id);
         }
     };
-    // A server that is not ready does not know the least memory of a run yet.
+    // A server that is not ready does not know the smallest memory limit yet.
     let bounds = edge.readiness.limit_bounds().unwrap_or(LimitBounds::ANY);
     json(200, &described(format, bounds), &request_id)
 }

@@ -1,4 +1,4 @@
-//! Readiness: no calls before the engine is ready, and none while the server stops.
+//! Readiness: whether calls can be executed.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -10,10 +10,10 @@ use tokio::sync::watch;
 use crate::protocol::schema::LimitBounds;
 use crate::service::{Methods, Status};
 
-/// The methods, from the moment when they are ready until the server stops.
+/// Holds the methods from the time when they are ready until the server stops.
 ///
-/// The server listens from its start on, and the methods may need minutes to be ready the first
-/// time.
+/// The server listens from its start, but the first start may need minutes until the methods are
+/// ready.
 #[derive(Debug)]
 pub struct Readiness<M> {
     methods: OnceLock<M>,
@@ -23,7 +23,7 @@ pub struct Readiness<M> {
 }
 
 impl<M: Methods + Status> Readiness<M> {
-    /// Not ready, because `something` is still missing.
+    /// A server that is not ready, because `something` is still missing.
     #[must_use]
     pub fn waiting_for(something: impl Into<String>) -> Self {
         Self {
@@ -34,17 +34,17 @@ impl<M: Methods + Status> Readiness<M> {
         }
     }
 
-    /// Changes what is missing; every client is shown the text.
+    /// Changes the missing part. Every client may see the text.
     pub fn wait_for(&self, something: impl Into<String>) {
         *self.waiting_for.lock() = something.into();
     }
 
-    /// Ready from now on. Only the first call has an effect.
+    /// Makes the server ready. Only the first call has an effect.
     pub fn open(&self, methods: M) {
         drop(self.methods.set(methods));
     }
 
-    /// No longer ready: the server is about to stop. Calls in progress and those of open
+    /// Makes the server unready, because it is about to stop. Calls in progress and calls of open
     /// connections are still executed.
     pub fn drain(&self) {
         self.is_draining.store(true, Ordering::Release);
@@ -67,22 +67,22 @@ impl<M: Methods + Status> Readiness<M> {
         is_closed.wait_for(|is_closed| *is_closed).await.ok();
     }
 
-    /// The walls around runs, once they are known.
+    /// The sandbox of runs; empty until the server is ready.
     pub(crate) fn sandbox(&self) -> BTreeMap<&'static str, String> {
         self.methods.get().map(Status::sandbox).unwrap_or_default()
     }
 
-    /// The limits that calls may ask for, once they are known.
+    /// The limits that calls may set, once the server is ready.
     pub(crate) fn limit_bounds(&self) -> Option<LimitBounds> {
         self.methods.get().map(Status::limit_bounds)
     }
 
-    /// Advice for the operator.
+    /// Problems that do not prevent calls but that an operator should solve.
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.methods.get().map(Status::warnings).unwrap_or_default()
     }
 
-    /// The reason why calls should not be sent here; empty if they may.
+    /// The reasons why calls cannot be executed; empty if they can.
     pub(crate) fn obstacles(&self) -> Vec<String> {
         let mut obstacles = match self.methods.get() {
             Some(methods) => methods.obstacles(),

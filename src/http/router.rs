@@ -22,12 +22,12 @@ use crate::http::readiness::Readiness;
 use crate::http::rpc::rpc;
 use crate::service::{Methods, Status};
 
-/// The server without its socket, with a memory budget of its own.
+/// Builds the routes, with a memory budget of their own.
 pub fn router<M: Methods + Status>(config: &HttpConfig, readiness: Arc<Readiness<M>>) -> Router {
     router_within(config, readiness, MemoryBudget::new(config.memory))
 }
 
-/// The server without its socket.
+/// Builds the routes, with this memory budget.
 pub(crate) fn router_within<M: Methods + Status>(
     config: &HttpConfig,
     readiness: Arc<Readiness<M>>,
@@ -66,7 +66,7 @@ async fn check_host<M: Methods + Status>(
     answer
 }
 
-/// The answer to an allowed website, whose browser may ask first.
+/// Answers an allowed website. Its browser may send a preflight request.
 async fn answer_website<M: Methods + Status>(
     edge: &Edge<M>,
     request: Request,
@@ -74,7 +74,7 @@ async fn answer_website<M: Methods + Status>(
 ) -> Response {
     let (method, path) = (request.method(), request.uri().path());
     match preflight(method, path, request.headers(), &edge.next_request_id()) {
-        // A preflight has no body, and whatever comes instead is not worth reading.
+        // A preflight request has no body. If this one has, the connection is closed.
         Some(answer) if request.body().is_end_stream() => answer,
         Some(answer) => closing(answer),
         None => next.run(request).await,

@@ -1,7 +1,7 @@
 //! `POST /rpc`: one call or a batch of them.
 //!
-//! INVARIANT(notifications-do-nothing): a call without an id executes nothing. The client could not
-//! learn how it ended, and its memory would be charged to no request.
+//! INVARIANT(notifications-do-nothing): a call without an id executes nothing. Its client would
+//! never get the result, and its memory would be charged to no request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::budget::{BudgetExhausted, CallMemory, Charge};
 use crate::error::ErrorKind;
 use crate::http::edge::Edge;
 use crate::http::exchange::answer::{Answer, AnswerFault};
-use crate::http::exchange::body::{BodyFault, ReadBody, WHILE_CALLED};
+use crate::http::exchange::body::{BodyFault, CALL_FACTOR, ReadBody};
 use crate::http::exchange::respond::{Failure, closing, empty, json_bytes, refuse};
 use crate::protocol::envelope::{self, Call, IncomingCalls, RefusedCall};
 use crate::protocol::request_id::RequestId;
@@ -28,11 +28,11 @@ use crate::service::{Caller, Methods, Status};
 /// Once the answers of a batch are longer than this, in bytes, its remaining calls are refused.
 const MAX_BATCH_ANSWER: usize = 8 << 20;
 
-/// Bodies up to this size, in bytes, are read at once: that takes less than a change of threads
-/// would be worth.
+/// Bodies up to this size, in bytes, are parsed on the event loop: that takes less time than a
+/// switch of threads.
 const READ_AT_ONCE: usize = 256 << 10;
 
-/// A call that needs the request's body no longer.
+/// A call that no longer borrows from the request's body.
 struct Prepared {
     /// None for a notification.
     id: Option<RequestId>,
@@ -45,12 +45,12 @@ enum Calls {
     Batch(Vec<Prepared>),
 }
 
-/// One request's way to the methods.
+/// One request and the methods that its calls go to.
 struct Exchange<'a, M> {
     edge: &'a Edge<M>,
     methods: &'a M,
     request_id: String,
-    /// What the body is charged.
+    /// The memory that the body is charged with.
     memory: CallMemory,
 }
 
@@ -82,7 +82,7 @@ pub(crate) async fn rpc<M: Methods + Status>(
             return empty(StatusCode::INTERNAL_SERVER_ERROR, &request_id);
         }
     };
-    memory.shrink_to(size.saturating_mul(WHILE_CALLED));
+    memory.shrink_to(size.saturating_mul(CALL_FACTOR));
     let exchange = Exchange { edge: &edge, methods, request_id, memory };
     match calls {
         Ok(Calls::Single(call)) => exchange.answer_single(call).await,
@@ -94,7 +94,7 @@ pub(crate) async fn rpc<M: Methods + Status>(
     }
 }
 
-/// Finds the calls in a body; in a large one beside the event loop.
+/// Finds the calls in a body. A large body is parsed on another thread.
 async fn calls_of(
     bytes: Bytes,
     max_batch: usize,
@@ -127,8 +127,8 @@ impl<M: Methods + Status> Exchange<'_, M> {
         }
     }
 
-    /// Executes one call after the other, in their order. All answers together are bounded: once
-    /// they are long, the remaining calls are refused one by one.
+    /// Executes one call after the other, in their order. Once the answers together are too long,
+    /// each remaining call is refused.
     async fn answer_batch(&self, calls: Vec<Prepared>) -> Response {
         let request_id = self.request_id.as_str();
         let mut answer = self.answer();
@@ -168,7 +168,8 @@ impl<M: Methods + Status> Exchange<'_, M> {
         json_bytes(200, answer.into_bytes(), request_id)
     }
 
-    /// Each call has a charge of its own, which ends with its result, and keeps that of the body.
+    /// Returns the caller of one call. The call has a charge of its own, released with its result,
+    /// and shares the charge of the body.
     fn caller(&self) -> Caller {
         Caller::known_by(self.request_id.clone(), self.memory.of_call())
     }
@@ -191,7 +192,7 @@ impl<M: Methods + Status> Exchange<'_, M> {
     }
 }
 
-/// The call was executed, but there is no memory for its answer.
+/// The failure of a call that was executed but whose answer does not fit into memory.
 fn no_room() -> Failure {
     overloaded(&format!("{BudgetExhausted}; the call was executed"))
 }
@@ -201,7 +202,7 @@ fn unwritable(fault: &serde_json::Error, request_id: &str) -> Response {
     empty(StatusCode::INTERNAL_SERVER_ERROR, request_id)
 }
 
-/// A failure that repeating the call soon may mend.
+/// A failure after which a retry may soon succeed.
 fn overloaded(message: &str) -> Failure {
     let soon = Duration::from_secs(1);
     Failure::of_kind(ErrorKind::Overloaded, message).retried_after(Some(soon))
@@ -215,7 +216,7 @@ fn read_calls(body: &[u8], max_batch: usize) -> Result<Calls, RefusedCall> {
     }
 }
 
-/// One entry of a batch.
+/// Prepares one entry of a batch.
 fn entry(entry: Result<Call<'_>, RefusedCall>) -> Prepared {
     entry.map_or_else(
         |refusal| {

@@ -34,14 +34,14 @@ use crate::service::{Methods, Status};
 /// Most bytes of a request line and its headers.
 const MAX_HEADER: usize = 16 << 10;
 
-/// Most bytes that are read ahead on one connection.
+/// Size of the read buffer of one connection, in bytes.
 const READ_AHEAD: usize = 64 << 10;
 
-/// The pause before accepting again when the machine is out of a resource.
+/// The pause before the next attempt when the machine has run out of a resource.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// The time for writing the answers of calls that were ended.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// The time for writing the answers of calls that were aborted.
+const FINAL_WRITE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Errors of starting the server. Shown to the operator.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +50,7 @@ pub enum HttpError {
     /// The address cannot be listened on.
     #[error("cannot listen on {address}")]
     Listen {
-        /// Which.
+        /// The address.
         address: SocketAddr,
         /// The reason.
         #[source]
@@ -58,7 +58,7 @@ pub enum HttpError {
     },
 }
 
-/// A server that listens.
+/// A server that listens and does not serve yet.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -88,14 +88,14 @@ impl Server {
         &self.budget
     }
 
-    /// The address that is listened on; with the port that the system chose for port 0.
+    /// The address that the server listens on, with the port that the system chose for port 0.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until told to stop, then lets requests in progress finish for as long as the
-    /// configuration says. Dropping the future leaves open connections to their tasks.
+    /// Serves until `stop` changes, then gives requests in progress the configured time to finish.
+    /// Dropping the future leaves open connections to their tasks.
     pub async fn serve<M: Methods + Status>(
         self,
         readiness: Arc<Readiness<M>>,
@@ -121,7 +121,7 @@ impl Server {
             () = sleep(config.drain_timeout) => warn!("ending requests that are still in progress"),
         }
         readiness.close();
-        if timeout(LAST_WORDS, finished).await.is_err() {
+        if timeout(FINAL_WRITE_TIMEOUT, finished).await.is_err() {
             warn!("some clients did not take their answers");
         }
     }
@@ -129,12 +129,12 @@ impl Server {
 
 async fn reaches(stop: &mut watch::Receiver<Stage>, stage: Stage) {
     if stop.wait_for(|now| *now >= stage).await.is_err() {
-        // The sender of stages is gone: there will be no stop.
+        // The sender was dropped, so no further stage will come.
         future::pending::<()>().await;
     }
 }
 
-/// Accepts connections for ever, within the limit of open ones.
+/// Accepts connections forever, within the connection limit.
 async fn accept_all(
     listener: &TcpListener,
     config: &Arc<HttpConfig>,
@@ -150,8 +150,8 @@ async fn accept_all(
                 serve_connection(stream, (phase, permit), config, router, connections);
             }
             Err(fault) => {
-                // A client that is gone already is no reason to wait; a full table of
-                // descriptors is.
+                // After a client's disconnect the next accept can succeed at once. After other
+                // errors, such as a full descriptor table, it would fail again.
                 let is_clients = matches!(
                     fault.kind(),
                     io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset

@@ -1,4 +1,4 @@
-//! Stops the server: the signals, and the steps.
+//! The signals that stop the server, and the stages of stopping.
 
 use std::io;
 
@@ -6,23 +6,23 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::info;
 
-/// The steps of stopping.
+/// The stages of stopping.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// Not at all.
+    /// The server does not stop.
     #[default]
     Serve,
-    /// No new requests; those in progress may finish.
+    /// No new connections; requests in progress may finish.
     Drain,
     /// Everything ends now.
     Abort,
 }
 
-/// Stops at the first SIGTERM or Ctrl-C, and at once at the second.
+/// Listens for SIGTERM and Ctrl-C: the first signal drains the server, the second aborts it.
 ///
 /// # Errors
 ///
-/// The operating system does not let us listen for signals.
+/// The operating system refuses the signal handlers.
 pub fn stop_on_signals() -> io::Result<watch::Receiver<Stage>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -1,7 +1,7 @@
 //! The key of an image: everything that decides its content.
 //!
-//! INVARIANT(image-key): an image made from another engine, another guest package or for other
-//! needs has another key.
+//! INVARIANT(image-key): an image made from another engine, another guest package or with other
+//! packages has another key.
 
 use crate::engine::CStack;
 use crate::ids::Digest;
@@ -10,8 +10,8 @@ use crate::image_builder::locking;
 /// Part of every key. Raise it when images are made or read in another way.
 const FORMAT: u32 = 5;
 
-/// The parts of the engine that decide what an image holds. An image is a state of the code's own
-/// memory and imports modules of the library, so it goes with no other code and no other library.
+/// The parts of the engine that decide the content of an image. An image is memory of this code
+/// and holds modules of this library, so it fits no other code and no other library.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ImageOrigin {
     /// Digest of the patched module.
@@ -23,7 +23,7 @@ pub(super) struct ImageOrigin {
     pub(super) c_stack: CStack,
 }
 
-/// Names an image. The native code is not part of it: both variants compute the same.
+/// Names an image. The native code is not part of the key: both variants compute the same.
 pub(super) fn key(origin: &ImageOrigin, secret: Digest, source: &str) -> Digest {
     let ImageOrigin { module, transform, cold_image, library, c_stack } = origin;
     let CStack { base, size_bytes } = c_stack;

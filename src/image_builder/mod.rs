@@ -1,18 +1,18 @@
-//! Makes memory images: interpreters that have imported what most programs need, kept as files.
+//! Makes memory images: interpreters that have already imported common packages, kept as files.
 //!
-//! An image is made by running the guest's own Python once on the engine's cold memory. It takes
-//! seconds and no compilation, so a changed guest package or another set of imports is cheap.
+//! An image is made by running the guest's own Python once on the engine's cold memory. That takes
+//! seconds and needs no compilation, so a changed guest package or another set of imports is cheap.
 //! Images lie in the engine's cache, under a key of everything that decides their content.
 //!
 //! # The hash secret
 //!
 //! Python's string hashes cannot change once strings were hashed, so their secret is part of an
-//! image. The engine ignores its environment and would take a secret that everybody knows, with
-//! which collisions can be prepared; so the secret is put in place before the interpreter starts.
+//! image. The engine ignores `PYTHONHASHSEED` and would use a publicly known secret, with which
+//! collisions can be prepared. So the secret is written into memory before the interpreter starts.
 //!
-//! INVARIANT(hash-secret): it is drawn at random, once for all images in a cache: every deployment
-//! has its own, and a program sees the same hashes whichever image it begins as. A running server
-//! draws it anew after `images.max_age` and makes all images again, one after another.
+//! INVARIANT(hash-secret): the secret is drawn at random, once for all images in a cache. Every
+//! deployment has its own, and a program sees the same hashes in every image. A running server
+//! draws another secret after `images.max_age` and makes all images again, one after another.
 
 mod error;
 mod key;

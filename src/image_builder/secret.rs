@@ -1,7 +1,7 @@
-//! The secret of Python's hashes: one for all images of a cache, drawn anew from time to time.
+//! The secret of Python's hashes: one for all images of a cache, replaced from time to time.
 //!
-//! A guest can read the secret of the image that it began as. With it collisions can be prepared
-//! for every run that has the same one, so no secret is used for ever.
+//! A guest can read the secret of the image that it began as, and prepare collisions for every
+//! other run with the same secret. So no secret is used forever.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -34,7 +34,7 @@ pub(super) fn current(entry: &CacheEntry, size: ByteCount) -> Result<Vec<u8>, Im
 }
 
 /// Draws another secret if the one on `entry` was drawn before `oldest`, a time since the Unix
-/// epoch. True if it did.
+/// epoch. Returns true if a secret was drawn.
 pub(super) fn renew(
     entry: &CacheEntry,
     size: ByteCount,
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_drawn_anew_when_it_is_too_old_and_not_before() {
+    fn a_secret_is_replaced_when_it_is_too_old_and_not_before() {
         let folder = tempfile::tempdir().unwrap();
         let first = current(&entry(folder.path(), DRAWN), SIZE).unwrap();
         assert_eq!(first.len(), 24);
@@ -104,7 +104,7 @@ mod tests {
             (Duration::ZERO, false),
             (DAY, false),
             (DAY + Duration::from_secs(1), true),
-            // Its age counts from the new drawing.
+            // The age of the secret counts from the moment at which it was replaced.
             (2 * DAY, false),
             (3 * DAY, true),
         ] {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_secret_nothing_is_renewed() {
+    fn a_cache_without_a_secret_renews_nothing() {
         let folder = tempfile::tempdir().unwrap();
         assert!(!renew(&entry(folder.path(), DRAWN), SIZE, DRAWN).unwrap());
     }

@@ -1,4 +1,4 @@
-//! The Python that an image is made of: the guest package and what it imports in advance.
+//! The Python source that makes an image: the guest package and the imports of its packages.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ macro_rules! guest_files {
     };
 }
 
-/// Modules that the image knows from the start. A test holds this list against the folder.
+/// Modules of the guest package. A test compares this list with the folder.
 const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/__init__.py",
     "_wardian/accounts.py",
@@ -70,7 +70,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "runtime/run.py",
 ];
 
-/// Files that import and use what an image keeps ready: `base` and one for each group.
+/// Files that import and use the packages of an image: `base` and one for each group.
 const WARM_UPS: &[(&str, &str)] = guest_files![
     "images/base.py",
     "images/documents.py",
@@ -88,7 +88,7 @@ const WARM_UPS: &[(&str, &str)] = guest_files![
 /// The program that turns a fresh interpreter into an image.
 const BOOTSTRAP: &str = include_str!("../../wasm/guest/bootstrap.py");
 
-/// The Python text that makes the image of `packages`, in one turn of the interpreter.
+/// The Python text that makes the image of `packages`, in one call of the interpreter.
 pub(super) fn text(packages: PackageSet) -> String {
     let mut text = String::from("MODULES = {\n");
     for (path, source) in MODULES {

@@ -1,4 +1,4 @@
-//! The images on the disk: found by their keys, made where they are missing.
+//! The images on the disk: found by their keys, made if they are missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
@@ -36,14 +36,14 @@ const DESCRIPTORS: &str = "open-files";
 /// Longest list of open files that is read.
 const MAX_DESCRIPTORS: u64 = 1 << 20;
 
-/// Variables that the interpreter starts with. Time zones come from the library, not from a
-/// folder that is not there.
+/// Variables that the interpreter starts with. An empty `PYTHONTZPATH` makes it read time zones
+/// from its library, because the sandbox has no folder with them.
 const ENVIRONMENT: &[(&str, &str)] = &[("PYTHONTZPATH", "")];
 
 /// Largest memory of an image: no interpreter that is made ready may grow beyond it.
 pub const LARGEST_IMAGE: ByteCount = ByteCount::mebibytes(512);
 
-/// Limits for making an image: far more than it takes.
+/// Limits for making an image, far above its usual cost.
 const LIMITS: RunLimits =
     RunLimits { wall_time: Duration::from_secs(300), memory: LARGEST_IMAGE, ..RunLimits::DEFAULT };
 
@@ -111,7 +111,7 @@ impl ImageStore {
         Ok(self.entry(&source::text(packages))?.path().to_owned())
     }
 
-    /// The image in an entry, if this program would use it.
+    /// The image in an entry, if it fits this version of the program.
     fn made_on(&self, entry: &CacheEntry) -> Option<KeptImage> {
         let record = entry.find_record(MEMORY).ok().flatten()?;
         let packages: PackageSet = record.made_from.get(PROFILE)?.parse().ok()?;
@@ -237,7 +237,7 @@ impl KeptImages for ImageStore {
             hits: before.hits.saturating_add(more),
             last_used_unix_seconds: now.as_secs(),
         };
-        // A read-only cache is fine: the next start knows less.
+        // A read-only cache is fine: the next start only orders its images less well.
         usage.write(&folder).ok();
     }
 }
@@ -251,7 +251,7 @@ fn presets(place: HashSecretPlace, secret: &[u8]) -> Vec<Preset> {
     ]
 }
 
-/// The image on an entry, if it is whole.
+/// The image in an entry, if it is complete.
 fn find(entry: &CacheEntry, packages: PackageSet) -> Result<Option<Image>, ImageError> {
     let Some(memory) = entry.open_checked(MEMORY, None)? else { return Ok(None) };
     let Some(descriptors) = entry.open_checked(DESCRIPTORS, None)? else { return Ok(None) };
@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hash_secret_stands_in_memory_before_the_start() {
+    fn hash_secret_is_in_memory_before_the_start() {
         let place =
             HashSecretPlace { address: 8, size_bytes: ByteCount::bytes(24), is_set_address: 40 };
         let [secret, flag] = presets(place, &[7; 24]).try_into().unwrap();

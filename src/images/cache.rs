@@ -1,9 +1,9 @@
 //! The images in memory that runs can begin as, and the loading and making of further ones.
 //!
-//! INVARIANT(always-an-image): picking never waits and never fails: the base image is always
-//! there.
-//! INVARIANT(bounded-cache): images that are there beyond the base and the operator's own take no
-//! more memory and disk than the rules allow; the least recently used one is removed first.
+//! INVARIANT(always-an-image): picking never waits and never fails, because the base image is
+//! always present.
+//! INVARIANT(bounded-cache): images beyond the base and the operator's profiles take no more memory
+//! and disk than the rules allow; the least recently used one is removed first.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -34,10 +34,10 @@ const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 pub struct ImageRules {
     /// Images that are made at the start and kept.
     pub profiles: Vec<PackageSet>,
-    /// Makes images beyond the profiles: those that runs need.
+    /// True if images beyond the profiles are made when runs need them.
     pub on_need: bool,
-    /// Different images that are made because runs need them. Beyond that number,
-    /// one image with all packages serves the rest.
+    /// The number of different images that are made because runs need them. Beyond it, one image
+    /// with all packages serves the rest.
     pub variety: usize,
     /// Memory of all images beyond the base and the profiles.
     pub memory: ByteCount,
@@ -89,7 +89,7 @@ struct State {
     failed: BTreeSet<PackageSet>,
     /// Counts picks, to find the least recently used image.
     picks: u64,
-    /// True when images are no longer needed.
+    /// True once the cache is dropped; the thread that makes images then ends.
     ends: bool,
 }
 
@@ -110,8 +110,8 @@ impl ImageCache {
         Self { shared: Arc::new(Shared { kept, rules, clock, base, state, missed }) }
     }
 
-    /// Begins to load the profiles and recently used images, and from now on makes images that are
-    /// missed, on a thread of its own.
+    /// Spawns a thread that loads the profiles and recently used images and then makes the images
+    /// that runs miss.
     ///
     /// # Errors
     ///
@@ -128,8 +128,8 @@ impl ImageCache {
         Ok(())
     }
 
-    /// Picks the best present image for a run that needs `packages` and may have `memory`. One that
-    /// fits better is made for later runs.
+    /// Picks the best present image for a run that needs `packages` and is limited to `memory`. If
+    /// no image has all packages, one is ordered for later runs.
     #[must_use]
     pub fn pick(&self, packages: PackageSet, memory: ByteCount) -> Arc<ImageContent> {
         let shared = &*self.shared;
@@ -142,8 +142,8 @@ impl ImageCache {
         picked.unwrap_or_else(|| Arc::clone(&shared.base.lock().content))
     }
 
-    /// Loads the image for `packages` if it lies on the disk: for a single run, which gains more
-    /// from it than loading costs. Makes nothing.
+    /// Loads the image for `packages` if it is on the disk and never makes one. A process that
+    /// serves a single run calls this: loading costs less than the imports.
     ///
     /// # Errors
     ///
@@ -163,7 +163,7 @@ impl ImageCache {
         Arc::clone(&self.shared.base.lock().content)
     }
 
-    /// The images that are there, the base image first.
+    /// The present images, the base image first.
     #[must_use]
     pub fn report(&self) -> Vec<CachedImage> {
         let state = self.shared.state.lock();
@@ -203,8 +203,8 @@ fn report(image: &Image, hits: u64) -> CachedImage {
 }
 
 impl State {
-    /// The image for a run, if it is not the base, and an order for a better one if there is
-    /// none that has all.
+    /// Returns the image for a run, or `None` for the base image. Orders an image if none has all
+    /// `packages`.
     fn pick(
         &mut self,
         rules: &ImageRules,
@@ -252,8 +252,8 @@ impl State {
         gone
     }
 
-    /// The image to remove if all take too much memory. It is not the newest one: without
-    /// it, the next run that needs it would order it again.
+    /// The image to remove if all together take too much memory. It is never the newest one: the
+    /// next run that needs it would order it again.
     fn surplus(&self, rules: &ImageRules, newest: PackageSet) -> Option<PackageSet> {
         let counted =
             || self.ready.iter().filter(|(packages, _)| !rules.profiles.contains(packages));
@@ -263,8 +263,8 @@ impl State {
         oldest.filter(|_| bytes > rules.memory.as_u64())
     }
 
-    /// The best of the images that leave half of `memory` free: the smallest that has all of
-    /// `packages`, else the one that has most of them.
+    /// The best of the images that leave half of `memory` free: the one with the most of
+    /// `packages`, and among equals the smallest.
     fn best(&self, packages: PackageSet, memory: ByteCount) -> Option<PackageSet> {
         let fits = |ready: &&Ready| {
             ready.image.content.length().as_u64() <= memory.as_u64().saturating_div(2)
@@ -281,20 +281,20 @@ impl State {
 }
 
 impl Shared {
-    /// Adds an image, and removes those that are too much.
+    /// Adds an image, and removes others until the memory limit holds.
     fn put(&self, image: Image) {
         let gone = self.state.lock().put(&self.rules, image);
         for ready in gone {
             self.add_to_note(ready.image.packages, ready.hits.saturating_sub(ready.noted));
-            info!(image = %ready.image.packages, "let go of the image `{}`", ready.image.packages);
+            info!(image = %ready.image.packages, "removed the image `{}` from memory", ready.image.packages);
         }
     }
 
-    /// Waits for something to do; `None` after a while, or when the cache is gone.
+    /// Waits for an ordered image; `None` after a pause, or when the cache is dropped.
     fn next(&self) -> Option<PackageSet> {
         let mut state = self.state.lock();
         if state.wanted.is_empty() && !state.ends {
-            // The age of the secret is looked at as often as notes are written, or as it may grow.
+            // Each pause ends with a check of the secret's age, so it is at most the allowed age.
             let pause = self.rules.max_age.map_or(NOTES_EVERY, |age| age.min(NOTES_EVERY));
             self.missed.wait_for(&mut state, pause.max(SHORTEST_PAUSE));
         }
@@ -303,7 +303,7 @@ impl Shared {
         Some(next)
     }
 
-    /// Loads the image for `packages`, made now if need be.
+    /// Loads the image for `packages`, and makes it first if it is missing.
     fn provide(&self, packages: PackageSet, maker: &dyn ImageMaker) {
         let began = Instant::now();
         let provided = self.found_or_made(packages, maker);
@@ -321,7 +321,7 @@ impl Shared {
                 state.failed.insert(packages);
                 drop(state);
                 let cause = CauseChain(&*error);
-                warn!(image = %packages, "there is no image `{packages}`, which costs time only: {cause}");
+                warn!(image = %packages, "the image `{packages}` is not available, runs import its packages themselves: {cause}");
             }
         }
     }
@@ -336,22 +336,22 @@ impl Shared {
         }
         info!(image = %packages, "making the image `{packages}` in the background");
         maker.make(packages)?;
-        self.kept.find(packages)?.ok_or_else(|| "it was made and is gone".into())
+        self.kept.find(packages)?.ok_or_else(|| "it disappeared after it was made".into())
     }
 
-    /// Makes all images anew with another hash secret, if the one in use is too old or another
-    /// server has drawn a new one. Runs begin as the old images until each new one is ready.
+    /// Makes all images again with another hash secret, if the one in use is too old or another
+    /// server has drawn a new one. Runs begin as an old image until its replacement is ready.
     fn refresh(&self, maker: &dyn ImageMaker) {
         if let Err(error) = self.renew_images(maker) {
             let cause = CauseChain(&*error);
-            warn!("images are not made anew and serve on with the hash secret they have: {cause}");
+            warn!("images cannot be renewed and keep their present hash secret: {cause}");
         }
     }
 
     fn renew_images(&self, maker: &dyn ImageMaker) -> Result<(), ImageFault> {
         let Some(max_age) = self.rules.max_age else { return Ok(()) };
         if self.kept.renew_secret(self.clock.now().saturating_sub(max_age))? {
-            info!("the hash secret is old: making all images anew with another one");
+            info!("the hash secret is old: making all images again with another one");
         }
         let mut held = vec![(PackageSet::NONE, self.base.lock().content.digest())];
         let state = self.state.lock();
@@ -364,7 +364,7 @@ impl Shared {
             if !self.kept.is_current(packages, digest)? {
                 let image = self.found_or_made(packages, maker)?;
                 self.replace(packages, image);
-                info!(image = %packages, "the image `{packages}` was made anew");
+                info!(image = %packages, "the image `{packages}` was renewed");
                 is_any_new = true;
             }
         }
@@ -374,7 +374,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Lets runs begin as `image` from now on, unless no run needs `packages`.
+    /// Replaces the present image for `packages`. Does nothing if it was removed meanwhile.
     fn replace(&self, packages: PackageSet, image: Image) {
         if packages == PackageSet::NONE {
             *self.base.lock() = image;
@@ -383,7 +383,7 @@ impl Shared {
         }
     }
 
-    /// The images that were used before and fit into memory, the latest first.
+    /// The images that earlier processes used and that fit into memory, the latest first.
     fn recently_used(&self) -> Vec<PackageSet> {
         let mut noted = match self.kept.list() {
             Ok(made) => made,
@@ -422,7 +422,7 @@ impl Shared {
         }
     }
 
-    /// Removes images from the disk that are too much and not in use here.
+    /// Removes unused images from the disk until its limit holds.
     fn clear_disk(&self) {
         let used: BTreeSet<PackageSet> = {
             let state = self.state.lock();
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn always_an_image_and_the_best_that_is_there() {
+    fn always_an_image_and_the_best_present_one() {
         let mut state = cache_of(&["lxml", "lxml+scipy", "lxml+scipy+sklearn"]);
         for (wanted, memory, expected) in [
             ("base", MUCH, "base"),
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missed_is_ordered_once() {
+    fn a_missing_image_is_ordered_once() {
         let mut state = cache_of(&["lxml"]);
         for name in ["lxml", "scipy", "scipy", "lxml+scipy", "base"] {
             picked(&mut state, name, MUCH);
@@ -548,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn bounded_cache_lets_go_of_what_was_not_used_for_longest() {
+    fn bounded_cache_removes_the_least_recently_used_image() {
         let mut state = cache_of(&["sympy", "lxml", "scipy"]);
         picked(&mut state, "scipy", MUCH);
         picked(&mut state, "lxml", MUCH);

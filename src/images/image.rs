@@ -14,14 +14,14 @@ use crate::units::ByteCount;
 /// The reason why images cannot be found or made, for the log.
 pub type ImageFault = Box<dyn Error + Send + Sync>;
 
-/// An image that is ready to be handed to workers.
+/// An image that is ready to be sent to workers.
 #[derive(Debug)]
 pub struct Image {
     /// The packages that it holds beyond the base.
     pub packages: PackageSet,
     /// The content that workers get.
     pub content: Arc<ImageContent>,
-    /// Memory that it takes on this machine, however many workers use it.
+    /// Memory that it takes on this machine. All workers share it.
     pub resident: ByteCount,
 }
 
@@ -36,7 +36,7 @@ pub struct KeptImage {
     pub usage: ImageUsage,
 }
 
-/// The images on the disk that this program would use.
+/// The images on the disk that fit this version of the program.
 pub trait KeptImages: Send + Sync + 'static {
     /// The image for `packages`, if it is on the disk. Takes as long as copying its memory.
     ///
@@ -45,7 +45,7 @@ pub trait KeptImages: Send + Sync + 'static {
     /// The disk fails.
     fn find(&self, packages: PackageSet) -> Result<Option<Image>, ImageFault>;
 
-    /// All of them.
+    /// Lists all of them.
     ///
     /// # Errors
     ///
@@ -53,7 +53,7 @@ pub trait KeptImages: Send + Sync + 'static {
     fn list(&self) -> Result<Vec<KeptImage>, ImageFault>;
 
     /// Removes images until they take no more than `limit`, but none of those in `used`: first
-    /// those of other versions of this program, then the ones whose last use is longest ago.
+    /// those of other versions of this program, then the least recently used ones.
     /// Returns the bytes that were freed.
     ///
     /// # Errors
@@ -66,8 +66,8 @@ pub trait KeptImages: Send + Sync + 'static {
     ) -> Result<ByteCount, ImageFault>;
 
     /// Draws another secret for Python's hashes if the present one was drawn before `oldest`, a
-    /// time since the Unix epoch. True if it did: then no image on the disk is
-    /// [current](Self::is_current).
+    /// time since the Unix epoch. Returns true if a secret was drawn; no image on the disk is
+    /// [current](Self::is_current) then.
     ///
     /// # Errors
     ///
@@ -87,13 +87,13 @@ pub trait KeptImages: Send + Sync + 'static {
     fn note_use(&self, packages: PackageSet, more: u64, now: Duration);
 }
 
-/// Makes images on the disk. That takes seconds and hundreds of megabytes, so a server lets a
-/// process of its own do it.
+/// Makes images on the disk. That takes seconds and hundreds of megabytes of memory, so a server
+/// does it in a child process.
 pub trait ImageMaker: Send {
     /// Makes the image for `packages`, if it is not on the disk.
     ///
     /// # Errors
     ///
-    /// The reason why there is none.
+    /// The image could not be made.
     fn make(&self, packages: PackageSet) -> Result<(), ImageFault>;
 }

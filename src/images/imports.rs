@@ -1,12 +1,12 @@
 //! Finds the import statements of a Python source without parsing it.
 //!
-//! Good enough to guess what a run will need, and cheap: one pass over the lines. It sees
-//! statements in strings and comments' code that never runs, and does not see imports by name.
+//! The result is a guess that costs one pass over the lines. It includes statements in strings and
+//! in code that never runs, and misses modules that are imported by a computed name.
 
-/// Longest part of a source that is looked at, in bytes. Imports stand at the beginning.
+/// Longest part of a source that is searched, in bytes. Imports are usually at the beginning.
 const LOOKED_AT: usize = 256 << 10;
 
-/// The part of a source that is looked at.
+/// The part of a source that is searched.
 pub(super) fn beginning(source: &str) -> &str {
     let end = source.floor_char_boundary(LOOKED_AT);
     source.get(..end).unwrap_or(source)
@@ -23,7 +23,7 @@ pub(super) fn modules(source: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// `sklearn` of ` sklearn.linear_model as lm`.
+/// The top-level name of a module: `sklearn` of ` sklearn.linear_model as lm`.
 fn root(module: &str) -> Option<&str> {
     let module = module.trim_start();
     let is_part = |character: char| character == '_' || character.is_alphanumeric();

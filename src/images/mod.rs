@@ -1,10 +1,9 @@
 //! Memory images in the gateway: picks one for each run, and decides which ones are kept.
 //!
-//! An image is an interpreter that has imported what many programs need. The base image has the
-//! common standard library, NumPy and pandas. Other packages take long to import; for runs that use
-//! them there are images that hold them too: one for each [set of packages](PackageSet), made when
-//! a run first needs it. Every run could begin as the base image: which image it begins as decides
-//! how fast it is and nothing else.
+//! An image is the memory of an interpreter that has already imported packages. The base image has
+//! the common standard library, NumPy and pandas. Other packages are slow to import; there is one
+//! image for each [set of packages](PackageSet), made when a run first needs it. Every run could
+//! begin as the base image: the choice of the image affects only the speed of the run.
 //!
 //! Knows nothing of how images are made: [`KeptImages`] finds them and [`ImageMaker`] makes them.
 

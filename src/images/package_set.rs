@@ -33,7 +33,7 @@ const GROUPS: [Group; 10] = [
     Group { name: "sympy", modules: &["mpmath", "sympy"] },
 ];
 
-/// Methods of pandas that import something by themselves, and the group that it belongs to.
+/// Methods of pandas that import other packages, and the group of those packages.
 const BY_PANDAS: [(&str, &str); 5] = [
     (".read_excel(", "documents"),
     (".to_excel(", "documents"),
@@ -60,8 +60,8 @@ impl PackageSet {
 
     /// The packages that the import statements of a Python source name.
     ///
-    /// A guess that only decides how fast the run is. The run imports overlooked packages
-    /// itself, and superfluous ones cost a larger image.
+    /// The result is a guess and affects only the speed of the run. The run imports overlooked
+    /// packages itself; superfluous ones cost a larger image.
     #[must_use]
     pub fn of_source(source: &str) -> Self {
         let source = imports::beginning(source);
@@ -86,7 +86,7 @@ impl PackageSet {
         packages
     }
 
-    /// With the group of a module such as `sklearn.linear_model`, if there is one.
+    /// Adds the group of a module such as `sklearn.linear_model`, if it belongs to one.
     #[must_use]
     pub fn with_module(self, module: &str) -> Self {
         let root = module.split('.').next().unwrap_or(module);
@@ -94,19 +94,19 @@ impl PackageSet {
         group.map_or(self, |group| self.union(Self::of_group(group.name)))
     }
 
-    /// The groups of both.
+    /// The groups of both sets.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// True if every group of `other` is among these.
+    /// True if every group of `other` is in this set.
     #[must_use]
     pub const fn covers(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// How many groups of `other` are among these.
+    /// The number of groups that are in both sets.
     #[must_use]
     pub const fn shared_with(self, other: Self) -> u32 {
         (self.0 & other.0).count_ones()
@@ -135,7 +135,7 @@ impl fmt::Display for PackageSet {
 /// Name of the image without any group.
 const BASE: &str = "base";
 
-/// A name that is no image's.
+/// A name that does not belong to any image.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{}` is no group of packages that images can hold; there are {}, to be joined by `+`",

@@ -1,7 +1,7 @@
-//! The number and last time of an image's uses, noted beside it in the cache.
+//! The use count and last use of an image, noted beside it in the cache.
 //!
-//! Used only to decide which images to load first and to remove: a note that is lost or wrong costs
-//! time, nothing else.
+//! Notes only decide the order in which images are loaded and removed: a lost or wrong note costs
+//! time and nothing else.
 
 use std::fs;
 use std::io::{self, Read as _};

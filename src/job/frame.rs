@@ -34,9 +34,9 @@ pub const ORDER_MAX: usize = 48 << 20;
 
 /// Longest message of a worker, in bytes, for a run with this limit on logs.
 ///
-/// In JSON a control character takes six bytes, more than a byte that is replaced (three) and than
-/// what a piece of the log takes beside its text. The rest is for texts about the failure and about
-/// files, which are bounded, and may be escaped too.
+/// A control character takes six bytes in JSON. That exceeds the three bytes of a replaced byte and
+/// the JSON syntax around each piece of the log. The constant part is for the bounded texts about
+/// the failure and about files, which may be escaped too.
 #[must_use]
 pub fn outcome_max(logs: ByteCount) -> usize {
     logs.as_usize().saturating_mul(6).saturating_add(2 << 20).min(MESSAGE_MAX)
@@ -62,7 +62,7 @@ pub enum FrameError {
     /// The message is no JSON of the expected type.
     #[error("a frame's message cannot be read")]
     Malformed(#[source] serde_json::Error),
-    /// Descriptors beyond the one that a frame may bring, or before the last one was claimed.
+    /// More than one descriptor with a frame, or a second one before the first was claimed.
     #[error("more descriptors arrived than frames may bring")]
     TooManyDescriptors,
     /// A descriptor that no frame announces.
@@ -112,11 +112,11 @@ impl Header {
         Ok(header)
     }
 
-    /// Checks that the message is not longer than this.
+    /// Checks that the message is at most `most` bytes long.
     ///
     /// # Errors
     ///
-    /// It is.
+    /// The message is longer.
     pub fn ensure_message(&self, most: usize) -> Result<(), FrameError> {
         ensure_at_most("a message", self.message, most)
     }

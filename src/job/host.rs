@@ -1,4 +1,4 @@
-//! The requests that a guest may make of its host, outside of its worker.
+//! The requests of a guest that are answered outside of its worker.
 
 use std::io::{BufRead, Read as _};
 use std::time::Duration;
@@ -9,7 +9,8 @@ use crate::job::network::{NetworkReply, NetworkRequest};
 use crate::job::outcome::LogChunk;
 use crate::units::ByteCount;
 
-/// The host of one run. Sandboxes ask it, and the worker's end of the socket to the gateway is one.
+/// The host of one run. The sandbox calls it; in a worker, the end of the socket to the gateway
+/// implements it.
 ///
 /// A new kind of request is a method here, a [`RequestKind`], a function of the guest, and a
 /// handler in the gateway.
@@ -21,8 +22,8 @@ pub trait Host {
     /// A refusal, which the guest sees as an exception.
     fn write_blob(&mut self, kind: &str, content: &[u8]) -> Result<BlobId, Refusal>;
 
-    /// Stores a blob of `size` bytes that are read from `content`. A host that can do so without a
-    /// copy of its own does.
+    /// Stores a blob of `size` bytes that are read from `content`. The default reads the content
+    /// into memory; a host that can avoid this copy overrides it.
     ///
     /// # Errors
     ///
@@ -57,7 +58,7 @@ pub trait Host {
     /// runs, from another thread.
     fn is_cancelled(&self) -> IsCancelled;
 
-    /// Gets what the guest prints as it comes, if the run wants that.
+    /// Returns the receiver of the guest's output while it is printed, if the run is streamed.
     fn listener(&self) -> Option<OutputListener> {
         None
     }
@@ -73,7 +74,7 @@ pub enum RequestKind {
 }
 
 impl RequestKind {
-    /// Says how the time of the answer is accounted.
+    /// Returns the account that the time of the answer is charged to.
     #[must_use]
     pub const fn time_of_answer(self) -> TimeOfAnswer {
         match self {
@@ -86,11 +87,11 @@ impl RequestKind {
 /// The account that the time of an answer is charged to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeOfAnswer {
-    /// The gateway works itself, such as on storing a blob. Its worker gets as much more time to
-    /// answer, within a bound for the whole run.
+    /// The gateway does the work itself, such as storing a blob. The deadline of the run moves by
+    /// the same time, within a bound for the whole run.
     ExtendsRun,
-    /// The gateway waits for another machine, such as a remote server. Such a wait ends with the
-    /// run's own time, so that no remote server can make a run longer.
+    /// The gateway waits for another machine. The wait counts as time of the run, so that no remote
+    /// server can make a run longer.
     CountsAgainstRun,
 }
 
@@ -124,7 +125,7 @@ impl HostTime {
 /// True once no caller waits for the run.
 pub type IsCancelled = Box<dyn Fn() -> bool + Send>;
 
-/// Gets what a guest prints as it comes.
+/// Receives the output of a guest while it is printed.
 pub type OutputListener = Box<dyn FnMut(LogChunk)>;
 
 fn unreadable() -> Refusal {

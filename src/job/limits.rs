@@ -47,7 +47,7 @@ impl RunLimits {
         host_bytes: ByteCount::mebibytes(256),
     };
 
-    /// The highest limits that a request may ask for, unless the configuration sets others.
+    /// The highest limits that a request may set, unless the configuration sets others.
     pub const DEFAULT_CAP: Self = Self { wall_time: Duration::from_secs(300), ..Self::DEFAULT };
 
     /// The stricter of the two, field by field: a request can lower an operator's limits, never

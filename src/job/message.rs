@@ -14,11 +14,12 @@ use crate::units::ByteCount;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToWorker {
-    /// Keep this, whose content follows as a payload, until told otherwise.
+    /// Keep this attachment until it is detached. Its content follows as a payload.
     Attach(Attachment),
-    /// Forget this.
+    /// Drop this attachment.
     Detach(AttachmentKey),
-    /// Run this. The worker may ask and report meanwhile, and ends with [`FromWorker::Done`].
+    /// Run this program. The worker may send requests and reports meanwhile, and ends with
+    /// [`FromWorker::Done`].
     Run(Box<RunSpec>),
     /// Answers [`FromWorker::WriteBlob`].
     BlobStored {
@@ -59,8 +60,8 @@ pub enum FromWorker {
     Printed(LogChunk),
     /// The run is over; its output follows as a payload if it completed.
     Done(Box<RunOutcome>),
-    /// The worker cannot start, or cannot run another guest. It ends; a run that was sent to it and
-    /// not answered by anything else was not begun.
+    /// The worker cannot start, or cannot run another guest, and exits. A run for which this is the
+    /// only answer was not begun.
     Failed {
         /// The reason, for the log.
         reason: String,
@@ -105,7 +106,7 @@ pub enum Payload {
 }
 
 impl Payload {
-    /// How many bytes there are, as far as the sender can be believed.
+    /// Length in bytes, as the sender states it. A compromised sender may lie.
     #[must_use]
     pub fn size(&self) -> ByteCount {
         match self {
@@ -120,12 +121,12 @@ impl Payload {
 /// 64 KiB through a socket costs less than making, sending and mapping a memory file.
 pub const INLINE_MAX: usize = 64 << 10;
 
-/// Largest payload of any kind: a skill's files, a blob, an output. Beyond it a run's own limits
-/// would have to be raised to absurd values; the peer that announces more is broken.
+/// Largest payload of any kind: a skill's files, a blob, an output. No sensible limit of a run
+/// allows more, so a peer that announces more is broken.
 pub const PAYLOAD_MAX: ByteCount = ByteCount::mebibytes(1024);
 
 /// Largest value that a program can return, as JSON text. The gateway holds it several times while
-/// it checks and answers; whatever is larger belongs in a blob, which is never in memory at once.
+/// it checks and answers. Larger values belong in a blob, which is never in memory as a whole.
 pub const OUTPUT_MAX: ByteCount = ByteCount::mebibytes(32);
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Messages between the gateway and its workers: plain values, with descriptors beside them. So a
-//! worker is always on the same machine as its gateway.
+//! Messages between the gateway and its workers: plain values, with descriptors beside them.
+//! Descriptors cannot leave a machine, so a worker is always on the same machine as its gateway.
 //!
 //! Knows nothing of JSON-RPC, processes or wasm: values, their checks and their bytes. Only
 //! [`socket`] touches the operating system, because both ends move frames in the same way.
@@ -29,7 +29,7 @@ use crate::units::ByteCount;
 pub struct RunSpec {
     /// Identifies the run in logs, results and `runtime.run.id`.
     pub run_id: RunId,
-    /// For whom the program runs.
+    /// The tenant that the program runs for.
     pub tenant: TenantId,
     /// The program.
     pub program: Program,
@@ -37,19 +37,19 @@ pub struct RunSpec {
     pub entrypoint: Option<String>,
     /// The arguments, as the text of a JSON object.
     pub args: Box<RawValue>,
-    /// Skills to be seen under `/skills`, each attached to the worker before.
+    /// Skills to mount under `/skills`, each attached to the worker before.
     pub skills: Vec<SkillMount>,
-    /// Blobs to be seen under `/blobs`, each attached to the worker before.
+    /// Blobs to mount under `/blobs`, each attached to the worker before.
     pub blobs: Vec<BlobMount>,
-    /// The image that the run begins as, attached to the worker before. Decides how fast a run
-    /// is, never what comes out of it.
+    /// The image that the run begins as, attached to the worker before. It affects the speed of a
+    /// run and never its result.
     pub image: Digest,
     /// Environment variables beyond the fixed ones: declared secrets and nothing else.
     pub environment: BTreeMap<String, String>,
     /// Files of the workspace to be stored as blobs after the run.
     pub keep_files: KeepFiles,
-    /// True if the worker sends what the program prints as it comes. The outcome has it all the
-    /// same.
+    /// True if the worker sends the program's output while it is printed. The outcome holds the
+    /// output in either case.
     pub stream_logs: bool,
     /// Ceilings on this run.
     pub limits: RunLimits,
@@ -70,7 +70,7 @@ impl fmt::Debug for RunSpec {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeepFiles {
-    /// Images and PDF files: what `plt.savefig` and its like write.
+    /// Images and PDF files, such as `plt.savefig` writes.
     #[default]
     Figures,
     /// All of them.
@@ -99,7 +99,7 @@ pub enum Program {
     },
 }
 
-/// Prints what kind of program it is: the source may hold anything and never reaches a log.
+/// Prints the kind of program and never its source, which must not reach a log.
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -111,7 +111,7 @@ impl fmt::Debug for Program {
     }
 }
 
-/// A skill to be seen by a run.
+/// A skill that a run mounts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkillMount {
     /// Folder below `/skills`, and dotted module path below `skills`.
@@ -120,10 +120,10 @@ pub struct SkillMount {
     pub version: SkillVersion,
     /// Digest of the snapshot: names the attached content.
     pub digest: Digest,
-    /// Code to import or call; none for instruction skills.
+    /// The entry point of its code; `None` for a skill without code.
     pub entrypoint: Option<Entrypoint>,
     /// Names the attached bytecode of its Python files, if they were compiled. Attached like a
-    /// skill; decides how fast the skill is imported and nothing else.
+    /// skill. It affects only the speed of the import.
     pub bytecode: Option<Digest>,
 }
 
@@ -136,7 +136,7 @@ pub struct Entrypoint {
     pub export: String,
 }
 
-/// A blob to be seen by a run.
+/// A blob that a run mounts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlobMount {
     /// File name below `/blobs`.

@@ -39,7 +39,7 @@ pub fn is_class_name(text: &str) -> bool {
 /// [`Output`]: crate::job::message::Payload
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunOutcome {
-    /// `Ok` if the entrypoint returned, or why it did not.
+    /// `Ok` if the entrypoint returned, otherwise the reason why it did not.
     pub end: Result<(), RunFailure>,
     /// The guest's output and log lines, in order.
     pub logs: Logs,
@@ -79,7 +79,7 @@ pub enum RunFailure {
     MemoryLimit {
         /// The ceiling.
         limit: ByteCount,
-        /// Frames of user code, if Python lived to report them.
+        /// Frames of user code, if Python was still able to report them.
         traceback: Option<String>,
     },
     /// The guest's call stack overflowed below Python's own recursion check.
@@ -94,7 +94,8 @@ pub enum RunFailure {
 }
 
 impl RunFailure {
-    /// The stable name that callers branch on: Python's class for exceptions, ours otherwise.
+    /// The stable name that callers branch on: the Python class for exceptions, otherwise one of
+    /// the names of this protocol.
     #[must_use]
     pub fn error_type(&self) -> &str {
         match self {
@@ -151,8 +152,8 @@ pub struct LeftFiles {
     pub total: u64,
 }
 
-/// Reads a list of files that is not too long. A longer one is not read to its end: a worker that
-/// was taken over could make its message several times as large in this way.
+/// Reads a list of at most [`MAX_LEFT_FILES`] files. Stops at a longer one: parsed files take
+/// several times the memory of their JSON, and a compromised worker could send very many.
 fn few_files<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<LeftFile>, D::Error> {
     struct Few;
 
@@ -191,7 +192,7 @@ pub struct LeftFile {
     pub problem: Option<String>,
 }
 
-/// Prints no path: it is the program's and may hold anything.
+/// Prints no path: the program chooses it, so it may hold anything.
 impl fmt::Debug for LeftFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LeftFile").field("size", &self.size).finish_non_exhaustive()

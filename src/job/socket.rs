@@ -8,7 +8,7 @@
 //! as what has arrived, plus a constant: a header that announces much costs nothing.
 //! INVARIANT(one-descriptor): at most one received descriptor waits for its frame; any other is
 //! closed at once and reported as a violation. While one waits, nothing is received beyond the end
-//! of its frame, so that a peer may send frames with descriptors as fast as it likes.
+//! of its frame, so that a peer may send the next descriptor without waiting.
 //!
 //! # Short reads
 //!
@@ -39,12 +39,12 @@ const ROOM: usize = 16 << 10;
 /// Largest buffer that is kept for the next message.
 const ROOM_KEPT: usize = 256 << 10;
 
-/// Seals that make a memory file immutable for everybody, its maker included.
+/// Seals that make a memory file immutable for all processes, its maker included.
 pub const IMMUTABLE: SealFlags =
     SealFlags::SEAL.union(SealFlags::SHRINK).union(SealFlags::GROW).union(SealFlags::WRITE);
 
-/// Sends what fits of `bytes`, and `descriptor` with the first of them. Returns how many were
-/// sent; if that is not all, the rest follows without the descriptor.
+/// Sends as many of `bytes` as the socket takes, and `descriptor` with the first of them. Returns
+/// the number of sent bytes. The caller sends the rest without the descriptor.
 ///
 /// # Errors
 ///
@@ -103,15 +103,15 @@ impl Default for Incoming {
 }
 
 impl Incoming {
-    /// Nothing yet, and no message that is longer than this.
+    /// An empty buffer that refuses messages longer than `max_message`.
     #[must_use]
     pub fn with_limit(max_message: usize) -> Self {
         let buffer = vec![0; ROOM];
         Self { buffer, filled: 0, descriptor: None, violation: None, max_message }
     }
 
-    /// Receives once, as much as there is room for. Returns how many bytes came, 0 at the end,
-    /// and whether the socket was empty after them. Take every whole frame first.
+    /// Receives once, as much as there is room for. Call it only after every whole frame was
+    /// [taken](Self::take).
     ///
     /// # Errors
     ///
@@ -143,9 +143,9 @@ impl Incoming {
         Ok(Arrival { bytes: received.bytes, drained })
     }
 
-    /// The position at which receiving stops. The descriptor that waits belongs to the first frame,
-    /// since whole frames are taken before more is received; the bytes behind that frame may bring
-    /// another.
+    /// The position at which receiving stops. A waiting descriptor belongs to the first frame,
+    /// because whole frames are taken before more is received. Bytes behind that frame could bring
+    /// a second descriptor.
     fn wanted_end(&self) -> usize {
         if self.descriptor.is_none() {
             return usize::MAX;
@@ -171,7 +171,7 @@ impl Incoming {
     ///
     /// # Errors
     ///
-    /// The peer breaks the rules. Nothing else that it sends can be understood.
+    /// The peer breaks the rules. The stream cannot be read any further.
     pub fn take<M: DeserializeOwned>(&mut self) -> Result<Option<(M, Payload)>, FrameError> {
         if let Some(violation) = self.violation.take() {
             return Err(violation);
@@ -198,7 +198,7 @@ impl Incoming {
         Ok(Some((message, payload)))
     }
 
-    /// True if nothing waits: the peer is between two frames.
+    /// True if nothing is buffered: the peer is between two frames.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.filled == 0 && self.descriptor.is_none() && self.violation.is_none()
@@ -246,10 +246,10 @@ impl Incoming {
 /// The result of one call of [`Incoming::receive`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// How many bytes; 0 if the peer has closed its end.
+    /// The number of bytes; 0 if the peer has closed its end.
     pub bytes: usize,
-    /// True if the socket was empty after these bytes, so that another call would have to wait.
-    /// False if that is not known.
+    /// True if the socket was empty after these bytes, so that another call would block. False if
+    /// that is unknown.
     pub drained: bool,
 }
 

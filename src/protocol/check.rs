@@ -1,9 +1,9 @@
 //! Checks the parameters of a call against the tool table.
 //!
-//! INVARIANT(schema-is-behaviour): a value passes exactly if the published schema allows it, but
-//! that `null` leaves an optional parameter out, because clients send what they hold
-//! (`"cursor": null` for the first page), and that no integer may need more than 64 bits. Limits of
-//! a run are positive here; the service compares them with the bounds that are published.
+//! INVARIANT(schema-is-behaviour): a value passes exactly if the published schema allows it, with
+//! two exceptions. `null` leaves an optional parameter out, because clients send
+//! `"cursor": null` for the first page. And no integer may need more than 64 bits. For limits of a
+//! run this check demands positive integers; the service compares them with the published bounds.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,98 +12,21 @@ use serde::Deserialize;
 use serde::de::value::MapDeserializer;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::error::ErrorKind;
 use crate::protocol::members::{Elements, Members, Sort, string};
+use crate::protocol::params_error::ParamsError;
 use crate::protocol::schema::{Fallback, Integer, Parameter, Presence, Shape, Text, Tool};
 use crate::protocol::wording::{listed, shortened};
 
-/// The reason why parameters were refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ParamsError {
-    /// A name that the tool does not know.
-    #[error("unknown parameter `{parameter}`: `{owner}` takes {known}")]
-    Unknown {
-        /// As sent, shortened.
-        parameter: String,
-        /// The tool, or the parameter that is an object.
-        owner: String,
-        /// The known parameters, for the sentence.
-        known: String,
-    },
-    /// A required parameter is not there.
-    #[error("parameter `{parameter}` is missing: it must be {expected}")]
-    Missing {
-        /// The parameter.
-        parameter: String,
-        /// The expected value.
-        expected: String,
-    },
-    /// A value that the schema does not allow.
-    #[error("parameter `{parameter}` must be {expected}, got {found}")]
-    Wrong {
-        /// The parameter.
-        parameter: String,
-        /// The expected value.
-        expected: String,
-        /// The value, shortened.
-        found: String,
-    },
-    /// The same string twice where each may appear once.
-    #[error("parameter `{parameter}` repeats \"{item}\"")]
-    Repeated {
-        /// The second appearance.
-        parameter: String,
-        /// The string, shortened.
-        item: String,
-    },
-    /// Two parameters that mean the same say different things.
-    #[error("parameters `{one}` and `{other}` differ: give one of them")]
-    Contradiction {
-        /// One of them.
-        one: &'static str,
-        /// The other.
-        other: &'static str,
-    },
-}
-
-impl ParamsError {
-    /// The kind of the error, as callers branch on it.
-    #[must_use]
-    pub const fn kind(&self) -> ErrorKind {
-        ErrorKind::InvalidParams
-    }
-
-    /// The parameter that is to blame, such as `limits.timeout_ms` or `input_blobs[2]`.
-    #[must_use]
-    pub fn parameter(&self) -> &str {
-        match self {
-            Self::Unknown { parameter, .. }
-            | Self::Missing { parameter, .. }
-            | Self::Wrong { parameter, .. }
-            | Self::Repeated { parameter, .. } => parameter,
-            Self::Contradiction { one, .. } => one,
-        }
-    }
-
-    /// A value that is wrong in a way that the schema does not show.
-    #[must_use]
-    pub fn wrong(parameter: &str, expected: impl Into<String>, found: impl Into<String>) -> Self {
-        let parameter = parameter.to_owned();
-        Self::Wrong { parameter, expected: expected.into(), found: found.into() }
-    }
-}
-
-/// Parameters that the table allows, defaults filled in.
+/// Parameters that passed the check, with defaults filled in.
 #[derive(Debug)]
 pub(crate) struct Checked<'a>(Vec<(&'static str, Cow<'a, RawValue>)>);
 
 impl Checked<'_> {
-    /// The parameters as the method's own type.
+    /// Converts the parameters to the type of the method.
     ///
     /// # Errors
     ///
-    /// Only if the table allows what the type does not; a test compares the two.
+    /// The table and the type disagree. A test compares the two.
     pub(crate) fn read<T: for<'de> Deserialize<'de>>(&self, tool: &Tool) -> Result<T, ParamsError> {
         let members = self.0.iter().map(|(name, value)| (*name, value.as_ref()));
         T::deserialize(MapDeserializer::new(members)).map_err(|error: serde_json::Error| {
@@ -120,7 +43,7 @@ impl Checked<'_> {
 ///
 /// # Errors
 ///
-/// The first parameter that is wrong: unknown ones before all others.
+/// The first wrong parameter. Unknown parameters come before all others.
 pub(crate) fn check<'a>(
     tool: &'static Tool,
     params: Option<&'a RawValue>,
@@ -219,7 +142,7 @@ fn check_value<'a>(
     }
 }
 
-/// Prints the object again that was checked.
+/// Prints the checked object.
 impl serde::Serialize for Checked<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, value)| (*name, value.as_ref())))
@@ -230,7 +153,7 @@ fn fits_text(text: Text, value: &RawValue) -> bool {
     if Sort::of(value) != Sort::Text {
         return false;
     }
-    // No text has more characters than its JSON has bytes: most need not be decoded here.
+    // A text has at most as many characters as its JSON has bytes, so most texts need no decoding.
     let fits_undecoded = text.max_length.is_none_or(|most| value.get().len() <= most);
     if fits_undecoded && text.pattern.is_none() {
         return true;
@@ -242,10 +165,10 @@ fn fits_text(text: Text, value: &RawValue) -> bool {
     })
 }
 
-/// A limit on a run, whose other bounds are the service's.
+/// A limit of a run. The service checks its other bounds.
 const POSITIVE: Integer = Integer { minimum: 1, maximum: None, fallback: Fallback::None };
 
-/// The value if it is an integer within the limits, written as one.
+/// Returns the value, written as an integer, if it is one within the limits.
 fn fit_integer<'a>(integer: Integer, value: &'a RawValue) -> Option<Cow<'a, RawValue>> {
     let most = integer.maximum.unwrap_or(u64::MAX);
     let is_within = |number: &u64| (integer.minimum..=most).contains(number);
@@ -255,12 +178,12 @@ fn fit_integer<'a>(integer: Integer, value: &'a RawValue) -> Option<Cow<'a, RawV
     if let Ok(number) = value.get().parse::<u64>() {
         return is_within(&number).then_some(Cow::Borrowed(value));
     }
-    // JSON Schema counts 50.0 and 1e18 as integers, and some clients write integers so.
+    // In JSON Schema 50.0 and 1e18 are integers, and some clients write integers in this form.
     let number = exact_integer(value.get()).filter(is_within)?;
     to_raw_value(&number).ok().map(Cow::Owned)
 }
 
-/// The integer that a JSON number stands for, if it is one of 64 bits. Never rounds.
+/// Returns the integer that a JSON number stands for, if it fits into 64 bits. Never rounds.
 fn exact_integer(number: &str) -> Option<u64> {
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -276,7 +199,8 @@ fn exact_integer(number: &str) -> Option<u64> {
     significant.parse::<u64>().ok()?.checked_mul(factor)
 }
 
-/// False if the value is no list or too long a one; an error names the item that is wrong.
+/// Checks a list. Returns false if the value is not a list or too long. An error names the wrong
+/// item.
 fn check_list(
     item: Text,
     max_items: usize,
@@ -301,7 +225,7 @@ fn check_list(
     Ok(true)
 }
 
-/// Describes a value, as the end of a sentence: short ones as they are, large ones by their sort.
+/// Describes a value for a message: a short one by its text, a long one by its type.
 fn described(value: &RawValue) -> String {
     const SHORT: usize = 64;
     match Sort::of(value) {
@@ -369,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_would_be_right() {
+    fn refusals_name_the_expected_value() {
         for (tool, params, message) in [
             (
                 "list_skills",
@@ -531,7 +455,7 @@ mod tests {
         }
     }
 
-    /// Decides as JSON Schema says, reading nothing but the published schema.
+    /// Validates `value` by the rules of JSON Schema, with nothing but the published schema.
     fn schema_allows(schema: &Value, value: &Value) -> bool {
         let keyword = |name: &str| schema.get(name);
         let number = value.as_f64();
@@ -575,7 +499,7 @@ mod tests {
             })
     }
 
-    /// A value that is often right for some parameter.
+    /// A value that some parameter often accepts.
     fn any_value() -> impl Strategy<Value = Value> {
         let texts = vec![
             "names",
@@ -618,7 +542,7 @@ mod tests {
         ]
     }
 
-    /// A value that is right for the parameter.
+    /// A value that the parameter accepts.
     fn right_value(parameter: &Parameter) -> BoxedStrategy<Value> {
         match parameter.shape {
             Shape::Text(Text { pattern: Some(_), .. }) => {

@@ -1,9 +1,9 @@
-//! The JSON-RPC 2.0 envelope: the bytes of a body in, calls or precise refusals out.
+//! The JSON-RPC 2.0 envelope: parses the bytes of a body into calls or precise refusals.
 //!
 //! Knows no method: a call is a name and the text of its parameters.
 //!
-//! INVARIANT(same-id): the id of a call comes back as it was sent, also with an error, wherever
-//! the body lets it be read without doubt; otherwise it is null.
+//! INVARIANT(same-id): every answer, also an error, has the id of its call as it was sent. The id
+//! is null if the body does not have exactly one valid id.
 
 use std::borrow::Cow;
 
@@ -16,13 +16,12 @@ use crate::protocol::response::{ErrorBody, Response};
 use crate::protocol::strict::{self, RootKind, StrictError};
 use crate::protocol::wording::shortened;
 
-/// Most calls of one batch, unless an operator sets another number. A batch costs as many places in
-/// the queue as it has calls; without a cap one body could ask for a hundred thousand runs.
+/// Most calls of one batch by default. Without a cap one body could order a hundred thousand runs.
 pub const DEFAULT_BATCH_MAX: usize = 32;
 
 const MEMBERS: [&str; 4] = ["jsonrpc", "id", "method", "params"];
 
-/// One well-formed call; its method and parameters are not checked yet.
+/// One well-formed call. Its method and parameters are not checked yet.
 #[derive(Debug)]
 pub struct Call<'a> {
     /// The call's id; `None` for a notification, which gets no answer and executes nothing.
@@ -43,7 +42,7 @@ pub enum IncomingCalls<'a> {
     Batch(Vec<Result<Call<'a>, RefusedCall>>),
 }
 
-/// A body, or one entry of a batch, that is no call.
+/// A body, or one entry of a batch, that is not a call.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RefusedCall {
     /// The id to answer with.
@@ -60,17 +59,17 @@ impl RefusedCall {
     }
 }
 
-/// The reason why a body, or one entry of a batch, is no call.
+/// The reason why a body, or one entry of a batch, is not a call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnvelopeError {
-    /// No JSON, or JSON with two meanings.
+    /// The body is not JSON, or JSON with two meanings.
     #[error(transparent)]
     Json(#[from] StrictError),
-    /// JSON, but neither an object nor an array of them.
+    /// The body is neither an object nor an array of objects.
     #[error("a request is an object with the members `jsonrpc`, `id`, `method` and `params`")]
     NotAnObject,
-    /// `[]`.
+    /// The batch is `[]`.
     #[error("a batch must hold at least one call")]
     EmptyBatch,
     /// More calls than one batch may hold.
@@ -81,13 +80,13 @@ pub enum EnvelopeError {
         /// The highest allowed number.
         limit: usize,
     },
-    /// A member that no request has.
+    /// A member that a request does not have.
     #[error("`{name}` is not a member of a request: `jsonrpc`, `id`, `method` and `params` are")]
     UnknownMember {
-        /// As sent, shortened.
+        /// The name as sent, shortened.
         name: String,
     },
-    /// A member that is missing or is not what it has to be.
+    /// A member that is missing or has a wrong value.
     #[error("`{member}` must be {expected}")]
     WrongMember {
         /// The member.
@@ -95,7 +94,7 @@ pub enum EnvelopeError {
         /// The expected value.
         expected: &'static str,
     },
-    /// `params` that is no object.
+    /// `params` is not an object.
     #[error("`params` must be an object: parameters are given by name only")]
     ParamsNotByName,
 }
@@ -131,7 +130,7 @@ impl EnvelopeError {
 ///
 /// # Errors
 ///
-/// The body as a whole is no request. The one response to send says so.
+/// The body as a whole is not a request. It gets one error response.
 pub fn parse(body: &[u8], batch_max: usize) -> Result<IncomingCalls<'_>, RefusedCall> {
     let refused = |error| RefusedCall { id: RequestId::Null, error };
     let document = strict::read(body)
@@ -200,7 +199,8 @@ fn read_id(value: &RawValue) -> Result<RequestId, EnvelopeError> {
     }
 }
 
-/// The id of a single call that is JSON but breaks another rule. A body with two ids has none.
+/// Returns the id of a single call that is JSON but breaks another rule. It is null if the body has
+/// two ids.
 fn id_of_refused(body: &[u8], fault: &StrictError) -> RequestId {
     if fault.is_syntax() {
         return RequestId::Null;

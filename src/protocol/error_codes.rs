@@ -1,6 +1,6 @@
-//! The wire form of each kind of error: the only table of its kind.
+//! The wire form of each kind of error. No other code assigns error codes.
 //!
-//! Own codes are positive, outside of what JSON-RPC and MCP reserve, so that one table serves
+//! Wardian's own codes are positive. JSON-RPC and MCP reserve negative codes, so one table serves
 //! every edge.
 
 use crate::error::ErrorKind;
@@ -12,22 +12,22 @@ pub struct WireError {
     pub code: i32,
     /// Stable label sent as `error.data.kind`; clients branch on this, not on the message.
     pub label: &'static str,
-    /// HTTP status of a response that carries this error alone. In a batch it is 200.
+    /// HTTP status of a response that consists of this error alone. A batch always has status 200.
     pub http_status: u16,
 }
 
 impl WireError {
-    /// The body is no JSON.
+    /// The body is not JSON.
     pub const PARSE_ERROR: Self = Self::row(-32700, "parse_error", 200);
-    /// The body is JSON, but no request.
+    /// The body is JSON, but not a request.
     pub const INVALID_REQUEST: Self = Self::row(-32600, "invalid_request", 200);
-    /// There is no method of that name.
+    /// No method has the name of the call.
     pub const METHOD_NOT_FOUND: Self = Self::row(-32601, "method_not_found", 200);
 
     /// The row for `kind`. A new kind does not compile until it has a row.
     ///
-    /// An error that the caller can mend by sending other parameters is `-32602`; the label says
-    /// which it was.
+    /// All errors that the caller can solve with other parameters have the code `-32602`; the label
+    /// tells them apart.
     #[must_use]
     pub const fn of(kind: ErrorKind) -> Self {
         match kind {

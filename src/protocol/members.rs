@@ -1,5 +1,5 @@
-//! The members of an object and the elements of an array, each value still as text: one level of
-//! JSON, nothing copied, so that a large body never becomes a much larger tree.
+//! Splits a JSON object into members and a JSON array into elements. Each value stays text and
+//! nothing is copied, so a large body never becomes a much larger tree.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,13 +7,13 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Names and values in the order of the text. Only for texts that passed
-/// [`strict`](crate::protocol::strict), so a name appears once.
+/// The members of an object, in the order of the text. Only for texts that passed
+/// [`strict`](crate::protocol::strict), so each name is unique.
 #[derive(Debug, Default)]
 pub(crate) struct Members<'a>(pub(crate) Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Members<'a> {
-    /// Splits an object; `None` if the text is something else.
+    /// Splits an object. Returns `None` if the text is not an object.
     pub(crate) fn split(text: &'a str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
@@ -24,7 +24,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// A string that is borrowed where it has no escapes.
+/// A string, borrowed unless it has escapes.
 #[derive(serde::Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -52,17 +52,18 @@ impl<'de> Visitor<'de> for MembersVisitor {
     }
 }
 
-/// The elements of one JSON array, each still as text.
+/// The elements of a JSON array, each as text.
 #[derive(Debug)]
 pub(crate) struct Elements<'a> {
-    /// The first of them, as many as were asked for.
+    /// The first elements, up to the requested number.
     pub(crate) first: Vec<&'a RawValue>,
-    /// How many there are.
+    /// The number of all elements.
     pub(crate) count: usize,
 }
 
 impl<'a> Elements<'a> {
-    /// Splits an array, keeping at most `most` elements; `None` if the text is something else.
+    /// Splits an array and keeps at most `most` elements. Returns `None` if the text is not an
+    /// array.
     pub(crate) fn split(text: &'a RawValue, most: usize) -> Option<Self> {
         let mut deserializer = serde_json::Deserializer::from_str(text.get());
         deserializer.deserialize_seq(ElementsVisitor { most }).ok()
@@ -94,12 +95,12 @@ impl<'de> Visitor<'de> for ElementsVisitor {
     }
 }
 
-/// The string that a value is.
+/// Returns the value as a string, if it is one.
 pub(crate) fn string(value: &RawValue) -> Option<Cow<'_, str>> {
     serde_json::from_str::<Name<'_>>(value.get()).ok().map(|text| text.0)
 }
 
-/// The sorts of JSON values.
+/// The types of JSON values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sort {
     Null,
@@ -111,7 +112,7 @@ pub(crate) enum Sort {
 }
 
 impl Sort {
-    /// The sort of a complete JSON value: its first character tells.
+    /// The type of a valid JSON value, by its first character.
     pub(crate) fn of(value: &RawValue) -> Self {
         match value.get().trim_start().bytes().next() {
             Some(b'{') => Self::Object,

@@ -1,19 +1,19 @@
 //! The wire format: JSON-RPC envelopes, the eight methods, error codes.
 //!
-//! Pure values and serde. Nothing here reads a clock, a file or a socket, and nothing here knows
-//! how a method does its work.
+//! Only values and their serialisation. No code of this module reads a clock, a file or a socket,
+//! and none implements a method.
 //!
-//! A body becomes typed calls in three steps, each of which looks at what the one before it let
-//! through: [`strict`] proves that the bytes are JSON with one meaning, [`envelope`] finds the
-//! calls in it, and [`MethodCall::parse`] checks a call's parameters against the table in
-//! [`tools`]. No step builds a tree: parts of the body are handed on as the text they are, so a
-//! hostile body costs little more memory than its own size.
+//! A body becomes typed calls in three steps: [`strict`] proves that the bytes are JSON with one
+//! meaning, [`envelope`] finds the calls, and [`MethodCall::parse`] checks the parameters of a call
+//! against the table in [`tools`]. No step builds a tree. Values stay text, so a hostile body costs
+//! little more memory than its own size.
 
-pub mod check;
+pub(crate) mod check;
 pub mod envelope;
 pub mod error_codes;
 pub(crate) mod members;
 pub mod methods;
+pub mod params_error;
 pub mod request_id;
 pub mod response;
 pub mod schema;
@@ -25,7 +25,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::error::ErrorKind;
-use crate::protocol::check::{ParamsError, check};
+use crate::protocol::check::check;
 use crate::protocol::error_codes::WireError;
 use crate::protocol::methods::blobs::{
     CreateBlobParams, CreateBlobResult, ReadBlobParams, ReadBlobResult,
@@ -36,11 +36,12 @@ use crate::protocol::methods::discovery::{
     ReadSkillFileParams, ReadSkillFileResult,
 };
 use crate::protocol::methods::execution::{ExecuteSkillParams, RunCodeParams, RunResult};
+use crate::protocol::params_error::ParamsError;
 use crate::protocol::response::ErrorBody;
 use crate::protocol::tools::{TOOLS, find_tool};
 use crate::protocol::wording::{listed, shortened};
 
-/// A call of one of the eight methods, its parameters checked.
+/// A call of one of the eight methods, with checked parameters.
 #[derive(Debug)]
 pub enum MethodCall {
     /// `list_skills`
@@ -66,7 +67,7 @@ impl MethodCall {
     ///
     /// # Errors
     ///
-    /// A method that there is not, or the first parameter that is wrong.
+    /// An unknown method, or the first wrong parameter.
     pub fn parse(method: &str, params: Option<&RawValue>) -> Result<Self, CallError> {
         let unknown = || CallError::UnknownMethod { method: shortened(method) };
         let tool = find_tool(method).ok_or_else(unknown)?;
@@ -86,7 +87,7 @@ impl MethodCall {
         })
     }
 
-    /// Name of the method: for logs and metrics.
+    /// The name of the method, for logs and metrics.
     #[must_use]
     pub const fn method(&self) -> &'static str {
         match self {
@@ -122,14 +123,14 @@ pub enum MethodResult {
     LoadSkillsProtocolGuide(GuideResult),
 }
 
-/// The reason why a call is none of the eight methods' calls.
+/// The reason why a call is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// There is no such method.
+    /// The method does not exist.
     #[error("there is no method `{method}`: call {}", listed(TOOLS.iter().map(|tool| tool.name), "or"))]
     UnknownMethod {
-        /// As sent, shortened.
+        /// The name as sent, shortened.
         method: String,
     },
     /// A parameter is wrong.
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_parameter_is_named_for_programs_too() {
+    fn a_wrong_parameter_is_named_in_the_data_of_the_error() {
         let body = parse("list_skills", &json!({"limit": 0})).unwrap_err().body();
         assert_eq!(
             serde_json::to_value(body).unwrap(),

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-/// Longest string that may serve as an id, in bytes: ids are echoed and logged.
+/// Longest id that is a string, in bytes. Answers and logs repeat the id.
 pub const MAX_ID: usize = 256;
 
 /// The id that a client gives its request.

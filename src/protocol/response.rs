@@ -6,12 +6,12 @@ use serde::{Serialize, Serializer};
 use crate::protocol::error_codes::WireError;
 use crate::protocol::request_id::RequestId;
 
-/// The answer to one call. `R` is whatever the method answers with.
+/// The answer to one call. `R` is the type of the method's result.
 #[derive(Debug)]
 pub struct Response<R> {
-    /// The call's own id.
+    /// The id of the call.
     pub id: RequestId,
-    /// The result, or why there is none.
+    /// The result, or the error.
     pub outcome: Result<R, ErrorBody>,
 }
 
@@ -35,7 +35,7 @@ pub struct ErrorBody {
     pub code: i32,
     /// One sentence for people and models.
     pub message: String,
-    /// The part that programs branch on.
+    /// Details that programs branch on.
     pub data: ErrorDetail,
 }
 
@@ -44,13 +44,13 @@ pub struct ErrorBody {
 pub struct ErrorDetail {
     /// Stable label of the kind of error.
     pub kind: &'static str,
-    /// The parameter that is to blame, if it is one.
+    /// The parameter that caused the error, if a parameter did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameter: Option<String>,
     /// Names the request in the server's log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// The time after which repeating the call can help.
+    /// The delay after which a retry can succeed, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
@@ -68,21 +68,21 @@ impl ErrorBody {
         Self { code: wire.code, message: message.into(), data }
     }
 
-    /// Names the parameter that is to blame.
+    /// Adds the parameter that caused the error.
     #[must_use]
     pub fn with_parameter(mut self, parameter: impl Into<String>) -> Self {
         self.data.parameter = Some(parameter.into());
         self
     }
 
-    /// Names the request in the server's log.
+    /// Adds the id that names the request in the server's log.
     #[must_use]
     pub fn with_request_id(mut self, request_id: impl Into<String>) -> Self {
         self.data.request_id = Some(request_id.into());
         self
     }
 
-    /// Says when repeating the call can help.
+    /// Adds the delay after which a retry can succeed.
     #[must_use]
     pub const fn with_retry_after_ms(mut self, milliseconds: u64) -> Self {
         self.data.retry_after_ms = Some(milliseconds);

@@ -1,9 +1,8 @@
-//! The small part of JSON Schema that the tool table is written in, and how it prints.
+//! The subset of JSON Schema that the tool table uses, and its serialisation.
 //!
-//! A [`Parameter`] prints what [`check`](mod@crate::protocol::check) enforces: both read the
-//! same fields, so a published schema cannot promise what the server does not do. The bounds of a
-//! run's limits are the operator's: [`LimitBounds`] are what the service enforces and what a
-//! [`Published`] schema prints.
+//! A [`Parameter`] is both printed as a schema and enforced by the check of parameters, so the
+//! published schema and the behaviour agree. The operator sets the bounds of a run's limits: the
+//! service enforces [`LimitBounds`], and a [`Published`] schema prints them.
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -15,31 +14,31 @@ use crate::protocol::wording::listed;
 pub struct Tool {
     /// Name of the tool and of the method.
     pub name: &'static str,
-    /// Its purpose, for the model.
+    /// The purpose of the tool, for the model.
     pub description: &'static str,
-    /// Its parameters, in the order in which they are shown.
+    /// The parameters, in the order in which they are published.
     pub parameters: &'static [Parameter],
 }
 
 /// One parameter of a tool, or one member of a parameter that is an object.
 #[derive(Debug)]
 pub struct Parameter {
-    /// Its name.
+    /// The name of the parameter.
     pub name: &'static str,
-    /// Says if it is required.
+    /// Whether the parameter is required.
     pub presence: Presence,
     /// The expected values.
     pub shape: Shape,
-    /// Its meaning, for the model.
+    /// The meaning of the parameter, for the model.
     pub description: Option<&'static str>,
 }
 
-/// Says if a parameter is required.
+/// Whether a parameter is required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// A call without it is refused.
+    /// A call without the parameter is refused.
     Required,
-    /// A call may leave it out; `null` means the same.
+    /// A call may leave the parameter out; `null` means the same.
     Optional,
 }
 
@@ -52,7 +51,7 @@ pub enum Shape {
     Choice {
         /// The strings.
         values: &'static [&'static str],
-        /// Filled in if the parameter is left out.
+        /// The default, filled in if the parameter is left out.
         default: Option<&'static str>,
     },
     /// An integer.
@@ -79,7 +78,7 @@ pub enum Shape {
     Object(&'static [Parameter]),
 }
 
-/// A limit on a run that a call can ask for.
+/// A limit of a run that a call can set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// Time, in milliseconds.
@@ -94,7 +93,7 @@ pub enum Limit {
     HostCalls,
 }
 
-/// The values of one limit that a server takes.
+/// The values of one limit that a server accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// Smallest value.
@@ -113,13 +112,13 @@ impl Bounds {
         Self { least, most: Some(most) }
     }
 
-    /// True if the value may be asked for.
+    /// True if a call may set the value.
     #[must_use]
     pub fn allow(self, value: u64) -> bool {
         value >= self.least && self.most.is_none_or(|most| value <= most)
     }
 
-    /// The values in words, as the end of a sentence that begins with "must be".
+    /// Describes the values, as the end of a sentence that begins with "must be".
     #[must_use]
     pub fn expectation(self) -> String {
         match self {
@@ -129,7 +128,7 @@ impl Bounds {
     }
 }
 
-/// The values of all limits that a server takes.
+/// The values of all limits that a server accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitBounds {
     /// Of [`Limit::Timeout`].
@@ -145,7 +144,7 @@ pub struct LimitBounds {
 }
 
 impl LimitBounds {
-    /// Bounds that are not known yet.
+    /// The bounds of a server that does not know its own yet: any positive integer.
     pub const ANY: Self = Self {
         timeout: Bounds::ANY,
         fuel: Bounds::ANY,
@@ -154,7 +153,7 @@ impl LimitBounds {
         host_calls: Bounds::ANY,
     };
 
-    /// The values of one limit.
+    /// The bounds of one limit.
     #[must_use]
     pub const fn of(&self, limit: Limit) -> Bounds {
         match limit {
@@ -167,20 +166,21 @@ impl LimitBounds {
     }
 }
 
-/// A string's limits.
+/// The rules for a string.
 #[derive(Debug, Clone, Copy)]
 pub struct Text {
-    /// Most characters; `None` leaves it to the limit on the whole body.
+    /// Most characters. With `None` only the limit on the whole body applies.
     pub max_length: Option<usize>,
     /// The expected form.
     pub pattern: Option<Pattern>,
-    /// Published; filled in if the parameter is left out, unless `shows_default`.
+    /// The published default. It is filled in if the parameter is left out, unless `shows_default`.
     pub default: Option<&'static str>,
-    /// True if the method applies the default, because leaving the parameter out means more.
+    /// True if the method applies the default itself, because a missing parameter has a further
+    /// meaning.
     pub shows_default: bool,
 }
 
-/// The forms of strings.
+/// The patterns of strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
     /// An ASCII identifier of Python.
@@ -204,7 +204,7 @@ impl Pattern {
         }
     }
 
-    /// True if `text` is formed as the pattern says.
+    /// True if `text` matches the pattern.
     #[must_use]
     pub fn fits(self, text: &str) -> bool {
         match self {
@@ -217,25 +217,25 @@ impl Pattern {
     }
 }
 
-/// An integer's limits.
+/// The rules for an integer.
 #[derive(Debug, Clone, Copy)]
 pub struct Integer {
     /// Smallest value.
     pub minimum: u64,
-    /// Largest value; `None` leaves it to the operator's limits.
+    /// Largest value. With `None` only the operator's limits apply.
     pub maximum: Option<u64>,
-    /// The value if the parameter is left out.
+    /// The default.
     pub fallback: Fallback,
 }
 
-/// The value of an integer that is left out.
+/// The default of an integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fallback {
     /// No default is published.
     None,
     /// This default is published and filled in.
     Filled(u64),
-    /// This default is published; the method applies it, because another parameter may change it.
+    /// This default is published. The method applies it, because it depends on another parameter.
     Shown(u64),
 }
 
@@ -252,14 +252,14 @@ impl Text {
 }
 
 impl Parameter {
-    /// A parameter that has to be there.
+    /// A required parameter.
     #[must_use]
     pub const fn required(name: &'static str, shape: Shape, description: &'static str) -> Self {
         let description = Some(description);
         Self { name, presence: Presence::Required, shape, description }
     }
 
-    /// A parameter that may be left out.
+    /// An optional parameter.
     #[must_use]
     pub const fn optional(name: &'static str, shape: Shape, description: &'static str) -> Self {
         let description = Some(description);
@@ -322,7 +322,7 @@ impl Text {
     }
 }
 
-/// Prints the schema of a string that stands in an array.
+/// Prints the schema of a string in an array.
 impl Serialize for Text {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -331,7 +331,7 @@ impl Serialize for Text {
     }
 }
 
-/// A part of the tool table as it is published by a server with these bounds.
+/// A part of the tool table as a server with these bounds publishes it.
 #[derive(Debug, Clone, Copy)]
 pub struct Published<'a, T> {
     /// The part.
@@ -340,7 +340,7 @@ pub struct Published<'a, T> {
     pub bounds: &'a LimitBounds,
 }
 
-/// Prints the parameter's schema, its name left out.
+/// Prints the parameter's schema, without its name.
 impl Serialize for Published<'_, &Parameter> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { part, bounds } = *self;
@@ -412,12 +412,12 @@ impl Serialize for Properties<'_> {
     }
 }
 
-/// A tool's parameters, which print as the JSON Schema of the object that holds them.
+/// The parameters of a tool, printed as the JSON Schema of an object.
 #[derive(Debug, Clone, Copy)]
 pub struct ParametersSchema(&'static [Parameter]);
 
 impl Tool {
-    /// The schema of the object that holds the tool's parameters.
+    /// The schema of the tool's parameters.
     #[must_use]
     pub const fn schema(&self) -> ParametersSchema {
         ParametersSchema(self.parameters)
@@ -440,7 +440,7 @@ impl Serialize for Published<'_, ParametersSchema> {
     }
 }
 
-/// Prints a tool in the protocol's own words.
+/// Prints a tool in the protocol's own format.
 impl Serialize for Published<'_, &Tool> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { part: tool, bounds } = *self;

@@ -1,8 +1,8 @@
-//! The eight tools: the one table that is published, and that parameters are checked against.
+//! The table of the eight tools. The server publishes it and checks parameters against it.
 //!
-//! Names, descriptions and order are the protocol's, to the letter: models were taught with them.
-//! Wardian's own additions are the limits on sizes, `encoding` of `create_blob`, `timeout_ms` of
-//! `run_code` (published clients send it there) and the limits beyond time.
+//! Names, descriptions and order are exactly the protocol's, because models know them. Wardian adds
+//! the limits on sizes, `encoding` of `create_blob`, `keep_files`, `timeout_ms` of `run_code`
+//! (published clients send it there) and the limits other than time.
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
@@ -15,13 +15,13 @@ use crate::protocol::schema::{
 /// Most skills on one page of `list_skills`.
 pub const MAX_PAGE: u64 = 500;
 
-/// Most bytes that `read_blob` returns: more would flood a model's memory.
+/// Most bytes that `read_blob` returns: more would flood the context of a model.
 pub const MAX_READ: u64 = 1 << 20;
 
 /// Bytes of a sample that `read_blob` returns by default.
 pub const DEFAULT_READ: u64 = 2_000;
 
-/// Longest source text of `run_code`, in characters. Larger programs belong into a skill.
+/// Longest source text of `run_code`, in characters. Larger programs belong in a skill.
 pub const MAX_CODE: usize = 1 << 20;
 
 /// Most skills that one run may mount.
@@ -30,13 +30,13 @@ pub const MAX_MOUNTS: usize = 64;
 /// Most blobs that one run may mount by `input_blobs`.
 pub const MAX_INPUT_BLOBS: usize = 256;
 
-/// Longest path, cursor or blob id, in characters: generous, but nothing that could fill a log.
+/// Longest path, cursor or blob id, in characters: more than any real one, too few to fill a log.
 const MAX_REFERENCE: usize = 1_024;
 
-/// Longest name of a skill.
+/// The name of a skill.
 const SKILL_NAME: Shape = Shape::Text(Text::up_to(MAX_SKILL_NAME));
 
-/// Longest name of a skill with a version behind it: `name@version`.
+/// Longest `name@version` of a skill, in characters.
 const MAX_SKILL_REFERENCE: usize = MAX_SKILL_NAME + 1 + MAX_VERSION;
 
 const VERSION: Shape = Shape::Text(Text::up_to(MAX_VERSION));
@@ -182,7 +182,7 @@ const RUN_CODE: Tool = Tool {
     ],
 };
 
-/// Members of `limits`, up to what the operator allows.
+/// The members of `limits`.
 const LIMITS: &[Parameter] = &[
     Parameter {
         name: "timeout_ms",
@@ -261,26 +261,26 @@ const LOAD_SKILLS_PROTOCOL_GUIDE: Tool = Tool {
     parameters: &[],
 };
 
-/// The tool of this name.
+/// Finds a tool by its name.
 #[must_use]
 pub fn find_tool(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
-/// In whose words the tools are described.
+/// The formats in which the tools are published.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolFormat {
-    /// The protocol's own: `name`, `description`, `parameters`.
+    /// The protocol's own format: `name`, `description`, `parameters`.
     #[default]
     Plain,
-    /// As `OpenAI` wants functions described.
+    /// The format of functions of `OpenAI`'s interface.
     OpenAi,
-    /// As Anthropic wants tools described.
+    /// The format of tools of Anthropic's interface.
     Anthropic,
 }
 
-/// A tool in the words of a [`ToolFormat`]; prints as an object.
+/// A tool that prints in a [`ToolFormat`].
 #[derive(Debug, Clone, Copy)]
 pub struct DescribedTool {
     tool: &'static Tool,
@@ -288,8 +288,7 @@ pub struct DescribedTool {
     bounds: LimitBounds,
 }
 
-/// All tools of a server with these bounds in the words of `format`, ready to be sent or handed to
-/// a vendor's interface.
+/// Returns all tools of a server with these bounds, in the format for a vendor's interface.
 #[must_use]
 pub fn described(format: ToolFormat, bounds: LimitBounds) -> Vec<DescribedTool> {
     TOOLS.iter().map(|tool| DescribedTool { tool, format, bounds }).collect()
@@ -329,11 +328,11 @@ mod tests {
     /// The protocol's own schemas.
     const PROTOCOL: &str = include_str!("../../tests/fixtures/protocol/tool-schemas.json");
 
-    /// Keywords that we add to the protocol's schemas.
+    /// Keywords that are added to the protocol's schemas.
     const ADDED_KEYWORDS: [&str; 6] =
         ["minimum", "maximum", "maxLength", "maxItems", "uniqueItems", "pattern"];
 
-    /// Parameters that we add to the protocol's tools.
+    /// Parameters that are added to the protocol's tools.
     const ADDED_PARAMETERS: [(&str, &str); 9] = [
         ("execute_skill", "keep_files"),
         ("run_code", "keep_files"),
@@ -374,7 +373,7 @@ mod tests {
         from.deserialize_map(Pairs)
     }
 
-    /// Takes our additions out of the properties of `owner`.
+    /// Removes the additions from the properties of `owner`.
     fn strip(owner: &str, schema: &mut Ordered) {
         let Ordered::Object(members) = schema else { return };
         members.retain(|(keyword, _)| !ADDED_KEYWORDS.contains(&keyword.as_str()));
@@ -393,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_the_protocols_but_for_our_additions() {
+    fn the_table_is_the_protocols_except_for_the_additions() {
         let ours = serde_json::to_string(&described(ToolFormat::Plain, LimitBounds::ANY)).unwrap();
         let mut ours: Vec<Ordered> = serde_json::from_str(&ours).unwrap();
         for (tool, described) in TOOLS.iter().zip(&mut ours) {
@@ -413,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn vendors_get_the_same_tools_in_their_own_words() {
+    fn every_vendors_format_has_the_same_tools() {
         let plain = serde_json::to_value(described(ToolFormat::Plain, LimitBounds::ANY)).unwrap();
         let openai = serde_json::to_value(described(ToolFormat::OpenAi, LimitBounds::ANY)).unwrap();
         let anthropic =
@@ -429,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_are_asked_for_by_name() {
+    fn formats_are_chosen_by_name() {
         for (name, format) in [
             ("\"plain\"", ToolFormat::Plain),
             ("\"openai\"", ToolFormat::OpenAi),

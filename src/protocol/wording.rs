@@ -1,10 +1,10 @@
 //! Quotes texts of a caller in error messages.
 
-/// Longest quotation, in characters: enough to recognise it, too little to flood a log.
+/// Longest quotation, in characters: enough to recognise a text, too little to flood a log.
 const SHOWN: usize = 48;
 
-/// `text`, cut if it is long, its control and formatting characters escaped, so that it can
-/// neither fill a log nor forge a line in it.
+/// Cuts a long text and escapes its control and formatting characters, so that it can neither fill
+/// a log nor forge a line in it.
 #[must_use]
 pub(crate) fn shortened(text: &str) -> String {
     let mut shown = String::new();

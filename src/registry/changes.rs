@@ -1,4 +1,4 @@
-//! Tells the operator what came, what went and what is no good.
+//! Logs the differences between two indexes for the operator.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -9,14 +9,14 @@ use tracing::{error, info, warn};
 use crate::registry::folders::snapshot::Snapshot;
 use crate::registry::index::Index;
 
-/// Most skills of one change that have a line each. A start with thousands of skills would spend
-/// more time on its log than on the skills.
+/// Most skills of one change that are logged one by one. With thousands of skills the log would
+/// take longer than the skills.
 const MAX_LINES: usize = 20;
 
-/// Most folders of one change whose problems are told.
+/// Most folders of one change whose problems are logged.
 const MAX_REJECTED: usize = 100;
 
-/// Logs what `after` serves or rejects and `before` did not, and the other way round.
+/// Logs the skills and problems that `before` and `after` do not share.
 pub(crate) fn log_changes(before: Option<&Index>, after: &Index) {
     let changes = compare(before, after);
     for one in changes.served.iter().take(MAX_LINES) {
@@ -85,13 +85,13 @@ struct Changes<'i> {
     gone: Vec<&'i Snapshot>,
 }
 
-/// Goes through both in their order, once.
+/// Compares the two in one pass, since both are sorted.
 fn compare<'i>(before: Option<&'i Index>, after: &'i Index) -> Changes<'i> {
     let mut changes = Changes::default();
     let mut old = before.into_iter().flat_map(Index::snapshots).peekable();
     let mut new = after.snapshots().peekable();
     let order = |one: &Snapshot, other: &Snapshot| {
-        // As an index has it: by name, the highest version first.
+        // The order of an index: by name, the highest version first.
         one.name().cmp(other.name()).then_with(|| other.version().cmp(one.version()))
     };
     loop {
@@ -115,7 +115,7 @@ fn compare<'i>(before: Option<&'i Index>, after: &'i Index) -> Changes<'i> {
     }
 }
 
-/// Logs that a root cannot be read, with the reason.
+/// Logs that a root cannot be read.
 pub(crate) fn log_unreadable(number: usize, cause: &io::Error) {
     error!("root {number} of skills cannot be read, its skills stay as they are: {cause}");
 }

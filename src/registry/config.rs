@@ -8,9 +8,9 @@ use crate::registry::folders::scan::MAX_FOLDERS;
 /// The sources of skills.
 #[derive(Debug, Clone)]
 pub struct RegistryConfig {
-    /// Folders of skill folders; earlier ones win.
+    /// Folders of skill folders. If two have the same skill, the earlier one wins.
     pub roots: Vec<PathBuf>,
-    /// Bounds of what is looked at.
+    /// Limits of watching.
     pub watching: Watching,
     /// True if [`Registry::follow`](crate::registry::Registry::follow) will be called. Folders are
     /// then watched from their first look on, so that no change after it is missed.
@@ -28,13 +28,12 @@ pub struct BuiltIn {
     pub files: &'static [(&'static str, &'static [u8])],
 }
 
-/// Bounds of what is looked at.
+/// Limits of watching.
 #[derive(Debug, Clone, Copy)]
 pub struct Watching {
-    /// Most folders of one root; more are left out, with a warning.
+    /// Most skill folders of one root. Further ones are ignored, with a warning.
     pub max_folders: usize,
-    /// Most folders of which the kernel tells changes; others are looked at again and again. With
-    /// 0 the kernel is not asked.
+    /// Most folders with a kernel watch (inotify). Others are polled. With 0 all are polled.
     pub max_watches: usize,
 }
 

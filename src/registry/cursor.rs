@@ -1,11 +1,11 @@
 //! Cursors: the end of a page of a list, as a text that only this server can make.
 //!
-//! A cursor holds the last name of its page and the filter of its list. It needs no memory on
-//! the server, and skills may come and go between two pages: the next page begins with whatever
-//! follows that name then.
+//! A cursor holds the last name of its page and the filter of its list, so the server keeps no
+//! state. Skills may come and go between two pages: the next page begins with the first name after
+//! the one in the cursor.
 //!
-//! INVARIANT(sealed-cursor): a cursor that was changed, made up, or belongs to another filter is
-//! refused before anything in it is used.
+//! INVARIANT(sealed-cursor): a cursor that was changed, forged or made for another filter is
+//! refused before its content is used.
 
 use std::fmt;
 use std::io;
@@ -15,13 +15,13 @@ use sha2::{Digest as _, Sha256};
 
 use crate::ids::SkillName;
 
-/// Longest text that is looked at. The longest cursor there can be has 366 letters.
+/// Longest cursor that is decoded, in bytes. The longest valid cursor has 366.
 const MAX_CURSOR: usize = 512;
 
-/// First byte of every cursor, to be counted up if their inside ever changes.
+/// First byte of every cursor: the version of its layout.
 const LAYOUT: u8 = 1;
 
-/// Bytes of a seal. 128 bits are out of reach for guessing.
+/// Bytes of a seal. 128 bits cannot be guessed.
 const SEAL: usize = 16;
 
 /// The secret that cursors are sealed with. Servers behind one address need the same.
@@ -29,7 +29,7 @@ const SEAL: usize = 16;
 pub struct CursorKey([u8; 32]);
 
 impl CursorKey {
-    /// A key made elsewhere.
+    /// A given key.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
@@ -47,7 +47,7 @@ impl CursorKey {
         if got == 32 { Ok(Self(bytes)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 
-    /// A cursor for what follows `last` in the list that `namespace` filters.
+    /// Makes the cursor for the page after `last` in the list with this `namespace` filter.
     #[must_use]
     pub fn seal(&self, namespace: Option<&str>, last: &SkillName) -> String {
         let content = content(namespace, last.as_str());
@@ -56,11 +56,11 @@ impl CursorKey {
         BASE64URL_NOPAD.encode(&sealed)
     }
 
-    /// The name after which the next page begins.
+    /// Returns the name after which the next page begins.
     ///
     /// # Errors
     ///
-    /// The problem with the cursor, to follow its name in a message.
+    /// The problem, as the end of a sentence that begins with the parameter.
     pub fn open(&self, namespace: Option<&str>, cursor: &str) -> Result<SkillName, &'static str> {
         const INVALID: &str = "must be a `next_cursor` that this server returned";
         if cursor.len() > MAX_CURSOR {
@@ -87,17 +87,17 @@ impl fmt::Debug for CursorKey {
     }
 }
 
-/// Neither a namespace nor a name can contain a zero byte.
+/// The content of a cursor. Neither a namespace nor a name can contain the separating zero byte.
 fn content(namespace: Option<&str>, name: &str) -> Vec<u8> {
     [&[LAYOUT], namespace.unwrap_or_default().as_bytes(), &[0], name.as_bytes()].concat()
 }
 
-/// Compares in a time that does not depend on where the first difference is.
+/// Compares in constant time.
 fn is_equal(seal: &[u8], computed: &[u8]) -> bool {
     seal.iter().zip(computed).fold(0, |all, (one, other)| all | (one ^ other)) == 0
 }
 
-/// HMAC-SHA-256 as RFC 2104 has it, for keys of 32 bytes.
+/// HMAC-SHA-256 of RFC 2104, for keys of 32 bytes.
 fn hmac(key: &[u8; 32], message: &[u8]) -> [u8; 32] {
     let padded = |with: u8| {
         let mut block = [with; 64];

@@ -1,4 +1,4 @@
-//! The reason why the registry cannot give what was asked for.
+//! Errors of the registry.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use crate::ids::{SkillName, SkillVersion};
 use crate::skill::similar::listed;
 use crate::skill::text::quoted;
 
-/// The reason why a skill, a file of it or a page of a list cannot be given.
+/// Errors of finding and listing skills, and of opening the registry.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistryError {
@@ -17,17 +17,17 @@ pub enum RegistryError {
     SkillNotFound {
         /// As requested.
         name: SkillName,
-        /// Names that may be meant.
+        /// Similar names.
         near: Vec<String>,
     },
-    /// The skill exists, this version of it does not.
+    /// The skill exists, but not in this version.
     #[error("`{name}` has no version {version}; it has {}", versions(existing))]
     VersionNotFound {
         /// The skill.
         name: SkillName,
         /// As requested.
         version: String,
-        /// The highest versions that there are.
+        /// The highest existing versions.
         existing: Vec<SkillVersion>,
     },
     /// The skill has no such file.
@@ -37,10 +37,10 @@ pub enum RegistryError {
         skill: SkillName,
         /// As requested.
         path: String,
-        /// Files that may be meant.
+        /// Similar paths.
         near: Vec<String>,
     },
-    /// A parameter that cannot be right.
+    /// A parameter has a wrong value.
     #[error("`{parameter}` {problem}")]
     InvalidParameter {
         /// Its name.
@@ -51,8 +51,8 @@ pub enum RegistryError {
     /// A folder of skills that the settings name cannot be read.
     #[error("a folder of skills cannot be read")]
     Root(#[source] AtPath),
-    /// A skill that is part of the program is no good.
-    #[error("the built-in skill `{name}` is no good")]
+    /// A skill that is part of the program is invalid.
+    #[error("the built-in skill `{name}` is invalid")]
     BuiltIn {
         /// Its name.
         name: &'static str,

@@ -1,9 +1,9 @@
-//! Follows the folders of all roots in a thread of its own, and publishes what changed.
+//! Follows the folders of all roots in its own thread, and publishes changes.
 //!
-//! The kernel tells of most changes. It does not tell of changes on remote file systems, of a root
-//! whose path leads elsewhere now, of writes through a mapping or another name, nor of anything in
-//! a folder that could not be watched. So folders without watches are looked at again and again at
-//! a bounded cost, paths of roots are checked every second, and everything is walked now and then.
+//! The kernel sends notices of most changes. It sends none of changes on remote file systems, of a
+//! root whose path leads elsewhere, of writes through a mapping or another name, and of changes in
+//! folders without a watch. So folders without watches are polled at a bounded cost, the paths of
+//! roots are checked every second, and all folders are walked from time to time.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -23,32 +23,31 @@ use crate::registry::folders::scan::{OpenRoot, SkillFolder, Watcher, look};
 use crate::registry::queue::{LookAllowance, Queue, QueuedLook};
 use crate::registry::shared::Shared;
 
-/// How often the paths of roots are checked, and the shortest time between two looks at a folder
-/// that cannot be watched.
+/// The interval of checking the paths of roots, and the shortest one of polling a folder.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Folders without watches are looked at so rarely that it takes a twentieth of one processor.
+/// Polling folders takes at most one part in this many of one processor.
 const POLL_SHARE: u32 = 20;
 
-/// Everything is walked once in this time,
+/// The shortest interval of walking all folders.
 const WALK: Duration = Duration::from_secs(60);
 
-/// or so rarely that it takes a two-hundredth of one processor.
+/// Walking takes at most one part in this many of one processor.
 const WALK_SHARE: u32 = 200;
 
-/// Longest time without a look at new notices.
+/// Longest time without reading new notices.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// Longest wait between two tries at a folder that cannot be read.
+/// The wait between two attempts to read a folder doubles at most this many times.
 const MAX_BACKOFF: u32 = 6;
 
-/// Most places that wait for a look. If there are more, the roots are listed instead.
+/// Most queued checks. If there are more, all folders are walked instead.
 const MAX_WAITING: usize = 100_000;
 
-/// Buffers of notices that are taken before other work.
+/// Most buffers of notices that are read before other work.
 const MAX_BUFFERS: usize = 64;
 
-/// Follows the roots until its registry is gone.
+/// Follows the roots until the registry is dropped.
 pub(crate) struct Follower {
     shared: Arc<Shared>,
     disk: RootsOnDisk,
@@ -58,7 +57,7 @@ pub(crate) struct Follower {
     owners: HashMap<WatchId, QueuedLook>,
     queue: Queue,
     allowance: LookAllowance,
-    /// Time that one look at all folders without watches takes, and their number.
+    /// The time for checking all folders without watches, and their number.
     polled: (Duration, usize),
     has_told_polled: bool,
     has_changed: bool,
@@ -92,8 +91,8 @@ impl Follower {
         follower
     }
 
-    /// Takes over what was watched while the folders were read, and queues the folders that need
-    /// another look.
+    /// Takes over the watches that were set while the folders were read, and queues the folders
+    /// that need another check.
     fn take_over(&mut self, now: Instant) {
         for (number, root) in self.disk.roots.iter().enumerate() {
             match root.watch {
@@ -167,7 +166,7 @@ impl Follower {
         Ok(Woken { is_over: is_ready(0), has_mounted: mounts.is_some() && is_ready(1) })
     }
 
-    /// Queues the folders that the kernel tells of.
+    /// Queues the folders that the kernel's notices name.
     fn take_notices(&mut self) {
         let Some(notices) = self.notices.take() else { return };
         let now = Instant::now();
@@ -208,7 +207,7 @@ impl Follower {
         let Some(owner) = self.owners.get(&watch) else { return };
         let place = match (owner, name) {
             (QueuedLook::Root(root), Some(name)) => QueuedLook::Folder(*root, Arc::from(name)),
-            // The root's own rights or place; its path is checked every second.
+            // The root's own rights or place changed. Its path is checked every second.
             (QueuedLook::Root(_), None) => return,
             (owner, _) => owner.clone(),
         };
@@ -223,7 +222,7 @@ impl Follower {
         }
     }
 
-    /// Queues roots that lie elsewhere now, and everything if it is time for a walk.
+    /// Queues roots whose path leads elsewhere, and all roots if a walk is due.
     fn check(&mut self) {
         let now = Instant::now();
         if now >= self.walk_at {
@@ -246,7 +245,7 @@ impl Follower {
         WALK.max(cost.saturating_mul(WALK_SHARE))
     }
 
-    /// Looks at what is due, for no longer than a slice.
+    /// Performs due checks for at most [`SLICE`].
     fn work(&mut self) {
         let started = Instant::now();
         let mut open: HashMap<usize, Option<OpenRoot>> = HashMap::new();
@@ -294,7 +293,7 @@ impl Follower {
                 listed
             }
             Err(cause) => {
-                // Said once, not at every look.
+                // Logged once, not at every attempt.
                 if unreadable.is_some_and(|flag| !std::mem::replace(flag, true)) {
                     log_unreadable(number.saturating_add(1), &cause);
                 }
@@ -322,7 +321,7 @@ impl Follower {
         }
     }
 
-    /// Time until the next look at a folder that cannot be watched.
+    /// The interval of polling a folder.
     fn poll_pause(&self, more: Duration) -> Duration {
         SECOND.max(self.polled.0.saturating_add(more).saturating_mul(POLL_SHARE))
     }
@@ -377,7 +376,7 @@ impl Follower {
         }
     }
 
-    /// Shows what changed, seldom enough that it takes a fifth of one processor.
+    /// Publishes changes, at a rate that takes at most a fifth of one processor.
     fn publish(&mut self) {
         let started = Instant::now();
         self.disk.retire();
@@ -387,7 +386,8 @@ impl Follower {
             return;
         }
         self.has_changed = false;
-        // Time of this thread: on a busy machine others would count as well.
+        // The processor time of this thread: wall-clock time would count other threads on a busy
+        // machine.
         let before = worked();
         self.disk.publish(&self.shared);
         let cost = worked().saturating_sub(before);
@@ -395,13 +395,13 @@ impl Follower {
         self.publish_at = Instant::now() + cost.saturating_mul(4);
     }
 
-    /// True if a change has waited for other folders for long enough.
+    /// True if a change has waited long enough for the check of other folders.
     fn is_late(&self, now: Instant) -> bool {
         now >= self.publish_at + SLICE
     }
 }
 
-/// Processor time that this thread has taken.
+/// The processor time of this thread.
 fn worked() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or_default();
@@ -426,6 +426,6 @@ fn tell_polled(folders: usize, has_notices: bool) {
              have more than 64 folders inside, or fs.inotify.max_user_watches is too low"
         );
     } else {
-        info!("{folders} folders of skills are looked at again and again");
+        info!("{folders} folders of skills are polled for changes");
     }
 }

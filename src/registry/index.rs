@@ -1,4 +1,4 @@
-//! All skills at one moment: found by name, listed by page. Never changes.
+//! The immutable index of all skills: finds them by name and lists them by page.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -19,21 +19,21 @@ use crate::units::ByteCount;
 /// Most skills on one page.
 pub const MAX_PAGE: usize = 500;
 
-/// Most bytes of all skills. They are kept in memory.
+/// Most bytes of all skills together, because they are kept in memory.
 const MAX_TOTAL: ByteCount = ByteCount::mebibytes(1_024);
 
-/// Versions that a message lists.
+/// Most versions that a message lists.
 const MAX_LISTED: usize = 10;
 
-/// Names that an unknown name is compared with: these many before it and after it.
+/// Names before and after an unknown name that are compared with it.
 const MAX_NEAR: usize = 500;
 
-/// All skills at one moment.
+/// All skills at one moment. Immutable.
 #[derive(Debug)]
 pub struct Index {
     /// Versions of each skill, highest first.
     skills: BTreeMap<SkillName, Vec<Arc<Snapshot>>>,
-    /// Skills that belong to a namespace by its field in their manifest and not by their name.
+    /// Skills that belong to a namespace by their manifest and not by their name.
     declared: BTreeMap<Box<str>, BTreeSet<SkillName>>,
     rejected: Vec<RejectedSkill>,
     left_out: Vec<LeftOut>,
@@ -42,7 +42,7 @@ pub struct Index {
     key: CursorKey,
 }
 
-/// A folder that is not served, or not as it stands.
+/// A folder whose skill is not served, or whose current state is not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RejectedSkill {
     /// The number of its root, counted from 1 in the order of the settings.
@@ -53,14 +53,14 @@ pub struct RejectedSkill {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Folders of a root that are not looked at, because it has too many.
+/// A root with more folders than its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeftOut {
     /// The root, counted from 1 in the order of the settings.
     pub root: usize,
-    /// How many folders are left out, at least.
+    /// Number of ignored folders, at least.
     pub folders: usize,
-    /// How many are looked at.
+    /// Number of folders that are read.
     pub most: usize,
 }
 
@@ -76,13 +76,13 @@ impl fmt::Display for LeftOut {
 pub struct Page {
     /// The latest version of each skill, sorted by name.
     pub skills: Vec<Arc<Snapshot>>,
-    /// For the next page; none if this is the last.
+    /// The cursor for the next page; `None` on the last page.
     pub next_cursor: Option<String>,
 }
 
 impl Index {
-    /// Puts together what is built in and what the roots hold. Earlier roots win, a root's skill
-    /// takes the place of one that is built in, and the guide stays what it is.
+    /// Builds the index of the built-in skills and those of the roots. Earlier roots win over later
+    /// ones, and roots win over built-in skills, except for the guide.
     pub(crate) fn build(built_in: &[Arc<Snapshot>], roots: &[SkillRoot], key: CursorKey) -> Self {
         let index = Self {
             skills: BTreeMap::new(),
@@ -135,19 +135,19 @@ impl Index {
         self.skills.is_empty()
     }
 
-    /// Folders that are not served, or not as they stand.
+    /// Folders whose skill is not served, or whose current state is not.
     #[must_use]
     pub fn rejected(&self) -> &[RejectedSkill] {
         &self.rejected
     }
 
-    /// Roots with more folders than are looked at.
+    /// Roots with more folders than their limit.
     #[must_use]
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
     }
 
-    /// Skills that are built in and not served, because a root has one of the same name.
+    /// Built-in skills that are not served, because a root has a skill of the same name.
     #[must_use]
     pub fn replaced(&self) -> &[SkillName] {
         &self.replaced
@@ -183,8 +183,8 @@ impl Index {
         })
     }
 
-    /// Names that may be meant. Of thousands of names only those around it in the alphabet are
-    /// compared: the cost of a mistake does not grow with the number of skills.
+    /// Similar names. Only neighbours in the alphabet are compared, so the cost does not grow with
+    /// the number of skills.
     fn near(&self, name: &SkillName) -> Vec<&str> {
         let before = self.skills.range::<SkillName, _>(..name).rev().take(MAX_NEAR);
         let after = self.skills.range::<SkillName, _>(name..).take(MAX_NEAR);
@@ -198,7 +198,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// A `namespace`, `limit` or `cursor` that cannot be right.
+    /// A wrong `namespace`, `limit` or `cursor`.
     pub fn list(
         &self,
         namespace: Option<&str>,
@@ -258,7 +258,7 @@ impl Index {
     ) -> impl Iterator<Item = &'i Arc<Snapshot>> + use<'i> {
         let itself = self.skills.get(namespace).and_then(|versions| latest(versions));
         let itself = itself.filter(|one| after.is_none_or(|after| one.name() > after));
-        // A slash is the letter that follows the dot.
+        // In ASCII the slash follows the dot.
         let (from, to) = (format!("{namespace}."), format!("{namespace}/"));
         let inside = self.range(Bound::Included(&from), Bound::Excluded(&to), after);
         let mut named = itself.into_iter().chain(inside).peekable();
@@ -296,7 +296,7 @@ fn declared(
     declared
 }
 
-/// An index in the making.
+/// Builds an index.
 struct Builder<'b> {
     index: Index,
     owners: HashMap<(&'b SkillName, &'b SkillVersion), Owner<'b>>,
@@ -318,7 +318,7 @@ impl<'b> Builder<'b> {
             } else {
                 self.owners.insert((snapshot.name(), snapshot.version()), owner);
                 self.index.insert(snapshot);
-                // Warnings of a skill that is served are the snapshot's own.
+                // The snapshot has the warnings of a served skill.
                 diagnostics.retain(Diagnostic::is_error);
             }
         }
@@ -328,7 +328,7 @@ impl<'b> Builder<'b> {
         }
     }
 
-    /// The reason why a good skill cannot be served.
+    /// The reason why a valid skill cannot be served.
     fn obstacle(&self, snapshot: &Snapshot, owner: Owner<'_>) -> Option<Diagnostic> {
         let (name, version) = (snapshot.name(), snapshot.version());
         let about = |severity, code, message: String| {
@@ -357,7 +357,7 @@ impl<'b> Builder<'b> {
     }
 }
 
-/// The highest version that is no pre-release, or the highest pre-release.
+/// The highest version that is not a pre-release, otherwise the highest pre-release.
 fn latest(versions: &[Arc<Snapshot>]) -> Option<&Arc<Snapshot>> {
     versions.iter().find(|one| !one.version().is_prerelease()).or_else(|| versions.first())
 }

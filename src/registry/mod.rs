@@ -5,16 +5,16 @@
 //! <root>/acme.sales.report@1.0.0/    others beside it
 //! ```
 //!
-//! The manifest decides what a skill is called; its folder's name must agree. Hidden files and
-//! `__pycache__` are left out. A folder that is no good never hides another. Earlier roots win,
-//! and every root wins over what is built in, except for the guide.
+//! The manifest states the skill's name, and the folder's name must agree. Hidden files and
+//! `__pycache__` are left out. An invalid folder never hides another. Earlier roots win over later
+//! ones, and every root wins over the built-in skills, except for the guide.
 //!
 //! Changes on disk are picked up without a restart once [`Registry::follow`] was called. Code that
 //! holds an [`Index`](index::Index) or a [`Snapshot`](folders::snapshot::Snapshot) is not affected:
 //! both never change. A root that cannot be read for a while keeps the skills that it had.
 //!
-//! INVARIANT(calls-never-walk): calls read the current [`Index`](index::Index) and nothing else;
-//! one thread looks at the disk.
+//! INVARIANT(calls-never-walk): calls read the current [`Index`](index::Index) and nothing else.
+//! Only one thread reads the disk.
 
 mod changes;
 mod config;

@@ -1,37 +1,37 @@
-//! Decides when a folder is looked at: soon after a change, rarely if looking at it is expensive,
-//! and never for more than a part of one processor.
+//! Schedules the checks of folders: soon after a change, rarely if a check is expensive, and within
+//! a share of one processor.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A folder that changed is looked at when nothing has changed in it for this long,
+/// A changed folder is checked once it has not changed for this time.
 pub(crate) const QUIET: Duration = Duration::from_millis(150);
 
-/// or when it has been changing for this long.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(600);
+/// A folder that keeps changing is checked after this time.
+pub(crate) const MAX_CHANGING: Duration = Duration::from_millis(600);
 
-/// A folder that keeps changing rests this many times as long as looking at it took,
+/// The pause between two checks of a changing folder, as a multiple of the last check's duration.
 const REST: u32 = 10;
 
-/// but no longer than this.
+/// The longest such pause.
 const MAX_REST: Duration = Duration::from_secs(10);
 
-/// Work that may be done at once after a time without any.
+/// Work that may be done at once after an idle time.
 const BURST: Duration = Duration::from_secs(5);
 
-/// The part of that work which is kept for folders that changed. A walk through all folders leaves
-/// it, so that a change does not wait for the walk.
+/// The part of that work that is reserved for changed folders, so that a change does not wait for a
+/// walk through all folders.
 const RESERVE: Duration = Duration::from_secs(1);
 
-/// While folders that changed are waiting, one look of this many is for the others.
+/// While changed folders are waiting, one check in this many is a routine check.
 const TURNS: u32 = 4;
 
-/// The part of one processor that work may take in the long run: a quarter.
+/// In the long run, checks take at most one part in this many of one processor.
 const SHARE: u32 = 4;
 
-/// Something to look at.
+/// A check to perform.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum QueuedLook {
     /// The list of a root, and then each folder in it.
@@ -40,13 +40,13 @@ pub(crate) enum QueuedLook {
     Folder(usize, Arc<OsStr>),
 }
 
-/// The places to look at, with times. Each place waits once.
+/// The queued checks with their times. Each place is queued once.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     waiting: HashMap<QueuedLook, Waiting>,
-    /// Places of which a change was noticed.
+    /// Changed places.
     changed: BTreeSet<(Instant, QueuedLook)>,
-    /// All others: those of a walk, and those without watches.
+    /// All others: places of a walk, and places without watches.
     routine: BTreeSet<(Instant, QueuedLook)>,
     turn: u32,
 }
@@ -63,7 +63,8 @@ impl Queue {
         self.waiting.len()
     }
 
-    /// Notes a change. A place whose last look was `last` and took `cost` has its rest first.
+    /// Queues a changed place, after its pause. `last` is the start and the duration of its last
+    /// check.
     pub(crate) fn changed(
         &mut self,
         place: QueuedLook,
@@ -72,11 +73,11 @@ impl Queue {
     ) {
         let first = self.waiting.get(&place).and_then(|waiting| waiting.first).unwrap_or(now);
         let rest = last.map(|(looked, cost)| looked + cost.saturating_mul(REST).min(MAX_REST));
-        let due = (now + QUIET).min(first + PATIENCE).max(rest.unwrap_or(now));
+        let due = (now + QUIET).min(first + MAX_CHANGING).max(rest.unwrap_or(now));
         self.set(place, Waiting { first: Some(first), due });
     }
 
-    /// Asks for a look at a time, or earlier if it is due earlier.
+    /// Queues a routine check for a time. An earlier queued check of the place stays.
     pub(crate) fn at(&mut self, place: QueuedLook, due: Instant) {
         if self.waiting.get(&place).is_none_or(|waiting| due < waiting.due) {
             let first = self.waiting.get(&place).and_then(|waiting| waiting.first);
@@ -95,8 +96,8 @@ impl Queue {
         if waiting.first.is_some() { &mut self.changed } else { &mut self.routine }
     }
 
-    /// The place that has been due for longest; one that changed rather than another, but every
-    /// few turns another.
+    /// Takes the place that has been due for longest. Changed places come before routine checks,
+    /// except for one turn in [`TURNS`].
     pub(crate) fn pop(&mut self, now: Instant, allowed: Allowed) -> Option<QueuedLook> {
         let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= now);
         let changed = allowed.changes && is_due(self.next_changed());
@@ -125,13 +126,13 @@ impl Queue {
         self.changed.first().map(|(due, _)| *due)
     }
 
-    /// The time at which the next of the other places is due.
+    /// The time at which the next routine check is due.
     pub(crate) fn next_routine(&self) -> Option<Instant> {
         self.routine.first().map(|(due, _)| *due)
     }
 }
 
-/// The places that may be looked at.
+/// The kinds of checks that the budget permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Allowed {
     /// Places of which a change was noticed.
@@ -142,12 +143,12 @@ pub(crate) struct Allowed {
 
 /// The budget of work.
 ///
-/// INVARIANT(bounded-work): however many folders change, and however often, looking at them takes
-/// no more than a burst and a quarter of one processor.
+/// INVARIANT(bounded-work): however many folders change, and however often, checking them takes at
+/// most a burst and a quarter of one processor.
 #[derive(Debug)]
 pub(crate) struct LookAllowance {
     left: Duration,
-    /// Work that was done beyond what was left; it is earned back first.
+    /// Work beyond the budget. It is earned back first.
     debt: Duration,
     since: Instant,
 }
@@ -162,7 +163,7 @@ impl LookAllowance {
         self.left = self.left.saturating_sub(cost);
     }
 
-    /// The work that may be done now.
+    /// Returns the checks that are permitted now.
     pub(crate) fn at(&mut self, now: Instant) -> Allowed {
         let earned = now.saturating_duration_since(self.since) / SHARE;
         let rest = earned.saturating_sub(self.debt);
@@ -184,20 +185,20 @@ mod tests {
     }
 
     #[test]
-    fn a_change_waits_for_quiet_but_not_for_ever() {
+    fn a_change_waits_for_quiet_up_to_a_limit() {
         let (mut queue, start) = (Queue::default(), Instant::now());
         for after in (0..=500).step_by(100) {
             queue.changed(folder("a"), start + Duration::from_millis(after), None);
         }
-        assert_eq!((queue.len(), queue.next()), (1, Some(start + PATIENCE)));
-        assert_eq!(queue.pop(start + PATIENCE - Duration::from_nanos(1), ALL), None);
-        assert_eq!(queue.pop(start + PATIENCE, ALL), Some(folder("a")));
+        assert_eq!((queue.len(), queue.next()), (1, Some(start + MAX_CHANGING)));
+        assert_eq!(queue.pop(start + MAX_CHANGING - Duration::from_nanos(1), ALL), None);
+        assert_eq!(queue.pop(start + MAX_CHANGING, ALL), Some(folder("a")));
         queue.changed(folder("a"), start, None);
         assert_eq!(queue.next(), Some(start + QUIET));
     }
 
     #[test]
-    fn an_expensive_folder_does_not_keep_others() {
+    fn an_expensive_folder_does_not_delay_others() {
         let (mut queue, start) = (Queue::default(), Instant::now());
         queue.changed(folder("huge"), start, Some((start, Duration::from_millis(500))));
         queue.changed(folder("small"), start, Some((start, Duration::from_micros(100))));
@@ -231,7 +232,7 @@ mod tests {
         }
         queue.changed(folder("walked-0999"), start, None);
         queue.changed(folder("zz"), start, None);
-        let later = start + PATIENCE;
+        let later = start + MAX_CHANGING;
         let first: Vec<_> = (0..3).map_while(|_| queue.pop(later, ALL)).collect();
         assert!(first.contains(&folder("zz")), "{first:?}");
         assert!(first.contains(&folder("walked-0999")), "{first:?}");
@@ -256,7 +257,7 @@ mod tests {
             allowance.spend(Duration::from_millis(50));
         }
         assert_eq!(allowance.at(start), Allowed { changes: true, routine: false });
-        let (mut queue, later) = (Queue::default(), start + PATIENCE);
+        let (mut queue, later) = (Queue::default(), start + MAX_CHANGING);
         queue.at(folder("walked"), start);
         let allowed = Allowed { changes: true, routine: false };
         assert_eq!(queue.pop(later, allowed), None);

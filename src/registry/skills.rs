@@ -1,4 +1,4 @@
-//! All skills, and the thread that follows their changes.
+//! The registry of skills, and the thread that follows their changes.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,11 +17,11 @@ use crate::registry::follow::Follower;
 use crate::registry::index::Index;
 use crate::registry::shared::Shared;
 
-/// All skills, now and later.
+/// The skills of the server.
 #[derive(Debug)]
 pub struct Registry {
     pub(crate) shared: Arc<Shared>,
-    /// Until a thread follows it.
+    /// The state of the disk; `None` once the thread has it.
     pub(crate) disk: Mutex<Option<RootsOnDisk>>,
     stop: Mutex<Option<Arc<OwnedFd>>>,
 }
@@ -31,8 +31,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// A root that cannot be read, or a built-in skill that is no good. Bad skills in a root are
-    /// no error: see [`Index::rejected`].
+    /// A root that cannot be read, or an invalid built-in skill. An invalid skill in a root is not
+    /// an error: see [`Index::rejected`].
     pub fn open(config: RegistryConfig, built_in: &[BuiltIn]) -> Result<Self, RegistryError> {
         let built_in = built_in.iter().map(built_in_snapshot).collect::<Result<Vec<_>, _>>()?;
         let disk = RootsOnDisk::open(config, built_in)?;
@@ -42,7 +42,7 @@ impl Registry {
         Ok(Self { shared, disk: Mutex::new(Some(disk)), stop: Mutex::new(None) })
     }
 
-    /// Begins to pick up changes, in a thread that ends with the registry.
+    /// Starts the thread that follows changes. It ends with the registry.
     ///
     /// # Errors
     ///
@@ -56,13 +56,13 @@ impl Registry {
         thread::Builder::new().name("registry".to_owned()).spawn(follow).map(drop)
     }
 
-    /// All skills as they were at the last look. Never waits for a disk.
+    /// The current index. Never waits for a disk.
     #[must_use]
     pub fn current(&self) -> Arc<Index> {
         Arc::clone(&self.shared.current.read())
     }
 
-    /// Looks at everything now, unless a thread follows the disk.
+    /// Reads all roots now, unless the thread follows them.
     #[cfg(test)]
     pub(crate) fn refresh(&self) -> Arc<Index> {
         if let Some(disk) = self.disk.lock().as_mut()
@@ -77,7 +77,7 @@ impl Registry {
 impl Drop for Registry {
     fn drop(&mut self) {
         if let Some(stop) = self.stop.lock().take() {
-            // The thread ends at its next look at its events; no caller waits for it.
+            // This wakes the thread, which then ends. The drop does not wait for it.
             rustix::io::write(&*stop, &1_u64.to_ne_bytes()).ok();
         }
     }

@@ -1,4 +1,4 @@
-//! The one place where time and randomness enter a guest.
+//! The only source of time and randomness for a guest.
 
 use std::fmt;
 use std::io;
@@ -9,12 +9,12 @@ use sha2::{Digest as _, Sha256};
 
 use crate::clock::Clock;
 
-/// Step of the clocks that guests see, 1 ms. With a finer clock a guest could time the caches that
-/// it shares with its neighbours and read their secrets from the differences.
+/// Step of the clocks that guests see, 1 ms. With a finer clock a guest could time the processor
+/// caches that it shares with other guests and infer their secrets.
 pub const DEFAULT_RESOLUTION: Duration = Duration::from_millis(1);
 
 /// The monotonic clock at the start of a run. Images are made with a clock that starts
-/// at zero, so nothing that an image remembers ever lies in a run's future.
+/// at zero, so no time that an image remembers is later than the time of a run.
 pub const RUN_START: Duration = Duration::from_secs(3600);
 
 /// The source of time and random bytes: the machine, or a seed.
@@ -22,8 +22,8 @@ pub const RUN_START: Duration = Duration::from_secs(3600);
 pub enum ClockAndRandomMode {
     /// Time passes, randomness comes from the operating system.
     Live,
-    /// The same in each run: randomness follows from the seed, each look at a clock moves it by
-    /// one step, and sleeping moves it by the time slept.
+    /// The same in each run: randomness follows from the seed, each reading of a clock advances it
+    /// by one step, and sleeping advances it by the time slept.
     Seeded {
         /// Decides all randomness.
         seed: [u8; 32],
@@ -63,8 +63,8 @@ struct Shown {
 }
 
 impl Shown {
-    /// Adds a count to a time in whole steps: the first microsecond, the second, and so on within
-    /// the step. Two readings are seldom equal then, so a program may divide by their difference.
+    /// Adds a count of readings, in microseconds, to a time in whole steps. So two readings are
+    /// seldom equal, and a program may divide by their difference.
     fn counted(&mut self, step: Duration, resolution: Duration) -> Duration {
         self.times = if self.step == step { self.times.saturating_add(1) } else { 0 };
         self.step = step;
@@ -108,7 +108,7 @@ impl ClockAndRandom {
         Self { resolution: resolution.max(Duration::from_nanos(1)), ..self }
     }
 
-    /// Sets where the monotonic clock starts: [`RUN_START`] for runs, zero for images.
+    /// Sets the start of the monotonic clock: [`RUN_START`] for runs, zero for images.
     #[must_use]
     pub fn with_monotonic_start(self, monotonic_start: Duration) -> Self {
         Self { monotonic_start, ..self }
@@ -145,8 +145,8 @@ impl ClockAndRandom {
         self.monotonic().saturating_sub(self.coarse(self.monotonic_start))
     }
 
-    /// The time of day that a guest reads: the digits below a step are a count of its
-    /// readings and say nothing about time.
+    /// The time of day that a guest reads. The digits below a step are a count of its readings and
+    /// not time.
     pub fn read_realtime(&mut self) -> Duration {
         let step = self.realtime();
         self.shown_realtime.counted(step, self.resolution)
@@ -171,7 +171,7 @@ impl ClockAndRandom {
         self.next_step(target).saturating_sub(self.exact_monotonic())
     }
 
-    /// Time until the clock of the day shows at least `target`.
+    /// Time until the time of day is at least `target`.
     #[must_use]
     pub fn until_realtime(&self, target: Duration) -> Duration {
         let now = match &self.source {
@@ -181,8 +181,8 @@ impl ClockAndRandom {
         self.next_step(target).saturating_sub(now)
     }
 
-    /// Lets `time` pass if clocks only move when they are looked at; true if it did. Otherwise
-    /// the caller has to wait.
+    /// Advances seeded clocks by `time`. Returns false for live clocks, for which the caller has to
+    /// wait.
     pub const fn skip(&mut self, time: Duration) -> bool {
         match &mut self.source {
             Source::Live { .. } => false,
@@ -197,7 +197,7 @@ impl ClockAndRandom {
     ///
     /// # Errors
     ///
-    /// The operating system has none to give.
+    /// The operating system reports an error.
     pub fn fill(&mut self, bytes: &mut [u8]) -> io::Result<()> {
         match &mut self.source {
             Source::Live { .. } => fill_from_system(bytes),
@@ -248,12 +248,13 @@ fn fill_from_system(bytes: &mut [u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// SHA-256 of the seed and a counter, block after block: the same stream however it is asked for.
+/// SHA-256 of the seed and a counter, block after block. The stream does not depend on the sizes of
+/// the requests.
 struct SeededRandom {
     seed: [u8; 32],
     block: u64,
     unused: [u8; 32],
-    /// How many bytes at the end of `unused` were not handed out yet.
+    /// The number of bytes at the end of `unused` that were not returned yet.
     left: usize,
 }
 
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_starts_after_everything_an_image_remembers() {
+    fn a_run_starts_after_every_time_that_an_image_remembers() {
         let mut image = ClockAndRandom::new(ClockAndRandomMode::Live, Clock::System)
             .with_monotonic_start(Duration::ZERO);
         let mut run = ClockAndRandom::new(ClockAndRandomMode::Live, Clock::System);
@@ -332,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_as_long_as_told_is_long_enough() {
+    fn waiting_for_the_returned_time_reaches_the_target() {
         let mut clock_and_random = seeded();
         for target in [Duration::from_nanos(3_600_001_500_001), Duration::from_secs(3601)] {
             assert!(clock_and_random.skip(clock_and_random.until_monotonic(target)));

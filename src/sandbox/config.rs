@@ -10,9 +10,9 @@ use crate::units::ByteCount;
 pub struct SandboxConfig {
     /// Private memory that a slot may keep between runs.
     pub keep: ByteCount,
-    /// Private memory that the slots of images may keep that do not run, all together.
+    /// Private memory that the slots of all idle images together may keep.
     pub keep_idle: ByteCount,
-    /// Says if every reset is compared with the image.
+    /// The check of memory after each reset.
     pub verify: Verify,
     /// The source of time and randomness.
     pub clock_and_random: ClockAndRandomMode,
@@ -21,7 +21,7 @@ pub struct SandboxConfig {
 }
 
 impl Default for SandboxConfig {
-    /// Keeps the memory that a program touches to draw a chart, and trusts the tests.
+    /// Keeps as much memory as drawing a chart touches, and does not verify resets.
     fn default() -> Self {
         Self {
             keep: ByteCount::mebibytes(32),

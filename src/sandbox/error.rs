@@ -30,15 +30,14 @@ pub enum SandboxError {
     /// A skill's files make no folder.
     #[error("a skill's files make no folder")]
     Skill(#[source] TreeError),
-    /// An attachment is shorter than it says.
-    #[error("an attachment is shorter than it says")]
+    /// An attachment is shorter than its stated size.
+    #[error("an attachment is shorter than its stated size")]
     Attachment,
-    /// A run mounts something that was not attached, or begins as an image that was not, or
-    /// needs code that was not loaded.
+    /// A run needs a skill, blob or image that was not attached, or code that was not loaded.
     #[error("a run needs something that this sandbox does not have")]
     NotAttached,
-    /// A job cannot be written down.
-    #[error("a job cannot be written down")]
+    /// A job cannot be written as JSON.
+    #[error("a job cannot be written as JSON")]
     Job(#[source] serde_json::Error),
     /// The interpreter could not be warmed up.
     #[error("the interpreter could not be warmed up: {reason}")]
@@ -46,10 +45,10 @@ pub enum SandboxError {
         /// Its message.
         reason: String,
     },
-    /// The engine's memory is not that of the release which the host's addresses are for.
+    /// The engine's memory is of another release than the host's addresses.
     #[error(
-        "the engine's memory does not have at address {address} what is to be replaced there: the \
-         address is for another release of the engine"
+        "the engine's memory does not have the expected bytes at address {address}: the address is \
+         for another release of the engine"
     )]
     Unexpected {
         /// The address.

@@ -29,7 +29,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// A sandbox without code and images. Opens what it needs of `/proc`.
+    /// A sandbox without code and images. Opens the files of `/proc` that it needs.
     #[must_use]
     pub fn new(library: Library, config: SandboxConfig) -> Self {
         let slots = SlotRules::new(config.keep.as_usize(), config.verify, DirtyPages::best());
@@ -65,7 +65,7 @@ impl Sandbox {
         Ok(())
     }
 
-    /// The code that there is.
+    /// The variants of the loaded code.
     pub fn variants(&self) -> impl Iterator<Item = Variant> {
         self.codes.iter().map(LoadedCode::variant)
     }
@@ -116,7 +116,7 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// The payload is shorter than it says.
+    /// The payload is shorter than its stated size.
     pub fn attach_blob(
         &mut self,
         key: AttachmentKey,
@@ -125,7 +125,7 @@ impl Sandbox {
         self.attachments.attach_blob(key, payload)
     }
 
-    /// Forgets an attachment; unknown ones are no error.
+    /// Drops an attachment. Does nothing if it is unknown.
     pub fn detach(&mut self, key: &AttachmentKey) {
         self.images.remove(key);
         self.attachments.detach(key);
@@ -136,8 +136,8 @@ impl Sandbox {
         self.codes.iter().find(|code| code.variant() == variant)
     }
 
-    /// Says whether the memory of the runs so far has returned to its images. Ask when the last
-    /// [`Finished`](crate::sandbox::Finished) has been dropped; costs no system call.
+    /// Checks that the memory of the runs so far has returned to its images. Call it after the last
+    /// [`Finished`](crate::sandbox::Finished) was dropped. Costs no system call.
     ///
     /// # Errors
     ///

@@ -1,11 +1,11 @@
 //! Runs one Python program in a fresh WebAssembly instance and reports how it ended.
 //!
-//! Knows nothing of tenants, manifests, JSON-RPC or processes: it is handed a
-//! [`RunSpec`](crate::job::RunSpec) with every decision already made, and a guest's requests go to
-//! a [`Host`](crate::job::host::Host).
+//! Knows nothing of manifests, JSON-RPC or processes: it gets a complete
+//! [`RunSpec`](crate::job::RunSpec), and a guest's requests go to a
+//! [`Host`](crate::job::host::Host).
 //!
 //! INVARIANT(fresh): no byte written by one run is readable by another. Memory returns to its
-//! image (see [`memory`]); everything else is made anew for each run.
+//! image (see [`memory`]); everything else is created for each run.
 
 mod attached;
 pub mod clock_and_random;

@@ -26,7 +26,7 @@ use crate::sandbox::run::guest::{self, Guest};
 use crate::sandbox::vfs::ImageDescriptors;
 use crate::units::ByteCount;
 
-/// Everything that decides an image.
+/// An order to make an image: everything that decides its content.
 #[derive(Debug)]
 pub struct WarmUp<'a> {
     /// The code.
@@ -51,8 +51,8 @@ pub struct WarmUp<'a> {
 
 /// Bytes at an address of the guest's memory that are replaced before anything runs in it.
 ///
-/// INVARIANT(expected-before): they are replaced only where all of `before` stands: in the memory
-/// of another engine the address means something else.
+/// INVARIANT(expected-before): bytes are replaced only if all of `before` is found, because the
+/// address means something else in the memory of another engine.
 pub struct Preset {
     /// The address of the bytes.
     pub address: u32,
@@ -80,7 +80,7 @@ impl fmt::Debug for Preset {
     }
 }
 
-/// An interpreter that stands still, ready to be written down.
+/// An interpreter between two calls, whose memory can be written to an image.
 pub struct Warmed {
     store: Store<Guest>,
     descriptors: ImageDescriptors,
@@ -126,7 +126,7 @@ pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
     let nul = |_| SandboxError::WarmUp { reason: "a variable has a zero byte".to_owned() };
     let rules = SlotRules::new(0, Verify::Never, DirtyPages::Unknown);
     let (code, image) = (LoadedCode::load(code)?, LoadedImage::load(start, &rules)?);
-    // The interpreter must not remember a time that lies in a run's future.
+    // The interpreter must not remember a time that is later than the start of a run.
     let clock_and_random =
         ClockAndRandom::new(clock_and_random, Clock::System).with_monotonic_start(Duration::ZERO);
     let mut wasi =
@@ -173,7 +173,7 @@ fn call(
     ensure_quiet(store, end.map(|()| 0))
 }
 
-/// Tells the interpreter how large its C stack is. Zero means that it agrees.
+/// Sets the bounds of the interpreter's C stack. Zero means success.
 fn set_c_stack(
     store: &mut Store<Guest>,
     instance: &wasmtime::Instance,
@@ -186,7 +186,7 @@ fn set_c_stack(
     set.call(&mut *store, (thread, base, size))
 }
 
-/// An image is only made of an interpreter that had nothing to complain about.
+/// Takes the interpreter's output as the reason of a failed call. A failed call makes no image.
 fn ensure_quiet(store: &mut Store<Guest>, end: wasmtime::Result<i32>) -> Result<(), SandboxError> {
     let capture = &mut store.data_mut().wasi.capture;
     let said = std::mem::replace(capture, Capture::new(ByteCount::mebibytes(1))).into_logs();
@@ -198,7 +198,7 @@ fn ensure_quiet(store: &mut Store<Guest>, end: wasmtime::Result<i32>) -> Result<
     }
 }
 
-/// The host while an image is made: it answers nothing.
+/// The host while an image is made: it refuses every request.
 struct Nobody;
 
 impl Host for Nobody {
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn expected_before_or_nothing_is_replaced() {
+    fn expected_before_bytes_are_checked_before_they_are_replaced() {
         let preset = |address, before: &[u8], after: &[u8]| {
             let preset = Preset { address, before: before.to_vec(), after: after.to_vec() };
             preset.ensure_expected(b"0123456789").map_err(|error| error.to_string())

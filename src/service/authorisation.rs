@@ -1,16 +1,16 @@
-//! Checks the rights of callers. No other code decides who may do what.
+//! Checks the rights of callers. No other code grants or refuses a right.
 
 use crate::protocol::MethodCall;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::rights::Right;
 
-/// Refuses a call that the caller has no right to.
+/// Refuses a call that the caller has no right to make.
 pub(super) fn ensure_may_call(caller: &Caller, call: &MethodCall) -> Result<(), ServiceError> {
     ensure_has(caller, right_for(call))
 }
 
-/// Refuses whatever takes a right that the caller does not have.
+/// Refuses a caller without `right`.
 pub(super) fn ensure_has(caller: &Caller, right: Right) -> Result<(), ServiceError> {
     if caller.rights.contains(right) {
         return Ok(());
@@ -18,7 +18,7 @@ pub(super) fn ensure_has(caller: &Caller, right: Right) -> Result<(), ServiceErr
     Err(ServiceError::Forbidden { right: right.name() })
 }
 
-/// The right that `call` takes.
+/// Returns the right that `call` needs.
 const fn right_for(call: &MethodCall) -> Right {
     match call {
         MethodCall::ListSkills(_)

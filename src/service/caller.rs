@@ -12,30 +12,30 @@ pub struct Caller {
     pub tenant: TenantId,
     /// The calls that it may make.
     pub rights: Rights,
-    /// The most that its runs may use, if that is less than the operator allows everybody.
+    /// Limits of its runs that are stricter than the operator's cap for all callers.
     pub limits: Option<RunLimits>,
     /// Names the request in the server's log.
     pub request_id: String,
-    /// The memory that the call is charged with, until it is answered.
+    /// The account of the memory that the call uses, until it is answered.
     pub memory: CallMemory,
 }
 
 impl Caller {
-    /// This machine's own user. Its calls share the memory with no other caller.
+    /// The local user of this machine. Its calls share no memory budget with other callers.
     #[must_use]
     pub fn local(request_id: &str) -> Self {
         Self::known_by(request_id.to_owned(), CallMemory::unlimited())
     }
 
-    /// A client whose call is charged to `memory`. Every client is this machine's own user, with
-    /// all rights.
+    /// A client whose call is charged to `memory`. Every client acts as the local user, with all
+    /// rights.
     #[must_use]
     pub fn known_by(request_id: String, memory: CallMemory) -> Self {
         Self { tenant: sole_tenant(), rights: Rights::ALL, limits: None, request_id, memory }
     }
 }
 
-/// The tenant of every caller, because nothing tells callers apart yet. No other code chooses one.
+/// The tenant of every caller: callers are not authenticated yet. No other code chooses a tenant.
 #[must_use]
 pub fn sole_tenant() -> TenantId {
     TenantId::local()

@@ -11,7 +11,7 @@ use crate::budget::BudgetExhausted;
 use crate::dispatch::DispatchError;
 use crate::error::ErrorKind;
 use crate::ids::InvalidId;
-use crate::protocol::check::ParamsError;
+use crate::protocol::params_error::ParamsError;
 use crate::registry::RegistryError;
 use crate::service::run::metering::NotMetering;
 
@@ -36,10 +36,10 @@ pub enum ServiceError {
     /// A MIME type is malformed.
     #[error(transparent)]
     Kind(#[from] InvalidKind),
-    /// A text that can be no blob's id: there is no such blob.
+    /// A text that is not a well-formed blob id, so there is no such blob.
     #[error("there is no blob `{}`", .id.chars().take(80).collect::<String>().escape_debug())]
     NoSuchBlob {
-        /// As sent.
+        /// The id as sent.
         id: String,
     },
     /// The skill has no code.
@@ -58,16 +58,16 @@ pub enum ServiceError {
         /// The problems, one after another.
         problems: String,
     },
-    /// A skill or a file of it cannot be read.
+    /// A skill, or a file of a skill, cannot be read.
     #[error(transparent)]
     Registry(#[from] RegistryError),
     /// A blob cannot be read or stored.
     #[error(transparent)]
     Blob(#[from] BlobError),
-    /// Fuel cannot be counted, or not yet.
+    /// Fuel cannot be counted now.
     #[error(transparent)]
     Metering(#[from] NotMetering),
-    /// There is no worker for the run.
+    /// No worker can take the run.
     #[error(transparent)]
     Dispatch(#[from] DispatchError),
     /// A result cannot be written.
@@ -76,10 +76,10 @@ pub enum ServiceError {
     /// The output of a run cannot be read.
     #[error("the output of a run cannot be read")]
     Unreadable(#[source] io::Error),
-    /// The server holds as much for its clients as it may.
+    /// The memory budget for clients is used up.
     #[error(transparent)]
     Memory(#[from] BudgetExhausted),
-    /// One of our threads did not come back.
+    /// A background thread of the call panicked or was cancelled.
     #[error("the call was interrupted")]
     Interrupted(#[source] JoinError),
 }
@@ -106,7 +106,7 @@ impl ServiceError {
         }
     }
 
-    /// The parameter that is to blame, if it is one.
+    /// The parameter that caused the error, if a parameter did.
     #[must_use]
     pub fn parameter(&self) -> Option<&str> {
         match self {
@@ -118,7 +118,7 @@ impl ServiceError {
         }
     }
 
-    /// The time after which repeating the call can help, if it can.
+    /// The delay after which a retry can succeed, if it can.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         if let Self::Metering(NotMetering::Compiling) = self {

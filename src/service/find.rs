@@ -1,9 +1,9 @@
-//! Finds what a call names: skills and blobs.
+//! Finds the skills and blobs that a call names.
 
 use std::sync::Arc;
 
 use crate::ids::{BlobId, SkillName, SkillVersion};
-use crate::protocol::check::ParamsError;
+use crate::protocol::params_error::ParamsError;
 use crate::registry::folders::snapshot::Snapshot;
 use crate::registry::index::Index;
 use crate::service::error::ServiceError;
@@ -11,13 +11,13 @@ use crate::service::parts::Service;
 use crate::service::run::mounted_skill::MountedSkill;
 
 impl Service {
-    /// All skills. Never waits for a disk.
+    /// Returns the index of all skills. Never waits for a disk.
     #[expect(clippy::unused_async, reason = "the methods that call it are asynchronous")]
     pub(crate) async fn skills(&self) -> Result<Arc<Index>, ServiceError> {
         Ok(self.registry.current())
     }
 
-    /// A skill by the name and version of a call.
+    /// Finds a skill by the name and version of a call.
     pub(crate) async fn find_skill(
         &self,
         name: &str,
@@ -29,7 +29,7 @@ impl Service {
         Ok(Arc::clone(index.find(&name, version.as_ref())?))
     }
 
-    /// Skills that code mounts, in their latest versions.
+    /// Finds the skills that a run mounts: `name` for the latest version, or `name@version`.
     pub(crate) async fn mounted_skills(
         &self,
         names: &[String],
@@ -51,7 +51,7 @@ impl Service {
     }
 }
 
-/// The blobs that a call mounts, each once.
+/// Parses the ids of the blobs that a call mounts. An id that appears twice is refused.
 pub(crate) fn blob_ids(texts: &[String]) -> Result<Vec<BlobId>, ServiceError> {
     let mut ids: Vec<BlobId> = Vec::with_capacity(texts.len());
     for text in texts {

@@ -1,4 +1,4 @@
-//! Runs from the command line: the same as calls, with all of the logs.
+//! Runs from the command line. They differ from calls in one point: the result has the whole logs.
 
 use std::sync::Arc;
 
@@ -22,13 +22,13 @@ use crate::service::run::network::NetworkGrant;
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::Performed;
 
-/// A program on this machine that is to be run in the sandbox.
+/// A program of the local user to run in the sandbox.
 #[derive(Debug)]
 pub struct LocalRun {
     /// The program.
     pub program: LocalProgram,
-    /// Function to call; without it `main`, or the whole file if that has no `main`. Skills have
-    /// their own.
+    /// Function to call. Default: `main`, or the whole file if it has no `main`. A skill's
+    /// manifest names its own.
     pub entrypoint: Option<String>,
     /// Text of a JSON object.
     pub args: Box<RawValue>,
@@ -38,7 +38,7 @@ pub struct LocalRun {
     pub input_blobs: Vec<String>,
     /// Limits to ask for.
     pub limits: RequestedLimits,
-    /// Gets what the program prints as it comes; the result has all of it.
+    /// Receives the program's output while it runs; the result has all of it again.
     pub listener: Option<LogListener>,
 }
 
@@ -66,18 +66,18 @@ pub enum LocalProgram {
 pub struct LocalResult {
     /// The result as a call would return it.
     pub result: RunResult,
-    /// All that was kept of what the program wrote.
+    /// The program's output and logs, as far as they were kept.
     pub logs: Logs,
     /// The blob that has the output as JSON, if it was too large for the result.
     pub output_blob: Option<BlobId>,
 }
 
 impl Service {
-    /// Runs a program of this machine's user.
+    /// Runs a program of the local user.
     ///
     /// # Errors
     ///
-    /// As `run_code` and `execute_skill`.
+    /// The errors of `run_code` and `execute_skill`.
     pub async fn run_file(
         &self,
         caller: &Caller,
@@ -86,7 +86,7 @@ impl Service {
         self.run_local(caller, request, RunPurpose::Call).await
     }
 
-    /// Runs a program of this machine's user, or one of our own.
+    /// Runs a program of the local user, or a program of the self-test.
     pub(super) async fn run_local(
         &self,
         caller: &Caller,
@@ -122,7 +122,7 @@ impl Service {
         plan.skills.extend(self.mounted_skills(&mount_skills).await?);
         let plan = plan.with_blobs(&input_blobs)?;
         let (images, packages) = (Arc::clone(&self.images), plan.packages());
-        // No server has made an image for a single run.
+        // A command does not build images as a server does; it can only load existing ones.
         let loaded = caller.memory.on_thread(move || images.load_if_made(packages));
         if let Err(error) = loaded.await.map_err(ServiceError::Interrupted)? {
             warn!("an image cannot be loaded: {}", CauseChain(&*error));

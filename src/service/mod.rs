@@ -1,4 +1,5 @@
-//! The use cases: the eight methods, and what they share. The only place where the engines meet.
+//! The use cases: the eight methods and the code that they share. The only module that uses the
+//! registry, the blobs, the images and the pool together.
 
 mod authorisation;
 mod caller;

@@ -1,4 +1,4 @@
-//! The service, and the parts that it is made of.
+//! The service and its parts.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::service::run::metering::Metering;
 use crate::service::run::mounted_skill::Contents;
 use crate::service::run::network::NetworkAccess;
 
-/// The Skills Protocol, ready to be called from any edge.
+/// The implementation of the Skills Protocol, called by every edge.
 pub struct Service {
     pub(super) registry: Arc<Registry>,
     pub(super) blobs: Arc<dyn BlobStore>,
@@ -35,7 +35,7 @@ pub struct Parts {
     pub blobs: Arc<dyn BlobStore>,
     /// The workers.
     pub pool: Arc<Pool>,
-    /// The images that runs begin as.
+    /// The memory images in which runs begin.
     pub images: Arc<ImageCache>,
     /// The limits of runs.
     pub limits: LimitPolicy,
@@ -46,7 +46,7 @@ pub struct Parts {
 }
 
 impl Service {
-    /// The methods over these stores and workers.
+    /// Builds the service from its parts.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let Parts { registry, blobs, pool, images, limits, metering, network } = parts;
@@ -55,7 +55,7 @@ impl Service {
         Self { registry, blobs, pool, images, limits, metering, network, contents, blob_writes }
     }
 
-    /// The images that runs begin as.
+    /// The memory images in which runs begin.
     #[must_use]
     pub fn images(&self) -> &ImageCache {
         &self.images

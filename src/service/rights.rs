@@ -17,7 +17,7 @@ pub enum Right {
 }
 
 impl Right {
-    /// The right as configurations and messages call it.
+    /// The name of the right in configurations and messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ pub struct Rights(u8);
 impl Rights {
     /// No right.
     pub const NONE: Self = Self(0);
-    /// All rights: those of this machine's own user.
+    /// All rights: the local user has them.
     pub const ALL: Self = Self(u8::MAX);
 
     /// These rights and one more.
@@ -53,7 +53,7 @@ impl Rights {
         Self(self.0 | right as u8)
     }
 
-    /// True if `right` is among them.
+    /// True if the set contains `right`.
     #[must_use]
     pub const fn contains(self, right: Right) -> bool {
         self.0 & right as u8 != 0

@@ -1,7 +1,7 @@
-//! Proves that the walls stand before the first call: a program that tries to get
-//! out, and programs that do not want to end, run like any other.
+//! Tests the isolation of the sandbox before the first call. A program that tries to escape and
+//! programs that never end run as any call does.
 //!
-//! INVARIANT(proven-walls): a server on whose machine a probe gets out never becomes ready.
+//! INVARIANT(proven-walls): a server on whose machine a probe escapes never becomes ready.
 
 use std::collections::BTreeMap;
 
@@ -15,29 +15,29 @@ use crate::service::local_run::{LocalProgram, LocalRun};
 use crate::service::parts::Service;
 use crate::service::run::log_line::RunPurpose;
 
-/// Tries to get out.
+/// A program that tries to escape in many ways.
 const PROBES: &str = include_str!("self_test.py");
 
-/// Programs that only a deadline ends: one computes, one waits.
+/// Programs that only a deadline ends: one computes, the other sleeps.
 const ENDLESS: [&str; 2] = ["while True:\n    pass\n", "import time\ntime.sleep(60)\n"];
 
-/// The deadline of a program that does not end, in milliseconds.
-const SOON: u64 = 50;
+/// The time limit of the endless programs, in milliseconds.
+const TIMEOUT_MS: u64 = 50;
 
-/// The reason why the walls cannot be trusted. Shown to the operator.
+/// The reason why the self-test failed. Shown to the operator.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelfTestError {
-    /// A probe got hold of something.
+    /// A probe escaped.
     #[error("a program got out of the sandbox: {escapes}")]
     Escaped {
-        /// The probes, and the things that they reached.
+        /// The probes that escaped, and the resource that each reached.
         escapes: String,
     },
-    /// A program did not end as it had to.
+    /// A program did not end as expected.
     #[error("a program of the self-test ended unexpectedly: {end}")]
     Unexpected {
-        /// The way in which it ended.
+        /// How it ended.
         end: String,
     },
     /// The programs cannot be run.
@@ -53,12 +53,12 @@ struct Report {
 }
 
 impl Service {
-    /// Runs the probes twice, since the second run must not find traces of the first, and
-    /// programs that have to be stopped. Returns how many probes were stopped.
+    /// Runs the probes and the endless programs. Returns the number of probes that were stopped.
+    /// The probes run twice, because the second run must find no trace of the first.
     ///
     /// # Errors
     ///
-    /// One of them was not.
+    /// A probe escaped, a program ended unexpectedly, or no program can be run.
     pub async fn self_test(&self) -> Result<usize, SelfTestError> {
         let mut stopped: usize = 0;
         for _ in 0..2 {
@@ -66,7 +66,8 @@ impl Service {
             stopped = stopped.saturating_add(judge(&result)?);
         }
         for source in ENDLESS {
-            let limits = RequestedLimits { timeout_ms: Some(SOON), ..RequestedLimits::default() };
+            let limits =
+                RequestedLimits { timeout_ms: Some(TIMEOUT_MS), ..RequestedLimits::default() };
             let result = self.run_source(source, limits).await?;
             let error_type = result.error.as_ref().map(|error| error.error_type.as_str());
             if error_type != Some("Timeout") {
@@ -99,7 +100,7 @@ impl Service {
     }
 }
 
-/// How many probes were stopped, if all were.
+/// Returns the number of probes that were stopped. Fails unless all were.
 fn judge(result: &RunResult) -> Result<usize, SelfTestError> {
     let output = result.output.as_ref().filter(|_| result.status == RunStatus::Completed);
     let report = output.and_then(|output| serde_json::from_str::<Report>(output.get()).ok());

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use crate::protocol::schema::LimitBounds;
 use crate::service::parts::Service;
 
-/// The state of a server as its operators and load balancers see it.
+/// The interface of a server's state for operators and load balancers.
 pub trait Status: Send + Sync + 'static {
-    /// The reason why calls cannot be executed at the moment; empty if they can.
+    /// The reasons why calls cannot be executed at the moment; empty if they can.
     fn obstacles(&self) -> Vec<String>;
 
-    /// Problems that an operator should mend although calls can be executed.
+    /// Problems that do not prevent calls but that an operator should solve.
     fn warnings(&self) -> Vec<String>;
 
-    /// The walls around runs, as names and values.
+    /// The sandbox of runs, as names and values.
     fn sandbox(&self) -> BTreeMap<&'static str, String>;
 
-    /// The limits that calls may ask for.
+    /// The limits that calls may set.
     fn limit_bounds(&self) -> LimitBounds;
 }
 

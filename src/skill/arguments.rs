@@ -1,9 +1,9 @@
 //! Checks the arguments of a call against a skill's `[inputs]`, and fills in defaults.
 //!
-//! Arguments that no input names are passed on, because inputs are informal; unless one is a
-//! slip of an input that was not given, which is a mistake worth stopping for.
+//! Unknown arguments are passed on, because inputs are informal. An unknown argument that looks
+//! like a misspelt name of a missing input is refused.
 //!
-//! Arguments stay text: what they may be is checked by reading the text.
+//! Arguments stay text: the check reads the text and builds no values.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::skill::manifest::inputs::{Input, Inputs};
 use crate::skill::similar::is_slip;
 use crate::skill::text::quoted;
 
-/// Unknown arguments that are compared with the names of inputs: comparing costs time.
+/// Most unknown arguments that are compared with the names of inputs, since comparing costs time.
 const MAX_COMPARED: usize = 64;
 
 /// Arguments by name, in the order of the call, each value as its text.
@@ -27,18 +27,18 @@ pub type Argument<'a> = (Cow<'a, str>, &'a RawValue);
 pub struct CheckedArguments<'i> {
     /// Inputs that were not given, or given as `null`, and have a default.
     pub defaults: Vec<(&'i str, &'i Json)>,
-    /// The blobs that are named in inputs of type `blob`, each once, in the order of the inputs:
-    /// they are mounted for the run.
+    /// The blobs that inputs of type `blob` name, each once, in the order of the inputs. The run
+    /// mounts them.
     pub blobs: Vec<BlobId>,
 }
 
-/// Checks arguments, whose names differ, and says which defaults belong to them.
+/// Checks arguments, whose names must differ, and finds the defaults of the missing ones.
 ///
-/// `null` for an input that is not required counts as not given.
+/// `null` for an optional input counts as missing.
 ///
 /// # Errors
 ///
-/// Everything that is wrong, at most 16 problems.
+/// All problems, at most 16.
 pub fn check_arguments<'i>(
     inputs: &'i Inputs,
     args: &[Argument<'_>],
@@ -67,7 +67,7 @@ pub fn check_arguments<'i>(
     }
 }
 
-/// Finds the blobs that a default names, which is known to fit.
+/// Finds the blobs that a default names. The default is known to fit.
 fn blobs_of_default(fit: &mut Fit, place: &ArgumentPlace<'_>, input: &Input, default: &Json) {
     if let Ok(text) = to_raw_value(default) {
         fit.examine(place, &input.shape, &text);
@@ -151,7 +151,7 @@ mod tests {
         look(check_arguments(&inputs(), &args))
     }
 
-    /// Checks `args` with a good blob added unless they bring their own; returns the defaults.
+    /// Checks `args`, with a valid blob added unless they have one. Returns the defaults.
     fn checked(args: &Json) -> Result<Json, String> {
         let mut args = args.as_object().cloned().unwrap_or_default();
         args.entry("sheet_blob").or_insert(json!(blob()));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_is_named_and_not_repeated() {
+    fn long_values_are_described_and_not_repeated() {
         let long = "x".repeat(1 << 10);
         let refused = checked(&json!({"env": long, "dry_run": long})).unwrap_err();
         assert_eq!(refused.matches("a string of 1026 bytes").count(), 2, "{refused}");
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_argument_is_told_what_would_be_right() {
+    fn the_message_about_a_wrong_argument_names_the_expected_value() {
         for (args, expected) in [
             (
                 json!({"env": "production"}),
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn all_problems_are_told_at_once_but_not_without_end() {
+    fn all_problems_are_reported_at_once_up_to_a_limit() {
         let both = checked(&json!({"env": "x", "dry_run": "y"})).unwrap_err();
         assert_eq!(both.matches("must be").count(), 2);
         let many: Json =

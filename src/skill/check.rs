@@ -1,4 +1,4 @@
-//! Checks a skill as a whole: each file, and that the files agree with each other and the folder.
+//! Checks a skill as a whole: each file, and the rules between the files and the folder.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::skill::python;
 use crate::skill::similar::did_you_mean;
 use crate::skill::text::{byte_order_mark, is_invisible, quoted};
 
-/// Reads the skill in the folder called `folder`, and checks it as a whole.
+/// Reads the files of the skill in the folder called `folder`, and checks the skill as a whole.
 #[must_use]
 pub fn check(folder: &str, files: &Files<'_>, origin: SkillOrigin) -> CheckReport {
     let mut diagnostics = Vec::new();
@@ -58,7 +58,8 @@ pub fn check(folder: &str, files: &Files<'_>, origin: SkillOrigin) -> CheckRepor
     CheckReport { skill, diagnostics }
 }
 
-/// The text of a file; without one, `diagnostics` say why, unless the file may be absent.
+/// Returns the text of a file. A file that is missing or unreadable adds a diagnostic, unless the
+/// file is optional.
 fn read_text<'f>(
     file: &'static str,
     max: usize,
@@ -92,7 +93,7 @@ fn read_text<'f>(
         .ok()
 }
 
-/// `places` are those of the name and of the version.
+/// Checks that the manifest and the folder agree. `places` are those of the name and the version.
 fn check_names(
     manifest: &Manifest,
     folder: &FolderName<'_>,
@@ -146,7 +147,7 @@ fn check_entrypoint(parsed: &ParsedManifest, files: &Files<'_>, findings: &mut F
     }
 }
 
-/// Warns of text that a model reads and a person does not see.
+/// Warns of invisible characters: a model reads them, a person does not see them.
 fn warn_invisible(findings: &mut Findings<'_>) {
     let text = findings.text();
     let start = byte_order_mark(text);
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_only_a_model_would_see_is_pointed_out() {
+    fn invisible_text_is_reported() {
         let smuggled = DOCUMENT.replace("# Hello", "# Hello\u{e0041}\u{202e}");
         let files: Given<'_> =
             &[("skill.toml", ACTION), ("SKILL.md", &smuggled), ("code/main.py", CODE)];
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_no_text_or_too_large_are_refused() {
+    fn files_that_are_not_text_or_too_large_are_refused() {
         let large = vec![b' '; MAX_MANIFEST + 1];
         let files = [("skill.toml", large.as_slice()), ("SKILL.md", b"---\nname: \xff\n---\n")];
         let lines: Vec<_> = check("x", &files.into(), SkillOrigin::Folder)

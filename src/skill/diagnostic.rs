@@ -7,8 +7,7 @@ use serde::Serialize;
 
 use crate::skill::text::{masked, printable};
 
-/// Findings of each severity that are kept for one file; an author who has made more mistakes than
-/// this mends some first.
+/// Most findings of each severity that are kept for one file.
 const MAX_FINDINGS: usize = 50;
 
 /// The severity of a finding.
@@ -17,7 +16,7 @@ const MAX_FINDINGS: usize = 50;
 pub enum Severity {
     /// The skill is not served, or cannot work.
     Error,
-    /// The skill is served, but probably not what its author wants.
+    /// The skill is served, but probably does not behave as its author wants.
     Warning,
 }
 
@@ -37,20 +36,20 @@ pub struct SkillPosition {
     pub line: usize,
     /// Column in characters, counted from 1.
     pub column: usize,
-    /// The bytes that are meant.
+    /// The bytes that the finding is about.
     pub span: Range<usize>,
 }
 
 /// One finding about one file of a skill.
 ///
-/// Its `Display` is one line: `skill.toml:3:11: error: what is wrong; what would be right`.
+/// Its `Display` is one line: `skill.toml:3:11: error: the problem; the correction`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
     /// The severity.
     pub severity: Severity,
     /// Path below the skill's root; `.` for the folder itself.
     pub file: String,
-    /// The place in the file; none if the whole file is meant.
+    /// The place in the file; `None` if the finding is about the whole file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<SkillPosition>,
     /// Stable name of the rule, such as `invalid-version`.
@@ -78,7 +77,7 @@ impl Diagnostic {
         self
     }
 
-    /// True if it keeps the skill from being served, or from working.
+    /// True if the finding prevents the skill from being served or from working.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
@@ -145,7 +144,7 @@ impl Problem {
     }
 }
 
-/// Collects what is wrong with one file.
+/// Collects the findings about one file.
 #[derive(Debug)]
 pub(crate) struct Findings<'t> {
     file: &'static str,
@@ -183,7 +182,7 @@ impl<'t> Findings<'t> {
         self.has_errors
     }
 
-    /// Everything that was found: first what concerns the file, then by place.
+    /// Returns all findings: first those about the whole file, then the others by place.
     pub(crate) fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         self.found.sort_by_key(|one| one.place.as_ref().map(|place| place.span.start));
         self.found
@@ -224,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_says_where_what_and_what_instead() {
+    fn one_line_has_the_place_the_problem_and_the_correction() {
         let shown = sample("name = 1\r\nkind = \"é\" # x", 17..21).to_string();
         assert_eq!(shown, "skill.toml:2:8: error: `kind` is odd; write \"action\"");
     }
@@ -259,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn findings_are_bounded_and_warnings_never_crowd_out_an_error() {
+    fn findings_are_bounded_and_warnings_never_replace_an_error() {
         let mut findings = Findings::new("skill.toml", "");
         for _ in 0..2 * MAX_FINDINGS {
             findings.warning(&(0..0), Problem::new("x", "x"));

@@ -1,7 +1,7 @@
 //! `SKILL.md`: a YAML frontmatter for programs, and Markdown for the model that reads it.
 //!
-//! Two frontmatters are understood: the protocol's, with a title as `name` and a
-//! `short_description`; and that of Agent Skills, with `description`. Other keys are kept.
+//! Two forms of frontmatter are accepted: the protocol's, with a title as `name` and a
+//! `short_description`, and that of Agent Skills, with `description`. Other keys are kept.
 
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ pub struct Document {
     pub title: String,
     /// The frontmatter's `short_description` or `description`, as one line.
     pub summary: String,
-    /// Words to find it by.
+    /// The skill's tags.
     pub tags: Vec<String>,
     /// Text of the first heading of the first level.
     pub heading: Option<String>,
@@ -49,15 +49,15 @@ impl Document {
         &self.json
     }
 
-    /// The part of `text`, the whole file, that follows the frontmatter, without empty lines before
-    /// it.
+    /// Returns the part of the file after its frontmatter, without leading empty lines. `text` is
+    /// the whole file.
     #[must_use]
     pub fn body<'t>(&self, text: &'t str) -> &'t str {
         text.get(self.body.clone()).unwrap_or_default()
     }
 }
 
-/// A document, its frontmatter as a tree, and where its name stands.
+/// A document, its frontmatter as a tree, and the place of its name.
 #[derive(Debug)]
 pub(crate) struct ParsedDocument {
     pub(crate) document: Document,
@@ -67,7 +67,7 @@ pub(crate) struct ParsedDocument {
     pub(crate) is_of_protocol: bool,
 }
 
-/// Reads the text of `findings`; without a result, `findings` say why.
+/// Parses the text of `findings`. Adds an error to `findings` if it returns `None`.
 pub(crate) fn parse(findings: &mut Findings<'_>) -> Option<ParsedDocument> {
     let parts = split(findings)?;
     let frontmatter = from_yaml::parse(findings, parts.frontmatter.clone())?;
@@ -142,7 +142,8 @@ fn split(findings: &mut Findings<'_>) -> Option<Parts> {
     Some(Parts { frontmatter, body: closing.end + skipped..text.len() })
 }
 
-/// The lines after `start` without the white space at their ends, each with all of its bytes.
+/// Iterates over the lines after `start`: the range of each line, and its text without trailing
+/// white space.
 fn lines_from(text: &str, start: usize) -> impl Iterator<Item = (Range<usize>, &str)> {
     let rest = text.get(start..).unwrap_or_default();
     rest.split_inclusive('\n').scan(start, |at, line| {
@@ -163,7 +164,7 @@ fn read_title(text: &TextField<'_>, findings: &mut Findings<'_>) -> Option<Strin
     None
 }
 
-/// Reads `short_description`, or in its absence `description`, which may have several lines.
+/// Reads `short_description`, or `description` if it is missing, which may have several lines.
 fn read_summary(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Option<String> {
     let key = match fields.entry("short_description").or(fields.entry("description")) {
         Some(entry) if entry.key == "description" => "description",
@@ -274,14 +275,14 @@ mod tests {
     ];
 
     #[test]
-    fn each_rule_of_the_document_is_pointed_out() {
+    fn each_broken_rule_of_the_document_is_reported() {
         for (text, expected) in RULES {
             assert_eq!(document(text).unwrap_err(), format!("SKILL.md:{expected}"), "{text:?}");
         }
     }
 
     #[test]
-    fn long_parts_are_refused_by_the_limit_they_pass() {
+    fn parts_beyond_their_limits_are_refused() {
         let with = |line: &str| document(&format!("---\nname: x\n{line}\n---\nx")).unwrap_err();
         let expected =
             "SKILL.md:3:20: error: `short_description` has 1025 characters, more than 1024";

@@ -1,6 +1,6 @@
 //! The name of a skill's folder: `name` or `name@version`.
 
-/// A folder's name, taken apart at its `@`.
+/// A folder's name, split at its `@`.
 #[derive(Debug)]
 pub(crate) struct FolderName<'f> {
     pub(crate) whole: &'f str,

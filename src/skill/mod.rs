@@ -1,7 +1,7 @@
 //! Skills: `skill.toml` and `SKILL.md` parsed, checked, and checked against each other.
 //!
-//! Knows nothing of disks, of versions side by side or of runs: it is given names and bytes and
-//! gives a [`Skill`], or everything that is wrong with it.
+//! This module knows no disk, no other versions and no runs. It takes names and bytes, and returns
+//! a [`Skill`] or its diagnostics.
 //!
 //! INVARIANT(checked-skill): code that holds a [`Skill`] may rely on the rules of both formats and
 //! on the rules between them: its names are safe, and an action's entrypoint is one of its files.

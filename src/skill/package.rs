@@ -1,4 +1,4 @@
-//! A skill as a whole: its files, and what was read from them.
+//! A skill as a whole: its files, its manifest and its document.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub type Files<'f> = BTreeMap<&'f str, &'f [u8]>;
 /// The origin of a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SkillOrigin {
-    /// A folder of the operator's.
+    /// A folder of the operator.
     Folder,
     /// The server itself, which alone may use reserved names.
     BuiltIn,

@@ -1,4 +1,4 @@
-//! Paths of files inside a skill: one spelling for each file, and none for anything outside.
+//! Paths of files inside a skill. Each file has one spelling, and no path leads outside.
 //!
 //! INVARIANT(one-spelling): an accepted path is relative, uses `/`, and has no empty, `.` or
 //! `..` segment. So it is compared as text, and can be joined to a folder without escaping it.
@@ -10,7 +10,7 @@ pub const MAX_PATH: usize = 1_024;
 ///
 /// # Errors
 ///
-/// The expectation, to follow the path's name in a message: `must be relative…`.
+/// The problem, as the end of a sentence that begins with the path: `must be relative…`.
 pub fn check_path(path: &str) -> Result<(), &'static str> {
     let is_bad_segment = |segment: &str| matches!(segment, "" | "." | "..");
     if path.is_empty() {
@@ -30,8 +30,8 @@ pub fn check_path(path: &str) -> Result<(), &'static str> {
     }
 }
 
-/// True for the names of files and folders that are never part of a skill: hidden ones (`.git`,
-/// `.env`, `.DS_Store`) and what Python leaves behind (`__pycache__`, `*.pyc`).
+/// True for names of files and folders that are never part of a skill: hidden ones (`.git`, `.env`,
+/// `.DS_Store`) and those that Python generates (`__pycache__`, `*.pyc`).
 #[must_use]
 pub fn is_left_out(name: &str) -> bool {
     name.starts_with('.') || name == "__pycache__" || name.ends_with(".pyc")

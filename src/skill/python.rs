@@ -1,4 +1,4 @@
-//! Python's names, as far as manifests use them: their grammar, and reserved ones.
+//! The grammar of Python's names, as manifests use them.
 
 /// Longest name that is accepted, in bytes.
 const MAX_NAME: usize = 128;
@@ -19,7 +19,7 @@ pub(crate) fn is_name(text: &str) -> bool {
         && !KEYWORDS.contains(&text)
 }
 
-/// True for names that Python gives a meaning of its own, such as `__import__`.
+/// True for names that have a special meaning in Python, such as `__import__`.
 #[must_use]
 pub(crate) fn is_special(text: &str) -> bool {
     text.starts_with("__")
@@ -31,8 +31,8 @@ pub(crate) fn is_module(text: &str) -> bool {
     text.len() <= MAX_NAME && text.split('.').all(|part| is_name(part) && !is_special(part))
 }
 
-/// True if `source` contains `name` as a word of its own. A module that never mentions a
-/// function cannot define it, unless it hides behind `import *`.
+/// True if `source` contains `name` as a whole word. A module that never mentions a function cannot
+/// define it, except by `import *`.
 #[must_use]
 pub(crate) fn mentions(source: &str, name: &str) -> bool {
     source.match_indices(name).any(|(at, found)| {

@@ -1,4 +1,4 @@
-//! Compares a value of a manifest with the text of an argument, without making a tree of the text.
+//! Compares a value of a manifest with the text of an argument, without building a tree.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,12 +9,13 @@ use serde::de::{
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
 
-/// True if `text` stands for `expected`, numbers compared by value at the top: `1` is `1.0`.
+/// True if `text` is the JSON of `expected`. A number at the top is compared by value: `1` is
+/// `1.0`.
 ///
-/// Costs memory of the depth of `expected`, whatever the text is: it is read along the expected
-/// value, and no further than to the first difference.
+/// Memory depends on the depth of `expected` alone. The text is parsed along the expected value, up
+/// to the first difference.
 pub(crate) fn is_same_text(expected: &Json, text: &RawValue) -> bool {
-    // serde_json reads numbers as they are compared elsewhere.
+    // All numbers are compared as floats, as `is_same` of `[inputs]` does.
     if let (Json::Number(_), Ok(number)) = (expected, text.get().parse::<f64>()) {
         #[expect(clippy::float_cmp, reason = "the same number written twice is the same float")]
         return expected.as_f64().is_some_and(|expected| expected == number);
@@ -23,7 +24,7 @@ pub(crate) fn is_same_text(expected: &Json, text: &RawValue) -> bool {
     Same(expected).deserialize(&mut reader).is_ok()
 }
 
-/// Reads a value and fails unless it is this one.
+/// Deserializes a value and fails unless it equals this one.
 struct Same<'e>(&'e Json);
 
 fn differs<E: Error>() -> E {
@@ -94,12 +95,12 @@ impl<'de> Visitor<'de> for Same<'_> {
             members.next_value_seed(Same(value))?;
             found = found.saturating_add(1);
         }
-        // Names are not repeated, so as many are all of them.
+        // Names are unique, so an equal count means that no member is missing.
         if found == expected.len() { Ok(()) } else { Err(differs()) }
     }
 }
 
-/// A member's name, borrowed where it has no escapes.
+/// A member's name, borrowed unless it has escapes.
 #[derive(serde::Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 

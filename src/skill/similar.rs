@@ -1,15 +1,15 @@
-//! Finds similar names: those a few keystrokes away.
+//! Finds similar names: those within a few keystrokes.
 
-/// Longest text that is compared; longer ones are no typing mistakes of short names.
+/// Longest text that is compared, in bytes.
 const MAX_COMPARED: usize = 128;
 
-/// Most suggestions that are worth reading.
+/// Most suggestions of one message.
 const MAX_SUGGESTIONS: usize = 3;
 
-/// Returns the candidates that `text` may stand for, nearest first, at most three.
+/// Returns the candidates that are similar to `text`, nearest first, at most three.
 ///
-/// A candidate counts as near if few keystrokes lie between the two, case ignored; or if `text`
-/// is its beginning (`lang` for `language`) or its last part (`sync` for `acme.leads.sync`).
+/// A candidate is similar if few keystrokes separate the two, ignoring case, or if `text` is its
+/// beginning (`lang` for `language`) or its last part (`sync` for `acme.leads.sync`).
 #[must_use]
 pub fn closest<'c>(text: &str, candidates: impl IntoIterator<Item = &'c str>) -> Vec<&'c str> {
     let wanted = text.to_lowercase();
@@ -49,8 +49,8 @@ pub(crate) fn listed<T: AsRef<str>>(items: &[T], conjunction: &str) -> String {
     }
 }
 
-/// True if the two are so alike that one must be a slip of the other: the same but for case and
-/// for `_` and `-`, or one keystroke apart if they are not short.
+/// True if one text is probably a misspelling of the other: they are equal except for case, `_` and
+/// `-`, or they are at least four letters long and one keystroke apart.
 #[must_use]
 pub(crate) fn is_slip(text: &str, other: &str) -> bool {
     let letters = |text: &str| text.to_lowercase().replace(['_', '-'], "");

@@ -1,10 +1,10 @@
 //! Makes untrusted text safe to show.
 //!
-//! INVARIANT(printable): what [`quoted`], [`printable`] and [`masked`] return has no control
-//! characters except line feeds and tabs, and nothing that reorders or hides text. So a skill
-//! cannot drive the terminal of the person who reads about its mistakes.
+//! INVARIANT(printable): text from [`quoted`], [`printable`] and [`masked`] has no control
+//! characters except line feeds and tabs, and no characters that reorder or hide text. So a skill
+//! cannot control the terminal of a person who reads its diagnostics.
 
-/// Characters that a quotation keeps; enough to recognise a value, too few to flood a message.
+/// Most characters of a quotation: enough to recognise a value, too few to flood a message.
 const MAX_QUOTED: usize = 60;
 
 /// Returns `text` in double quotes, escaped, cut if it is long.
@@ -16,7 +16,7 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("\"{shown}{rest}\"")
 }
 
-/// Returns `text` with everything that would not show escaped like `\u{1b}`.
+/// Returns `text` with unprintable characters escaped like `\u{1b}`.
 #[must_use]
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -30,8 +30,8 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// Returns `text` with everything that would not show replaced by marks of the same length in
-/// bytes, so that byte offsets keep their meaning.
+/// Returns `text` with unprintable characters replaced by marks of the same length in bytes, so
+/// that byte offsets stay valid.
 #[must_use]
 pub(crate) fn masked(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -52,9 +52,9 @@ fn is_unprintable(letter: char) -> bool {
         || is_invisible(letter)
 }
 
-/// True for characters that carry text past a human reader but not past a language model: tags,
-/// directional overrides, and spaces without width. Joiners and variation selectors are not
-/// among them, because scripts and emoji need them.
+/// True for characters that a person does not see but a language model reads: tags, directional
+/// overrides, and zero-width spaces. Joiners and variation selectors are excluded, because scripts
+/// and emoji need them.
 #[must_use]
 pub(crate) fn is_invisible(letter: char) -> bool {
     matches!(
@@ -77,7 +77,7 @@ pub(crate) fn byte_order_mark(text: &str) -> usize {
     if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 }
 }
 
-/// True if `text` is one line that can be shown as it is.
+/// True if `text` is one line without control characters.
 #[must_use]
 pub(crate) fn is_one_line(text: &str) -> bool {
     !text.chars().any(|letter| letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}'))
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_and_a_persian_word_are_not_suspicious() {
+    fn joiners_in_emoji_and_persian_are_allowed() {
         assert!(!"👩‍👩‍👧 می‌خواهم ❤️".chars().any(is_invisible));
         assert!("\u{e0041}\u{200b}".chars().all(is_invisible));
     }

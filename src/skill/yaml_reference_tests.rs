@@ -1,8 +1,9 @@
-//! Frontmatter as Wardian reads it against `serde_norway`, the maintained form of `serde_yaml`.
+//! Compares Wardian's reading of frontmatter with that of `serde_norway`, the maintained fork of
+//! `serde_yaml`.
 //!
-//! Documents that both accept must have the same values. Everything else stands in one table with
-//! its reason and with a document that shows it: a difference that is gone fails a test, and so
-//! does one that is not listed. `PROPTEST_CASES` sets how many documents are compared.
+//! Documents that both accept must have the same values. One table lists every difference with its
+//! reason and an example document. A listed difference that no longer occurs fails a test, and so
+//! does one that is not listed. `PROPTEST_CASES` sets the number of documents.
 
 use std::fmt;
 

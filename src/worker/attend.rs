@@ -12,7 +12,7 @@ use crate::worker::host::ChannelHost;
 use crate::worker::link::channel::Channel;
 use crate::worker::runner::{Runner, RunnerError};
 
-/// Does what the gateway says until it closes its end.
+/// Carries out the gateway's messages until the gateway closes its end.
 ///
 /// # Errors
 ///
@@ -57,13 +57,13 @@ fn perform(
     forget_secrets(spec);
     let output = ended.output.unwrap_or_default();
     channel.borrow_mut().send(&FromWorker::Done(Box::new(ended.outcome)), &output)?;
-    // The gateway has its answer: cleaning up delays no caller now.
+    // The gateway has its answer, so cleaning up does not delay the caller.
     drop(ended.remains);
     runner.check().map_err(|error| decline(&mut channel.borrow_mut(), error))
 }
 
-/// Ends the worker before it takes more work. The gateway may have sent the next run already, so it
-/// is told that this run was not begun: another worker can have it.
+/// Ends the worker before it takes more work. The gateway may have sent the next run already. The
+/// message states that this run was not begun, so that another worker can have it.
 fn decline(channel: &mut Channel, error: RunnerError) -> WorkerError {
     let reason = "the last run could not be cleaned up".to_owned();
     // A gateway that is gone needs no answer.
@@ -71,7 +71,7 @@ fn decline(channel: &mut Channel, error: RunnerError) -> WorkerError {
     WorkerError::Sandbox(error)
 }
 
-/// Overwrites the values of the environment, so that no later guest finds them in freed memory.
+/// Overwrites the values of the environment, so that they do not stay in freed memory.
 fn forget_secrets(spec: RunSpec) {
     for value in spec.environment.into_values() {
         let mut bytes = value.into_bytes();
@@ -200,13 +200,13 @@ mod tests {
         gateway.tell(&ToWorker::Cancel);
         assert_eq!(gateway.outcome().0.end, Err(RunFailure::Cancelled));
 
-        // As the answer to a question.
+        // The cancellation arrives as the answer to a request.
         gateway.run("blob text/plain x\nblob text/plain y");
         gateway.hear();
         gateway.tell(&ToWorker::Cancel);
         assert_eq!(gateway.outcome().0.end.unwrap_err().error_type(), "Cancelled");
 
-        // Too late: it concerns no later run.
+        // A late cancellation does not affect a later run.
         gateway.tell(&ToWorker::Cancel);
         gateway.run("return {}");
         assert_eq!(gateway.outcome().0.end, Ok(()));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn fail_stop_after_anything_unforeseen() {
+    fn fail_stop_after_an_unexpected_message() {
         let outside = PackedFile { path: "a".into(), offset: u64::MAX, size: 2 };
         let digest = Digest::of(b"skill");
         let messages = [

@@ -19,10 +19,10 @@ pub enum WorkerError {
     /// The process could not be locked down.
     #[error("the worker cannot be locked down")]
     Lockdown(#[from] LockdownError),
-    /// The gateway cannot be reached or understood.
+    /// The gateway cannot be reached, or its messages cannot be read.
     #[error("the gateway cannot be served")]
     Channel(#[from] ChannelError),
-    /// A message that makes no sense now.
+    /// A message that is not allowed at this point.
     #[error("the gateway sent a message that does not belong here")]
     Unexpected,
     /// The sandbox broke.

@@ -14,13 +14,13 @@ use crate::units::ByteCount;
 use crate::worker::link::channel::{Channel, SocketPeek};
 use crate::worker::link::error::ChannelError;
 
-/// A [`Host`] that asks the gateway.
+/// A [`Host`] that sends requests to the gateway.
 ///
-/// The guest's thread itself sends and waits for the answer: a second thread that reads the
-/// socket would cost every message two changes of threads.
+/// The guest's thread itself sends a request and waits for the answer: a second thread that reads
+/// the socket would cost every message two context switches.
 ///
-/// A clone speaks for the same run: the sandbox owns one as long as its guest lives, the main loop
-/// keeps another.
+/// A clone belongs to the same run: the sandbox owns one for the lifetime of the guest, the main
+/// loop keeps another.
 #[derive(Debug, Clone)]
 pub struct ChannelHost {
     channel: Rc<RefCell<Channel>>,
@@ -28,13 +28,14 @@ pub struct ChannelHost {
     conversation: Arc<Conversation>,
 }
 
-/// State by which another thread tells an answer from a message that the guest did not ask
-/// for. Only a cancellation can come unasked while a guest runs.
+/// State by which another thread distinguishes an answer from an unrequested message. The only
+/// unrequested message during a run is a cancellation.
 #[derive(Debug, Default)]
 struct Conversation {
     /// Odd while the guest waits for an answer.
     turns: AtomicU32,
-    /// Such a message, or a part of it, came as or along with an answer, or before the guest began.
+    /// True if an unrequested message, or a part of it, was received: instead of an answer,
+    /// together with one, or before the guest began.
     was_interrupted: AtomicBool,
 }
 
@@ -44,7 +45,7 @@ impl Conversation {
             return true;
         }
         let turn = self.turns.load(Ordering::SeqCst);
-        // Bytes that are seen during a turn, or where one began meanwhile, may be the answer.
+        // Bytes may be the answer if they are seen during a turn, or if a turn began meanwhile.
         turn.is_multiple_of(2) && peek.sees_something() && self.turns.load(Ordering::SeqCst) == turn
     }
 
@@ -54,7 +55,7 @@ impl Conversation {
         }
     }
 
-    /// The message was received, so it can no longer be seen on the socket.
+    /// Notes an unrequested message that was received and can no longer be seen on the socket.
     fn interrupt(&self) {
         self.was_interrupted.store(true, Ordering::SeqCst);
     }
@@ -109,7 +110,7 @@ impl ChannelHost {
             Some((ToWorker::BlobStored { id }, _)) => Ok(Answer::Stored(id)),
             Some((ToWorker::NetworkAnswered, Payload::Inline(reply))) => Ok(Answer::Network(reply)),
             Some((ToWorker::Refused(refusal), _)) => Ok(Answer::Refused(refusal)),
-            // The gateway ignores requests after its Cancel, so this is the answer.
+            // The gateway ignores requests after its `Cancel`, so no other answer follows.
             Some((ToWorker::Cancel, _)) => Ok(Answer::Cancelled),
             Some(_) | None => Err(ChannelError::Gone),
         }
@@ -189,7 +190,7 @@ impl Host for ChannelHost {
         Box::new(move || conversation.is_interrupted(&peek))
     }
 
-    /// Sends what the guest prints to the gateway, for as long as the channel can be used.
+    /// Sends the guest's output to the gateway, as long as the channel can be used.
     fn listener(&self) -> Option<OutputListener> {
         let (channel, state) = (Rc::clone(&self.channel), Rc::clone(&self.state));
         let conversation = Arc::clone(&self.conversation);
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_comes_unasked_means_that_nobody_waits() {
+    fn every_unrequested_message_is_a_cancellation() {
         for unasked in [bytes(&ToWorker::Cancel), bytes(&ToWorker::Cancel)[..3].to_vec()] {
             let (channel, mut gateway) = connected();
             let is_cancelled = ChannelHost::new(&channel).is_cancelled();
@@ -301,8 +302,8 @@ mod tests {
         gateway.write_all(&bytes(&ToWorker::Cancel)).unwrap();
         let refused = host.write_blob("text/plain", b"x").unwrap_err();
         assert_eq!(refused.error_type, "Cancelled");
-        assert!(is_cancelled(), "nothing is left on the socket that could tell");
-        assert!(!ChannelHost::new(&channel).is_cancelled()(), "the next run is another matter");
+        assert!(is_cancelled(), "the cancellation was taken from the socket");
+        assert!(!ChannelHost::new(&channel).is_cancelled()(), "the next run was cancelled too");
     }
 
     #[test]

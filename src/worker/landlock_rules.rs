@@ -7,10 +7,11 @@ use landlock::{
     RestrictionStatus, Ruleset, RulesetAttr as _, RulesetError, RulesetStatus, Scope,
 };
 
-/// Landlock's newest version that the rules below were tried with; older kernels do less.
+/// The newest version of Landlock that the rules below were tested with. Older kernels enforce
+/// fewer rules.
 pub(super) const NEWEST: ABI = ABI::V7;
 
-/// Applies rules for everything that this ABI knows, and allows nothing.
+/// Forbids every kind of access that this ABI knows.
 pub(super) fn restrict(newest: ABI) -> Result<RestrictionStatus, RulesetError> {
     let (net, scopes) = (AccessNet::from_all(newest), Scope::from_all(newest));
     Ruleset::default()
@@ -23,7 +24,8 @@ pub(super) fn restrict(newest: ABI) -> Result<RestrictionStatus, RulesetError> {
         .and_then(landlock::RulesetCreated::restrict_self)
 }
 
-/// Closes files, network and other processes. Returns the gap that the kernel's rules leave.
+/// Forbids access to files, network and other processes. Returns the accesses that this kernel
+/// cannot forbid.
 pub(super) fn close_file_system() -> Result<Option<String>, String> {
     let threads = fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
     match restrict(NEWEST) {
@@ -38,8 +40,7 @@ pub(super) fn close_file_system() -> Result<Option<String>, String> {
     }
 }
 
-/// The rights that a kernel with that Landlock cannot forbid, if no newer ABI than `newest` is
-/// asked for.
+/// The accesses that a kernel with this version of Landlock cannot forbid, with rules of `newest`.
 pub(super) fn landlock_gap(status: LandlockStatus, newest: ABI) -> Option<String> {
     let LandlockStatus::Available { effective_abi, .. } = status else { return None };
     let abi = effective_abi.min(newest);

@@ -1,22 +1,22 @@
 //! The lock-down of a worker: the rights that it gives up before it runs its first guest.
 //!
-//! The first wall is WebAssembly. Should a guest ever break through it, it stands in a process
-//! without files, network, children, rights, or a way to make new machine code; all that is left
-//! is the socket to the gateway, which believes nothing that it hears there.
+//! The first wall is WebAssembly. A guest that escapes from it is in a process without files,
+//! network, children, privileges, or a way to make new machine code. Only the socket to the gateway
+//! is left, and the gateway checks everything that it receives there.
 //!
 //! There are two steps. [`isolate`] runs while the process has one thread and all its files are
-//! open; it changes what is inherited by every thread that follows. [`seal`] comes last, when
-//! all threads exist, and filters system calls on all of them at once.
+//! open; later threads inherit its changes. [`seal`] runs when all threads exist, and filters the
+//! system calls of all of them at once.
 //!
 //! INVARIANT(never-root): after [`isolate`] the process is not root and cannot become root.
 //!
 //! # Why some walls may be missing
 //!
-//! Kernels and containers differ. A wall that cannot be built is reported with its reason, for the
-//! operator to see, or refused if the plan requires them. Running as root is always refused, and so
-//! is running without the filter on system calls: every kernel that this program runs on has it.
+//! Kernels and containers differ. A wall that cannot be built is reported to the operator with its
+//! reason, or is an error if the plan requires all walls. Running as root is always an error, and
+//! so is running without the filter on system calls, which every supported kernel has.
 //!
-//! INVARIANT(always-filtered): no guest runs in a process without the filter, whatever is set.
+//! INVARIANT(always-filtered): no guest runs in a process without the filter, in any configuration.
 
 use std::fmt;
 use std::os::fd::RawFd;
@@ -29,12 +29,12 @@ use crate::units::ByteCount;
 use crate::worker::landlock_rules::close_file_system;
 use crate::worker::syscalls;
 
-/// Uid and gid of `nobody` nearly everywhere.
+/// Uid and gid of `nobody` on nearly all systems.
 const NOBODY: u32 = 65_534;
 
-/// Open files. A run needs at most 384 for its attachments: 256 blobs of its call, and 64 skills with
-/// their bytecode or one skill with 64 blobs in its inputs. The rest is for images and the channel.
-/// The filter on system calls bounds memory files whatever this says.
+/// Open files. A run needs at most 384 for its attachments: 256 blobs of its call, and 64 skills
+/// with their bytecode or one skill with 64 blobs in its inputs. The rest is for images and the
+/// channel. The filter on system calls bounds memory files independently of this limit.
 const OPEN_FILES: u64 = 512;
 
 /// The reaction to a wall that this machine does not offer.
@@ -58,8 +58,8 @@ pub struct LockdownPlan {
     /// [guest's stack](crate::worker::GUEST_STACK) included: beyond it the guest sees
     /// `MemoryError`. Default none.
     pub memory: Option<ByteCount>,
-    /// Addresses of the whole process, most of which have no memory behind them. Bounds what a
-    /// worker that was taken over can use, whatever it does to the protection of memory. Default
+    /// Address space of the whole process, most of which is not backed by memory. It bounds the
+    /// memory of a compromised worker even if that changes the protection of mappings. Default
     /// none.
     pub addresses: Option<ByteCount>,
     /// Largest memory file that the worker can make. Default 1 GiB, as for any payload.
@@ -81,10 +81,10 @@ impl Default for LockdownPlan {
     }
 }
 
-/// One thing that a worker gives up.
+/// One part of the lock-down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wall {
-    /// No descriptor but the needed ones is open.
+    /// Only the needed descriptors are open.
     Descriptors,
     /// The kernel ends this process before others when memory is short.
     FirstToGo,
@@ -94,15 +94,15 @@ pub enum Wall {
     Unprivileged,
     /// No other process of this user can read its memory.
     NotDumpable,
-    /// It dies with the thread that started it.
+    /// The kernel kills it when the thread that started it ends.
     DiesWithParent,
-    /// No program that it could execute gives it rights.
+    /// Executing a program cannot give it privileges.
     NoNewPrivileges,
     /// No file system, no TCP, no signals to others.
     Landlock,
     /// No new processes or threads.
     NoChildren,
-    /// No system calls but those of [`syscalls`].
+    /// Only the system calls of [`syscalls`] are allowed.
     SystemCalls,
 }
 
@@ -130,9 +130,9 @@ pub struct LockdownReport {
     pub active: Vec<Wall>,
     /// Walls that could not be built, each with the reason.
     pub missing: Vec<(Wall, String)>,
-    /// Walls that stand and have a gap, each with what it is. Another wall stands behind each.
+    /// Walls that stand and have a gap, each with its description. Another wall covers each gap.
     pub partial: Vec<(Wall, String)>,
-    /// True if the kernel was told to make no huge pages of this process's memory.
+    /// True if huge pages are disabled for this process.
     pub has_small_pages: bool,
 }
 
@@ -184,7 +184,7 @@ pub enum LockdownError {
     },
 }
 
-/// First step: everything that threads inherit, and that needs no thread to exist.
+/// First step: all walls that later threads inherit.
 ///
 /// Call it from the only thread, when every file is open. Descriptors that are not in `keep` are
 /// closed, except for standard output and standard error.
@@ -216,14 +216,14 @@ pub fn isolate(plan: &LockdownPlan, keep: &[RawFd]) -> Result<LockdownReport, Lo
         }
         Err(reason) => report.missing.push((Wall::Landlock, reason)),
     }
-    // No wall: a reset is right with huge pages as well, and only slower.
+    // Not a wall: a reset is correct with huge pages too, only slower.
     report.has_small_pages = rustix::thread::disable_transparent_huge_pages(true).is_ok();
     report.ensure_allowed_by(plan)?;
     Ok(report)
 }
 
-/// Second step: the filter on system calls, for all threads. `channel` is the socket's number,
-/// `outbox` the one that memory files are written under.
+/// Second step: the filter on system calls, for all threads. `channel` is the descriptor of the
+/// socket, `outbox` the only descriptor under which memory files can be written.
 ///
 /// # Errors
 ///
@@ -258,8 +258,8 @@ fn close_all_but(keep: &[RawFd]) -> io::Result<()> {
 
 #[expect(unsafe_code, reason = "no safe wrapper exists, because closing breaks others' ownership")]
 fn close_range(first: u32, last: u32) -> io::Result<()> {
-    // SAFETY: the arguments are plain numbers. The owner of a closed descriptor loses
-    // it; that is the purpose, and `isolate` says so.
+    // SAFETY: the arguments are plain numbers. The owner of a closed descriptor loses it; this is
+    // the purpose and is documented at `isolate`.
     let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -277,7 +277,7 @@ fn limit_resources(plan: &LockdownPlan) -> io::Result<()> {
     Ok(())
 }
 
-/// Lowers a limit, for good. One that is lower already stays.
+/// Lowers a limit permanently. A lower present limit stays.
 fn set_limit(resource: Resource, most: u64) -> io::Result<()> {
     let now = rustix::process::getrlimit(resource);
     let most = now.maximum.map_or(most, |maximum| maximum.min(most));
@@ -306,8 +306,8 @@ fn is_root() -> bool {
     getuid().is_root() || geteuid().is_root() || getgid().is_root() || getegid().is_root()
 }
 
-/// Changes user and group for good. The C library's functions do it for all threads, the bare
-/// system calls would do it for this one only.
+/// Changes user and group permanently. The C library's functions change them for all threads; the
+/// bare system calls would change only this thread.
 #[expect(unsafe_code, reason = "safe wrappers exist only for one thread")]
 fn become_user(uid: u32, gid: u32) -> io::Result<()> {
     let done = |result: libc::c_int| {
@@ -350,8 +350,8 @@ mod tests {
     use crate::worker::landlock_rules::{NEWEST, landlock_gap, restrict};
     use crate::worker::link::channel::Channel;
 
-    /// Locking down cannot be undone, so it happens in a child: this very test binary, told to
-    /// run only the test `the_child_that_is_locked_down` and, by a second name, what to try.
+    /// Locking down cannot be undone, so it happens in a child: this test binary, started to run
+    /// only the test `the_child_that_is_locked_down` with a task as a second name.
     fn locked_down_child(task: &str) -> Output {
         let (_, module) = module_path!().split_once("::").unwrap();
         let child = format!("{module}::the_child_that_is_locked_down");
@@ -571,11 +571,11 @@ mod tests {
     /// Makes every system call there is, except for those that are allowed with any argument.
     fn exhaust(plan: LockdownPlan) {
         seal(&plan, isolate(&plan, &[]).unwrap(), 9, 10).unwrap();
-        // The kernel's own trampolines; it answers a program that calls them with SIGILL.
+        // The kernel's own trampolines: calling them raises SIGILL.
         let trampolines = if cfg!(target_arch = "x86_64") { 335..=336 } else { 600..=600 };
         let refused = |call: &i64| !syscalls::is_allowed(*call) && !trampolines.contains(call);
         for number in (0..600).filter(refused) {
-            // Protections that no memory has, so that `mmap` and `mprotect` are refused too.
+            // All bits are set in the protection, so that `mmap` and `mprotect` are refused too.
             let result = system_call(number, [-1, -1, libc::PROT_EXEC.into()]);
             if !matches!(&result, Err(error) if error.raw_os_error() == Some(libc::EPERM)) {
                 println!("> system call {number} was made: {result:?}");
@@ -640,7 +640,7 @@ mod tests {
     }
 
     #[test]
-    fn landlock_stands_before_the_filter_does() {
+    fn landlock_is_active_before_the_filter() {
         let output = locked_down_child("task-probe");
         let said = said(&output);
         if said.iter().any(|line| line.contains("Landlock, \"the kernel does not offer it")) {
@@ -695,10 +695,10 @@ mod tests {
         assert_eq!((gap(ABI::V6), gap(NEWEST)), (None, None));
     }
 
-    /// The rules of each ABI on the kernel that is there: they stand, they refuse what they know,
-    /// and the report names what they do not know.
+    /// Applies the rules of each ABI on the present kernel: each ABI refuses the accesses that it
+    /// knows, and the report names the others.
     #[test]
-    fn landlocks_of_every_age_stand_and_say_what_they_lack() {
+    fn every_landlock_version_is_applied_and_its_gaps_are_named() {
         let newest = match said(&locked_down_child("task-landlock-7")).first().map(String::as_str) {
             Some("None") => 7,
             // Only the kernel's own version can be tried.

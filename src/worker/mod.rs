@@ -1,20 +1,20 @@
-//! The process around a sandbox: it loads an engine, locks itself down, and then runs what
-//! the gateway sends, one guest at a time.
+//! The process around a sandbox: it loads an engine, locks itself down, and then runs the programs
+//! that the gateway sends, one guest at a time.
 //!
-//! Knows nothing of wasm: what it needs from a sandbox is the trait [`Runner`]. Nor does it
-//! know files, network or tenants' secrets, beyond what one run brings along.
+//! Knows nothing of wasm: its interface to a sandbox is the trait [`Runner`]. It has no access to
+//! files, network or tenants' secrets, except for the content of the present run.
 //!
-//! INVARIANT(fail-stop): after an error or a panic the process ends. It never runs another guest
-//! in an unforeseen state; the gateway starts a fresh worker instead.
-//! INVARIANT(ends-with-gateway): a worker whose gateway is gone ends, idle or busy.
+//! INVARIANT(fail-stop): after an error or a panic the process ends. It never runs another guest in
+//! an unknown state; the gateway starts a fresh worker instead.
+//! INVARIANT(ends-with-gateway): an idle or busy worker ends when its gateway is gone.
 //!
 //! # Why one thread does everything
 //!
-//! The thread that runs the guest also reads and writes the socket. A thread of its own for the
-//! socket would add two wake-ups to every run and every host call. The sandbox has a thread that
-//! stops endless loops, which wakes up now and then during a long run and asks
-//! [`Host::is_cancelled`](crate::job::host::Host::is_cancelled), which looks at the socket. A guest
-//! that is not stopped in this way is stopped by the gateway, which kills the process.
+//! The thread that runs the guest also reads and writes the socket. A second thread for the socket
+//! would add two wake-ups to every run and every host call. The sandbox's watchdog thread wakes up
+//! periodically during a long run and calls
+//! [`Host::is_cancelled`](crate::job::host::Host::is_cancelled), which looks at the socket. If a
+//! guest is not stopped in this way, the gateway kills the process.
 
 mod attend;
 mod error;

@@ -4,8 +4,8 @@ use std::any::Any;
 use std::io::{self, Write as _};
 use std::panic::PanicHookInfo;
 
-/// Writes where a panic happened, and its text only if it is fixed: a formatted text may quote a
-/// guest's data, which must not reach a log.
+/// Writes the location of a panic, and its text only if it is a constant: a formatted text may
+/// quote a guest's data, which must not reach a log.
 pub(super) fn report_panic(panic: &PanicHookInfo<'_>) {
     let text = fixed_text(panic.payload());
     let line = match panic.location() {

@@ -1,4 +1,4 @@
-//! The sandbox as the worker's main loop sees it, and what a worker is started with.
+//! The sandbox as a [`Runner`], and the setup of a worker.
 
 use std::fs::File;
 use std::os::fd::{AsFd as _, OwnedFd, RawFd};
@@ -18,14 +18,14 @@ use crate::units::ByteCount;
 use crate::worker::host::ChannelHost;
 use crate::worker::runner::{Abilities, Ended, Runner, RunnerError};
 
-/// The setup of a worker. Files are numbers of descriptors that it inherits, checked by
-/// the gateway: a worker opens nothing by name.
+/// The setup of a worker. Files are numbers of inherited descriptors that the gateway has checked,
+/// so a worker opens no file by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerSetup {
     /// The interpreter's library.
     pub library: RawFd,
-    /// The engine's code. Images come later: they are memory, and memory needs no rights.
+    /// The engine's code. Images are attached later: mapping their memory needs no privileges.
     pub code: Vec<CodeSetup>,
     /// Pages that the engine's module declares.
     pub declared_pages: usize,
@@ -45,7 +45,7 @@ pub struct WorkerSetup {
     pub addresses: ByteCount,
     /// Largest memory file.
     pub file_size: ByteCount,
-    /// True if no guest runs where a wall of the lock-down is missing.
+    /// True if no guest runs when a wall of the lock-down is missing.
     pub requires_lockdown: bool,
 }
 
@@ -90,8 +90,8 @@ impl PythonRunner {
     }
 }
 
-/// A descriptor of our own for one that was inherited. The inherited ones are closed with
-/// everything else that is not needed.
+/// A new descriptor for an inherited one. The lock-down closes the inherited descriptors with all
+/// others that are not needed.
 fn inherited(descriptor: RawFd) -> Result<OwnedFd, RunnerError> {
     let path = format!("/proc/self/fd/{descriptor}");
     Ok(File::open(path)?.as_fd().try_clone_to_owned()?)
@@ -120,7 +120,7 @@ impl Runner for PythonRunner {
             AttachedContent::Blob { .. } => self.sandbox.attach_blob(key, content)?,
             AttachedContent::Image { open_files, .. } => {
                 let descriptors = serde_json::from_str(open_files.get())?;
-                // An image is pages that processes share: it comes as a file or not at all.
+                // An image consists of pages that processes share, so it must be a file.
                 let Payload::Shared(memory, _) = content else {
                     return Err(SandboxError::Attachment.into());
                 };

@@ -17,8 +17,8 @@ pub type RunnerError = Box<dyn Error + Send + Sync>;
 
 /// A loaded engine that runs one guest at a time.
 ///
-/// A guest that misbehaves is an outcome. An `Err`, or a panic, says that this process can no
-/// longer be trusted: it ends, and the run in progress with it.
+/// A guest that misbehaves is an outcome. After an `Err` or a panic this process is no longer
+/// trusted: it ends, and the run in progress with it.
 pub trait Runner: Send {
     /// Its abilities, for the gateway's report.
     fn abilities(&self) -> Abilities;
@@ -26,10 +26,9 @@ pub trait Runner: Send {
     /// The descriptors it needs for the rest of its life. All others are closed.
     fn kept_descriptors(&self) -> Vec<RawFd>;
 
-    /// Starts its threads and warms up. Called once, on the thread that will run the guests,
-    /// when files can no longer be opened and before the last wall (the filter on system
-    /// calls) stands. A thread cannot be started later, nor earlier without being outside of
-    /// Landlock.
+    /// Starts its threads and warms up. Called once, on the thread that will run the guests, after
+    /// the first step of the lock-down and before the filter on system calls. Later, no thread can
+    /// be started; a thread that is started earlier would not be covered by Landlock.
     ///
     /// # Errors
     ///
@@ -43,10 +42,10 @@ pub trait Runner: Send {
     /// The worker ends with it.
     fn attach(&mut self, attachment: Attachment, content: Payload) -> Result<(), RunnerError>;
 
-    /// Forgets an attachment. One that is not attached is no error.
+    /// Drops an attachment. Does nothing if it is not attached.
     fn detach(&mut self, key: &AttachmentKey);
 
-    /// Says whether another guest may run here. Asked when everything of the last one has been
+    /// Checks that another guest may run here. Called after everything of the last guest was
     /// dropped, and before the next message is received.
     ///
     /// # Errors
@@ -77,8 +76,7 @@ pub struct Ended {
     pub outcome: RunOutcome,
     /// JSON text of the returned value, if the guest completed.
     pub output: Option<Vec<u8>>,
-    /// The rest of the run, which is cleaned up when it is dropped, after the gateway has its
-    /// answer.
+    /// The rest of the run. It is dropped, and so cleaned up, after the gateway has its answer.
     pub remains: Box<dyn Any>,
 }
 

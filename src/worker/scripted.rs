@@ -244,8 +244,7 @@ mod tests {
     use super::*;
     use crate::worker::{LockdownPlan, serve, socket_from_standard_input};
 
-    /// The pool's tests start this very test binary as their workers. Its end, good or bad, is
-    /// what they are interested in.
+    /// The pool's tests start this test binary as their workers, and examine its exit status.
     #[test]
     fn the_process_that_is_a_worker() {
         let plan = LockdownPlan::default();

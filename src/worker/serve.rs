@@ -1,4 +1,4 @@
-//! Starts a worker: sets up a fresh process, and attends to the gateway.
+//! Starts a worker: sets up a fresh process, and then serves the gateway.
 
 use std::mem::ManuallyDrop;
 use std::os::fd::OwnedFd;
@@ -15,13 +15,13 @@ use crate::worker::runner::{Abilities, Runner, RunnerError};
 
 /// Stack of the thread that runs guests, in bytes.
 ///
-/// It has the guest's own, which the sandbox limits, and 24 MiB for the host functions that it
-/// calls. It is address space that counts against `RLIMIT_AS` and `RLIMIT_DATA`; memory is what a
-/// run touches, and the sandbox gives that back.
+/// It holds the guest's native stack, which the sandbox limits, and 24 MiB for host functions. It
+/// is address space that counts against `RLIMIT_AS` and `RLIMIT_DATA`. Only touched pages take
+/// memory, and the sandbox releases them after a run.
 pub const GUEST_STACK: usize = MAX_WASM_STACK + (24 << 20);
 
-/// The socket that a gateway passes as standard input, under another number. Locking down closes
-/// standard input itself.
+/// Duplicates the socket that a gateway passes as standard input, because the lock-down closes
+/// standard input.
 ///
 /// # Errors
 ///
@@ -30,8 +30,8 @@ pub fn socket_from_standard_input() -> io::Result<OwnedFd> {
     Ok(rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3)?)
 }
 
-/// Serves the gateway over `channel` until it closes its end. The caller should end the process
-/// then, whatever the result.
+/// Serves the gateway over `channel` until the gateway closes its end. The caller must then end the
+/// process, also after an error.
 ///
 /// `load` runs first, with all rights of the process and on its only thread: it opens every file
 /// that will be needed and starts no thread.
@@ -73,8 +73,8 @@ fn load_and_isolate<R: Runner>(
     match lockdown::isolate(plan, &keep) {
         Ok(report) => Ok((runner, report)),
         Err(error) => {
-            // Files that it owns were closed under it. Closing them again would end the process
-            // before it could say why, so they are left to the end of the process.
+            // Descriptors of the runner were closed by `isolate`. Dropping the runner would close
+            // them again, which aborts the process before it could report the error.
             let _unusable = ManuallyDrop::new(runner);
             Err(error.into())
         }
@@ -100,7 +100,7 @@ fn seal_and_attend<R: Runner>(
     }
 }
 
-/// Tells the gateway the reason why this worker does not become ready.
+/// Sends the gateway the reason why this worker does not become ready.
 fn give_up(channel: &mut Channel, error: WorkerError) -> WorkerError {
     let reason = crate::error::CauseChain(&error).to_string();
     match channel.send(&FromWorker::Failed { reason }, &[]) {

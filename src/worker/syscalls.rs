@@ -1,14 +1,14 @@
 //! The system calls that a locked-down worker may still make.
 //!
-//! An allow-list: what is missing here fails with `EPERM`. Failing is as tight as killing the
-//! process, and it lets a C library that tries something new fall back to something old.
+//! This is an allow-list: every other call fails with `EPERM`. That is as secure as killing the
+//! process, and a C library that tries a new system call can fall back to an old one.
 //!
-//! INVARIANT(no-new-code): memory can neither be mapped nor made executable, so that a hole in
-//! the sandbox cannot bring its own machine code.
+//! INVARIANT(no-new-code): memory can neither be mapped nor made executable, so that an attacker
+//! who escapes from the sandbox cannot add machine code.
 //! INVARIANT(one-memory-file): at most one memory file can hold bytes of this process at a time.
-//! Files are written under one number alone, the [outbox](crate::worker::link::outbox), and what
-//! has that number can be neither duplicated nor mapped. Memory that is mapped is never shared, so
-//! limits on private memory have it all.
+//! Files can be written under one descriptor only, the [outbox](crate::worker::link::outbox), and
+//! the file there can be neither duplicated nor mapped. Mapped memory is never shared, so the
+//! limits on private memory cover all of it.
 
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
@@ -18,7 +18,7 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-/// Calls that are harmless with any arguments: they reach only what the process already has.
+/// Calls that are harmless with any arguments: they reach only resources that the process has.
 const ALLOWED: &[libc::c_long] = &[
     // open descriptors: images, attached content, the log pipe
     libc::SYS_read,
@@ -60,8 +60,8 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_exit_group,
 ];
 
-/// The allowed operations of `fcntl`: none that sends signals, takes locks or changes how a file
-/// that others have open as well is read and written.
+/// The allowed operations of `fcntl`: none that sends signals, takes locks or changes the status
+/// flags of a file that other processes have open too.
 const FCNTL: &[libc::c_int] =
     &[libc::F_GETFD, libc::F_SETFD, libc::F_GETFL, libc::F_ADD_SEALS, libc::F_GET_SEALS];
 
@@ -131,7 +131,7 @@ fn without_bits(
     condition(argument, SeccompCmpOp::MaskedEq(bits(mask)), 0)
 }
 
-/// Arguments of the filtered calls are 32 bits wide; the kernel ignores what lies above.
+/// Arguments of the filtered calls are 32 bits wide; the kernel ignores the upper bits.
 fn condition(
     argument: u8,
     operator: SeccompCmpOp,

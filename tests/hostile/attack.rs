@@ -1,4 +1,4 @@
-//! Programs of the corpus and what their first lines say.
+//! The programs of the corpus and the directives in their first lines.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use crate::end::End;
 use crate::support::repository;
 
-/// One program, and how its runs have to end.
+/// One program and the expected end of its runs.
 #[derive(Debug)]
 pub(crate) struct Attack {
     /// Path below the corpus, without the ending.
     pub(crate) name: String,
     pub(crate) source: String,
     pub(crate) end: End,
-    /// Limits of its runs; what is not named is the operator's.
+    /// Limits of its runs. Others are the operator's.
     pub(crate) limits: Value,
     /// How many blobs each run makes.
     pub(crate) blobs: usize,

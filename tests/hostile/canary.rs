@@ -1,4 +1,4 @@
-//! Secrets that are put where no guest may look, and how they would look when they got out.
+//! Secrets in places that no guest may read, and the forms in which they could leak.
 
 use data_encoding::{BASE64, BASE64URL_NOPAD, HEXLOWER, HEXUPPER};
 
@@ -14,7 +14,7 @@ pub(crate) struct Canaries {
 /// Bytes of a secret.
 const LENGTH: usize = 32;
 
-/// A secret that nobody can guess, as text.
+/// A random secret, as text.
 pub(crate) fn secret() -> String {
     let mut bytes = [0; LENGTH];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).unwrap();
@@ -30,7 +30,7 @@ impl Canaries {
         Self { forms: secrets.into_iter().flat_map(forms).collect(), blob_id }
     }
 
-    /// The blob with a secret, which no run is given.
+    /// The blob with a secret, which no run mounts.
     pub(crate) fn blob_id(&self) -> &str {
         &self.blob_id
     }
@@ -41,7 +41,7 @@ impl Canaries {
     }
 }
 
-/// A secret as it is, encoded, and reversed.
+/// A secret unchanged, encoded, and reversed.
 fn forms(secret: &str) -> Vec<String> {
     let (text, bytes) = (secret.as_bytes(), HEXLOWER.decode(secret.as_bytes()).unwrap());
     let mut forms =

@@ -1,4 +1,4 @@
-//! How a run has to end, and whether it did.
+//! The expected end of a run, and its comparison with the result.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 pub(crate) enum End {
     /// With exactly this output.
     Completed(Value),
-    /// With an output of so many bytes that it is kept apart, as the run's only blob.
+    /// With an output of this many bytes, which becomes the run's only blob.
     Apart(u64),
     /// With an output no part of which is the same in any other run.
     Differing,
@@ -17,11 +17,12 @@ pub(crate) enum End {
     Failed { error_types: Vec<String>, message: String, is_prefix: bool },
 }
 
-/// What stands where a message may go on in any way.
+/// The mark after which a message may continue in any way.
 const AND_SO_ON: char = '…';
 
 impl End {
-    /// Reads `completed <JSON>`, `completed apart <bytes>`, `completed differing`, or `failed <type>: <message>`.
+    /// Reads `completed <JSON>`, `completed apart <bytes>`, `completed differing`, or `failed
+    /// <type>: <message>`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         match text.split_once(' ') {
             Some(("completed", "differing")) => Ok(Self::Differing),
@@ -49,7 +50,7 @@ impl End {
         matches!(self, Self::Failed { error_types, .. } if error_types == &["Timeout"])
     }
 
-    /// Compares the result of a run with this end; says what differs.
+    /// Compares the result of a run with this end. The error describes the difference.
     pub(crate) fn check(&self, result: &Value) -> Result<(), String> {
         match self {
             Self::Completed(expected) => {

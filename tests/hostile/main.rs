@@ -1,9 +1,9 @@
-//! The hostile corpus: programs that attack, each ending exactly as its first line says, against a
-//! real server that must not even shiver.
+//! The hostile corpus: programs that attack a real server. Each run must end exactly as the first
+//! line of its program states, and must not affect the server or other runs.
 //!
-//! The programs lie in `tests/fixtures/hostile`, where a README explains how they state their ends.
-//! After each of them six things are checked: the server is alive, a neighbour gets the right
-//! answers meanwhile, memory, handles and folders are as before, and no secret has got out.
+//! The programs are in `tests/fixtures/hostile`, whose README explains how they state their ends.
+//! Six conditions are checked for each: the server is alive, another client gets the right answers
+//! meanwhile, memory, handles and folders are as before, and no secret has leaked.
 #![expect(dead_code, unused_imports, reason = "the support serves other tests too")]
 #![expect(
     clippy::unwrap_used,
@@ -30,10 +30,10 @@ use serde_json::json;
 use crate::attack::Attack;
 use crate::siege::{Images, Siege};
 
-/// As many programs as the corpus has had: it may grow, but not vanish.
+/// The least number of programs, so that the corpus cannot shrink unnoticed.
 const CORPUS: usize = 156;
 
-/// Breaches after which the rest would only take time: each may be waited for.
+/// Number of breaches after which the test stops, because each may cost a long wait.
 const ENOUGH: usize = 12;
 
 /// No program of the corpus may need more runs than this.
@@ -42,7 +42,7 @@ const MOST_RUNS: u32 = 10;
 #[test]
 fn every_attack_ends_as_it_says_and_leaves_nothing_behind() {
     let (report, breaches) = endure_all(&Siege::begin());
-    // Straight to the stream: the figure is worth seeing when nothing fails, too.
+    // Written directly to the stream, so that the figure is shown for a passing test too.
     writeln!(std::io::stderr(), "{report}").unwrap();
     assert!(breaches.is_empty(), "{} breaches:\n{}", breaches.len(), breaches.join("\n"));
 }
@@ -59,7 +59,7 @@ fn every_attack_ends_as_it_says_with_images_by_need_as_well() {
     assert!(now - before >= CORPUS * 9 / 10, "only {} runs, and {base} others", now - before);
 }
 
-/// Runs the whole corpus; says how late runs were stopped, and what was not as it has to be.
+/// Runs the whole corpus. Returns how late runs were stopped, and the breaches.
 fn endure_all(siege: &Siege) -> (String, Vec<String>) {
     let attacks = Attack::all();
     let mut breaches = Vec::new();

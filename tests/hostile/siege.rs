@@ -1,5 +1,5 @@
-//! A server under attack, with a neighbour who wants to work and somebody who asks whether all
-//! is well.
+//! A server under attack, with a second client that runs programs and a third one that polls the
+//! server's health.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -21,13 +21,14 @@ use crate::traces::{Traces, contents};
 /// its workers waited for a processor is not counted: a machine may be busy with other tests.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// How long a server may take to say that it is alive, not counting that time either.
+/// Longest time of a health check, without the time of waiting for a processor.
 const PULSE: Duration = Duration::from_secs(3);
 
 /// The time of a run whose program states none.
 const TIMEOUT_MS: u64 = 30_000;
 
-/// Two workers, one for the attacker and one for the neighbour, and a limit that keeps attacks small.
+/// Two workers, one for the attacker and one for the neighbour, and a limit that keeps attacks
+/// small.
 const SETTINGS: [&str; 8] = [
     "--workers",
     "2",
@@ -39,8 +40,8 @@ const SETTINGS: [&str; 8] = [
     "debug",
 ];
 
-/// The images that attacks begin as. What the server holds must not depend on what it has run before,
-/// so all of them are there when the attacks begin.
+/// The images that attacks begin as. What the server holds must not depend on what it has run
+/// before, so all of them are there when the attacks begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Images {
     /// The base image alone.
@@ -50,14 +51,14 @@ pub(crate) enum Images {
     ByNeed,
 }
 
-/// What the skill asks for, and the image that is made for it.
+/// The packages that the skill preloads, and the image that is made for them.
 const PRELOAD: &str = "preload = [\"PIL.Image\", \"lxml.etree\"]\n";
 
-/// What attacks import beside that, and the images that are made for it.
+/// Further packages that attacks import, and the images that are made for them.
 const NEEDS: [(&str, &str); 3] =
     [("", "lxml+pillow"), ("sympy", "lxml+pillow+sympy"), ("yaml", "documents+lxml+pillow")];
 
-/// Rounds that a server may take until nothing is new to it.
+/// Most rounds of warming up a server.
 const MOST_ROUNDS: usize = 12;
 
 /// The skill that programs may import, read, and try to change.
@@ -83,8 +84,8 @@ def main(args):
 #[derive(Debug)]
 pub(crate) struct Siege {
     server: TestServer,
-    /// The attacker's connection, the neighbour's, and that of whoever asks for the server's
-    /// health: each of its own, so that the server holds three, always.
+    /// The connections of the attacker, of the second client and of the health check. Each has its
+    /// own, so that the server always holds three.
     clients: [Client; 3],
     canaries: Canaries,
     skills: SkillFolder,
@@ -101,7 +102,7 @@ impl Siege {
         Self::begin_with(Images::Base)
     }
 
-    /// Starts a server, and lets it do everything once, so that nothing that comes later is new.
+    /// Starts a server and warms it up, so that later growth is a leak.
     pub(crate) fn begin_with(images: Images) -> Self {
         let skills = SkillFolder::new();
         skills.action(SKILL, "1.0.0", "def main(args):\n    return 7\n");
@@ -196,7 +197,7 @@ impl Siege {
         self.overshoots.lock().unwrap().clone()
     }
 
-    /// Runs an attack as often as it says; returns what was not as it has to be.
+    /// Runs an attack as often as it states. Returns the breaches.
     pub(crate) fn endure(&self, attack: &Attack) -> Vec<String> {
         let files = contents(self.server.data_dir());
         let skills = contents(self.skills.at("").as_path());
@@ -221,7 +222,7 @@ impl Siege {
         problems.iter().map(|problem| format!("{}: {problem}", attack.name)).collect()
     }
 
-    /// Runs an attack; returns what was wrong with the answers.
+    /// Runs an attack once. Returns the problems of the answers.
     fn attack(&self, attack: &Attack) -> Vec<String> {
         let mut problems = Vec::new();
         let mut outputs = Vec::new();
@@ -291,7 +292,7 @@ impl Siege {
         problems
     }
 
-    /// An innocent program on the other worker, again and again.
+    /// Runs a harmless program on the other worker repeatedly.
     fn work_beside(&self, over: &AtomicBool) -> Result<(), String> {
         let source = "def main(args):\n    return sum(n * n for n in range(args['n']))\n";
         for number in 1.. {
@@ -309,7 +310,7 @@ impl Siege {
         Ok(())
     }
 
-    /// Asks for the server's health, again and again.
+    /// Polls the server's health.
     fn feel_pulse(&self, over: &AtomicBool) -> Result<(), String> {
         loop {
             let (start, waited) = (Instant::now(), waited_for_processors(self.server_id()));
@@ -328,7 +329,7 @@ impl Siege {
         }
     }
 
-    /// No attack costs more than its own run: neither the server's process nor a worker's.
+    /// Checks that no process of the server was lost.
     fn check_processes(&self) -> Option<String> {
         if self.server.process().ends_within(Duration::ZERO) {
             return Some("the server is gone".to_owned());
@@ -337,7 +338,8 @@ impl Siege {
         (lost > 0).then(|| format!("{lost} workers were lost"))
     }
 
-    /// The data folder has what it had, and as many blobs more as were made; no file lies elsewhere.
+    /// The data folder has what it had, and as many blobs more as were made; no file lies
+    /// elsewhere.
     fn check_files(&self, before: &BTreeSet<(PathBuf, Vec<u8>)>, expected: usize) -> Vec<String> {
         let mut problems = Vec::new();
         let now = contents(self.server.data_dir());
@@ -356,7 +358,7 @@ impl Siege {
         problems
     }
 
-    /// The log has no secrets, and nothing that a terminal would obey.
+    /// Checks that the log has no secrets and no control characters.
     fn check_log(&self) -> Option<String> {
         let log = self.server.log();
         if let Some(leak) = self.canaries.leaks_in(&log).first() {
@@ -385,7 +387,7 @@ fn waited_for_processors(id: u32) -> Duration {
 pub(crate) struct Overshoots(Vec<(Duration, u64, String)>);
 
 impl Overshoots {
-    /// The largest of all, in words.
+    /// Describes the largest of them.
     pub(crate) fn report(&self) -> String {
         let seen = self.0.iter().max_by_key(|(seen, ..)| *seen);
         let told = self.0.iter().max_by_key(|(_, told, _)| *told);

@@ -1,4 +1,4 @@
-//! What a run may leave behind: memory, handles, threads, processes, files.
+//! The traces that a run may leave: memory, handles, threads, processes, files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -36,7 +36,7 @@ pub(crate) struct Traces {
 }
 
 impl Traces {
-    /// Looks at a server from outside.
+    /// Measures a server from outside.
     pub(crate) fn of(server: &TestServer) -> Self {
         let mut traces = Self::default();
         let workers = server.workers();
@@ -60,12 +60,12 @@ impl Traces {
         }
     }
 
-    /// True if more is held open than there was.
+    /// True if more files are open than before.
     pub(crate) const fn holds_more_than(&self, before: &Self) -> bool {
         self.deleted > before.deleted + MAX_DELETED
     }
 
-    /// What there is more of than there was.
+    /// Describes what has grown beyond its tolerance.
     fn beyond(&self, before: &Self) -> Option<String> {
         let is_larger = |(id, memory): (&u32, &u64)| {
             before.memory.get(id).is_none_or(|before| *memory > before + MAX_GROWTH)
@@ -78,7 +78,7 @@ impl Traces {
         grown.then(|| format!("there is more than before: {self:?}, not {before:?}"))
     }
 
-    /// Waits until a server is as it was `before`; says what is left if it is not in time.
+    /// Waits until a server is as it was `before`. The error describes the remaining traces.
     pub(crate) fn vanish(server: &TestServer, before: &Self) -> Result<(), String> {
         let start = Instant::now();
         loop {
@@ -90,7 +90,7 @@ impl Traces {
         }
     }
 
-    /// Processes that were there and are not any more.
+    /// The number of processes that have ended.
     pub(crate) fn lost(&self, server: &TestServer) -> usize {
         let now = Self::of(server);
         self.memory.keys().filter(|id| !now.memory.contains_key(id)).count()

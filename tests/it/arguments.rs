@@ -1,4 +1,4 @@
-//! What goes into a run: arguments, blobs, mounted skills.
+//! The inputs of a run: arguments, blobs, mounted skills.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Limits that no run can have: each refused before anything runs, in words that help.
+//! Invalid limits: each is refused before anything runs, with a helpful message.
 
 use serde_json::{Value, json};
 
@@ -12,13 +12,13 @@ const CAPS: [(&str, u64, u64); 4] = [
     ("host_calls", 1, 10_000),
 ];
 
-/// A call of `run_code` whose limits are written as they stand here, also where that is no JSON.
+/// A call of `run_code` with this text as its limits, which need not be JSON.
 fn call_with(limits: &str) -> String {
     let params = format!(r#"{{"language":"python","code":"","limits":{limits}}}"#);
     format!(r#"{{"jsonrpc":"2.0","id":1,"method":"run_code","params":{params}}}"#)
 }
 
-/// Code, message and parameter to blame of the error that the call must be answered with.
+/// The code, the message and the parameter of the error that the call must get.
 fn refusal(client: &Client, call: &str) -> (i64, String, Value) {
     let answer = client.post(call).json();
     let error = answer.get("error").unwrap_or_else(|| panic!("{call} was not refused: {answer}"));
@@ -33,7 +33,7 @@ fn runs_of(server: &TestServer) -> usize {
     server.log().lines().filter(|line| line.contains("run `run_")).count()
 }
 
-/// The least memory that a run can have: the size of the image, which nobody else knows.
+/// The smallest memory limit of a run: the size of the image, which only the server knows.
 fn least_memory(client: &Client) -> u64 {
     let (_, message, _) = refusal(client, &call_with(r#"{"memory_bytes":1}"#));
     let least = message.split(' ').nth(7).unwrap().parse::<u64>().unwrap();

@@ -1,4 +1,4 @@
-//! Blobs from outside: in, out, parts of them, and what there is no room for.
+//! Blobs over the protocol: storing, reading, parts, and quotas.
 
 use serde_json::{Value, json};
 
@@ -110,7 +110,7 @@ def main(args):
         }),
     );
     assert_eq!(worker(), before);
-    // What the first run left free of its workspace, and what is copied at the moment.
+    // The free part of the first run's workspace, and the bytes that are being copied.
     let [without, with] = peaks;
     assert!(with < without + (56 << 20) + (40 << 20), "{without} bytes, then {with}");
 }

@@ -1,4 +1,4 @@
-//! How programs fail, and what their authors are told.
+//! Failing programs and their error messages.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! The edge from outside: clients that send too much, too slowly, too often or to the wrong place.
+//! The HTTP edge: clients that send too much, too slowly, too often or to the wrong path.
 
 use std::time::Duration;
 
@@ -236,7 +236,7 @@ fn a_server_without_its_engine_is_alive_says_what_it_waits_for_and_can_be_stoppe
 
 /// A request that would be executed if it were accepted, with this head and body.
 fn refused_outright(server: &TestServer, request: &str) {
-    // What follows is a second request, smuggled behind the first.
+    // The rest is a second request, smuggled behind the first.
     let smuggled =
         format!("POST /rpc HTTP/1.1\r\n{HEADERS}Content-Length: {}\r\n\r\n{GUIDE}", GUIDE.len());
     let mut connection = server.connect();
@@ -394,7 +394,7 @@ fn published_bounds_are_those_of_the_server() {
 }
 
 #[test]
-fn nobody_called_for_the_runs_of_the_self_test() {
+fn runs_of_the_self_test_are_not_logged_as_calls() {
     let server = TestServer::start(&[]);
     assert!(!server.log().contains("run `run_"), "{}", server.log());
     server.client().run("1");

@@ -1,4 +1,4 @@
-//! Memory images: made when runs need them, faster, and never with another result.
+//! Memory images: they are made when runs need them and never change a result.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ def main(args):
     return {'size': picture.size, 'pixel': picture.getpixel((1, 1))}
 ";
 
-/// What must be the same whichever image a run begins as.
+/// The parts of a result that must not depend on the image.
 const SAME: [&str; 5] = [
     PICTURE,
     "import lxml.etree as tree
@@ -142,7 +142,7 @@ fn cache_without_images() -> tempfile::TempDir {
     cache
 }
 
-/// What a process has open under this name. It must be one of our own.
+/// The number of open files of a process with this name. The process must be a child of the test.
 fn opened(process: u32, name: &str) -> usize {
     let links = fs::read_dir(format!("/proc/{process}/fd")).unwrap();
     let targets = links.filter_map(|link| fs::read_link(link.unwrap().path()).ok());
@@ -167,9 +167,9 @@ fn hash_of(client: &Client, fuel: Option<u64>) -> i64 {
     seen[0].as_i64().unwrap()
 }
 
-/// Waits until nothing holds images that no run begins as any more. Renewals go on meanwhile: what is
-/// on its way may be there as well. `grown` runs something and says how many more addresses a worker
-/// takes than at first.
+/// Waits until nothing holds images that no run begins as any more. Renewals go on meanwhile: what
+/// is on its way may be there as well. `grown` runs something and says how many more addresses a
+/// worker takes than at first.
 fn ensure_old_images_go(server: &TestServer, cache: &Path, grown: impl Fn() -> u64) {
     let mut seen = (0, 0, 0);
     let are_gone = (0..500).any(|_| {

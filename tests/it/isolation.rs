@@ -1,4 +1,4 @@
-//! Runs know nothing of each other.
+//! Runs are isolated from each other.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -163,8 +163,8 @@ fn hash_secret_is_not_the_one_that_everybody_knows() {
     let code = "def main(args):\n    return [hash('wardian'), hash(b'wardian')]\n";
     let client = TestServer::shared().client();
     let ours = output(&client.run(code))["result"].clone();
-    // Whoever knows the secret of the hashes can prepare collisions. Python itself shows what they
-    // are without one; the sandbox keeps the lower 32 bits.
+    // A known secret of the hashes would allow prepared collisions. Python itself shows the hashes
+    // without a secret; the sandbox keeps the lower 32 bits.
     let known = Command::new("python3")
         .args(["-c", "print([(hash(x) + 2**31) % 2**32 - 2**31 for x in ('wardian', b'wardian')])"])
         .env("PYTHONHASHSEED", "0")

@@ -1,4 +1,4 @@
-//! Ceilings on a run: obeyed and passed, asked for and refused.
+//! The limits of a run: obeyed and exceeded, set and refused.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Machines that do not offer every wall around a worker.
+//! Machines that do not support the whole lock-down of workers.
 //!
 //! A filter on system calls makes such a machine: it is put on one thread, and all processes that
 //! this thread starts inherit it.
@@ -9,7 +9,7 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 
 use crate::support::{Command, TestServer};
 
-/// Does something where the kernel refuses a system call in this way.
+/// Runs `act` on a thread for which the kernel refuses a system call with `errno`.
 fn without<T: Send>(call: libc::c_long, errno: i32, act: impl FnOnce() -> T + Send) -> T {
     let refuse = || {
         let refusal = SeccompAction::Errno(errno.unsigned_abs());

@@ -1,4 +1,5 @@
-//! The promises of Wardian, tested from outside: a real server over HTTP, and the real command line.
+//! The promises of Wardian, tested from outside: a real server over HTTP, and the real command
+//! line.
 //!
 //! One module for each topic; `support` has the servers, clients and commands they share. Skills
 //! that most tests use lie in `skills`, programs in `tests/fixtures/programs`. Most tests share one

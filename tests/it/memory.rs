@@ -1,4 +1,4 @@
-//! What the gateway holds in memory, measured from outside, while clients and guests do their worst.
+//! The memory of the gateway, measured from outside, under hostile clients and guests.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ const HEADERS: &str = "Host: localhost\r\nContent-Type: application/json\r\n";
 const GUIDE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"load_skills_protocol_guide"}"#;
 const MIB: u64 = 1 << 20;
 
-/// Looks at the memory of a server again and again.
+/// Samples the memory of a server repeatedly.
 struct Watch {
     goes_on: Arc<AtomicBool>,
     peak: Arc<AtomicU64>,
@@ -206,7 +206,7 @@ fn a_body_beyond_the_budget_is_refused_and_can_be_repeated() {
         holders.push(connection);
     }
     let head = format!("POST /rpc HTTP/1.1\r\nContent-Length: {}\r\n{HEADERS}\r\n", 12 << 20);
-    // What was sent is not read to its end at once.
+    // The server does not read the rest of the body at once.
     let reply = eventually(Duration::from_secs(10), || {
         let reply = server.connect().send(&head).reply_within(Duration::from_millis(300))?;
         (reply.status == 503).then_some(reply)

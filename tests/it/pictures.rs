@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, TestServer, failed, output, repository};
 
-/// What a program returned, which is no object.
+/// The value that a program returned, which is not an object.
 fn answer(result: &Value) -> Value {
     output(result)["result"].clone()
 }
@@ -113,7 +113,7 @@ def main(args):
             t.size]",
         "[[128, 100], \"L\", [128, 100], true, [32, 25]]",
     ),
-    // What is cut off is an error, unless it is asked for.
+    // A truncated file is an error, unless the program accepts it.
     (
         "from PIL import ImageFile
 def main(args):
@@ -161,7 +161,7 @@ def main(args):
             Image.open(io.BytesIO(out.getvalue())).convert('RGB').tobytes() == photo.tobytes()]",
         "[{\"270\": \"desc\"}, 31, \"<x/>\", \"RGB\", true]",
     ),
-    // What cannot be done says what to use instead.
+    // The error of an unsupported function names a replacement.
     (
         "def main(args):
     said = []
@@ -178,7 +178,7 @@ def main(args):
           \"AVIF cannot be read here; use PNG, JPEG or WebP\", \
           \"smooth=... and streamtype=... of JPEG are not available here\"]",
     ),
-    // By default WebP loses what nobody sees, and quality decides how much.
+    // By default WebP is lossy, and `quality` controls the loss.
     (
         "import numpy as np
 def size(**how):

@@ -1,4 +1,4 @@
-//! Programs in `tests/fixtures/programs`, each of which says how it has to end.
+//! The programs in `tests/fixtures/programs`. Each states its expected end.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What a run answers: output, summary, logs and blobs.
+//! The results of runs: output, summary, logs and blobs.
 
 use serde_json::{Value, json};
 
@@ -191,7 +191,7 @@ fn values_that_readers_would_understand_differently_fail_the_run() {
         ("{None: 1, 'null': 2}", "TypeError", "has the keys"),
         ("[10 ** 309]", "ValueError", "the number at `[0]`"),
         ("10 ** 309", "ValueError", "the returned number is too large"),
-        // What the guest's own check does not see, the server does.
+        // The server checks what the guest's own check misses.
         (
             "type('D', (dict,), {'items': lambda self: [('a', 1), ('a', 2)]})(a=1)",
             "ValueError",

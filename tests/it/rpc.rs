@@ -1,4 +1,4 @@
-//! JSON-RPC as it comes over the wire: what is accepted, what is refused, and what of it runs.
+//! JSON-RPC over the wire: accepted and refused requests, batches and notifications.
 
 use serde_json::{Value, json};
 

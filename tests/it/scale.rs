@@ -1,4 +1,4 @@
-//! Thousands of skills and blobs: what is served, when a change shows, and that calls wait for neither.
+//! Thousands of skills and blobs: changes appear quickly, and calls do not wait.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Programs as models write them: scripts, own calls of `main`, threads, and what cannot work.
+//! Programs as models write them: scripts, own calls of `main`, threads, and unsupported features.
 
 use serde_json::{Value, json};
 

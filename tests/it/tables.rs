@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{TestServer, failed, output, repository};
 
-/// What a program returned, which is no object.
+/// The value that a program returned, which is not an object.
 fn answer(result: &Value) -> Value {
     output(result)["result"].clone()
 }
@@ -130,7 +130,7 @@ fn programs_answer_as_with_native_pandas() {
     }
 }
 
-/// What cannot be done, and a word that the error must have.
+/// Unsupported operations, each with a word that its error must have.
 const REFUSED: [(&str, &str); 8] = [
     ("pd.DataFrame({'l': [[1], [2]]}).to_parquet('x')", "`l`|'l'"),
     ("pd.DataFrame({'m': [1, 'a']}).to_parquet('x')", "'m'"),

@@ -1,4 +1,4 @@
-//! The processes in which guests run: lost, replaced, and never left behind.
+//! Worker processes: lost ones are replaced, and none outlives the server.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -111,7 +111,7 @@ fn a_client_that_goes_away_stops_its_run() {
     assert_eq!(output(&client.run("def main(args): return 7"))["result"], 7);
 }
 
-/// Sends a call whose answer nobody waits for.
+/// Sends a call and leaves before its answer.
 fn call_and_leave(server: &TestServer, code: &str, mark: &str, leaves: impl FnOnce()) {
     let params =
         json!({"language": "python", "code": code, "args": {"mark": mark}, "timeout_ms": 300_000});
@@ -245,7 +245,8 @@ fn take_memory_from(worker: &Watched, bytes: u64) {
 }
 
 /// A run makes its memory larger and touches none of it. A paranoid worker has to open that memory
-/// again to look at it, which the kernel refuses: so the reset fails as it would for want of memory.
+/// again to look at it, which the kernel refuses: so the reset fails as it would for want of
+/// memory.
 #[test]
 fn a_worker_whose_memory_cannot_be_restored_ends_and_no_run_is_lost() {
     let server = TestServer::start(&["--workers", "1", "--set", "workers.spares=0", "--paranoid"]);
@@ -398,7 +399,7 @@ fn many_callers_at_once_get_their_own_answers() {
     });
 }
 
-/// What the kernel says of a process under this name, its spaces made single.
+/// A field of a file of the process in `/proc`, with single spaces.
 fn said_of(worker: &Watched, file: &str, name: &str) -> String {
     let text = fs::read_to_string(format!("/proc/{}/{file}", worker.id)).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(name));

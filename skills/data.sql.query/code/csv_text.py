@@ -1,7 +1,7 @@
 """Finds out how a CSV blob is written: its character encoding and its delimiter.
 
-Knows nothing of columns or types. `data.sql.query` carries the same file, because a skill has to
-be complete in its own folder.
+Knows nothing of columns or types. Other skills carry the same file, because a skill has to be
+complete in its own folder.
 """
 
 import codecs

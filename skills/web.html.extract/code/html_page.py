@@ -42,6 +42,7 @@ META = (
     "og:image",
 )
 META_LETTERS = 200
+HEAD_ELEMENTS = frozenset(["title", "meta", "link", "base", "script", "style", "noscript"])
 
 SPACE = re.compile(r"\s+")
 NO_CONTROLS = dict.fromkeys(c for c in range(32) if chr(c) not in "\t\n\f\r")
@@ -68,6 +69,7 @@ class HtmlPage:
                 "wrong"
             )
         self.root, is_cut = parse(text)
+        settle_head(self.root)
         if is_cut:
             self.warnings.append("the page is nested too deeply: its innermost parts were left out")
         self.base_url = self._find_base(base_url)
@@ -103,6 +105,23 @@ class HtmlPage:
         for element in self.root.xpath("//link[@rel='canonical'][@href]")[:1]:
             found["canonical"] = self.absolute(element.get("href"))[:META_LETTERS]
         return found
+
+
+def settle_head(root):
+    """Moves content out of the head: the parser puts elements of HTML 5 there if no body begins."""
+    head = root.find("head")
+    if head is None:
+        return
+    inside = [not isinstance(e.tag, str) or e.tag in HEAD_ELEMENTS for e in head]
+    if all(inside):
+        return
+    body = root.find("body")
+    if body is None:
+        body = lxml.etree.SubElement(root, "body")
+    moved = list(head)[inside.index(False) :]
+    moved[-1].tail = (moved[-1].tail or "") + (body.text or "")
+    body.text = None
+    body[:0] = moved
 
 
 def find_encoding(data, chosen):

@@ -5,14 +5,14 @@ use sha2::{Digest as _, Sha256};
 use crate::blobs::content::kind::BlobKind;
 use crate::ids::{BlobId, Digest};
 
-/// Begins everything that is hashed here, so that a blob's hash is never the hash of another
-/// thing. The number changes with the way of hashing.
+/// The prefix of all hashed bytes, so that a blob's hash is never the hash of anything else. The
+/// number is the version of the scheme.
 const DOMAIN: &[u8] = b"wardian blob 1\0";
 
-/// Computes the id of a blob while its content passes by.
+/// Computes the id of a blob incrementally.
 ///
-/// INVARIANT(one-blob-one-id): hashed are the domain, the kind's length as one byte, the kind and
-/// the content, so no two pairs of kind and content give the same bytes.
+/// INVARIANT(one-blob-one-id): the hash covers the domain, the kind's length as one byte, the kind
+/// and the content, so different pairs of kind and content never give the same bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct BlobHasher(Sha256);
 
@@ -35,7 +35,7 @@ impl BlobHasher {
     }
 }
 
-/// The id of a blob whose content is at hand.
+/// Computes the id of a blob whose whole content is in memory.
 pub(crate) fn id_of(kind: &BlobKind, content: &[u8]) -> BlobId {
     let mut hasher = BlobHasher::new(kind);
     hasher.update(content);
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn content_may_come_in_pieces() {
+    fn content_may_be_hashed_in_pieces() {
         let mut hasher = BlobHasher::new(&BlobKind::parse("a/b").unwrap());
         hasher.update(b"ab");
         hasher.update(b"");

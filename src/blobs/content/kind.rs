@@ -4,10 +4,11 @@ use std::fmt;
 
 use crate::error::ErrorKind;
 
-/// Longest kind, in bytes: what a blob's trailer has room for. Registered types stay below 80.
+/// Longest kind, in bytes: the room in a blob's trailer. Registered types are shorter than 80
+/// bytes.
 pub const MAX_KIND: usize = 127;
 
-/// Text that is no MIME type.
+/// A text is not a MIME type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`kind` must be a MIME type of at most {MAX_KIND} bytes, such as `text/csv` or \
@@ -26,18 +27,19 @@ impl InvalidKind {
 /// MIME type of a blob, such as `text/csv` or `text/plain; charset=utf-8`.
 ///
 /// INVARIANT(one-kind): type, subtype and parameter names are lowercase, and parameters are
-/// written `; name=value`, so that the same type is the same text and content is stored once.
+/// written `; name=value`. So one type has one text, and content is stored once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct BlobKind(String);
 
 impl BlobKind {
-    /// Checks `text` and brings it into the normal form. Parameters are tokens, never quoted.
+    /// Parses `text` and normalises it. Parameters are tokens, never quoted.
     ///
     /// # Errors
     ///
-    /// Anything but `type/subtype` and parameters, or too long a text.
+    /// The text is not `type/subtype` with parameters, or is too long.
     pub fn parse(text: &str) -> Result<Self, InvalidKind> {
-        // The normal form is at most as many bytes longer as there are parameters.
+        // The length is checked again after normalising, which adds a byte for each parameter at
+        // most.
         if text.len() > MAX_KIND {
             return Err(InvalidKind);
         }
@@ -73,14 +75,14 @@ impl BlobKind {
         &self.0
     }
 
-    /// True for content that is text by its kind: `text/*`, formats of source code and data that
-    /// are known as text, whatever is built on JSON, XML or YAML, and whatever names a charset.
+    /// True for kinds of text: `text/*`, known text formats of source code and data, kinds built
+    /// on JSON, XML or YAML, and kinds with a charset.
     #[must_use]
     pub fn is_text(&self) -> bool {
         self.nature() == Nature::Text
     }
 
-    /// The nature of content of this kind, as far as the kind says.
+    /// The nature of content of this kind.
     #[must_use]
     pub fn nature(&self) -> Nature {
         let (essence, parameters) = self.0.split_once(';').unwrap_or((&self.0, ""));
@@ -112,11 +114,11 @@ pub enum Nature {
     Text,
     /// Any bytes.
     Binary,
-    /// The kind does not say.
+    /// The kind does not determine it.
     Unknown,
 }
 
-/// Subtypes that are text whatever stands before the `/`, without `x-` before them.
+/// Subtypes that are text with any type before the `/`, written without `x-`.
 const TEXT_FORMATS: &[&str] = &[
     "csv",
     "dart",
@@ -162,10 +164,10 @@ const TEXT_FORMATS: &[&str] = &[
     "yml",
 ];
 
-/// Endings of subtypes that are built on text.
+/// Suffixes of subtypes that are built on text.
 const TEXT_SUFFIXES: &[&str] = &["json", "xml", "yaml", "json-seq"];
 
-/// Subtypes that are no text, without `x-` before them.
+/// Subtypes that are binary, written without `x-`.
 const BINARY_FORMATS: &[&str] = &[
     "7z-compressed",
     "avro",
@@ -198,10 +200,10 @@ const BINARY_FORMATS: &[&str] = &[
     "zstd",
 ];
 
-/// Endings of subtypes that are built on something binary.
+/// Suffixes of subtypes that are built on a binary format.
 const BINARY_SUFFIXES: &[&str] = &["zip", "gzip", "cbor", "zstd"];
 
-/// Beginnings of the subtypes of office documents.
+/// Prefixes of the subtypes of office documents.
 const OFFICE: &[&str] =
     &["vnd.openxmlformats-officedocument.", "vnd.oasis.opendocument.", "vnd.ms-", "vnd.adobe."];
 
@@ -238,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mime_type_is_refused() {
+    fn text_that_is_not_a_mime_type_is_refused() {
         let long = format!("text/{}", "x".repeat(MAX_KIND));
         let grows = format!("a/b{}", ";c=d".repeat(31));
         assert_eq!(grows.len(), MAX_KIND);

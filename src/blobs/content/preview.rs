@@ -1,4 +1,4 @@
-//! Bytes of a blob as text that fits into a JSON string.
+//! Encodes bytes of a blob as text for a JSON string.
 
 use std::str;
 
@@ -9,7 +9,7 @@ use crate::blobs::BlobWindow;
 /// The encodings of bytes in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextEncoding {
-    /// As the text that they are.
+    /// As UTF-8 text.
     Utf8,
     /// As base64.
     Base64,
@@ -27,10 +27,10 @@ pub struct Preview {
 }
 
 impl Preview {
-    /// Shows a window: as text, cut where a character begins and ends, or in base64 if it is none.
+    /// Encodes a window as text, cut between characters, or as base64 if it is not text.
     ///
-    /// A blob of a text kind is text wherever it is UTF-8. Other kinds may look like UTF-8 by
-    /// chance, so there control characters speak against it.
+    /// UTF-8 of a text kind is text. Bytes of another kind may be UTF-8 by chance, so they are text
+    /// only without control characters.
     #[must_use]
     pub fn of(window: &BlobWindow) -> Self {
         let text = whole_characters(window)
@@ -48,8 +48,8 @@ fn is_binary(letter: char) -> bool {
     letter.is_control() && !matches!(letter, '\t' | '\n' | '\r' | '\u{c}')
 }
 
-/// The window without the parts of characters that its edges cut. Where the window ends with the
-/// blob, nothing was cut.
+/// Returns the window without the partial characters at its edges. At the end of the blob, a
+/// partial character means that the blob is not text.
 fn whole_characters(window: &BlobWindow) -> Option<&[u8]> {
     let bytes = window.bytes.as_slice();
     let is_continuation = |byte: &&u8| (0x80..0xc0).contains(*byte);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_base64() {
+    fn bytes_that_are_not_text_become_base64() {
         for (kind, blob) in [
             ("text/plain", &b"abc\xff"[..]),
             ("text/plain", b"\xe2\x82"),

@@ -1,10 +1,10 @@
-//! The trailer behind the content in a blob's file.
+//! The trailer after the content in a blob's file.
 //!
 //! # Why
 //!
-//! Content and record in one file appear by one rename, so there is no half state to recover
-//! from. The record stands behind the content and not before it, so the content starts at offset
-//! 0 and a descriptor of the file can be mapped or read as it is, up to the content's size.
+//! Content and metadata in one file appear by one rename, so there is no partial state to recover
+//! from. The metadata follow the content, so the content starts at offset 0 and a descriptor of the
+//! file can be mapped or read directly, up to the content's size.
 //!
 //! ```text
 //! 16  "wardian blob 1\0\n"
@@ -29,10 +29,10 @@ const CHECKED: usize = MAGIC.len() + 1 + MAX_KIND + 8 + 8;
 /// Length of a trailer.
 pub(crate) const TRAILER: usize = CHECKED + 32;
 
-/// A blob that the store has.
+/// A stored blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredBlob {
-    /// Its name: the hash over kind and content.
+    /// The id: the hash over kind and content.
     pub id: BlobId,
     /// MIME type.
     pub kind: BlobKind,
@@ -59,8 +59,8 @@ impl StoredBlob {
         bytes
     }
 
-    /// Reads the trailer of the file that is named after `id`; `None` if it is damaged or belongs
-    /// to another file.
+    /// Reads the trailer of the file of `id`. Returns `None` if the trailer is damaged or belongs
+    /// to another blob.
     pub(crate) fn decode(id: &BlobId, bytes: &[u8; TRAILER]) -> Option<Self> {
         let (checked, sum) = bytes.split_at_checked(CHECKED)?;
         if checksum(id, checked) != sum {

@@ -2,9 +2,9 @@
 //!
 //! # Why
 //!
-//! Every promise of the store is about what is left after a failure, so failures have to be made
-//! at will: the tests put a disk underneath that fails at its n-th call and forgets what was not
-//! synced. Nothing above this file knows which of the two it stands on.
+//! The store promises a consistent state after every failure. The tests replace the disk by one
+//! that fails at its n-th call and loses unsynced data. The code above this trait does not
+//! distinguish the two.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, FileTimes, OpenOptions, TryLockError};
@@ -15,7 +15,7 @@ use std::os::unix::fs::{
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Identifies a state of a file. Equal stamps mean equal bytes.
+/// Identifies the state of a file. Equal stamps mean equal bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStamp {
     /// Device and inode.
@@ -31,7 +31,7 @@ pub struct FileStamp {
 /// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderEntry {
-    /// Its name, if it is text: the store gives no other names.
+    /// The name. Entries whose names are not UTF-8 are not listed: the store creates no such names.
     pub name: String,
     /// True for a regular file, false for anything else.
     pub is_file: bool,
@@ -41,52 +41,53 @@ pub struct FolderEntry {
     pub used: Duration,
 }
 
-/// A file system, as much of it as the store needs. Each call is one that can fail on its own.
+/// The operations of a file system that the store needs. Each can fail on its own.
 #[expect(clippy::missing_errors_doc, reason = "each fails as the operating system does")]
 pub trait Disk: fmt::Debug + Send + Sync {
     /// An open file.
     type File: fmt::Debug + Send + Sync;
 
-    /// Makes a folder that only its owner can enter; `false` if it is there already.
+    /// Creates a folder that only its owner can enter. Returns false if it exists already.
     fn create_folder(&self, path: &Path) -> io::Result<bool>;
 
-    /// Lets only its owner enter a folder.
+    /// Restricts a folder to its owner.
     fn restrict_folder(&self, path: &Path) -> io::Result<()>;
 
-    /// Makes durable which names are in a folder.
+    /// Makes the names in a folder durable.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
 
     /// The entries of a folder, in no order.
     fn list(&self, path: &Path) -> io::Result<Vec<FolderEntry>>;
 
-    /// Opens and locks a file for as long as it stays open; `None` if another process has.
+    /// Opens and locks a file for as long as it stays open. Returns `None` if another process holds
+    /// the lock.
     fn lock(&self, path: &Path) -> io::Result<Option<Self::File>>;
 
-    /// Makes a new file for writing.
+    /// Creates a new file for writing.
     fn create(&self, path: &Path) -> io::Result<Self::File>;
 
     /// Opens a regular file for reading; never follows a link, never waits.
     fn open(&self, path: &Path) -> io::Result<Self::File>;
 
-    /// Appends some of `bytes` and says how many.
+    /// Appends some of `bytes` and returns their number.
     fn write(&self, file: &mut Self::File, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Reads some bytes at `offset` and says how many; 0 at the end.
+    /// Reads some bytes at `offset` and returns their number; 0 at the end.
     fn read_at(&self, file: &Self::File, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
     /// Makes a file's content durable.
     fn sync_file(&self, file: &Self::File) -> io::Result<()>;
 
-    /// The file's present stamp.
+    /// The file's current stamp.
     fn stamp(&self, file: &Self::File) -> io::Result<FileStamp>;
 
     /// Sets the time of last use.
     fn set_used(&self, file: &Self::File, time: Duration) -> io::Result<()>;
 
-    /// Gives a file another name, at once, in place of any file that has it.
+    /// Renames a file atomically. A file of the new name is replaced.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Takes a file's name away.
+    /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
 }
 
@@ -125,7 +126,7 @@ impl Disk for LocalDisk {
             let Ok(name) = entry.file_name().into_string() else { continue };
             let metadata = match entry.metadata() {
                 Ok(metadata) => metadata,
-                // It went away between the two calls.
+                // The entry was removed between the two calls.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(error),
             };
@@ -147,7 +148,7 @@ impl Disk for LocalDisk {
     }
 
     fn create(&self, path: &Path) -> io::Result<File> {
-        // Read-only for everybody from the start: content that is named by its hash never changes.
+        // Read-only from the start, because content that is named by its hash never changes.
         OpenOptions::new().write(true).read(true).create_new(true).mode(0o400).open(path)
     }
 

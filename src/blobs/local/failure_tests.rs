@@ -1,4 +1,4 @@
-//! The state of a store after every failure that a disk can have.
+//! The state of a store after every kind of disk failure.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -62,7 +62,7 @@ fn live_through(fault: Fault, at: u64) -> bool {
     let old = store.put(&local, &plain(), b"old").unwrap();
     drop(store);
 
-    // A server that has just started: it knows of nothing yet.
+    // A server that has just started has no state in memory.
     let store = open(&disk).unwrap();
     let started = disk.calls();
     disk.fail_at(at, fault);

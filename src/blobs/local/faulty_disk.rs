@@ -1,8 +1,8 @@
 //! A disk in memory that fails on request and loses unsynced data.
 //!
-//! It is weaker than any real file system, so what survives here survives there: each change of
-//! a folder is kept or lost on its own, a rename is two changes, and content that was not synced
-//! comes back in part, with zeros, or not at all.
+//! It gives weaker guarantees than any real file system: each change of a folder is kept or lost on
+//! its own, a rename is two changes, and unsynced content survives in part, with zeros, or not at
+//! all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -19,19 +19,19 @@ use crate::blobs::local::disk::{Disk, FileStamp, FolderEntry};
 pub(crate) enum Fault {
     /// The call fails and does nothing.
     Once(i32),
-    /// The call does what it should and fails all the same.
+    /// The call has its effect and reports a failure nevertheless.
     OnceAfterEffect(i32),
-    /// From this call on there is no room: whatever needs some fails.
+    /// From this call on the disk is full: every call that needs room fails.
     Full,
-    /// If the call writes, it writes one byte only, which is no failure.
+    /// If the call writes, it writes one byte only. This is not a failure.
     ShortWrite,
-    /// If the call reads or writes, a signal comes before it does, which is no failure.
+    /// If the call reads or writes, a signal interrupts it. This is not a failure.
     Interrupted,
     /// The power is cut: this call and all later ones fail.
     PowerCut,
 }
 
-/// A call, as faults see it.
+/// The kinds of calls that faults distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operation {
     Write,
@@ -76,7 +76,7 @@ struct State {
     ticks: i64,
 }
 
-/// The disk; clones are the same disk.
+/// The disk. Clones share its state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FaultyDisk(Arc<Mutex<State>>);
 
@@ -175,7 +175,7 @@ impl FaultyDisk {
         }
     }
 
-    /// Makes a call: counts it, does it, and fails before or after if it is its turn.
+    /// Counts and performs a call. Fails before or after it if a fault is due.
     fn act<T>(
         &self,
         operation: Operation,

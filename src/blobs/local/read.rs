@@ -1,4 +1,4 @@
-//! Finding and reading blobs; damage is noticed here.
+//! Finds and reads blobs, and detects damage.
 
 use std::io;
 
@@ -58,7 +58,7 @@ impl<D: Disk> LocalBlobStore<D> {
         Ok(BlobWindow { blob, offset, bytes })
     }
 
-    /// Opens a blob whose content was found to be what it is named by. Counts as a use.
+    /// Opens a blob after its content was verified against its id. Counts as a use.
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl<D: Disk> LocalBlobStore<D> {
         self.open_used(tenant_folder, id)?.ok_or_else(|| BlobError::NotFound { id: id.clone() })
     }
 
-    /// Opens a blob's file and marks it as used, so that no sweep takes it away.
+    /// Opens a blob's file and marks it as used, so that no sweep removes it.
     pub(crate) fn open_used(
         &self,
         tenant_folder: &TenantFolder,
@@ -100,7 +100,8 @@ impl<D: Disk> LocalBlobStore<D> {
         }
     }
 
-    /// The blob, if the file is what it is named after: looked up, or hashed from end to end.
+    /// Verifies that the file's content matches its id: by the cache of verified files, or by
+    /// hashing all of it.
     pub(crate) fn ensure_intact(
         &self,
         tenant_folder: &TenantFolder,
@@ -171,7 +172,7 @@ impl<D: Disk> LocalBlobStore<D> {
         Ok(())
     }
 
-    /// Moves a damaged file out of the way, for people to look at; nothing else is touched.
+    /// Moves a damaged file to the quarantine folder, for an operator to inspect.
     fn set_aside(
         &self,
         tenant_folder: &TenantFolder,
@@ -181,11 +182,11 @@ impl<D: Disk> LocalBlobStore<D> {
         error!(tenant.id = %tenant_folder.tenant, blob.id = %id, "blob `{id}` is damaged and is set aside");
         let mut names = tenant_folder.lock();
         let path = tenant_folder.path(id);
-        // A good copy may have taken its place since it was opened.
+        // An intact copy may have replaced the file since it was opened.
         let is_same = |stamp: FileStamp| stamp.place == damaged.place;
         let found = self.disk.open(&path).and_then(|file| self.disk.stamp(&file));
         if found.is_ok_and(is_same) {
-            // Unique, so that nothing that was set aside before is replaced.
+            // The name is unique, so that no earlier file in the quarantine is replaced.
             let number = uuid::Uuid::now_v7().simple();
             let name = format!("{}_{}_{number}", tenant_folder.tenant, id.letters());
             match self.disk.rename(&path, &self.config.root.join("quarantine").join(name)) {
@@ -214,7 +215,7 @@ mod tests {
     use crate::blobs::local::testing::{START, TestStore, plain, tenant};
     use crate::error::ErrorKind;
 
-    /// A store in which nothing was read yet, so that nothing is known to be intact.
+    /// A store with an empty cache of verified files.
     fn store_with(contents: &[&[u8]]) -> (TestStore, Vec<BlobId>) {
         let test = TestStore::new();
         let put =
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_what_they_say() {
+    fn each_part_has_its_bytes() {
         let (test, ids) = store_with(&[b"0123456789"]);
         let read = |part, limit| {
             let local = TenantId::local();
@@ -304,7 +305,7 @@ mod tests {
             let error = test.content(&local, &ids[0]).unwrap_err();
             assert!(matches!(error, BlobError::Damaged { .. }), "byte {at}: {error}");
             assert_eq!(error.kind(), ErrorKind::Internal);
-            // Set aside, and therefore gone, until it is stored again.
+            // The blob is gone until it is stored again.
             let error = test.content(&local, &ids[0]).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::BlobNotFound);
             assert_eq!(test.store.put(&local, &plain(), b"abc").unwrap().id, ids[0]);
@@ -379,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_an_error_and_stays() {
+    fn an_entry_that_is_not_a_file_is_an_error_and_stays() {
         let (test, ids) = store_with(&[b"abc"]);
         let local = TenantId::local();
         let path = test.path(&local, &ids[0]);

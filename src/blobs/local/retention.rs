@@ -12,18 +12,18 @@ use crate::blobs::{BlobError, LocalBlobStore, SweepReport};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
 
-/// A use is noted at most this often: a blob that is read a thousand times a second costs one
-/// write to the disk an hour.
+/// The shortest interval of recording a use, so that a blob that is read a thousand times a second
+/// costs one write to the disk in an hour.
 const NOTED_EVERY: Duration = Duration::from_secs(60 * 60);
 
 impl<D: Disk> LocalBlobStore<D> {
-    /// Counts the blobs of all tenants, so that the first of each to store one need not wait. Calls
-    /// may go on beside it: only calls that store a blob of this tenant wait for the count.
+    /// Counts the blobs of all tenants, so that the first write of each tenant need not wait. Other
+    /// calls continue meanwhile; only writes of the tenant that is being counted wait.
     ///
     /// # Errors
     ///
-    /// [`BlobError::Storage`] if the list of tenants cannot be read. Trouble with a tenant is
-    /// logged; its blobs are counted when it stores one.
+    /// [`BlobError::Storage`] if the list of tenants cannot be read. A failure of one tenant is
+    /// logged; its blobs are counted at its first write.
     pub fn count_all(&self) -> Result<(), BlobError> {
         for tenant_folder in self.folders_on_disk()? {
             if let Err(cause) = tenant_folder.count_ahead(&self.disk) {
@@ -42,12 +42,12 @@ impl<D: Disk> LocalBlobStore<D> {
     }
 
     /// Removes all blobs that were not used for the time to live before `now` (time since the
-    /// Unix epoch). Files that are open stay readable, other files in the folders are left alone.
+    /// Unix epoch). Open files stay readable. Other files in the folders are left alone.
     ///
     /// # Errors
     ///
-    /// [`BlobError::Storage`] if the list of tenants cannot be read. Trouble with a tenant or a
-    /// blob is logged and counted, and does not keep the others.
+    /// [`BlobError::Storage`] if the list of tenants cannot be read. A failure of one tenant or
+    /// blob is logged and counted, and the sweep continues.
     pub fn sweep(&self, now: Duration) -> Result<SweepReport, BlobError> {
         let mut report = SweepReport::default();
         let Some(ttl) = self.config.ttl else {
@@ -93,7 +93,7 @@ impl<D: Disk> LocalBlobStore<D> {
         self.config.ttl.is_some_and(|ttl| used.saturating_add(ttl) <= now)
     }
 
-    /// Removes a blob unless it was used since it was listed; its size if it is gone now.
+    /// Removes a blob unless it was used since it was listed. Returns its size if it was removed.
     fn remove_expired(
         &self,
         tenant_folder: &TenantFolder,
@@ -118,13 +118,14 @@ impl<D: Disk> LocalBlobStore<D> {
         Ok(Some(usage.bytes))
     }
 
-    /// Notes that a blob is used now. Called under the folder's lock. That it cannot be noted is no
-    /// reason not to read the blob.
+    /// Records that a blob is used now. Called under the folder's lock. A failure is logged and
+    /// does not prevent the read.
     pub(crate) fn mark_used(&self, tenant_folder: &TenantFolder, id: &BlobId, file: &D::File) {
         let now = self.clock.now();
         let often = self.config.ttl.map_or(NOTED_EVERY, |ttl| NOTED_EVERY.min(ttl / 8));
         let noted = self.disk.stamp(file).and_then(|before| {
-            // A time in the future is of a clock that was wrong; it would keep the blob too long.
+            // A time in the future comes from a wrong clock. It is replaced, because it would keep
+            // the blob too long.
             if before.used.abs_diff(now) <= often {
                 return Ok(());
             }
@@ -153,7 +154,7 @@ mod tests {
     const WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
     #[test]
-    fn a_blob_goes_when_it_was_not_used_for_its_time() {
+    fn a_blob_is_removed_when_it_was_not_used_for_its_time_to_live() {
         let test = TestStore::new();
         let local = TenantId::local();
         let blob = test.store.put(&local, &plain(), b"abc").unwrap();
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_time_to_live_nothing_goes() {
+    fn without_a_time_to_live_no_blob_is_removed() {
         let test = TestStore::with(|config| config.ttl = None);
         test.store.put(&TenantId::local(), &plain(), b"abc").unwrap();
         assert_eq!(test.store.sweep(Duration::MAX).unwrap(), SweepReport::default());
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_wrong_neither_removes_early_nor_keeps_for_ever() {
+    fn a_wrong_clock_neither_removes_early_nor_keeps_forever() {
         let year = WEEK * 52;
         let test = TestStore::new().reopened_at(START + year);
         let local = TenantId::local();
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn noting_a_use_does_not_cost_another_hashing() {
+    fn recording_a_use_does_not_cost_another_hashing() {
         let mut test = TestStore::new();
         let local = TenantId::local();
         let id = test.store.put(&local, &plain(), b"abc").unwrap().id;
@@ -272,14 +273,14 @@ mod tests {
     }
 
     #[test]
-    fn blobs_are_counted_before_somebody_stores_one() {
+    fn blobs_are_counted_before_the_first_write() {
         let test = TestStore::new();
         let (local, other) = (TenantId::local(), tenant("other"));
         test.store.put(&local, &plain(), b"abc").unwrap();
         test.store.put(&other, &plain(), b"abcde").unwrap();
         let test = test.reopened_at(START);
         test.store.count_all().unwrap();
-        // Nothing is looked at again: what is put there behind our back is not seen.
+        // The folder is not read again: a file that another program puts there is not counted.
         fs::write(test.path(&local, &BlobId::of_digest(&Digest::of(b"x"))), "x").unwrap();
         assert_eq!(test.store.usage(&local).unwrap(), TenantUsage { blobs: 1, bytes: 3 });
         test.store.put(&local, &plain(), b"12345678").unwrap();

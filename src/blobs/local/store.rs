@@ -1,4 +1,4 @@
-//! All blobs of all tenants, on one disk.
+//! The store of all blobs on a local disk.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -21,7 +21,7 @@ use crate::clock::Clock;
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
 
-/// All blobs of all tenants.
+/// A store of the blobs of all tenants on a disk.
 #[derive(Debug)]
 pub struct LocalBlobStore<D: Disk = LocalDisk> {
     pub(crate) disk: D,
@@ -31,29 +31,29 @@ pub struct LocalBlobStore<D: Disk = LocalDisk> {
     pub(crate) verified: Mutex<Verified>,
     pub(crate) next_number: AtomicU64,
     pub(crate) is_sealed: AtomicBool,
-    /// Held, never read: the lock lasts as long as the file is open.
+    /// Never read: the store is locked as long as this file is open.
     _lock: D::File,
 }
 
 impl LocalBlobStore {
-    /// Opens the store on this machine's disk, making it if it is not there, and removes what a
-    /// crash left half written.
+    /// Opens the store on this machine's disk, creates it if it does not exist, and removes files
+    /// that a crash left half written.
     ///
     /// # Errors
     ///
-    /// [`BlobError::InUse`] if another server has it, [`BlobError::Storage`] if the folder cannot
-    /// be made, read or locked.
+    /// [`BlobError::InUse`] if another server uses it, [`BlobError::Storage`] if the folder cannot
+    /// be created, read or locked.
     pub fn open(config: BlobStoreConfig, clock: Clock) -> Result<Self, BlobError> {
         Self::open_on(LocalDisk, config, clock)
     }
 }
 
 impl<D: Disk> LocalBlobStore<D> {
-    /// Opens the store on a disk of any sort, as [`LocalBlobStore::open`] does.
+    /// Opens the store on any [`Disk`], as [`LocalBlobStore::open`] does.
     ///
     /// # Errors
     ///
-    /// As [`LocalBlobStore::open`].
+    /// The errors of [`LocalBlobStore::open`].
     pub fn open_on(disk: D, config: BlobStoreConfig, clock: Clock) -> Result<Self, BlobError> {
         let root = &config.root;
         let lock = tenant_folder::ensure_folder(&disk, root)
@@ -102,13 +102,13 @@ impl<D: Disk> LocalBlobStore<D> {
         }))
     }
 
-    /// A number that this process has not used for a file before.
+    /// Returns a number that is unique in this process.
     pub(crate) fn number(&self) -> u64 {
         self.next_number.fetch_add(1, Ordering::Relaxed)
     }
 }
 
-/// The inherent methods work on any [`Disk`], also on one that fails as a test wants.
+/// The inherent methods work on any [`Disk`], also on the faulty disk of the tests.
 impl BlobStore for LocalBlobStore {
     fn put(
         &self,

@@ -1,4 +1,4 @@
-//! One tenant's folder: its blobs, and the room for blobs that are being added.
+//! One tenant's folder: its usage, and reservations for blobs that are being written.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -42,8 +42,8 @@ impl TenantUsage {
 
 /// One tenant's folder.
 ///
-/// Names in it are given and taken away only under its lock, so that a blob that is found there
-/// and marked as used is not swept away before the lock is free again.
+/// Files are added to it and removed from it only under its lock. So no sweep removes a blob while
+/// a reader finds it and marks it as used.
 #[derive(Debug)]
 pub(crate) struct TenantFolder {
     pub(crate) tenant: TenantId,
@@ -60,20 +60,20 @@ pub(crate) struct FolderState {
     stored: Option<TenantUsage>,
     /// Blobs that are being written at this moment.
     reserved: TenantUsage,
-    /// Counts removals and failed changes, so that a count beside them is noticed.
+    /// Counts removals and failed changes, so that a concurrent count notices them.
     changes: u64,
-    /// True once a writer came: blobs may be given their names at any time.
+    /// True once a write began: from then on blobs may appear at any time.
     has_writers: bool,
 }
 
 impl FolderState {
-    /// Notes that a blob is gone.
+    /// Records that a blob was removed.
     pub(crate) fn subtract(&mut self, blob: TenantUsage) {
         self.changes = self.changes.wrapping_add(1);
         self.stored = self.stored.map(|stored| stored.minus(blob));
     }
 
-    /// Notes that a change failed, and may have been made all the same.
+    /// Records that a change failed, so the usage is unknown.
     pub(crate) const fn forget(&mut self) {
         self.changes = self.changes.wrapping_add(1);
         self.stored = None;
@@ -90,22 +90,22 @@ impl TenantFolder {
         self.folder.join(id.letters())
     }
 
-    /// Locks the names of the folder.
+    /// Locks the folder.
     pub(crate) fn lock(&self) -> MutexGuard<'_, FolderState> {
         self.state.lock()
     }
 
-    /// Makes the folder and reads what is in it, once.
+    /// Creates the folder and counts its blobs, once.
     pub(crate) fn prepare<D: Disk>(&self, disk: &D) -> io::Result<()> {
         drop(self.counting.lock());
         self.count(disk, &mut self.lock()).map(|_| ())
     }
 
-    /// Counts what is in the folder, beside readers.
+    /// Counts the blobs of the folder while it may be read.
     ///
-    /// The count is exact or is not taken. Nothing is added meanwhile: a blob is given its name
-    /// only after [`Self::prepare`], which waits, and before any writer was in `prepare` there is
-    /// no draft. If something is removed meanwhile, the next writer counts again.
+    /// The count is exact or is discarded. No blob is added meanwhile, because every write first
+    /// calls [`Self::prepare`], which waits for the count. If a blob is removed meanwhile, the next
+    /// write counts again.
     pub(crate) fn count_ahead<D: Disk>(&self, disk: &D) -> io::Result<()> {
         let _counting = self.counting.lock();
         let before = {
@@ -150,7 +150,7 @@ impl TenantFolder {
         }
     }
 
-    /// Takes room for one blob, before anything of it is written.
+    /// Reserves room for one blob, before any of it is written.
     pub(crate) fn reserve<D: Disk>(
         &self,
         disk: &D,
@@ -172,7 +172,7 @@ impl TenantFolder {
     }
 }
 
-/// Room for one blob; given back when dropped.
+/// Reserved room for one blob, released when dropped.
 #[derive(Debug)]
 pub(crate) struct Reservation<'a> {
     tenant_folder: &'a TenantFolder,
@@ -181,7 +181,7 @@ pub(crate) struct Reservation<'a> {
 }
 
 impl Reservation<'_> {
-    /// Notes that the blob is stored now.
+    /// Records that the blob is stored.
     pub(crate) fn settle(&mut self, state: &mut FolderState) {
         if self.is_open {
             self.is_open = false;
@@ -200,7 +200,7 @@ impl Drop for Reservation<'_> {
     }
 }
 
-/// The blob that a file is named after, if it is a file of this store.
+/// The id of the blob in a file, if the file belongs to the store.
 pub(crate) fn blob_of(entry: &FolderEntry) -> Option<BlobId> {
     entry.is_file.then(|| BlobId::parse(&format!("blob:{}", entry.name)).ok()).flatten()
 }
@@ -218,13 +218,13 @@ fn count(entries: &[FolderEntry]) -> TenantUsage {
         .fold(TenantUsage::default(), |sum, entry| sum.plus(usage_of(entry.size)))
 }
 
-/// Makes a folder of our own, or takes back the rights on it that others were given.
+/// Creates a private folder, or removes the rights of other users on it.
 pub(crate) fn ensure_private_folder<D: Disk>(disk: &D, path: &Path) -> io::Result<()> {
     ensure_folder(disk, path)?;
     disk.restrict_folder(path)
 }
 
-/// Makes a folder and those above it, and makes them durable.
+/// Creates a folder and its parents, and makes them durable.
 pub(crate) fn ensure_folder<D: Disk>(disk: &D, path: &Path) -> io::Result<()> {
     let is_new = match (disk.create_folder(path), path.parent()) {
         (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
@@ -235,7 +235,8 @@ pub(crate) fn ensure_folder<D: Disk>(disk: &D, path: &Path) -> io::Result<()> {
     };
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     match disk.sync_folder(parent.unwrap_or(Path::new("."))) {
-        // Another user made it in a folder that we may not read, and is responsible for it.
+        // Another user made it in a folder that this process may not read, and is responsible for
+        // it.
         Err(error) if !is_new && error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         synced => synced,
     }
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_taken_before_it_is_used() {
+    fn room_is_reserved_before_it_is_used() {
         let disk = FaultyDisk::default();
         let tenant_folder = TenantFolder::new(TenantId::local(), PathBuf::from("/local"));
         let config = config(10, 2);
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_uncertain_is_counted_again() {
+    fn an_unknown_usage_is_counted_again() {
         let disk = FaultyDisk::default();
         let tenant_folder = TenantFolder::new(TenantId::local(), PathBuf::from("/local"));
         tenant_folder.prepare(&disk).unwrap();
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn only_files_that_we_name_are_blobs() {
+    fn only_files_with_names_of_blobs_are_blobs() {
         let letters = "a".repeat(52);
         let entry = |name: &str, is_file| FolderEntry {
             name: name.into(),

@@ -19,7 +19,7 @@ pub(crate) const START: Duration = Duration::from_secs(1_790_000_000);
 
 pub(crate) const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// A store on a real disk, gone with the test.
+/// A store on a real disk, removed with the test.
 pub(crate) struct TestStore {
     pub(crate) store: LocalBlobStore<LocalDisk>,
     pub(crate) config: BlobStoreConfig,
@@ -44,7 +44,7 @@ impl TestStore {
         let Self { store, config, _folder } = self;
         drop(store);
         let open = || LocalBlobStore::open(config.clone(), Clock::Fixed(time));
-        // A child that another test is just starting has the lock until it is the other program.
+        // A child process that another test is starting holds the lock until it calls `exec`.
         let is_in_use = |opened: &Result<_, _>| matches!(opened, Err(BlobError::InUse));
         let mut opened = open();
         for _ in 0..1_000 {

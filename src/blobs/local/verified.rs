@@ -1,10 +1,10 @@
-//! Remembers files that were found intact and have not changed since.
+//! A cache of files that were verified and have not changed since.
 //!
 //! # Why
 //!
-//! Hashing 256 MiB takes a fifth of a second; doing it again for each run that mounts the same
-//! blob would be most of the run. A file whose inode, size and times are the same as when it was
-//! hashed has the same bytes, as far as the operating system can tell.
+//! Hashing 256 MiB takes a fifth of a second, which would be most of the time of a run that mounts
+//! the blob. A file whose inode, size and times have not changed since it was hashed has the same
+//! bytes, as far as the operating system can tell.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,21 +12,21 @@ use crate::blobs::content::trailer::StoredBlob;
 use crate::blobs::local::disk::FileStamp;
 use crate::ids::{BlobId, TenantId};
 
-/// Most files that are remembered: a few hundred bytes each.
+/// Most files in the cache. Each takes a few hundred bytes.
 const MOST: usize = 8_192;
 
 type Key = (TenantId, BlobId);
 
-/// A bounded memory of intact files; forgetting one only costs another hashing.
+/// A bounded cache of verified files. A missing entry only costs another hashing.
 #[derive(Debug, Default)]
 pub(crate) struct Verified {
     known: HashMap<Key, (FileStamp, StoredBlob)>,
-    /// Keys in the order in which they came; may name some that are gone.
+    /// Keys in the order of insertion; some may have been removed.
     order: VecDeque<Key>,
 }
 
 impl Verified {
-    /// The blob, if its file is the one that was found intact.
+    /// Returns the blob, if its file has not changed since it was verified.
     pub(crate) fn find(
         &self,
         tenant: &TenantId,
@@ -37,7 +37,7 @@ impl Verified {
         (known == stamp).then(|| blob.clone())
     }
 
-    /// Remembers a file that was found intact when it had this stamp.
+    /// Adds a file that was verified in the state of this stamp.
     pub(crate) fn remember(&mut self, tenant: &TenantId, stamp: FileStamp, blob: StoredBlob) {
         let key = (tenant.clone(), blob.id.clone());
         if self.known.insert(key.clone(), (stamp, blob)).is_none() {
@@ -49,7 +49,7 @@ impl Verified {
         }
     }
 
-    /// Notes that the store itself changed a file's time of last use.
+    /// Updates the stamp after the store itself changed a file's time of last use.
     pub(crate) fn restamp(
         &mut self,
         tenant: &TenantId,
@@ -66,7 +66,7 @@ impl Verified {
         }
     }
 
-    /// Forgets a file that is gone.
+    /// Removes a file.
     pub(crate) fn forget(&mut self, tenant: &TenantId, id: &BlobId) {
         self.known.remove(&(tenant.clone(), id.clone()));
     }

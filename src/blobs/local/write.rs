@@ -1,4 +1,4 @@
-//! Storing content: draft, sync, rename, sync.
+//! Stores content: write a draft, sync it, rename it, sync the folder.
 
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -16,15 +16,15 @@ use crate::blobs::{BlobError, LocalBlobStore};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
 
-/// Bytes that are read and written at a time: large enough that calls do not count, small enough to
-/// stay in the processor's cache between hashing and writing.
+/// Bytes that are read and written at a time: enough to make the cost of calls negligible, few
+/// enough to stay in the processor's cache between hashing and writing.
 const CHUNK: usize = 128 << 10;
 
-/// Names of files that are being written begin so.
+/// Prefix of the names of drafts.
 const DRAFT: &str = "draft-";
 
 impl<D: Disk> LocalBlobStore<D> {
-    /// Stores content that is at hand. Content that the tenant has already is not written again.
+    /// Stores content in memory. Content that the tenant has already is not written again.
     ///
     /// When this returns, the blob is durable.
     ///
@@ -52,8 +52,8 @@ impl<D: Disk> LocalBlobStore<D> {
 
     /// Stores exactly `size` bytes that `content` yields, without holding them in memory.
     ///
-    /// When this returns, the blob is durable. Its room is taken from the quota also if it turns
-    /// out that the tenant has it already, but only until then.
+    /// When this returns, the blob is durable. Room is reserved for it until then, even if the
+    /// tenant has the blob already.
     ///
     /// # Errors
     ///
@@ -89,7 +89,7 @@ impl<D: Disk> LocalBlobStore<D> {
         Ok(tenant_folder)
     }
 
-    /// The blob, if it is stored already, is intact and is durable.
+    /// Returns the blob if it is stored already, and makes sure that it is intact and durable.
     fn reuse(
         &self,
         tenant_folder: &TenantFolder,
@@ -100,13 +100,13 @@ impl<D: Disk> LocalBlobStore<D> {
         };
         match self.ensure_intact(tenant_folder, id, &file) {
             // Its writer may not have synced the folder yet.
-            Ok(blob) => self.sync_shelf(tenant_folder).map(|()| Some(blob)),
+            Ok(blob) => self.sync_tenant_folder(tenant_folder).map(|()| Some(blob)),
             Err(BlobError::Damaged { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Writes content and trailer to a file that no index knows yet, and makes them durable.
+    /// Writes content and trailer to a draft and makes the draft durable.
     fn draft(
         &self,
         kind: &BlobKind,
@@ -140,7 +140,7 @@ impl<D: Disk> LocalBlobStore<D> {
         Ok((draft, blob))
     }
 
-    /// Gives a draft its name, unless the blob is there already.
+    /// Renames a draft to its blob's name, unless the blob exists already.
     fn commit(
         &self,
         tenant_folder: &TenantFolder,
@@ -166,15 +166,15 @@ impl<D: Disk> LocalBlobStore<D> {
                 }
             }
             if draft.is_kept {
-                self.sync_shelf(tenant_folder)?;
+                self.sync_tenant_folder(tenant_folder)?;
                 let stamp = self.disk.stamp(&draft.file);
                 if let Ok(stamp) = stamp {
                     self.verified.lock().remember(&tenant_folder.tenant, stamp, blob.clone());
                 }
                 return Ok(blob);
             }
-            // Another call stored it in the meantime. If that file is damaged, it is set aside now,
-            // and the next turn puts ours in its place.
+            // Another call stored the blob meanwhile. If that file is damaged, it is set aside now,
+            // and the next iteration stores the draft in its place.
             if let Some(blob) = self.reuse(tenant_folder, &blob.id)? {
                 return Ok(blob);
             }
@@ -182,7 +182,7 @@ impl<D: Disk> LocalBlobStore<D> {
     }
 
     /// Makes the names in a tenant's folder durable, or seals the store.
-    fn sync_shelf(&self, tenant_folder: &TenantFolder) -> Result<(), BlobError> {
+    fn sync_tenant_folder(&self, tenant_folder: &TenantFolder) -> Result<(), BlobError> {
         if self.is_sealed() {
             return Err(BlobError::Sealed);
         }
@@ -196,8 +196,7 @@ impl<D: Disk> LocalBlobStore<D> {
         })
     }
 
-    /// Removes what an earlier server left half written. No other process owns it: we hold the
-    /// lock.
+    /// Removes drafts of an earlier server. This process holds the lock, so no other uses them.
     pub(crate) fn remove_stale_drafts(&self) -> Result<(), BlobError> {
         let folder = self.config.root.join("drafts");
         let entries = self.disk.list(&folder).map_err(BlobError::from_disk("open"))?;
@@ -213,7 +212,7 @@ impl<D: Disk> LocalBlobStore<D> {
     }
 }
 
-/// A file that is being written; removed when dropped, unless it was given a blob's name.
+/// A file that is being written. It is removed when dropped, unless it became a blob.
 #[derive(Debug)]
 struct Draft<'a, D: Disk> {
     store: &'a LocalBlobStore<D>,
@@ -266,7 +265,7 @@ mod tests {
     use crate::error::ErrorKind;
 
     #[test]
-    fn what_is_stored_reads_back() {
+    fn stored_content_reads_back() {
         let test = TestStore::new();
         let local = TenantId::local();
         let large: Vec<u8> = (0..=250).cycle().take(CHUNK * 2 + 17).collect();
@@ -388,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_removes_drafts_and_nothing_that_is_not_ours() {
+    fn a_start_removes_drafts_and_no_other_files() {
         let test = TestStore::new();
         let local = TenantId::local();
         let blob = test.store.put(&local, &plain(), b"abc").unwrap();
@@ -406,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn rights_that_others_were_given_are_taken_back() {
+    fn rights_of_other_users_are_removed() {
         let test = TestStore::new();
         test.store.put(&TenantId::local(), &plain(), b"abc").unwrap();
         let root = test.config.root.clone();

@@ -21,7 +21,7 @@ use crate::units::ByteCount;
 /// Bytes copied at a time.
 const CHUNK: usize = 256 << 10;
 
-/// Endings of file names and what they usually mean.
+/// Extensions of file names and their usual MIME types.
 const KINDS: [(&str, &str); 20] = [
     ("csv", "text/csv"),
     ("tsv", "text/tab-separated-values"),
@@ -67,7 +67,7 @@ pub(crate) fn put(
 pub(crate) fn fetch(config: &Config, id: &str, to: Option<&Path>) -> Result<Exit, Failed> {
     let id = BlobId::parse(id)?;
     let store = open(config)?;
-    // A blob that is not there must not cost the file that is.
+    // A missing blob must not truncate an existing file.
     let blob = open_blob(&store, &id)?;
     match to {
         Some(path) => {
@@ -91,8 +91,7 @@ fn open(config: &Config) -> Result<LocalBlobStore, Failed> {
     })
 }
 
-/// Stores a file under the kind that its name suggests, unless it is told one. Blobs may have
-/// `limit`.
+/// Stores a file. Without `kind`, the file's name determines the kind. A blob may have `limit`.
 pub(crate) fn store_file(
     store: &dyn BlobStore,
     path: &Path,
@@ -107,7 +106,7 @@ pub(crate) fn store_file(
     let stored = if size.is_file() && size.len() > 0 {
         store.put_from(&sole_tenant(), &kind, ByteCount::bytes(size.len()), &mut file)
     } else {
-        // Pipes, devices and the files of `/proc` do not tell their length, and some never end.
+        // Pipes, devices and files of `/proc` do not report their length, and some never end.
         let mut content = Vec::new();
         let most = limit.as_u64().saturating_add(1);
         file.take(most).read_to_end(&mut content).map_err(unreadable)?;
@@ -130,7 +129,7 @@ fn open_blob(store: &dyn BlobStore, id: &BlobId) -> Result<OpenBlob<File>, Faile
     })
 }
 
-/// Hands out a blob piece by piece; returns its length.
+/// Copies a blob piece by piece. Returns its length.
 fn copy_blob(
     opened: OpenBlob<File>,
     mut write: impl FnMut(&[u8]) -> io::Result<()>,
@@ -147,17 +146,24 @@ fn copy_blob(
     }
 }
 
-/// The whole of a blob that is text.
-pub(crate) fn read_text_blob(store: &dyn BlobStore, id: &BlobId) -> Result<String, Failed> {
+/// Reads a whole blob.
+pub(crate) fn read_blob(store: &dyn BlobStore, id: &BlobId) -> Result<Vec<u8>, Failed> {
     let mut bytes = Vec::new();
     copy_blob(open_blob(store, id)?, |piece| {
         bytes.extend_from_slice(piece);
         Ok(())
     })?;
+    Ok(bytes)
+}
+
+/// Reads a whole blob of text.
+pub(crate) fn read_text_blob(store: &dyn BlobStore, id: &BlobId) -> Result<String, Failed> {
+    let bytes = read_blob(store, id)?;
     String::from_utf8(bytes).map_err(|fault| Failed::at("read the blob", &fault))
 }
 
-/// Writes blobs as files into a folder, each under its letters and the ending of its kind.
+/// Writes blobs as files into a folder. The names are the first letters of the id and the extension
+/// of the kind.
 pub(crate) fn save_all(
     store: &dyn BlobStore,
     ids: &[BlobId],
@@ -211,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_stored_comes_back_as_it_was() {
+    fn a_stored_file_reads_back() {
         let folder = tempfile::tempdir().unwrap();
         let config = config_in(folder.path(), &[]);
         let (from, to) = (folder.path().join("from.csv"), folder.path().join("to"));
@@ -224,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blob_that_is_not_there_does_not_cost_the_file_that_is() {
+    fn a_missing_blob_does_not_truncate_an_existing_file() {
         let folder = tempfile::tempdir().unwrap();
         let config = config_in(folder.path(), &[]);
         let file = folder.path().join("precious.txt");

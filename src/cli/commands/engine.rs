@@ -111,10 +111,10 @@ fn verify(config: &Config, as_json: bool) -> Result<Exit, Failed> {
     print_table(&["finding", "what", "file"], rows);
     if files.iter().any(|file| file.finding == Finding::Damaged) {
         note(
-            "remove what is damaged with `wardian engine clean --all`, then `wardian engine install`",
+            "remove the damaged files with `wardian engine clean --all`, then `wardian engine install`",
         );
     } else if !is_good {
-        note("`wardian engine install` makes what is missing");
+        note("`wardian engine install` makes the missing files");
     }
     Ok(exit)
 }

@@ -29,7 +29,7 @@ struct ImageReport<'a> {
     size_bytes: ByteCount,
     sha256: Digest,
     created_unix_seconds: u64,
-    /// Runs that began as it, of all servers, as far as they have written it down.
+    /// Recorded runs of all servers that began with the image.
     hits: u64,
     /// The time of the last one; 0 if there was none.
     last_used_unix_seconds: u64,
@@ -91,7 +91,7 @@ fn images_in(files: &[FileReport]) -> Vec<ImageReport<'_>> {
     images
 }
 
-/// How long ago, in the largest unit that fits.
+/// Formats an age in the largest unit that fits.
 fn age_of(age: Duration) -> String {
     let seconds = age.as_secs();
     for (length, unit) in [(86_400, "d"), (3_600, "h"), (60, "min")] {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn ages_are_told_in_the_largest_unit_that_fits() {
+    fn ages_are_shown_in_the_largest_unit_that_fits() {
         for (seconds, text) in
             [(0, "0 s ago"), (119, "1 min ago"), (7_200, "2 h ago"), (864_000, "10 d ago")]
         {

@@ -1,8 +1,7 @@
-//! `wardian run` and `wardian exec`: a program of this machine's user, run as the server would
-//! run it.
+//! `wardian run` and `wardian exec`: run a program of the local user as the server would run it.
 //!
-//! Its blobs live in a store of their own that ends with the command, so that a server may go on
-//! using the usual one.
+//! The blobs are kept in a temporary store that is removed with the command, because a running
+//! server may have locked the usual one.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,26 +9,27 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde::{Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
 use tempfile::TempDir;
 use tokio::sync::mpsc::unbounded_channel;
 
 use crate::assembly::{MeteredCode, Runtime, SkillsRead};
 use crate::cli::args::{ExecArgs, NamedFile, RunArgs, RunOptions};
 use crate::cli::commands::blobs::{read_text_blob, save_all, store_file};
-use crate::cli::commands::list_skills::name_and_version;
 use crate::cli::commands::run_result::{self, ShownLogs};
+use crate::cli::commands::skills::list_skills::name_and_version;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on, progress};
 use crate::cli::terminal::output::{note, shown};
 use crate::config::Config;
+use crate::protocol::members::Members;
 use crate::protocol::methods::execution::RequestedLimits;
 use crate::protocol::strict;
 use crate::service::{Caller, LocalProgram, LocalResult, LocalRun};
 
-/// Longest arguments that are read, in bytes: as long as a request may be.
+/// Longest program or arguments that are read from a file, in bytes.
 const MAX_ARGUMENTS: u64 = 16 << 20;
 
 /// Runs a file, or code.
@@ -124,7 +124,7 @@ fn run(
     }))
 }
 
-/// The configuration for one run: one worker, and a store for its blobs alone.
+/// The configuration for one run: one worker, and a temporary blob store.
 pub(crate) fn on_its_own(mut config: Config, folder: &TempDir) -> Config {
     config.blobs.folder = folder.path().join("blobs");
     config.workers.count = 1;
@@ -136,7 +136,7 @@ async fn perform(
     config: &Config,
     runtime: &Runtime,
     request: LocalRun,
-    args: Map<String, Value>,
+    args: Arguments,
     options: &RunOptions,
 ) -> Result<Exit, Failed> {
     let ended = perform_on(config, runtime, request, args, options).await;
@@ -148,25 +148,26 @@ async fn perform_on(
     config: &Config,
     runtime: &Runtime,
     mut request: LocalRun,
-    mut args: Map<String, Value>,
+    mut args: Arguments,
     options: &RunOptions,
 ) -> Result<Exit, Failed> {
     for NamedFile { name, path } in &options.blob {
         let blob = store_file(&*runtime.blobs, path, None, config.blobs.max_size)?;
         let id = blob.id.to_string();
         if let Some(name) = name {
-            args.insert(name.clone(), Value::String(id.clone()));
+            let value = to_raw_value(&id).map_err(|e| Failed::at("write the arguments", &e))?;
+            args.0.push((name.clone(), value));
         }
         if !request.input_blobs.contains(&id) {
             request.input_blobs.push(id);
         }
     }
-    request.args = serde_json::value::to_raw_value(&args)
-        .map_err(|fault| Failed::at("write the arguments", &fault))?;
+    request.args =
+        to_raw_value(&args).map_err(|fault| Failed::at("write the arguments", &fault))?;
     let caller = Caller::local("command-line");
     let mut shown = ShownLogs::default();
     let (listener, mut printed) = unbounded_channel();
-    // With `--json` the result is all that is printed.
+    // With `--json` only the result is printed.
     request.listener = (!options.json).then_some(listener);
     let ended = {
         let showing = async {
@@ -174,14 +175,14 @@ async fn perform_on(
                 shown.show(&chunk);
             }
         };
-        // The listener goes with the run, so the one ends soon after the other.
+        // The run drops the listener at its end, which ends the loop that shows the logs.
         tokio::join!(runtime.service.run_file(&caller, request), showing).0?
     };
     runtime.warn_of_missing_walls();
     finish(runtime, &ended, shown, options)
 }
 
-/// Prints the result and keeps what the program made.
+/// Prints the result and saves the blobs that the program stored.
 fn finish(
     runtime: &Runtime,
     ended: &LocalResult,
@@ -214,23 +215,42 @@ fn finish(
     Ok(exit)
 }
 
-/// The arguments as they were given: none, JSON, or a file of it.
-fn arguments(given: Option<&str>) -> Result<Map<String, Value>, Failed> {
-    let Some(given) = given else { return Ok(Map::new()) };
+/// Arguments in the order in which they were given, on which a program may depend, each as its
+/// text.
+#[derive(Debug, Default)]
+struct Arguments(Vec<(String, Box<RawValue>)>);
+
+impl Arguments {
+    fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(given, _)| given == name)
+    }
+}
+
+impl Serialize for Arguments {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+/// Reads the arguments: none, JSON, or a file with JSON.
+fn arguments(given: Option<&str>) -> Result<Arguments, Failed> {
+    let Some(given) = given else { return Ok(Arguments::default()) };
     let text = match given.strip_prefix('@') {
         Some(path) => read_file(Path::new(path))?,
         None => given.to_owned(),
     };
     let wrong = |why: String| Failed::usage(format!("`--args` must be a JSON object: {why}"));
     strict::read(text.as_bytes()).map_err(|fault| wrong(fault.to_string()))?;
-    serde_json::from_str(&text).ok().ok_or_else(|| wrong("it is something else".to_owned()))
+    let members = Members::split(&text).ok_or_else(|| wrong("it is something else".to_owned()))?;
+    let owned = members.0.into_iter().map(|(name, value)| (name.into_owned(), value.to_owned()));
+    Ok(Arguments(owned.collect()))
 }
 
 /// Refuses an argument that is given twice, since one of the values would be lost.
-fn ensure_set_once(args: &Map<String, Value>, blobs: &[NamedFile]) -> Result<(), Failed> {
+fn ensure_set_once(args: &Arguments, blobs: &[NamedFile]) -> Result<(), Failed> {
     let mut names = BTreeSet::new();
     for name in blobs.iter().filter_map(|blob| blob.name.as_deref()) {
-        if args.contains_key(name) || !names.insert(name) {
+        if args.has(name) || !names.insert(name) {
             let name = shown(name);
             return Err(Failed::usage(format!(
                 "`--blob` sets the argument `{name}`, which is set"
@@ -258,14 +278,17 @@ fn read_text(from: &mut impl io::Read, what: &str) -> Result<String, Failed> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+
+    fn text(given: Option<&str>) -> String {
+        serde_json::to_string(&arguments(given).unwrap()).unwrap()
+    }
 
     #[test]
     fn arguments_are_an_object_with_one_meaning() {
-        assert_eq!(arguments(None), Ok(Map::new()));
-        assert_eq!(Value::Object(arguments(Some(r#"{"n": 1}"#)).unwrap()), json!({"n": 1}));
+        assert_eq!(text(None), "{}");
+        let given = r#"{"z":1.50,"a":{"y":[],"b":"\\u00e9"}}"#;
+        assert_eq!(text(Some(given)), given, "in the caller's order, digit by digit");
         for wrong in ["", "[]", "7", "{", r#"{"a":1,"a":2}"#, "@/no/such/file"] {
             let failed = arguments(Some(wrong)).unwrap_err();
             assert_eq!(failed.exit, Exit::WrongUsage, "{wrong}");
@@ -278,7 +301,7 @@ mod tests {
             name: name.map(str::to_owned),
             path: "file.csv".into(),
         };
-        let args = Map::from_iter([("a".to_owned(), json!(1))]);
+        let args = arguments(Some(r#"{"a": 1}"#)).unwrap();
         assert_eq!(ensure_set_once(&args, &[blob(Some("b")), blob(None), blob(None)]), Ok(()));
         for names in [&["a"][..], &["b", "b"]] {
             let blobs: Vec<_> = names.iter().map(|name| blob(Some(name))).collect();
@@ -292,6 +315,6 @@ mod tests {
         let file = folder.path().join("args.json");
         fs::write(&file, r#"{"n": 1}"#).unwrap();
         let given = format!("@{}", file.display());
-        assert_eq!(Value::Object(arguments(Some(&given)).unwrap()), json!({"n": 1}));
+        assert_eq!(text(Some(&given)), r#"{"n":1}"#);
     }
 }

@@ -1,4 +1,4 @@
-//! Shows the end of a run.
+//! Prints the result of a run.
 
 use std::io::{self, IsTerminal as _};
 
@@ -9,15 +9,15 @@ use crate::job::outcome::{LogChunk, Logs, Stream};
 use crate::protocol::methods::execution::{RunResult, RunStatus};
 use crate::service::LocalResult;
 
-/// Prints what a call would return.
+/// Prints the result as a call would return it.
 pub(crate) fn print_protocol(result: &RunResult) -> Exit {
     print_json(result);
     exit_of(result)
 }
 
-/// Prints what the program printed, and then what it returned or why it failed. `whole` is an
-/// output that was too large for the protocol's result.
-/// `shown` says what of the logs was shown while the program ran.
+/// Prints the rest of the logs, and then the returned value or the failure. `shown_logs` counts the
+/// logs that were shown while the program ran. `whole` is an output that was too large for the
+/// protocol's result.
 pub(crate) fn print_all(ended: &LocalResult, shown_logs: ShownLogs, whole: Option<&str>) -> Exit {
     shown_logs.finish(&ended.logs);
     let result = &ended.result;
@@ -45,10 +45,11 @@ fn exit_of(result: &RunResult) -> Exit {
     }
 }
 
-/// Shows what a program writes where it wrote it, as it is: its user asked for it.
+/// Prints a program's output to the stream that it was written to, unescaped: the user runs their
+/// own program.
 #[derive(Debug)]
 pub(crate) struct ShownLogs {
-    /// Bytes that were shown of each stream.
+    /// Bytes of each stream that were shown.
     shown: [usize; 3],
     ends_line: bool,
 }
@@ -60,7 +61,7 @@ impl Default for ShownLogs {
 }
 
 impl ShownLogs {
-    /// Shows what comes while the program runs.
+    /// Shows output while the program runs.
     pub(crate) fn show(&mut self, chunk: &LogChunk) {
         if let Some(shown) = self.shown.get_mut(slot(chunk.stream)) {
             *shown = shown.saturating_add(chunk.text.len());
@@ -68,7 +69,7 @@ impl ShownLogs {
         self.print(chunk.stream, &chunk.text);
     }
 
-    /// Shows what was not shown before.
+    /// Shows the rest of the output.
     fn finish(mut self, logs: &Logs) {
         for chunk in &logs.chunks {
             let Some(left) = self.shown.get_mut(slot(chunk.stream)) else { continue };

@@ -1,4 +1,4 @@
-//! `wardian serve`: listens first, becomes ready as soon as it can, and stops when it is told to.
+//! `wardian serve`: listens, prepares the engine and the workers, and serves until it is stopped.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use crate::http::{EXPOSED, Readiness, Server, stop_on_signals};
 use crate::service::Service;
 use crate::units::ByteCount;
 
-/// How often it is looked whether memory can be given back to the system.
+/// The interval of checking for memory to release to the system.
 const TRIM_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Freed memory from which on it is worth giving back to the system.
+/// The least freed memory that is released to the system.
 const WORTH_TRIMMING: ByteCount = ByteCount::mebibytes(4);
 
-/// Descriptors that are needed beside those of connections.
+/// Descriptors that are needed in addition to those of connections and blobs.
 const OTHER_FILES: u64 = 256;
 
 pub(crate) fn serve(config: &Config, installer: &Installer) -> Result<Exit, Failed> {
@@ -49,8 +49,8 @@ pub(crate) fn serve(config: &Config, installer: &Installer) -> Result<Exit, Fail
     block_on(Box::pin(listen(config, installer)))
 }
 
-/// Lets this process open as many files as the system allows it. Many systems start programs with
-/// 1,024, for the sake of old ones that could not count further.
+/// Raises the limit of open files to the allowed maximum. Many systems start programs with 1,024,
+/// because `select(2)` of old programs cannot handle more.
 fn raise_open_files(config: &Config) {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current != maximum
@@ -79,19 +79,19 @@ async fn listen(config: &Config, installer: &Installer) -> Result<Exit, Failed> 
     let mut serving = tokio::spawn(server.serve(Arc::clone(&readiness), stop));
     let runtime = tokio::select! {
         biased;
-        // Told to stop before there was anything to serve.
+        // The server was stopped before it was ready.
         _ = &mut serving => return Ok(Exit::Done),
         started = start(config, installer, &readiness, address) => started?,
     };
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
     trimming.abort();
-    // Runs in progress have had their time; the calls they belonged to are gone.
+    // Calls in progress have ended or timed out, so their runs need no more time.
     runtime.shut_down(Duration::ZERO).await;
     info!("stopped");
     Ok(Exit::Done)
 }
 
-/// Gives memory back to the system after bursts, and does nothing else.
+/// Releases memory to the system after bursts.
 async fn trim(budget: Arc<MemoryBudget>) {
     let mut clock = tokio::time::interval(TRIM_INTERVAL);
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -99,7 +99,7 @@ async fn trim(budget: Arc<MemoryBudget>) {
         clock.tick().await;
         let freed = budget.take_peak().as_u64().saturating_sub(budget.used().as_u64());
         if freed >= WORTH_TRIMMING.as_u64() {
-            // A trim that panics is not worth a word; there will be another.
+            // An error is ignored: the next interval tries again.
             spawn_blocking(give_back_free_memory).await.ok();
         }
     }
@@ -122,7 +122,7 @@ async fn start(
     readiness.wait_for("the self-test");
     let stopped = runtime.service.self_test().await.map_err(|error| Failed::ours(&error))?;
     readiness.open(Arc::clone(&runtime.service));
-    // For programs that start a server and wait for it, above all with a port that it chose.
+    // For programs that start a server on port 0 and read its address.
     print_line(&format!("listening on http://{address}"));
     let milliseconds = began.elapsed().as_millis();
     info!("ready after {milliseconds} ms; the sandbox stopped all {stopped} attempts to escape");

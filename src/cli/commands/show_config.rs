@@ -1,4 +1,4 @@
-//! `wardian config`: the configuration as it applies.
+//! `wardian config`: prints the effective configuration.
 
 use serde_json::{Value, json};
 use toml::Table;
@@ -7,7 +7,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::terminal::output::{print, print_json, print_line};
 use crate::config::{Config, GatewayMemory};
 
-/// Prints the settings as a file that would give the same.
+/// Prints the settings as a configuration file.
 pub(crate) fn as_toml(config: &Config, is_explained: bool) -> Exit {
     if let Some(file) = &config.file {
         print_line(&format!("# read from {}", file.display()));
@@ -31,7 +31,7 @@ pub(crate) fn as_json(config: &Config) -> Exit {
     Exit::Done
 }
 
-/// A value that stands in a file as this text.
+/// Converts a value in the form of a configuration file to JSON.
 fn json_of(text: &str) -> Value {
     let read = format!("value = {text}").parse::<Table>().ok();
     let value = read.and_then(|mut table| table.remove("value"));

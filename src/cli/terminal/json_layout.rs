@@ -1,15 +1,14 @@
-//! Lays JSON out for people, without making a tree of it: a result may be 32 MiB long.
+//! Formats JSON for people without building a tree: a result may be 32 MiB long.
 
 use std::borrow::Cow;
 
 /// Spaces for each level.
 const INDENT: &str = "  ";
 
-/// The JSON text `json` with a line for each member, as `json.dumps(indent=2)` has it. Members keep
-/// their order, numbers their digits. Escaped letters are shown as letters, except for those that
-/// would move the cursor.
+/// Formats a JSON text as `json.dumps(indent=2)` does. Members keep their order and numbers their
+/// digits. Escaped letters are shown as letters, except for those that would control the terminal.
 ///
-/// Text that is no JSON comes out in some order of lines, and never does harm.
+/// Text that is not JSON is also returned, with harmless characters only.
 pub(crate) fn laid_out(json: &str) -> String {
     let mut text = String::with_capacity(json.len().saturating_mul(2));
     let mut depth: usize = 0;
@@ -59,7 +58,7 @@ fn new_line(text: &mut String, depth: usize) {
     }
 }
 
-/// How many bytes the string takes that `text` begins with, its quotes included.
+/// The length of the string at the start of `text`, quotes included.
 fn string_length(text: &str) -> usize {
     let mut is_escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(1) {
@@ -87,7 +86,7 @@ fn readable(token: &str) -> String {
     text
 }
 
-/// Pushes a letter, or its JSON escape if a terminal would obey it.
+/// Appends a letter, or its JSON escape if it could control a terminal.
 fn push_harmless(text: &mut String, letter: char) {
     let is_direction = matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if letter.is_control() || is_direction {

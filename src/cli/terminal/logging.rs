@@ -18,12 +18,12 @@ const QUIET: LogLevel = LogLevel::Warn;
 /// The target of log lines about skills.
 const REGISTRY: &str = concat!(env!("CARGO_CRATE_NAME"), "::registry");
 
-/// Logs as the configuration says.
+/// Starts logging for a server, as configured.
 pub(crate) fn start_for_a_server(config: &Config) {
     start(config.log.format, targets(config.log.level));
 }
 
-/// Logs little, unless the configuration asks for more.
+/// Starts logging for a command: warnings only, unless a level is configured.
 pub(crate) fn start_for_a_command(config: &Config) {
     match chosen_level(config) {
         Some(level) => start(config.log.format, targets(level)),
@@ -31,8 +31,8 @@ pub(crate) fn start_for_a_command(config: &Config) {
     }
 }
 
-/// As for any command, for one that reads the skills in order to report on them: a user does not
-/// have to be told twice.
+/// Starts logging for a command that reports on skills. Its report replaces the log lines about
+/// them.
 pub(crate) fn start_for_a_report_on_skills(config: &Config) {
     match chosen_level(config) {
         Some(level) => start(config.log.format, targets(level)),
@@ -40,7 +40,7 @@ pub(crate) fn start_for_a_report_on_skills(config: &Config) {
     }
 }
 
-/// The requested level.
+/// The configured level, if it is not the default.
 fn chosen_level(config: &Config) -> Option<LogLevel> {
     let setting = config.effective.iter().find(|setting| setting.key == "log.level");
     setting.filter(|setting| setting.origin != SettingOrigin::Default).map(|_| config.log.level)
@@ -62,7 +62,7 @@ fn start(format: LogFormat, filter: Targets) {
     };
     let subscriber = tracing_subscriber::registry().with(layer.with_filter(filter));
     if subscriber.try_init().is_err() {
-        note("warning: log lines go where they went before");
+        note("warning: logging was started before, so these settings have no effect");
     }
 }
 

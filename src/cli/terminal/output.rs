@@ -1,9 +1,9 @@
-//! The only place that prints.
+//! Prints to standard output and standard error. No other code prints.
 //!
-//! Results go to standard output, everything about them to standard error. Texts that
-//! come from elsewhere are shown without their control characters, unless they are a program's own
-//! output. A reader that goes away, such as `head`, ends nothing. Any other failure to write to
-//! standard output is remembered, and [`stdout_fault`] makes it the end of the program.
+//! Results go to standard output, messages to standard error. Control characters of untrusted texts
+//! are escaped, except in a program's own output. A reader that closes the pipe, such as `head`, is
+//! not an error. Any other failure to write to standard output is recorded, and [`stdout_fault`]
+//! makes the program fail.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 use serde::Serialize;
 
-/// Prints a text as it is.
+/// Prints a text unchanged.
 pub(crate) fn print(text: &str) {
     print_bytes(text.as_bytes());
 }
@@ -22,40 +22,40 @@ pub(crate) fn print_line(line: &str) {
     print(&format!("{line}\n"));
 }
 
-/// Prints bytes as they are.
+/// Prints bytes unchanged.
 pub(crate) fn print_bytes(bytes: &[u8]) {
     if let Err(fault) = deliver(bytes) {
         note_stdout_fault(fault);
     }
 }
 
-/// The first reason why something that was printed did not arrive.
+/// The first failure to write to standard output.
 static STDOUT_FAULT: OnceLock<io::Error> = OnceLock::new();
 
-/// Remembers that standard output did not take what was printed.
+/// Records a failure to write to standard output.
 pub(crate) fn note_stdout_fault(fault: io::Error) {
     STDOUT_FAULT.set(fault).ok();
 }
 
-/// The reason why something that was printed did not arrive, if so: a full disk, say. Exit codes
-/// must not promise output that is incomplete.
+/// The first failure to write to standard output, such as a full disk. An exit code must not
+/// promise output that is incomplete.
 pub(crate) fn stdout_fault() -> Option<&'static io::Error> {
     STDOUT_FAULT.get()
 }
 
-/// Prints bytes that are of no use if they are not complete. A reader that has seen enough is
-/// content; a disk that is full is not.
+/// Prints bytes that must be complete. Fails if they cannot be written, unless the reader has
+/// closed the pipe.
 pub(crate) fn deliver(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush()).or_else(unless_gone)
 }
 
-/// A reader that has seen enough is content.
+/// Ignores the error of a closed pipe.
 pub(crate) fn unless_gone(fault: io::Error) -> io::Result<()> {
     if fault.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(fault) }
 }
 
-/// Prints a text to standard error as it is.
+/// Prints a text to standard error unchanged.
 pub(crate) fn print_error(text: &str) {
     io::stderr().lock().write_all(text.as_bytes()).ok();
 }
@@ -79,8 +79,8 @@ pub(crate) fn print_table(header: &[&str], rows: Vec<Vec<String>>) {
     print(&laid_out(header, rows, width));
 }
 
-/// Narrowest terminal that tables are fitted into. Some report a width of 0 when they do not know
-/// it, such as serial lines and new pseudo-terminals.
+/// Narrowest terminal that tables are fitted into. Serial lines and new pseudo-terminals report a
+/// width of 0.
 const MIN_WIDTH: u16 = 20;
 
 /// The rows in columns, fitted into `width` if it is the width of a real terminal.
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_went_away_is_content_and_a_full_disk_is_not() {
+    fn a_closed_pipe_is_ignored_and_a_full_disk_is_not() {
         let ended = |kind: io::ErrorKind| unless_gone(kind.into());
         assert!(ended(io::ErrorKind::BrokenPipe).is_ok());
         assert_eq!(

@@ -1,17 +1,17 @@
-//! Sizes and digests as people read them.
+//! Formats sizes and digests for people.
 
 use crate::ids::Digest;
 use crate::units::ByteCount;
 
-/// Hexadecimal digits of a digest that people are shown.
+/// Shown hexadecimal digits of a digest.
 const SHOWN_DIGITS: usize = 16;
 
-/// Enough of a digest to tell files apart; `--json` prints all of it.
+/// The first digits of a digest: enough to tell files apart. `--json` prints all.
 pub(crate) fn first_digits(digest: &Digest) -> String {
     digest.to_string().chars().take(SHOWN_DIGITS).collect()
 }
 
-/// Three digits are enough for people.
+/// Formats a size with at most four digits.
 pub(crate) fn readable(size: ByteCount) -> String {
     let mut value = size.as_u64();
     let mut tenths = 0;

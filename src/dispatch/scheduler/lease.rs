@@ -1,7 +1,7 @@
 //! The right to use a worker for one run, given back when it is dropped.
 //!
-//! INVARIANT(nothing-leaks): a [`Lease`] that is dropped, wherever its run stands, ends its run.
-//! Its worker becomes idle, stops the run first, or is killed if it is beyond use.
+//! INVARIANT(nothing-leaks): a [`Lease`] that is dropped at any stage of its run ends the run. Its
+//! worker becomes idle, after it has stopped the run if there is one, or is killed if it is broken.
 
 use std::sync::Arc;
 
@@ -31,12 +31,12 @@ enum Condition {
     Idle,
     /// Within a run.
     Busy,
-    /// Beyond use.
+    /// The worker cannot be used again.
     Broken,
 }
 
 impl Lease {
-    /// Waits for a worker for a run of `tenant`, if possible one that has all of `wanted` already.
+    /// Waits for a worker for a run of `tenant`, preferably one that has all of `wanted` attached.
     ///
     /// Cancellation: the place in the queue is given up.
     pub(crate) async fn acquire(
@@ -105,7 +105,7 @@ impl Drop for Lease {
     }
 }
 
-/// Stops a run that no caller waits for any more, in a task of its own.
+/// Stops an abandoned run, in a task of its own.
 fn stop_run(scheduler: &Arc<Scheduler>, mut worker: Worker) {
     let scheduler = Arc::clone(scheduler);
     let runtime = scheduler.runtime.clone();

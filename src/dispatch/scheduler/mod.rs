@@ -1,4 +1,4 @@
-//! Decides which worker gets the next run, and which run that is.
+//! Decides the order of runs, and the worker of each.
 //!
 //! | file            | purpose                                                                  |
 //! | --------------- | ------------------------------------------------------------------------ |

@@ -2,8 +2,8 @@
 //!
 //! Tenants take turns. Entries of one tenant are served in the order of their arrival. When the
 //! queue is full, a new entry takes the place of the youngest entry of the tenant that has the most
-//! entries, unless that would leave the new entry's tenant with more. So one tenant can neither
-//! delay nor keep out the others by asking more often.
+//! entries, unless the new entry's tenant would then have more. So a tenant with many requests can
+//! neither delay the others nor displace them.
 //!
 //! INVARIANT(fair-turns): with `n` tenants waiting, each gets every `n`-th place.
 //! INVARIANT(fair-room): a tenant with fewer entries than another is not turned away.
@@ -15,7 +15,7 @@ use crate::ids::TenantId;
 /// Entries of type `T`, each waiting for its turn.
 #[derive(Debug)]
 pub(crate) struct FairQueue<T> {
-    /// No tenant here has an empty line.
+    /// The waiting entries of each tenant. No line is empty.
     lines: BTreeMap<TenantId, VecDeque<T>>,
     /// The tenants of `lines`, in the order of their turns.
     turns: VecDeque<TenantId>,
@@ -26,11 +26,11 @@ pub(crate) struct FairQueue<T> {
 /// The decision about a new entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Enqueued<T> {
-    /// It waits.
+    /// The entry waits.
     Waits,
-    /// It waits, and this entry has lost its place to it.
+    /// The entry waits, and this older entry has lost its place to it.
     Displaces(T),
-    /// There is no room for it.
+    /// There is no room for the entry.
     NoRoom(T),
 }
 
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_is_not_served() {
+    fn a_removed_entry_is_not_served() {
         let mut queue = FairQueue::new(4);
         for item in ["a1", "b1", "b2"] {
             queue.push(&tenant(item.get(..1).unwrap()), item);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn without_capacity_nobody_waits() {
+    fn a_queue_without_capacity_refuses_every_entry() {
         let mut queue = FairQueue::new(0);
         assert_eq!(queue.push(&tenant("a"), 1), Enqueued::NoRoom(1));
     }

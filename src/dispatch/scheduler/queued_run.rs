@@ -20,7 +20,7 @@ pub(crate) struct QueuedRun {
 }
 
 impl QueuedRun {
-    /// The run of `tenant` that was queued with `ticket` and hears through `granted`.
+    /// The run of `tenant` that was queued with `ticket` and is notified through `granted`.
     pub(crate) fn new(
         scheduler: Arc<Scheduler>,
         tenant: TenantId,

@@ -1,7 +1,7 @@
-//! The scheduler as all tasks of a pool share it: the state behind a lock.
+//! The scheduler that all tasks of a pool share: the state behind a lock.
 //!
-//! The state decides. This file carries the decisions out: it sends a worker to the run that waits
-//! for it, ends a worker that is not wanted, and tells those who watch the pool.
+//! The state makes the decisions. This file carries them out: it sends a worker to the run that
+//! waits for it, ends an unwanted worker, and notifies the watchers of the pool.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ impl Scheduler {
         Self { shared, status: watch::Sender::default(), runtime, queue_wait, grace }
     }
 
-    /// Decides about a new run. If it waits, `grant` gets the answer.
+    /// Decides about a new run. If the run has to wait, `grant` gets the answer.
     pub(crate) fn admit(
         &self,
         tenant: &TenantId,
@@ -216,7 +216,7 @@ impl Scheduler {
         }
     }
 
-    /// Changes the state, and tells those who watch if the status is another one.
+    /// Changes the state, and notifies the watchers if the status has changed.
     fn change<T>(&self, change: impl FnOnce(&mut Shared) -> T) -> T {
         let mut shared = self.shared.lock();
         let result = change(&mut shared);

@@ -1,4 +1,4 @@
-//! The scheduler's decisions: which worker a run gets, which runs wait, which workers are given up.
+//! The scheduler's decisions: the worker of each run, the waiting runs, and the workers to retire.
 //!
 //! The state is plain data: it has no lock, no clock, no task and no process. Each method changes
 //! the state and returns a decision, which the caller carries out. `W` is an idle worker, and `G`
@@ -51,7 +51,7 @@ pub(crate) struct WorkerRecord {
     is_outdated: bool,
 }
 
-/// Everything that a closing pool lets go of.
+/// The waiting runs and idle workers of a pool that closes.
 #[derive(Debug)]
 pub(crate) struct Closing<W, G> {
     pub(crate) waiting: Vec<G>,
@@ -64,7 +64,7 @@ pub(crate) struct SchedulerState<W, G> {
     phase: Phase,
     max_running: usize,
     running: usize,
-    /// The worker that was used last is the last: its memory is warm.
+    /// Idle workers. The most recently used one is the last; its memory is still in the caches.
     idle: Vec<(WorkerId, W)>,
     queue: FairQueue<(Ticket, G)>,
     records: BTreeMap<WorkerId, WorkerRecord>,
@@ -121,7 +121,7 @@ impl<W, G> SchedulerState<W, G> {
         if self.phase != Phase::Open {
             return Admission::ShuttingDown;
         }
-        // No newcomer overtakes the runs that wait.
+        // A new run does not overtake the waiting ones.
         if self.queue.is_empty()
             && self.running < self.max_running
             && let Some(worker) = self.choose(fits)
@@ -210,7 +210,7 @@ impl<W, G> SchedulerState<W, G> {
         self.phase = self.phase.max(Phase::Draining);
     }
 
-    /// Ends all waiting and all idling.
+    /// Closes the pool. Returns the waiting runs and the idle workers.
     pub(crate) fn close(&mut self) -> Closing<W, G> {
         self.phase = Phase::Closed;
         let waiting = std::iter::from_fn(|| self.queue.pop()).map(|(_, grant)| grant).collect();
@@ -218,7 +218,7 @@ impl<W, G> SchedulerState<W, G> {
         Closing { waiting, idle }
     }
 
-    /// Counts a run that was turned away.
+    /// Counts a refused run.
     pub(crate) const fn count_overloaded(&mut self) {
         self.counters.overloaded = self.counters.overloaded.saturating_add(1);
     }
@@ -240,7 +240,7 @@ impl<W, G> SchedulerState<W, G> {
         }
     }
 
-    /// A worker that is outdated, removed or part of a closed pool does not become idle.
+    /// Makes a worker idle, or returns it if it is outdated or removed, or if the pool is closed.
     fn make_idle(&mut self, id: WorkerId, worker: W) -> Option<W> {
         let is_wanted = self.records.get(&id).is_some_and(|record| !record.is_outdated);
         if self.phase == Phase::Closed || !is_wanted {
@@ -259,7 +259,7 @@ mod tests {
 
     use super::*;
 
-    /// Workers and grants are their own numbers.
+    /// A simulation in which workers and grants are represented by their numbers.
     type State = SchedulerState<WorkerId, u64>;
 
     const MAX_RUNNING: usize = 3;
@@ -296,7 +296,7 @@ mod tests {
         leased: BTreeMap<u64, WorkerId>,
         waiting: Vec<(u64, TenantId, Ticket)>,
         arrived: u64,
-        /// Runs that ended, were turned away or went away.
+        /// Runs that ended, were refused or were abandoned.
         over: BTreeSet<u64>,
     }
 
@@ -323,7 +323,7 @@ mod tests {
             self.serve();
         }
 
-        /// The process of `id` is gone, and its place in the pool is filled again.
+        /// Replaces the worker `id`, whose process has ended.
         fn replace(&mut self, id: WorkerId) {
             assert!(self.state.remove_worker(id).0.is_some());
             self.add_worker();
@@ -430,7 +430,7 @@ mod tests {
                 simulation.take(step);
                 simulation.check();
             }
-            // Every run that waits gets a worker when those before it end.
+            // Every waiting run gets a worker when the runs before it end.
             let bound = simulation.waiting.len() + simulation.leased.len();
             for _ in 0..bound {
                 simulation.finish(0);
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_worker_that_fits_is_preferred_and_otherwise_the_warmest() {
+    fn an_idle_worker_that_fits_is_preferred_and_otherwise_the_last_used() {
         let mut state = State::new(2, 0);
         for _ in 0..3 {
             let id = state.next_worker_id();
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_that_closes_lets_go_of_everything() {
+    fn a_pool_that_closes_returns_every_grant_and_idle_worker() {
         let mut simulation = pool();
         (0..=MAX_RUNNING).for_each(|_| simulation.arrive(0));
         simulation.state.drain();

@@ -1,12 +1,13 @@
 //! Decides when the next worker is started after one has ended.
 //!
-//! A worker that worked is replaced at once. A few workers in a row that end soon after their start
-//! are replaced at once as well: they may be killed from outside. More of them, and workers that do
-//! not start, are a fault that every worker has, so each further attempt waits longer.
+//! A worker that had a run is replaced at once. A few workers in a row that end soon after their
+//! start are replaced at once as well, since they may have been killed from outside. More of them,
+//! and workers that do not start, indicate a fault of all workers, so each further attempt waits
+//! longer.
 
 use std::time::Duration;
 
-/// So many short lives in a row are tolerated.
+/// The number of short-lived workers in a row that is tolerated.
 const TOLERATED_SHORT_LIVES: u32 = 3;
 
 /// Longest pause between two attempts to start a worker.
@@ -15,7 +16,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// First pause between two attempts. It is doubled after each failure.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
-/// The recent misfortunes of one place in a pool.
+/// The recent failures of one place in a pool.
 #[derive(Debug, Default)]
 pub(crate) struct RestartPolicy {
     short_lives: u32,
@@ -28,7 +29,7 @@ impl RestartPolicy {
         (self.short_lives, self.failures) = (0, 0);
     }
 
-    /// Notes a worker that ended soon. Returns false if that is to be taken as a failed start.
+    /// Notes a worker that ended soon. Returns false if this counts as a failed start.
     pub(crate) const fn tolerates_short_life(&mut self) -> bool {
         let is_tolerated = self.short_lives < TOLERATED_SHORT_LIVES;
         if is_tolerated {

@@ -19,13 +19,15 @@ use tokio::sync::oneshot;
 
 use crate::dispatch::worker::process::Process;
 
-/// How to start a worker. It gets an empty environment, `/` as its folder, the socket as standard
-/// input, nothing on standard output, and a pipe to the gateway's log as standard error.
+/// The command that starts a worker.
+///
+/// The worker gets an empty environment, `/` as its folder, the socket as standard input,
+/// `/dev/null` as standard output, and a pipe to the gateway's log as standard error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerCommand {
     /// The program.
     pub program: PathBuf,
-    /// Its arguments. Every user of the machine can see them: no secrets.
+    /// Its arguments. Every user of the machine can see them, so they hold no secrets.
     pub arguments: Vec<OsString>,
 }
 
@@ -43,7 +45,7 @@ impl WorkerCommand {
             .args(&self.arguments)
             .env_clear()
             .current_dir("/")
-            // Ctrl-C in a terminal reaches the gateway alone, which ends its workers in order.
+            // Ctrl-C in a terminal reaches only the gateway, which shuts its workers down.
             .process_group(0)
             .stdin(Stdio::from(far))
             .stdout(Stdio::null())
@@ -70,8 +72,8 @@ pub(crate) struct Spawned {
     pub(crate) child: Child,
 }
 
-/// The thread that starts processes. The threads of the asynchronous runtime may come and go, and
-/// forking would hold them up.
+/// The thread that starts processes. Threads of the asynchronous runtime may end, which would kill
+/// the workers that they started, and forking would block them.
 #[derive(Debug)]
 pub(crate) struct WorkerSpawner {
     requests: mpsc::Sender<Request>,
@@ -81,8 +83,8 @@ pub(crate) struct WorkerSpawner {
 type Request = oneshot::Sender<io::Result<Spawned>>;
 
 impl WorkerSpawner {
-    /// Starts the thread. It ends when this value is dropped, and every worker that still runs ends
-    /// with it.
+    /// Starts the thread. It ends when this value is dropped, and every worker that is still alive
+    /// is killed with it.
     pub(crate) fn open(command: WorkerCommand) -> io::Result<Self> {
         let (requests, received) = mpsc::channel::<Request>();
         let command = Arc::new(Mutex::new(command));
@@ -104,7 +106,7 @@ impl WorkerSpawner {
         *self.command.lock() = command;
     }
 
-    /// Starts a process. Cancellation: one that was started meanwhile is killed.
+    /// Starts a process. Cancellation: a process that was started meanwhile is killed.
     pub(crate) async fn spawn(&self) -> io::Result<Spawned> {
         let (reply, spawned) = oneshot::channel();
         let gone = || io::Error::other("the thread that starts workers is gone");
@@ -115,6 +117,6 @@ impl WorkerSpawner {
 
 fn discard(mut unwanted: Spawned) {
     unwanted.process.kill();
-    // It is killed, so this takes no time; without it a zombie would stay.
+    // The process was killed, so this returns soon; without it a zombie would stay.
     unwanted.child.wait().ok();
 }

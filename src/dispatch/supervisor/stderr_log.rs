@@ -1,8 +1,8 @@
 //! Copies the standard error of workers to the gateway's log.
 //!
 //! INVARIANT(bounded-log): whatever a worker writes, its lines in the log are short, few, and free
-//! of control characters. Further lines are counted. So a worker that was taken over can neither
-//! fill the disk with logs nor forge entries of others.
+//! of control characters. Further lines are only counted. So a compromised worker can neither fill
+//! the disk with logs nor forge log entries of others.
 
 use std::io;
 use std::process::ChildStderr;
@@ -48,7 +48,7 @@ impl StderrLog {
     pub(crate) fn finish(&mut self) {
         if let Some(pipe) = self.pipe.take() {
             let mut chunk = [0; 4096];
-            // One pipe's worth at most: the process is gone.
+            // At most the content of one pipe: the process is gone.
             while let Ok(count @ 1..) = pipe.try_read(&mut chunk) {
                 self.log(chunk.get(..count).unwrap_or_default());
             }
@@ -78,7 +78,7 @@ impl StderrLog {
     }
 }
 
-/// Cuts bytes into lines that are fit for a log.
+/// Cuts bytes into bounded lines of text for a log.
 #[derive(Debug)]
 struct Lines {
     line: Vec<u8>,
@@ -120,7 +120,7 @@ impl Lines {
     }
 }
 
-/// Text in which every character that is not plainly visible is escaped.
+/// Text in which every character that is not printable is escaped.
 fn printable(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for character in String::from_utf8_lossy(bytes).chars() {

@@ -34,7 +34,7 @@ pub(crate) struct Supervisor {
     pub(crate) max_message: usize,
 }
 
-/// A process that is waited for, and its standard error.
+/// A process under supervision, and its standard error.
 struct Watched {
     id: WorkerId,
     process: Arc<Process>,
@@ -56,7 +56,7 @@ enum Life {
 impl Supervisor {
     /// Keeps the place filled until the pool closes and the last process is gone.
     ///
-    /// `deaths` tells when any child of this process has ended.
+    /// `deaths` is signalled when any child of this process has ended.
     pub(crate) async fn keep(self, mut deaths: Signal) {
         let mut policy = RestartPolicy::default();
         while self.scheduler.phase() < Phase::Closed {
@@ -130,7 +130,7 @@ impl Supervisor {
         }
     }
 
-    /// Waits for the first message of a new process, which must say that it is ready.
+    /// Waits for the first message of a new process, which must be `Ready`.
     async fn welcome(
         &self,
         mut channel: WorkerChannel,
@@ -176,7 +176,7 @@ impl Supervisor {
     }
 }
 
-/// A worker's texts are for people, so they are cut to a few lines.
+/// Bounds on the texts of a worker's report: a compromised worker may send long ones.
 const REPORT_TEXT: usize = 1024;
 const REPORT_ITEMS: usize = 32;
 

@@ -1,4 +1,4 @@
-//! Admission: which run gets a worker, which one waits, and callers that leave.
+//! Admission of runs, the queue, and callers that leave.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ async fn nothing_leaks_when_a_caller_leaves_before_it_takes_its_worker() {
                 _ = until(&pool, "queued", |report| report.queued == 1) => {}
             }
         }
-        // The worker is granted to the run that waits, which is no longer polled.
+        // The worker is granted to the waiting run, which is no longer polled.
         until(&pool, "granted", |report| report.queued == 0 && report.running == 1).await;
     }
     let report = until(&pool, "free", |report| report.running == 0).await;
@@ -83,7 +83,7 @@ async fn nothing_leaks_when_a_caller_leaves_before_it_takes_its_worker() {
 }
 
 #[tokio::test]
-async fn admission_of_as_many_runs_as_workers_and_places() {
+async fn admission_is_bounded_by_workers_and_the_queue() {
     let pool = start(PoolConfig { queue: 2, spares: 1, ..config(2) }).await;
     let jobs: Vec<Job> = (0..5).map(|_| job("wait")).collect();
     let mut hosts: Vec<WrittenBlobs> = (0..5).map(|_| WrittenBlobs::default()).collect();
@@ -120,7 +120,7 @@ impl<F: Future> Future for JoinAll<'_, F> {
 }
 
 #[tokio::test]
-async fn a_run_waits_no_longer_than_it_may() {
+async fn a_run_waits_no_longer_than_the_limit() {
     let queue_wait = Duration::from_millis(50);
     let pool = start(PoolConfig { queue_wait, ..config(1) }).await;
     let (busy, waiting) = (job("wait"), job("return {}"));

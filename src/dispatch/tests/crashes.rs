@@ -1,4 +1,4 @@
-//! Workers that end, or should.
+//! Workers that end by themselves, and workers that have to be ended.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ async fn one_run_one_crash_and_the_others_go_on() {
     }
 }
 
-/// The next run may be sent before the worker knows, while it still cleans up, and afterwards.
+/// The next run arrives before the cleaning up fails, during it, or afterwards.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_run_is_lost_to_a_worker_that_could_not_be_cleaned_up() {
     let pool = start(config(1)).await;
@@ -116,19 +116,19 @@ async fn back_to_size_without_a_pause_after_idle_workers_were_killed() {
 }
 
 #[tokio::test]
-async fn a_run_finds_a_worker_though_all_have_just_died() {
+async fn a_run_gets_a_worker_although_all_have_just_died() {
     let pool = start(config(5)).await;
     for worker in pool.report().workers {
         let process = watch(worker.process);
         pidfd_send_signal(&process, Signal::KILL).unwrap();
         assert!(has_ended(&process));
     }
-    // This thread has not noticed it yet.
+    // The pool has not noticed it yet: its tasks run on this thread.
     assert_eq!(error_type(&run_script(&pool, "return {}").await), "completed");
 }
 
 #[tokio::test]
-async fn a_worker_that_complains_without_end_is_heard_out() {
+async fn a_worker_that_floods_its_standard_error_still_completes_its_run() {
     let pool = start(config(1)).await;
     assert_eq!(error_type(&run_script(&pool, "complain 100000\nreturn {}").await), "completed");
 }

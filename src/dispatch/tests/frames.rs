@@ -22,7 +22,8 @@ use crate::job::message::{FromWorker, INLINE_MAX, Payload, Refusal, ToWorker};
 use crate::job::socket;
 use crate::worker::Channel as WorkerEnd;
 
-/// How long one frame may take. A receiver that waits for an event that never comes waits longer.
+/// The longest time for one frame. It only ends tests whose receiver waits for an event that never
+/// comes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The contents of one frame: bytes of text in its message, and bytes of its payload.
@@ -67,7 +68,7 @@ fn to_the_gateway(buffers: Option<usize>, sizes: &[Size]) {
             let mut worker = WorkerEnd::new(near);
             for (number, (text, payload)) in sizes.iter().enumerate() {
                 let message = FromWorker::Failed { reason: "t".repeat(*text) };
-                // The other end hangs up when a test has failed.
+                // The other end closes the socket when a test has failed.
                 if worker.send(&message, &content(number, *payload)).is_err() {
                     break;
                 }
@@ -93,7 +94,7 @@ fn to_the_gateway(buffers: Option<usize>, sizes: &[Size]) {
     });
 }
 
-/// The gateway sends frames, or gives up to do so again and again; a worker receives them.
+/// The gateway sends frames, with many cancelled attempts if `gives_up`; a worker receives them.
 fn to_the_worker(buffers: Option<usize>, sizes: &[Size], gives_up: bool) {
     let (near, far) = pair(buffers);
     thread::scope(|scope| {
@@ -121,11 +122,11 @@ fn to_the_worker(buffers: Option<usize>, sizes: &[Size], gives_up: bool) {
                     None => bytes.unwrap().into(),
                 });
                 if gives_up {
-                    // As often as not in the middle of a frame.
+                    // About half of the attempts are cancelled in the middle of a frame.
                     drop(timeout(Duration::from_micros(20), gateway.flush()).await);
                     continue;
                 }
-                // A worker that has hung up says why below.
+                // The reason of a worker that closed the socket is reported below.
                 timeout(PATIENCE, gateway.flush()).await.unwrap().ok();
             }
             timeout(PATIENCE, gateway.flush()).await.unwrap().ok();
@@ -143,7 +144,7 @@ fn to_the_worker(buffers: Option<usize>, sizes: &[Size], gives_up: bool) {
 }
 
 fn size() -> impl Strategy<Value = usize> {
-    // Around what one buffer of the kernel, one of ours, and an inline payload hold.
+    // Sizes around one buffer of the kernel, one buffer of the channel, and an inline payload.
     prop_oneof![
         3 => 0_usize..200,
         2 => 15_000_usize..20_000,
@@ -177,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn whole_frames_arrive_whichever_sends_are_given_up(
+    fn whole_frames_arrive_although_sends_are_cancelled(
         buffers in buffers(),
         sizes in prop::collection::vec((size(), size()), 1..5),
     ) {

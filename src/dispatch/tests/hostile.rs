@@ -1,4 +1,4 @@
-//! Workers that were taken over.
+//! Compromised workers.
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -23,7 +23,7 @@ fn hostile() -> PoolConfig {
     PoolConfig { spares: 0, ..PoolConfig::new(command(test, "role-hostile"), 1) }
 }
 
-/// A worker that was taken over: the guest's source says what it does instead of running it.
+/// A compromised worker: instead of running the guest's source, it misbehaves as the source names.
 #[test]
 fn the_process_that_is_hostile() {
     if !plays("role-hostile") {
@@ -56,7 +56,7 @@ fn say(socket: &OwnedFd, message: &FromWorker, payload: &[u8]) {
     shout(socket, &frame::encode(message, payload, false).unwrap(), None);
 }
 
-/// The gateway may have hung up.
+/// Sends raw bytes. The gateway may have closed the socket, so errors are ignored.
 fn shout(socket: &OwnedFd, bytes: &[u8], descriptor: Option<BorrowedFd<'_>>) {
     socket::send(socket.as_fd(), bytes, descriptor).ok();
 }
@@ -258,9 +258,9 @@ async fn a_worker_not_believed_is_dropped_and_costs_one_run() {
     assert_eq!((counters.crashed, counters.overdue), (1, 3), "{counters:?}");
 }
 
-/// A worker that declines a run says that it was not begun. That is believed a few times.
+/// A run that a worker declines is given to another worker, a bounded number of times.
 #[tokio::test]
-async fn workers_that_decline_every_run_get_it_a_few_times() {
+async fn workers_that_decline_every_run_are_tried_a_few_times() {
     let pool = Pool::start(hostile()).unwrap();
     let declined = pool.run(&tight("failed"), &mut WrittenBlobs::default()).await;
     assert!(matches!(declined, Err(DispatchError::NoWorker)), "{declined:?}");
@@ -280,12 +280,12 @@ async fn an_output_beyond_any_result_is_not_read() {
 }
 
 #[tokio::test]
-async fn an_answer_without_a_question_is_not_believed() {
+async fn an_outcome_that_was_not_asked_for_is_not_accepted() {
     let pool = Pool::start(hostile()).unwrap();
     let first = run(&pool, &tight("two answers")).await;
     assert_eq!(logs(&first), ["true"]);
     let second = run(&pool, &tight("behave")).await;
     assert_eq!(logs(&second), ["honest"], "the answer of another run was taken");
     let ids: BTreeSet<WorkerId> = pool.report().workers.iter().map(|w| w.id).collect();
-    assert_eq!(ids, [WorkerId(2)].into(), "a worker that speaks unasked was kept");
+    assert_eq!(ids, [WorkerId(2)].into(), "a worker that sends unasked was kept");
 }

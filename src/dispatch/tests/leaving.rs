@@ -1,4 +1,4 @@
-//! Callers that go away, at every moment of a run.
+//! Callers that go away, at every stage of a run.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl<F: Future> Future for Leave<F> {
     }
 }
 
-/// How much a job brings along.
+/// The amount of content of a job.
 #[derive(Debug, Clone, Copy)]
 struct Load {
     /// Files of each of two skills: 4,000 make a frame that no buffer of a socket holds.
@@ -55,8 +55,8 @@ struct Load {
     source: usize,
 }
 
-/// A job with an image, skills and blobs that no job with another number has. It says of each of
-/// them whether it is there, asks for two blobs to be stored, and returns much.
+/// A job with an image, skills and blobs that no job with another number has. Its script reads the
+/// skills and blobs, stores two blobs, and returns a large output.
 fn laden(number: usize, load: Load) -> Job {
     let mut source = String::new();
     let mut skills = Vec::new();
@@ -87,13 +87,14 @@ fn laden(number: usize, load: Load) -> Job {
     job
 }
 
-/// One worker, which keeps so little that most runs take something away from it.
+/// A pool of one worker with such low limits that most runs detach something.
 async fn lonely() -> Pool {
     let attachments = AttachmentLimits { count: 6, images: 2, ..AttachmentLimits::default() };
     start(PoolConfig { grace: GRACE, attachments, ..config(1) }).await
 }
 
-/// Checks that the pool is as before and that the job whose caller went away runs as it should.
+/// Checks that the worker is still the same, and that the abandoned job completes when it is run
+/// again.
 async fn ensure_unhurt(pool: &Pool, job: &Job, process: u32, left: &str) {
     let finished = timeout(GRACE, run(pool, job)).await.unwrap();
     assert_eq!(error_type(&finished), "completed", "left {left}");
@@ -104,7 +105,7 @@ async fn ensure_unhurt(pool: &Pool, job: &Job, process: u32, left: &str) {
     assert_eq!(report.counters.ended, 0, "leaving {left}: {:?}", report.counters);
 }
 
-/// Leaves at the first poll, at the second, and so on, until a run comes to its end before.
+/// Leaves after the first poll, after the second, and so on, until a run completes before that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_caller_that_leaves_at_any_poll_costs_no_worker() {
     let pool = lonely().await;
@@ -153,7 +154,8 @@ proptest! {
     }
 }
 
-/// Many callers on few workers, so that some leave the queue, and some as they leave it.
+/// Many callers on few workers, so that some leave while they are queued and some while they get a
+/// worker.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crowd_that_comes_and_goes_costs_no_worker() {
     let pool = Arc::new(start(PoolConfig { grace: GRACE, ..config(2) }).await);

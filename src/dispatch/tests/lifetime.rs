@@ -1,4 +1,4 @@
-//! How pools and their workers begin and end.
+//! The start and the end of pools and their workers.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -36,7 +36,7 @@ async fn the_reason_for_not_starting_reaches_the_operator() {
 }
 
 #[tokio::test]
-async fn a_pool_that_shuts_down_lets_runs_end_and_then_ends_them() {
+async fn a_pool_that_shuts_down_waits_for_runs_and_then_ends_them() {
     let pool = start(config(2)).await;
     let processes: Vec<_> =
         pool.report().workers.iter().map(|worker| watch(worker.process)).collect();

@@ -1,4 +1,4 @@
-//! Pools with real processes: this very test binary, told to run one test and to play a role.
+//! Pools with real processes: this test binary itself, started to run one test in a given role.
 //!
 //! Workers are the ones of `worker::scripted`, which obey a script instead of running Python.
 
@@ -36,13 +36,13 @@ use crate::job::{Program, RunSpec};
 
 const SOON: Duration = Duration::from_secs(10);
 
-/// How to start this test binary as the process that `test` is in the role `role`.
+/// The command that starts this test binary to run `test` in the role `role`.
 fn command(test: &str, role: &str) -> WorkerCommand {
     let arguments = ["--exact", test, role, "--nocapture", "--test-threads=1"];
     WorkerCommand::same_program(arguments.iter().map(Into::into).collect())
 }
 
-/// True in a process that was started to play `role`.
+/// True in a process that was started in the role `role`.
 fn plays(role: &str) -> bool {
     let arguments = fs::read("/proc/self/cmdline").unwrap();
     arguments.split(|byte| *byte == 0).any(|argument| argument == role.as_bytes())
@@ -64,7 +64,7 @@ async fn start(config: PoolConfig) -> Pool {
     pool
 }
 
-/// The image of scripts. It is handed over and means nothing to them.
+/// An image for scripts. Workers get it and do not use it.
 static IMAGE: LazyLock<Arc<ImageContent>> = LazyLock::new(|| image("image"));
 
 fn image(name: &str) -> Arc<ImageContent> {
@@ -133,7 +133,7 @@ fn logs(finished: &FinishedRun) -> Vec<&str> {
     finished.outcome.logs.chunks.iter().map(|chunk| chunk.text.as_str()).collect()
 }
 
-/// Waits until the pool's report is as it should be.
+/// Waits until `is_so` holds for the pool's report.
 async fn until(pool: &Pool, what: &str, is_so: impl Fn(&PoolReport) -> bool) -> PoolReport {
     let deadline = Instant::now() + SOON;
     while !is_so(&pool.report()) {
@@ -150,7 +150,7 @@ fn watch(process: u32) -> OwnedFd {
 
 fn has_ended(process: &OwnedFd) -> bool {
     let limit = Timespec::try_from(SOON).unwrap();
-    // The end of any child interrupts it.
+    // The end of any child interrupts this call.
     let ended = retry_on_intr(|| poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&limit)));
     ended.unwrap() == 1
 }

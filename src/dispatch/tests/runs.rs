@@ -75,7 +75,7 @@ async fn skills_and_blobs_are_attached_once_and_detached_when_too_many() {
 async fn a_worker_knows_nothing_of_the_machine_but_its_run() {
     let pool = start(config(1)).await;
     let process = pool.report().workers[0].process;
-    // Only root can see these: a worker's memory is closed to others of its user.
+    // Only root can read these files: other processes of the worker's user cannot.
     if let Ok(environment) = fs::read(format!("/proc/{process}/environ")) {
         assert_eq!(environment, b"");
         assert_eq!(fs::read_link(format!("/proc/{process}/cwd")).unwrap(), Path::new("/"));
@@ -105,7 +105,7 @@ impl RunHost for NeverStores {
 }
 
 #[tokio::test]
-async fn a_host_that_never_answers_holds_neither_run_nor_worker() {
+async fn a_host_that_never_answers_blocks_neither_run_nor_worker() {
     let host_time = Duration::from_millis(200);
     let pool = start(PoolConfig { host_time, grace: SOON, ..config(1) }).await;
     let process = pool.report().workers[0].process;
@@ -119,7 +119,7 @@ async fn a_host_that_never_answers_holds_neither_run_nor_worker() {
     assert_eq!(pool.report().workers[0].process, process, "the worker was blamed for its host");
 }
 
-/// Has no room for outputs until it is told so.
+/// A host that has no room for outputs until it is told so.
 struct FullHouse(Arc<tokio::sync::Notify>);
 
 impl RunHost for FullHouse {
@@ -134,7 +134,7 @@ impl RunHost for FullHouse {
 }
 
 #[tokio::test]
-async fn a_worker_whose_output_has_no_room_makes_no_other_one() {
+async fn a_worker_whose_output_waits_for_room_gets_no_other_run() {
     let pool = start(config(1)).await;
     let there_is_room = Arc::new(tokio::sync::Notify::new());
     let mut host = FullHouse(Arc::clone(&there_is_room));

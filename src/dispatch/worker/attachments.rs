@@ -1,8 +1,8 @@
 //! Tracks the attachments that a worker keeps, so that none is sent twice.
 //!
-//! INVARIANT(bounded-attachments): beyond the limits, the attachment that was used longest ago is
+//! INVARIANT(bounded-attachments): beyond the limits, the least recently used attachment is
 //! detached first. An attachment that the current run needs is never detached. An image that was
-//! replaced, so that no run can begin from it, is detached with the next run.
+//! replaced, so that no run can begin as it, is detached with the next run.
 
 use std::collections::HashMap;
 use std::sync::Weak;
@@ -16,9 +16,9 @@ use crate::units::ByteCount;
 pub struct AttachmentLimits {
     /// Skills and blobs together. Default 96: each can cost the worker a descriptor.
     pub count: usize,
-    /// Bytes of them together. Default 256 MiB, shared with the gateway's copies.
+    /// Bytes of skills and blobs together. Default 256 MiB, shared with the gateway's copies.
     pub bytes: ByteCount,
-    /// Memory images. Default 8: what each keeps for the next run is private memory.
+    /// Memory images. Default 8: each may keep private memory for its next run.
     pub images: usize,
 }
 
@@ -50,12 +50,12 @@ struct LimitedSet {
 struct Kept {
     size: u64,
     last_run: u64,
-    /// The image, if it is one. Jobs and the cache of images own it.
+    /// The image, for attached images. Jobs and the image cache own it.
     image: Option<Weak<ImageContent>>,
 }
 
 impl Kept {
-    /// True if it will never be used again.
+    /// True for an image that no later run can use.
     fn is_over(&self) -> bool {
         self.image.as_ref().is_some_and(|image| image.strong_count() == 0)
     }
@@ -85,8 +85,8 @@ impl SentAttachments {
         kept.map(|kept| kept.last_run = run).is_some()
     }
 
-    /// Makes room for the attachments that the current run needs and that are missing. Forgets
-    /// others until the limits hold, and returns those: they must be detached.
+    /// Makes room for the missing attachments of the current run. Forgets others until the limits
+    /// hold, and returns the forgotten ones, which must be detached.
     pub(crate) fn make_room(
         &mut self,
         incoming: impl Iterator<Item = (AttachmentKey, ByteCount)>,
@@ -102,7 +102,7 @@ impl SentAttachments {
         evicted
     }
 
-    /// Notes that `key` is attached, or will be before anything else is said to the worker.
+    /// Notes that `key` is attached, or will be before any later message reaches the worker.
     pub(crate) fn add(
         &mut self,
         key: AttachmentKey,
@@ -177,7 +177,7 @@ mod tests {
         use_all(attachments, &keys, ByteCount::bytes(10))
     }
 
-    /// A run with these keys: how many were new, and what had to go for it.
+    /// Starts a run with these keys. Returns the number of new ones, and the detached ones.
     fn use_all(
         attachments: &mut SentAttachments,
         keys: &[AttachmentKey],
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn bounded_attachments_leave_in_the_order_of_their_last_use() {
+    fn bounded_attachments_are_detached_in_the_order_of_their_last_use() {
         let limits = AttachmentLimits { count: 2, ..AttachmentLimits::default() };
         let mut attachments = SentAttachments::new(limits);
         assert_eq!(run(&mut attachments, &["a", "b"]), (2, vec![]));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn bounded_attachments_let_go_of_images_that_are_over() {
+    fn bounded_attachments_drop_replaced_images() {
         use std::sync::Arc;
         let mut attachments = SentAttachments::new(AttachmentLimits::default());
         let made = |name: &str| {
@@ -244,12 +244,12 @@ mod tests {
     }
 
     #[test]
-    fn bounded_attachments_know_what_was_never_sent() {
+    fn bounded_attachments_do_not_count_an_attachment_that_was_never_sent() {
         let mut attachments = SentAttachments::new(AttachmentLimits::default());
         attachments.open_run();
         assert!(!attachments.note_use(&key("a")));
         attachments.make_room([(key("a"), ByteCount::bytes(10))].into_iter());
-        // The run was given up here.
+        // The run was abandoned here.
         assert_eq!(run(&mut attachments, &["a"]), (1, vec![]), "it is not attached");
         assert_eq!(run(&mut attachments, &["a"]), (0, vec![]));
     }

@@ -1,9 +1,9 @@
 //! The gateway's end of a worker's socket: asynchronous, driven by the run's own future.
 //!
-//! Frames are queued first and sent later, so that a send can be given up anywhere.
+//! Frames are queued first and sent later, so that a send can be cancelled at any point.
 //!
-//! INVARIANT(whole-frames): each queued frame is sent to its end before any later frame, whichever
-//! futures are dropped meanwhile. A receive that is dropped loses nothing either.
+//! INVARIANT(whole-frames): each queued frame is sent to its end before any later frame, even if
+//! futures are dropped meanwhile. A dropped receive loses no bytes either.
 
 use std::collections::VecDeque;
 use std::io;
@@ -23,13 +23,13 @@ use crate::job::socket::{self, Incoming};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkerChannelError {
-    /// It closed its end, most likely by ending.
+    /// The worker closed its end; most likely its process ended.
     #[error("the worker is gone")]
     Gone,
     /// The operating system reports an error.
     #[error("cannot use the socket to the worker")]
     Socket(#[from] io::Error),
-    /// It breaks the rules.
+    /// The worker sent a frame that breaks the rules.
     #[error("the worker breaks the rules of its socket")]
     Frame(#[from] FrameError),
 }
@@ -78,12 +78,12 @@ impl WorkerChannel {
         Ok(Self { socket, incoming, outgoing, sent: 0 })
     }
 
-    /// Puts frames behind those that are queued already. They are sent by [`WorkerChannel::flush`].
+    /// Queues frames behind the queued ones. [`WorkerChannel::flush`] sends them.
     pub(crate) fn queue(&mut self, frames: Frames) {
         self.outgoing.push_back(frames);
     }
 
-    /// Sends all that is queued. Cancellation: the rest stays queued.
+    /// Sends all queued frames. Cancellation: the rest stays queued.
     pub(crate) async fn flush(&mut self) -> Result<(), WorkerChannelError> {
         while let Some(first) = self.outgoing.front_mut() {
             while let Some(rest) = first.bytes.get(self.sent..).filter(|rest| !rest.is_empty()) {
@@ -99,7 +99,7 @@ impl WorkerChannel {
         Ok(())
     }
 
-    /// Sends frames behind those that are queued already. Cancellation: the rest stays queued.
+    /// Queues frames and sends all queued frames. Cancellation: the rest stays queued.
     pub(crate) async fn send(&mut self, frames: Frames) -> Result<(), WorkerChannelError> {
         self.queue(frames);
         self.flush().await
@@ -125,9 +125,9 @@ impl WorkerChannel {
         let step = || {
             let arrival = self.incoming.receive(self.socket.as_fd(), RecvFlags::empty())?;
             bytes = Some(arrival.bytes);
-            // Telling the runtime that the socket is empty saves the system call that would find
-            // out later. It must be certain: epoll reports arrivals by edges, so nothing would wake
-            // this task for bytes that have arrived already.
+            // Reporting an empty socket to the runtime saves a later system call. It must be
+            // certain: epoll is edge-triggered here, so nothing would wake this task for bytes that
+            // have already arrived.
             let is_empty = arrival.drained && arrival.bytes > 0;
             if is_empty { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
         };
@@ -138,7 +138,7 @@ impl WorkerChannel {
     }
 
     /// True if the worker has sent nothing since its last message was taken, and has not closed its
-    /// end. An idle worker that sends or ends is of no use. This usually costs no system call.
+    /// end. An idle worker for which this is false is broken. This usually costs no system call.
     pub(crate) fn is_quiet(&mut self) -> bool {
         self.incoming.is_empty() && matches!(self.receive_some(), Ok(None))
     }

@@ -24,19 +24,19 @@ use crate::units::ByteCount;
 /// The reason why the worker gave no outcome.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Broken {
-    /// The worker never got the whole order, so that another one can have it.
+    /// The worker never got the whole order, so another worker can have the run.
     #[error("the worker could not be given the run")]
     NotStarted(#[source] AttachError),
-    /// The worker got the order and says that it does not begin it.
+    /// The worker got the order and reported that it does not begin the run.
     #[error("the worker could not run another guest")]
     Declined,
-    /// It has not answered in time.
+    /// The worker has not answered in time.
     #[error("the worker did not answer in time")]
     Late,
-    /// It ended, or cannot be understood.
+    /// The worker ended, or its messages cannot be read.
     #[error("the worker was lost")]
     Lost(#[from] WorkerChannelError),
-    /// It broke a rule.
+    /// The worker broke a rule.
     #[error("the worker broke a rule")]
     Hostile(#[from] Violation),
 }
@@ -66,15 +66,14 @@ pub(crate) enum Violation {
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) outcome: RunOutcome,
-    /// Not read yet: the worker has nothing more to do with it.
+    /// The returned value. It is not read yet; the worker is not needed to read it.
     pub(crate) output: Option<CheckedPayload>,
     pub(crate) host_time: HostTime,
 }
 
 /// Runs `job`, whose order is the frame `order`, on `worker`.
 ///
-/// Cancellation: the worker is left in the middle of the run, and [`Worker::settle`] brings it
-/// back.
+/// Cancellation: the worker is left in the middle of the run; [`Worker::settle`] makes it idle.
 pub(crate) async fn perform(
     worker: &mut Worker,
     job: &Job,
@@ -111,8 +110,8 @@ pub(crate) async fn perform(
                 let output = exchange.output(&outcome, output)?;
                 return Ok(Ran { outcome, output, host_time: exchange.clock.host_time() });
             }
-            // Accepted only before the guest has asked for something: a run that has begun is not
-            // repeated.
+            // Accepted only before the guest has made a request or printed: a run that has begun is
+            // not repeated.
             (FromWorker::Failed { .. }, Payload::None)
                 if !exchange.has_asked && exchange.printed == 0 =>
             {
@@ -204,7 +203,7 @@ impl Exchange<'_> {
         Ok(sent.map_err(|_elapsed| Broken::Late)??)
     }
 
-    /// A byte that is not UTF-8 becomes three.
+    /// Counts printed bytes. The limit is threefold, because an invalid byte becomes three.
     fn count_printed(&mut self, chunk: &LogChunk) -> Result<(), Violation> {
         let more = ByteCount::from(chunk.text.len()).as_u64().max(1);
         self.printed = self.printed.saturating_add(more);
@@ -231,16 +230,16 @@ impl Exchange<'_> {
         Ok(Some(output))
     }
 
-    /// The sandbox counts these too, and refuses in a way that the guest can understand. They are
-    /// counted again in case the sandbox was taken over.
+    /// Counts bytes of host calls. The sandbox counts them first and raises an exception in the
+    /// guest; this count is for a compromised sandbox.
     fn count_bytes(&mut self, more: ByteCount) -> Result<(), Violation> {
         self.bytes = ByteCount::bytes(self.bytes.as_u64().saturating_add(more.as_u64()));
         if self.bytes > self.limits.host_bytes { Err(Violation::Bytes) } else { Ok(()) }
     }
 }
 
-/// The answer to a request that the host has not answered within the run's time. The run ends as
-/// `Timeout` then; only a guest that still runs sees this.
+/// The answer to a request that the host has not answered within the run's time. Usually the run
+/// ends as `Timeout`; a guest that is still running sees this.
 fn unanswered() -> Refusal {
     let message = "the host did not answer within the time of the run".to_owned();
     Refusal { error_type: "TimeoutError".to_owned(), message }

@@ -1,4 +1,4 @@
-//! One worker, as the gateway sees it: a process at the other end of a socket.
+//! One worker from the gateway's side: a process at the other end of a socket.
 
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Weak};
@@ -22,20 +22,20 @@ pub(crate) struct Worker {
     pub(crate) process: Arc<Process>,
     pub(crate) report: Arc<WorkerReport>,
     attachments: SentAttachments,
-    /// True from the moment when an order is queued until the worker says that its run is over.
+    /// True from the queueing of an order until the worker reports the end of the run.
     has_run: bool,
 }
 
 /// The reason why content could not be attached.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AttachError {
-    /// The gateway's own fault. The worker is as before.
+    /// An error of the gateway. The worker is not affected.
     #[error("cannot make a memory file for a skill's files")]
     Share(#[source] std::io::Error),
-    /// The gateway's own fault as well. The worker is as before.
+    /// An error of the gateway. The worker is not affected.
     #[error("cannot describe the content")]
     Describe(#[from] FrameError),
-    /// The worker cannot be told.
+    /// The worker cannot be reached.
     #[error("cannot tell the worker")]
     Channel(#[from] WorkerChannelError),
 }
@@ -65,7 +65,7 @@ impl Piece<'_> {
         }
     }
 
-    /// The image, if it is one. Once it is dropped, no run needs it again.
+    /// The image, for the piece of this kind. Once it is dropped, no run needs it again.
     fn image(&self) -> Option<Weak<ImageContent>> {
         match self {
             Self::Image(image) => Some(Arc::downgrade(image)),
@@ -73,7 +73,7 @@ impl Piece<'_> {
         }
     }
 
-    /// The frame that hands it over.
+    /// The frame that sends the piece.
     fn frame(&self) -> Result<Frames, AttachError> {
         let (content, file) = match self {
             Self::Image(image) => {
@@ -89,8 +89,7 @@ impl Piece<'_> {
         };
         let message = ToWorker::Attach(Attachment { owner: self.key().owner, content });
         let bytes = frame::encode_shared(&message, self.size())?;
-        // The frame has a descriptor of its own, because it may still be unsent when the run is
-        // gone.
+        // The frame has a descriptor of its own, because it may be sent after the run was dropped.
         let file = file.try_clone_to_owned().map_err(AttachError::Share)?;
         Ok(Frames::with_descriptor(bytes, file))
     }
@@ -108,7 +107,7 @@ impl Worker {
         Self { id, channel, process, report: Arc::new(report), attachments, has_run: false }
     }
 
-    /// True if everything is attached already.
+    /// True if all `keys` are attached.
     pub(crate) fn has_all(&self, keys: &[AttachmentKey]) -> bool {
         keys.iter().all(|key| self.attachments.has(key))
     }
@@ -169,9 +168,9 @@ impl Worker {
         Ok(heard)
     }
 
-    /// Makes a worker idle whose run was given up, wherever the run stood. Sends all queued frames.
-    /// If a run was ordered, cancels it and waits for its end. Requests of the guest are not
-    /// answered meanwhile: the worker takes the cancellation for the answer.
+    /// Makes a worker idle after its run was abandoned at any stage. Sends all queued frames. If a
+    /// run was ordered, cancels it and waits for its end. Requests of the guest are not answered
+    /// meanwhile: the worker takes the cancellation as the answer.
     pub(crate) async fn settle(&mut self) -> Result<(), WorkerChannelError> {
         self.channel.flush().await?;
         if self.has_run {

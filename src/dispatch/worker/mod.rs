@@ -1,6 +1,6 @@
-//! One worker as the gateway sees it: its process, its socket, and one run on it.
+//! One worker from the gateway's side: its process, its socket, and one run on it.
 //!
-//! Nothing that a worker sends is believed. Its frames, payloads and outcomes are checked here.
+//! A worker may be compromised, so its frames, payloads and outcomes are checked here.
 
 pub(crate) mod attachments;
 pub(crate) mod channel;

@@ -1,5 +1,5 @@
-//! Checks the outcome that a worker sends. A worker that was taken over can claim anything; an
-//! outcome that passes is within the run's limits all the same.
+//! Checks the outcome that a worker sends. A compromised worker can claim anything, but an outcome
+//! that passes is within the run's limits.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::units::ByteCount;
 /// Bytes that an invalid byte of output can become when it is replaced.
 const REPLACED: u64 = 3;
 
-/// The reason why an outcome cannot be true. No sandbox that works makes such an outcome.
+/// The reason why an outcome cannot be true. A working sandbox never sends such an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImplausibleOutcome {
@@ -62,7 +62,7 @@ fn can_be_logged(logs: &Logs, limits: &RunLimits) -> bool {
         .chunks
         .iter()
         .fold(0, |sum, chunk| sum.saturating_add(ByteCount::from(chunk.text.len()).as_u64()));
-    // A chunk may be empty, but then it was a call.
+    // An empty chunk comes from a host call, so the limit on calls bounds their number.
     let chunks = ByteCount::from(logs.chunks.len()).as_u64();
     let most_chunks = limits.logs.as_u64().saturating_add(limits.host_calls.into());
     bytes <= limits.logs.as_u64().saturating_mul(REPLACED) && chunks <= most_chunks
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_sandbox_reports_passes() {
+    fn outcomes_of_a_sandbox_pass() {
         for failure in [
             exception("ValueError", MAX_MESSAGE, MAX_TRACEBACK),
             exception("pandas.errors.ParserError", 0, 0),

@@ -1,9 +1,9 @@
-//! Checks and reads the bulk bytes that a worker sends. Nothing about them is believed.
+//! Checks and reads the bulk bytes that a worker sends. None of its statements is trusted.
 //!
 //! INVARIANT(sealed-only): the gateway reads a worker's descriptor only if it is a sealed memory
 //! file, which can no longer be changed or shrunk, of the announced size. The gateway never maps
-//! it. So a worker can neither block a reader with a pipe or a device, nor change bytes that have
-//! been checked, nor cause a fault by taking them away.
+//! it. So a worker can neither block a reader with a pipe or a device, nor change checked bytes,
+//! nor cause a fault by truncating the file.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -64,7 +64,7 @@ impl CheckedPayload {
         Ok(Self { source, position: 0 })
     }
 
-    /// How many bytes there are.
+    /// Length in bytes.
     #[must_use]
     pub fn size(&self) -> ByteCount {
         match &self.source {
@@ -108,7 +108,7 @@ impl Read for CheckedPayload {
 }
 
 fn accept_shared(descriptor: OwnedFd, announced: ByteCount) -> Result<Source, PayloadError> {
-    // Only memory files have seals; the question itself never blocks.
+    // Only memory files have seals. This call never blocks.
     let Ok(seals) = fcntl_get_seals(&descriptor) else {
         return Err(PayloadError::NotMemory);
     };

@@ -1,4 +1,4 @@
-//! The process of a worker, to be killed.
+//! The process of a worker, which can be killed.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -6,8 +6,8 @@ use std::process::Child;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// A process that can be killed. Refers to the process itself, not to its number, which another
-/// process could have by now.
+/// A process that can be killed. Refers to the process itself and not to its number, which the
+/// system may have given to another process.
 #[derive(Debug)]
 pub(crate) struct Process {
     handle: OwnedFd,
@@ -15,7 +15,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// `child` must not have been waited for.
+    /// The process of `child`, which must not have been waited for.
     pub(crate) fn of(child: &Child) -> io::Result<Self> {
         let id = child.id();
         let raw = i32::try_from(id).ok().and_then(Pid::from_raw);
@@ -23,9 +23,9 @@ impl Process {
         Ok(Self { handle, id })
     }
 
-    /// Ends the process at once. One that has ended already is no error.
+    /// Kills the process. Does nothing if it has ended.
     pub(crate) fn kill(&self) {
-        // The only other error would be a lack of rights over our own child.
+        // The only other error, missing permission, cannot occur for a child of this process.
         pidfd_send_signal(&self.handle, Signal::KILL).ok();
     }
 }

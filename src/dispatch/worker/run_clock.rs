@@ -1,4 +1,4 @@
-//! The time of one run as the gateway counts it, and the time of its host calls by kind.
+//! The time of one run in the gateway, and the time of its host calls by kind.
 //!
 //! INVARIANT(bounded-host-time): all answers of the host together extend a run by at most
 //! [`PoolConfig::host_time`]. An answer of a kind that counts against the run extends it by
@@ -15,10 +15,10 @@ use crate::job::host::{HostTime, RequestKind, TimeOfAnswer};
 /// The limit of a run whose own limit cannot be added to the present time.
 const FAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// The limits of the gateway's patience with one run.
+/// The times that the gateway grants to a run beyond its own limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
-    /// The time that a worker has to end a run whose limit is reached.
+    /// The time that a worker has to end a run after its limit is reached.
     pub(crate) grace: Duration,
     /// The time by which all answers of the host together may extend a run.
     pub(crate) host_time: Duration,
@@ -91,7 +91,7 @@ impl RunClock {
         }
     }
 
-    /// Extends the run by the time that an answer took, as far as it may.
+    /// Extends the run by the time that an answer took, up to the bound.
     fn extend(&mut self, time: TimeOfAnswer, took: Duration) {
         let extension = took.min(self.extension_for(time));
         self.end = later(self.end, extension);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_the_world_extends_no_run() {
+    fn waiting_for_another_machine_extends_no_run() {
         let (mut clock, counts) = (clock(), TimeOfAnswer::CountsAgainstRun);
         let first = clock.deadline();
         for _ in 0..3 {

@@ -22,19 +22,19 @@ pub enum StartFailure {
     /// The process runs and sends nothing.
     #[error("the process was not ready within {} s", limit.as_secs_f32())]
     Late {
-        /// How long it had.
+        /// The time that it had.
         limit: Duration,
     },
     /// The worker sent the reason.
     #[error("{reason}")]
     Reported {
-        /// In its words.
+        /// The text from the worker.
         reason: String,
     },
-    /// Its messages cannot be understood.
-    #[error("the process does not speak as a worker does")]
+    /// Its messages cannot be read.
+    #[error("the process does not follow the protocol of workers")]
     Channel(#[source] WorkerChannelError),
-    /// Its first message was not that it is ready.
-    #[error("the process spoke out of turn")]
+    /// Its first message was not `Ready`.
+    #[error("the first message of the process was not that it is ready")]
     OutOfTurn,
 }

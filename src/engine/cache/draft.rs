@@ -73,8 +73,8 @@ impl Draft {
 
     /// Gives the file its name, once everything has reached the disk, and records what it is.
     ///
-    /// The record comes last. Until it is there the file counts as damaged, so whatever moment
-    /// the power fails at, the file is either right or made again.
+    /// The record is written last. A file without a record counts as damaged, so after a power
+    /// failure at any moment the file is either right or made again.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! The cache folder for files that are slow to make: the engine, native code, memory images.
 //!
-//! Knows nothing of what the files are. A file appears under its name only when it is complete,
-//! and is handed out only open and checked. What belongs together is one [`CacheEntry`]; who adds
-//! to an entry holds its lock.
+//! Knows nothing of the files' content. A file appears under its name only when it is complete, and
+//! is handed out only open and checked. Files that belong together are one [`CacheEntry`]; a
+//! process that adds to an entry holds its lock.
 //!
 //! INVARIANT(own-folder): the folder belongs to this user (or to root) and no other user can write
 //! to it. Native code is loaded from it, so a process that can write to it can run code as this
@@ -11,8 +11,8 @@
 //! INVARIANT(complete-or-absent): no crash, full disk or second process makes a half-written file
 //! appear under its final name with a record that fits.
 //!
-//! INVARIANT(checked): a file whose content is not what its record or the pin says is never
-//! handed out.
+//! INVARIANT(checked): a file whose content does not match its record and the pin is never handed
+//! out.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -74,11 +74,11 @@ pub struct CacheFolder {
 }
 
 impl CacheFolder {
-    /// Opens the folder, and makes it if it is not there.
+    /// Opens the folder, and creates it if it is missing.
     ///
     /// # Errors
     ///
-    /// It cannot be made, or is not [ours alone](self).
+    /// The folder cannot be created, or another user could [write to it](self).
     pub fn open(root: &Path, clock: Clock) -> Result<Self, EngineError> {
         if !root.is_absolute() {
             let cause = PathFault::new(root, io::ErrorKind::InvalidInput.into());
@@ -178,11 +178,11 @@ impl CacheEntry {
         &self.path
     }
 
-    /// Opens a file and checks its content: against `pinned` if it is given, else against its
-    /// record. A file that was seen to be right before and has not changed is not read again.
+    /// Opens a file and checks its content against its record, and the record against `pinned` if
+    /// that is given. A file that was checked before and has not changed since is not read again.
     ///
-    /// `None` if there is no such file or if it is damaged, which is logged; either way it has
-    /// to be made again.
+    /// Returns `None` if the file is missing or damaged; damage is logged. The caller makes the
+    /// file again in both cases.
     ///
     /// # Errors
     ///
@@ -200,7 +200,7 @@ impl CacheEntry {
             return Ok(None);
         };
         if pinned.is_some_and(|pinned| *pinned != record.sha256) {
-            warn!(file = name, "`{name}` in the cache is another than the pinned one");
+            warn!(file = name, "`{name}` in the cache is not the pinned one and is made again");
             return Ok(None);
         }
         if !record.has_seen(&metadata) {
@@ -218,7 +218,7 @@ impl CacheEntry {
         Ok(Some(CheckedFile { file, path, record }))
     }
 
-    /// Reads a whole file, whatever its record remembers, and says if it is right.
+    /// Reads a whole file, even if it was checked before, and reports its state.
     ///
     /// # Errors
     ///
@@ -288,11 +288,11 @@ impl CacheEntry {
         Ok(ByteCount::bytes(size))
     }
 
-    /// Takes the entry's lock, making the entry if it is not there. Calls `waits` if another
-    /// process has the lock, and then waits for it: what that process makes is there afterwards,
-    /// so look again before making anything.
+    /// Takes the entry's lock, and creates the entry if it is missing. If another process has the
+    /// lock, calls `waits` and waits. The other process may have made the file meanwhile, so the
+    /// caller looks for it again.
     ///
-    /// Removes what an interrupted process left unfinished.
+    /// Removes unfinished files of interrupted processes.
     ///
     /// # Errors
     ///
@@ -348,7 +348,7 @@ impl CacheEntryLock<'_> {
     }
 }
 
-/// Makes a folder that only this user can enter, with its parents; true if it was not there.
+/// Creates a folder that only this user can enter, with its parents. Returns false if it exists.
 fn make_private(path: &Path) -> io::Result<bool> {
     if path.try_exists()? {
         return Ok(false);
@@ -369,15 +369,15 @@ fn ensure_own(root: &Path) -> Result<(), EngineError> {
     }
 }
 
-/// Says why `me` should not trust a folder of this mode and owner. Root's are fine: an
-/// installation for the whole machine, and root could do anything anyway.
+/// The reason why `me` must not trust a folder of this mode and owner. Folders of root are trusted:
+/// they are installations for the whole machine, and root can do anything anyway.
 fn problem_with(mode: u32, owner: u32, me: u32) -> Option<&'static str> {
     if !FileType::from_raw_mode(mode).is_dir() {
         Some("is not a folder")
     } else if owner != me && owner != 0 {
         Some("belongs to another user")
     } else if mode & 0o022 != 0 {
-        Some("can be written to by other users; take that right away with `chmod go-w`")
+        Some("can be written to by other users; remove that right with `chmod go-w`")
     } else {
         None
     }
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn own_folder_means_that_nobody_else_can_write() {
+    fn own_folder_means_that_no_other_user_can_write() {
         let (_folder, cache, _) = cache();
         for (mode, expected) in [(0o755, true), (0o500, true), (0o770, false), (0o702, false)] {
             fs::set_permissions(cache.path(), fs::Permissions::from_mode(mode)).unwrap();
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_comes_back() {
+    fn a_committed_file_reads_back() {
         let (_folder, _, entry) = cache();
         assert!(entry.open_checked("file", None).unwrap().is_none());
         let made = put(&entry, "file", b"content");
@@ -611,9 +611,9 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_says_so_and_finds_the_file_afterwards() {
+    fn a_waiting_process_reports_it_and_finds_the_file_afterwards() {
         let (_folder, _, entry) = cache();
-        let lock = entry.lock(|| panic!("nobody has the lock")).unwrap();
+        let lock = entry.lock(|| panic!("the lock is free")).unwrap();
         let (sender, receiver) = mpsc::channel();
         let waiting = thread::spawn({
             let entry = entry.clone();
@@ -633,7 +633,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_removed_under_the_hands_of_a_writer() {
+    fn nothing_is_removed_while_a_process_writes() {
         let (_folder, cache, entry) = cache();
         let kept = put(&entry, "file", &[7; 5_000]);
         let other = cache.entry(Area::Images, &Digest::of(b"other"));

@@ -41,8 +41,8 @@ impl CheckedFile {
         self.record.size_bytes
     }
 
-    /// Reads its content from the beginning, however often and from wherever it was read before:
-    /// clones of a file share one position.
+    /// Reads its content from the beginning, at a position of its own: clones of a file share one
+    /// position, so the file itself may have been read before.
     #[must_use]
     pub const fn content(&self) -> CheckedContent<'_> {
         CheckedContent { file: &self.file, position: 0 }
@@ -64,7 +64,7 @@ impl Read for CheckedContent<'_> {
     }
 }
 
-/// Turns an I/O error on `path` into one of our errors.
+/// Turns an I/O error on `path` into an [`EngineError`].
 pub(crate) fn storage(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> EngineError {
     let path = path.to_owned();
     move |cause| EngineError::Storage { what, cause: PathFault::new(&path, cause) }

@@ -1,4 +1,4 @@
-//! The engine's list of contents: which Python, which packages.
+//! The engine's list of contents: the version of Python, and the packages.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -27,8 +27,8 @@ pub struct Package {
 }
 
 impl EngineManifest {
-    /// Reads the lines `python VERSION` and `package NAME VERSION`. The others tell how the
-    /// engine was built and are left out.
+    /// Reads the lines `python VERSION` and `package NAME VERSION`. The other lines describe the
+    /// build of the engine and are ignored.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut manifest = Self::default();

@@ -1,5 +1,5 @@
 //! The record beside each file of the cache, and the conditions for trusting a file without
-//! being read.
+//! reading it.
 //!
 //! # Why a file is not hashed at every start
 //!
@@ -7,17 +7,16 @@
 //! keeps the file's [`Identity`] from the last time that its content was right. As long as the
 //! identity is the same, the content is:
 //!
-//! - No other user can write to the folder. A process that writes to it as this user can as well
-//!   write a record to match: a digest defends against accidents there, not against that user.
-//! - This program never writes to a file that has its name; new content is a new inode.
-//! - Whatever else writes to the file through the kernel changes its time of change, which no
-//!   program can set back.
-//! - What decays on the disk behind the kernel's back is found once after each start of the
-//!   machine, because the machine's boot is part of the identity; `verify` looks at any time.
+//! - No other user can write to the folder. A process of this user can write to it, but could also
+//!   write a matching record: the digest protects against accidents, not against that user.
+//! - This program never writes to a file once it has its name; new content is a new inode.
+//! - Every other write to the file updates its time of change (ctime), which no program can set
+//!   back.
+//! - Corruption on the disk, which the kernel does not see, is found once after each boot, because
+//!   the boot is part of the identity; `verify` finds it at any time.
 //!
-//! A change in the very milliseconds in which the file was written would escape; nothing else
-//! knows of the file then. Where a boot cannot be told from another, every check reads the whole
-//! file.
+//! A change within the milliseconds in which the file was written would escape, but no other
+//! program knows of the file then. On a system without a boot id, every check reads the whole file.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
@@ -54,11 +53,11 @@ pub struct Record {
     pub made_from: BTreeMap<String, String>,
     /// The time at which it was made, in seconds since the Unix epoch.
     pub created_unix_seconds: u64,
-    /// The file when its content was last known to be right.
+    /// The identity of the file at the last time that its content was right.
     pub(crate) seen: Option<Identity>,
 }
 
-/// Tells a file from every other one and from itself after a change.
+/// Distinguishes a file from every other file, and from itself after a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Identity {
@@ -71,7 +70,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// The identity of an open file; `None` where boots cannot be told apart.
+    /// The identity of an open file; `None` on a system without a boot id.
     pub(crate) fn of(metadata: &Metadata) -> Option<Self> {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         Some(Self {
@@ -114,7 +113,7 @@ impl Record {
     }
 }
 
-/// Reads a whole file and returns its digest and length. Leaves its position alone.
+/// Reads a whole file and returns its digest and length. Does not move its position.
 pub(crate) fn digest_of(
     file: &File,
     mut advanced: impl FnMut(ByteCount),

@@ -1,10 +1,11 @@
-//! Native code from the module without data: the one configuration of wasmtime, compiling, loading.
+//! Compiles the module without data to native code and loads it, with one configuration of
+//! wasmtime.
 //!
 //! Knows nothing of files and folders: a module goes in as bytes, native code comes out as bytes
 //! and goes in again as an open file that was checked.
 //!
-//! INVARIANT(one-configuration): code is compiled and loaded with what [`config`] returns and
-//! nothing else, so the [`CompileKey`] says all that decides whether code fits this process.
+//! INVARIANT(one-configuration): code is compiled and loaded only with the result of [`config`], so
+//! the [`CompileKey`] holds everything that decides if code fits this process.
 
 use std::fmt;
 use std::fs::File;
@@ -18,31 +19,31 @@ use crate::engine::code::split_data::TRANSFORM_VERSION;
 use crate::engine::error::EngineError;
 use crate::ids::Digest;
 
-/// The version of wasmtime that compiles; part of the key of what it compiled.
+/// The version of wasmtime; part of the key of the code that it compiles.
 pub const WASMTIME_VERSION: &str = "48.0.8";
 
 /// Address space of a linear memory in bytes: all that 32 bits can name, so that code needs no
 /// bounds checks. A memory creator is told this number for linear memories.
 pub const LINEAR_MEMORY_RESERVATION: u64 = 4 << 30;
 
-/// Address space of the heap for exception objects in bytes. A memory creator is told this
-/// number for such heaps, which is how it can tell them from linear memories. A heap that grows
-/// beyond it moves.
+/// Address space of the heap for exception objects in bytes. A memory creator distinguishes such a
+/// heap from a linear memory by this number. A heap that grows beyond it moves.
 pub const EXCEPTION_HEAP_RESERVATION: u64 = 1 << 20;
 
 /// Native stack that one run of guest code may use, in bytes.
 ///
-/// It is address space, of which a run takes the pages that it touches. CPython checks its depth
-/// by the 15 MiB of its [C stack](crate::engine::CStack). The largest use seen before those end is
-/// 63 MB, so recursion ends as Python's `RecursionError` and not as a trap.
+/// It is address space; only touched pages take memory. CPython limits its depth by the 15 MiB of
+/// its [C stack](crate::engine::CStack). The largest native stack seen at that limit is 63 MB, so
+/// recursion ends as Python's `RecursionError` and not as a trap.
 pub const MAX_WASM_STACK: usize = 96 << 20;
 
-/// Which checks are compiled into the code. Both have the [polls](crate::engine::code::polls) at
-/// which a guest is stopped: they are part of the module.
+/// The checks that are compiled into the code. Both variants have the
+/// [polls](crate::engine::code::polls) at which a guest is stopped, since they are part of the
+/// module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Variant {
-    /// None: the fast one, the default. Its runs are limited in time.
+    /// No checks beyond the polls: the fast variant and the default. Runs are limited in time.
     Timed,
     /// Counts instructions as well, and gives every NaN the same bits: for fuel limits and
     /// reproducible runs. Some 30 % slower.
@@ -71,8 +72,8 @@ impl fmt::Display for Variant {
 
 /// Returns the configuration of wasmtime for `variant`.
 ///
-/// A caller may add `with_host_memory`: where memory comes from is not part of the code. Anything
-/// else that it changed would make loading fail or, worse, succeed with other code than intended.
+/// A caller may add `with_host_memory`, because the source of memory is not part of the code. Any
+/// other change would make loading fail or, worse, succeed with other code than intended.
 #[must_use]
 pub fn config(variant: Variant) -> Config {
     let mut config = Config::new();
@@ -82,8 +83,8 @@ pub fn config(variant: Variant) -> Config {
         .consume_fuel(variant == Variant::Metered)
         .cranelift_nan_canonicalization(variant == Variant::Metered)
         .cranelift_opt_level(OptLevel::Speed)
-        // Polls are placed in functions as they are written; their number and distance are reasoned
-        // about there, so the compiler must not merge functions.
+        // The bound on the distance of polls holds for functions as they are in the module, so the
+        // compiler must not merge functions.
         .compiler_inlining(Inlining::No)
         .parallel_compilation(true);
 
@@ -100,13 +101,13 @@ pub fn config(variant: Variant) -> Config {
         .wasm_memory64(false)
         .wasm_extended_const(false)
         .shared_memory(false)
-        // Off in every build: a build whose tests bring it along makes the same code under the
-        // same key as one without it.
+        // Off in every build: a build whose test dependencies enable the feature must make the
+        // same code under the same key as one without it.
         .wasm_features(WasmFeatures::COMPONENT_MODEL, false);
 
     config
         .max_wasm_stack(MAX_WASM_STACK)
-        // There is no asynchronous execution, but this may not be the smaller one.
+        // Asynchronous execution is not used, but wasmtime requires at least `max_wasm_stack`.
         .async_stack_size(MAX_WASM_STACK)
         .memory_reservation(LINEAR_MEMORY_RESERVATION)
         .memory_may_move(false)
@@ -116,7 +117,7 @@ pub fn config(variant: Variant) -> Config {
         .gc_heap_guard_size(64 << 10)
         .gc_heap_may_move(true);
 
-    // Wasm backtraces are not needed: the guest's own traceback tells more. Without the address
+    // Wasm backtraces are not needed: the guest's own traceback is more useful. Without the address
     // map the code is 70 MB smaller, without symbols another 7 MB.
     config
         .generate_address_map(false)
@@ -138,7 +139,7 @@ pub fn start(variant: Variant) -> Result<Engine, EngineError> {
     })
 }
 
-/// Everything that decides what native code looks like and where it can run.
+/// Everything that decides the native code and the machines that can run it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CompileKey {
     /// Digest of the module after it was patched and before its data was split off.
@@ -177,8 +178,8 @@ impl CompileKey {
     }
 }
 
-/// Feeds a cryptographic hash with what `Hash` implementations write: 64 bits would be enough to
-/// tell two configurations apart by luck only.
+/// Collects the output of `Hash` implementations in a cryptographic hash: the usual 64 bits could
+/// collide for two configurations.
 struct Sha256Hasher(Sha256);
 
 impl Hasher for Sha256Hasher {
@@ -186,7 +187,7 @@ impl Hasher for Sha256Hasher {
         self.0.update(bytes);
     }
 
-    /// Never called: the digest is taken from the inside.
+    /// Never called: the digest is read from the inner hasher.
     fn finish(&self) -> u64 {
         0
     }
@@ -204,8 +205,8 @@ pub fn compile(engine: &Engine, module: &[u8]) -> Result<Vec<u8>, EngineError> {
     })
 }
 
-/// Loads native code that [`compile`] made. Maps the file: milliseconds, and all processes that
-/// load the same file share its pages.
+/// Loads native code that [`compile`] made. Maps the file, which takes milliseconds; all processes
+/// that load the same file share its pages.
 ///
 /// `file` has to come from [`EngineStore`](crate::engine::EngineStore): native code is trusted
 /// as this program itself is.
@@ -296,7 +297,7 @@ mod tests {
         );
         let engine = start(Variant::Timed).unwrap();
         let module = loaded(&engine, &compiled(Variant::Timed, &loops).unwrap()).unwrap();
-        // A page for the memory and one for the exceptions.
+        // One page for the memory and one for the exceptions.
         let limits = wasmtime::StoreLimitsBuilder::new().memory_size(65_536).build();
         let mut store = Store::new(&engine, limits);
         store.limiter(|limits| limits);
@@ -358,7 +359,8 @@ mod tests {
         let plain = r#"(module (memory (export "memory") 2))"#;
         // An instance that throws gets its exception heap first; then the creator refuses.
         for (text, expected) in [
-            // No bounds are checked: what code can reach beyond the reservation is the guard.
+            // Code has no bounds checks: the guard covers all that it can reach beyond the
+            // reservation.
             (plain, (2 * 65_536, LINEAR_MEMORY_RESERVATION, 32 << 20)),
             (THROWS, (0, EXCEPTION_HEAP_RESERVATION, 64 << 10)),
         ] {
@@ -405,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trap_tells_nothing_of_the_code_and_the_stack_has_an_end() {
+    fn a_trap_reveals_no_code_and_the_stack_is_bounded() {
         let deep = r#"(module (memory (export "memory") 1)
             (func $deep (export "go") (call $deep)))"#;
         let engine = start(Variant::Timed).unwrap();
@@ -437,7 +439,7 @@ mod tests {
         assert!(include_str!("../../../Cargo.toml").contains(&pinned), "Cargo.toml has another");
     }
 
-    /// Notes for how much it is asked, and has none.
+    /// Records the sizes of the requested memories, and refuses each.
     struct Recorder(Arc<Mutex<Vec<(usize, u64, usize)>>>);
 
     #[expect(unsafe_code, reason = "the trait is unsafe to implement")]

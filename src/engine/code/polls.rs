@@ -1,20 +1,20 @@
 //! Polls: the places at which a guest that computes can be stopped.
 //!
-//! A poll is a load from the *poll page* whose value is not used. The page lies at addresses that
-//! no memory ever grows to, so the guest's own code has no business there, and is readable as
-//! long as the guest may go on. Who wants to stop the guest, from any thread, closes the page: the
-//! next poll faults, which is a trap like every access out of bounds. Garbage collectors stop
-//! threads in this way, at safepoints.
+//! A poll is a load from the *poll page* whose value is not used. The page has addresses that no
+//! memory ever grows to, so the guest's own code never uses it. It is readable as long as the guest
+//! may go on. To stop the guest, any thread makes the page inaccessible: the next poll faults,
+//! which is a trap like every access out of bounds. Garbage collectors stop threads in this way, at
+//! safepoints.
 //!
-//! wasmtime's own means are epochs: two loads, a comparison and a branch at each of the same
-//! places, and a deadline that every function keeps at hand. They took a sixth of the
-//! interpreter's time; what polls take is within the noise.
+//! wasmtime's own mechanism is epochs: two loads, a comparison and a branch at each of these
+//! places, and a deadline that every function keeps in a local variable. Epochs took a sixth of the
+//! interpreter's time; the cost of polls is within the noise.
 //!
-//! INVARIANT(polls-everywhere): every cycle in the control flow of a module has a poll. A jump
-//! back goes to the head of a loop, and each loop begins with one; a function can be entered
-//! again from its own calls only if it has some, and each function that calls begins with one.
-//! The code between two polls is at most a function without loops and the calls of such
-//! functions: microseconds, but for the bulk operations on memory.
+//! INVARIANT(polls-everywhere): every cycle in the control flow of a module has a poll. A jump back
+//! goes to the head of a loop, and each loop begins with a poll. Recursion needs a function with
+//! calls, and each such function begins with a poll. The code between two polls is at most a
+//! function without loops and the calls of such functions: microseconds, except for the bulk
+//! operations on memory.
 
 use std::ops::Range;
 
@@ -25,8 +25,9 @@ use crate::engine::code::split_data::SplitError;
 
 /// The place of the poll page in a linear memory.
 ///
-/// The first host page of the last wasm page that 32 bits can name. The rest of that wasm page
-/// stays inaccessible, because C code that runs out of its stack writes just below address zero.
+/// The first host page of the last wasm page of the 32-bit address space. The rest of that wasm
+/// page stays inaccessible, because C code that overflows its stack writes just below address zero,
+/// which wraps to the end.
 pub const POLL_PAGE: Range<u32> = 0xffff_0000..0xffff_1000;
 
 /// Adds polls to every function of `module`, which has one memory.
@@ -73,8 +74,8 @@ impl Bodies {
         self.polled.clear();
         let bytes = body.as_bytes();
         let mut copied = 0;
-        // An address of its own for each poll of a function: from the same one the compiler could
-        // take the value that an earlier poll has loaded, and leave the later out.
+        // Each poll of a function has an address of its own. With a shared address, the compiler
+        // could reuse the value of an earlier poll and remove the later one.
         let mut addresses = POLL_PAGE;
         for place in &self.places {
             self.polled.extend_from_slice(bytes.get(copied..*place).unwrap_or_default());
@@ -112,8 +113,8 @@ impl Bodies {
 
 const TOO_MANY_LOOPS: SplitError = SplitError::Unsupported("a function with too many loops");
 
-/// True for every operator that enters a function. The configuration of the compiler refuses
-/// those of the last line; they stand here so that nothing depends on it.
+/// True for every operator that enters a function. The compiler's configuration refuses some of
+/// them; they are listed so that this function does not depend on it.
 const fn is_call(operator: &Operator<'_>) -> bool {
     matches!(
         operator,
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn polls_everywhere_and_nowhere_twice_the_same() {
+    fn polls_everywhere_each_with_an_address_of_its_own() {
         let polled = with_polls(&wat::parse_str(MODULE).unwrap()).unwrap();
         wasmparser::validate(&polled).unwrap();
         let found = polls(&polled);

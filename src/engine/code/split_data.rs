@@ -1,8 +1,8 @@
-//! Takes a module's code and data apart: a module without data, and a *cold image*.
+//! Splits a module into a module without data and a *cold image*.
 //!
 //! The module without data is compiled once. Its memory is supplied from outside: the cold image
-//! holds what the data segments would have written, and every later state of the interpreter is an
-//! image of the same kind. So a new interpreter state never needs a new compilation.
+//! holds the content of the data segments, and every later state of the interpreter is an image of
+//! the same kind. So a new interpreter state never needs a new compilation.
 //!
 //! Function bodies are copied as they are, never decoded: 74 MB of code pass in milliseconds, and
 //! nothing of the module's behaviour can change on the way.
@@ -76,7 +76,7 @@ pub struct AddedExport<'a> {
     pub signature: &'a str,
 }
 
-/// A module taken apart.
+/// A module, split into code and data.
 #[derive(Debug)]
 pub struct SplitModule<'a> {
     /// The module without its data.
@@ -117,7 +117,7 @@ impl ColdImage<'_> {
     }
 }
 
-/// Takes `module` apart, checks that its interface is `pinned`, and adds exports.
+/// Splits `module`, checks that its interface is `pinned`, and adds exports.
 ///
 /// Needs memory for the result, about as much as the module has code.
 ///
@@ -136,8 +136,8 @@ pub fn split_data<'a>(
     Ok(SplitModule { module, cold, abi: parsed.abi })
 }
 
-/// True for the sections that go into the module without data. Names and producers only describe
-/// it; the number of data segments is checked against them, and they are gone.
+/// True for the sections that go into the module without data. Names and producers are only
+/// descriptions. A count of data segments must not stay without the segments.
 fn is_kept(payload: &Payload<'_>) -> bool {
     match payload {
         Payload::DataSection(_) | Payload::DataCountSection { .. } => false,
@@ -146,7 +146,7 @@ fn is_kept(payload: &Payload<'_>) -> bool {
     }
 }
 
-/// The sections of a module, and what the transform has to know of them.
+/// The sections of a module, with the parts that the transform reads.
 #[derive(Default)]
 struct Parsed<'a> {
     /// All sections that the module without data keeps, in their order.
@@ -190,7 +190,7 @@ impl<'a> Parsed<'a> {
         Ok(parsed)
     }
 
-    /// Notes what one section says.
+    /// Reads one section.
     fn take(&mut self, payload: Payload<'a>) -> Result<(), SplitError> {
         match payload {
             Payload::TypeSection(types) => {
@@ -406,7 +406,7 @@ mod tests {
         wat::parse_str(text).unwrap()
     }
 
-    /// Splits a module whose interface is whatever it is.
+    /// Splits a module with its own interface as the pinned one.
     fn split_any<'a>(
         module: &'a [u8],
         added: &[AddedExport<'_>],
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_separated_is_refused() {
+    fn modules_that_cannot_be_split_are_refused() {
         let memory = r#"(memory (export "memory") 1)"#;
         for (text, expected) in [
             (format!(r#"{memory} (data "passive")"#), "a passive data segment"),

@@ -16,6 +16,8 @@ const TABLES: &[(&str, &str)] = &[
     ("limits.tsv", include_str!("../../../wasm/patches/limits.tsv")),
     ("casts.tsv", include_str!("../../../wasm/patches/casts.tsv")),
     ("memory.tsv", include_str!("../../../wasm/patches/memory.tsv")),
+    ("bounds.tsv", include_str!("../../../wasm/patches/bounds.tsv")),
+    ("shifts.tsv", include_str!("../../../wasm/patches/shifts.tsv")),
 ];
 
 /// All tables that belong to one module.
@@ -48,7 +50,7 @@ impl Patches {
     ///
     /// # Errors
     ///
-    /// A table does not fit the module, or the result is another one than the pinned.
+    /// A table does not fit the module, or the result is not the pinned module.
     pub fn apply(&self, module: &[u8], pinned: Digest) -> Result<Vec<u8>, PatchError> {
         let patched = self.apply_any(module)?;
         let found = Digest::of(&patched);

@@ -1,4 +1,4 @@
-//! The layout of a module, as far as patches need it.
+//! The layout of a module: the functions, types and data that patches refer to.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -24,7 +24,7 @@ pub(super) struct PatchTable {
     pub(super) added: Vec<Added>,
 }
 
-/// Bytes that are replaced by as many others.
+/// Bytes that are replaced by the same number of other bytes.
 #[derive(Debug, Clone)]
 pub(super) struct Change {
     pub(super) line: usize,
@@ -53,12 +53,12 @@ impl PatchSite {
     }
 }
 
-/// A function that the module does not have.
+/// A function that a table appends to the module.
 #[derive(Debug, Clone)]
 pub(super) struct Added {
     pub(super) line: usize,
     pub(super) name: String,
-    /// Its type as a text such as `(i32, i32) -> i32`; the module has to know it.
+    /// Its type as a text such as `(i32, i32) -> i32`; the module must have this type already.
     pub(super) signature: String,
     /// Local variables and code, without the length before them.
     pub(super) body: Vec<Piece>,

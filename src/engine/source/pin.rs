@@ -1,6 +1,6 @@
-//! The pin: which engine is trusted, byte for byte. Reads `wasm/engine.toml`.
+//! The pin: the digests of the trusted engine. Reads `wasm/engine.toml`.
 //!
-//! The text is part of the program, so a changed file on disk changes nothing.
+//! The text is built into the program, so a changed file on disk has no effect.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ pub struct PinnedExport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CStack {
-    /// Lowest address. C code that checks nothing may go below it.
+    /// Lowest address. C code that does not check its depth may go below it.
     pub base: u32,
     /// Its length. The stack begins at the upper end and grows down.
     pub size_bytes: u32,
@@ -106,7 +106,7 @@ impl PinnedFiles {
     }
 }
 
-/// A file of which every byte is known beforehand.
+/// A file whose content is known beforehand.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PinnedFile {
@@ -176,7 +176,7 @@ mod tests {
             ["clear_unused_stack", "current_thread_state", "reset_preopens", "set_c_stack"]
         );
         let stack = pin.c_stack;
-        assert!(stack.base >= 64 << 10, "no room is left for C code that checks nothing");
+        assert!(stack.base >= 64 << 10, "no room is left for C code that does not check its depth");
         assert_eq!(
             stack.base.checked_add(stack.size_bytes),
             Some(16 << 20),

@@ -1,21 +1,21 @@
-//! Lets websites call from browsers: answers to preflight requests, and headers that
-//! let the website read an answer (Cross-Origin Resource Sharing).
+//! Cross-Origin Resource Sharing: lets websites call from browsers. Answers preflight requests and
+//! adds the headers that let a website read an answer.
 //!
-//! INVARIANT(allowed-origins-only): such a header is only sent to an origin that the operator
-//! allowed. None ever allows credentials: a browser's cookies are no part of a call.
+//! INVARIANT(allowed-origins-only): these headers are only sent to an origin that the operator
+//! allowed. None of them allows credentials: cookies of a browser are no part of a call.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 
 use crate::http::exchange::respond::empty;
 
-/// Headers that a website may set beyond those that need no permission.
+/// Headers that a website may set, in addition to those that need no permission.
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static("content-type");
 
-/// Headers of an answer that a website may read beyond those that need no permission.
+/// Headers of an answer that a website may read, in addition to those that need no permission.
 const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static("x-request-id, retry-after");
 
-/// How long a browser may remember the answer to a preflight request, in seconds.
+/// The time for which a browser may cache the answer to a preflight request, in seconds.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
 /// The headers that allow a website to read an answer.
@@ -44,12 +44,12 @@ impl Permission {
     }
 }
 
-/// Says to caches that the answer depends on the website that asks.
+/// Tells caches that the answer depends on the requesting website.
 pub(crate) fn vary(answer: &mut Response) {
     answer.headers_mut().append(header::VARY, HeaderValue::from_static("origin"));
 }
 
-/// The answer to a preflight request for `path`; none if this is no such request.
+/// Answers a preflight request for `path`. Returns `None` for any other request.
 pub(crate) fn preflight(
     method: &Method,
     path: &str,

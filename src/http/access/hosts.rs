@@ -1,8 +1,7 @@
-//! The origin of requests: the host names that they may use, and the websites that they may
-//! come from.
+//! Checks the `Host` and the `Origin` of requests.
 //!
-//! INVARIANT(no-rebinding): a name that is not allowed is refused, so that a website that lets
-//! its own name point to this machine reads nothing.
+//! INVARIANT(no-rebinding): a host name that is not allowed is refused. So a website whose own
+//! name resolves to this machine (DNS rebinding) reads nothing.
 
 use std::net::IpAddr;
 
@@ -12,12 +11,12 @@ use axum::http::{HeaderMap, Uri, header};
 use crate::http::access::cors::Permission;
 use crate::http::config::HttpConfig;
 
-/// The reason why a request's origin is not accepted.
+/// The reason why a request's host or origin is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostFault {
-    /// No host, two of them, or something that is none.
+    /// No host, two hosts, or a malformed one.
     Malformed,
-    /// A host that is not ours.
+    /// A host name that is not allowed.
     Host,
     /// A website that is not allowed.
     Origin,
@@ -46,8 +45,8 @@ impl Hosts {
         }
     }
 
-    /// Checks where a request comes from. Returns the permission of the website that sent it, if
-    /// one did.
+    /// Checks the host and origin of a request. Returns the permission of the website that sent
+    /// the request, if a website sent it.
     pub(crate) fn check(
         &self,
         uri: &Uri,
@@ -104,7 +103,7 @@ impl Hosts {
         let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
         if let Ok(address) = bare.parse::<IpAddr>() {
             let address = address.to_canonical();
-            // No name can be made to point elsewhere if the client used none.
+            // The client used an address, not a name, so rebinding is impossible.
             let is_ours =
                 self.listening.is_unspecified() || self.listening.to_canonical() == address;
             if address.is_loopback() || is_ours {

@@ -2,8 +2,8 @@
 //!
 //! INVARIANT(room-for-others): when as many connections are open as allowed, the longest-idle one
 //! is closed for a new one. So clients that open connections and send nothing, or send their
-//! requests byte by byte, cannot keep others out. A connection whose request is being answered is
-//! never closed; if all connections are being answered, the new one waits.
+//! requests byte by byte, cannot block others. A connection whose request is being answered is
+//! never closed; if all connections are busy, the new one waits.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -36,7 +36,7 @@ struct Connection {
     is_closing: bool,
 }
 
-/// The right of one connection to be open. Dropping it makes room for another.
+/// The permit of one open connection. Dropping it admits another.
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
     limit: Arc<ConnectionLimit>,
@@ -56,9 +56,9 @@ impl ConnectionLimit {
         ConnectionPhase::telling(Arc::clone(&self.rested))
     }
 
-    /// Admits a connection in this phase. If too many are open, the longest-idle one is closed; if
-    /// none is idle, this waits until one becomes idle or ends. Connections are admitted one after
-    /// the other.
+    /// Admits a connection whose phase is `phase`. If too many are open, the longest-idle one is
+    /// closed; if none is idle, this waits until one becomes idle or ends. Connections are admitted
+    /// one after the other.
     pub(crate) async fn admit(
         self: &Arc<Self>,
         phase: ConnectionPhase,
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_leaves_whose_request_is_being_answered() {
+    async fn a_connection_whose_request_is_being_answered_is_not_closed() {
         let limit = ConnectionLimit::new(1);
         let phase = ConnectionPhase::default();
         phase.begin_request();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn room_for_others_is_made_as_soon_as_somebody_has_been_answered() {
+    async fn room_for_others_is_made_as_soon_as_a_connection_becomes_idle() {
         let limit = ConnectionLimit::new(2);
         let phases = [limit.new_phase(), limit.new_phase()];
         for phase in &phases {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_place_is_given_back() {
+    async fn a_dropped_permit_admits_another_connection() {
         let limit = ConnectionLimit::new(1);
         for _ in 0..3 {
             drop(limit.admit(ConnectionPhase::default()).await.unwrap());

@@ -1,4 +1,4 @@
-//! Connections: their number, and the time-outs of each step of an exchange.
+//! Connections: the limit on their number, and the time-outs.
 
 pub(crate) mod limit;
 pub(crate) mod repoll;

@@ -1,11 +1,10 @@
-//! Polls a connection again at once if it woke itself while it was polled.
+//! Polls a connection's task again immediately if the task woke itself while it was polled.
 //!
 //! # Why
 //!
-//! Reading a request's body wakes the task that waits for it, which is the task that reads. The
-//! scheduler treats it as work for another thread: it puts the task at the end of its queue and
-//! wakes a sleeping thread. That is one more switch of threads for each request, on processors that
-//! guests need.
+//! One task both reads a request's body and waits for it, so reading wakes the task itself. The
+//! scheduler then puts the task at the end of its queue and wakes a sleeping thread. That costs
+//! each request one more switch of threads, on processors that guests need.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,8 +14,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use parking_lot::Mutex;
 
-/// Polls in a row before others get their turn: a request needs two or three.
-const PATIENCE: usize = 8;
+/// Most polls in a row before other tasks run. A request needs two or three.
+const MAX_POLLS: usize = 8;
 
 /// The task is not being polled: a wake-up has to reach the scheduler.
 const IDLE: u8 = 0;
@@ -25,7 +24,7 @@ const POLLING: u8 = 1;
 /// The task is being polled, and was woken meanwhile.
 const WOKEN: u8 = 2;
 
-/// A future that is polled again, a few times at most, if it was woken while it was polled.
+/// A future that is polled again, at most [`MAX_POLLS`] times, if it was woken while it was polled.
 pub(crate) struct Repoll<F> {
     task: Pin<Box<F>>,
     own: Arc<SelfWaker>,
@@ -46,7 +45,7 @@ impl<F: Future> Future for Repoll<F> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let Self { task, own, waker } = &mut *self;
         own.set_scheduler(context.waker());
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_POLLS {
             own.state.store(POLLING, Ordering::SeqCst);
             let polled = task.as_mut().poll(&mut Context::from_waker(waker));
             if polled.is_ready() || own.end_poll() {
@@ -138,27 +137,27 @@ mod tests {
         assert!(repoll.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         assert_eq!((seen.lock().1, scheduler.0.load(Ordering::SeqCst)), (4, 0));
 
-        // From now on it waits for others.
+        // From now on only others wake it.
         let (inner, _) = seen.lock().clone();
         inner.unwrap().wake();
         assert_eq!(scheduler.0.load(Ordering::SeqCst), 1);
     }
 
     #[test]
-    fn a_task_that_never_rests_lets_others_have_their_turn() {
+    fn a_task_that_always_wakes_itself_goes_back_to_the_scheduler() {
         let scheduler = Arc::new(Scheduler::default());
         let waker = Waker::from(Arc::clone(&scheduler));
         let (task, seen) = restless(usize::MAX);
         let mut repoll = Box::pin(Repoll::new(task));
         for turn in 1..4 {
             assert!(repoll.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-            assert_eq!(seen.lock().1, turn * PATIENCE);
+            assert_eq!(seen.lock().1, turn * MAX_POLLS);
             assert_eq!(scheduler.0.load(Ordering::SeqCst), turn, "it is called again");
         }
     }
 
     #[test]
-    fn a_call_goes_to_the_scheduler_that_polled_last() {
+    fn a_wake_up_goes_to_the_scheduler_that_polled_last() {
         let schedulers = [Arc::new(Scheduler::default()), Arc::new(Scheduler::default())];
         let (task, seen) = restless(0);
         let mut repoll = Box::pin(Repoll::new(task));
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_from_another_thread_is_never_lost() {
+    async fn a_wake_up_from_another_thread_is_never_lost() {
         for _ in 0..500 {
             let (sender, receiver) = tokio::sync::oneshot::channel();
             let thread = std::thread::spawn(move || sender.send(7));

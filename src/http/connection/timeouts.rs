@@ -1,9 +1,9 @@
-//! Time-outs of a connection: for headers, for the next request, and for a client
-//! that does not take its answer.
+//! Time-outs of a connection: for headers, for the next request, and for a client that does not
+//! take its answer.
 //!
-//! hyper's own timeout for headers also ends connections that are merely idle, and it has none
-//! for answers. Both are easy where all bytes pass by. (Bodies have a limit of their own, where
-//! they are read.)
+//! hyper's own timeout for headers also closes idle connections, and hyper has no timeout for
+//! answers. This stream sees all bytes and so can tell the cases apart. The timeout for bodies is
+//! in `exchange::body`.
 
 use std::future::Future as _;
 use std::io;
@@ -31,7 +31,7 @@ const BUSY: u8 = 2;
 /// The answer is made; when it is written, the connection is idle.
 const ANSWERED: u8 = 3;
 
-/// Tells a connection what is being done with it.
+/// The phase of a connection, shared by its stream, its service and the connection limit.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionPhase(Arc<State>);
 
@@ -39,9 +39,9 @@ pub(crate) struct ConnectionPhase(Arc<State>);
 struct State {
     phase: AtomicU8,
     opened: Instant,
-    /// The time since which the client is awaited, in milliseconds since the connection was opened.
+    /// The start of the wait for the client, in milliseconds since the connection was opened.
     waiting_since: AtomicU64,
-    /// Told when it is the client's turn again.
+    /// Notified when the connection becomes idle.
     rested: Arc<Notify>,
 }
 
@@ -52,23 +52,23 @@ impl Default for ConnectionPhase {
 }
 
 impl ConnectionPhase {
-    /// The phase of a new connection; it tells `rested` whenever it is the client's turn again.
+    /// The phase of a new connection. Notifies `rested` whenever the connection becomes idle.
     pub(crate) fn telling(rested: Arc<Notify>) -> Self {
         let (phase, waiting_since) = (AtomicU8::new(IDLE), AtomicU64::new(0));
         Self(Arc::new(State { phase, opened: Instant::now(), waiting_since, rested }))
     }
 
-    /// A request's headers are complete.
+    /// Records that a request's headers are complete.
     pub(crate) fn begin_request(&self) {
         self.0.phase.store(BUSY, Ordering::Release);
     }
 
-    /// Its answer is made.
+    /// Records that the answer to the request is made.
     pub(crate) fn end_request(&self) {
         self.0.phase.store(ANSWERED, Ordering::Release);
     }
 
-    /// Since when there is nothing to do for this connection but wait for its client.
+    /// Returns the start of the wait for the client, or `None` if a request is being answered.
     pub(crate) fn waiting_since(&self) -> Option<Instant> {
         let milliseconds = self.0.waiting_since.load(Ordering::Acquire);
         let since = self.0.opened.checked_add(Duration::from_millis(milliseconds));
@@ -79,13 +79,13 @@ impl ConnectionPhase {
         self.0.phase.load(Ordering::Acquire)
     }
 
-    /// Changes from one phase to another, if the connection is in the former.
+    /// Changes the phase to `to` if it is `from`. Returns true if it was.
     fn advance(&self, from: u8, to: u8) -> bool {
         let phase = &self.0.phase;
         phase.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// The answer is written: the client's turn.
+    /// Records that the answer is written, so the connection is idle.
     pub(crate) fn rest(&self) -> bool {
         let waited = u64::try_from(self.0.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.0.waiting_since.store(waited, Ordering::Release);
@@ -115,7 +115,7 @@ pub(crate) struct TimedStream<S> {
 impl<S> TimedStream<S> {
     pub(crate) fn new(stream: S, phase: ConnectionPhase, config: &HttpConfig) -> Self {
         let mut reading = Alarm::default();
-        // A client that connects and sends nothing is not one between two requests.
+        // A new connection that sends nothing gets the header timeout, not the idle timeout.
         reading.set(config.header_timeout);
         Self {
             stream,
@@ -131,9 +131,9 @@ impl<S> TimedStream<S> {
         }
     }
 
-    /// Checks the result of a write: the time for an answer runs from the moment the client first
-    /// keeps the server waiting until everything is written. A client that takes nothing at all has
-    /// less time: what it does not take lies in memory.
+    /// Applies the time-outs to the result of a write. The time for an answer runs from the first
+    /// write that has to wait until everything is written. A client that takes nothing at all has
+    /// less time, because the answer occupies memory.
     fn wrote(
         &mut self,
         written: Poll<io::Result<usize>>,
@@ -206,7 +206,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
         self.stream.is_write_vectored()
     }
 
-    /// hyper flushes only after it has written all that it holds.
+    /// A flush means that an answer is written: hyper flushes only when its buffer is empty.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = ready!(Pin::new(&mut self.stream).poll_flush(cx));
         self.writing.clear();
@@ -222,8 +222,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     }
 }
 
-/// A deadline that is cheap to move: the timer itself is touched only when it goes off or has to
-/// go off earlier.
+/// A deadline that is cheap to move. The timer is reset only when it fires or must fire earlier.
 #[derive(Debug, Default)]
 struct Alarm {
     deadline: Option<Instant>,
@@ -243,7 +242,7 @@ impl Alarm {
         self.deadline.is_some()
     }
 
-    /// Ready when the deadline, put off by `extra`, has passed.
+    /// Ready when the deadline plus `extra` has passed.
     fn poll_rung(&mut self, cx: &mut Context<'_>, extra: Duration) -> Poll<()> {
         let Some(deadline) = self.deadline.and_then(|deadline| deadline.checked_add(extra)) else {
             return Poll::Pending;
@@ -290,7 +289,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_says_nothing_is_gone_after_the_time_for_headers() {
+    async fn a_silent_client_is_disconnected_after_the_header_timeout() {
         let (_client, server) = duplex(64);
         let mut stream = TimedStream::new(server, ConnectionPhase::default(), &config());
         assert!(time_until_timeout(&mut stream).await >= HEADER / 2);
@@ -341,7 +340,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_does_not_take_its_answer_is_gone() {
+    async fn a_client_that_does_not_take_its_answer_is_disconnected() {
         let (_client, server) = duplex(64);
         let mut stream = TimedStream::new(server, ConnectionPhase::default(), &config());
         let start = Instant::now();
@@ -351,7 +350,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_takes_nothing_is_gone_before_its_time_is_over() {
+    async fn a_client_that_takes_nothing_is_disconnected_after_the_stall_timeout() {
         let (mut client, server) = duplex(64);
         let config = HttpConfig { write_timeout: 100 * WRITE, stall_timeout: WRITE, ..config() };
         let mut stream = TimedStream::new(server, ConnectionPhase::default(), &config);

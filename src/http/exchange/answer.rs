@@ -7,11 +7,12 @@ use serde::Serialize;
 
 use crate::budget::{BudgetExhausted, Charge};
 
-/// Answers up to this size are not charged: each connection may have one.
-pub(crate) const FREE: usize = 16 << 10;
+/// Answers up to this size, in bytes, are not charged: `CONNECTION_MEMORY` counts one for each
+/// connection.
+pub(crate) const UNCHARGED: usize = 16 << 10;
 
-/// First size of an answer: most results of runs fit.
-const ROOM: usize = 1 << 10;
+/// The first capacity of an answer, in bytes: enough for most results of runs.
+const FIRST_CAPACITY: usize = 1 << 10;
 
 /// The reason why an answer cannot be written.
 #[derive(Debug)]
@@ -32,14 +33,14 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) fn charged_to(charge: Charge) -> Self {
-        Self { bytes: Vec::with_capacity(ROOM), charge, is_exhausted: false }
+        Self { bytes: Vec::with_capacity(FIRST_CAPACITY), charge, is_exhausted: false }
     }
 
     pub(crate) const fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Writes a value as JSON, or nothing of it.
+    /// Writes a value as JSON. On an error nothing of the value is written.
     pub(crate) fn write_json(&mut self, value: &impl Serialize) -> Result<(), AnswerFault> {
         let before = self.bytes.len();
         self.is_exhausted = false;
@@ -56,19 +57,19 @@ impl Answer {
         Ok(())
     }
 
-    /// The bytes. Their charge is given back when the last copy of them is gone.
+    /// Returns the bytes. The charge is released when the last copy of them is dropped.
     pub(crate) fn into_bytes(self) -> Bytes {
         Bytes::from_owner(self)
     }
 
-    /// Charges the room for `more` bytes before it is made.
+    /// Charges room for `more` bytes, then reserves it.
     fn make_room(&mut self, more: usize) -> Result<(), BudgetExhausted> {
         let needed = self.bytes.len().saturating_add(more);
         if needed <= self.bytes.capacity() {
             return Ok(());
         }
         let room = needed.max(self.bytes.capacity().saturating_add(self.bytes.capacity() / 2));
-        if room > FREE {
+        if room > UNCHARGED {
             self.charge.grow_to(room)?;
         }
         self.bytes.reserve_exact(room.saturating_sub(self.bytes.len()));
@@ -108,7 +109,7 @@ mod tests {
         let budget = MemoryBudget::new(ByteCount::mebibytes(8));
         let mut answer = Answer::charged_to(Charge::none(&budget));
         answer.push(b'[').unwrap();
-        answer.write_json(&"x".repeat(FREE / 2)).unwrap();
+        answer.write_json(&"x".repeat(UNCHARGED / 2)).unwrap();
         assert_eq!(budget.used(), ByteCount::bytes(0), "small answers are free");
         answer.write_json(&"x".repeat(2 << 20)).unwrap();
         let (used, length) = (budget.used(), answer.len());

@@ -12,24 +12,24 @@ use crate::budget::{BudgetExhausted, Charge, MemoryBudget};
 use crate::http::config::HttpConfig;
 use crate::units::ByteCount;
 
-/// Most memory for reading a body and finding its calls, as a multiple of its size: the body,
-/// unused room of a growing buffer, and the names of members that are compared.
-pub(crate) const WHILE_READ: usize = 4;
+/// Most memory for reading a body and finding its calls, as a multiple of its size: the body, the
+/// unused capacity of a growing buffer, and the names of members for the duplicate check.
+pub(crate) const READ_FACTOR: usize = 4;
 
-/// Most memory for the calls of a body that is gone, as a multiple: parameters, and the order for a
-/// worker or the content of a blob that is made of them.
-pub(crate) const WHILE_CALLED: usize = 3;
+/// Most memory for the calls of a body that was dropped, as a multiple of its size: the parameters,
+/// and the job for a worker or the content of a blob that is made of them.
+pub(crate) const CALL_FACTOR: usize = 3;
 
 /// Errors of reading a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyFault {
     /// Larger than a body may be.
     TooLarge,
-    /// It did not come in time.
+    /// The body did not arrive in time.
     TooSlow,
     /// The memory budget has no room for it.
     NoRoom,
-    /// The client broke off, or the framing is wrong.
+    /// The client disconnected, or the framing is wrong.
     Broken,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Bodies {
 #[derive(Debug)]
 pub(crate) struct ReadBody {
     pub(crate) bytes: Bytes,
-    /// The charge, held for as long as anything that was made of the body.
+    /// The charge. It must live as long as everything that is made of the body.
     pub(crate) charge: Charge,
 }
 
@@ -69,8 +69,8 @@ impl Bodies {
         ByteCount::from(self.largest)
     }
 
-    /// Reads a body. Its announced size is checked before anything is read, but it is charged only
-    /// as it arrives: announcing much and sending nothing keeps no other client out.
+    /// Reads a body. Its announced size is checked before anything is read, but the body is charged
+    /// as it arrives. So a client that announces much and sends nothing blocks no other client.
     pub(crate) async fn read(&self, body: Body) -> Result<ReadBody, BodyFault> {
         let announced = body.size_hint();
         if announced.lower() > u64::try_from(self.largest).unwrap_or(u64::MAX) {
@@ -79,7 +79,7 @@ impl Bodies {
         let mut charge = Charge::none(&self.budget);
         let announced = announced.exact().and_then(|size| usize::try_from(size).ok());
         // A body that has no room now is refused before it is sent.
-        charge.grow_to(announced.unwrap_or(0).saturating_mul(WHILE_READ))?;
+        charge.grow_to(announced.unwrap_or(0).saturating_mul(READ_FACTOR))?;
         charge.shrink_to(0);
         let reading = self.read_all(body, announced, &mut charge);
         let bytes =
@@ -101,13 +101,13 @@ impl Bodies {
             if size > self.largest {
                 return Err(BodyFault::TooLarge);
             }
-            charge.grow_to(size.saturating_mul(WHILE_READ))?;
+            charge.grow_to(size.saturating_mul(READ_FACTOR))?;
             // A small body comes in one piece, which need not be copied.
             if collected.is_empty() && Some(piece.len()) == announced {
                 return Ok(piece);
             }
             if collected.capacity() < size {
-                // Never more than twice of what has arrived, whatever was announced.
+                // Reserves at most twice the size that has arrived, whatever size was announced.
                 let room = size.saturating_mul(2).min(announced.unwrap_or(usize::MAX).max(size));
                 collected.reserve_exact(room.saturating_sub(collected.len()));
             }
@@ -136,7 +136,7 @@ mod tests {
         Bodies::of(&config, &MemoryBudget::new(together))
     }
 
-    /// A body of unknown length that comes in pieces, the last of which may never come.
+    /// A body of unknown length that arrives in pieces. The last piece may never arrive.
     struct Pieces(Vec<usize>, bool);
 
     impl hyper::body::Body for Pieces {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_does_not_end_is_given_up() {
+    async fn a_body_that_does_not_end_times_out() {
         let bodies = bodies(ByteCount::kibibytes(1), ByteCount::mebibytes(1));
         let endless = Body::new(Pieces(vec![10], true));
         assert_eq!(bodies.read(endless).await.unwrap_err(), BodyFault::TooSlow);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_announced_and_not_sent_costs_nothing() {
+    async fn a_body_that_is_announced_and_not_sent_costs_nothing() {
         let bodies = bodies(ByteCount::mebibytes(16), ByteCount::mebibytes(16));
         let endless = Body::new(Pieces(vec![10], true));
         let reading = bodies.read(endless);

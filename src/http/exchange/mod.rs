@@ -1,4 +1,4 @@
-//! The two halves of an exchange: the body that is read, the answer that is written.
+//! The bodies of an exchange: reading the request's and writing the answer's.
 
 pub(crate) mod answer;
 pub(crate) mod body;

@@ -1,5 +1,5 @@
-//! Builds responses: statuses, headers and JSON-RPC bodies. The only place where a failed call
-//! becomes an answer.
+//! Builds responses: statuses, headers and JSON-RPC bodies. No other code turns a failed call into
+//! an answer.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const INTERNAL: &str = "internal error; quote the request id when reporting it";
 /// Names the request in the server's log.
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The body of an error and the status of an answer that holds nothing else.
+/// A JSON-RPC error, with the HTTP status for an answer that consists of this error alone.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) body: ErrorBody,
@@ -36,7 +36,7 @@ impl Failure {
         Self { body, status, retry_after: None }
     }
 
-    /// The answer to `error`. If the server is at fault, the causes are logged.
+    /// The failure for `error`. The causes of an internal error are logged.
     pub(crate) fn of(error: &ServiceError, request_id: &str) -> Self {
         let kind = error.kind();
         let wire = WireError::of(kind);
@@ -55,13 +55,13 @@ impl Failure {
         Self::new(body, wire.http_status).retried_after(error.retry_after())
     }
 
-    /// A failure of this kind that is no service's.
+    /// A failure of this kind that does not come from the service.
     pub(crate) fn of_kind(kind: ErrorKind, message: impl Into<String>) -> Self {
         let wire = WireError::of(kind);
         Self::new(ErrorBody::new(wire, message), wire.http_status)
     }
 
-    /// Says when repeating the call can help.
+    /// Adds the delay after which a retry can succeed.
     pub(crate) fn retried_after(mut self, delay: Option<Duration>) -> Self {
         if let Some(delay) = delay {
             let milliseconds = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
@@ -71,7 +71,7 @@ impl Failure {
         self
     }
 
-    /// The answer to a call that failed in this way.
+    /// Builds the answer to a call with this failure.
     pub(crate) fn into_response(self, id: RequestId, request_id: &str) -> Response {
         let retry_after = self.retry_after;
         let status = self.status;
@@ -87,7 +87,7 @@ impl Failure {
     }
 }
 
-/// Refuses a request for reasons of HTTP.
+/// Refuses a request that breaks a rule of the HTTP edge.
 pub(crate) fn refuse(status: StatusCode, message: &str, request_id: &str) -> Response {
     let wire = match status {
         StatusCode::FORBIDDEN => WireError::of(ErrorKind::Forbidden),
@@ -98,8 +98,7 @@ pub(crate) fn refuse(status: StatusCode, message: &str, request_id: &str) -> Res
     failure.into_response(RequestId::Null, request_id)
 }
 
-/// The same answer as the last of its connection: what is left of the request is not worth
-/// reading.
+/// Makes the answer close its connection, so the rest of the request need not be read.
 pub(crate) fn closing(mut answer: Response) -> Response {
     answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     answer

@@ -1,4 +1,4 @@
-//! The edge before methods that behave as a test wants.
+//! Tests of the edge, with fake methods.
 
 mod rules;
 mod sockets;

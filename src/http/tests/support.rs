@@ -1,4 +1,4 @@
-//! Methods that behave as a test wants, and a client for the router.
+//! Fake methods, and a client for the router.
 
 use std::collections::BTreeMap;
 use std::future;
@@ -18,9 +18,9 @@ use crate::blobs::BlobError;
 use crate::budget::CallMemory;
 use crate::dispatch::DispatchError;
 use crate::http::{HttpConfig, Readiness, router};
-use crate::protocol::check::ParamsError;
 use crate::protocol::methods::blobs::{Encoding, ReadBlobResult};
 use crate::protocol::methods::bootstrap::GuideResult;
+use crate::protocol::params_error::ParamsError;
 use crate::protocol::schema::{Bounds, LimitBounds};
 use crate::protocol::{MethodCall, MethodResult};
 use crate::service::{Caller, Methods, ServiceError, Status};
@@ -30,10 +30,10 @@ use crate::service::{Caller, Methods, ServiceError, Status};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fake {
     pub(crate) calls: Arc<AtomicUsize>,
-    /// Calls that were begun and neither finished nor dropped.
+    /// Calls that have started and neither finished nor were dropped.
     pub(crate) running: Arc<AtomicUsize>,
     pub(crate) obstacles: Vec<String>,
-    /// What `run_code` is charged, as if a thread worked for it that cannot be stopped.
+    /// The charge of `run_code`, held as if by a thread that cannot be stopped.
     pub(crate) held: Arc<Mutex<Vec<CallMemory>>>,
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn config() -> HttpConfig {
     HttpConfig::listening_on(([127, 0, 0, 1], 0).into())
 }
 
-/// A router before methods that behave as `fake`.
+/// A router whose calls go to `fake`.
 pub(crate) fn router_to(fake: Fake, config: &HttpConfig) -> Router {
     let readiness = Readiness::waiting_for("nothing");
     readiness.open(fake);
@@ -117,7 +117,7 @@ pub(crate) fn get(path: &str) -> Request<Body> {
     Request::get(path).header(header::HOST, "localhost:8080").body(Body::empty()).unwrap()
 }
 
-/// The answer and its body, null if it has none.
+/// The status and the body of the answer, null if it has no body.
 pub(crate) async fn send(router: &Router, request: Request<Body>) -> (Response<Body>, Value) {
     let (parts, body) = router.clone().oneshot(request).await.unwrap().into_parts();
     let bytes = body.collect().await.unwrap().to_bytes();

@@ -6,14 +6,14 @@ use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::BlobId;
-use crate::protocol::check::ParamsError;
+use crate::protocol::params_error::ParamsError;
 use crate::protocol::tools::{DEFAULT_READ, MAX_READ};
 use crate::units::ByteCount;
 
 /// The encodings of bytes in a JSON string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encoding {
-    /// As the text that they are.
+    /// As UTF-8 text.
     #[serde(rename = "utf-8")]
     Utf8,
     /// As base64 with padding (RFC 4648, section 4).
@@ -29,7 +29,7 @@ pub struct CreateBlobParams {
     pub content: String,
     /// MIME type, as sent.
     pub kind: String,
-    /// The encoding of the content; the kind decides without it.
+    /// The encoding of the content. Without it the kind decides.
     pub encoding: Option<Encoding>,
 }
 
@@ -45,12 +45,12 @@ impl fmt::Debug for CreateBlobParams {
 }
 
 impl CreateBlobParams {
-    /// The bytes to store. `usual` is how content of this kind is encoded if the call does not say;
-    /// without it the content itself has to be clear.
+    /// Decodes the content. `usual` is the default encoding for content of this kind. Without it
+    /// and without `encoding`, the content must be unambiguous.
     ///
     /// # Errors
     ///
-    /// Content that is not the base64 it should be, or that may be a text as well as base64.
+    /// Content that is not valid base64, or that could be both text and base64.
     pub fn into_bytes(self, usual: Option<Encoding>) -> Result<Vec<u8>, ParamsError> {
         let encoding = self.encoding.or(usual).or_else(|| evident_encoding(&self.content));
         match encoding {
@@ -65,12 +65,12 @@ impl CreateBlobParams {
     }
 }
 
-/// Least length of base64 that cannot be a text, in characters: no text has as many without
-/// a space or a line's end.
+/// Least length of content that is taken for base64 without an `encoding`, in characters: no text
+/// has as many without a space or a line break.
 const EVIDENT_BASE64: usize = 256;
 
-/// The encoding of content that can be nothing else: a text has something that
-/// base64 has not, and long base64 mixes letters of both cases and digits without a space.
+/// Returns the encoding of unambiguous content. Text has a character that base64 does not have.
+/// Long base64 mixes upper case, lower case and digits without a space.
 fn evident_encoding(content: &str) -> Option<Encoding> {
     let is_of_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=-_".contains(&byte);
     if content.is_empty()
@@ -88,7 +88,7 @@ fn evident_encoding(content: &str) -> Option<Encoding> {
     is_evident.then_some(Encoding::Base64)
 }
 
-/// The bytes that the base64 `content` stands for.
+/// Decodes base64.
 fn decode(content: &str, said: Option<Encoding>) -> Result<Vec<u8>, ParamsError> {
     BASE64.decode(content.as_bytes()).map_err(|error| {
         let expected = match said {
@@ -103,9 +103,9 @@ fn decode(content: &str, said: Option<Encoding>) -> Result<Vec<u8>, ParamsError>
 /// The result of `create_blob`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CreateBlobResult {
-    /// Names the content from now on.
+    /// The id of the stored content.
     pub blob_id: BlobId,
-    /// Its length.
+    /// Length of the content.
     pub size_bytes: u64,
 }
 
@@ -113,7 +113,7 @@ pub struct CreateBlobResult {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadBlobParams {
-    /// The blob, as sent.
+    /// Id of the blob, as sent.
     pub blob_id: String,
     /// The part to return.
     pub mode: SampleMode,
@@ -122,8 +122,8 @@ pub struct ReadBlobParams {
 }
 
 impl ReadBlobParams {
-    /// Most bytes to return: [`DEFAULT_READ`] of a sample and [`MAX_READ`] of a full read unless
-    /// the call sets another. A full read that stopped at the default of a sample would be none.
+    /// Most bytes to return. Default: [`DEFAULT_READ`] for a sample and [`MAX_READ`] for a full
+    /// read, which the default of a sample would cut short.
     #[must_use]
     pub fn limit(&self) -> ByteCount {
         let usual = match self.mode {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn content_that_is_no_base64_is_refused_with_its_place() {
+    fn content_that_is_not_base64_is_refused_with_the_position() {
         for text in ["aGk", "a", "aG k=", "aGk=\n", "aGk_", "hé=="] {
             assert!(content(text, Some(Encoding::Base64)).into_bytes(None).is_err(), "{text}");
         }
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_a_text_as_well_as_base64_is_refused_unless_the_call_says() {
+    fn ambiguous_content_is_refused_without_an_encoding() {
         for text in ["SELECT 1;", "a, b", "hé", "", "print('x')\n", "key: value"] {
             assert_eq!(content(text, None).into_bytes(None).unwrap(), text.as_bytes(), "{text}");
         }

@@ -16,7 +16,7 @@ pub struct ListSkillsParams {
     pub detail: ListDetail,
     /// Most skills to return, from 1 to 500.
     pub limit: usize,
-    /// The cursor that came with the previous page.
+    /// The cursor of the previous page.
     pub cursor: Option<String>,
 }
 
@@ -35,7 +35,7 @@ pub enum ListDetail {
 pub struct ListSkillsResult {
     /// The skills of this page, sorted.
     pub skills: Vec<ListedSkill>,
-    /// Ask with it for the next page; `null` if there is none.
+    /// The cursor for the next page; `null` on the last page.
     pub next_cursor: Option<String>,
 }
 
@@ -46,7 +46,7 @@ pub struct ListedSkill {
     pub name: SkillName,
     /// Its latest version.
     pub version: SkillVersion,
-    /// The rest, if a summary was asked for.
+    /// The summary, with `detail: "summary"`.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub summary: Option<SkillSummary>,
 }
@@ -54,25 +54,25 @@ pub struct ListedSkill {
 /// The summary of a skill beyond its name and version.
 #[derive(Debug, Serialize)]
 pub struct SkillSummary {
-    /// One line.
+    /// The description, one line.
     pub description: String,
-    /// The group it belongs to.
+    /// The group that the skill belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// Says if it can be executed.
+    /// Whether the skill can be executed.
     pub kind: ListedKind,
-    /// Labels.
+    /// The skill's labels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
 }
 
-/// The two kinds of skills: one can be executed, the other only read.
+/// The kinds of skills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ListedKind {
-    /// It has code.
+    /// A skill with code, which can be executed.
     Action,
-    /// It is a text to be read.
+    /// A skill without code, which can only be read.
     Instruction,
 }
 
@@ -103,7 +103,7 @@ pub enum DescribeDetail {
 /// The result of `describe_skill`.
 #[derive(Debug, Serialize)]
 pub struct DescribeSkillResult {
-    /// The description.
+    /// The skill.
     pub skill: DescribedSkill,
 }
 
@@ -118,7 +118,7 @@ pub struct DescribedSkill {
     /// SKILL.md with its frontmatter; only with `detail: "full"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skill_md_content: Option<String>,
-    /// What `args` may be, as a JSON Schema; only with `detail: "full"`, for skills with code.
+    /// The JSON Schema of `args`; only with `detail: "full"`, for skills with code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Box<RawValue>>,
 }
@@ -140,7 +140,7 @@ pub struct ReadSkillFileParams {
 pub struct ReadSkillFileResult {
     /// The file, or its base64.
     pub content: String,
-    /// Only for a file that is no text: `base64`.
+    /// `base64` for a file that is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoding: Option<Encoding>,
 }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_file_that_is_no_text_has_an_encoding() {
+    fn only_a_file_that_is_not_text_has_an_encoding() {
         let file = |encoding| {
             serde_json::to_string(&ReadSkillFileResult { content: "x".into(), encoding }).unwrap()
         };

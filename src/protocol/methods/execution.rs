@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::ids::{BlobId, RunId};
-use crate::protocol::check::ParamsError;
+use crate::protocol::params_error::ParamsError;
 use crate::units::ByteCount;
 
-/// Largest output that stands in a result, in bytes of JSON; a larger one becomes a blob.
+/// Largest output inside a result, in bytes of JSON. A larger output becomes a blob.
 pub const MAX_OUTPUT: usize = 4_096;
 
 /// Longest `logs_preview`, in bytes.
@@ -69,7 +69,7 @@ pub struct RunCodeParams {
     pub language: Language,
     /// The code.
     pub code: String,
-    /// Function to call: an identifier. Without it the code may be a script.
+    /// The function to call: an identifier. Without it the code may be a script.
     pub entrypoint: Option<String>,
     /// Its arguments, as the text of a JSON object.
     pub args: Option<Box<RawValue>>,
@@ -113,17 +113,17 @@ impl fmt::Debug for RunCodeParams {
     }
 }
 
-/// The files of the workspace that a call wants to be stored as blobs.
+/// The files of the workspace to store as blobs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum KeepFilesParam {
     /// All or none of them.
     Flag(bool),
-    /// Those that fit a glob pattern.
+    /// The files that match a glob pattern.
     Patterns(Vec<String>),
 }
 
-/// A language that code may be written in.
+/// A language for code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
@@ -131,8 +131,8 @@ pub enum Language {
     Python,
 }
 
-/// Limits that a call asks for. Each is at least 1; what is above the operator's limit is for the
-/// service to refuse.
+/// The limits that a call sets. Each is at least 1. The service refuses limits above the
+/// operator's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestedLimits {
@@ -140,29 +140,29 @@ pub struct RequestedLimits {
     pub timeout_ms: Option<u64>,
     /// WebAssembly instructions.
     pub fuel: Option<u64>,
-    /// Linear memory.
+    /// Linear memory in bytes.
     pub memory_bytes: Option<u64>,
-    /// All files in the workspace.
+    /// Size of all files in the workspace in bytes.
     pub workspace_bytes: Option<u64>,
-    /// Host calls.
+    /// Number of host calls.
     pub host_calls: Option<u64>,
-    /// The place in which the caller wrote the timeout.
+    /// The parameter that set the timeout.
     #[serde(skip)]
     pub timeout_place: TimeoutPlace,
 }
 
-/// The two places where a timeout may stand.
+/// The two parameters that can set the timeout.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TimeoutPlace {
-    /// Among the other limits.
+    /// `limits.timeout_ms`.
     #[default]
     InLimits,
-    /// Beside them.
+    /// `timeout_ms`, beside `limits`.
     Beside,
 }
 
 impl TimeoutPlace {
-    /// The name of the timeout's parameter in this place.
+    /// The name of the parameter.
     #[must_use]
     pub const fn parameter(self) -> &'static str {
         match self {
@@ -193,24 +193,24 @@ impl RequestedLimits {
 pub struct RunResult {
     /// The end of the run.
     pub status: RunStatus,
-    /// Names the run.
+    /// Id of the run.
     pub run_id: RunId,
     /// One sentence for people and models.
     pub summary: String,
-    /// The program's value: an object, or `null`; or a [`TruncatedOutput`] in its place.
+    /// The returned value: an object, `null`, or a [`TruncatedOutput`] in place of a large object.
     pub output: Option<Box<RawValue>>,
-    /// Blobs that the run made, in order.
+    /// The blobs that the run stored, in order.
     pub output_blobs: Vec<BlobId>,
-    /// The files that the program left in its workspace; a part of them if there are many.
+    /// The files that the program left in its workspace, or some of them if there are many.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileResult>,
-    /// How many files there are, if not all of them are listed.
+    /// The number of all files, if not all of them are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files_total: Option<u64>,
-    /// The program's output and logs, at most [`MAX_LOGS_PREVIEW`]: all of it, or its beginning and
-    /// its end with a line between that counts what was left out.
+    /// The program's output and logs, at most [`MAX_LOGS_PREVIEW`] bytes: all, or the beginning and
+    /// the end with a line between them that counts the omitted bytes.
     pub logs_preview: String,
-    /// The reason why the run failed; only if it did.
+    /// The reason why the run failed; `None` if it completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
     /// True if the program wrote more than the preview shows.
@@ -220,9 +220,9 @@ pub struct RunResult {
     pub output_truncated: bool,
     /// Wall-clock time from the first instruction to the end.
     pub duration_ms: u64,
-    /// Largest memory, the interpreter's included.
+    /// Peak memory in bytes, the interpreter's included.
     pub memory_peak_bytes: u64,
-    /// WebAssembly instructions, if they were counted.
+    /// Executed WebAssembly instructions, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fuel: Option<u64>,
 }
@@ -240,19 +240,19 @@ pub struct FileResult {
     /// MIME type of the blob.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The reason why it was not kept although it should have been.
+    /// The reason why the file could not be stored although the call asked for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_kept: Option<String>,
 }
 
-/// Prints no path: it is the program's and must not reach our logs.
+/// Prints no path: it comes from the program and must not reach a log.
 impl fmt::Debug for FileResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FileResult").field("size_bytes", &self.size_bytes).finish_non_exhaustive()
     }
 }
 
-/// Prints neither output nor logs: they may hold anything and must not reach our logs.
+/// Prints neither output nor logs: they may hold anything and must not reach a log.
 impl fmt::Debug for RunResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunResult")
@@ -270,14 +270,15 @@ impl fmt::Debug for RunResult {
 pub enum RunStatus {
     /// The program returned.
     Completed,
-    /// It did not.
+    /// The program did not return.
     Failed,
 }
 
 /// The reason why a run failed.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct RunError {
-    /// Stable name that callers branch on: Python's class, or ours such as `Timeout`.
+    /// Stable name that callers branch on: the class of a Python exception, or a type that the host
+    /// assigns, such as `Timeout`.
     #[serde(rename = "type")]
     pub error_type: String,
     /// One sentence.
@@ -287,24 +288,24 @@ pub struct RunError {
     pub traceback: Option<String>,
 }
 
-/// Prints the type alone: the message is the program's and may hold anything.
+/// Prints only the type: the message comes from the program and may hold anything.
 impl fmt::Debug for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunError").field("error_type", &self.error_type).finish_non_exhaustive()
     }
 }
 
-/// Stands in for an output that was too large for a result. [`RunResult::output_truncated`] tells
-/// it from an output that looks the same.
+/// Replaces an output that is too large for a result. [`RunResult::output_truncated`] distinguishes
+/// it from a program's output of the same form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TruncatedOutput {
     /// Always true.
     pub truncated: bool,
     /// The blob with the whole output.
     pub blob_id: BlobId,
-    /// Its length.
+    /// Length of the whole output in bytes.
     pub size_bytes: u64,
-    /// Its beginning.
+    /// The beginning of the output.
     pub preview: String,
 }
 
@@ -345,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_run_says_why() {
+    fn a_failed_run_has_its_error() {
         let error = RunError {
             error_type: "ValueError".into(),
             message: "no".into(),

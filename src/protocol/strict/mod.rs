@@ -1,15 +1,15 @@
-//! Reads JSON more strictly than the standard demands, so that no request has two meanings.
+//! Checks JSON more strictly than the standard demands, so that no request has two meanings.
 //!
-//! One pass over the bytes, without recursion and without building anything: it proves that the
-//! text is JSON that every parser understands in the same way. Later stages cut pieces out of the
-//! same text and need not look again.
+//! The check is one pass over the bytes. It neither recurses nor builds values. It proves that
+//! every JSON parser understands the text in the same way. Later stages take parts of the same text
+//! and need not check them again.
 //!
 //! INVARIANT(one-meaning): in an accepted text no object has two members of the same name
-//! (however it is escaped), no number is changed by reading it into 64 bits, and every string is
-//! Unicode.
+//! (however it is escaped), no integer loses digits and no other number becomes infinite in 64
+//! bits, and every string is Unicode.
 //!
 //! INVARIANT(bounded-reading): nesting beyond [`MAX_DEPTH`] and objects of more than
-//! [`MAX_MEMBERS`] members are refused; the memory needed does not grow with the rest of the text.
+//! [`MAX_MEMBERS`] members are refused. Nothing else in the text makes the check need more memory.
 
 mod rules;
 mod scanner;
@@ -20,7 +20,7 @@ use crate::protocol::strict::scanner::Scanner;
 pub(crate) use crate::protocol::strict::rules::ROOT;
 pub use crate::protocol::strict::rules::{MAX_DEPTH, MAX_MEMBERS, RootKind, StrictError};
 
-/// A text that kept all rules.
+/// A text that passed the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StrictText<'a> {
     /// The text.
@@ -33,7 +33,7 @@ pub struct StrictText<'a> {
 ///
 /// # Errors
 ///
-/// Syntax errors first: a text is only refused for its meaning if it is JSON to its end.
+/// Syntax errors come first: other rules are reported only for a text that is JSON to its end.
 pub fn read(bytes: &[u8]) -> Result<StrictText<'_>, StrictError> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| StrictError::NotUtf8 { offset: error.valid_up_to() })?;
@@ -41,12 +41,13 @@ pub fn read(bytes: &[u8]) -> Result<StrictText<'_>, StrictError> {
     fault.map_or(Ok(StrictText { text, root }), Err)
 }
 
-/// Checks a value that a program returned. Python's integers have no end, and a table may have
-/// any number of rows: members are not counted, and numbers have to fit into a double.
+/// Checks a value that a program returned. Python's integers have any length and an object may have
+/// any number of members, so members are not counted, and a number only must not be infinite as a
+/// double.
 ///
 /// # Errors
 ///
-/// As [`read`].
+/// The errors of [`read`].
 pub fn read_output(text: &str) -> Result<RootKind, StrictError> {
     let (root, fault) = Scanner::new(text, Rules::OUTPUT).scan()?;
     fault.map_or(Ok(root), Err)
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_a_syntax_error() {
+    fn text_that_is_not_json_is_a_syntax_error() {
         let deep = "[".repeat(100_000);
         for text in [
             "",
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_utf8_is_a_syntax_error() {
+    fn bytes_that_are_not_utf8_are_a_syntax_error() {
         assert_eq!(read(b"\"\xff\"").unwrap_err(), StrictError::NotUtf8 { offset: 1 });
         assert!(read(b"\xff\xfe{\0}\0").unwrap_err().is_syntax());
         assert!(read(b"\"\xed\xa0\x80\"").unwrap_err().is_syntax());
@@ -259,7 +260,7 @@ mod tests {
         })
     }
 
-    /// Text made of the pieces that JSON is made of, so that it is nearly right.
+    /// Text made of tokens of JSON, so that it is nearly valid.
     fn nearly_json() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             proptest::sample::select(vec![

@@ -1,30 +1,30 @@
-//! The refusals of strict JSON, with their reasons.
+//! The rules of strict JSON and their errors.
 
-/// Deepest nesting of arrays and objects, the whole body included. Deep nesting is an attack on
-/// recursive readers (the guest's own among them); real arguments stay below ten.
+/// Deepest nesting of arrays and objects, counted from the body itself. Deep nesting is an attack
+/// on recursive parsers, the guest's among them. Real arguments stay below ten levels.
 pub const MAX_DEPTH: usize = 64;
 
-/// How an error names the place of the outermost value.
+/// The path of the outermost value in errors.
 pub(crate) const ROOT: &str = "body";
 
-/// Most members of one object. Comparing their names costs memory, so a body of nothing but
-/// members would otherwise cost many times its own size.
+/// Most members of one object. The check for duplicate names needs memory for each member, so
+/// without a limit a body full of members would cost many times its own size.
 pub const MAX_MEMBERS: usize = 100_000;
 
 /// The reason why a text was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StrictError {
-    /// Nothing there.
+    /// The text is empty.
     #[error("the body is empty")]
     Empty,
-    /// Bytes that are no UTF-8.
+    /// The bytes are not UTF-8.
     #[error("byte {offset} is not valid UTF-8")]
     NotUtf8 {
         /// The position, counted from 0.
         offset: usize,
     },
-    /// Not JSON.
+    /// The text is not JSON.
     #[error("byte {offset}: expected {expected}")]
     Syntax {
         /// The position, counted from 0.
@@ -32,13 +32,13 @@ pub enum StrictError {
         /// The expected text.
         expected: &'static str,
     },
-    /// An escape that stands for half a character.
+    /// An escape that is half of a surrogate pair.
     #[error("byte {offset}: expected a pair of surrogates that is one character")]
     LoneSurrogate {
         /// The position, counted from 0.
         offset: usize,
     },
-    /// Nested too deeply.
+    /// The text is nested too deeply.
     #[error("byte {offset}: nested more than {MAX_DEPTH} levels deep")]
     TooDeep {
         /// The position, counted from 0.
@@ -47,25 +47,25 @@ pub enum StrictError {
     /// Two members of one object have the same name.
     #[error("member `{path}` appears twice")]
     DuplicateMember {
-        /// The member, from the top of the body.
+        /// The path of the member.
         path: String,
     },
     /// An object has too many members.
     #[error("`{path}` is one member too many: an object may have {MAX_MEMBERS}")]
     TooManyMembers {
-        /// The first member beyond the limit.
+        /// The path of the first member beyond the limit.
         path: String,
     },
-    /// A number that 64 bits cannot hold.
+    /// A number that does not fit into 64 bits.
     #[error("the number at `{path}` does not fit into 64 bits; send it as a string")]
     NumberTooLarge {
-        /// The number, from the top of the body.
+        /// The path of the number.
         path: String,
     },
 }
 
 impl StrictError {
-    /// True if the text is no JSON at all; false if it is JSON that we refuse.
+    /// True if the text is not JSON; false if it is JSON that a further rule refuses.
     #[must_use]
     pub const fn is_syntax(&self) -> bool {
         matches!(
@@ -79,18 +79,18 @@ impl StrictError {
     }
 }
 
-/// The sort of the outermost value of a text.
+/// The type of the outermost value of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RootKind {
     /// An object.
     Object,
     /// An array of this many elements.
     Array(usize),
-    /// Anything else.
+    /// A string, a number, a boolean or null.
     Scalar,
 }
 
-/// Rules that are not the same for all texts.
+/// The rules that differ between requests and outputs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
     /// Most members of one object.
@@ -106,20 +106,20 @@ impl Rules {
 /// The allowed numbers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Numbers {
-    /// Those whose value (of an integer) or size (of any other) 64 bits keep.
+    /// Integers of 64 bits, signed or unsigned, and other numbers that are finite as a double.
     Exact,
-    /// Those that a double does not take for infinite.
+    /// Numbers that are finite as a double.
     Finite,
 }
 
 impl Numbers {
     pub(crate) fn allow(self, number: &str, is_integer: bool) -> bool {
         match self {
-            // 18 digits always fit.
+            // 18 characters always fit.
             Self::Exact if is_integer => {
                 number.len() <= 18 || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok()
             }
-            // 300 digits without an exponent always do.
+            // 300 digits without an exponent are always finite.
             Self::Exact | Self::Finite => {
                 let is_short = number.len() <= 300 && !number.contains(['e', 'E']);
                 is_short || number.parse::<f64>().is_ok_and(f64::is_finite)

@@ -1,5 +1,5 @@
-//! The one pass over the text: a machine with a stack of its own, so that no text can exhaust the
-//! thread's.
+//! The scanner of strict JSON: a state machine with its own stack, so that no text can exhaust the
+//! stack of the thread.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -8,23 +8,23 @@ use std::hash::{BuildHasher as _, RandomState};
 use crate::protocol::strict::rules::{MAX_DEPTH, ROOT, RootKind, Rules, StrictError};
 use crate::protocol::wording::shortened;
 
-/// From this many members on, names are looked up in a set instead of compared one by one.
+/// From this many members on, names are looked up in a set instead of being compared one by one.
 const MANY_MEMBERS: usize = 16;
 
 /// Longest path that an error shows, in characters.
 const SHOWN_PATH: usize = 200;
 
-/// An array or object whose end has not been seen yet.
+/// An array or object whose end has not been reached.
 struct Open {
     is_object: bool,
-    /// Elements or members before the present one.
+    /// Elements or members before the current one.
     count: usize,
-    /// The place of the present member's name in the text, quotes included.
+    /// The range of the current member's name in the text, quotes included.
     name: (usize, usize),
-    /// This object's names in [`Scanner::names`] start here.
+    /// The index of this object's first name in [`Scanner::names`].
     names_from: usize,
-    /// Hashes of all names, once there are many. A set of the names themselves would take several
-    /// times the memory of the text.
+    /// Hashes of all names, from [`MANY_MEMBERS`] on. A set of the names themselves would take
+    /// several times the memory of the text.
     many: HashSet<u64>,
 }
 
@@ -40,12 +40,12 @@ pub(crate) struct Scanner<'a> {
     text: &'a str,
     at: usize,
     open: Vec<Open>,
-    /// Names of all open objects that have few.
+    /// The names of all open objects with fewer members than [`MANY_MEMBERS`].
     names: Vec<Cow<'a, str>>,
-    /// The first breach of a rule that is not one of syntax.
+    /// The first fault that is not a syntax error.
     fault: Option<StrictError>,
     rules: Rules,
-    /// Keyed anew for each text, so that a client cannot prepare names whose hashes collide.
+    /// The key is random for each text, so a client cannot prepare names whose hashes collide.
     hasher: RandomState,
 }
 
@@ -55,8 +55,7 @@ impl<'a> Scanner<'a> {
         Self { text, at: 0, open: Vec::new(), names: Vec::new(), fault: None, rules, hasher }
     }
 
-    /// Reads the text to its end. Beside what it is, returns the first breach of a rule that is
-    /// not one of syntax.
+    /// Scans the text to its end. Returns its type and the first fault that is not a syntax error.
     pub(crate) fn scan(mut self) -> Result<(RootKind, Option<StrictError>), StrictError> {
         self.skip_space();
         let first = self.peek().ok_or(StrictError::Empty)?;
@@ -163,7 +162,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Remembers the name that starts at `start` and ends here, and notes if it is not new.
+    /// Records the name from `start` to the scanner's position. A duplicate is a fault.
     fn note_name(&mut self, start: usize) {
         let name = decoded(self.text.get(start..self.at).unwrap_or_default());
         let Some(open) = self.open.last_mut() else { return };
@@ -318,7 +317,7 @@ impl<'a> Scanner<'a> {
         StrictError::Syntax { offset: self.at, expected }
     }
 
-    /// The scanner's position, such as `params.args.rows[3].name`.
+    /// The path of the scanner's position, such as `params.args.rows[3].name`.
     fn path(&self) -> String {
         if self.open.is_empty() {
             return ROOT.to_owned();
@@ -342,8 +341,8 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Length of the beginning of `bytes` that holds neither a quote, a backslash nor a control
-/// character. Strings are most of a large body, so this looks at eight bytes at a time.
+/// Returns the number of bytes before the first quote, backslash or control character. Most of a
+/// large body is strings, so this checks eight bytes at a time.
 fn plain_run(bytes: &[u8]) -> usize {
     const LOW: u64 = u64::from_le_bytes([0x01; 8]);
     const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
@@ -368,7 +367,7 @@ fn plain_run(bytes: &[u8]) -> usize {
     run.saturating_add(rest.iter().take_while(is_plain).count())
 }
 
-/// The string that a quoted text stands for.
+/// Returns the string that a quoted text stands for.
 fn decoded(quoted: &str) -> Cow<'_, str> {
     if quoted.contains('\\') {
         Cow::Owned(serde_json::from_str(quoted).unwrap_or_default())

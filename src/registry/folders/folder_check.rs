@@ -1,4 +1,4 @@
-//! Checks one folder for its author, with the texts that the findings point into.
+//! Checks one folder for its author. Keeps the texts for the source lines of the findings.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ pub struct FolderCheck {
 }
 
 impl FolderCheck {
-    /// Adds files that diagnostics point into, each with its text.
+    /// Adds texts of files for the source lines of diagnostics.
     pub fn add_texts(&mut self, texts: Vec<(String, String)>) {
         self.texts.extend(texts);
     }
 
-    /// The diagnostics, each with the lines that it points to, for people at a terminal.
+    /// The diagnostics with their source lines, for people at a terminal.
     #[must_use]
     pub fn reports(&self) -> Vec<miette::Report> {
         let text_of = |file: &str| {

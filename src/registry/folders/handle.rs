@@ -1,6 +1,6 @@
-//! Open folders: entries are named by a single name, and links are never followed.
+//! Open folders. An entry is opened by a single name, and links are never followed.
 //!
-//! These are system calls with nothing between: a start makes some thirty of them for each skill.
+//! The functions call the system directly, because a start makes some thirty calls for each skill.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -14,7 +14,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, SeekFrom, Statx, StatxFlags};
 use rustix::io::Errno;
 
-/// Bytes of names that one call returns.
+/// Size of the buffer for names, in bytes.
 const BUFFER: usize = 32 << 10;
 
 /// An open folder.
@@ -26,13 +26,13 @@ pub(crate) struct Dir(OwnedFd);
 pub(crate) struct Seen(Statx);
 
 impl Dir {
-    /// Opens the folder at an operator's own path: links in it are followed.
+    /// Opens the folder at a path from the operator. Links in the path are followed.
     pub(crate) fn open_path(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self(rustix::fs::open(path, flags, Mode::empty())?))
     }
 
-    /// Opens the folder called `name`, which must be one: no link to one.
+    /// Opens the folder called `name`. A link to a folder is an error.
     pub(crate) fn open_folder(&self, name: &OsStr) -> io::Result<Self> {
         self.open(name, OFlags::DIRECTORY).map(Self)
     }
@@ -48,19 +48,19 @@ impl Dir {
         Ok(rustix::fs::openat(&self.0, name, flags, Mode::empty())?)
     }
 
-    /// The entry called `name`, a link itself if it is one.
+    /// Returns the state of the entry called `name`. A link is not followed.
     pub(crate) fn see_entry(&self, name: &OsStr) -> io::Result<Seen> {
         ensure_single(name)?;
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
         Ok(Seen(rustix::fs::statx(&self.0, name, flags, StatxFlags::BASIC_STATS)?))
     }
 
-    /// The folder itself.
+    /// Returns the state of the folder itself.
     pub(crate) fn see(&self) -> io::Result<Seen> {
         Seen::of(self)
     }
 
-    /// Calls `each` for every entry, from the first on, until it says that it is enough.
+    /// Calls `each` for every entry, from the first on, until it breaks.
     pub(crate) fn entries(
         &self,
         mut each: impl FnMut(&OsStr, FileType) -> ControlFlow<()>,
@@ -93,13 +93,13 @@ impl AsFd for Dir {
 }
 
 impl Seen {
-    /// The present state of an open file or folder.
+    /// The current state of an open file or folder.
     pub(crate) fn of(file: impl AsFd) -> io::Result<Self> {
         let flags = AtFlags::EMPTY_PATH;
         Ok(Self(rustix::fs::statx(file, c"", flags, StatxFlags::BASIC_STATS)?))
     }
 
-    /// The state at an operator's own path. Links in it are followed.
+    /// The state at a path from the operator. Links in the path are followed.
     pub(crate) fn at_path(path: &Path) -> io::Result<Self> {
         let flags = AtFlags::empty();
         Ok(Self(rustix::fs::statx(rustix::fs::CWD, path, flags, StatxFlags::BASIC_STATS)?))
@@ -138,13 +138,13 @@ impl Seen {
         (self.0.stx_mtime.tv_sec, self.0.stx_mtime.tv_nsec)
     }
 
-    /// Time of the last change of any sort, in seconds and nanoseconds.
+    /// Time of the last change of content or metadata, in seconds and nanoseconds.
     pub(crate) const fn changed(&self) -> (i64, u32) {
         (self.0.stx_ctime.tv_sec, self.0.stx_ctime.tv_nsec)
     }
 }
 
-/// The kernel gives no other names; nothing else may lead out of a folder.
+/// Refuses a name that could lead out of the folder. The kernel never lists such a name.
 fn ensure_single(name: &OsStr) -> io::Result<()> {
     let name = name.as_bytes();
     if name.is_empty() || name == b"." || name == b".." || name.contains(&b'/') {

@@ -1,4 +1,4 @@
-//! The operator's folders on the disk: read, bounded and compared with what was read before.
+//! Reads the operator's skill folders, within limits, and finds changes since the last reading.
 
 pub(crate) mod folder_check;
 pub(crate) mod handle;

@@ -14,20 +14,20 @@ use rustix::io::Errno;
 
 use crate::registry::folders::handle::Dir;
 
-/// Bytes that one read takes: some two thousand notices.
+/// Size of the buffer of one read, in bytes: some two thousand notices.
 const BUFFER: usize = 64 << 10;
 
-/// Names one watched folder for as long as it is watched.
+/// The id of the watch of one folder.
 pub(crate) type WatchId = i32;
 
 /// One notice of the kernel.
 #[derive(Debug)]
 pub(crate) enum Notice {
-    /// Something happened to an entry of a folder, or to the folder itself if there is no name.
+    /// An entry of a folder changed, or the folder itself if there is no name.
     Changed(WatchId, Option<OsString>),
-    /// The watch is gone: its folder was removed, unmounted or given up.
+    /// The watch has ended: its folder was removed or unmounted, or the watch was removed.
     Ended(WatchId),
-    /// There were more notices than the kernel keeps; any folder may have changed.
+    /// The kernel's queue overflowed, so any folder may have changed.
     Overflow,
 }
 
@@ -40,7 +40,7 @@ impl Notices {
         Ok(Self(inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?))
     }
 
-    /// Watches the entries of this folder; the watch that there is if it is watched already.
+    /// Watches the entries of this folder. Returns the existing watch if there is one.
     pub(crate) fn watch(&self, folder: &Dir) -> io::Result<WatchId> {
         let wanted = WatchFlags::CREATE
             | WatchFlags::DELETE
@@ -56,11 +56,11 @@ impl Notices {
     }
 
     pub(crate) fn unwatch(&self, watch: WatchId) {
-        // A folder that is gone has taken its watch along.
+        // The kernel removes the watch of a removed folder, so an error is expected.
         inotify::remove_watch(&self.0, watch).ok();
     }
 
-    /// Takes notices that wait, at most one buffer of them. Returns whether there were any.
+    /// Reads pending notices, at most one buffer of them. Returns true if there were any.
     pub(crate) fn take(&self, mut each: impl FnMut(Notice)) -> io::Result<bool> {
         let mut buffer = [MaybeUninit::<u8>::uninit(); BUFFER];
         let mut reader = Reader::new(&self.0, &mut buffer);
@@ -94,7 +94,7 @@ impl AsFd for Notices {
     }
 }
 
-/// True if other machines may change files of this folder, of which no notice is given here.
+/// True if other machines may change files of this folder. The kernel sends no notices of them.
 pub(crate) fn is_remote(folder: &Dir) -> bool {
     // Numbers of `statfs(2)`: NFS, SMB, SMB2, CIFS, FUSE, 9p, Ceph, AFS, Coda, Lustre, GPFS,
     // VirtualBox.

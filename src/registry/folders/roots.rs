@@ -1,4 +1,4 @@
-//! All roots as they were last seen, for the one thread that looks at them.
+//! The last known state of all roots, for the one thread that reads them.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -21,14 +21,14 @@ use crate::registry::shared::Shared;
 pub(crate) struct RootsOnDisk {
     built_in: Vec<Arc<Snapshot>>,
     pub(crate) roots: Vec<SkillRoot>,
-    /// The roots that could not be read at the last look.
+    /// True for each root that could not be read last time.
     pub(crate) unreadable: Vec<bool>,
     key: CursorKey,
     pub(crate) watching: Watching,
-    /// The kernel's notices of changes since the first look, if they are wanted and available.
+    /// The kernel's notices of changes since the first reading, if wanted and available.
     pub(crate) notices: Option<Notices>,
-    /// Earlier indexes that calls still hold. The last holder frees thousands of entries, which is
-    /// no work for a call.
+    /// Earlier indexes that calls still hold. The last holder frees thousands of entries; this
+    /// makes the thread the last holder, not a call.
     retired: Vec<Arc<Index>>,
 }
 
@@ -53,19 +53,19 @@ impl RootsOnDisk {
         Ok(Self { built_in, roots, unreadable, key, watching, notices, retired })
     }
 
-    /// The index of what is known now.
+    /// Builds the index of the current state.
     pub(crate) fn index(&self) -> Index {
         Index::build(&self.built_in, &self.roots, self.key.clone())
     }
 
-    /// Looks at all roots. Returns whether anything changed.
+    /// Reads all roots again. Returns true if anything changed.
     #[cfg(test)]
     pub(crate) fn look(&mut self) -> bool {
         let looked = self.roots.iter_mut().map(|root| root.refresh(None).unwrap_or(false));
         looked.fold(false, |one, other| one | other)
     }
 
-    /// Shows calls what is known now.
+    /// Publishes the current index to calls.
     pub(crate) fn publish(&mut self, shared: &Shared) {
         let index = Arc::new(self.index());
         let before = std::mem::replace(&mut *shared.current.write(), Arc::clone(&index));

@@ -1,11 +1,11 @@
-//! Looks at the folders of a root and reads those that changed.
+//! Checks the folders of a root for changes and reads those that changed.
 //!
-//! A folder is read again when its fingerprint changes. If a file of it changed just before it was
-//! read, it is read once more a second later: a file that is written twice within one tick of the
-//! file system's clock has the same fingerprint.
+//! A folder is read again when its fingerprint changes. If a file changed just before the reading,
+//! the folder is read once more a second later, because two writes within one tick of the file
+//! system's clock give the same fingerprint.
 //!
-//! While a folder is being written it may be no skill for a moment. So the skill that was served
-//! before is served on until the folder has rested for a second; then it is judged as it is.
+//! A folder may be invalid while it is being written. So its previous skill is served until the
+//! folder has not changed for a second.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -33,39 +33,39 @@ pub(crate) const MAX_FOLDERS: usize = 32_768;
 /// Most threads that read skills when all of them are read.
 const MAX_READERS: usize = 8;
 
-/// Most watches of one skill. A folder with more folders in it is looked at now and then instead.
+/// Most watches of one skill. A skill with more folders is polled instead.
 const MAX_WATCHES: usize = 64;
 
-/// A folder of skill folders, and what was last seen in it.
+/// A folder of skill folders, with its last known state.
 #[derive(Debug)]
 pub(crate) struct SkillRoot {
     path: PathBuf,
     most: usize,
     pub(crate) folders: BTreeMap<Arc<OsStr>, SkillFolder>,
-    /// Folders that are not looked at because there are too many.
+    /// Number of folders that are ignored because there are too many.
     pub(crate) left_out: usize,
-    /// The folder that the path led to when it was listed.
+    /// The identity of the folder that was last listed at the path.
     place: Option<FolderId>,
     pub(crate) watch: Option<WatchId>,
 }
 
-/// The known state of one folder.
+/// The last known state of one skill folder.
 #[derive(Debug)]
 pub(crate) struct SkillFolder {
     fingerprint: Option<Digest>,
-    /// True if another look is only needed when something changes.
+    /// True if the folder needs no further check until it changes.
     pub(crate) is_settled: bool,
     pub(crate) snapshot: Option<Arc<Snapshot>>,
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// The watches of it and of the folders in it.
+    /// The watches of the folder and its subfolders.
     pub(crate) watches: Vec<WatchId>,
-    /// True if each folder in it has a watch.
+    /// True if the folder and each subfolder has a watch.
     pub(crate) is_watched: bool,
-    /// The time that the last look took.
+    /// The duration of the last check.
     pub(crate) cost: Duration,
-    /// The time of the last look.
+    /// The time of the last check.
     pub(crate) looked: Instant,
-    /// Looks in a row that did not settle it.
+    /// Number of checks in a row after which the folder was not settled.
     pub(crate) unsettled: u32,
 }
 
@@ -86,11 +86,11 @@ impl OpenRoot {
     }
 }
 
-/// Sets watches, as many as there may be.
+/// Sets watches, within their limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Watcher<'w> {
     pub(crate) notices: &'w Notices,
-    /// Watches that may still be set.
+    /// Number of watches that may still be set.
     pub(crate) left: &'w AtomicUsize,
 }
 
@@ -99,7 +99,7 @@ impl SkillRoot {
         Self { path, most, folders: BTreeMap::new(), left_out: 0, place: None, watch: None }
     }
 
-    /// Opens the root. The path is the operator's own: links in it are followed.
+    /// Opens the root. The path comes from the operator, so links in it are followed.
     pub(crate) fn open(&self) -> io::Result<OpenRoot> {
         let handle = Dir::open_path(&self.path)?;
         let seen = handle.see()?;
@@ -113,12 +113,12 @@ impl SkillRoot {
         self.place.is_some() && seen.is_ok_and(|seen| self.place == Some((seen.dev(), seen.ino())))
     }
 
-    /// Lists the root: notes which folders are left out, and returns the names to look at, those
-    /// that are gone among them.
+    /// Lists the root. Counts the ignored folders, and returns the names to check, including those
+    /// of removed folders.
     pub(crate) fn list(&mut self, open: &OpenRoot) -> io::Result<BTreeSet<Arc<OsStr>>> {
         let mut known: BTreeSet<Arc<OsStr>> = self.folders.keys().map(Arc::clone).collect();
-        // Folders that are known come first, so that a flood of new ones displaces none; then the
-        // first by name.
+        // Known folders have priority, so that many new ones displace none. New ones follow by
+        // name.
         let mut fresh: BTreeSet<OsString> = BTreeSet::new();
         let (mut present, mut left_out) = (0_usize, 0_usize);
         open.handle.entries(|name, kind| {
@@ -145,21 +145,21 @@ impl SkillRoot {
         Ok(known)
     }
 
-    /// Reads every folder, with several threads. Returns whether anything changed.
+    /// Checks every folder, with several threads. Returns true if anything changed.
     ///
     /// # Errors
     ///
-    /// The root cannot be read; everything in it is kept as it was.
+    /// The root cannot be read; its state is unchanged.
     pub(crate) fn refresh(&mut self, watcher: Option<Watcher<'_>>) -> io::Result<bool> {
         let open = self.open()?;
-        // Before its names are read: a name that comes afterwards is told of.
+        // Watch before listing, so that a later name causes a notice.
         self.watch =
             watcher.filter(|_| !open.is_remote).and_then(|watcher| watcher.set(&open.handle, &[]));
         let left_out = self.left_out;
         let names: Vec<Arc<OsStr>> = self.list(&open)?.into_iter().collect();
         let (next, known) = (AtomicUsize::new(0), Mutex::new(std::mem::take(&mut self.folders)));
         let found = Mutex::new((BTreeMap::new(), left_out != self.left_out));
-        // Some wait for the disk while others work.
+        // More threads than processors, because some wait for the disk.
         let readers = std::thread::available_parallelism().map_or(1, usize::from) * 2;
         std::thread::scope(|scope| {
             let read = || {
@@ -171,7 +171,7 @@ impl SkillRoot {
                     found.0.extend(after.map(|after| (Arc::clone(name), after)));
                 }
             };
-            // A thread less is only slower.
+            // A missing thread only makes it slower.
             let more = readers.min(MAX_READERS).min(names.len() / 64);
             for _ in 1..more {
                 drop(std::thread::Builder::new().spawn_scoped(scope, read));
@@ -189,15 +189,15 @@ impl SkillRoot {
     }
 }
 
-/// True if an entry of a root may be a skill. A skill may be called like a file that Python leaves
-/// behind.
+/// True if an entry of a root may be a skill. Some valid names of skills look like names of files
+/// that Python generates.
 pub(crate) fn may_be_skill(name: &OsStr) -> bool {
     let shown = name.to_string_lossy();
     !is_left_out(&shown) || SkillName::parse(&shown).is_ok()
 }
 
-/// Looks at one folder, and reads it unless it is known. Returns nothing if it is gone or a plain
-/// file, and whether anything changed.
+/// Checks one folder, and reads it if it changed. Returns its state, or `None` if it is gone or a
+/// plain file, and true if anything changed.
 pub(crate) fn look(
     root: &OpenRoot,
     name: &OsStr,
@@ -212,7 +212,7 @@ pub(crate) fn look(
         Ok(None) => return (None, had_any),
         Err(trouble) => {
             let (mut folder, has_changed) = refused(trouble, known, started);
-            // A link or a device has no watch of its own, but the root tells of its change.
+            // A link or a device has no watch, but the watch of the root reports its change.
             folder.is_watched = watcher.is_some() && !root.is_remote;
             return (Some(folder), has_changed);
         }
@@ -251,7 +251,7 @@ pub(crate) fn look(
 }
 
 impl Watcher<'_> {
-    /// Watches a folder; `None` if there may be no more watches.
+    /// Watches a folder. Returns `None` if the limit is reached.
     fn set(&self, folder: &Dir, held: &[WatchId]) -> Option<WatchId> {
         let take = |left: usize| left.checked_sub(1);
         if held.is_empty() && self.left.load(Ordering::Relaxed) == 0 {
@@ -269,7 +269,7 @@ impl Watcher<'_> {
     }
 }
 
-/// A folder that cannot be opened. If the machine failed, it keeps what it had.
+/// The state of a folder that cannot be opened. After a failure of the machine it keeps its skill.
 fn refused(trouble: Trouble, known: Option<SkillFolder>, looked: Instant) -> (SkillFolder, bool) {
     let is_interrupted = trouble.is_interruption();
     let diagnostics = vec![Diagnostic::about(Severity::Error, ".", trouble.into_problem())];
@@ -324,13 +324,13 @@ fn next_try(known: Option<&SkillFolder>) -> u32 {
     known.map_or(1, |known| known.unsettled.saturating_add(1))
 }
 
-/// True if the folder lies on this device: what is mounted there may be anything.
+/// True if the folder is on this device. A mounted file system may be of any type.
 fn is_on(folder: &Dir, device: u64) -> bool {
     folder.see().is_ok_and(|seen| seen.dev() == device)
 }
 
-/// Opens a skill's folder, unless it only points to one. Nothing if it is gone, or a plain file,
-/// such as a README.
+/// Opens a skill's folder; a link is an error. Returns `None` if it is gone or a plain file, such
+/// as a README.
 fn open_skill(root: &Dir, name: &OsStr) -> Result<Option<Dir>, Trouble> {
     let missing = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => Ok(None),
@@ -338,7 +338,7 @@ fn open_skill(root: &Dir, name: &OsStr) -> Result<Option<Dir>, Trouble> {
     };
     match root.open_folder(name) {
         Ok(folder) => return Ok(Some(folder)),
-        // A link is no folder either.
+        // A link fails in this way as well.
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
         Err(error) => return missing(error),
     }

@@ -1,7 +1,7 @@
-//! One version of a skill as it was when it was read: checked, complete, and never to change.
+//! A snapshot: one version of a skill as it was read, checked, complete and immutable.
 //!
-//! INVARIANT(immutable-snapshot): nothing that happens on disk afterwards changes a snapshot, and
-//! its digest names its content: equal digests mean equal paths and bytes.
+//! INVARIANT(immutable-snapshot): later changes on disk do not change a snapshot, and its digest
+//! identifies its content: equal digests mean equal paths and bytes.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Names the content: SHA-256 over the sorted paths and the bytes of all files.
+    /// Identifies the content: SHA-256 over the sorted paths and the bytes of all files.
     #[must_use]
     pub const fn digest(&self) -> Digest {
         self.digest
@@ -99,7 +99,7 @@ impl Snapshot {
         &self.warnings
     }
 
-    /// The mount by which a run sees the skill.
+    /// The mount of the skill for a run.
     #[must_use]
     pub fn mount(&self) -> SkillMount {
         let entrypoint = self.manifest().runtime.as_ref().map(|runtime| Entrypoint {
@@ -115,11 +115,11 @@ impl Snapshot {
         }
     }
 
-    /// The content of the file at `path`, spelt exactly as it is.
+    /// The content of the file at `path`, which must be spelt exactly.
     ///
     /// # Errors
     ///
-    /// A path that is no path below the skill, or that names no file of it.
+    /// An invalid path, or one that names no file of the skill.
     pub fn read_file(&self, path: &str) -> Result<&[u8], RegistryError> {
         check_path(path).map_err(|problem| RegistryError::InvalidParameter {
             parameter: "path",
@@ -150,28 +150,28 @@ fn content_of<'p>(pack: &'p [u8], file: &PackedFile) -> Option<&'p [u8]> {
 /// The outcome of reading a folder.
 #[derive(Debug)]
 pub(crate) struct Reading {
-    /// The skill, if it is one.
+    /// The skill, if it is valid.
     pub(crate) snapshot: Option<Arc<Snapshot>>,
     /// Errors and warnings.
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// The state of the folder while it was read.
     pub(crate) fingerprint: Digest,
-    /// True if the machine failed, rather than the skill.
+    /// True if the reading failed because of the machine or a change meanwhile, not the skill.
     pub(crate) is_interrupted: bool,
-    /// The latest time of a change that was seen, in seconds since the Unix epoch.
+    /// The time of the latest change, in seconds since the Unix epoch.
     pub(crate) newest: i64,
-    /// The texts that diagnostics point into, where they could be read.
+    /// The texts of the files that diagnostics refer to.
     pub(crate) texts: Vec<(String, String)>,
 }
 
-/// A change this many seconds before a reading may have happened during it: clocks of file systems
-/// tick coarsely.
+/// A change this many seconds before a reading may have happened during it, because clocks of file
+/// systems are coarse.
 pub(crate) const RECENT: i64 = 2;
 
-/// Reads the skill in `folder`, which is called `name`; `enter` is called for each folder in it.
+/// Reads the skill in `folder`, whose name is `name`. Calls `enter` for each folder in it.
 ///
-/// INVARIANT(one-moment): a snapshot holds what the folder held at one moment. A folder with a
-/// recent change is looked at once more after it was read; if it differs, nothing is taken.
+/// INVARIANT(one-moment): a snapshot holds the content of the folder at one moment. A folder with a
+/// recent change is walked once more after the reading. If it differs, the reading is discarded.
 pub(crate) fn read_folder(name: &str, folder: &Dir, enter: &mut Enter<'_>) -> Reading {
     let started = now();
     let mut pack = Contents::default();
@@ -245,7 +245,7 @@ impl Contents {
 
         let is_complete = survey.problems.is_empty();
         let checked = skill::check(name, &files, origin);
-        // A file that could not be taken is not also missing.
+        // A file that could not be read must not be reported as missing too.
         let found = checked.diagnostics.into_iter();
         let found = found.filter(|one| is_complete || !one.code.ends_with("-missing"));
         let diagnostics: Vec<_> = survey.problems.into_iter().chain(found).collect();
@@ -261,7 +261,7 @@ impl Contents {
     }
 }
 
-/// Lengths precede what they measure, so that no two lists of files give the same bytes.
+/// Each part is preceded by its length, so that different lists of files never give the same bytes.
 fn digest(files: &Files<'_>) -> Digest {
     let mut hash = Sha256::new_with_prefix(b"wardian skill snapshot 1\0");
     for (path, content) in files {

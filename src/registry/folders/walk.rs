@@ -1,8 +1,8 @@
-//! Goes through a skill's folder: bounded, and never beyond it.
+//! Walks a skill's folder, within limits and never outside of it.
 //!
 //! INVARIANT(contained): every folder and file is opened by a single name below an open handle,
-//! without following links and without waiting, and is then asked what it is. A name that is
-//! swapped between two steps is noticed, because the opened file must be the one that was seen.
+//! without following links and without waiting. Its type is read from the open handle. A name that
+//! is replaced between two steps is noticed, because the opened file must be the one that was seen.
 //!
 //! INVARIANT(walk-bounds): files, bytes, entries, depth and lengths of paths are counted before
 //! anything is read, so a folder of any size costs no more than the limits.
@@ -33,26 +33,26 @@ pub const MAX_TOTAL: ByteCount = ByteCount::mebibytes(64);
 /// Deepest folder of a skill, its own folder included.
 pub const MAX_DEPTH: usize = 16;
 
-/// Most names that are looked at, hidden files included: they are left out, but not for free.
+/// Most names in a folder, hidden files included: they are left out, but reading them takes time.
 const MAX_ENTRIES: usize = 10_000;
 
-/// Problems that are reported for one folder.
+/// Most problems that are reported for one folder.
 const MAX_PROBLEMS: usize = 20;
 
-/// The state of a folder.
+/// The result of walking a folder.
 #[derive(Debug)]
 pub(crate) struct Survey {
-    /// Names, sizes, times and identities of everything in it: changes when any file changes.
+    /// A hash of names, sizes, times and identities. It changes when any file changes.
     pub(crate) fingerprint: Digest,
-    /// The reasons why it is no skill.
+    /// The problems of its files and folders.
     pub(crate) problems: Vec<Diagnostic>,
-    /// True if the machine failed, rather than the folder: worth another try.
+    /// True if the walk failed because of the machine or a change meanwhile, so a retry may help.
     pub(crate) is_interrupted: bool,
-    /// The latest time of a change that was seen, in seconds since the Unix epoch.
+    /// The time of the latest change, in seconds since the Unix epoch.
     pub(crate) newest: i64,
 }
 
-/// A regular file that was found, and may be read with [`FoundFile::read_into`].
+/// A regular file, to be read with [`FoundFile::read_into`].
 pub(crate) struct FoundFile<'w> {
     /// Path below the skill's folder.
     pub(crate) path: &'w str,
@@ -64,12 +64,11 @@ pub(crate) struct FoundFile<'w> {
 /// Called for each file; an error is a problem of that file.
 pub(crate) type Visit<'v> = dyn FnMut(&FoundFile<'_>) -> Result<(), Trouble> + 'v;
 
-/// Called for each folder, the skill's own first, before its names are read: a watch that begins
-/// here misses nothing.
+/// Called for each folder, the skill's own first, before its names are read, so that a watch set
+/// here misses no change.
 pub(crate) type Enter<'e> = dyn FnMut(&Dir) + 'e;
 
-/// Goes through the folder and calls `visit` for every file that belongs to the skill, and
-/// `enter` for every folder.
+/// Walks the folder. Calls `visit` for every file of the skill and `enter` for every folder.
 pub(crate) fn walk(folder: &Dir, enter: &mut Enter<'_>, visit: &mut Visit<'_>) -> Survey {
     let mut walk = Walk {
         enter,
@@ -92,19 +91,19 @@ pub(crate) fn walk(folder: &Dir, enter: &mut Enter<'_>, visit: &mut Visit<'_>) -
     }
 }
 
-/// The reason why an entry could not be taken.
+/// The reason why an entry could not be read.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// It breaks a rule.
+    /// The entry breaks a rule.
     Refused(Problem),
-    /// The operating system did not let us.
+    /// The operating system reported an error.
     Io(io::Error),
-    /// It is being written at this moment.
+    /// The entry changed during the walk.
     Changed,
 }
 
 impl Trouble {
-    /// True if the machine failed, rather than the skill: worth another try.
+    /// True if the machine or a change meanwhile is the reason, so a retry may help.
     pub(crate) fn is_interruption(&self) -> bool {
         match self {
             Self::Refused(_) => false,
@@ -113,8 +112,8 @@ impl Trouble {
         }
     }
 
-    /// The trouble in words; of the operating system's, the kind alone, since the rest may
-    /// name a path of the host.
+    /// Describes the problem. Of an error of the operating system only its kind is shown, since
+    /// the rest may name a path of the host.
     pub(crate) fn into_problem(self) -> Problem {
         match self {
             Self::Refused(problem) => problem,
@@ -132,7 +131,7 @@ impl From<io::Error> for Trouble {
     }
 }
 
-/// A limit was reached: what follows is not looked at.
+/// A limit was reached, so the walk ends.
 struct Stop;
 
 struct Walk<'v, 'f, 'e> {
@@ -175,7 +174,7 @@ impl Walk<'_, '_, '_> {
             self.refuse(shown, "too-many-files", message);
             return Err(Stop);
         }
-        // After its names were read: a name that came or went before is seen in this time.
+        // The time is read after the names, so it covers every name that came or went before.
         match folder.see() {
             Ok(seen) => self.newest = self.newest.max(seen.changed().0),
             Err(error) => self.report(shown, Trouble::Io(error)),
@@ -230,7 +229,7 @@ impl Walk<'_, '_, '_> {
         };
         self.remember(&path, &seen);
         if seen.is_dir() {
-            // Not every file system says so in its listing.
+            // Some file systems do not report types when they list names.
             match open_folder(folder, name) {
                 Ok((inner, opened)) if is_same(&seen, &opened) => {
                     self.folder(&inner, &format!("{path}/"), depth + 1)?;
@@ -274,8 +273,8 @@ impl Walk<'_, '_, '_> {
         let identity = [seen.dev(), seen.ino(), u64::from(seen.mode())];
         identity.iter().for_each(|number| self.seen.update(number.to_le_bytes()));
         if seen.is_dir() {
-            // The times of a folder change with hidden files; its entries are remembered one by
-            // one.
+            // Hidden files change the times of a folder, so they are left out. Its entries are
+            // hashed one by one.
             return;
         }
         self.seen.update(seen.len().to_le_bytes());
@@ -306,7 +305,7 @@ impl FoundFile<'_> {
             return Err(Trouble::Changed);
         }
         let before = content.len();
-        // One byte more than was seen, to notice a file that grows.
+        // One byte more than the known size, to notice a file that grows.
         let room = ByteCount::bytes(self.seen.len()).as_usize().saturating_add(1);
         content.resize(before.saturating_add(room), 0);
         let mut length = 0_usize;
@@ -338,8 +337,7 @@ fn times(seen: &Seen) -> ((i64, u32), u64) {
     (seen.changed(), seen.len())
 }
 
-/// Opens a folder that its parent's listing names. If the name leads to anything else by now, it
-/// has changed.
+/// Opens a folder that its parent lists. If the name is no longer a folder, it has changed.
 fn open_folder(parent: &Dir, name: &str) -> Result<(Dir, Seen), Trouble> {
     let folder = parent.open_folder(OsStr::new(name)).map_err(|error| match error.kind() {
         io::ErrorKind::NotADirectory => Trouble::Changed,
@@ -354,7 +352,7 @@ fn is_same(seen: &Seen, opened: &Seen) -> bool {
     identity(seen) == identity(opened)
 }
 
-/// Refuses everything but an ordinary file that belongs to this folder alone.
+/// Accepts only a regular file without other hard links.
 fn check_file(seen: &Seen) -> Result<(), Problem> {
     const SET_ID: u16 = 0o6000;
     if let Some(kind) = special_kind(seen.kind()) {
@@ -375,7 +373,7 @@ fn check_file(seen: &Seen) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The sort of a file that is neither ordinary nor a folder.
+/// The type of an entry that is neither a regular file nor a folder.
 pub(crate) const fn special_kind(kind: FileType) -> Option<&'static str> {
     match kind {
         FileType::RegularFile | FileType::Directory => None,

@@ -55,7 +55,7 @@ fn a_change_behind_a_forged_time_is_noticed() {
 }
 
 #[test]
-fn what_did_not_change_is_not_read_again() {
+fn an_unchanged_folder_is_not_read_again() {
     let disk = Disk::new();
     disk.skill("a", "1.0.0");
     let registry = disk.open();

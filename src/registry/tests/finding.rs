@@ -62,7 +62,7 @@ fn the_latest_version_is_the_highest_that_is_no_prerelease() {
 }
 
 #[test]
-fn what_cannot_be_found_is_answered_with_what_there_is() {
+fn unknown_names_are_answered_with_suggestions() {
     let index = many().current();
     for (name, version, kind, expected) in [
         (
@@ -177,7 +177,7 @@ fn parameters_of_a_list_are_checked() {
 }
 
 #[test]
-fn earlier_roots_win_and_the_loser_is_told() {
+fn earlier_roots_win_and_the_hidden_skill_is_reported() {
     let (first, second) = (Disk::new(), Disk::new());
     first
         .skill("a", "1.0.0")
@@ -225,14 +225,14 @@ fn a_folder_takes_the_place_of_a_bundled_skill_and_never_of_the_guide() {
         Registry::open(config, &[GUIDE, BUNDLED]).unwrap().current()
     };
     let index = open(disk.0.path());
-    // Not one version of the bundled skill is left: two programs under one name would be a trap.
+    // No version of the bundled skill is left: two programs under one name would confuse callers.
     let all: Vec<_> =
         index.snapshots().map(|one| format!("{} {}", one.name(), one.version())).collect();
     assert_eq!(all, ["hello.world 7.0.0", "skills.protocol.guide 0.1.0"]);
     assert_eq!(index.replaced(), [SkillName::parse("hello.world").unwrap()]);
     assert_eq!(rejected(&index).len(), 1, "the guide's name: {:?}", rejected(&index));
 
-    // A broken folder takes the place of no other.
+    // An invalid folder replaces no other.
     disk.write("hello.world/skill.toml", "broken");
     let index = open(disk.0.path());
     assert!(index.find(&SkillName::parse("hello.world").unwrap(), None).is_ok());
@@ -240,7 +240,7 @@ fn a_folder_takes_the_place_of_a_bundled_skill_and_never_of_the_guide() {
 }
 
 #[test]
-fn a_missing_root_is_told_to_the_operator_alone() {
+fn a_missing_root_is_shown_to_the_operator_alone() {
     let disk = Disk::new();
     let error = open(&[&disk.path("nowhere")]).unwrap_err();
     assert_eq!(error.to_string(), "a folder of skills cannot be read");
@@ -250,7 +250,7 @@ fn a_missing_root_is_told_to_the_operator_alone() {
 }
 
 #[test]
-fn a_built_in_skill_that_is_no_good_stops_the_start() {
+fn an_invalid_built_in_skill_stops_the_start() {
     let broken = BuiltIn { name: "built.in", files: &[("SKILL.md", b"no frontmatter")] };
     let config = RegistryConfig {
         roots: Vec::new(),

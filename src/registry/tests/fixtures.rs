@@ -1,5 +1,5 @@
-//! The skills under `tests/fixtures/skills`: all good ones are served, and every bad one is told
-//! what its file `.expected` says, word by word.
+//! The skills under `tests/fixtures/skills`: all good ones are served, and the findings of every
+//! bad one are exactly those in its file `.expected`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ fn fixtures(below: &str) -> PathBuf {
 }
 
 #[test]
-fn good_skills_are_served_without_a_word() {
+fn good_skills_are_served_without_findings() {
     let index = open(&[&fixtures("good")]).unwrap().current();
     assert_eq!(rejected(&index), Vec::<String>::new());
     assert_eq!(
@@ -31,7 +31,7 @@ fn good_skills_are_served_without_a_word() {
 }
 
 #[test]
-fn bad_skills_are_told_exactly_what_is_wrong() {
+fn bad_skills_have_the_expected_findings() {
     let index = open(&[&fixtures("bad")]).unwrap().current();
     assert_eq!(served(&index), Vec::<String>::new());
     assert_eq!(index.rejected().len(), fs::read_dir(fixtures("bad")).unwrap().count());
@@ -43,7 +43,7 @@ fn bad_skills_are_told_exactly_what_is_wrong() {
 }
 
 #[test]
-fn an_author_sees_the_lines_that_are_meant() {
+fn a_report_shows_the_lines_of_its_findings() {
     let check = check_folder(&fixtures("bad/no.entrypoint")).unwrap();
     assert!(check.snapshot.is_none());
     let mut shown = String::new();

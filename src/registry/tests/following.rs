@@ -191,7 +191,7 @@ fn a_root_with_too_many_folders_is_served_as_far_as_it_goes() {
     let told: Vec<_> = registry.current().left_out().iter().map(ToString::to_string).collect();
     assert_eq!(told, ["root 1 has more than 3 folders: at least 1 are left out"]);
     registry.follow().unwrap();
-    // Newcomers displace nothing, whatever they are called; room that is made is taken.
+    // New folders displace no known ones, whatever their names. Freed room is used.
     disk.skill("0", "1.0.0");
     thread::park_timeout(Duration::from_millis(1_000));
     assert_eq!(served(&registry.current()), ["a 1.0.0", "b 1.0.0", "c 1.0.0"]);

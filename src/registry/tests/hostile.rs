@@ -1,4 +1,4 @@
-//! No folder, however made, hides another one, costs more than the limits, or shows the host.
+//! Hostile folders: none hides another, costs more than the limits, or shows files of the host.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};

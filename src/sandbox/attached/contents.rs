@@ -1,4 +1,4 @@
-//! Skills and blobs that were handed to this process, shared by all runs that mount them.
+//! Attached skills and blobs, shared by all runs that mount them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -68,7 +68,7 @@ impl AttachedContents {
         self.blobs.remove(key);
     }
 
-    /// The mounts that `spec` asks for.
+    /// The mounts of `spec`.
     pub(crate) fn mounts(&self, spec: &RunSpec) -> Result<Vec<Mount>, SandboxError> {
         let tree = |path: String, digest: &Digest| {
             let tree = visible(&self.skills, &spec.tenant, &AttachedName::Skill(*digest))?;
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_ends_where_it_ends() {
+    fn a_part_is_not_read_beyond_its_end() {
         for payload in [Payload::Inline(b"onetwo".to_vec()), file_payload(b"onetwo")] {
             let pack = Pack::new(payload);
             assert_eq!(text(&*pack.part(0, 3).unwrap()), "one");
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_detached_cannot_be_mounted() {
+    fn a_detached_skill_or_blob_cannot_be_mounted() {
         let mut attachments = AttachedContents::default();
         let digest = Digest::of(b"skill");
         let files = vec![PackedFile { path: "SKILL.md".into(), offset: 0, size: 1 }];

@@ -1,7 +1,7 @@
 //! The images that this process has, and the private memory that they keep between runs.
 //!
-//! INVARIANT(kept-memory): slots of images that do not run keep no more than the sandbox's
-//! configuration says, all together. What was not used for longest goes first.
+//! INVARIANT(kept-memory): the slots of all idle images together keep at most the memory that the
+//! sandbox's configuration allows. The least recently used image releases its memory first.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,8 +32,8 @@ impl AttachedImages {
         self.images.remove(key);
     }
 
-    /// The image for the next run, which is one of `tenant`. The others may keep `keep` bytes of
-    /// private memory.
+    /// The image for the next run, a run of `tenant`. The other images together may keep `keep`
+    /// bytes of private memory.
     pub(crate) fn for_run(
         &mut self,
         tenant: &TenantId,

@@ -11,10 +11,10 @@ use crate::sandbox::run::deadline::{Deadline, Stopped};
 
 /// The limits of one request.
 ///
-/// A codec states what it is going to do before it does it: bytes with [`take`](Self::take), work
-/// with [`spend`](Self::spend). While it works, [`beat`](Self::beat) is called every few
-/// milliseconds, by the readers, writers and loops around the crates. Where a crate computes for
-/// longer without reading or writing, [`reserve`](Self::reserve) is asked before.
+/// A codec requests resources before it uses them: bytes with [`take`](Self::take), work with
+/// [`spend`](Self::spend). The readers, writers and loops around the crates call
+/// [`beat`](Self::beat) every few milliseconds. Before a crate computes for longer without reading
+/// or writing, the codec calls [`reserve`](Self::reserve).
 pub struct Allowance<'run> {
     room: usize,
     left: Cell<usize>,
@@ -23,11 +23,11 @@ pub struct Allowance<'run> {
     held_before: isize,
 }
 
-/// Bytes that a codec may hold beyond those that it has stated: buffers of a fixed size.
+/// Bytes that a codec may hold beyond the requested ones, for buffers of a fixed size.
 const SLACK: usize = 1 << 20;
 
-/// How far work that nothing interrupts may go beyond the deadline. The gateway kills a worker
-/// whose run is a second late; this leaves half of it for a machine that is slow.
+/// The time by which uninterruptible work may exceed the deadline. The gateway kills a worker whose
+/// run is a second late; this leaves half of that second for slow machines.
 const LATE: Duration = Duration::from_millis(500);
 
 /// The end of a request in the middle of a crate's code: unwinds to
@@ -35,26 +35,26 @@ const LATE: Duration = Duration::from_millis(500);
 pub(super) struct Interrupted(pub(super) CodecError);
 
 impl<'run> Allowance<'run> {
-    /// Memory of `room` bytes, and any time.
+    /// An allowance of `room` bytes of memory, without a deadline.
     #[must_use]
     pub fn new(room: usize) -> Self {
         let left = Cell::new(room);
         Self { room, left, fuel: None, deadline: None, held_before: heap::held() }
     }
 
-    /// The same until `deadline`.
+    /// Sets the deadline.
     #[must_use]
     pub const fn until(self, deadline: &'run Deadline) -> Self {
         Self { deadline: Some(deadline), ..self }
     }
 
-    /// The same with this fuel, if the run is metered.
+    /// Sets the fuel, if the run is metered.
     #[must_use]
     pub fn fuelled(self, fuel: Option<u64>) -> Self {
         Self { fuel: fuel.map(Cell::new), ..self }
     }
 
-    /// Fuel that is left, if the run is metered.
+    /// The fuel that is left, if the run is metered.
     #[must_use]
     pub fn fuel_left(&self) -> Option<u64> {
         self.fuel.as_ref().map(Cell::get)
@@ -81,7 +81,7 @@ impl<'run> Allowance<'run> {
     ///
     /// # Errors
     ///
-    /// The run's fuel does not suffice; what is left of it is gone.
+    /// The run's fuel does not suffice. The rest of it is used up.
     pub(super) fn spend(&self, units: usize, price: u64) -> Result<(), CodecError> {
         let Some(fuel) = &self.fuel else {
             return Ok(());
@@ -92,12 +92,12 @@ impl<'run> Allowance<'run> {
         left.map(drop).ok_or(CodecError::Fuel)
     }
 
-    /// Ensures that there is time for a step that nothing interrupts, which takes that many
-    /// nanoseconds for each of its units.
+    /// Ensures that there is time for an uninterruptible step, which takes `nanoseconds` for each
+    /// of `units`.
     ///
     /// # Errors
     ///
-    /// The run would end long before the step does, so it ends now.
+    /// The step would end long after the deadline, so the run ends now.
     pub(super) fn reserve(&self, units: usize, nanoseconds: u64) -> Result<(), CodecError> {
         let Some(deadline) = self.deadline else {
             return Ok(());
@@ -110,7 +110,7 @@ impl<'run> Allowance<'run> {
         Ok(())
     }
 
-    /// Says whether the request may go on.
+    /// Checks that the request may go on.
     ///
     /// # Errors
     ///
@@ -124,9 +124,9 @@ impl<'run> Allowance<'run> {
         if usize::try_from(held).unwrap_or(0) > most { Err(CodecError::Memory) } else { Ok(()) }
     }
 
-    /// Ends the request here if it must not go on. Crates have no way to be stopped other than an
-    /// error of what they read, which they may ignore; unwinding stops each of them at once. None
-    /// of them has `unsafe` code that it could leave in a wrong state.
+    /// Ends the request here if it must not go on. A crate can be stopped otherwise only by an
+    /// error of its reader, which it may ignore; unwinding stops every crate at once. None of them
+    /// has `unsafe` code whose state unwinding could break.
     pub(super) fn beat(&self) {
         if let Err(error) = self.check() {
             resume_unwind(Box::new(Interrupted(error)));

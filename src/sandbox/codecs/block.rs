@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::sandbox::codecs::{Allowance, CodecError, answer_of};
 
-/// Longest block of a table, packed or not: a page that is written has some megabytes.
+/// Longest block of a table, packed or not. Usual pages have some megabytes.
 pub(super) const MAX_BLOCK: usize = 64 << 20;
 
 /// The description of a block beside its bytes: there is none.
@@ -36,8 +36,8 @@ impl BlockCost {
         Ok(answer_of(size))
     }
 
-    /// Charges for packing `size` bytes to `most` at most, and returns an answer that can grow by
-    /// them. A longer block than allowed is refused with `too_long`.
+    /// Charges for packing `size` bytes to at most `most`, and returns an empty answer with that
+    /// much room. Refuses a block longer than [`MAX_BLOCK`] with the message `too_long`.
     pub(super) fn pack(
         self,
         size: usize,

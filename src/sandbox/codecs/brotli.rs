@@ -15,13 +15,13 @@ const UNPACKING: BlockCost = BlockCost { fuel: 12, memory: 24 << 20 };
 /// Bytes that are read at once.
 const BUFFER: usize = 4 << 10;
 
-/// Bytes that are written between two looks at the clock.
+/// Bytes that are written between two checks of the deadline.
 const PIECE: usize = 256 << 10;
 
 /// Unpacks a stream.
 #[derive(Debug, Deserialize)]
 pub(super) struct Decode {
-    /// Length of what comes out.
+    /// Length of the unpacked bytes.
     size: usize,
 }
 

@@ -6,8 +6,8 @@ use crate::sandbox::run::deadline::Stopped;
 /// The reason why a codec did not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
-    /// The request does not follow the protocol: only a guest that makes host calls itself sends
-    /// it.
+    /// The request does not follow the protocol. Only a guest that makes host calls by itself sends
+    /// such a request.
     #[error("the request to the codec is malformed")]
     Malformed,
     /// The data cannot be read.
@@ -39,7 +39,7 @@ pub enum CodecError {
     Fuel,
 }
 
-/// Longest message of a codec that a guest gets to see, in characters.
+/// Longest message of a codec that is sent to a guest, in characters.
 const MAX_MESSAGE: usize = 200;
 
 impl CodecError {

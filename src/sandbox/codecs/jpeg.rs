@@ -21,16 +21,16 @@ const MAX_PIXELS: usize = 32 << 20;
 /// Nanoseconds for each pixel after the last byte was read: coefficients become pixels.
 const AFTER_SCANS: u64 = 11;
 
-/// Most pixels for which Huffman codes are computed: 40 ns each, without a look at the clock. A
-/// larger picture gets the usual codes, and a file that is a little longer.
+/// Most pixels for which Huffman codes are computed, at 40 ns each without a check of the deadline.
+/// A larger picture gets the standard codes and a slightly longer file.
 const MAX_OPTIMIZED: usize = 8 << 20;
 const OPTIMIZED_PIXEL: u64 = 40;
 
 /// Most pixels times scans. A progressive file may have any number of scans of a few bytes each,
-/// and every one of them walks through the whole picture.
+/// and each of them goes through the whole picture.
 const MAX_SCANNED: usize = 64 * MAX_PIXELS;
 
-/// Longest file, in bytes: four for each pixel of the largest picture would be incompressible.
+/// Longest file, in bytes: two for each pixel of the largest picture.
 const MAX_FILE: usize = 64 << 20;
 
 /// Bytes for each pixel that the decoder holds beside its output: three or four components, of
@@ -69,7 +69,7 @@ impl Mode {
     }
 }
 
-/// Takes the pixels out of a file.
+/// Reads the pixels of a file.
 #[derive(Debug, Deserialize)]
 pub(super) struct Decode {
     mode: Mode,
@@ -128,7 +128,7 @@ fn damaged(error: &DecodeErrors) -> CodecError {
     CodecError::Damaged(format!("broken JPEG: {error}"))
 }
 
-/// The colour space to ask the decoder for.
+/// The colour space to request from the decoder.
 fn target(stored: ColorSpace, mode: Mode) -> Result<ColorSpace, CodecError> {
     Ok(match (stored, mode) {
         (ColorSpace::Luma | ColorSpace::YCbCr, Mode::L) => ColorSpace::Luma,
@@ -143,8 +143,8 @@ fn target(stored: ColorSpace, mode: Mode) -> Result<ColorSpace, CodecError> {
     })
 }
 
-/// Counts what looks like the start of a scan. Within a scan these two bytes never follow each
-/// other; a thumbnail may add a few.
+/// Counts the markers of a start of scan. These two bytes are never adjacent within a scan; a
+/// thumbnail may add a few.
 fn count_scans(data: &[u8]) -> usize {
     data.windows(2).filter(|pair| *pair == [0xff, 0xda]).count()
 }
@@ -166,7 +166,7 @@ fn ycck_to_cmyk(pixels: &mut [u8]) {
     }
 }
 
-/// Makes a file of pixels.
+/// Writes pixels to a file.
 #[derive(Debug, Deserialize)]
 pub(super) struct Encode {
     width: u16,
@@ -203,7 +203,7 @@ impl Encode {
             return Err(CodecError::Malformed);
         }
         allowance.spend(count, WRITTEN_PIXEL)?;
-        // The file itself is rarely longer than the pixels; its growth doubles what it holds.
+        // The file is rarely longer than the pixels, but a growing vector doubles its capacity.
         let file = bytes_of(data.len(), 3)?.saturating_add(1 << 16);
         allowance.take(bytes_of(count, ENCODER_BYTES)?.saturating_add(file))?;
         let mut out = Bounded::new(answer_of(0), file, allowance);
@@ -231,7 +231,7 @@ impl Encode {
     }
 }
 
-/// The pixels as the encoder asks for them: row by row, with a look at the clock before each.
+/// The pixels for the encoder: row by row, with a check of the deadline before each.
 struct Rows<'a> {
     data: &'a [u8],
     width: u16,
@@ -280,7 +280,7 @@ impl ImageBuffer for Rows<'_> {
                 three.extend(row.iter().map(|[.., cr]| cr));
             }
             Mode::Cmyk => {
-                // Adobe's programs expect it inverted.
+                // Adobe's programs expect inverted values.
                 let row = row.as_chunks::<4>().0;
                 one.extend(row.iter().map(|[c, ..]| 255 - c));
                 two.extend(row.iter().map(|[_, m, ..]| 255 - m));

@@ -1,6 +1,6 @@
 //! LZ4 blocks, as Parquet files contain them.
 //!
-//! The format: sequences of literals and of copies of what was written before.
+//! The format: sequences of literals and of copies of earlier output.
 
 use serde::Deserialize;
 
@@ -18,7 +18,7 @@ const PACKING: BlockCost = BlockCost { fuel: BYTE, memory: TABLE * size_of::<usi
 /// Unpacks a block.
 #[derive(Debug, Deserialize)]
 pub(super) struct Decode {
-    /// Length of what comes out.
+    /// Length of the unpacked bytes.
     size: usize,
 }
 
@@ -91,7 +91,7 @@ fn unpack(mut rest: &[u8], out: &mut [u8], allowance: &Allowance<'_>) -> Option<
     (at == out.len()).then_some(())
 }
 
-/// Entries of the table of places where four bytes were seen.
+/// Entries of the table with the last position of each hash of four bytes.
 const TABLE: usize = 1 << 14;
 
 /// The last bytes of a block are always literals: five, and no copy begins among the last twelve.
@@ -119,7 +119,7 @@ fn pack(data: &[u8], out: &mut Vec<u8>, allowance: &Allowance<'_>) {
             && distance <= usize::from(u16::MAX)
             && data.get(candidate..).and_then(|rest| rest.first_chunk::<4>()) == Some(four);
         if !same {
-            // The longer nothing was found, the less often it is tried.
+            // The longer no match was found, the fewer positions are tried.
             at += 1 + (at - written) / 64;
             continue;
         }
@@ -204,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_packed_is_unpacked(data in prop::collection::vec(0_u8..4, 0..3000)) {
+        fn packed_bytes_are_unpacked(data in prop::collection::vec(0_u8..4, 0..3000)) {
             prop_assert!(packed(&data).len() <= most_packed(data.len()));
             prop_assert_eq!(unpacked(&packed(&data), data.len()), Some(data));
         }

@@ -5,7 +5,7 @@
 //! bytes of the guest; an answer is a JSON header and bytes. Nothing is kept between two requests.
 //!
 //! INVARIANT(codecs-allocate-within-the-run): a codec allocates only after [`Allowance::take`] has
-//! granted the bytes, and a run's codecs never hold more than its memory limit leaves.
+//! granted the bytes, and never holds more than the rest of the run's memory limit.
 //! INVARIANT(codecs-stop): a codec ends within half a second of its run's deadline.
 
 mod allowance;
@@ -30,10 +30,10 @@ pub use crate::sandbox::codecs::allowance::Allowance;
 use crate::sandbox::codecs::allowance::Interrupted;
 pub use crate::sandbox::codecs::error::CodecError;
 
-/// Largest JSON header of a request. Quantisation tables and column lists fit by far.
+/// Largest JSON header of a request. Quantisation tables fit easily.
 const MAX_HEADER: usize = 1 << 14;
 
-/// Work that a guest asks for.
+/// The request of a guest.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", deny_unknown_fields)]
 enum Job {
@@ -59,11 +59,11 @@ enum Job {
     BrotliDecode(brotli::Decode),
 }
 
-/// Bytes of an answer before its content: a byte that says "done", the header's length, and the
-/// header, which is filled up with blanks.
+/// Bytes of an answer before its content: a zero byte for success, the header's length, and the
+/// header, padded with blanks.
 const HEAD: usize = 96;
 
-/// An answer whose content has `size` bytes, to be written into.
+/// A zeroed answer whose content has `size` bytes.
 fn answer_of(size: usize) -> Vec<u8> {
     vec![0; HEAD.saturating_add(size)]
 }
@@ -73,7 +73,7 @@ fn content(answer: &mut [u8]) -> &mut [u8] {
     answer.get_mut(HEAD..).unwrap_or_default()
 }
 
-/// Puts the header into an answer.
+/// Writes the header of an answer.
 fn finished(mut answer: Vec<u8>, header: &impl Serialize) -> Result<Vec<u8>, CodecError> {
     const START: usize = 5;
     let mut text = serde_json::to_vec(header).map_err(|_unwritable| CodecError::Malformed)?;
@@ -84,8 +84,8 @@ fn finished(mut answer: Vec<u8>, header: &impl Serialize) -> Result<Vec<u8>, Cod
     Ok(answer)
 }
 
-/// Does the work of a request of a possibly hostile guest. The answer is the length of its header
-/// (four bytes, little endian), the header and the bytes, behind a byte that says "done".
+/// Carries out a request of a possibly hostile guest. The answer is a zero byte for success, the
+/// length of the header (four bytes, little endian), the header and the bytes.
 ///
 /// # Errors
 ///
@@ -96,7 +96,7 @@ pub fn answer(request: &[u8], allowance: &Allowance<'_>) -> Result<Vec<u8>, Code
     let (job, data) = parse(request)?;
     // A crate that panics on damaged data must not end the worker.
     let done = catch_unwind(AssertUnwindSafe(|| run(job, data, allowance)));
-    // The crate's answer after a stop does not matter: it may be an error or half a picture.
+    // After a stop, the crate's result is ignored: it may be an error or half a picture.
     allowance.check()?;
     done.unwrap_or_else(|payload| {
         Err(payload.downcast::<Interrupted>().map_or_else(
@@ -226,7 +226,7 @@ mod tests {
                 let end = ask_with(&header, &data, &Allowance::new(ROOM).until(deadline));
                 (end, started.elapsed())
             };
-            // The least of some tries each, since the machine may be busy with other things.
+            // The shortest of several tries, since the machine may be busy with other work.
             let whole = (0..20).map(|_| {
                 let (end, whole) = took(&Deadline::after(Duration::from_secs(3600)));
                 assert!(end.is_ok(), "{header}");

@@ -1,11 +1,11 @@
-//! Readers and writers for codecs: bytes in memory that check the clock now and then.
+//! Readers and writers for codecs: bytes in memory that check the deadline periodically.
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 
 use crate::sandbox::codecs::allowance::Allowance;
 
-/// Calls between two looks at the clock. One call can stand for much work of a decoder: 16 bits
-/// may say that 32,767 blocks of a JPEG are as they were.
+/// Calls between two checks of the deadline. One call can cause much work of a decoder: 16 bits may
+/// state that 32,767 blocks of a JPEG are unchanged.
 const CALLS: u32 = 128;
 
 /// Bytes to read.
@@ -84,7 +84,7 @@ pub(super) struct Bounded<'a> {
 }
 
 impl<'a> Bounded<'a> {
-    /// A writer behind what `bytes` holds already.
+    /// A writer that appends to `bytes`.
     pub(super) const fn new(bytes: Vec<u8>, limit: usize, allowance: &'a Allowance<'a>) -> Self {
         Self { bytes, limit, calls: 0, allowance }
     }

@@ -1,6 +1,6 @@
 //! Snappy blocks, as Parquet files contain them.
 //!
-//! The format: the length as a varint, then literals and copies of what was written before.
+//! The format: the length as a varint, then literals and copies of earlier output.
 
 use serde::Deserialize;
 
@@ -44,7 +44,7 @@ fn damaged() -> CodecError {
     CodecError::Damaged("Corrupt snappy compressed data.".to_owned())
 }
 
-/// The length that a block says it has, and what follows.
+/// The stated length of a block, and the bytes that follow.
 fn length(data: &[u8]) -> Option<(usize, &[u8])> {
     let mut value = 0_usize;
     for (at, byte) in data.iter().take(5).enumerate() {
@@ -92,12 +92,12 @@ fn unpack(mut rest: &[u8], out: &mut [u8], allowance: &Allowance<'_>) -> Option<
     (at == out.len()).then_some(())
 }
 
-/// Steps between two looks at the clock. A copy has at most 64 bytes; a literal may be long, but
-/// copying it takes no longer than it took to bring it here.
+/// Steps between two checks of the deadline. A copy has at most 64 bytes. A literal may be long,
+/// but copying it is as fast as receiving it was.
 pub(super) const STEPS: u32 = 1 << 14;
 
-/// Writes `count` bytes at `at` that stand `distance` before. Source and target may overlap: the
-/// copy then repeats what it has just written.
+/// Copies `count` bytes to `at` from `distance` before. Source and target may overlap: the copy
+/// then repeats bytes that it has just written.
 pub(super) fn repeat(out: &mut [u8], at: usize, distance: usize, count: usize) -> Option<()> {
     let start = at.checked_sub(distance).filter(|_| distance > 0)?;
     let end = at.checked_add(count).filter(|end| *end <= out.len())?;
@@ -117,7 +117,7 @@ fn little(bytes: &[u8]) -> usize {
     bytes.iter().rev().fold(0, |value, byte| value << 8 | usize::from(*byte))
 }
 
-/// Entries of the table of places where four bytes were seen.
+/// Entries of the table with the last position of each hash of four bytes.
 const TABLE: usize = 1 << 14;
 
 /// Longest output for this number of bytes.
@@ -147,7 +147,7 @@ fn pack(data: &[u8], out: &mut Vec<u8>, allowance: &Allowance<'_>) {
             && distance <= usize::from(u16::MAX)
             && data.get(candidate..).and_then(|rest| rest.first_chunk::<4>()) == Some(four);
         if !same {
-            // The longer nothing was found, the less often it is tried.
+            // The longer no match was found, the fewer positions are tried.
             at += 1 + (at - written) / 32;
             continue;
         }
@@ -242,7 +242,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_packed_is_unpacked(data in prop::collection::vec(0_u8..4, 0..3000)) {
+        fn packed_bytes_are_unpacked(data in prop::collection::vec(0_u8..4, 0..3000)) {
             prop_assert!(packed(&data).len() <= most_packed(data.len()));
             prop_assert_eq!(unpacked(&packed(&data)), Some(data));
         }

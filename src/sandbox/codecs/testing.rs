@@ -1,4 +1,4 @@
-//! Asks a codec as the guest asks it.
+//! Sends requests to codecs in tests, in the form in which a guest sends them.
 
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! WebP: the pixels of one still picture, and a lossless file of pixels.
 //!
-//! The guest takes animations apart and puts them together; metadata stays with it, too.
+//! The guest's own code handles the frames of animations, and metadata.
 
 use image_webp::{ColorType, DecodingError, WebPDecoder, WebPEncoder};
 use serde::{Deserialize, Serialize};
@@ -13,8 +13,8 @@ use crate::sandbox::codecs::{
 /// Most pixels of a picture.
 const MAX_PIXELS: usize = 12 << 20;
 
-/// Nanoseconds for each pixel of a lossy picture and each of its bytes, which are decoded without
-/// a look at the clock, and for each pixel of a lossless one before it is written.
+/// Nanoseconds for each pixel and byte of a lossy picture, which is decoded without a check of the
+/// deadline, and for each pixel of a lossless picture before it is written.
 const LOSSY_PIXEL: usize = 16;
 const LOSSY_BYTE: usize = 70;
 const LOSSLESS_PIXEL: u64 = 17;
@@ -39,10 +39,10 @@ const READ_PIXEL: u64 = 48;
 const WRITTEN_PIXEL: u64 = 48;
 const READ_BYTE: u64 = 64;
 
-/// Chunks that are looked at: a still picture has fewer than ten.
+/// Most chunks of a file: a still picture has fewer than ten.
 const MAX_CHUNKS: usize = 64;
 
-/// Takes the pixels out of a file that holds one still picture.
+/// Reads the pixels of a file that holds one still picture.
 #[derive(Debug, Deserialize)]
 pub(super) struct Decode {}
 
@@ -59,9 +59,8 @@ impl Decode {
             return Err(CodecError::Unsupported("a WebP has at most 64 MiB here".to_owned()));
         }
         allowance.spend(data.len(), READ_BYTE)?;
-        // The decoder believes the sizes within a file more than those at its beginning.
+        // The decoder allocates by the sizes of the frames, which may exceed the canvas.
         let Frames { pixels: inner, lossy_bytes } = frames(data)?;
-        // Parts of the decoder believe what the container claims.
         let paced = Paced::new(data, allowance);
         let mut decoder = WebPDecoder::new(paced).map_err(|error| damaged(&error))?;
         let (width, height) = decoder.dimensions();
@@ -147,13 +146,13 @@ fn frames(data: &[u8]) -> Result<Frames, CodecError> {
     Err(CodecError::Damaged("broken WebP: too many chunks".to_owned()))
 }
 
-/// Makes the chunks of a still picture: `VP8L`, or `VP8 ` behind `ALPH` if there is alpha.
+/// Writes the chunks of a still picture: `VP8L`, or `VP8 ` behind `ALPH` if there is alpha.
 #[derive(Debug, Deserialize)]
 pub(super) struct Encode {
     width: u16,
     height: u16,
     mode: Mode,
-    /// From 0 to 100; without one nothing is lost.
+    /// From 0 to 100; `None` writes a lossless picture.
     #[serde(default)]
     quality: Option<u8>,
 }
@@ -190,7 +189,7 @@ impl Encode {
                 if channels == 4 {
                     let alpha: Vec<u8> = data.iter().skip(3).step_by(4).copied().collect();
                     let made = lossless(&alpha, size, ColorType::L8, allowance)?;
-                    // The head says that the rest is lossless, which has no head of its own here.
+                    // The first byte marks lossless compression; the stream has no header here.
                     let stream = made.get(LOSSLESS_HEAD..).unwrap_or_default();
                     push_chunk(&mut out, *b"ALPH", &[&[1], stream])?;
                 }
@@ -202,7 +201,7 @@ impl Encode {
     }
 }
 
-/// Bytes of a lossless stream that say what it is and how large the picture is.
+/// Length of the header of a lossless stream: its signature and the size of the picture.
 const LOSSLESS_HEAD: usize = 5;
 
 /// Bytes of a file before the content of its only chunk.

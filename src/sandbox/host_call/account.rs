@@ -17,9 +17,9 @@ use crate::units::ByteCount;
 
 pub use crate::sandbox::run::ending::Raised;
 
-/// Longest report of a failure, in bytes. The guest's runner cuts messages and tracebacks, so that
-/// even one that is all escapes stays far below; a guest that makes host calls itself could send as
-/// much as its memory holds, and reading it would take as much again here.
+/// Longest report of a failure, in bytes. The guest's runner cuts messages and tracebacks, so even
+/// a report that consists of escapes is far shorter. A guest that makes host calls by itself could
+/// send all of its memory, and parsing that would take as much memory again.
 const REPORT_MAX: usize = 1 << 20;
 
 /// The program's report about its end. The last one counts.
@@ -29,11 +29,11 @@ pub enum ProgramEnd {
     Returned(Vec<u8>),
     /// An exception that the program did not catch.
     Raised(Raised),
-    /// A report that cannot be read: only a guest that makes host calls itself sends one.
+    /// A report that cannot be read. Only a guest that makes host calls by itself sends one.
     Unreadable,
 }
 
-/// The account of one run's host calls: what the guest has sent, and what it may still send.
+/// The account of one run's host calls: their number and bytes so far, and the limits.
 pub struct HostCallAccount {
     host: Box<dyn Host>,
     job: Arc<[u8]>,
@@ -66,7 +66,7 @@ impl HostCallAccount {
         (self.ending.take(), self.calls)
     }
 
-    /// The answer that hands out the job.
+    /// The answer with the job.
     pub(crate) fn job(&self) -> Arc<[u8]> {
         Arc::clone(&self.job)
     }
@@ -76,7 +76,7 @@ impl HostCallAccount {
         self.host.is_cancelled()
     }
 
-    /// Takes the program's value; looks at its length before anything is copied.
+    /// Takes the program's value. Its length is checked before it is copied.
     pub(crate) fn returned(&mut self, value: &[u8]) -> Vec<u8> {
         let size = ByteCount::from(value.len());
         if size > OUTPUT_MAX {
@@ -94,7 +94,7 @@ impl HostCallAccount {
         done(&[])
     }
 
-    /// Takes the program's failure; looks at its length before anything is copied.
+    /// Takes the program's failure. Its length is checked before it is parsed.
     pub(crate) fn raised(&mut self, report: &[u8]) -> Vec<u8> {
         let is_bounded = report.len() <= REPORT_MAX;
         let raised = is_bounded.then(|| serde_json::from_slice::<Raised>(report).ok()).flatten();
@@ -102,7 +102,7 @@ impl HostCallAccount {
         done(&[])
     }
 
-    /// Counts a call with this number of bytes; a refusal if the run has used up its share.
+    /// Counts a call with this number of bytes. Refuses if a limit of the run is reached.
     pub(crate) fn charge(&mut self, bytes: usize) -> Result<(), Refusal> {
         self.calls = self.calls.saturating_add(1);
         if self.calls > self.max_calls {
@@ -112,7 +112,7 @@ impl HostCallAccount {
         self.charge_bytes(bytes)
     }
 
-    /// Counts bytes; a refusal if the run has used up its share.
+    /// Counts bytes. Refuses if the run's limit is reached.
     pub(crate) fn charge_bytes(&mut self, bytes: usize) -> Result<(), Refusal> {
         self.largest = self.largest.max(bytes);
         let bytes = ByteCount::from(bytes).as_u64();
@@ -123,7 +123,7 @@ impl HostCallAccount {
         Ok(())
     }
 
-    /// Bytes that the run may still send, beside the value that it has reported already.
+    /// Bytes that the run may still send, in addition to the value that it has reported.
     pub(crate) fn bytes_left(&self) -> u64 {
         let reported = match &self.ending {
             Some(ProgramEnd::Returned(value)) => ByteCount::from(value.len()).as_u64(),
@@ -132,7 +132,7 @@ impl HostCallAccount {
         self.max_bytes.saturating_sub(self.bytes.saturating_add(reported))
     }
 
-    /// Remembers a piece that is not charged.
+    /// Notes the length of a piece that is not charged.
     pub(crate) fn saw(&mut self, bytes: usize) {
         self.largest = self.largest.max(bytes);
     }
@@ -179,10 +179,10 @@ impl HostCallAccount {
     }
 }
 
-/// Refuses to hand over more than the run has room for: while the host takes a blob, its bytes
-/// exist twice, and the second time they count against the run's memory and workspace together.
+/// Refuses a blob whose copy does not fit into `room`: while the host stores a blob, its bytes
+/// exist twice, and the copy counts against the run's memory and workspace together.
 fn ensure_room(size: u64, room: u64) -> Result<(), Refusal> {
-    // As much as travels in a frame is held for every run.
+    // Room for an inline payload is reserved for every run.
     if size <= room || size <= ByteCount::from(INLINE_MAX).as_u64() {
         return Ok(());
     }
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_of_calls_is_obeyed() {
+    fn the_limit_on_calls_is_enforced() {
         let mut account = account(2, 100);
         assert!(account.charge(1).is_ok() && account.charge(1).is_ok());
         assert_eq!(account.charge(1).unwrap_err().error_type, "HostCallLimit");
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_beyond_what_a_result_may_be_is_refused_with_the_way_out() {
+    fn a_value_that_is_too_large_is_refused_with_the_advice_to_use_a_blob() {
         let mut account = account(100, u64::MAX);
         let most = OUTPUT_MAX.as_usize();
         assert_eq!(account.returned(&vec![b' '; most]), [0]);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_for_the_host_must_fit_into_what_the_run_has_left() {
+    fn a_copy_for_the_host_must_fit_into_the_rest_of_the_runs_limits() {
         let small = ByteCount::from(INLINE_MAX).as_u64();
         for (size, room, fits) in [
             (0, 0, true),
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_word_counts() {
+    fn the_last_report_counts() {
         let mut account = account(9, 99);
         account.returned(b"1");
         account.raised(br#"{"type": "ValueError", "message": "m", "traceback": null}"#);

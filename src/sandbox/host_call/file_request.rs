@@ -1,17 +1,17 @@
 //! Requests about the guest's own files that preview 1 of WASI has no function for.
 //!
-//! These requests come as host calls and end in the worker: they touch nothing but the
-//! files of the run, cost no more than a call of WASI, and so count as no call of the host.
+//! These requests are host calls that the worker answers by itself. They use only the files of the
+//! run and cost no more than a call of WASI, so they do not count as host calls.
 
 use crate::sandbox::host_call::replies::done;
 use crate::sandbox::vfs::{Errno, Fd, FileSystem};
 
-/// A request, taken apart.
+/// A parsed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileRequest {
     /// A second number for an open file.
     Duplicate { fd: Fd, lowest: Fd },
-    /// The same, under a number that the guest picks.
+    /// A second number for an open file, chosen by the guest.
     DuplicateTo { from: Fd, to: Fd },
     /// The path of an open folder.
     FolderPath { fd: Fd },
@@ -20,7 +20,7 @@ pub(crate) enum FileRequest {
 }
 
 impl FileRequest {
-    /// Takes a payload apart: an operation byte and two numbers.
+    /// Parses a payload: an operation byte and two numbers.
     pub(crate) fn parse(payload: &[u8]) -> Option<Self> {
         let (operation, numbers) = payload.split_first()?;
         let (first, rest) = numbers.split_first_chunk::<4>()?;
@@ -36,7 +36,8 @@ impl FileRequest {
         }
     }
 
-    /// Does it. The answer is an error number of preview 1, zero for none, and the result.
+    /// Carries out the request. The answer is an error number of preview 1, zero for success, and
+    /// the result.
     pub(crate) fn answer(self, files: &mut FileSystem) -> Vec<u8> {
         let number = |fd: Fd| fd.to_le_bytes().to_vec();
         let result = match self {

@@ -1,6 +1,7 @@
 //! Answers the host calls of one run.
 //!
-//! Knows nothing of wasm: bytes in, bytes out, and the few parts of a run that an answer touches.
+//! Knows nothing of wasm: it gets bytes and the parts of a run that a host call can use, and
+//! returns bytes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,9 +20,9 @@ use crate::sandbox::vfs::content::SharedBytes;
 use crate::sandbox::vfs::{Errno, FileSystem, Mount};
 use crate::units::ByteCount;
 
-/// The parts of a run that a host call can touch.
+/// The parts of a run that a host call can use.
 pub struct HostCalls<'run> {
-    /// The way to the host, with what the run may still ask of it.
+    /// The host, with the account of the run's calls.
     pub account: &'run mut HostCallAccount,
     /// The guest's files.
     pub files: &'run mut FileSystem,
@@ -53,7 +54,7 @@ pub enum HostAnswer {
 /// Bytes that are copied at once, 4 MiB: some milliseconds.
 const PIECE: usize = 4 << 20;
 
-/// Bytes of a log message that are looked at: the largest log that an operator can allow.
+/// Bytes of a log message that are decoded: the largest log that an operator can allow.
 const MAX_LOG_MESSAGE: usize = 16 << 20;
 
 impl HostCalls<'_> {
@@ -85,7 +86,7 @@ impl HostCalls<'_> {
         }
         HostAnswer::Bytes(match request {
             Request::Log { level, message } => {
-                // No log keeps more. To decode the rest would take memory and time for nothing.
+                // No log keeps more, so decoding the rest would waste memory and time.
                 let kept = message.get(..MAX_LOG_MESSAGE).unwrap_or(message);
                 self.capture.log(level, &String::from_utf8_lossy(kept));
                 replies::done(&[])
@@ -104,8 +105,8 @@ impl HostCalls<'_> {
         })
     }
 
-    /// The answer to a report, with a body if files are open for writing: then the runner flushes
-    /// them, as the end of a process does, before the host looks at the files.
+    /// Adds a body to the answer to a report if files are open for writing. The runner then flushes
+    /// them, as the end of a process does, before the host reads the files.
     fn told_of_open_files(&self, mut answer: Vec<u8>) -> Vec<u8> {
         if answer == [0] && self.files.has_open_writers() {
             answer.push(1);
@@ -113,9 +114,9 @@ impl HostCalls<'_> {
         answer
     }
 
-    /// Has a codec work. Nothing leaves this process, so the run's share of host calls and of their
-    /// bytes is not touched: the codec's memory counts against that of the run, its work against
-    /// the time and the fuel.
+    /// Runs a codec. Nothing leaves this process, so the request does not count against the limits
+    /// on host calls and their bytes. The codec's memory counts against the run's memory, its work
+    /// against the run's time and fuel.
     fn codec(&mut self, request: &[u8]) -> HostAnswer {
         let before = self.fuel;
         let allowance = Allowance::new(self.room).until(self.deadline).fuelled(before);
@@ -159,7 +160,7 @@ impl HostCalls<'_> {
         Ok(copy)
     }
 
-    /// Stores bytes of the guest's memory, and copies them only if the run can keep them.
+    /// Stores bytes of the guest's memory. Copies them only if the workspace has room for the copy.
     fn store_bytes(&mut self, kind: &str, content: &[u8]) -> Result<Vec<u8>, Stopped> {
         if !content.is_empty() {
             self.deadline.check()?;
@@ -176,15 +177,15 @@ impl HostCalls<'_> {
         Ok(replies::stored(&id, size_of(content)))
     }
 
-    /// Lets the rest of the run see a blob that it has stored, if its workspace has room for the
-    /// copy. Without that, blobs would take memory of the worker beside the limits of the run.
+    /// Mounts a blob that the run has stored, if its workspace has room for the copy. Without this
+    /// limit, blobs would take memory of the worker beyond the limits of the run.
     fn show(&mut self, id: &BlobId, content: &SharedBytes) {
         let mount = Mount::file(blob_path(id), Arc::new(content.clone()));
         // The same content may be mounted already: an input, or a blob written before.
         self.files.mount_charged(&mount, size_of(content.as_slice())).ok();
     }
 
-    /// Stores a file piece by piece, and copies it only if the run can keep the copy.
+    /// Stores a file piece by piece. Copies it only if the workspace has room for the copy.
     fn store_file(&mut self, kind: &str, path: &str) -> Vec<u8> {
         let room = self.room_for_copies();
         let mut file = match self.files.open_file(path, self.account.bytes_left()) {
@@ -225,7 +226,7 @@ impl fmt::Debug for HostCalls<'_> {
     }
 }
 
-/// The reason why a file of the guest's cannot become a blob.
+/// The refusal for a file that cannot be stored as a blob.
 fn unreadable(errno: Errno) -> Refusal {
     let (error_type, message) = match errno {
         Errno::NotFound => ("FileNotFoundError", "there is no such file"),

@@ -1,4 +1,4 @@
-//! Makes host calls with everything that no sane program would send.
+//! Makes host calls with hostile frames and pointers.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -95,7 +95,7 @@ const HOSTILE: [i32; 16] = [
     -1,
 ];
 
-/// Stores everything and keeps nothing.
+/// A host that accepts every blob and stores nothing.
 struct Forgetful;
 
 impl Host for Forgetful {
@@ -241,7 +241,7 @@ fn an_answer_goes_nowhere_outside_of_memory() {
 }
 
 #[test]
-fn parts_that_overlap_are_the_guests_own_trouble() {
+fn overlapping_parts_harm_only_the_guest_itself() {
     with_guest(|guest| {
         // The answer over the frame, its address over the answer, its length over its address.
         for (answer, out) in [(1, OUT), (ANSWER, [ANSWER, ANSWER + 4]), (ANSWER, [0, 1])] {

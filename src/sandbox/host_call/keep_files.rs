@@ -1,7 +1,7 @@
 //! Stores the files that a program left in its workspace, after its end.
 //!
-//! The host finds the files and their sizes in its own file system; nothing is asked of the guest.
-//! Stored files count against the run's limits for calls and bytes like any blob that it writes.
+//! The host finds the files and their sizes in its own file system, without the guest. Stored files
+//! count against the run's limits on calls and bytes like any blob that it writes.
 
 use crate::job::KeepFiles;
 use crate::job::outcome::{
@@ -11,13 +11,13 @@ use crate::sandbox::host_call::account::HostCallAccount;
 use crate::sandbox::vfs::{FileSystem, WorkspaceFile};
 use crate::units::ByteCount;
 
-/// Most files that are kept without being asked for: a program may draw a thousand frames.
+/// Most files that are kept by default: a program may draw a thousand frames.
 const MAX_FIGURES: usize = 20;
 
-/// Kind of a file whose name says nothing.
+/// Kind of a file with an unknown ending.
 const ANY_KIND: &str = "application/octet-stream";
 
-/// Lists the files of the workspace, and stores those that `keep` asks for. The guest's memory may
+/// Lists the files of the workspace, and stores those that `keep` selects. The guest's memory may
 /// still grow by `room` bytes.
 pub(crate) fn keep_files(
     files: &FileSystem,
@@ -53,7 +53,7 @@ pub(crate) fn keep_files(
     LeftFiles { listed, total }
 }
 
-/// True for what libraries keep for themselves, such as the list of fonts.
+/// True for caches of libraries, such as the list of fonts.
 fn is_cache(path: &str) -> bool {
     const FOLDERS: [&str; 3] = [".matplotlib/", ".cache/", ".config/"];
     FOLDERS.iter().any(|folder| path.starts_with(folder)) || path.contains("__pycache__/")
@@ -81,7 +81,7 @@ fn store(
 ) -> Result<KeptFile, String> {
     let kind = kind_of(&file.path);
     if file.size > account.bytes_left() {
-        return Err("it is larger than what the run may still send".to_owned());
+        return Err("it is larger than the rest of the run's limit on sent bytes".to_owned());
     }
     let path = format!("/workspace/{}", file.path);
     let mut content = files
@@ -149,8 +149,8 @@ fn pieces(pattern: &str) -> Vec<Piece> {
     pieces
 }
 
-/// Matches in time proportional to both lengths: patterns and paths are the caller's and the
-/// guest's, and neither may make the other slow.
+/// Matches in time proportional to both lengths. Patterns come from the caller and paths from the
+/// guest, and neither may make the match slow.
 fn glob(pattern: &str, path: &str) -> bool {
     let pieces = pieces(pattern);
     let skipped = |reached: &mut [bool]| {
@@ -195,7 +195,7 @@ fn ending(path: &str) -> String {
     name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default()
 }
 
-/// Endings of files that are kept without being asked for.
+/// Endings of files that are kept by default.
 const FIGURES: [&str; 13] =
     ["avif", "bmp", "eps", "gif", "jpeg", "jpg", "pdf", "png", "ps", "svg", "tif", "tiff", "webp"];
 
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn caches_of_libraries_are_not_the_program_s() {
+    fn caches_of_libraries_are_not_listed() {
         assert!(is_cache(".matplotlib/fontlist.json") && is_cache("a/__pycache__/b.pyc"));
         assert!(!is_cache(".env") && !is_cache("cache/a") && !is_cache(".matplotlib"));
     }

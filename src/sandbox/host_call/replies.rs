@@ -20,7 +20,7 @@ pub(crate) fn stored(id: &BlobId, size: u64) -> Vec<u8> {
         id: &'a BlobId,
         size_bytes: u64,
     }
-    // Two plain fields cannot fail to be written.
+    // Writing two plain fields cannot fail.
     done(&serde_json::to_vec(&Stored { id, size_bytes: size }).unwrap_or_default())
 }
 

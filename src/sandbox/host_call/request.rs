@@ -22,7 +22,7 @@ pub(crate) enum Request<'a> {
     WriteBlob { kind: &'a str, content: &'a [u8] },
     /// Store the content of a file that the guest can read.
     WriteBlobFile { kind: &'a str, path: &'a str },
-    /// Do what preview 1 has no function for.
+    /// A request about the guest's own files.
     Files(FileRequest),
     /// Read or write a picture or a table.
     Codec(&'a [u8]),

@@ -1,4 +1,4 @@
-//! Gives wasmtime its linear memories: slots of images, used again and again.
+//! Gives wasmtime its linear memories: slots of images, which are reused.
 #![expect(unsafe_code, reason = "wasmtime's traits for memories are unsafe to implement")]
 
 use std::fmt;
@@ -25,17 +25,17 @@ pub struct SlotRules {
     fault: Mutex<Option<MemoryError>>,
 }
 
-/// Says if resets are checked.
+/// The check of memory after each reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verify {
-    /// Trust the tests.
+    /// No check.
     Never,
     /// Compare every byte; costs milliseconds a run.
     Always,
 }
 
 impl SlotRules {
-    /// Rules for slots whose private pages are found through `dirty`.
+    /// Rules for slots that find their private pages through `dirty`.
     #[must_use]
     pub fn new(keep: usize, verify: Verify, dirty: DirtyPages) -> Arc<Self> {
         image::ask_page_size();
@@ -57,8 +57,8 @@ impl SlotRules {
 
 /// The slots of one image.
 ///
-/// A memory that is dropped by its store is reset at once; a slot that cannot be reset is
-/// released to the operating system instead, and the fault is kept for [`SlotRules::fault`].
+/// A memory that is dropped by its store is reset at once. A slot that cannot be reset is unmapped
+/// instead, and the fault is kept for [`SlotRules::fault`].
 pub struct SlotPool {
     image: Arc<MemoryImage>,
     rules: Arc<SlotRules>,
@@ -66,7 +66,7 @@ pub struct SlotPool {
 }
 
 impl SlotPool {
-    /// A pool without slots; the first run makes the first one.
+    /// A pool without slots. The first run makes the first slot.
     #[must_use]
     pub fn new(image: MemoryImage, rules: Arc<SlotRules>) -> Arc<Self> {
         Arc::new(Self { image: Arc::new(image), rules, free: Mutex::default() })
@@ -78,7 +78,7 @@ impl SlotPool {
         self.free.lock().iter().map(Slot::kept).sum()
     }
 
-    /// Gives the memory of unused slots back to the operating system.
+    /// Releases the memory of unused slots to the operating system.
     pub fn release(&self) {
         let released = std::mem::take(&mut *self.free.lock());
         drop(released);
@@ -123,12 +123,13 @@ impl fmt::Debug for SlotPool {
 
 /// Gives an engine its memories. Give it to the engine with `Config::with_host_memory`.
 ///
-/// INVARIANT(image-assigned): a guest begins as the image that was assigned for it, or not at all.
-/// An assignment is taken by one instantiation and withdrawn at its end, so an image that was meant
-/// for one guest cannot reach another.
+/// INVARIANT(image-assigned): a guest begins as the image that was assigned for it, or is not made.
+/// An assignment is taken by one instantiation and withdrawn at its end, so the image of one guest
+/// cannot reach another.
 #[derive(Debug)]
 pub struct SlotMemories {
-    /// Length of the memory that the module declares: what tells the guest's memory from others.
+    /// Length of the memory that the module declares. It distinguishes the guest's memory from
+    /// others.
     declared: usize,
     assigned: Mutex<Option<Arc<SlotPool>>>,
     /// The poll page of the guest that took the last assigned image.
@@ -144,8 +145,8 @@ impl SlotMemories {
         Arc::new(Self { declared, assigned, taken, plain })
     }
 
-    /// Lets the guest that `instantiate` makes begin as the image of `pool`. With it comes what
-    /// stops it, unless it did not take the image.
+    /// Lets the guest that `instantiate` makes begin as the image of `pool`. Returns the poll page
+    /// of the guest, or `None` if it did not take the image.
     pub fn assign_image<T>(
         &self,
         pool: &Arc<SlotPool>,
@@ -176,7 +177,7 @@ unsafe impl MemoryCreator for MemoryHandle {
     ) -> Result<Box<dyn LinearMemory>, String> {
         let reserved = reserved.unwrap_or(minimum);
         if minimum != self.0.declared {
-            // The collector's heap, which exceptions need, comes through here too.
+            // wasmtime also requests the collector's heap for exceptions here.
             let memory = self.0.plain.lend(minimum, reserved, guard);
             return memory
                 .map(|memory| Box::new(memory) as Box<dyn LinearMemory>)
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn image_assigned_is_the_one_that_a_guest_gets_and_nobody_else_does() {
+    fn image_assigned_is_taken_by_its_guest_and_by_no_other() {
         let fixture = Fixture::new(Verify::Always);
         let module = module(&fixture.engine);
         let other = pool(&fixture.rules, 11);
@@ -357,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_cannot_be_reset_is_never_used_again_and_the_fault_is_known() {
+    fn a_slot_that_cannot_be_reset_is_never_used_again_and_the_fault_is_reported() {
         // A file that is no page table refuses to be scanned, as the real one would for want of
         // memory.
         let broken = || std::fs::File::open("/dev/null").unwrap();
@@ -370,13 +371,13 @@ mod tests {
             put.call(&mut store, (150_000, 99)).unwrap();
             drop(store);
             assert!(fixture.pool.free.lock().is_empty(), "the slot was kept");
-            let fault = fixture.rules.fault().expect("nobody knows of the fault");
+            let fault = fixture.rules.fault().expect("the fault was not kept");
             assert!(matches!(fault, MemoryError::System { .. }), "{fault}");
         }
     }
 
     #[test]
-    fn what_slots_keep_is_known_and_can_be_released() {
+    fn kept_memory_of_slots_is_counted_and_can_be_released() {
         let fixture = Fixture::new(Verify::Always);
         let module = module(&fixture.engine);
         assert_eq!(fixture.pool.kept(), 0);

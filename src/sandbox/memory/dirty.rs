@@ -1,13 +1,13 @@
-//! Finds the pages of a private mapping that are private copies, by asking the kernel.
+//! Finds the private copies among the pages of a private mapping, with the kernel's page table.
 //!
-//! Three ways, best first: the `PAGEMAP_SCAN` ioctl (Linux 6.7 and later), reading
-//! `/proc/self/pagemap`, or not asking at all and dropping every private page.
+//! There are three ways, best first: the `PAGEMAP_SCAN` ioctl (Linux 6.7 and later), reading
+//! `/proc/self/pagemap`, or treating every page as private and dropping it.
 //! Formats: `Documentation/admin-guide/mm/pagemap.rst` in the Linux sources.
 //!
 //! The page table is read after every run. The count of page faults cannot replace that: a page
-//! becomes private without a fault of this process when the kernel collapses pages into a huge
-//! one, when swap is switched off, or when a debugger writes. Only the page table has them all.
-//! It costs some sixty microseconds for the base image, after the run has been answered.
+//! becomes private without a fault of this process when the kernel collapses pages into a huge one,
+//! when swap is switched off, or when a debugger writes. Only the page table shows all of them.
+//! Reading it costs some sixty microseconds for the base image, after the run has been answered.
 #![expect(unsafe_code, reason = "the kernel writes to memory that it is given by address")]
 
 use std::fs::File;
@@ -53,7 +53,7 @@ impl DirtyPages {
         }
     }
 
-    /// The way that kernels before 6.7 offer.
+    /// The best way of kernels before 6.7.
     #[must_use]
     pub fn without_scan() -> Self {
         open_unprivileged(PAGEMAP).map_or(Self::Unknown, Self::Read)
@@ -78,8 +78,8 @@ impl DirtyPages {
         }
     }
 
-    /// Calls `visit` with every run of private pages in `addresses`, in order; `false` if they
-    /// are not known.
+    /// Calls `visit` with every run of private pages in `addresses`, in order. Returns `false` if
+    /// they are unknown.
     pub(super) fn visit(
         &self,
         addresses: Range<usize>,
@@ -94,11 +94,11 @@ impl DirtyPages {
     }
 }
 
-/// Opens a file without any capability, and takes the capabilities back.
+/// Opens a file without capabilities, and restores the capabilities afterwards.
 ///
-/// INVARIANT(no-frame-numbers): the kernel decides at the opening of the page table whether its
-/// reader sees the physical addresses of pages. A process that starts as root would, and a worker
-/// keeps the file.
+/// INVARIANT(no-frame-numbers): a worker cannot read physical addresses in the page table. The
+/// kernel checks the capabilities when the file is opened, and a worker keeps the file, so a
+/// process that starts as root must drop its capabilities before.
 fn open_unprivileged(path: &str) -> io::Result<File> {
     let own = capabilities(None)?;
     if own.effective.is_empty() {
@@ -140,11 +140,11 @@ struct Region {
 /// `_IOWR('f', 16, struct pm_scan_arg)`.
 pub(crate) const PAGEMAP_SCAN: libc::c_ulong = 0xc060_6610;
 
-/// The page belongs to a file or to shared memory: it is the image's.
+/// The page belongs to a file or to shared memory: it is a page of the image.
 const PAGE_IS_FILE: u64 = 1 << 2;
 /// The page is in memory.
 const PAGE_IS_PRESENT: u64 = 1 << 3;
-/// The page is in swap: private, if it is no file's.
+/// The page is in swap. It is private if it does not belong to a file.
 const PAGE_IS_SWAPPED: u64 = 1 << 4;
 /// The page is the kernel's shared page of zeros.
 const PAGE_IS_PFNZERO: u64 = 1 << 5;
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn no_frame_numbers_are_seen_by_whoever_starts_as_root() {
+    fn no_frame_numbers_are_seen_by_a_process_that_starts_as_root() {
         const FRAME: u64 = (1 << 55) - 1;
         for dirty in [DirtyPages::best(), DirtyPages::without_scan()] {
             let entry = entry_in(dirty.file().unwrap());
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn opening_gives_the_capabilities_back() {
+    fn opening_restores_the_capabilities() {
         let before = capabilities(None).unwrap();
         drop(DirtyPages::best());
         assert_eq!(capabilities(None).unwrap(), before);

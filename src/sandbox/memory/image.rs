@@ -14,10 +14,10 @@ use crate::sandbox::memory::{MemoryError, PAGE};
 /// Size of a wasm page: linear memories, and so images, are whole multiples of it.
 pub const WASM_PAGE: usize = 65_536;
 
-/// Largest image: what a 32-bit linear memory can be.
+/// Largest image: the largest 32-bit linear memory.
 const LARGEST: usize = 4 << 30;
 
-/// The seals that keep an image as it is: no writes, no change of size, no new seals.
+/// The seals that make an image immutable: no writes, no change of size, no new seals.
 const SEALS: SealFlags =
     SealFlags::WRITE.union(SealFlags::SHRINK).union(SealFlags::GROW).union(SealFlags::SEAL);
 
@@ -35,7 +35,7 @@ pub struct MemoryImage {
 impl MemoryImage {
     /// Copies `source` into a sealed memory file, which can be given to other processes.
     ///
-    /// Pages of zeros become holes, so an image costs what it holds.
+    /// Pages of zeros become holes, which take no memory.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl MemoryImage {
     ///
     /// # Errors
     ///
-    /// It is not sealed, or its length is none that a linear memory can have.
+    /// The file is not sealed, or its length is not a valid length of a linear memory.
     pub fn open(file: OwnedFd) -> Result<Self, MemoryError> {
         let unsealed = MemoryError::Image { problem: "is not sealed" };
         match rustix::fs::fcntl_get_seals(&file) {
@@ -107,7 +107,7 @@ impl AsFd for MemoryImage {
     }
 }
 
-/// Reads until `chunk` is full or the source ends; returns how much is filled.
+/// Reads until `chunk` is full or the source ends. Returns the number of bytes.
 fn fill(source: &mut impl Read, chunk: &mut [u8]) -> std::io::Result<usize> {
     let mut filled = 0;
     while let Some(rest) = chunk.get_mut(filled..).filter(|rest| !rest.is_empty()) {
@@ -132,8 +132,8 @@ fn write_pages(file: &File, chunk: &[u8], start: usize) -> std::io::Result<()> {
 
 /// Seals a memory file that was just written.
 ///
-/// The kernel answers `EBUSY` while a page of it is in use, and on a busy machine it may
-/// itself do so for a moment, to move pages about.
+/// The kernel answers `EBUSY` while a page of the file is in use. On a busy machine the kernel
+/// itself may use a page for a moment, to migrate it.
 fn seal(file: &File) -> Result<(), rustix::io::Errno> {
     const ATTEMPTS: u32 = 100;
     const PAUSE: Duration = Duration::from_millis(10);
@@ -146,8 +146,8 @@ fn seal(file: &File) -> Result<(), rustix::io::Errno> {
     rustix::fs::fcntl_add_seals(file, SEALS)
 }
 
-/// Remembers the size of pages. A process that is locked down cannot ask for it any more,
-/// and images come after that.
+/// Caches the size of pages, which cannot be queried after the lock-down. Images are attached after
+/// it.
 pub(super) fn ask_page_size() {
     rustix::param::page_size();
 }

@@ -10,10 +10,10 @@ use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 
 use crate::sandbox::memory::MemoryError;
 
-/// Gives heap memory that is free back to the operating system.
+/// Releases free heap memory to the operating system.
 ///
-/// The allocator keeps what a large workspace took; without this a worker would stay as large as
-/// its largest run ever was. Takes some 10 ms after a large run.
+/// The allocator keeps the memory of a large workspace, so without this a worker would stay as
+/// large as its largest run. Takes some 10 ms after a large run.
 pub(super) fn trim_heap() {
     #[cfg(target_env = "gnu")]
     // SAFETY: takes no pointers; the allocator's own lock guards it.
@@ -22,11 +22,11 @@ pub(super) fn trim_heap() {
 
 /// An address range with one owner.
 ///
-/// INVARIANT(small-pages): the kernel makes no huge pages here. One would make pages private that
-/// were never written to, and cost a reset of them all.
+/// INVARIANT(small-pages): the kernel makes no huge pages here. A huge page would make unwritten
+/// pages private, and a reset would have to restore all of them.
 ///
-/// All offsets are checked against its length, so that safe callers cannot touch memory outside
-/// of it; what they may not do is keep pointers beyond its life.
+/// All offsets are checked against its length, so safe callers cannot access memory outside of it.
+/// They must not keep pointers beyond its lifetime.
 #[derive(Debug)]
 pub(super) struct Mapping {
     base: NonNull<c_void>,
@@ -50,9 +50,8 @@ impl Mapping {
         Self::own(base, length)
     }
 
-    /// Maps the first `length` bytes of `file` for reading. Its pages are those of everybody who
-    /// has it; a worker that is locked down may not map memory that it shares with others for
-    /// writing, and the kernel tells the two apart by this flag alone.
+    /// Maps the first `length` bytes of `file` for reading. All processes share its pages. The flag
+    /// is `PRIVATE`, because the lock-down forbids every mapping with the flag `SHARED`.
     pub(super) fn read_only<F: AsFd>(file: F, length: usize) -> Result<Self, MemoryError> {
         // SAFETY: a new mapping at an address of the kernel's choice replaces nothing.
         let base = unsafe {
@@ -83,7 +82,7 @@ impl Mapping {
         }
     }
 
-    /// Lays a private, writable view of `file` over the range, replacing what was there.
+    /// Maps a private, writable view of `file` over the range, replacing its content.
     pub(super) fn map_private<F: AsFd>(
         &self,
         offset: usize,
@@ -100,11 +99,11 @@ impl Mapping {
         self.keep_small(offset, length)
     }
 
-    /// Forbids huge pages in the range, whatever the system's settings are. A change of
-    /// protection keeps this, a new mapping does not.
+    /// Forbids huge pages in the range, in any configuration of the system. A change of protection
+    /// keeps this, a new mapping does not.
     fn keep_small(&self, offset: usize, length: usize) -> Result<(), MemoryError> {
         let at = self.range(offset, length)?;
-        // SAFETY: the range is ours, and this kind of advice does not change what it holds.
+        // SAFETY: the range is ours, and this kind of advice does not change its content.
         match unsafe { rustix::mm::madvise(at, length, Advice::LinuxNoHugepage) } {
             // A kernel that was built without huge pages does not know the advice.
             Err(Errno::INVAL) | Ok(()) => Ok(()),

@@ -6,9 +6,9 @@
 //! run made private and copies the image's bytes back over them.
 //!
 //! INVARIANT(reset-complete): after a reset every byte that the next guest can read equals the
-//! image, or zero past its end, whatever the guest before did: random writes, growth, a trap in
-//! the middle, huge pages that the kernel made. The kernel's page table, read after every run,
-//! decides which pages those are; not the guest, and no count that the kernel keeps.
+//! image, or zero past its end. This holds after random writes, growth, a trap in the middle, and
+//! huge pages that the kernel made. The pages to reset are taken from the kernel's page table, read
+//! after every run, and not from the guest or from counters of the kernel.
 //!
 //! This folder holds the sandbox's own `unsafe` code; every block says why it is sound.
 
@@ -48,13 +48,13 @@ pub enum MemoryError {
         #[source]
         cause: io::Error,
     },
-    /// A file that should be an image is none.
+    /// A file is not a valid image.
     #[error("a memory image {problem}")]
     Image {
         /// The problem, as the end of a sentence.
         problem: &'static str,
     },
-    /// A reset left something behind. The process must not run another guest.
+    /// A reset was incomplete. The process must not run another guest.
     #[error("memory differs from its image at byte {offset} after a reset")]
     Residue {
         /// First byte that differs.
@@ -62,12 +62,12 @@ pub enum MemoryError {
     },
 }
 
-/// Gives heap memory that is free back to the operating system: for after large runs.
+/// Releases free heap memory to the operating system after a large run.
 pub(super) fn trim_heap() {
     mapping::trim_heap();
 }
 
-/// Gives the pages of this thread's stack back that a deep run touched.
+/// Releases the pages of this thread's stack that a deep run touched.
 pub(super) fn release_native_stack() {
     native_stack::release();
 }

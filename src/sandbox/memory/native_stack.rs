@@ -1,8 +1,8 @@
-//! The native stack of a thread that runs guests: pages that a run touched go back to the system.
+//! Releases the native stack pages that a run touched to the operating system.
 //!
 //! Recursion in C takes up to [`MAX_WASM_STACK`](crate::engine::code::compile::MAX_WASM_STACK) of
 //! native stack. A thread keeps every page that it ever touched, so without this each worker would
-//! stay as large as its deepest run was.
+//! stay as large as its deepest run.
 #![expect(unsafe_code, reason = "no safe wrapper exists for a thread's own stack")]
 
 use std::cell::Cell;
@@ -20,12 +20,11 @@ use crate::sandbox::memory::PAGE;
 const KEPT: usize = 1 << 20;
 
 thread_local! {
-    /// Lowest address of this thread's stack: `None` before it was asked for, zero if it is
-    /// unknown.
+    /// Lowest address of this thread's stack: `None` before the first query, zero if it is unknown.
     static LOWEST: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Gives the touched pages of this thread's unused stack back, all but [`KEPT`].
+/// Releases the touched pages of this thread's unused stack, except for [`KEPT`] bytes.
 ///
 /// One system call, which takes less than a microsecond if there is nothing to give back.
 pub(super) fn release() {
@@ -50,7 +49,8 @@ pub(super) fn release() {
     debug_assert!(released.is_ok(), "unused stack could not be released: {released:?}");
 }
 
-/// Asks the C library. A main thread grows on demand and has no fixed lowest address.
+/// Queries the C library. The stack of a main thread grows on demand and has no fixed lowest
+/// address.
 fn lowest_address() -> Option<usize> {
     let is_main = rustix::thread::gettid() == rustix::process::getpid();
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn touched_stack_goes_back_and_the_thread_lives_on() {
+    fn touched_stack_is_released_and_the_thread_lives_on() {
         let (before, deep, after, sum) = on_a_thread(|| {
             let before = resident();
             let kept = black_box([7_u8; PAGE]);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_with_nothing_to_give_back_is_cheap() {
+    fn a_call_with_nothing_to_release_is_cheap() {
         let each = on_a_thread(|| {
             release();
             let started = Instant::now();

@@ -1,8 +1,8 @@
-//! Memories of zeros for the collector's heap, which exceptions of C code live in.
+//! Memories of zeros for the collector's heap, which holds exceptions of C code.
 //!
-//! INVARIANT(unused-heap): only a range of which no byte was ever accessible serves a second run.
-//! It needs no reset. Nearly all are such: just C code that throws takes memory here. So most
-//! runs need no system call for it.
+//! INVARIANT(unused-heap): a range is used for a second run only if no byte of it was ever
+//! accessible. Such a range needs no reset. Only C code that throws takes memory here, so most runs
+//! need no system call for this heap.
 #![expect(unsafe_code, reason = "wasmtime's traits for memories are unsafe to implement")]
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::sandbox::memory::{MemoryError, PAGE};
 /// loop must not grow the worker.
 const LARGEST: usize = 16 << 20;
 
-/// The source of such memories. Unused ones return to it.
+/// The pool of such memories. Unused ones return to it.
 #[derive(Debug, Default)]
 pub(super) struct PlainMemories {
     unused: Mutex<Option<Reserved>>,
@@ -134,7 +134,7 @@ mod tests {
         let base = unused.as_ptr();
         drop(unused);
         let mut used = home.lend(0, LENGTH, PAGE).unwrap();
-        assert_eq!(used.as_ptr(), base, "nobody could have written to it");
+        assert_eq!(used.as_ptr(), base, "no byte was accessible");
         used.grow_to(PAGE).unwrap();
         // SAFETY: the first page is accessible, as of the line above.
         unsafe { used.as_ptr().write(7) };

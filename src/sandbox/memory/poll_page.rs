@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::sandbox::memory::mapping::Mapping;
 use crate::sandbox::memory::{MemoryError, PAGE};
 
-/// The poll page of one slot: where the [polls](crate::engine::code::polls) of its guest load from.
+/// The poll page of one slot. The [polls](crate::engine::code::polls) of its guest load from it.
 ///
-/// Readable and zero, until it is closed. The guest never writes to it, so there is nothing
-/// to reset but its protection.
+/// It is readable and zero until it is closed. The guest cannot write to it, so a reset restores
+/// only its protection.
 #[derive(Debug)]
 pub struct PollPage {
-    /// Keeps the addresses: a page must not be closed once it belongs to another guest.
+    /// Keeps the addresses reserved, so that a late close cannot reach other memory.
     mapping: Arc<Mapping>,
     offset: usize,
     is_closed: AtomicBool,
@@ -28,8 +28,8 @@ impl PollPage {
 
     /// Stops the guest that runs, at its next poll.
     ///
-    /// A guest that is in a call of the host is stopped when it comes back. The slot's next reset
-    /// opens the page again.
+    /// A guest that is in a host call is stopped after its return. The slot's next reset opens the
+    /// page again.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl PollPage {
         self.mapping.close(self.offset, PAGE)
     }
 
-    /// Lets the next guest run. Costs nothing if the last one was not stopped.
+    /// Makes the page readable for the next guest. Costs nothing if it was not closed.
     pub(super) fn open_again(&self) -> Result<(), MemoryError> {
         if self.is_closed.swap(false, Ordering::SeqCst) {
             self.mapping.show(self.offset, PAGE)?;

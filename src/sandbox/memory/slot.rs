@@ -9,14 +9,14 @@ use crate::sandbox::memory::mapping::Mapping;
 use crate::sandbox::memory::poll_page::PollPage;
 use crate::sandbox::memory::{MemoryError, PAGE, WASM_PAGE};
 
-/// How many resets decide whether the private pages are still those that runs need.
+/// The number of resets after which unused private pages are dropped.
 ///
-/// Every reset looks at every private page, whichever run wrote to it, and the pages around them
-/// make the page table longer. So pages of a program that comes no more must not stay for ever. To
-/// drop them costs the next run its page faults: once in that many runs this is negligible.
+/// Every reset compares all private pages, also those of earlier runs, and every private page makes
+/// the page table longer. So pages of programs that no longer run must not stay forever. Dropping
+/// all pages costs the next run page faults, which is negligible once in so many runs.
 const WINDOW: usize = 128;
 
-/// Private pages that are not worth a thought.
+/// The number of unused private pages that is ignored.
 const FEW: usize = 64;
 
 /// The expected content of memory past the image.
@@ -52,7 +52,7 @@ struct Habit {
 }
 
 impl Habit {
-    /// Notes one more run; true at the end of a window in which no run has changed as much as
+    /// Notes a run. Returns true at the end of a window in which every run has changed less than
     /// half of the pages.
     fn is_outgrown(&mut self, changed: usize, pages: usize) -> bool {
         self.resets = self.resets.saturating_add(1);
@@ -68,16 +68,16 @@ impl Habit {
 /// The work of a reset, for measurements.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Reset {
-    /// Private pages that were there.
+    /// Private pages before the reset.
     pub(super) pages: usize,
-    /// Those that the guest had changed, unless all were dropped unseen.
+    /// Pages that the guest had changed; zero if all were dropped without a comparison.
     pub(super) changed: usize,
-    /// True if they were dropped.
+    /// True if the private pages were dropped.
     pub(super) dropped: bool,
 }
 
 impl Slot {
-    /// Reserves addresses and lays the image over their beginning.
+    /// Reserves addresses and maps the image at their beginning.
     pub(super) fn new(
         image: &Arc<MemoryImage>,
         reservation: usize,
@@ -131,7 +131,7 @@ impl Slot {
         bytes_in(&self.private)
     }
 
-    /// Bytes that the guest could have at most.
+    /// The most bytes that the guest could have.
     pub(super) const fn room(&self) -> usize {
         room_in(self.reservation)
     }
@@ -154,11 +154,11 @@ impl Slot {
         Ok(())
     }
 
-    /// Gives every byte that the next guest can see the image's value.
+    /// Restores every byte that the next guest can see to the value in the image.
     ///
-    /// Keeps at most `keep` bytes of private pages, because they are what makes the next run
-    /// fast; beyond that all are dropped, so that one greedy run does not cost memory for ever.
-    /// They are dropped too when the runs of late have hardly used them.
+    /// Keeps at most `keep` bytes of private pages, because they save the next run page faults. If
+    /// there are more, all are dropped, so that one large run does not take memory forever. They
+    /// are also dropped if recent runs have changed only a small part of them.
     pub(super) fn reset(&mut self, dirty: &DirtyPages, keep: usize) -> Result<Reset, MemoryError> {
         self.poll_page.open_again()?;
         let known = self.ask(dirty)?;
@@ -187,7 +187,7 @@ impl Slot {
         Ok(Reset { pages, changed, dropped })
     }
 
-    /// Asks the kernel which pages are private; false if it does not say.
+    /// Lists the private pages. Returns false if they are unknown.
     fn ask(&mut self, dirty: &DirtyPages) -> Result<bool, MemoryError> {
         let first = self.base().addr();
         let private = &mut self.private;
@@ -198,10 +198,11 @@ impl Slot {
         })
     }
 
-    /// Gives a private page the image's bytes, or zeros past its end; true if it had others.
+    /// Restores a private page to the image's bytes, or to zeros past its end. Returns true if it
+    /// had other bytes.
     ///
-    /// To compare first costs no more than to copy always: many private pages are as they should
-    /// be, because other runs wrote to them than the last one.
+    /// Comparing first is not slower than always copying: many private pages are unchanged, because
+    /// only earlier runs wrote to them.
     fn restore(&self, page: usize) -> Result<bool, MemoryError> {
         if page < self.image.length() {
             let pristine = self.image.pristine();
@@ -245,7 +246,7 @@ impl Slot {
         self.verify_grown(image)
     }
 
-    /// Looks at the pages past the image that stay in memory between runs: all must be zero.
+    /// Checks that the pages past the image that stay in memory between runs are zero.
     fn verify_grown(&self, image: usize) -> Result<(), MemoryError> {
         let Some(grown) = self.touched.checked_sub(image).filter(|grown| *grown > 0) else {
             return Ok(());
@@ -391,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_runs_need_no_more_are_dropped() {
+    fn pages_that_runs_no_longer_change_are_dropped() {
         for dirty in [DirtyPages::best(), DirtyPages::without_scan()] {
             let mut slot = Slot::new(&image(16), RESERVATION, PAGE).unwrap();
             write(&slot, 0, 0xaa, 16 * WASM_PAGE);
@@ -405,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_stay_private_are_looked_at_after_every_run() {
+    fn pages_that_stay_private_are_compared_after_every_run() {
         for dirty in [DirtyPages::best(), DirtyPages::without_scan()] {
             let mut slot = Slot::new(&image(16), RESERVATION, PAGE).unwrap();
             write(&slot, 3 * PAGE, 0xaa, 2 * PAGE);
@@ -443,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_greedy_run_is_dropped() {
+    fn pages_of_a_run_beyond_the_limit_are_dropped() {
         let image = image(1);
         let mut slot = Slot::new(&image, RESERVATION, PAGE).unwrap();
         slot.grow_to(32 * WASM_PAGE).unwrap();
@@ -473,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kernel_has_a_way() {
+    fn every_kernel_has_a_way_to_find_private_pages() {
         assert_ne!(DirtyPages::best().name(), DirtyPages::Unknown.name());
         assert_eq!(DirtyPages::without_scan().name(), "pagemap-read");
     }
@@ -539,7 +540,7 @@ mod tests {
         }
         slot.reset(&DirtyPages::best(), KEEP).unwrap();
         slot.verify().unwrap();
-        // So that the refusals above are not those of a kernel that knows no huge pages.
+        // Shows that the refusals above are not those of a kernel without huge pages.
         let is_built_in = std::path::Path::new("/sys/kernel/mm/transparent_hugepage").try_exists();
         assert_eq!(offers_huge_pages(), is_built_in.unwrap());
     }

@@ -1,16 +1,16 @@
-//! The times of changes to files: as coarse as the clocks of a guest, and yet all different.
+//! The times of changes to files: as coarse as the clocks of a guest, but distinct.
 
 use crate::sandbox::vfs::Timestamp;
 
-/// The distance of two changes within one step of the clock, 1 µs: times as floating-point
-/// numbers, which Python compares to find out whether a folder has changed, tell no less apart.
+/// The distance of two changes within one step of the clock, 1 µs. Python compares times as
+/// floating-point numbers to detect changes of a folder, and these have no finer resolution.
 const APART: Timestamp = 1_000;
 
 /// Counts changes in the digits below the step of the guest's clock.
 ///
-/// A guest learns nothing about time from them: they say how many changes it has made itself. As
-/// on Linux, a change bears the time of the last tick of a clock, so that it never lies after the
-/// time that a program reads next: the counter fills the step that ends at the current time.
+/// These digits reveal nothing about time: they count the guest's own changes. As on Linux, a
+/// change has the time of the last tick of a clock, so it is never later than the time that a
+/// program reads next: the counter fills the step that ends at the current time.
 #[derive(Debug, Default)]
 pub(super) struct FileClock {
     last: Timestamp,
@@ -21,7 +21,7 @@ impl FileClock {
     pub(super) fn next(&mut self, clock: Timestamp, step: Timestamp) -> Timestamp {
         let first = clock.saturating_sub(step);
         let latest = clock.saturating_sub(1);
-        // The clock of the day may have been set back.
+        // The time of day may have been set back.
         self.last = if (first..=latest).contains(&self.last) {
             let (far, near) = (self.last.saturating_add(APART), self.last.saturating_add(1));
             if far <= latest { far } else { near.min(latest) }

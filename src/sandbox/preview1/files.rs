@@ -8,8 +8,8 @@ use crate::sandbox::preview1::memory::Span;
 use crate::sandbox::preview1::process::MAX_RANDOM;
 use crate::sandbox::vfs::{Errno, FileKind, Whence};
 
-/// Most bytes that one call reads or writes, 32 MiB; callers see that less was done than asked
-/// for and go on. Copying as much takes some ten milliseconds, during which no deadline can strike.
+/// Most bytes that one call reads or writes, 32 MiB. A caller sees a short transfer and continues.
+/// Copying 32 MiB takes some ten milliseconds, during which no deadline can stop the guest.
 const MAX_TRANSFER: u32 = 32 << 20;
 
 /// The position of a transfer.
@@ -128,7 +128,7 @@ impl WasiCall<'_> {
         self.memory.put_u64(out, position)
     }
 
-    /// Succeeds for every open file: there is no disk behind it that could lag behind.
+    /// Succeeds for every open file: files are in memory, so there is nothing to sync.
     pub(crate) fn fd_sync(&self, fd: u32) -> Result<(), Errno> {
         self.wasi.files.descriptor_stat(fd).map(|_| ())
     }
@@ -142,7 +142,7 @@ impl WasiCall<'_> {
         if is_negative || advice > 5 { Err(Errno::Invalid) } else { Ok(()) }
     }
 
-    /// Refuses to reserve room in a file, and anything else as not being one.
+    /// Refuses to reserve room in a file. Other descriptors are an error of their own.
     pub(crate) fn refuse_allocation(&self, fd: u32) -> Result<(), Errno> {
         match self.wasi.files.descriptor_stat(fd)?.kind {
             FileKind::File => Err(Errno::NotSupported),
@@ -150,7 +150,7 @@ impl WasiCall<'_> {
         }
     }
 
-    /// Refuses to give up rights: they only tell a C library what it may try.
+    /// Refuses to give up rights, which are not enforced here.
     pub(crate) fn refuse_rights(&self, fd: u32) -> Result<(), Errno> {
         self.wasi.files.descriptor_stat(fd)?;
         Err(Errno::NotSupported)
@@ -162,7 +162,7 @@ impl WasiCall<'_> {
         self.memory.put(out, layout::fdstat(&stat))
     }
 
-    /// Heeds `APPEND` and remembers `NONBLOCK`; the other flags make no difference here.
+    /// Applies `APPEND` and stores `NONBLOCK`; the other flags have no effect here.
     pub(crate) fn fd_fdstat_set_flags(&mut self, fd: u32, flags: u32) -> Result<(), Errno> {
         let flags = u16::try_from(flags).ok().ok_or(Errno::Invalid)?;
         if flags & !fdflags::ALL != 0 {
@@ -213,8 +213,8 @@ impl WasiCall<'_> {
         Ok(())
     }
 
-    /// Writes entries until the buffer is full; what is cut off at its end tells the caller that
-    /// there is more.
+    /// Writes entries until the buffer is full. A cut entry at its end shows the caller that there
+    /// are more.
     pub(crate) fn fd_readdir(
         &mut self,
         fd: u32,
@@ -243,7 +243,7 @@ impl WasiCall<'_> {
         self.memory.put_count(out, used)
     }
 
-    /// There are no sockets: any open descriptor is something else.
+    /// Refuses socket operations: no descriptor is a socket.
     pub(crate) fn refuse_socket(&self, fd: u32) -> Result<(), Errno> {
         self.wasi.files.descriptor_stat(fd)?;
         Err(Errno::NotSocket)

@@ -22,7 +22,7 @@ pub(crate) mod rights {
     pub(crate) const FD_FILESTAT_SET_TIMES: u64 = 1 << 23;
     pub(crate) const POLL_FD_READWRITE: u64 = 1 << 27;
 
-    /// Everything that preview 1 knows.
+    /// All rights of preview 1.
     pub(crate) const ALL: u64 = (1 << 30) - 1;
 
     /// The rights of every open file.
@@ -38,7 +38,8 @@ pub(crate) mod rights {
     /// The further rights of an open file that can be written.
     pub(crate) const CHANGES: u64 = FD_WRITE | INTENDS_CHANGES;
 
-    /// The rights that the C library asks for, beside `FD_WRITE`, when a file is opened to write.
+    /// The rights that the C library requests, besides `FD_WRITE`, when it opens a file for
+    /// writing.
     pub(crate) const INTENDS_CHANGES: u64 = FD_DATASYNC | FD_ALLOCATE | FD_FILESTAT_SET_SIZE;
 }
 
@@ -97,7 +98,7 @@ pub(crate) const SUBSCRIPTION_SIZE: u32 = 48;
 /// Size of `event` in memory.
 pub(crate) const EVENT_SIZE: u32 = 32;
 
-/// Puts values into a structure at their offsets; what is between stays zero.
+/// A structure with values at their offsets. The gaps are zero.
 struct Fields<const N: usize>([u8; N]);
 
 impl<const N: usize> Fields<N> {
@@ -137,13 +138,13 @@ pub(crate) fn filestat(stat: &FileStat) -> [u8; 64] {
         .0
 }
 
-/// `fdstat`, with the rights that tell a C library what it needs to know:
+/// `fdstat`, with the rights that a C library evaluates:
 ///
-/// - A character device that cannot be positioned passes for a terminal, and Python writes to
+/// - The C library takes a character device without positions as a terminal, and Python writes to
 ///   terminals line by line. So streams claim to have positions; asking for one fails.
-/// - `access` judges by what a folder hands down. Read-only folders do not hand down `FD_WRITE`.
-///   All other rights are handed down, so that opening a file there to write is still recognised,
-///   and refused, as that.
+/// - `access` evaluates the inheriting rights of a folder. Read-only folders have no inheriting
+///   `FD_WRITE`. They have all other inheriting rights, so that opening a file there for writing is
+///   still recognised as such and refused.
 pub(crate) fn fdstat(stat: &DescriptorStat) -> [u8; 24] {
     let appends = if stat.appends { fdflags::APPEND } else { 0 };
     let flags = appends | if stat.nonblocking { fdflags::NONBLOCK } else { 0 };
@@ -196,7 +197,7 @@ pub(crate) struct Subscription {
 }
 
 impl Subscription {
-    /// Reads one; `EINVAL` for kinds of events that there are not.
+    /// Parses a subscription; `EINVAL` for an unknown kind of event.
     pub(crate) fn parse(bytes: &[u8; 48]) -> Result<Self, Errno> {
         let (userdata, rest) = bytes.split_first_chunk().ok_or(Errno::Fault)?;
         let at = |offset: usize| rest.get(offset..).unwrap_or_default();
@@ -215,7 +216,7 @@ impl Subscription {
     }
 }
 
-/// An `event`: something that was awaited has come, or cannot.
+/// An `event`: an awaited condition holds, or can never hold.
 pub(crate) fn event(
     subscription: &Subscription,
     error: Option<Errno>,

@@ -13,7 +13,7 @@ use crate::sandbox::vfs::Errno;
 /// The module that guests import from.
 const MODULE: &str = "wasi_snapshot_preview1";
 
-/// Defines functions whose answer is an error number.
+/// Defines functions that return an error number.
 macro_rules! define {
     ($linker:ident, $($name:ident($($argument:ident: $type:ty),*) = |$call:ident| $body:expr;)*) => {
         $($linker.func_wrap(

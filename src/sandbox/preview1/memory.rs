@@ -51,7 +51,8 @@ impl<'a> GuestMemory<'a> {
         std::str::from_utf8(self.bytes(span)?).ok().ok_or(Errno::IllegalSequence)
     }
 
-    /// Refuses a span outside, before anything is done whose result would go there.
+    /// Refuses a span outside of memory. Functions check the places of their results in this way
+    /// before they have effects.
     pub(crate) fn ensure(&self, start: u32, len: u32) -> Result<(), Errno> {
         self.bytes(Span::new(start, len)).map(|_| ())
     }
@@ -84,7 +85,7 @@ impl<'a> GuestMemory<'a> {
         self.put_u32(start, u32::try_from(count).ok().ok_or(Errno::Overflow)?)
     }
 
-    /// Checks a list of vectors, of which the length says how many: all must lie inside.
+    /// Checks that a list of `vectors.len` vectors and all their buffers are inside of memory.
     pub(crate) fn ensure_vectors(&self, vectors: Span) -> Result<(), Errno> {
         if vectors.len > MAX_VECTORS {
             return Err(Errno::Invalid);

@@ -1,8 +1,8 @@
 //! The host's side of WASI preview 1, over Wardian's own file system.
 //!
-//! Knows nothing of Python, jobs or host calls. Each function answers with an error number for
-//! any argument a guest can think of; only `proc_exit` and a sleep past the deadline end the
-//! guest, by the typed errors [`Exited`] and [`Stopped`].
+//! Knows nothing of Python, jobs or host calls. Each function returns an error number for any
+//! arguments. Only `proc_exit` and a sleep past the deadline end the guest, by the typed errors
+//! [`Exited`] and [`Stopped`].
 //!
 //! INVARIANT(guest-memory-only): a pointer or length that leaves the guest's memory is `EFAULT`;
 //! nothing outside is read or written.
@@ -96,7 +96,7 @@ impl Wasi {
         }
     }
 
-    /// How many functions the guest has called.
+    /// The number of functions that the guest has called.
     #[must_use]
     pub const fn calls(&self) -> u64 {
         self.calls
@@ -109,7 +109,7 @@ impl Wasi {
     }
 }
 
-/// Prints sizes only: arguments, environment, output and files are a tenant's.
+/// Prints sizes only: arguments, environment, output and files belong to a tenant.
 impl fmt::Debug for Wasi {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Wasi")

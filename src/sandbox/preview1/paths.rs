@@ -40,8 +40,8 @@ impl OpenRequest {
         if descriptor_flags & !fdflags::ALL != 0 || open_flags & !oflags::ALL != 0 {
             return Err(Errno::Invalid);
         }
-        // A C library asks only for what the folder hands down, and read-only folders do not hand
-        // down `FD_WRITE`: the rights that go with it show what was meant.
+        // A C library requests only the inheriting rights of the folder, and read-only folders have
+        // no inheriting `FD_WRITE`. The other rights for writing show the intent.
         let write = self.rights & rights::FD_WRITE != 0
             || self.rights & rights::INTENDS_CHANGES == rights::INTENDS_CHANGES;
         let read = self.rights & rights::FD_READ != 0;
@@ -154,7 +154,7 @@ impl WasiCall<'_> {
     }
 }
 
-/// The text of a path; its length is checked before its letters are.
+/// The text of a path. Its length is checked before its encoding.
 fn path_text<'m>(memory: &'m GuestMemory<'_>, text: Span) -> Result<&'m str, Errno> {
     memory.ensure(text.start, text.len)?;
     if usize::try_from(text.len).is_ok_and(|len| len >= MAX_PATH) {

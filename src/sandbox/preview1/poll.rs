@@ -15,7 +15,7 @@ const MAX_SUBSCRIPTIONS: u32 = 4096;
 /// The reason why a wait gave no events.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoEvents {
-    /// The guest's fault.
+    /// The arguments are invalid.
     Failed(Errno),
     /// The run is over.
     Stopped(Stopped),
@@ -27,16 +27,16 @@ impl From<Errno> for NoEvents {
     }
 }
 
-/// How long until something that is awaited has come.
+/// The time until an awaited condition holds.
 enum Wait {
-    /// It is here, or can never come.
+    /// The condition holds, or can never hold because of an error.
     None(Option<Errno>),
     For(Duration),
 }
 
 impl WasiCall<'_> {
-    /// Waits until the first of the awaited things has come and reports all that have. Goes twice
-    /// through the subscriptions instead of remembering them: a hot loop around `poll` allocates
+    /// Waits until the first of the awaited conditions holds and reports all that hold. Reads the
+    /// subscriptions twice instead of storing them, so that a hot loop around `poll` allocates
     /// nothing.
     pub(crate) fn poll_oneoff(
         &mut self,
@@ -54,14 +54,14 @@ impl WasiCall<'_> {
         loop {
             let waited = self.wait_for_first(subscriptions, count)?;
             let reported = self.report(subscriptions, events, count, waited)?;
-            // A clock of the day that was set back meanwhile has not come yet.
+            // The time of day may have been set back meanwhile; then the wait goes on.
             if reported > 0 {
                 return Ok(self.memory.put_u32(out, reported)?);
             }
         }
     }
 
-    /// Waits for what comes first; returns for how long.
+    /// Waits for the first condition. Returns the time that was waited.
     fn wait_for_first(&mut self, subscriptions: u32, count: u32) -> Result<Duration, NoEvents> {
         let mut shortest = Duration::MAX;
         for index in 0..count {
@@ -77,7 +77,7 @@ impl WasiCall<'_> {
         Ok(shortest)
     }
 
-    /// Writes an event for everything that has come after `waited`; returns how many.
+    /// Writes an event for every condition that holds after `waited`. Returns their number.
     fn report(
         &mut self,
         subscriptions: u32,

@@ -8,16 +8,15 @@ use crate::sandbox::preview1::layout::clockid;
 use crate::sandbox::preview1::memory::Span;
 use crate::sandbox::vfs::{Errno, timestamp};
 
-/// Most random bytes that one call gives, 1 MiB: beyond it `EINVAL`. The C library asks for 256 at
-/// a time.
+/// Most random bytes of one call, 1 MiB: beyond it `EINVAL`. The C library requests 256 at a time.
 pub(crate) const MAX_RANDOM: u32 = 1 << 20;
 
-/// A text that cannot be handed to C, because a zero byte would end it early.
+/// A text with a zero byte, which would end it early in C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an argument or environment variable contains a zero byte")]
 pub struct NulInText;
 
-/// Texts as C expects them in `argv` and `environ`: one after the other, each ended by a zero.
+/// Texts in the layout of `argv` and `environ` in C: one after the other, each ended by a zero.
 #[derive(Clone, Default)]
 pub struct StringTable {
     bytes: Vec<u8>,
@@ -45,7 +44,7 @@ impl StringTable {
     }
 }
 
-/// Prints how many there are: they may be secrets.
+/// Prints the number of texts only: they may be secrets.
 impl fmt::Debug for StringTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StringTable").field("texts", &self.starts.len()).finish_non_exhaustive()

@@ -1,7 +1,7 @@
-//! Keeps what a guest prints, up to a limit, and never refuses.
+//! Keeps the output of a guest up to a limit. A write never fails.
 //!
-//! INVARIANT(bounded-logs): what is kept takes no more memory than a small multiple of the limit,
-//! whatever the guest writes and however it alternates.
+//! INVARIANT(bounded-logs): the kept output takes no more memory than a small multiple of the
+//! limit, even if the guest alternates between streams.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -10,9 +10,9 @@ use crate::job::host::OutputListener;
 use crate::job::outcome::{LogChunk, Logs, Stream};
 use crate::units::ByteCount;
 
-/// The cost of each change of stream, in bytes of the limit, because a piece of output of its own
-/// takes memory beside its text: without it a guest that writes single bytes to stdout and stderr
-/// in turns would make a mebibyte of output into fifty of bookkeeping.
+/// The cost of each change of stream, in bytes of the limit: a separate piece of output takes
+/// memory besides its text. Otherwise a guest that writes single bytes to stdout and stderr in
+/// turns would turn a mebibyte of output into fifty mebibytes of bookkeeping.
 const SWITCH_COST: usize = 64;
 
 /// The level of a line of the guest's log.
@@ -60,17 +60,18 @@ struct Piece {
 /// Longest text that a listener gets at once, in bytes.
 const MAX_TOLD: usize = 16 << 10;
 
-/// Pieces that a listener gets at once. After these it gets [`ENOUGH`] bytes at a time, or whatever
-/// there is [`PAUSE`] after the last piece: printing must not be slow because of a listener.
+/// The number of pieces that a listener gets without delay. Later it gets pieces of [`ENOUGH`]
+/// bytes, or the pending text [`PAUSE`] after the last piece, so that it does not slow printing
+/// down.
 const BURST: u32 = 1_000;
 const ENOUGH: usize = 4 << 10;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Tells a listener what is kept.
+/// Sends the kept output to a listener.
 struct Telling {
     listener: OutputListener,
     begun: [Begun; 3],
-    /// Text that was not told yet, all of one stream.
+    /// Text that was not sent yet, all of one stream.
     stream: Stream,
     pending: String,
     told: u32,
@@ -117,7 +118,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Nothing printed yet; keeps `limit` bytes.
+    /// An empty capture that keeps `limit` bytes.
     #[must_use]
     pub fn new(limit: ByteCount) -> Self {
         Self {
@@ -129,7 +130,7 @@ impl Capture {
         }
     }
 
-    /// Tells `listener` from now on what is kept.
+    /// Sends the kept output to `listener` from now on.
     pub fn tell(&mut self, listener: OutputListener) {
         self.telling = Some(Telling {
             listener,
@@ -186,8 +187,8 @@ impl Capture {
 
     /// Everything that was kept, as text, in the order in which it was written.
     ///
-    /// Bytes that are no UTF-8 become U+FFFD; a character that was written in parts, even with
-    /// output of the other stream in between, does not, and stands where its last part was.
+    /// Bytes that are not UTF-8 become U+FFFD. A character that was written in parts, even with
+    /// output of another stream in between, is kept at the position of its last part.
     #[must_use]
     pub fn into_logs(self) -> Logs {
         let mut chunks: Vec<LogChunk> = Vec::with_capacity(self.pieces.len());
@@ -216,7 +217,7 @@ impl Capture {
     }
 }
 
-/// Prints sizes only: the output is a tenant's.
+/// Prints sizes only: the output belongs to a tenant.
 impl fmt::Debug for Capture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Capture")
@@ -251,7 +252,7 @@ struct Begun {
 }
 
 impl Begun {
-    /// Decodes what was begun together with `bytes`, and keeps what is begun at their end.
+    /// Decodes the begun character together with `bytes`, and keeps an incomplete one at their end.
     fn decode(&mut self, bytes: &[u8], text: &mut String) {
         let mut rest = bytes;
         // Complete the character byte by byte, until it is whole or cannot become whole.
@@ -340,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_the_limit_is_counted_and_dropped() {
+    fn output_beyond_the_limit_is_counted_and_dropped() {
         let logs = captured(64 + 4, &[(Stream::Stdout, b"abcdef"), (Stream::Stderr, b"xyz")]);
         assert_eq!(logs, Logs { chunks: vec![chunk(Stream::Stdout, "abcd")], dropped: 5 });
         let nothing = captured(0, &[(Stream::Stdout, b"abc")]);
@@ -414,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_is_told_at_once_and_nothing_that_is_not_kept() {
+    fn a_listener_gets_kept_output_at_once_and_no_dropped_output() {
         let (out, err) = (Stream::Stdout, Stream::Stderr);
         let snow = "\u{2603}".as_bytes();
         let pieces = [(out, &b"a\n"[..]), (err, b"b"), (out, &snow[..1]), (out, &snow[1..])];

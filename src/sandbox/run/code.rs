@@ -25,8 +25,8 @@ pub struct CodeSpec {
 
 /// Code in use, with an engine of its own.
 ///
-/// All images share it: they are memory, and the code is the same for each. So an image can come
-/// when no code can be loaded any more.
+/// All images share it, because an image is only memory. So images can be attached after the
+/// lock-down, when no code can be loaded any more.
 pub(crate) struct LoadedCode {
     variant: Variant,
     engine: Engine,
@@ -61,7 +61,7 @@ impl LoadedCode {
         &self.engine
     }
 
-    /// A guest in `store` whose memory begins as `image`, and what stops it.
+    /// A guest in `store` whose memory begins as `image`, and the poll page that stops it.
     pub(crate) fn instantiate(
         &self,
         store: &mut Store<Guest>,

@@ -23,8 +23,8 @@ struct Signal {
     changed: Condvar,
 }
 
-/// The end of one run's time. A guest sleeps against it, so that sleeping code stops as exactly as
-/// running code.
+/// The end of one run's time. Sleeps of the guest end at it, so that sleeping code stops as exactly
+/// as computing code.
 pub struct Deadline {
     end: Instant,
     signal: Arc<Signal>,
@@ -37,7 +37,7 @@ impl Deadline {
         Self { end, signal: Arc::default() }
     }
 
-    /// A deadline `time` from now; about a century if the clock cannot count as far.
+    /// A deadline `time` from now, at most a century.
     #[must_use]
     pub fn after(time: Duration) -> Self {
         const CENTURY: Duration = Duration::from_secs(100 * 365 * 86_400);
@@ -45,19 +45,19 @@ impl Deadline {
         Self::at(now.checked_add(time.min(CENTURY)).unwrap_or(now))
     }
 
-    /// The instant at which it strikes.
+    /// The instant of the deadline.
     #[must_use]
     pub const fn instant(&self) -> Instant {
         self.end
     }
 
-    /// Time left; zero once it has struck.
+    /// Time left; zero after the deadline.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.end.saturating_duration_since(Instant::now())
     }
 
-    /// Says whether the run may go on.
+    /// Checks that the run may go on.
     ///
     /// # Errors
     ///
@@ -102,15 +102,15 @@ impl fmt::Debug for Deadline {
     }
 }
 
-/// Ends a run from another thread. It wakes a sleeping guest; one that computes is for the engine
-/// to interrupt.
+/// Ends a run from another thread. It wakes a sleeping guest; a computing guest is stopped by its
+/// poll page.
 #[derive(Clone)]
 pub struct Canceller {
     signal: Arc<Signal>,
 }
 
 impl Canceller {
-    /// Ends the run; again, or after its end, without effect.
+    /// Ends the run. Has no effect if it was cancelled before or has ended.
     pub fn cancel(&self) {
         *self.signal.cancelled.lock() = true;
         self.signal.changed.notify_all();

@@ -1,4 +1,4 @@
-//! From the way a guest stopped to the failure that its caller sees.
+//! Translates the end of a guest into the failure that its caller sees.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::job::outcome::{MAX_MESSAGE, MAX_TRACEBACK, RunFailure, is_class_name}
 use crate::sandbox::preview1::Exited;
 use crate::sandbox::run::deadline::Stopped;
 
-/// Stands at the end of a text that was cut.
+/// The mark at the end of a cut text.
 const MARK: &str = " [cut]";
 
 /// The runner's report when Python code raised. Text of a possibly hostile guest.
@@ -24,7 +24,7 @@ pub struct Raised {
 }
 
 impl Raised {
-    /// The failure, every text bounded and the class made to look like a name.
+    /// The failure, with every text bounded. A class that is not a name becomes `Exception`.
     #[must_use]
     pub fn into_failure(self, limits: &RunLimits, refused_memory: bool) -> RunFailure {
         if self.class == "MemoryError" && refused_memory {
@@ -73,16 +73,16 @@ pub(crate) fn failure_of(
     }
 }
 
-/// The addresses that C code writes to when its own stack is used up.
+/// The addresses that C code writes to when its C stack overflows.
 ///
-/// The stack lies at the beginning of memory and grows down, so the next address is just below
-/// zero: at the end of what 32 bits can name, or beyond that end by as much as the offset of the
-/// access. Functions that reserve room on this stack without touching it go on below zero until one
-/// writes; the native stack ends before they have reserved 128 MiB. No memory reaches this range:
-/// an operator's largest memory ends before.
+/// The stack is at the beginning of memory and grows down, so an overflow wraps to the end of the
+/// 32-bit address space, or beyond that end by the offset of the access. Functions that reserve
+/// room on this stack without touching it go further below zero until one writes; the native stack
+/// ends before they have reserved 128 MiB. No memory reaches this range: the largest memory that an
+/// operator can configure ends before it.
 const BELOW_STACK: Range<u64> = (1 << 32) - (128 << 20)..(1 << 32) + (1 << 20);
 
-/// True if the guest was stopped by a poll whose page is closed.
+/// True if the guest was stopped by a poll of a closed poll page.
 pub(crate) fn is_poll(error: &wasmtime::Error) -> bool {
     let page = u64::from(POLL_PAGE.start)..u64::from(POLL_PAGE.end);
     error.downcast_ref::<Trap>() == Some(&Trap::MemoryOutOfBounds)
@@ -106,7 +106,7 @@ pub(crate) fn crash(reason: &str) -> RunFailure {
     RunFailure::SandboxCrash { reason: reason.to_owned() }
 }
 
-/// A text of `limit` bytes at most: if need be the first ones, cut between characters, and a mark.
+/// A text of at most `limit` bytes. A longer text is cut between characters and gets a mark.
 fn cut(mut text: String, limit: usize) -> String {
     if text.len() > limit {
         let most = limit.saturating_sub(MARK.len());

@@ -28,23 +28,23 @@ use crate::sandbox::run::watchdog::Watchdog;
 use crate::sandbox::vfs::{FileSystem, Mount, timestamp};
 use crate::units::{ByteCount, Fuel};
 
-/// The source that a run executes: the runner in the image does the rest. Short, since it is
-/// compiled by the guest every time.
+/// The source that starts the runner in the image. It is short, because the guest compiles it in
+/// every run.
 const START: &[u8] = b"import _wardian; _wardian.run()";
 
-/// The end of a run. Dropping it returns the guest's memory to its image, and gives the native
-/// stack that the run touched back to the system if it happens on the thread of the run.
+/// The end of a run. Dropping it returns the guest's memory to its image. On the thread of the run,
+/// it also releases the touched native stack to the system.
 pub struct Finished {
     /// The outcome.
     pub outcome: RunOutcome,
     /// JSON text of the returned value, as the guest sent it, if the run completed.
     pub output: Vec<u8>,
-    /// Kept so that the reset happens after the answer; gone only while dropping.
+    /// Kept so that the reset happens after the answer; `None` only while dropping.
     store: Option<Store<Guest>>,
 }
 
-/// A run for which the host held more than this leaves behind enough free heap to be worth giving
-/// back: its files, and what it sent with host calls, whether that became its result or not.
+/// If the host held more bytes than this for a run, the free heap is released to the system. Files
+/// of the run and payloads of host calls count.
 const LARGE: u64 = 4 << 20;
 
 impl Drop for Finished {
@@ -158,7 +158,7 @@ fn execute(
     let end = guest::attach(store, &instance).and_then(|()| guest::turn(store, START));
     let stopped = armed.disarm();
     end.map_err(|error| match stopped {
-        // A poll faults when its page is closed. Other faults are the guest's own.
+        // A poll faults when its page is closed. Other faults are caused by the guest.
         Some(stopped) if is_poll(&error) => stopped.into(),
         _ => error,
     })
@@ -200,8 +200,8 @@ fn finish(
     Finished { outcome, output, store: Some(store) }
 }
 
-/// The runner came to an end without a word: the program took it apart, or memory ran out where
-/// it could not be reported.
+/// The failure of a runner that ended without a report: the program has damaged it, or memory ran
+/// out at a point at which the runner could not report it.
 fn silent_end(refused_memory: bool, spec: &RunSpec) -> RunFailure {
     if refused_memory {
         RunFailure::MemoryLimit { limit: spec.limits.memory, traceback: None }

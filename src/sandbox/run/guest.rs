@@ -8,7 +8,7 @@ use crate::sandbox::host_call::host_calls::{HostAnswer, HostCalls};
 use crate::sandbox::preview1::{self, Preview1, Wasi};
 use crate::units::ByteCount;
 
-/// Everything that belongs to one run and dies with its store.
+/// The state of one run, which is dropped with its store.
 pub(crate) struct Guest {
     pub(crate) wasi: Wasi,
     pub(crate) account: HostCallAccount,
@@ -35,8 +35,8 @@ impl Guest {
         Self { wasi, account, ceiling: Ceiling::new(limits, length), exports: None }
     }
 
-    /// Answers the frame of a host call; the guest's memory has this length, and so
-    /// much fuel is left. Also says how much is left then.
+    /// Answers the frame of a host call of a guest whose memory has this length, with this rest of
+    /// its fuel. Also returns the fuel that is left after the answer.
     fn answer(
         &mut self,
         frame: &[u8],
@@ -68,11 +68,11 @@ pub(crate) struct Ceiling {
     limit: usize,
     /// Largest size that was granted.
     pub(crate) peak: usize,
-    /// True if the guest asked for more than it may have.
+    /// True if growth beyond the limit was refused.
     pub(crate) refused: bool,
 }
 
-/// A table of functions of this length at most: the engine's has 47,157 and never grows.
+/// Longest table of functions: the engine's has 47,157 elements and never grows.
 const MAX_TABLE: usize = 100_000;
 
 impl Ceiling {
@@ -138,8 +138,8 @@ const ANSWERED: i32 = 0;
 /// The frame or a pointer is malformed.
 const FAULT: i32 = -2;
 
-/// `host.call`: reads a frame, has it answered, and puts the answer into memory that the guest
-/// allocates for it.
+/// `host.call`: reads a frame, answers it, and writes the answer into memory that the guest
+/// allocates.
 fn call_host(
     mut caller: Caller<'_, Guest>,
     frame: i32,

@@ -9,7 +9,7 @@ use crate::ids::{BlobId, RunId, SkillName, SkillVersion};
 use crate::job::{BlobMount, Entrypoint, Program, RunSpec, SkillMount};
 use crate::units::ByteCount;
 
-/// The job as the guest sees it: no tenant, no digests, no limits.
+/// The job for the guest, without tenant, digests and limits.
 #[derive(Serialize)]
 struct Job<'a> {
     run_id: &'a RunId,
@@ -51,11 +51,11 @@ impl<'a> From<&'a BlobMount> for Blob<'a> {
     }
 }
 
-/// The job of `spec`; `seed` is what Python's non-cryptographic generators start from.
+/// The job of `spec`. `seed` seeds Python's non-cryptographic generators.
 ///
 /// # Errors
 ///
-/// None that a checked spec can cause: the signature is that of the serialiser.
+/// A checked spec causes none: the signature is that of the serialiser.
 pub(crate) fn job_text(spec: &RunSpec, seed: u64) -> serde_json::Result<Vec<u8>> {
     serde_json::to_vec(&Job {
         run_id: &spec.run_id,

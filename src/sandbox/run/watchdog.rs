@@ -12,16 +12,16 @@ use crate::job::host::IsCancelled;
 use crate::sandbox::memory::PollPage;
 use crate::sandbox::run::deadline::{Canceller, Deadline, Stopped};
 
-/// A thread that closes a run's poll page when its deadline strikes or its caller is gone.
+/// A thread that closes a run's poll page at its deadline or when its caller is gone.
 ///
-/// There is no tick while nothing runs, so an idle worker costs no processor time, and a short
-/// run costs at most one needless wake-up later. During a longer run it asks every [`BEAT`]
-/// if a caller still waits; the guest does not notice. A guest that sleeps in a call of the
-/// host reaches no poll, so a cancellation also wakes the sleepers of its [`Deadline`].
+/// The thread sleeps while nothing runs, so an idle worker costs no processor time, and a short run
+/// costs at most one unneeded wake-up later. During a longer run it checks every [`BEAT`] that a
+/// caller still waits. A guest that sleeps in a host call reaches no poll, so a cancellation also
+/// wakes the sleepers of its [`Deadline`].
 ///
 /// INVARIANT(watchdog-ends): the thread ends before the drop returns.
-/// INVARIANT(only-the-armed): a page is closed while its alarm is set, and not once it is
-/// disarmed: by then the page may be another guest's. Both happen under one lock.
+/// INVARIANT(only-the-armed): a page is closed only while its alarm is set. After that the page may
+/// belong to another guest. Closing and disarming happen under one lock.
 pub(crate) struct Watchdog {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -37,13 +37,13 @@ struct Shared {
 struct State {
     /// The alarm, if a run is in progress.
     alarm: Option<Alarm>,
-    /// The time at which the thread will look again by itself.
+    /// The time at which the thread wakes up by itself.
     wakes_at: Option<Instant>,
     ends: bool,
 }
 
 struct Alarm {
-    /// The time of the next look.
+    /// The time of the next check.
     next: Instant,
     deadline: Instant,
     is_cancelled: IsCancelled,
@@ -53,10 +53,10 @@ struct Alarm {
 }
 
 impl Alarm {
-    /// Stops the run if it must not go on; otherwise says when to look again.
+    /// Stops the run if it must not go on, and sets the time of the next check.
     ///
-    /// A page that cannot be closed is tried again: the system has too many mappings at the
-    /// moment, or the gateway loses its patience first and kills the process.
+    /// Closing a page can fail if the process has too many mappings. It is tried again, until the
+    /// gateway kills the process.
     fn look(&mut self, now: Instant) {
         self.next = now + BEAT;
         if now >= self.deadline {
@@ -86,8 +86,8 @@ impl Watchdog {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Stops the guest that polls `poll_page` at `deadline`, or when `is_cancelled` says so, until
-    /// it is disarmed.
+    /// Stops the guest that polls `poll_page` at `deadline`, or once `is_cancelled` is true, unless
+    /// the alarm is disarmed before.
     pub(crate) fn arm(
         &self,
         poll_page: Arc<PollPage>,
@@ -110,8 +110,8 @@ impl Watchdog {
 pub(crate) struct Armed<'a>(&'a Watchdog);
 
 impl Armed<'_> {
-    /// Ends the watch. Why the guest was stopped, if it was: it may have come to its end
-    /// nevertheless, before it noticed.
+    /// Ends the watch. Returns the reason why the guest was stopped, if its page was closed. The
+    /// guest may have completed before it reached a poll.
     pub(crate) fn disarm(self) -> Option<Stopped> {
         self.0.shared.state.lock().alarm.take().and_then(|alarm| alarm.stopped)
     }
@@ -151,7 +151,7 @@ impl Drop for Watchdog {
         self.shared.state.lock().ends = true;
         self.shared.changed.notify_one();
         if let Some(thread) = self.thread.take() {
-            // A panic there has been reported by the thread itself.
+            // The thread itself has reported a panic.
             thread.join().ok();
         }
     }
@@ -170,8 +170,8 @@ mod tests {
         DirtyPages, MemoryHandle, MemoryImage, SlotMemories, SlotPool, SlotRules, Verify, WASM_PAGE,
     };
 
-    /// Everything that never ends by itself, without a single access to memory. The calls of
-    /// `tree` would take longer than the universe, and never deeper than 100.
+    /// Functions that never end by themselves and never access memory. `tree` makes exponentially
+    /// many calls, never deeper than 100.
     const ENDLESS: &str = r#"(module
         (memory (export "memory") 1)
         (func (export "spins") (loop br 0))
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn polls_everywhere_stop_whatever_does_not_end() {
+    fn polls_everywhere_stop_every_endless_function() {
         for variant in Variant::ALL {
             with_fixture(variant, |fixture| {
                 for export in ["spins", "nested", "inner", "counts", "tree", "spins"] {
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_nobody_waits_for_is_stopped_and_one_that_somebody_does_is_not() {
+    fn an_abandoned_run_is_stopped_and_an_awaited_one_is_not() {
         with_fixture(Variant::Timed, |fixture| {
             let asked = Arc::new(AtomicBool::new(false));
             let asks = Arc::clone(&asked);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_that_sleeps_is_woken_when_nobody_waits_for_it() {
+    fn a_sleeping_guest_is_woken_when_its_run_is_abandoned() {
         with_fixture(Variant::Timed, |fixture| {
             let mut store = Store::new(fixture.module.engine(), ());
             let instantiate = || Instance::new(&mut store, &fixture.module, &[]);
@@ -286,7 +286,7 @@ mod tests {
 
             assert_eq!(deadline.sleep(HOUR), Err(Stopped::Cancelled));
 
-            assert!(started.elapsed() >= 3 * BEAT, "somebody still waited");
+            assert!(started.elapsed() >= 3 * BEAT, "stopped while a caller waited");
             assert_eq!(armed.disarm(), Some(Stopped::Cancelled));
         });
     }

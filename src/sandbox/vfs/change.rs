@@ -24,7 +24,7 @@ impl FileSystem {
         self.add_node(walked.folder, name, folder, now).map(|_| ())
     }
 
-    /// Makes a symbolic link at `at`, which may point anywhere, to nothing too.
+    /// Makes a symbolic link at `at`. Its target need not exist.
     ///
     /// # Errors
     ///
@@ -96,8 +96,8 @@ impl FileSystem {
         }
     }
 
-    /// Removes a name that is no folder. What it stood for lives on while another name or a
-    /// descriptor leads to it.
+    /// Removes the name of a file or link. The file exists until its last name and its last
+    /// descriptor are gone.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl FileSystem {
         self.remove_entry(folder, name, now)
     }
 
-    /// Finds where a name is or could be, without following it.
+    /// Finds the folder of a name, and the entry if it exists, without following a link at its end.
     pub(crate) fn walk_name<'p>(&self, at: At<'p>) -> Result<Walked<'p>, Errno> {
         let start = self.descriptors.folder(at.folder)?.place;
         self.names.walk(start, at.path, Purpose::Name)
@@ -163,7 +163,7 @@ impl FileSystem {
         Ok(node)
     }
 
-    /// Removes a name and gives back what it was charged for.
+    /// Removes a name and releases its charge.
     fn remove_entry(&mut self, folder: NodeIndex, name: &str, now: Timestamp) -> Result<(), Errno> {
         let entry = self.names.nodes.folder_mut(folder)?.entries.remove(name);
         let Some(Place::Own(node)) = entry.map(|entry| entry.place) else {
@@ -181,7 +181,7 @@ impl Names {
         if self.nodes.find(folder)?.links == 0 { Err(Errno::NotFound) } else { Ok(()) }
     }
 
-    /// Refuses what is no folder, or one with entries.
+    /// Refuses anything but an empty folder.
     pub(crate) fn ensure_empty_folder(&self, place: Place) -> Result<(), Errno> {
         let Place::Own(index) = place else { return Err(Errno::ReadOnly) };
         if self.nodes.folder(index)?.entries.is_empty() { Ok(()) } else { Err(Errno::NotEmpty) }

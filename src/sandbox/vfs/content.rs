@@ -10,15 +10,15 @@ use std::sync::Arc;
 ///
 /// A mount holds them as `Arc<dyn Content>`, so that any number of runs share one copy.
 pub trait Content: Send + Sync {
-    /// How many bytes there are.
+    /// Length in bytes.
     fn size(&self) -> u64;
 
-    /// Reads from `offset` into the start of `into` and returns how many bytes were read: fewer
-    /// than fit only at the end, zero only past it or for an empty `into`.
+    /// Reads from `offset` into the start of `into` and returns the number of bytes: fewer than fit
+    /// only at the end, zero only past it or for an empty `into`.
     ///
     /// # Errors
     ///
-    /// The error of the place in which they lie.
+    /// The underlying file cannot be read.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
 
     /// Returns the bytes without copying them, if they lie in memory.
@@ -38,8 +38,7 @@ pub struct SharedBytes {
 impl SharedBytes {
     /// All bytes of `owner`: a `Vec`, an `Arc<[u8]>`, a mapped file.
     ///
-    /// An owner whose length changes later is a bug in the owner; bytes that are gone then read
-    /// as absent.
+    /// The owner's length must not change later. Bytes that are gone read as absent.
     #[must_use]
     pub fn new(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
         let len = owner.as_ref().len();
@@ -68,7 +67,7 @@ impl AsRef<[u8]> for SharedBytes {
     }
 }
 
-/// Prints the length only: the bytes may be a tenant's.
+/// Prints the length only: the bytes may belong to a tenant.
 impl fmt::Debug for SharedBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedBytes").field("len", &self.len).finish_non_exhaustive()
@@ -89,7 +88,7 @@ impl Content for SharedBytes {
     }
 }
 
-/// Copies from `offset` of `source` as much as fits; returns how much.
+/// Copies as many bytes from `offset` of `source` as fit. Returns their number.
 pub(crate) fn copy_from(source: &[u8], offset: u64, into: &mut [u8]) -> usize {
     let offset = usize::try_from(offset).unwrap_or(usize::MAX);
     let available = source.get(offset..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The numbers under which a guest has files open.
+//! The descriptors of a guest: the numbers of its open files.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use crate::sandbox::vfs::node::{NodeIndex, Place};
 /// The number of an open file, as the guest knows it.
 pub type Fd = u32;
 
-/// Numbers end here, whatever the limit of open files: an image that names a higher one is broken.
+/// Numbers are below this, independently of the limit on open files. An image with a higher one is
+/// broken.
 const MAX_FD: usize = 1 << 20;
 
 /// The access that a descriptor was opened with.
@@ -29,10 +30,10 @@ pub struct Access {
 #[derive(Clone)]
 pub(crate) struct OpenFolder {
     pub(crate) place: Place,
-    /// The path under which the guest was given it, if it did not open it itself.
+    /// The path of a preopened folder; `None` for a folder that the guest opened itself.
     pub(crate) preopened: Option<Arc<str>>,
-    /// The last entry that was listed: its cookie and its name, so that a listing goes on at once
-    /// even if that entry is gone.
+    /// The cookie and name of the last listed entry, so that a listing continues directly even if
+    /// that entry is gone.
     pub(crate) listed: Option<(u64, Arc<str>)>,
 }
 
@@ -101,19 +102,19 @@ impl From<Device> for Descriptor {
 #[derive(Default)]
 pub(crate) struct Descriptors {
     slots: Vec<Option<Descriptor>>,
-    /// Numbers that were asked not to wait.
+    /// Numbers with the flag `NONBLOCK`.
     nonblocking: BTreeSet<Fd>,
     open: usize,
     max_open: usize,
 }
 
 impl Descriptors {
-    /// Sets how many descriptors can be open at once, beyond those that are open now.
+    /// Limits the number of open descriptors to the present ones and `more`.
     pub(crate) fn allow_more(&mut self, more: u32) {
         self.max_open = self.open.saturating_add(usize::try_from(more).unwrap_or(usize::MAX));
     }
 
-    /// Lets one more descriptor be open than the limit says, for one that the host opens.
+    /// Raises the limit by one, for a descriptor that the host opens.
     pub(crate) const fn allow_one_more(&mut self) {
         self.max_open = self.max_open.saturating_add(1);
     }
@@ -153,7 +154,7 @@ impl Descriptors {
         if self.open < self.max_open { Ok(()) } else { Err(Errno::TooManyOpenFiles) }
     }
 
-    /// Closes a number; returns what it led to.
+    /// Closes a number. Returns its descriptor.
     pub(crate) fn remove(&mut self, fd: Fd) -> Result<Descriptor, Errno> {
         let index = usize::try_from(fd).ok().ok_or(Errno::BadDescriptor)?;
         let slot = self.slots.get_mut(index).and_then(Option::take).ok_or(Errno::BadDescriptor)?;
@@ -212,7 +213,7 @@ impl Descriptors {
         }
     }
 
-    /// All open numbers with what they lead to.
+    /// All open numbers with their descriptors.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Fd, &Descriptor)> {
         (0..).zip(&self.slots).filter_map(|(fd, slot)| Some((fd, slot.as_ref()?)))
     }

@@ -21,7 +21,7 @@ pub(crate) enum Device {
 }
 
 impl Device {
-    /// Reads; returns how many bytes were read. The caller fills in what is random.
+    /// Reads. Returns the number of bytes. The caller fills in random bytes itself.
     pub(crate) fn read(self, into: &mut [u8]) -> usize {
         match self {
             Self::Null | Self::Input | Self::Output(_) => 0,
@@ -32,7 +32,7 @@ impl Device {
         }
     }
 
-    /// Writes; returns how many bytes were taken.
+    /// Writes. Returns the number of accepted bytes.
     pub(crate) const fn write(self, from: &[u8]) -> Result<usize, Errno> {
         match self {
             Self::Full if !from.is_empty() => Err(Errno::NoSpace),

@@ -1,6 +1,5 @@
-//! Operations that POSIX has and preview 1 has not: duplicates of descriptors, the path of an open
-//! folder, and
-//! how full the workspace is.
+//! POSIX operations that preview 1 lacks: duplicates of descriptors, the path of an open folder,
+//! and the usage of the workspace.
 
 use crate::sandbox::vfs::FileSystem;
 use crate::sandbox::vfs::descriptor::{Descriptor, Fd, OpenFile, OpenFolder, Source};
@@ -25,7 +24,7 @@ pub struct Usage {
 }
 
 impl FileSystem {
-    /// Opens a second number, `lowest` or above, on what `fd` leads to; both share one position.
+    /// Opens a second number, `lowest` or above, for the file of `fd`. Both share one position.
     ///
     /// # Errors
     ///
@@ -39,8 +38,8 @@ impl FileSystem {
     ///
     /// # Errors
     ///
-    /// `EBADF`, `EMFILE`, and `ENOTSUP` for folders that the guest was given at the start: its C
-    /// library remembers their numbers.
+    /// `EBADF`, `EMFILE`, and `ENOTSUP` for preopened folders, whose numbers the guest's C library
+    /// remembers.
     pub fn duplicate_to(&mut self, from: Fd, to: Fd) -> Result<Fd, Errno> {
         self.descriptors.find(from)?;
         if from == to {
@@ -105,8 +104,8 @@ impl FileSystem {
         Err(Errno::NameTooLong)
     }
 
-    /// The name under which a folder of the run's own knows a place. The workspace has two: a
-    /// program that asks where it is is told `/workspace`.
+    /// The name of an entry in a folder of the run. The workspace has two names; this returns
+    /// `workspace`.
     fn name_in(&self, parent: Place, child: Place) -> Result<&str, Errno> {
         let Place::Own(parent) = parent else { return Err(Errno::NotFound) };
         let entries = self.names.nodes.folder(parent)?.entries.iter().rev();
@@ -127,7 +126,7 @@ impl FileSystem {
     }
 }
 
-/// The node of the run's own that a descriptor keeps alive.
+/// The node of the workspace that a descriptor keeps alive.
 const fn used_node(descriptor: &Descriptor) -> Option<NodeIndex> {
     match descriptor {
         Descriptor::Folder(OpenFolder { place: Place::Own(used), .. })

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// The reason why a call of the guest failed. The variants are the ones that Wardian answers with;
-/// each stands for the POSIX error of the same number in `wasi_snapshot_preview1`.
+/// The reason why a call of the guest failed. The variants are the errors that Wardian uses; each
+/// is the POSIX error with this number in `wasi_snapshot_preview1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Errno {

@@ -1,4 +1,4 @@
-//! The files of one run as a whole: names, open descriptors, room.
+//! The file system of one run: names, descriptors and quota.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ pub struct At<'a> {
 
 /// The files of one run.
 ///
-/// Every method that changes something takes the time of the run's clock, because only the caller
-/// knows which clock that is.
+/// Every method that changes something takes the present time of the run's clock, because the file
+/// system has no clock.
 pub struct FileSystem {
     pub(super) names: Names,
     pub(super) descriptors: Descriptors,
@@ -38,11 +38,11 @@ impl FileSystem {
     /// Makes the files of a run: the mounts, an empty workspace and the descriptors that a guest
     /// starts with (stdin, stdout, stderr and the folders to look paths up in).
     ///
-    /// Costs some microseconds, whatever the size of the mounts.
+    /// Costs some microseconds, independently of the size of the mounts.
     ///
     /// # Errors
     ///
-    /// Two mounts are in each other's way or a path is no path.
+    /// Two mounts conflict, or a path is invalid.
     pub fn for_run(
         limits: &RunLimits,
         mounts: &[Mount],
@@ -84,15 +84,15 @@ impl FileSystem {
         Ok(Self { names, descriptors, quota, workspace })
     }
 
-    /// Mounts a file while the run is going on, such as a blob that it has just written.
+    /// Mounts a file during the run, such as a blob that the run has just written.
     ///
     /// # Errors
     ///
-    /// The path is taken or no path.
+    /// The path is taken or invalid.
     pub fn mount(&mut self, mount: &Mount) -> Result<(), MountError> {
         match self.names.mount(mount)? {
             None => Ok(()),
-            // Guests look for preopened folders only once, so a guest would never find it.
+            // Guests look for preopened folders only at their start, so they would not find it.
             Some(_) => Err(MountError::Taken(mount.path().to_owned())),
         }
     }
@@ -129,14 +129,14 @@ impl FileSystem {
         (self.quota.used_bytes(), self.quota.used_entries())
     }
 
-    /// The most bytes that the workspace ever took up. An allocator keeps some of what was given
-    /// back to it; after a run with a large workspace it is worth asking it to let go.
+    /// The most bytes that the workspace ever took up. The allocator keeps freed memory, so its
+    /// heap is trimmed after a run with a large workspace.
     #[must_use]
     pub const fn workspace_peak(&self) -> u64 {
         self.quota.peak_bytes()
     }
 
-    /// The path under which a folder was given to the guest at the start.
+    /// The path of a preopened folder.
     ///
     /// # Errors
     ///
@@ -148,7 +148,7 @@ impl FileSystem {
         }
     }
 
-    /// The stream that a descriptor writes to, if it is one.
+    /// The stream that a descriptor writes to, if it is an output stream.
     ///
     /// # Errors
     ///
@@ -160,7 +160,7 @@ impl FileSystem {
         }
     }
 
-    /// True if a descriptor gives random bytes, which the caller has.
+    /// True for a descriptor of random bytes. The caller supplies the bytes.
     ///
     /// # Errors
     ///
@@ -174,14 +174,14 @@ impl FileSystem {
     }
 }
 
-/// Prints sizes only: names and contents are a tenant's.
+/// Prints sizes only: names and contents belong to a tenant.
 impl fmt::Debug for FileSystem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FileSystem").field("quota", &self.quota).finish_non_exhaustive()
     }
 }
 
-/// The time of a run's clock as the file system counts it.
+/// Converts a time of a run's clock.
 #[must_use]
 pub fn timestamp(since_epoch: Duration) -> Timestamp {
     Timestamp::try_from(since_epoch.as_nanos()).unwrap_or(Timestamp::MAX)

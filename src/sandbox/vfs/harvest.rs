@@ -1,4 +1,4 @@
-//! Files that the host reads on behalf of the guest, by the paths that the guest knows.
+//! Files that the host reads on behalf of the guest, by the guest's paths.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -24,11 +24,11 @@ pub struct WorkspaceFile {
 pub struct OpenedFile<'a> {
     /// Length of the content.
     pub size: u64,
-    /// The content. Pieces of it lie in memory already, or come through a small buffer.
+    /// The content. It is read directly from memory, or through a small buffer.
     pub bytes: Box<dyn BufRead + 'a>,
 }
 
-/// Prints the length only: the bytes may be a tenant's.
+/// Prints the length only: the bytes may belong to a tenant.
 impl fmt::Debug for OpenedFile<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenedFile").field("size", &self.size).finish_non_exhaustive()
@@ -54,7 +54,7 @@ impl Read for MountReader<'_> {
 
 impl FileSystem {
     /// The regular files in the workspace whose paths have at most `max_path` bytes, sorted by
-    /// path within each folder, and how many there are of any path. Links are not followed.
+    /// path within each folder, and the number of all regular files. Links are not followed.
     #[must_use]
     pub fn workspace_files(&self, max_path: usize) -> (Vec<WorkspaceFile>, u64) {
         let (mut files, mut total) = (Vec::new(), 0_u64);
@@ -66,7 +66,7 @@ impl FileSystem {
             for (name, entry) in &folder.entries {
                 let Place::Own(index) = entry.place else { continue };
                 let Ok(node) = self.names.nodes.find(index) else { continue };
-                // A path that is too long already leads to nothing that is listed: it is not kept.
+                // A path that is too long is not built: nothing below it is listed.
                 let is_short = prefix.len().saturating_add(name.len()) <= max_path;
                 let path = is_short.then(|| format!("{prefix}{name}"));
                 match (&node.kind, path) {
@@ -88,7 +88,7 @@ impl FileSystem {
         (files, total)
     }
 
-    /// True if a file is open for writing: what a program wrote may still be in its own memory.
+    /// True if a file is open for writing. The program may hold unwritten data for it in a buffer.
     #[must_use]
     pub fn has_open_writers(&self) -> bool {
         self.descriptors.iter().any(
@@ -96,8 +96,8 @@ impl FileSystem {
         )
     }
 
-    /// Opens a regular file, found as the guest would find it; relative paths start in the
-    /// workspace. Holds no copy of the content.
+    /// Opens a regular file by a path of the guest; relative paths start in the workspace. Does not
+    /// copy the content.
     ///
     /// # Errors
     ///
@@ -125,13 +125,13 @@ impl FileSystem {
         if opened.size > max { Err(Errno::FileTooBig) } else { Ok(opened) }
     }
 
-    /// The content of a regular file, found as the guest would find it; relative paths start in
-    /// the workspace. Nothing is copied if the file is a mount that lies in memory.
+    /// The content of a regular file by a path of the guest; relative paths start in the workspace.
+    /// A mount that is in memory is not copied.
     ///
     /// # Errors
     ///
-    /// `EISDIR` for folders, `EFBIG` for files of more than `max` bytes, and whatever a guest
-    /// would see.
+    /// `EISDIR` for folders, `EFBIG` for files of more than `max` bytes, and the errors of
+    /// resolving a path.
     pub fn read_file(&self, path: &str, max: u64) -> Result<SharedBytes, Errno> {
         let place = self.names.resolve(self.workspace, path, LastLink::Follow)?;
         if self.names.kind(place)? == FileKind::Folder {

@@ -1,5 +1,5 @@
-//! Open files as part of a memory image: what was open when it was taken is open again in each
-//! run that starts from it.
+//! Open files of a memory image: the files that were open when the image was made are open again in
+//! each run that begins as it.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ use crate::sandbox::vfs::path::{LastLink, ROOT};
 pub struct OpenDescriptor {
     /// Its number.
     pub fd: Fd,
-    /// Absolute path of what it leads to.
+    /// Absolute path of its file.
     pub path: String,
     /// Its position.
     pub offset: u64,
@@ -29,7 +29,7 @@ pub struct ImageDescriptors {
     pub open: Vec<OpenDescriptor>,
 }
 
-/// Something is open that cannot be part of an image.
+/// A descriptor is open that cannot be part of an image.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("descriptor {fd} is open on {what}, which is not the same in every run")]
 pub struct NotCarried {
@@ -44,7 +44,7 @@ impl FileSystem {
     ///
     /// # Errors
     ///
-    /// Something is open that is not part of a mount.
+    /// A file is open that is not part of a mount.
     pub fn image_descriptors(&self) -> Result<ImageDescriptors, NotCarried> {
         let mut open = Vec::new();
         for (fd, descriptor) in self.descriptors.iter() {
@@ -67,12 +67,12 @@ impl FileSystem {
         Ok(ImageDescriptors { open })
     }
 
-    /// Opens what belongs to an image, each thing under its number. These descriptors do not count
-    /// towards the limit of open files.
+    /// Opens the files of an image, each under its number. These descriptors do not count towards
+    /// the limit of open files.
     ///
     /// # Errors
     ///
-    /// A path is missing or a number taken: then the image does not belong to these mounts.
+    /// A path is missing or a number is taken: the image does not fit these mounts.
     pub fn restore_descriptors(&mut self, image: &ImageDescriptors) -> Result<(), Errno> {
         for OpenDescriptor { fd, path, offset } in &image.open {
             let place = self.names.resolve(ROOT, path, LastLink::Keep)?;

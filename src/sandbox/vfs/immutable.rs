@@ -8,13 +8,13 @@ use crate::sandbox::vfs::content::Content;
 use crate::sandbox::vfs::device::Device;
 use crate::sandbox::vfs::limits::{MAX_DEPTH, MAX_NAME};
 
-/// The reason why a list of files is no tree.
+/// The reason why a list of files does not form a tree.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TreeError {
     /// A path is empty, absolute, has an empty, `.` or `..` segment, or a segment or depth
     /// beyond the limits.
-    #[error("`{0}` is no relative path of plain names")]
+    #[error("`{0}` is not a relative path of plain names")]
     Path(String),
     /// A path is listed twice, or is a file and a folder at once.
     #[error("`{0}` is listed twice, or as a file and as a folder")]
@@ -54,7 +54,7 @@ impl ImmutableTree {
     ///
     /// # Errors
     ///
-    /// A path is no relative path of plain names, or two contradict each other.
+    /// A path is not a relative path of plain names, or two paths conflict.
     pub fn from_files<P: AsRef<str>>(
         files: impl IntoIterator<Item = (P, Arc<dyn Content>)>,
     ) -> Result<Self, TreeError> {
@@ -146,7 +146,7 @@ impl ImmutableTree {
     }
 }
 
-/// Prints the size only: names may be a tenant's.
+/// Prints the size only: names may belong to a tenant.
 impl fmt::Debug for ImmutableTree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ImmutableTree").field("nodes", &self.nodes.len()).finish_non_exhaustive()
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_no_folder_and_stands_once() {
+    fn a_path_is_listed_once_and_is_not_both_file_and_folder() {
         for paths in [&["a", "a"][..], &["a", "a/b"], &["a/b", "a"]] {
             assert!(matches!(tree(paths), Err(TreeError::Conflict(_))), "{paths:?}");
         }

@@ -1,8 +1,8 @@
 //! Listing folders.
 //!
-//! Entries come sorted by name. A listing goes on after the *name* it had reached, so entries that
-//! are made or removed meanwhile neither hide others nor show them twice, and each step costs the
-//! same however long the folder is.
+//! Entries are sorted by name. A listing continues after the *name* that it had reached, so entries
+//! that are made or removed meanwhile neither hide others nor show them twice, and the cost of a
+//! step does not depend on the size of the folder.
 
 use std::ops::Bound::{Excluded, Unbounded};
 use std::ops::ControlFlow;
@@ -22,7 +22,7 @@ pub struct ListedEntry<'a> {
     pub inode: u64,
     /// Its kind.
     pub kind: FileKind,
-    /// The cookie at which a listing goes on after this entry.
+    /// The cookie to continue a listing after this entry.
     pub next_cookie: u64,
 }
 
@@ -33,12 +33,12 @@ const DOT_COOKIE: u64 = 1;
 const DOT_DOT_COOKIE: u64 = 2;
 
 impl FileSystem {
-    /// Shows the entries of an open folder after `cookie` (0: from the start) to `visit`, until it
-    /// breaks off, which says that it could not take that entry.
+    /// Calls `visit` with the entries of an open folder after `cookie` (0: from the start). `visit`
+    /// returns `Break` for an entry that it could not take.
     ///
-    /// The cookie of the entry that was shown last is good for going on whatever has happened to
-    /// that entry. Older cookies are, too, as long as their entries exist; for one that is gone,
-    /// the listing starts anew. After a cookie that never was, there is nothing.
+    /// A listing can continue from the cookie of the last visited entry even if that entry is gone,
+    /// and from older cookies as long as their entries exist. The cookie of any other removed entry
+    /// starts the listing again. A cookie that was never used gives no entries.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl FileSystem {
         }
     }
 
-    /// Shows named entries of one of the run's own folders; returns the last one.
+    /// Visits the named entries of a folder of the run. Returns the last one.
     fn list_own(
         &self,
         fd: Fd,
@@ -102,7 +102,7 @@ impl FileSystem {
         Ok(last.map(|(cookie, name)| (cookie, Arc::clone(name))))
     }
 
-    /// Shows named entries of a mounted folder, whose cookies simply count.
+    /// Visits the named entries of a mounted folder, whose cookies are consecutive.
     fn list_mounted(
         &self,
         tree: u32,
@@ -125,7 +125,7 @@ impl FileSystem {
     }
 }
 
-/// The name after which a listing goes on.
+/// The name after which a listing continues.
 fn name_of_cookie(
     folder: &Folder,
     listed: Option<&(u64, Arc<str>)>,

@@ -1,8 +1,8 @@
 //! The guest's only file system: read-only mounts, a workspace in memory, three streams.
 //!
-//! Knows nothing of wasm or of WASI's memory layouts: it takes paths and slices and answers with
-//! values or an [`Errno`]. It behaves as Linux does, as far as a guest without users, permissions
-//! and other processes can tell.
+//! Knows nothing of wasm or of WASI's memory layouts: it takes paths and slices and returns values
+//! or an [`Errno`]. It behaves like Linux for a guest without users, permissions and other
+//! processes.
 //!
 //! ```text
 //! /                   read-only, made of folders that lead to mounts
@@ -16,13 +16,13 @@
 //!
 //! # Why
 //!
-//! No path of the host is ever opened on behalf of a guest, so no trick with links, slashes or
-//! `..` can reach one. Quotas are exact, a descriptor is a number and not a resource of the host,
-//! and two runs cannot meet.
+//! No path of the host is ever opened on behalf of a guest, so links, slashes and `..` cannot reach
+//! one. Quotas are exact, a descriptor is a number and not a resource of the host, and two runs
+//! share no files.
 //!
-//! INVARIANT(read-only-mounts): nothing outside of the workspace ever changes at a guest's wish.
+//! INVARIANT(read-only-mounts): a guest cannot change anything outside of the workspace.
 //!
-//! INVARIANT(flat-drop): dropping a file system takes no stack, however deep its folders are.
+//! INVARIANT(flat-drop): dropping a file system does not recurse, however deep its folders are.
 
 pub mod content;
 pub mod errno;

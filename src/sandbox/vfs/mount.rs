@@ -1,4 +1,4 @@
-//! Puts the host's read-only content where guests expect it.
+//! Mounts the host's read-only content at the paths of the guest.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::sandbox::vfs::path::{MountedTree, Names, ROOT};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MountError {
-    /// Not absolute, or with segments that are no plain names.
-    #[error("`{0}` is no absolute path of plain names")]
+    /// A path that is not absolute, or has invalid segments.
+    #[error("`{0}` is not an absolute path of plain names")]
     Path(String),
-    /// Something else is there, or the path leads into the workspace or another mount.
+    /// The path exists already, or leads into the workspace or another mount.
     #[error("`{0}` is taken")]
     Taken(String),
     /// More mounts than can be numbered.
@@ -52,9 +52,9 @@ impl Mount {
 
     /// A folder at an absolute path, such as `/skills/acme.report`.
     ///
-    /// The path may lead through a mounted file. Such a tree has no place among the names of the
-    /// file system: it is a preopened folder of its own, which guests find because the C library
-    /// picks the preopened folder with the longest matching path.
+    /// The path may lead through a mounted file. Such a tree is no entry of any folder: it is a
+    /// preopened folder of its own, which guests find because the C library picks the preopened
+    /// folder with the longest matching path.
     #[must_use]
     pub fn tree(path: impl Into<Arc<str>>, tree: Arc<ImmutableTree>) -> Self {
         Self { path: path.into(), what: What::Tree(tree) }
@@ -80,11 +80,11 @@ impl fmt::Debug for Mount {
 /// Folders that every run has, even if nothing is mounted in them.
 const FIXED_FOLDERS: [&str; 2] = ["skills", "blobs"];
 
-/// The names under which the one workspace is seen.
+/// The names of the workspace in the root folder.
 const WORKSPACE_NAMES: [&str; 2] = ["workspace", "tmp"];
 
 impl Names {
-    /// The root, its fixed folders and an empty workspace; returns where the workspace is.
+    /// The root, its fixed folders and an empty workspace. Returns the place of the workspace.
     pub(crate) fn with_workspace(now: Timestamp) -> Result<(Self, Place), Errno> {
         let mut names = Self::default();
         let root = NodeKind::Folder(Folder::new(ROOT));
@@ -105,7 +105,7 @@ impl Names {
         Ok((names, Place::Own(workspace)))
     }
 
-    /// Mounts one thing; returns its tree if that is reachable by its full path only.
+    /// Adds a mount. Returns its tree if that is reachable by its full path only.
     pub(crate) fn mount(&mut self, mount: &Mount) -> Result<Option<TreeIndex>, MountError> {
         let path = || mount.path.to_string();
         let relative = mount.path.strip_prefix('/').ok_or_else(|| MountError::Path(path()))?;

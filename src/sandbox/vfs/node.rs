@@ -14,8 +14,8 @@ pub type Timestamp = u64;
 
 /// The time of change that guests see on everything outside of the workspace.
 ///
-/// The start of 1980, the earliest time that zip files know. One constant, so that no run can
-/// learn when a skill was installed or a blob written.
+/// The start of 1980, the earliest time in zip files. It is a constant, so that no run can learn
+/// the time at which a skill was installed or a blob written.
 pub const MOUNT_TIME: Timestamp = 315_532_800 * 1_000_000_000;
 
 /// Index of one of the run's own nodes.
@@ -88,7 +88,7 @@ pub(crate) struct OwnEntry {
     pub(crate) place: Place,
 }
 
-/// A folder of the run's own.
+/// A folder of the run.
 #[derive(Debug)]
 pub(crate) struct Folder {
     /// The place that `..` leads to.
@@ -144,7 +144,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Bytes charged for the node itself, beside what its entries cost.
+    /// Bytes charged for the node itself, without the cost of its entries.
     fn charged(&self) -> u64 {
         match &self.kind {
             NodeKind::File(storage) => storage.allocated(),
@@ -250,7 +250,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Notes that one name less stands for the node, and frees it if it was the last use.
+    /// Notes that a name of the node is gone, and frees the node if that was the last use.
     pub(crate) fn drop_link(
         &mut self,
         index: NodeIndex,
@@ -263,7 +263,7 @@ impl Nodes {
         if node.links == 0
             && let NodeKind::Folder(folder) = &mut node.kind
         {
-            // The parent may go, and its index be used again, while this one is still open.
+            // The parent may be freed and its index used again while this folder is still open.
             folder.parent = Place::Own(index);
         }
         self.free_if_unused(index, quota);

@@ -24,13 +24,13 @@ pub struct OpenHow {
     pub create: bool,
     /// With `create`: fail if there is one.
     pub exclusive: bool,
-    /// Drop what an existing file holds.
+    /// Drop the content of an existing file.
     pub truncate: bool,
     /// Fail unless it is a folder.
     pub folder: bool,
     /// Every write goes to the end.
     pub appends: bool,
-    /// Non-blocking, which is only remembered.
+    /// The flag `NONBLOCK`, which is only stored.
     pub nonblocking: bool,
 }
 
@@ -62,7 +62,7 @@ impl FileSystem {
     /// # Errors
     ///
     /// As `openat` on Linux: among others `EMFILE` at the limit of open files, `EROFS` for any
-    /// wish to change something outside of the workspace, `ENOSPC` when a new entry does not fit.
+    /// change outside of the workspace, `ENOSPC` when a new entry does not fit.
     pub fn open(&mut self, at: At<'_>, how: OpenHow, now: Timestamp) -> Result<Fd, Errno> {
         self.descriptors.ensure_room()?;
         let place = if how.create {
@@ -133,12 +133,12 @@ impl FileSystem {
         Ok(())
     }
 
-    /// Closes `to` and gives its number to what `from` leads to.
+    /// Closes `to` and gives its number to the descriptor `from`.
     ///
     /// # Errors
     ///
-    /// `EBADF` unless both are open, `ENOTSUP` for folders that the guest was given at the start:
-    /// its C library remembers their numbers.
+    /// `EBADF` unless both are open, `ENOTSUP` for preopened folders, whose numbers the guest's C
+    /// library remembers.
     pub fn renumber(&mut self, from: Fd, to: Fd) -> Result<(), Errno> {
         for fd in [from, to] {
             if let Descriptor::Folder(folder) = self.descriptors.find(fd)?
@@ -183,7 +183,7 @@ impl FileSystem {
         self.add_node(walked.folder, name, file, now).map(Place::Own)
     }
 
-    /// Refuses what cannot be opened like that.
+    /// Refuses a place that cannot be opened with these options.
     fn ensure_fits(&self, place: Place, how: OpenHow) -> Result<(), Errno> {
         let changes = how.access.write || how.truncate;
         match self.names.kind(place)? {

@@ -44,11 +44,11 @@ pub enum LastLink {
 /// The purpose of a path's walk, which decides how its last name is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To find what exists; what a slash comes after must be a folder.
+    /// To find an existing file; a name before a slash must be a folder.
     Find(LastLink),
     /// To make or remove the name itself: a link is never followed.
     Name,
-    /// To make a file where the path leads: a link is followed unless a slash comes after it.
+    /// To make a file: a link at the end is followed unless a slash comes after it.
     Create,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct Walked<'p> {
     pub(crate) last: Last<'p>,
     /// The place of the last segment, if it exists.
     pub(crate) found: Option<Place>,
-    /// A slash came after the last name: it has to be a folder.
+    /// True if a slash came after the last name, which must be a folder then.
     pub(crate) wants_folder: bool,
 }
 
@@ -104,7 +104,7 @@ impl Walked<'_> {
 /// The part of a walk before the next link.
 enum Step<'p> {
     Done(Walked<'p>),
-    /// `link` was found in `folder`; `rest` is what comes after it and its slash.
+    /// `link` was found in `folder`; `rest` is the path after it and its slash.
     Link {
         folder: Place,
         link: NodeIndex,
@@ -143,7 +143,7 @@ enum Entered {
 }
 
 impl Names {
-    /// Finds where `path` leads from the folder `start`.
+    /// Walks `path` from the folder `start`.
     pub(crate) fn walk<'p>(
         &self,
         start: Place,
@@ -167,7 +167,7 @@ impl Names {
         }
     }
 
-    /// Finds what exists at `path`.
+    /// Finds the existing place of `path`.
     pub(crate) fn resolve(
         &self,
         start: Place,
@@ -214,7 +214,7 @@ impl Names {
         }
     }
 
-    /// Takes the step that a name asks for.
+    /// Walks one name.
     fn enter(
         &self,
         folder: Place,
@@ -263,7 +263,7 @@ impl Names {
         (place, rest.trim_start_matches('/'))
     }
 
-    /// The path that a link and what comes after it stand for.
+    /// The target of a link, joined with the rest of the path after it.
     fn expand(&self, link: NodeIndex, rest: Option<&str>) -> Result<String, Errno> {
         let NodeKind::Link(target) = &self.nodes.find(link)?.kind else {
             return Err(Errno::InputOutput);
@@ -327,8 +327,8 @@ impl Names {
 }
 
 impl Names {
-    /// The blob that a name in the workspace stands for, if nothing else has that name: programs
-    /// use the id of a blob as a path.
+    /// The blob whose id is used as a path in the workspace. Programs often use a blob's id as a
+    /// path; a file of that name has precedence.
     fn blob_named(&self, folder: Place, name: &str) -> Result<Option<Place>, Errno> {
         if !name.starts_with(BLOB_PREFIX) || self.writable(folder).is_err() {
             return Ok(None);
@@ -346,7 +346,7 @@ const BLOB_PREFIX: &str = "blob:";
 /// The folder of the root where blobs are.
 const BLOBS: &str = "blobs";
 
-/// Refuses what can be no path.
+/// Refuses an invalid path.
 pub(crate) fn check_path(path: &str) -> Result<(), Errno> {
     if path.is_empty() {
         return Err(Errno::NotFound);

@@ -2,12 +2,12 @@
 
 use crate::sandbox::vfs::errno::Errno;
 
-/// The cost of every entry of the workspace beside its name, in bytes: more than the bookkeeping of
-/// any kind of entry takes (a folder's first child is the dearest), so that ten thousand empty
-/// files cannot hold more memory than they are charged for.
+/// The cost of every entry of the workspace in addition to its name, in bytes. It exceeds the
+/// bookkeeping of any kind of entry (the first child of a folder is the most expensive), so ten
+/// thousand empty files never hold more memory than they are charged for.
 pub(crate) const ENTRY_COST: u64 = 1024;
 
-/// Bytes and entries in use, and how many there may be.
+/// Bytes and entries in use, and their limits.
 #[derive(Debug)]
 pub(crate) struct Quota {
     bytes: u64,
@@ -18,12 +18,12 @@ pub(crate) struct Quota {
 }
 
 impl Quota {
-    /// Nothing used yet.
+    /// An unused quota with these limits.
     pub(crate) const fn new(max_bytes: u64, max_entries: u32) -> Self {
         Self { bytes: 0, peak_bytes: 0, max_bytes, entries: 0, max_entries }
     }
 
-    /// The largest size a file may have: a hole may be as large as the workspace, never larger.
+    /// The largest size of a file: a hole may be as large as the workspace, never larger.
     pub(crate) const fn max_bytes(&self) -> u64 {
         self.max_bytes
     }
@@ -48,12 +48,12 @@ impl Quota {
         self.entries
     }
 
-    /// Entries that there may be.
+    /// The limit on entries.
     pub(crate) const fn max_entries(&self) -> u32 {
         self.max_entries
     }
 
-    /// Takes `bytes`, all or nothing.
+    /// Charges `bytes`, all or nothing.
     pub(crate) const fn charge(&mut self, bytes: u64) -> Result<(), Errno> {
         if bytes > self.free_bytes() {
             return Err(Errno::NoSpace);
@@ -65,12 +65,12 @@ impl Quota {
         Ok(())
     }
 
-    /// Gives `bytes` back.
+    /// Releases `bytes`.
     pub(crate) const fn release(&mut self, bytes: u64) {
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 
-    /// Takes what an entry of this name costs, all or nothing.
+    /// Charges the cost of an entry with this name, all or nothing.
     pub(crate) fn charge_entry(&mut self, name: &str) -> Result<(), Errno> {
         if self.entries >= self.max_entries {
             return Err(Errno::NoSpace);
@@ -80,7 +80,7 @@ impl Quota {
         Ok(())
     }
 
-    /// Takes what a longer name costs more, or gives back what a shorter one costs less.
+    /// Charges or releases the difference in cost of two names.
     pub(crate) fn rename_entry(&mut self, old: &str, new: &str) -> Result<(), Errno> {
         let (old, new) = (entry_cost(old), entry_cost(new));
         self.charge(new.saturating_sub(old))?;
@@ -88,7 +88,7 @@ impl Quota {
         Ok(())
     }
 
-    /// Gives back what an entry of this name cost.
+    /// Releases the cost of an entry with this name.
     pub(crate) fn release_entry(&mut self, name: &str) {
         self.release(entry_cost(name));
         self.entries = self.entries.saturating_sub(1);

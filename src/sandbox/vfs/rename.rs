@@ -6,7 +6,7 @@ use crate::sandbox::vfs::node::{FileKind, NodeIndex, NodeKind, Place, Timestamp}
 use crate::sandbox::vfs::path::{Last, Names, ROOT, Walked};
 use crate::sandbox::vfs::{At, FileSystem};
 
-/// A name that moves and where to, both found and both in the workspace.
+/// A move of a name within the workspace.
 struct Move<'p> {
     node: NodeIndex,
     old_folder: NodeIndex,
@@ -18,7 +18,7 @@ struct Move<'p> {
 }
 
 impl FileSystem {
-    /// Gives what is called `from` the name `to`, in place of whatever has that name.
+    /// Renames `from` to `to`, and replaces an existing `to`.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ impl FileSystem {
 }
 
 impl Names {
-    /// Refuses slashes after files, and folders that would end up within themselves.
+    /// Refuses slashes after files, and moving a folder into itself.
     fn ensure_can_move(
         &self,
         node: NodeIndex,

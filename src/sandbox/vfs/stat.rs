@@ -1,4 +1,4 @@
-//! The attributes of files that a guest sees: nothing of the host shows.
+//! The attributes of files in the guest. They contain nothing of the host.
 
 use crate::sandbox::vfs::descriptor::{Access, Descriptor, Fd, Source};
 use crate::sandbox::vfs::errno::Errno;
@@ -14,7 +14,7 @@ const MOUNT_DEVICE: u64 = 1;
 /// Device number of the workspace.
 const WORKSPACE_DEVICE: u64 = 2;
 
-/// Device number of the three streams and of what is in `/dev`.
+/// Device number of the three streams and of the files in `/dev`.
 const STREAM_DEVICE: u64 = 3;
 
 /// A file's metadata.
@@ -52,14 +52,14 @@ pub struct DescriptorStat {
     pub access: Access,
     /// Every write goes to the end.
     pub appends: bool,
-    /// Asked not to wait, which nothing here does anyway.
+    /// The flag `NONBLOCK`, which has no effect here.
     pub nonblocking: bool,
     /// True if its file lies in the workspace.
     pub in_workspace: bool,
 }
 
 impl FileSystem {
-    /// Metadata of what a path stands for.
+    /// Metadata of the file at a path.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl FileSystem {
         self.stat_place(self.names.resolve(start, at.path, last_link)?)
     }
 
-    /// Metadata of what is open.
+    /// Metadata of an open file.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl FileSystem {
         }
     }
 
-    /// Sets times of what a path stands for. With no time to set, the path is not looked at.
+    /// Sets times of the file at a path. Without a time to set, the path is not resolved.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl FileSystem {
         self.set_times_at(place, times, now)
     }
 
-    /// Sets times of what is open.
+    /// Sets times of an open file.
     ///
     /// # Errors
     ///
@@ -190,7 +190,7 @@ impl FileSystem {
         Ok(())
     }
 
-    /// Remembers whether a descriptor was asked not to wait.
+    /// Stores the flag `NONBLOCK` of a descriptor.
     ///
     /// # Errors
     ///
@@ -242,7 +242,7 @@ impl FileSystem {
         }
     }
 
-    /// Number and kind of what is at a place, for listings.
+    /// Number and kind of the file at a place, for listings.
     pub(crate) fn inode_and_kind(&self, place: Place) -> Result<(u64, FileKind), Errno> {
         match place {
             Place::Own(index) => {

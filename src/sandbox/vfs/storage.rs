@@ -6,8 +6,8 @@ use crate::sandbox::vfs::content::copy_from;
 use crate::sandbox::vfs::errno::Errno;
 use crate::sandbox::vfs::quota::Quota;
 
-/// Bytes of a full chunk. Large enough that a file of 256 MiB needs only 4,096 of them, small
-/// enough that clearing one takes no time worth speaking of.
+/// Bytes of a full chunk: large enough that a file of 256 MiB needs only 4,096 of them, small
+/// enough that the time to clear one is negligible.
 const CHUNK: usize = 64 << 10;
 
 /// [`CHUNK`] for arithmetic on offsets.
@@ -20,7 +20,7 @@ const MIN_CAPACITY: usize = 64;
 /// The content of holes.
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
 
-/// A place in a file that is read from its start.
+/// Reads a file from its start.
 #[derive(Debug)]
 pub(crate) struct StorageReader<'a> {
     storage: &'a Storage,
@@ -52,8 +52,8 @@ impl BufRead for StorageReader<'_> {
 
 /// A file's bytes.
 ///
-/// INVARIANT(charged-memory): what the chunks and their table have allocated is what the quota was
-/// charged for. Holes allocate nothing: what lies past the end of a chunk, or of the table, reads
+/// INVARIANT(charged-memory): the quota is charged for exactly the memory that the chunks and their
+/// table have allocated. Holes allocate nothing: bytes past the end of a chunk or of the table read
 /// as zero.
 #[derive(Debug, Default)]
 pub(crate) struct Storage {
@@ -73,7 +73,7 @@ impl Storage {
         chunks.saturating_add(self.table_size())
     }
 
-    /// Reads from `offset`; returns how many bytes were read, zero at the end.
+    /// Reads from `offset`. Returns the number of bytes, zero at the end.
     pub(crate) fn read_at(&self, offset: u64, into: &mut [u8]) -> usize {
         let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
         let wanted = into.len().min(left);
@@ -92,8 +92,8 @@ impl Storage {
         wanted
     }
 
-    /// Writes at `offset`, past the end too; returns how many bytes were written, which are fewer
-    /// when the quota ends in the middle.
+    /// Writes at `offset`, which may be past the end. Returns the number of written bytes, fewer
+    /// than requested if the quota does not suffice.
     ///
     /// # Errors
     ///
@@ -179,7 +179,7 @@ impl Storage {
         StorageReader { storage: self, position: 0 }
     }
 
-    /// Writes within one chunk as much as the quota allows; returns how much.
+    /// Writes as many bytes within one chunk as the quota allows. Returns their number.
     fn write_chunk(&mut self, index: usize, at: usize, from: &[u8], quota: &mut Quota) -> usize {
         if self.ensure_table(index, quota).is_err() {
             return 0;
@@ -193,7 +193,7 @@ impl Storage {
         if chunk.len() < at {
             chunk.resize(at, 0);
         }
-        // Overwrite what is there, then append: nothing is cleared only to be overwritten.
+        // Overwrite existing bytes, then append the rest, so that no byte is cleared first.
         let (over, beyond) =
             from.get(..room).unwrap_or_default().split_at(room.min(chunk.len().saturating_sub(at)));
         if let Some(to) = chunk.get_mut(at..at.saturating_add(over.len())) {
@@ -239,7 +239,7 @@ fn ensure_capacity(chunk: &mut Vec<u8>, needed: usize, quota: &mut Quota) {
     if needed <= before {
         return;
     }
-    // A file written at once takes what it needs; one that grows takes room to grow.
+    // A file that is written at once gets the needed capacity; a growing file doubles its capacity.
     let roomy = needed.max(before.saturating_mul(2)).clamp(MIN_CAPACITY, CHUNK);
     let affordable =
         before.saturating_add(usize::try_from(quota.free_bytes()).unwrap_or(usize::MAX));
@@ -247,13 +247,13 @@ fn ensure_capacity(chunk: &mut Vec<u8>, needed: usize, quota: &mut Quota) {
     if chunk.try_reserve_exact(capacity.saturating_sub(chunk.len())).is_ok() {
         let more = count(chunk.capacity().saturating_sub(before));
         if quota.charge(more).is_err() {
-            // The allocator gave more than was asked for, and more than is left.
+            // The allocator gave more than was requested, and more than the quota has left.
             chunk.shrink_to(before);
         }
     }
 }
 
-/// Index of the chunk that holds `offset`, and where in it.
+/// Index of the chunk that holds `offset`, and the offset in it.
 fn place(offset: u64) -> (usize, usize) {
     let index = usize::try_from(offset / CHUNK_SIZE).unwrap_or(usize::MAX);
     let inside = usize::try_from(offset % CHUNK_SIZE).unwrap_or(usize::MAX);

@@ -16,12 +16,12 @@ pub enum Whence {
     End,
 }
 
-/// Largest position, as positions are signed for C.
+/// Largest position: positions are signed in C.
 const MAX_OFFSET: u64 = i64::MAX.cast_unsigned();
 
 impl FileSystem {
-    /// Reads at the descriptor's position and moves it; returns how many bytes were read, zero at
-    /// the end. Standard input is always at its end.
+    /// Reads at the descriptor's position and advances it. Returns the number of bytes, zero at the
+    /// end. Standard input is always at its end.
     ///
     /// # Errors
     ///
@@ -65,8 +65,8 @@ impl FileSystem {
         }
     }
 
-    /// Writes at the descriptor's position and moves it; returns how many bytes were written,
-    /// which are fewer when the quota ends in the middle. Streams are not written here: see
+    /// Writes at the descriptor's position and advances it. Returns the number of written bytes,
+    /// fewer than requested if the quota does not suffice. Streams are not written here: see
     /// [`output_stream`](Self::output_stream).
     ///
     /// # Errors
@@ -86,8 +86,8 @@ impl FileSystem {
         Ok(written)
     }
 
-    /// Writes at `offset`; the descriptor's position stays. As on Linux, a descriptor that
-    /// appends writes to the end all the same.
+    /// Writes at `offset`; the descriptor's position stays. As on Linux, an appending descriptor
+    /// ignores `offset` and writes to the end.
     ///
     /// # Errors
     ///
@@ -196,7 +196,7 @@ impl FileSystem {
         }
     }
 
-    /// The file to write to, whether writes go to its end, and the position.
+    /// The file to write to, true if the descriptor appends, and its position.
     fn writable_file(&self, fd: Fd) -> Result<(NodeIndex, bool, u64), Errno> {
         match self.descriptors.find(fd)? {
             Descriptor::File(file) if file.access.write => match file.source {

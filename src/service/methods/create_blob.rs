@@ -9,12 +9,12 @@ use crate::service::error::ServiceError;
 use crate::service::parts::Service;
 
 impl Service {
-    /// Keeps content for this tenant and returns its name.
+    /// Stores content for the caller's tenant and returns its id.
     ///
     /// # Errors
     ///
-    /// A malformed kind or base64, content that may be text or base64, a size or quota that is
-    /// passed, or a disk that fails.
+    /// A malformed kind or base64, ambiguous content without an `encoding`, an exceeded size limit
+    /// or quota, or a failed disk.
     pub async fn create_blob(
         &self,
         caller: &Caller,

@@ -29,8 +29,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// Something that is named is not there, the skill has no code, the arguments do not fit, or
-    /// a limit is above the operator's. Code that fails is a result.
+    /// A skill or blob does not exist, the skill has no code, the arguments do not fit, or a limit
+    /// exceeds the operator's. A program that fails is a result, not an error.
     pub async fn execute_skill(
         &self,
         caller: &Caller,
@@ -85,12 +85,12 @@ impl Service {
     }
 }
 
-/// Arguments up to this size, in bytes, are checked at once: that takes less than a change of
-/// threads would be worth.
+/// Arguments up to this size, in bytes, are checked on the event loop: the check takes less time
+/// than a switch of threads.
 const SMALL_ARGUMENTS: usize = 64 << 10;
 
-/// The arguments with defaults filled in, and the blobs among them; checked beside the event loop
-/// if they are many.
+/// Checks the arguments and fills in defaults. Returns them with the blobs that they name. Large
+/// arguments are checked on another thread.
 async fn checked_arguments(
     caller: &Caller,
     snapshot: &Arc<Snapshot>,
@@ -125,9 +125,8 @@ fn fitted(
     Ok((args, blobs))
 }
 
-/// The arguments with `defaults` in the place of what was not given. All else stays the text
-/// that it was, because reading a number may change its last digit, and a table forgets its
-/// order.
+/// Returns the arguments with `defaults` added for the missing ones. Given arguments keep their
+/// text, because parsing a number could change its last digit, and a map would lose their order.
 fn with_defaults(
     members: &Members<'_>,
     defaults: &[(&str, &Value)],

@@ -13,7 +13,7 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// A cursor that is not from here.
+    /// A cursor that this server did not make.
     pub async fn list_skills(
         &self,
         caller: &Caller,
@@ -37,7 +37,7 @@ impl Service {
     }
 }
 
-/// The most that a skill takes in a list.
+/// An upper bound of the bytes that a skill takes in a list.
 fn size_listed(manifest: &Manifest) -> usize {
     let namespace = manifest.namespace.as_ref().map_or(0, String::len);
     let tags: usize = manifest.tags.iter().map(|tag| tag.len().saturating_add(32)).sum();

@@ -1,7 +1,7 @@
 //! The eight methods, one file each.
 //!
-//! Every method has the same steps, in this order: check what the protocol's types could not, find
-//! what is named, act, answer. No method knows HTTP or the command line.
+//! Every method has the same steps, in this order: check the parameters beyond their types, find
+//! the skills and blobs, act, answer. No method knows HTTP or the command line.
 
 mod create_blob;
 mod describe_skill;
@@ -21,9 +21,9 @@ use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
 
-/// The methods as an edge sees them.
+/// The interface of the methods for the edges.
 pub trait Methods: Send + Sync + 'static {
-    /// Executes one call. Dropping the future before it is done cancels what the call does.
+    /// Executes one call. Dropping the future before it is done cancels the call.
     fn call(
         &self,
         caller: &Caller,

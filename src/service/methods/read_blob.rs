@@ -1,4 +1,4 @@
-//! `read_blob`: a bounded look at the content of a blob.
+//! `read_blob`: returns a bounded part of a blob's content.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// No such blob of this tenant.
+    /// The caller's tenant has no such blob.
     pub async fn read_blob(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! `read_skill_file`: any file of a skill, and never another.
+//! `read_skill_file`: returns a file of a skill, and never a file outside of it.
 
 use data_encoding::BASE64;
 
@@ -9,7 +9,7 @@ use crate::service::error::ServiceError;
 use crate::service::parts::Service;
 
 impl Service {
-    /// Returns a file of a skill: as text, or as base64 if it is none.
+    /// Returns a file of a skill, as text if it is UTF-8 and as base64 otherwise.
     ///
     /// # Errors
     ///

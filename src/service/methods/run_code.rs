@@ -1,4 +1,4 @@
-//! `run_code`: runs code that came with the call.
+//! `run_code`: runs code that the call contains.
 
 use serde_json::value::RawValue;
 
@@ -23,8 +23,8 @@ impl Service {
     ///
     /// # Errors
     ///
-    /// Something that is named is not there, or a limit is above the operator's. Code that fails
-    /// is a result.
+    /// A skill or blob does not exist, or a limit exceeds the operator's. A program that fails is
+    /// a result, not an error.
     pub async fn run_code(
         &self,
         caller: &Caller,
@@ -54,7 +54,7 @@ impl Service {
     }
 }
 
-/// The arguments of a call that gives none.
+/// The arguments of a call without arguments: an empty object.
 pub(crate) fn no_arguments() -> Box<RawValue> {
     RawValue::from_string("{}".to_owned()).unwrap_or_default()
 }

@@ -1,8 +1,8 @@
-//! Compiles the Python of skills once, so that runs only load what the compiler made of it.
+//! Compiles the Python of skills once, so that runs load bytecode instead of compiling.
 //!
 //! INVARIANT(own-bytecode): the bytecode of a skill is used for the snapshot that it was made from
-//! and no other. It is made by a run that sees nothing but the skill, so the author of the skill
-//! could at most make it differ from the skill's source.
+//! and no other. The compiling run sees nothing but the skill. So hostile source can at most make
+//! the bytecode differ from that source.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -35,7 +35,7 @@ const COMPILER: &str = "from _wardian import bytecode\n\n\ndef main(name):\n    
     return bytecode.compile_skill(name)\n";
 
 /// The time limit for compiling one skill.
-const PATIENCE: Duration = Duration::from_secs(10);
+const COMPILE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The compiler's arguments.
 #[derive(Serialize)]
@@ -44,7 +44,7 @@ struct Arguments<'a> {
 }
 
 impl Service {
-    /// The plan with the bytecode of its skills, compiled now where that was not done before.
+    /// Adds the bytecode of its skills to the plan. Skills without bytecode are compiled now.
     pub(crate) async fn with_bytecode(&self, caller: &Caller, mut plan: RunPlan) -> RunPlan {
         for skill in &mut plan.skills {
             let compiled = skill.compiled.get_or_try_init(|| self.compile(caller, skill)).await;
@@ -53,7 +53,7 @@ impl Service {
                     skill.mount.bytecode = bytecode.as_ref().map(|content| content.digest());
                     skill.bytecode = bytecode;
                 }
-                // The run itself will fail in the same way, or run without bytecode.
+                // The run goes on without bytecode, or fails for the same reason.
                 Err(error) => debug!("a skill was not compiled: {}", CauseChain(&error)),
             }
         }
@@ -100,7 +100,7 @@ impl Service {
         let arguments = Arguments { name: skill.mount.name.as_str() };
         let default = self.limits.default;
         let limits =
-            RunLimits { wall_time: PATIENCE.min(default.wall_time), fuel: None, ..default };
+            RunLimits { wall_time: COMPILE_TIMEOUT.min(default.wall_time), fuel: None, ..default };
         let spec = RunSpec {
             run_id: RunId::generate(),
             tenant: caller.tenant.clone(),
@@ -123,27 +123,29 @@ impl Service {
     }
 }
 
-/// Packs what the compiler returned, as far as it belongs to files of the skill.
+/// Packs the bytecode that the compiler returned. Returns `None` if any of it belongs to no file
+/// of the skill.
 fn packed(skill: &SkillContent, output: &[u8]) -> Option<Arc<SkillContent>> {
     let known: HashSet<&str> = skill.files().iter().map(|file| file.path.as_str()).collect();
     let mut text = serde_json::Deserializer::from_slice(output);
     let Packed { mut files, pack } = PackedVisitor { known }.deserialize(&mut text).ok()?;
     text.end().ok()?;
     files.sort_by(|one, other| one.path.cmp(&other.path));
-    // The source stays part of the name: equal code of two skills is two attachments.
+    // The digest covers the skill's own digest as well, so equal bytecode of two skills makes two
+    // attachments.
     let digest = Digest::of(&[skill.digest().to_string().as_bytes(), &pack].concat());
     Some(Arc::new(SkillContent::new(digest, files, pack.into())))
 }
 
-/// Code of files, one behind the other.
+/// Bytecode files, concatenated.
 #[derive(Default)]
 struct Packed {
     files: Vec<PackedFile>,
     pack: Vec<u8>,
 }
 
-/// Reads an object of paths and base64, and gives up at the first member that is none of the
-/// skill's own files: a guest wrote it, and could have written any number.
+/// Reads an object of paths and base64. Stops at the first member that is not a file of the skill,
+/// because a guest wrote the object and could have written any number of members.
 struct PackedVisitor<'a> {
     known: HashSet<&'a str>,
 }
@@ -180,11 +182,11 @@ impl<'de> Visitor<'de> for PackedVisitor<'_> {
     }
 }
 
-/// A text that is borrowed where it has no escapes.
+/// A string, borrowed unless it has escapes.
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// A compiler has nothing to store.
+/// The host of a compiling run, which stores no blobs.
 struct NoBlobs(OutputRoom);
 
 impl dispatch::RunHost for NoBlobs {
@@ -193,7 +195,7 @@ impl dispatch::RunHost for NoBlobs {
         _kind: &str,
         _content: CheckedPayload,
     ) -> Result<BlobId, Refusal> {
-        let message = "there are no blobs here".to_owned();
+        let message = "a run that compiles a skill cannot store blobs".to_owned();
         Err(Refusal { error_type: "PolicyDenied".to_owned(), message })
     }
 

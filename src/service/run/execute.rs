@@ -18,17 +18,17 @@ use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::Performed;
 
-/// Says if the skills of a run are compiled first, unless that was done before.
+/// Whether skills without bytecode are compiled before the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bytecode {
-    /// They are compiled: later runs use the bytecode.
+    /// They are compiled, since later runs use the bytecode too.
     Compiled,
-    /// They are not compiled: there are no later runs.
+    /// They are not compiled, since there are no later runs.
     AsItIs,
 }
 
 impl Service {
-    /// Runs `plan` and says how it ended. A program that fails is a result.
+    /// Runs `plan` and returns its result. A program that fails is a result, not an error.
     ///
     /// Cancellation: the run is stopped and its worker freed.
     pub(crate) async fn perform(
@@ -97,7 +97,7 @@ impl Service {
         self.result_of(caller, run_id, finished, host, plan.whole_logs).await
     }
 
-    /// Opens the blobs that a run reads; the run keeps what it opened even if a blob expires.
+    /// Opens the blobs that a run reads. The run keeps the open files even if a blob expires.
     async fn open_blobs(
         &self,
         caller: &Caller,

@@ -1,17 +1,17 @@
-//! The reason why a run failed, as its caller sees it. The texts come from the guest, by way of a
-//! worker that may have been taken over: nothing about them is believed.
+//! The reason why a run failed, as its caller sees it. The texts come from the guest through a
+//! worker that may be compromised, so none of them is trusted.
 //!
-//! INVARIANT(types-not-forged): the names of stops that the host makes, such as `Timeout`, never
-//! come from a guest, whatever it calls its exceptions.
+//! INVARIANT(types-not-forged): the error types that the host assigns, such as `Timeout`, never
+//! come from a guest, whatever names its exceptions have.
 
 use crate::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK, RunFailure};
 use crate::protocol::methods::execution::RunError;
 use crate::service::run::output::{head, one_line};
 
-/// The name for a class that has no name of its own here.
+/// The error type for exceptions whose class has a reserved or malformed name.
 const ANY_EXCEPTION: &str = "Exception";
 
-/// Names that only the host gives.
+/// Error types that only the host assigns.
 const RESERVED: [&str; 6] =
     ["Timeout", "FuelExhausted", "MemoryLimit", "StackOverflow", "SandboxCrash", "Cancelled"];
 
@@ -32,7 +32,7 @@ pub(crate) fn error_of(failure: &RunFailure) -> RunError {
     }
 }
 
-/// True for `ValueError` and `package.Error`.
+/// True for a dotted Python name, such as `ValueError` or `package.Error`.
 fn is_name(class: &str) -> bool {
     let is_identifier = |part: &str| {
         part.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
@@ -46,8 +46,8 @@ fn cut(text: &str, limit: usize) -> String {
     if start.len() == text.len() { text.to_owned() } else { format!("{start} [cut]") }
 }
 
-/// One line about a failure. `assert x` raises without a word, and `KeyError` with nothing but the
-/// key: a message of a single word is no sentence without the type.
+/// Describes a failure in one line. The type is added to a message of a single word: `assert x`
+/// raises with no message, and the message of a `KeyError` is only the key.
 pub(crate) fn summary_of(failure: &RunFailure) -> String {
     let (class, message) = (failure.error_type(), one_line(&failure.to_string()));
     if message.is_empty() {

@@ -1,9 +1,10 @@
 //! The gateway's host of a run. A guest can reach blobs of its own tenant and the network that its
 //! run is granted, and nothing else.
 //!
-//! The gateway holds no content of a blob that a run writes: it reads the worker's memory file piece
-//! by piece. The memory file is bounded by the run's limits, and [`BlobWrites`] bounds how many
-//! there are, also if clients go away and their workers do other runs while a disk is slow.
+//! The gateway holds no content of a blob that a run writes: it reads the worker's memory file
+//! piece by piece. The run's limits bound the memory file. [`BlobWrites`] bounds the number of
+//! memory files, even if clients disconnect and their workers start other runs while a disk is
+//! slow.
 
 use std::collections::HashSet;
 use std::io::{self, Read};
@@ -26,22 +27,22 @@ use crate::job::outcome::LogChunk;
 use crate::service::run::network::GuestNetwork;
 use crate::units::ByteCount;
 
-/// Outputs up to this size, in bytes, are read on the thread of the call: that takes less time than
-/// a switch of threads. They wait for nothing.
+/// Outputs up to this size, in bytes, are read on the thread of the call, because that takes less
+/// time than a switch of threads. They do not wait for room in memory.
 pub(crate) const SMALL_OUTPUT: usize = 64 << 10;
 
-/// Blobs of runs that are being stored at one time. Beyond them, runs wait for one another.
+/// Limits the number of blobs that runs store at one time. Further runs wait.
 #[derive(Debug, Clone)]
 pub(crate) struct BlobWrites(Arc<Semaphore>);
 
 impl BlobWrites {
-    /// At most so many.
+    /// Allows at most `count` blobs at one time.
     pub(crate) fn at_most(count: usize) -> Self {
         Self(Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS))))
     }
 }
 
-/// The room for the output of one run, once it was waited for.
+/// The memory for the output of one run.
 #[derive(Debug)]
 pub(crate) struct OutputRoom {
     memory: CallMemory,
@@ -49,19 +50,19 @@ pub(crate) struct OutputRoom {
 }
 
 impl OutputRoom {
-    /// No room yet, for an output of this call.
+    /// Memory for an output of this call, not yet reserved.
     pub(crate) const fn of_call(memory: CallMemory) -> Self {
         Self { memory, permit: None }
     }
 
-    /// Waits for the room. Small outputs need none.
+    /// Waits until the budget has room for `output`. Small outputs do not wait.
     pub(crate) async fn make(&mut self, output: ByteCount) {
         if output.as_usize() > SMALL_OUTPUT {
             self.permit = self.memory.budget().wait_for_output(output).await;
         }
     }
 
-    /// The room, if it was needed, for whoever reads the output.
+    /// Returns the reservation, if there is one, to the reader of the output.
     pub(crate) fn into_permit(self) -> Option<OwnedSemaphorePermit> {
         self.permit
     }
@@ -81,7 +82,7 @@ pub(crate) struct TenantHost {
     network: Arc<GuestNetwork>,
 }
 
-/// Gets what a program prints as it comes.
+/// Receives a program's output while it runs.
 pub type LogListener = UnboundedSender<LogChunk>;
 
 impl TenantHost {
@@ -98,7 +99,7 @@ impl TenantHost {
         Self { blobs, writes, tenant, memory, written, seen, room, listener, network }
     }
 
-    /// The blobs that were written, in order, each once, and the room for the output.
+    /// Returns the written blobs, in order and each once, and the memory for the output.
     pub(crate) fn into_parts(self) -> (Vec<BlobId>, OutputRoom) {
         (self.written, self.room)
     }
@@ -126,8 +127,9 @@ impl RunHost for TenantHost {
             return Err(unavailable());
         };
         let (blobs, tenant) = (Arc::clone(&self.blobs), self.tenant.clone());
-        let caller = CallerIsThere::default();
-        let mut content = Wanted { content, is_abandoned: Arc::clone(&caller.is_gone) };
+        let cancel = CancelOnDrop::default();
+        let mut content =
+            CancellableContent { content, is_cancelled: Arc::clone(&cancel.is_cancelled) };
         let stored = self.memory.on_thread(move || {
             let size = content.content.size();
             let stored = blobs.put_from(&tenant, &kind, size, &mut content);
@@ -139,7 +141,7 @@ impl RunHost for TenantHost {
             Ok(Err(error)) => return Err(not_stored(&error)),
             Err(_) => return Err(unavailable()),
         };
-        drop(caller);
+        drop(cancel);
         if self.seen.insert(blob.id.clone()) {
             self.written.push(blob.id.clone());
         }
@@ -147,34 +149,34 @@ impl RunHost for TenantHost {
     }
 }
 
-/// Tells when it is dropped that nobody waits for a blob to be stored.
+/// Sets a flag when the run no longer waits for a blob to be stored.
 #[derive(Debug, Default)]
-struct CallerIsThere {
-    is_gone: Arc<AtomicBool>,
+struct CancelOnDrop {
+    is_cancelled: Arc<AtomicBool>,
 }
 
-impl Drop for CallerIsThere {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        self.is_gone.store(true, Ordering::Release);
+        self.is_cancelled.store(true, Ordering::Release);
     }
 }
 
-/// Content that ends with an error once its run was given up.
-struct Wanted {
+/// Blob content. Reading it fails once the run no longer waits for the blob.
+struct CancellableContent {
     content: CheckedPayload,
-    is_abandoned: Arc<AtomicBool>,
+    is_cancelled: Arc<AtomicBool>,
 }
 
-impl Read for Wanted {
+impl Read for CancellableContent {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.is_abandoned.load(Ordering::Acquire) {
-            return Err(io::Error::other("the run was given up"));
+        if self.is_cancelled.load(Ordering::Acquire) {
+            return Err(io::Error::other("the run was cancelled"));
         }
         self.content.read(buffer)
     }
 }
 
-/// The reason why a run's blob was not stored, in words for the run.
+/// The reason why a run's blob was not stored, as the run sees it.
 pub(crate) fn not_stored(error: &BlobError) -> Refusal {
     match error.kind() {
         ErrorKind::QuotaExceeded | ErrorKind::TooLarge => refusal("QuotaExceeded", error),

@@ -1,4 +1,5 @@
-//! Files that a run left in its workspace: what a call asks for, and what its result shows.
+//! The files that a run leaves in its workspace: the parameter `keep_files` and the members `files`
+//! and `files_total` of a result.
 
 use std::collections::HashSet;
 
@@ -19,8 +20,8 @@ pub(crate) fn kept(asked: Option<KeepFilesParam>) -> KeepFiles {
 
 /// The `files` member of a result, and `files_total` if not all of them are listed.
 ///
-/// The list comes from a worker that may have been taken over: a blob is shown only if this run
-/// wrote it.
+/// The list comes from a worker that may be compromised, so a blob is shown only if this run wrote
+/// it.
 pub(crate) fn shown(left: LeftFiles, written: &[BlobId]) -> (Vec<FileResult>, Option<u64>) {
     let written: HashSet<&BlobId> = written.iter().collect();
     let files: Vec<FileResult> = left

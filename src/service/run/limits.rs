@@ -3,26 +3,26 @@
 use std::time::Duration;
 
 use crate::job::limits::RunLimits;
-use crate::protocol::check::ParamsError;
 use crate::protocol::methods::execution::RequestedLimits;
+use crate::protocol::params_error::ParamsError;
 use crate::protocol::schema::{Bounds, LimitBounds};
 use crate::units::{ByteCount, Fuel};
 
 /// The limits that an operator sets.
 #[derive(Debug, Clone, Copy)]
 pub struct LimitPolicy {
-    /// The limits of a run that asks for none.
+    /// The limits of a run whose call sets none.
     pub default: RunLimits,
-    /// The most that a run can ask for.
+    /// The highest limits that a call can set.
     pub cap: RunLimits,
-    /// The least memory that a guest can live in: the size of the base image.
+    /// The smallest memory limit: the size of the base image.
     pub least_memory: ByteCount,
 }
 
-/// Fuel that the interpreter needs before the program's first line: with less there is no run.
+/// The smallest fuel limit: the interpreter needs this much before the program's first line.
 pub const LEAST_FUEL: u64 = 1_000_000;
 
-/// A smaller workspace does not hold one small file.
+/// The smallest workspace limit, in bytes: room for one small file.
 const LEAST_WORKSPACE: u64 = 4_096;
 
 impl LimitPolicy {
@@ -32,11 +32,11 @@ impl LimitPolicy {
         Self { cap: limits.map_or(self.cap, |limits| self.cap.tightened_by(limits)), ..*self }
     }
 
-    /// The limits of a run that asks for `requested`.
+    /// Returns the limits of a run whose call sets `requested`.
     ///
     /// # Errors
     ///
-    /// A limit above the operator's, or too small to start with.
+    /// A limit that exceeds the operator's, or that is too small for any run.
     pub(crate) fn resolve(&self, requested: &RequestedLimits) -> Result<RunLimits, ParamsError> {
         let RequestedLimits { fuel, memory_bytes, workspace_bytes, host_calls, .. } = *requested;
         let mut limits = self.default.tightened_by(self.cap);
@@ -60,7 +60,7 @@ impl LimitPolicy {
         Ok(limits)
     }
 
-    /// The limits that a call may ask for. The published schemas show the same.
+    /// The limits that a call may set. The published schemas show the same bounds.
     pub(crate) fn bounds(&self) -> LimitBounds {
         let cap = &self.cap;
         let longest = u64::try_from(cap.wall_time.as_millis()).unwrap_or(u64::MAX);

@@ -1,8 +1,8 @@
-//! The log line that says how a run ended.
+//! The log line about the end of a run.
 //!
 //! INVARIANT(one-line-per-run): every run that has an id has exactly one such line, whatever its
-//! end. It is written when its [`RunLog`] is dropped, so every way out writes it: also an early
-//! return, and a future that is dropped because its caller has left or the server stops.
+//! end. The line is written when the [`RunLog`] is dropped. So an early return writes it too, and
+//! so does a future that is dropped because the client disconnected or the server stops.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::protocol::methods::execution::RunResult;
 use crate::service::error::ServiceError;
 use crate::service::run::network::GuestNetwork;
 
-/// Longest reason of a refusal in a log line, in characters. It may quote what a caller sent.
+/// Longest reason of a refusal in a log line, in characters. It may quote a caller's parameters.
 const MAX_REASON: usize = 200;
 
 /// Writes the line of one run when it is dropped.
@@ -36,7 +36,7 @@ pub(crate) struct RunLog {
 /// How long the phases of a run took.
 #[derive(Debug, Clone, Copy, Default)]
 struct Phases {
-    /// The program, with everything that it waited for.
+    /// The program, including the host calls that it waited for.
     ran: Duration,
     /// The wait for a worker.
     queued: Duration,
@@ -51,16 +51,16 @@ struct Phases {
 pub(crate) enum RunPurpose {
     /// A caller asked for it. Logged at `info`.
     Call,
-    /// It compiles a skill for the runs to come. Logged at `debug`.
+    /// It compiles a skill for later runs. Logged at `debug`.
     Compilation,
-    /// It proves that the walls stand. Logged at `debug`.
+    /// It tests the isolation of the sandbox. Logged at `debug`.
     SelfTest,
 }
 
 /// The end of a run, as far as it is known.
 #[derive(Debug)]
 enum End {
-    /// It goes on. If the line is written now, the caller has left.
+    /// It has not ended. If the line is written now, the call was cancelled.
     Open,
     Completed,
     Failed(String),
@@ -79,7 +79,7 @@ impl RunLog {
         self.network = Some(Arc::clone(network));
     }
 
-    /// Notes the worker's outcome. The result may still differ.
+    /// Records the worker's outcome. The result may still differ.
     pub(crate) fn note(&mut self, finished: &FinishedRun) {
         self.phases = Some(Phases {
             ran: finished.outcome.usage.wall_time,
@@ -94,7 +94,7 @@ impl RunLog {
         };
     }
 
-    /// Writes the line of a run whose result its caller gets.
+    /// Writes the line of a run whose result is returned to its caller.
     pub(crate) fn close(mut self, result: Result<&RunResult, &ServiceError>) {
         self.end = match result {
             Ok(RunResult { error: None, .. }) => End::Completed,
@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    /// The lines that are written for a run to which this happens.
+    /// Returns the lines that `happens` makes a run write.
     fn lines_of(purpose: RunPurpose, happens: impl FnOnce(RunLog)) -> String {
         let lines = Lines::default();
         let writer = tracing_subscriber::fmt().with_writer(lines.clone()).with_ansi(false);
@@ -189,7 +189,7 @@ mod tests {
         String::from_utf8(lines.0.lock().clone()).unwrap()
     }
 
-    /// The one line that is written for a call's run to which this happens.
+    /// Returns the one line that `happens` makes a call's run write.
     fn line_of(happens: impl FnOnce(RunLog)) -> String {
         let text = lines_of(RunPurpose::Call, happens);
         assert_eq!(text.lines().count(), 1, "{text}");
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_nobody_called_for_are_not_logged_like_users() {
+    fn runs_of_the_server_itself_are_not_logged_like_calls() {
         for purpose in [RunPurpose::SelfTest, RunPurpose::Compilation] {
             assert_eq!(lines_of(purpose, drop), "");
         }

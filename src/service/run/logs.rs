@@ -1,19 +1,19 @@
-//! `logs_preview`: the beginning and the end of what a program wrote.
+//! `logs_preview`: the beginning and the end of a program's output and logs.
 
 use crate::job::outcome::{LogChunk, Logs};
 use crate::protocol::methods::execution::MAX_LOGS_PREVIEW;
 use crate::service::run::output::{head, tail};
 
-/// Room for the line that says how much is left out.
-const MARK: usize = 64;
+/// Bytes reserved for the line that counts the omitted bytes.
+const OMISSION_LINE: usize = 64;
 
-/// The part of the logs that a result shows, and true if that is not all.
+/// Returns the part of the logs that a result shows, and true if it is not all of them.
 pub(crate) fn preview(logs: &Logs) -> (String, bool) {
     let total: usize = logs.chunks.iter().map(|chunk| chunk.text.len()).sum();
     if total <= MAX_LOGS_PREVIEW && logs.dropped == 0 {
         return (logs.chunks.iter().map(|chunk| chunk.text.as_str()).collect(), false);
     }
-    let half = MAX_LOGS_PREVIEW.saturating_sub(MARK) / 2;
+    let half = MAX_LOGS_PREVIEW.saturating_sub(OMISSION_LINE) / 2;
     let first = edge(logs.chunks.iter(), half, |text, room| head(text, room));
     let mut last = edge(logs.chunks.iter().rev(), half, |text, room| tail(text, room));
     last.reverse();
@@ -22,14 +22,14 @@ pub(crate) fn preview(logs: &Logs) -> (String, bool) {
     let kept = u64::try_from(total.saturating_sub(shown)).unwrap_or(u64::MAX);
     let cut = kept.saturating_add(logs.dropped);
     if total <= shown {
-        // All that was kept fits into the two halves twice over: show it once.
+        // The two halves overlap or touch, so the kept logs are shown whole.
         let all: String = logs.chunks.iter().map(|chunk| chunk.text.as_str()).collect();
         return (format!("{all}\n[{cut} bytes left out]\n"), true);
     }
     (format!("{first}\n[{cut} bytes left out]\n{last}"), true)
 }
 
-/// Pieces from one end of the logs, `room` bytes at most.
+/// Takes pieces from one end of the logs, at most `room` bytes together.
 fn edge<'a>(
     chunks: impl Iterator<Item = &'a LogChunk>,
     mut room: usize,

@@ -1,5 +1,5 @@
-//! The state of the code that counts fuel. It is compiled when it is first asked
-//! for.
+//! The state of the metered code, which counts fuel. It is compiled when a call first sets a fuel
+//! limit.
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -19,7 +19,7 @@ pub enum NotMetering {
     Failed,
 }
 
-/// Knows whether the workers have the code that counts fuel.
+/// Tracks the state of the metered code.
 #[derive(Debug)]
 pub struct Metering {
     state: Mutex<State>,
@@ -35,13 +35,13 @@ enum State {
 }
 
 impl Metering {
-    /// For workers that have the code.
+    /// For workers that have the metered code.
     #[must_use]
     pub fn ready() -> Self {
         Self::new(State::Ready)
     }
 
-    /// For workers that get the code when a call first asks for it.
+    /// For workers that get the metered code when a call first needs it.
     #[must_use]
     pub fn missing() -> Self {
         Self::new(State::Missing)
@@ -51,8 +51,8 @@ impl Metering {
         Self { state: Mutex::new(state), asked: Notify::new() }
     }
 
-    /// Makes sure that fuel can be counted now. The first one who comes too early starts the
-    /// compilation.
+    /// Makes sure that fuel can be counted now. The first call that needs the missing code starts
+    /// its compilation.
     pub(crate) fn ensure(&self) -> Result<(), NotMetering> {
         let mut state = self.state.lock();
         match *state {
@@ -67,17 +67,17 @@ impl Metering {
         }
     }
 
-    /// Waits until a call asks for the code.
+    /// Waits until a call needs the missing code.
     pub async fn asked(&self) {
         self.asked.notified().await;
     }
 
-    /// Says that every worker has the code now.
+    /// Records that every worker has the code.
     pub fn succeeded(&self) {
         *self.state.lock() = State::Ready;
     }
 
-    /// Says that there will be no code.
+    /// Records that the code could not be compiled.
     pub fn failed(&self) {
         *self.state.lock() = State::Failed;
     }

@@ -1,4 +1,4 @@
-//! One run of a program, as the methods order it: from the plan to the result.
+//! One run of a program: from its plan to its result.
 
 pub(crate) mod bytecode;
 pub(crate) mod execute;

@@ -1,4 +1,4 @@
-//! A skill as a run sees it: its files in the form that workers get, made once for each snapshot.
+//! A skill that a run mounts: its files in the form for workers, made once for each snapshot.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,30 +13,30 @@ use crate::images::PackageSet;
 use crate::job::SkillMount;
 use crate::registry::folders::snapshot::Snapshot;
 
-/// A skill that a run sees.
+/// A skill that a run mounts.
 #[derive(Debug, Clone)]
 pub(crate) struct MountedSkill {
     pub(crate) mount: SkillMount,
     pub(crate) content: Arc<SkillContent>,
-    /// The packages in images that its code imports.
+    /// The packages of images that its code imports.
     pub(crate) packages: PackageSet,
     /// The bytecode of its code, for this run.
     pub(crate) bytecode: Option<Arc<SkillContent>>,
-    /// The same for all runs.
+    /// The bytecode that all runs share.
     pub(crate) compiled: Compiled,
 }
 
 /// The bytecode of a skill; `None` inside if it cannot be compiled.
 pub(crate) type Compiled = Arc<OnceCell<Option<Arc<SkillContent>>>>;
 
-/// Most contents that are kept for workers; more are made again when they are needed.
+/// Most contents that are kept. Beyond it all are dropped, and made again when they are needed.
 const MAX_CONTENTS: usize = 1_024;
 
-/// Skills in the form that workers get, made once for each snapshot.
+/// Skills in the form for workers, made once for each snapshot.
 #[derive(Debug, Default)]
 pub(crate) struct Contents(Mutex<HashMap<Digest, Prepared>>);
 
-/// A skill in the form that workers get.
+/// A skill in the form for workers.
 #[derive(Debug, Clone)]
 struct Prepared {
     content: Arc<SkillContent>,
@@ -45,7 +45,7 @@ struct Prepared {
 }
 
 impl Contents {
-    /// The skill of a snapshot as a run sees it.
+    /// Returns the skill of a snapshot, ready to be mounted.
     pub(crate) fn mounted(&self, snapshot: &Snapshot) -> MountedSkill {
         let Prepared { content, packages, compiled } = self.of(snapshot);
         MountedSkill { mount: snapshot.mount(), content, packages, bytecode: None, compiled }
@@ -78,7 +78,7 @@ fn packages_of(snapshot: &Snapshot) -> PackageSet {
     code.fold(asked, |packages, source| packages.union(PackageSet::of_source(source)))
 }
 
-/// True for a file with Python code.
+/// True for the path of a Python file.
 pub(crate) fn is_python(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension == "py")
 }

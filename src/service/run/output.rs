@@ -1,4 +1,4 @@
-//! The output of a program, as a result shows it. The text comes from the guest and may be hostile.
+//! Checks the output of a program for its result. The text comes from the guest and may be hostile.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,24 +14,23 @@ use crate::skill::text::is_invisible;
 /// Longest summary, in bytes.
 const MAX_SUMMARY: usize = 500;
 
-/// A returned value that was read and found to be JSON with one meaning.
+/// A returned value that passed the check: JSON with one meaning.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// The `output` member; nothing if the program returned `None`.
+    /// The `output` member; `None` if the program returned `None`.
     pub(crate) value: Option<Box<RawValue>>,
     /// The program's own summary.
     pub(crate) summary: Option<String>,
 }
 
 impl Output {
-    /// Reads the text that the guest's runner sent. The value stays the text that it is: a tree
-    /// of it could take a hundred times its size.
+    /// Checks the text that the guest's runner sent. The value stays text, because a tree of it
+    /// could take a hundred times its size.
     ///
     /// # Errors
     ///
-    /// Text that is no JSON fails the run: an honest runner sends none. So does a value that is
-    /// nested deeper than what the server itself takes, or that readers would understand in
-    /// different ways.
+    /// The run fails if the text is not JSON (the runner of the guest always sends JSON), if it is
+    /// nested deeper than a request may be, or if JSON parsers would read it differently.
     pub(crate) fn parse(text: Vec<u8>) -> Result<Self, RunFailure> {
         let text = String::from_utf8(text).ok().ok_or_else(unreadable)?;
         let root = strict::read_output(&text).map_err(|fault| refused(&fault))?;
@@ -56,7 +55,7 @@ fn unreadable() -> RunFailure {
     RunFailure::SandboxCrash { reason: "the program ended with a result that is no JSON".into() }
 }
 
-/// The reason why a run fails that returned such a text.
+/// The failure of a run that returned a text with this fault.
 fn refused(fault: &StrictError) -> RunFailure {
     let message = match fault {
         StrictError::TooDeep { .. } => {
@@ -80,8 +79,7 @@ fn refused(fault: &StrictError) -> RunFailure {
     RunFailure::Exception { class: "ValueError".to_owned(), message, traceback: None }
 }
 
-/// The one member of a returned object that means something here, as one line. All other members
-/// are skipped where they stand.
+/// The member `summary` of a returned object, as one line. All other members are skipped.
 struct OwnSummary(Option<String>);
 
 impl<'de> Deserialize<'de> for OwnSummary {
@@ -115,11 +113,11 @@ impl<'de> Visitor<'de> for OwnSummaryVisitor {
     }
 }
 
-/// A member's name, borrowed where it has no escapes.
+/// A member's name, borrowed unless it has escapes.
 #[derive(serde::Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// The first line of `text`, without characters that control a terminal or that nobody sees, at most
+/// Returns the first line of `text` without control characters and invisible characters, at most
 /// [`MAX_SUMMARY`] bytes long.
 pub(crate) fn one_line(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A run with everything looked up and nothing started.
+//! The plan of a run: everything is looked up and nothing is started.
 
 use serde_json::value::RawValue;
 
@@ -12,7 +12,7 @@ use crate::service::run::host::LogListener;
 use crate::service::run::mounted_skill::MountedSkill;
 use crate::service::run::network::NetworkGrant;
 
-/// A run with everything looked up and nothing started.
+/// The plan of a run: everything is looked up and nothing is started.
 pub(crate) struct RunPlan {
     pub(crate) program: Program,
     pub(crate) entrypoint: Option<String>,
@@ -24,12 +24,12 @@ pub(crate) struct RunPlan {
     pub(crate) network: NetworkGrant,
     pub(crate) limits: RunLimits,
     pub(crate) listener: Option<LogListener>,
-    /// Whether somebody wants more of the logs than what a result shows.
+    /// True if the caller wants the whole logs, not only the preview.
     pub(crate) whole_logs: bool,
 }
 
 impl RunPlan {
-    /// The plan with the blobs that a call names, after those that it has.
+    /// Adds the blobs that a call names.
     pub(crate) fn with_blobs(mut self, named: &[String]) -> Result<Self, ServiceError> {
         for blob in blob_ids(named)? {
             if !self.blobs.contains(&blob) {
@@ -39,9 +39,8 @@ impl RunPlan {
         Ok(self)
     }
 
-    /// The packages in images that the run is going to import. With fuel there are none, since
-    /// nothing is taken for granted: importing costs fuel, and what a run costs must not depend on
-    /// which images there are.
+    /// The packages of images that the run is expected to import. A run with fuel has none:
+    /// importing costs fuel, and the fuel of a run must not depend on the images that exist.
     pub(crate) fn packages(&self) -> PackageSet {
         if self.limits.fuel.is_some() {
             return PackageSet::NONE;

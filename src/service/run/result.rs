@@ -22,21 +22,20 @@ use crate::service::run::log_line::whole_milliseconds;
 use crate::service::run::output::{Output, head};
 use crate::service::run::{left_files, logs};
 
-/// Bytes of a large output that stand in its place.
+/// Bytes of a large output that its result shows.
 const OUTPUT_PREVIEW: usize = 512;
 
 /// The end of a run.
 #[derive(Debug)]
 pub(crate) struct Performed {
     pub(crate) result: RunResult,
-    /// All that was kept of what the program wrote, if the plan asked for it; the result has a part
-    /// of it.
+    /// The kept logs, if the plan asked for the whole logs; the result has a preview of them.
     pub(crate) logs: Logs,
-    /// The blob of an output that is too large for the result.
+    /// The blob of an output that was too large for the result.
     pub(crate) output_blob: Option<BlobId>,
 }
 
-/// The end of a run, with everything that its result says of it.
+/// The end of a run, with the members of its result that depend on it.
 enum Ending {
     Completed { summary: Option<String>, output: Option<Box<RawValue>>, stored: Option<BlobId> },
     Failed { summary: String, error: RunError },
@@ -49,7 +48,7 @@ impl From<RunFailure> for Ending {
 }
 
 impl Service {
-    /// The result of a finished run, whose host was `host`.
+    /// Builds the result of a finished run, whose host was `host`.
     pub(crate) async fn result_of(
         &self,
         caller: &Caller,
@@ -61,7 +60,7 @@ impl Service {
         let (mut output_blobs, room) = host.into_parts();
         let RunOutcome { end, logs, files, usage } = finished.outcome;
         let (logs_preview, logs_truncated) = logs::preview(&logs);
-        // The worker does another run already: nothing that nobody needs may wait here.
+        // Storing the output may take long. Logs that no caller needs are freed before it.
         let logs = if whole_logs { logs } else { Logs::default() };
         let ending = match end {
             Ok(()) => self.read_ending(caller, finished.output, room.into_permit()).await?,
@@ -99,8 +98,8 @@ impl Service {
         Ok(Performed { result, logs, output_blob: stored })
     }
 
-    /// Reads what a program returned, on another thread if it is long. `permit` is the room that a
-    /// long output takes in memory; a thread that works on it holds it until it is done.
+    /// Reads the returned value, on another thread if it is long. `permit` reserves the memory of a
+    /// long output; a thread that works on the output holds it until it is done.
     async fn read_ending(
         &self,
         caller: &Caller,
@@ -120,8 +119,9 @@ impl Service {
         self.ending(caller, parsed.map_err(ServiceError::Unreadable)?, permit).await
     }
 
-    /// The end of a run that returned `parsed`. An output that is too large for the result becomes a
-    /// blob. If the blob cannot be stored, the run has failed, and what else it has done is not lost.
+    /// Returns the end of a run that returned `parsed`. An output that is too large for the result
+    /// becomes a blob. If the blob cannot be stored, the run has failed; its logs and other blobs
+    /// stay in the result.
     async fn ending(
         &self,
         caller: &Caller,

@@ -1,7 +1,7 @@
-//! A folder with a SKILL.md alone: the wider ecosystem's Agent Skills, served as instructions.
+//! Agent Skills: folders with a SKILL.md and no skill.toml, served as instruction skills.
 //!
-//! Its frontmatter has a `name` equal to the folder's and a `description`. The version is
-//! `metadata.version`, or else the one in the folder's name, or else `0.1.0`.
+//! The frontmatter has a `name` equal to the folder's and a `description`. The version is
+//! `metadata.version`, otherwise the one in the folder's name, otherwise `0.1.0`.
 
 use serde_json::value::RawValue;
 
@@ -16,10 +16,10 @@ use crate::skill::manifest::permissions::Permissions;
 use crate::skill::source::node::{SourceEntry, SourceNode, SourceValue};
 use crate::skill::text::quoted;
 
-/// The version of a skill whose author states none.
+/// The version of a skill that states none.
 const DEFAULT_VERSION: &str = "0.1.0";
 
-/// Makes the manifest that the document stands in for; without a result, `findings` say why.
+/// Builds a manifest from the document. Adds an error to `findings` if it returns `None`.
 pub(crate) fn manifest(
     parsed: &ParsedDocument,
     folder: &FolderName<'_>,
@@ -74,7 +74,7 @@ fn read_version(
         let text = folder.version.unwrap_or(DEFAULT_VERSION);
         return SkillVersion::parse(text).ok();
     };
-    // `1.0` without quotes is a number in YAML; what stands in the file is meant.
+    // `1.0` without quotes is a number in YAML, so the text in the file is used.
     let written = findings.text().get(node.span.clone()).unwrap_or_default();
     let text = match &node.value {
         SourceValue::Text(text) => text.as_str(),
@@ -89,7 +89,7 @@ fn read_version(
     version
 }
 
-/// Adds the parts that short versions leave out: `1` and `1.0` mean `1.0.0`.
+/// Completes short versions: `1` and `1.0` mean `1.0.0`.
 fn completed(text: &str) -> String {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let parts = text.split('.').count();

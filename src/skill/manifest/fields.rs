@@ -12,7 +12,7 @@ use crate::skill::text::quoted;
 pub(crate) struct Fields<'n> {
     /// The prefix of keys in messages: empty, or `runtime.`.
     prefix: String,
-    /// The place of the table; none for a whole file.
+    /// The place of the table; `None` for a whole file.
     span: Option<Range<usize>>,
     entries: &'n [SourceEntry],
 }
@@ -25,7 +25,7 @@ pub(crate) struct TextField<'n> {
 }
 
 impl<'n> Fields<'n> {
-    /// The keys at the top of a file; none if the file is no table.
+    /// The keys at the top of a file; `None` if the file is not a table.
     pub(crate) fn of_file(root: &'n SourceNode) -> Option<Self> {
         match &root.value {
             SourceValue::Table(entries) => {
@@ -35,7 +35,7 @@ impl<'n> Fields<'n> {
         }
     }
 
-    /// The keys of `node`, which is called `name` in messages, or an error if it is no table.
+    /// The keys of `node`, which messages call `name`. It is an error if `node` is not a table.
     pub(crate) fn of_node(
         name: &str,
         node: &'n SourceNode,
@@ -49,12 +49,12 @@ impl<'n> Fields<'n> {
         Some(Self { prefix: format!("{name}."), span: Some(node.span.clone()), entries })
     }
 
-    /// How messages call the key `key` of this table.
+    /// The name of `key` in messages.
     pub(crate) fn path(&self, key: &str) -> String {
         format!("{}{key}", self.prefix)
     }
 
-    /// How messages call the table itself.
+    /// The name of the table in messages.
     pub(crate) fn name(&self) -> String {
         self.prefix.trim_end_matches('.').to_owned()
     }
@@ -76,8 +76,8 @@ impl<'n> Fields<'n> {
         self.node(key).and_then(|node| Fields::of_node(&name, node, findings))
     }
 
-    /// The string under `key`, if there is one; another type is an error. `example` is a line
-    /// that would be right.
+    /// The string under `key`, if the key exists. Another type is an error. `example` is a valid
+    /// line for the message.
     pub(crate) fn text(
         &self,
         key: &str,
@@ -122,7 +122,7 @@ impl<'n> Fields<'n> {
         None
     }
 
-    /// The strings of the list under `key`, at most `max`; none if there is no such list.
+    /// The strings of the list under `key`, at most `max`; empty if there is no such list.
     pub(crate) fn texts(
         &self,
         key: &str,
@@ -154,7 +154,8 @@ impl<'n> Fields<'n> {
         texts
     }
 
-    /// Warns of every key that is not `known`: newer runtimes may know more, so it is no error.
+    /// Warns of every key that is not `known`. It is not an error, because newer runtimes may know
+    /// more keys.
     pub(crate) fn warn_unknown(&self, known: &[&str], findings: &mut Findings<'_>) {
         for entry in self.unknown(known) {
             let message =
@@ -165,8 +166,7 @@ impl<'n> Fields<'n> {
         }
     }
 
-    /// Warns of the unknown keys that look like typing mistakes of known ones, where others are
-    /// welcome.
+    /// Warns only of unknown keys that look like misspelt known keys, where other keys are allowed.
     pub(crate) fn warn_misspelt(&self, known: &[&str], findings: &mut Findings<'_>) {
         for entry in self.unknown(known) {
             let absent = known.iter().copied().filter(|key| self.entry(key).is_none());

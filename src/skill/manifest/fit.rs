@@ -1,7 +1,7 @@
-//! Whether the text of a value fits a [`InputShape`].
+//! Checks the text of a value against an [`InputShape`].
 //!
-//! No value becomes a tree: a caller could send one that takes a hundred times the memory of its
-//! text. A value is read along the shape, each part no more often than the shape is deep.
+//! No value becomes a tree, because a tree can take a hundred times the memory of its text. The
+//! text is parsed along the shape. Each part is parsed at most as often as the shape is deep.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,10 +17,10 @@ use crate::skill::manifest::shape::{InputShape, InputType};
 use crate::skill::same::is_same_text;
 use crate::skill::text::{printable, quoted};
 
-/// Problems that are reported for one call.
+/// Most problems that are reported for one call.
 pub(crate) const MAX_PROBLEMS: usize = 16;
 
-/// Allowed values that are listed in a message.
+/// Most allowed values that a message lists.
 const MAX_LISTED: usize = 20;
 
 /// Longest part of a description that is repeated in a message, in characters.
@@ -32,17 +32,17 @@ const MAX_SHOWN: usize = 1 << 10;
 /// Longest text of a string that can be the id of a blob, in bytes of JSON.
 const MAX_BLOB_ID: usize = 1 << 10;
 
-/// What values were found to be.
+/// The results of checking values.
 #[derive(Debug, Default)]
 pub(crate) struct Fit {
-    /// What does not fit, in words for the caller.
+    /// The problems, in words for the caller.
     pub(crate) problems: Vec<String>,
     /// The blobs named where the shape has a blob, each once, in the order of the values.
     pub(crate) blobs: Vec<BlobId>,
     known: HashSet<BlobId>,
 }
 
-/// Where a value stands: `rows[3].name`.
+/// The place of a value, such as `rows[3].name`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ArgumentPlace<'p> {
     /// The argument of this name.
@@ -69,7 +69,7 @@ impl Fit {
         Self { problems, ..Self::default() }
     }
 
-    /// Remembers a problem; false if there are enough of them.
+    /// Adds a problem. Returns false if there are enough of them.
     fn add(&mut self, problem: String) -> bool {
         self.problems.push(problem);
         !self.is_full()
@@ -79,7 +79,7 @@ impl Fit {
         self.problems.len() >= MAX_PROBLEMS
     }
 
-    /// Remembers the blob that a text names.
+    /// Adds a blob unless it is known.
     pub(crate) fn add_blob(&mut self, blob: BlobId) {
         if self.known.insert(blob.clone()) {
             self.blobs.push(blob);
@@ -104,7 +104,7 @@ impl Fit {
             blob_of(value).into_iter().for_each(|blob| self.add_blob(blob));
         }
         let mut reader = serde_json::Deserializer::from_str(value.get());
-        // A text that is no JSON, or a stop after enough problems, ends the walk.
+        // The error is ignored: the text is not JSON, or there are enough problems.
         let _stopped = match shape.input_type {
             InputType::Array if shape.items.is_some() || shape.size != (None, None) => {
                 reader.deserialize_seq(Items { fit: self, place, shape })
@@ -124,7 +124,7 @@ impl Fit {
     }
 }
 
-/// Says which bound a size breaks: `at least 2`.
+/// Names the bound that a size breaks, such as `at least 2`.
 fn beyond((least, most): (Option<u64>, Option<u64>), size: u64) -> Option<String> {
     match (least, most) {
         (Some(least), _) if size < least => Some(format!("at least {least}")),
@@ -172,7 +172,7 @@ struct Members<'w, 'p> {
     shape: &'w InputShape,
 }
 
-/// A member's name, borrowed where it has no escapes.
+/// A member's name, borrowed unless it has escapes.
 #[derive(Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -214,7 +214,7 @@ impl<'de> Visitor<'de> for Members<'_, '_> {
     }
 }
 
-/// What to say of a required value that is not there.
+/// The message about a missing required value.
 pub(crate) fn missing(place: &ArgumentPlace<'_>, shape: &InputShape) -> String {
     let reminder = shape.description.as_deref().map(|text| {
         let start: String = text.chars().take(MAX_REMINDER).collect();
@@ -223,7 +223,7 @@ pub(crate) fn missing(place: &ArgumentPlace<'_>, shape: &InputShape) -> String {
     format!("`{place}` is required: {}{}", shape.input_type, reminder.unwrap_or_default())
 }
 
-/// What is wrong with a value, its parts left aside.
+/// The problem of a value itself, without its items and members.
 fn misfit(place: &ArgumentPlace<'_>, shape: &InputShape, value: &RawValue) -> Option<String> {
     let given = || shown(value);
     if !shape.allowed.is_empty() && !is_one_of(&shape.allowed, value) {
@@ -328,14 +328,14 @@ fn characters(text: &str) -> u64 {
     count
 }
 
-/// The blob that a value names, if it names one.
+/// The blob that a value names, if it is a blob's id.
 pub(crate) fn blob_of(value: &RawValue) -> Option<BlobId> {
     let short = Some(value.get()).filter(|text| text.len() <= MAX_BLOB_ID);
     let text: Cow<'_, str> = short.and_then(|text| serde_json::from_str(text).ok())?;
     BlobId::parse(&text).ok()
 }
 
-/// True if the value is of this type: its first character tells which sort of JSON it is.
+/// True if the value is of this type. The first character of valid JSON determines the type.
 fn is_of_type(input_type: InputType, value: &RawValue) -> bool {
     let text = value.get();
     let first = text.bytes().next();
@@ -374,7 +374,7 @@ fn shown_allowed(value: &Json) -> String {
     }
 }
 
-/// A given value as a short text; arrays, objects and what is long by their type alone.
+/// A given value as a short text; arrays, objects and long values by their type alone.
 fn shown(value: &RawValue) -> String {
     let text = value.get();
     match text.bytes().next() {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::skill::manifest::inputs::Inputs;
 use crate::skill::manifest::shape::{InputShape, InputType};
 
-/// What an id of a blob looks like. The last letter holds one bit of the digest.
+/// The pattern of blob ids. The last letter holds one bit of the digest.
 const BLOB_PATTERN: &str = "^blob:[a-z2-7]{51}[aq]$";
 
 impl Inputs {
@@ -46,7 +46,7 @@ fn object(members: impl Iterator<Item = (String, Map<String, Json>, bool)>) -> M
     schema
 }
 
-/// The schema of one value. `null` stands for a value that is not given.
+/// The schema of one value. `null` stands for a missing value.
 fn schema_of(shape: &InputShape, may_be_null: bool) -> Map<String, Json> {
     let mut schema = match shape.input_type {
         InputType::Object if !shape.properties.is_empty() => {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_says_what_is_enforced() {
+    fn a_schema_states_the_enforced_rules() {
         let inputs = inputs(
             "file = { type = \"blob\", required = true, description = \"A sheet\" }\n\
              mode = { type = \"string\", enum = [\"a\", \"b\"], default = \"a\" }\n\

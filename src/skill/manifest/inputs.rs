@@ -1,7 +1,7 @@
-//! The `[inputs]` section: which arguments a skill takes.
+//! The `[inputs]` section: the arguments of a skill.
 //!
-//! The protocol calls this section informal. So types that we do not know and keys that we do
-//! not read are kept and shown, but not checked; what we do understand is checked before a run.
+//! The protocol calls this section informal. So unknown types and keys are kept and shown but not
+//! checked. Known ones are checked before a run.
 //!
 //! An input is optional unless its author writes `required = true`, an extension of this runtime.
 
@@ -16,23 +16,23 @@ use crate::skill::source::node::{SourceEntry, SourceValue};
 /// Most inputs.
 const MAX_INPUTS: usize = 64;
 
-/// Keys of an input beside those of its shape.
+/// Keys of an input in addition to those of its shape.
 const OWN_KEYS: [&str; 2] = ["default", "required"];
 
-/// One argument that a skill takes.
+/// One argument of a skill.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
     /// Its key in `args`.
     pub name: String,
     /// The shape of its values.
     pub shape: InputShape,
-    /// The value if the caller gives none.
+    /// The value if the argument is missing.
     pub default: Option<Json>,
-    /// True if the caller must give it.
+    /// True if the argument is required.
     pub is_required: bool,
 }
 
-/// The arguments that a skill takes, in its author's order.
+/// The arguments of a skill, in its author's order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Inputs(Vec<Input>);
 
@@ -181,7 +181,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_is_unknown_is_kept_unchecked() {
+    fn unknown_types_and_keys_are_kept_unchecked() {
         for &(line, expected) in UNKNOWN {
             let (inputs, found) = read(line);
             assert_eq!(found, format!("skill.toml:{expected}"));

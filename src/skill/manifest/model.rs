@@ -13,7 +13,7 @@ use crate::skill::manifest::runtime::RuntimeSection;
 /// Longest `skill.toml`, in bytes.
 pub const MAX_MANIFEST: usize = 64 << 10;
 
-/// Longest description, in characters: what a list of many skills can afford to show.
+/// Longest description, in characters: short enough for a list of many skills.
 pub const MAX_DESCRIPTION: usize = 1_024;
 
 /// Most tags.
@@ -23,14 +23,14 @@ pub const MAX_TAGS: usize = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SkillKind {
-    /// It has code and can be executed.
+    /// A skill with code, which can be executed.
     Action,
-    /// It is documentation, to be read.
+    /// A skill without code, which can only be read.
     Instruction,
 }
 
 impl SkillKind {
-    /// The word that stands in a manifest.
+    /// The word in a manifest.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -53,26 +53,26 @@ pub struct Manifest {
     pub name: SkillName,
     /// The skill's version.
     pub version: SkillVersion,
-    /// One line that says what it does.
+    /// The skill's purpose in one line.
     pub description: String,
-    /// Says if it can be executed.
+    /// The kind of the skill.
     pub kind: SkillKind,
-    /// The group it belongs to; spelt like a skill's name.
+    /// The group that the skill belongs to; spelt like a skill's name.
     pub namespace: Option<String>,
-    /// Words to find it by.
+    /// The skill's tags.
     pub tags: Vec<String>,
-    /// Its runtime; present exactly if it is an action.
+    /// The runtime; present exactly if the skill is an action.
     pub runtime: Option<RuntimeSection>,
-    /// Its permissions beyond computing.
+    /// The permissions that the skill asks for.
     pub permissions: Permissions,
-    /// The arguments it takes.
+    /// The arguments of the skill.
     pub inputs: Inputs,
     pub(crate) json: Box<RawValue>,
 }
 
 impl Manifest {
-    /// The manifest as JSON: everything its author wrote, known keys in the order of the
-    /// protocol's documents, all others in the author's.
+    /// The manifest as JSON with all keys: known keys in the order of the protocol's documents, all
+    /// others in the author's order.
     #[must_use]
     pub fn json(&self) -> &RawValue {
         &self.json

@@ -1,4 +1,4 @@
-//! The `[permissions]` section: which hosts a skill may reach and which secrets it needs.
+//! The `[permissions]` section: the hosts that a skill may reach and the secrets that it needs.
 
 use crate::skill::diagnostic::{Findings, Problem};
 use crate::skill::manifest::fields::Fields;
@@ -11,7 +11,7 @@ const MAX_ENTRIES: usize = 32;
 /// Longest name of a secret, in bytes.
 const MAX_SECRET: usize = 128;
 
-/// The permissions of a skill beyond computing. None, unless its manifest asks for them.
+/// The permissions that a skill's manifest asks for. Default: none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Permissions {
     /// The URLs that it may send requests to.
@@ -60,8 +60,8 @@ impl Permissions {
     }
 }
 
-/// Variables that decide what code is loaded or where connections go, or that the sandbox sets
-/// itself. A secret of such a name would change how the skill runs rather than what it knows.
+/// Variables that select the code to load or the target of connections, or that the sandbox sets.
+/// A secret of such a name would change how programs run.
 const RESERVED: [&str; 26] = [
     "PATH",
     "HOME",
@@ -91,7 +91,7 @@ const RESERVED: [&str; 26] = [
     "NETRC",
 ];
 
-/// Beginnings of such names: the dynamic loader's, Python's, the C library's, and this server's.
+/// Prefixes of such names: of the dynamic loader, Python, the C library and this server.
 const RESERVED_PREFIXES: [&str; 7] =
     ["LD_", "DYLD_", "PYTHON", "LC_", "MALLOC_", "GLIBC_", "WARDIAN_"];
 

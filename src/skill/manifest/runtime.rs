@@ -1,4 +1,4 @@
-//! The `[runtime]` section: the function that executing a skill calls.
+//! The `[runtime]` section: the function that `execute_skill` calls.
 
 use crate::skill::diagnostic::{Findings, Problem};
 use crate::skill::manifest::fields::{Fields, TextField};
@@ -7,7 +7,7 @@ use crate::skill::python;
 use crate::skill::similar::did_you_mean;
 use crate::skill::text::quoted;
 
-/// Most modules that a skill may ask to have imported before it runs.
+/// Most modules in `preload`.
 const MAX_PRELOAD: usize = 16;
 
 const KEYS: [&str; 4] = ["language", "entrypoint", "export", "preload"];
@@ -19,8 +19,8 @@ pub struct RuntimeSection {
     pub entrypoint: String,
     /// Name of the function in it that takes the arguments.
     pub export: String,
-    /// Modules that are worth having imported before the skill runs, such as
-    /// `sklearn.linear_model`. An extension of this runtime: without it the skill works, slower.
+    /// Modules to import before the skill runs, such as `sklearn.linear_model`. An extension of
+    /// this runtime: without it the skill starts more slowly.
     pub preload: Vec<String>,
 }
 
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_is_needed_where_the_section_stands() {
+    fn every_key_of_the_section_is_required() {
         let expected = "skill.toml:1:1: error: `runtime.language` is missing; add `language = \"python\"`\n\
             skill.toml:1:1: error: `runtime.entrypoint` is missing; add `entrypoint = \"code/main.py\"`\n\
             skill.toml:1:1: error: `runtime.export` is missing; add `export = \"main\"`";

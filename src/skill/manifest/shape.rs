@@ -1,7 +1,7 @@
-//! What a value of an input may be: its type, its parts and its bounds.
+//! The shape of an input's values: type, parts and bounds.
 //!
-//! Keys have the names and meanings of JSON Schema 2020-12, except that `required` is written at
-//! the part that is required.
+//! Keys have the names and meanings of JSON Schema 2020-12, except that `required` is a key of the
+//! required part itself.
 
 use std::fmt;
 use std::ops::Range;
@@ -18,10 +18,10 @@ use crate::skill::text::{is_one_line, quoted};
 /// Longest name of an input or a part of one, in characters.
 pub(crate) const MAX_NAME: usize = 64;
 
-/// Most values that an input may be limited to.
+/// Most values in `enum`.
 const MAX_ALLOWED: usize = 256;
 
-/// Keys that say what a value may be.
+/// The keys of a shape.
 const SHAPE_KEYS: [&str; 11] = [
     "type",
     "description",
@@ -36,7 +36,7 @@ const SHAPE_KEYS: [&str; 11] = [
     "maxItems",
 ];
 
-/// What an argument may be.
+/// The types of arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InputType {
     /// Text.
@@ -53,7 +53,7 @@ pub enum InputType {
     Array,
     /// The id of a stored blob, which is mounted for the run.
     Blob,
-    /// Anything.
+    /// A value of any type.
     Any,
 }
 
@@ -69,7 +69,7 @@ impl InputType {
         Self::Any,
     ];
 
-    /// The word that stands in a manifest.
+    /// The word in a manifest.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -84,7 +84,7 @@ impl InputType {
         }
     }
 
-    /// What people write when they mean one of our types.
+    /// The type for a word that authors often write instead of its name.
     fn of_synonym(word: &str) -> Option<Self> {
         match word {
             "str" | "text" => Some(Self::String),
@@ -130,20 +130,20 @@ impl fmt::Display for InputType {
     }
 }
 
-/// What a value may be.
+/// The rules for a value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InputShape {
     /// Its type.
     pub input_type: InputType,
-    /// What it is for, in the author's words.
+    /// The purpose of the value, in the author's words.
     pub description: Option<String>,
-    /// The only values that it may have; empty if there is no such list.
+    /// The allowed values; empty if all are allowed.
     pub allowed: Vec<Json>,
-    /// What each item of an array may be.
+    /// The shape of each item of an array.
     pub items: Option<Box<InputShape>>,
     /// Members of an object that its author describes, by name. An object may have others as well.
     pub properties: Vec<Property>,
-    /// How many of those an object must have.
+    /// The number of required members.
     pub required: usize,
     /// Least and greatest number.
     pub range: (Option<Number>, Option<Number>),
@@ -156,14 +156,14 @@ pub struct InputShape {
 pub struct Property {
     /// Its name.
     pub name: String,
-    /// What it may be.
+    /// The shape of its values.
     pub shape: InputShape,
     /// True if the object must have it.
     pub is_required: bool,
 }
 
 impl InputShape {
-    /// Anything of this type.
+    /// The shape of all values of a type.
     #[must_use]
     pub const fn of_type(input_type: InputType) -> Self {
         Self {
@@ -184,8 +184,8 @@ impl InputShape {
         at.ok().and_then(|at| self.properties.get(at))
     }
 
-    /// Reads the keys of `fields`, whose own name stands at `key_span`. `others` are keys that the
-    /// caller reads.
+    /// Reads the keys of `fields`. Its own name is at `key_span`. `others` are keys that the caller
+    /// reads.
     pub(crate) fn read(
         key_span: &Range<usize>,
         fields: &Fields<'_>,
@@ -221,7 +221,7 @@ impl InputShape {
         shape
     }
 
-    /// Reads one key that fits the type; what it must be if it is something else.
+    /// Reads one key that fits the type. An error describes the expected value.
     fn read_part(
         &mut self,
         key: &str,
@@ -246,7 +246,7 @@ impl InputShape {
         Ok(())
     }
 
-    /// The value under `path` if it is of the type, else an error.
+    /// Returns the value under `path` if it is of the type. Otherwise adds an error.
     pub(crate) fn checked_value(
         &self,
         path: &str,
@@ -274,7 +274,7 @@ fn count(node: &SourceNode) -> Result<u64, &'static str> {
     node.to_json().as_u64().ok_or("a whole number, zero or more")
 }
 
-/// A shape within another: a table, or the name of a type alone.
+/// Reads a shape within another: a table, or only the name of a type.
 fn read_nested(
     path: &str,
     entry: &SourceEntry,
@@ -320,7 +320,7 @@ fn read_properties(
     Ok(properties)
 }
 
-/// True for what can be the name of an input or of a part of one.
+/// True for a valid name of an input or of a part of one.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.trim().is_empty() && name.chars().count() <= MAX_NAME && is_one_line(name)
 }
@@ -341,7 +341,7 @@ fn read_type(
     type_of_word(&fields.name(), text.text, text.span, findings)
 }
 
-/// How messages call the input or part at `path`, such as `inputs.rows`.
+/// The name of the input or part at `path` in messages.
 fn subject(path: &str) -> String {
     match path.strip_prefix("inputs.") {
         Some(name) if !name.contains('.') => format!("the input `{name}`"),

@@ -1,7 +1,7 @@
-//! `skill.toml`: a skill's name, permissions and inputs.
+//! Parses `skill.toml` into a checked manifest.
 //!
-//! Unknown keys are warnings, so that manifests written for newer runtimes still load; whatever
-//! the protocol defines must have the right type and a sensible value.
+//! Unknown keys are warnings, so that manifests for newer runtimes load. Keys that the protocol
+//! defines must have the right type and a valid value.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ use crate::skill::text::{is_one_line, quoted};
 /// Longest tag, in characters.
 const MAX_TAG: usize = 64;
 
-/// The order of keys in the protocol's documents, which is the order in which they are shown.
+/// The known keys, in the order of the protocol's documents. They are shown in this order.
 const KEYS: [&str; 9] = [
     "name",
     "version",
@@ -36,7 +36,7 @@ const KEYS: [&str; 9] = [
     "permissions",
 ];
 
-/// A manifest, and where in the file stands what other files have a say in.
+/// A manifest, and the places of the values that are checked against other files.
 #[derive(Debug)]
 pub(crate) struct ParsedManifest {
     pub(crate) manifest: Manifest,
@@ -46,7 +46,7 @@ pub(crate) struct ParsedManifest {
     pub(crate) export: Range<usize>,
 }
 
-/// Reads the text of `findings`; without a result, `findings` say why.
+/// Parses the text of `findings`. Adds an error to `findings` if it returns `None`.
 pub(crate) fn parse(findings: &mut Findings<'_>) -> Option<ParsedManifest> {
     let mut root = from_toml::parse(findings)?;
     let parsed = read(&root, findings);
@@ -235,8 +235,7 @@ fn read_runtime(
     RuntimeSection::read(&section, findings)
 }
 
-/// Warns about fields of an instruction skill that only code could use. They are no reason to
-/// refuse it.
+/// Warns of sections of an instruction skill that only code could use.
 fn warn_without_effect(fields: &Fields<'_>, findings: &mut Findings<'_>) {
     for key in ["permissions", "inputs"] {
         if let Some(entry) = fields.entry(key) {
@@ -346,14 +345,14 @@ secrets = ["SALESFORCE_API_KEY", "SALESFORCE_ORG_ID"]
     ];
 
     #[test]
-    fn each_rule_of_the_manifest_is_pointed_out() {
+    fn each_broken_rule_of_the_manifest_is_reported() {
         for &(old, line, expected) in RULES {
             assert_eq!(found(old, line), format!("skill.toml:{expected}"));
         }
     }
 
     #[test]
-    fn long_values_are_refused_by_the_limit_they_pass() {
+    fn values_beyond_their_limits_are_refused() {
         let long = format!("description = \"{}\"", "x".repeat(1_025));
         let (_, found) = parsed(&INSTRUCTION.replace("description = \"Best practices.\"", &long));
         assert_eq!(
@@ -376,7 +375,7 @@ secrets = ["SALESFORCE_API_KEY", "SALESFORCE_ORG_ID"]
     }
 
     #[test]
-    fn several_mistakes_are_told_at_once() {
+    fn several_mistakes_are_reported_at_once() {
         let (_, found) = parsed(
             "name = 1\nkind = \"x\"\n[runtime]\nlanguage = \"ruby\"\nexport = \"__import__\"\n",
         );

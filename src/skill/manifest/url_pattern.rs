@@ -1,14 +1,14 @@
 //! Patterns of URLs that a skill may send requests to, such as `https://*.salesforce.com`.
 //!
-//! INVARIANT(named-hosts): an accepted pattern names the hosts it stands for. It never stands
-//! for all hosts, for every name below a registry such as `com` or `co.uk`, or for an address.
+//! INVARIANT(named-hosts): an accepted pattern names a host or a domain. It never matches all
+//! hosts, every name below a registry such as `com` or `co.uk`, or an address.
 
 use std::fmt;
 
 /// Longest pattern, in bytes.
 const MAX_PATTERN: usize = 512;
 
-/// Longest host name, in bytes, as the domain name system has it.
+/// Longest host name of the domain name system, in bytes.
 const MAX_HOST: usize = 253;
 
 /// Second-level domains below which, in most countries, names are registered.
@@ -34,10 +34,10 @@ enum Scheme {
     Http,
 }
 
-/// The reason why a text is no pattern: a clause that follows the pattern in a message, and advice.
+/// The reason why a text is not a valid pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidPattern {
-    /// The problem: `names no host`.
+    /// The problem, as the end of a sentence that begins with the pattern: `must be ASCII`.
     pub problem: &'static str,
     /// A correction.
     pub help: Option<String>,
@@ -52,7 +52,7 @@ impl UrlPattern {
     ///
     /// # Errors
     ///
-    /// Says what is wrong and what would be right.
+    /// The problem and a correction.
     pub fn parse(text: &str) -> Result<Self, InvalidPattern> {
         check_letters(text)?;
         let (scheme, rest) = split_scheme(text)?;
@@ -90,14 +90,14 @@ impl UrlPattern {
         self.scheme == Scheme::Https
     }
 
-    /// The host, or for patterns with `*.` the domain whose subdomains are meant.
+    /// The host, or for patterns with `*.` the domain whose subdomains match.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// True if names below [`host`](Self::host) are meant, one label or more, and not the host
-    /// itself.
+    /// True if names below [`host`](Self::host) match, by one label or more, and the host itself
+    /// does not.
     #[must_use]
     pub const fn allows_subdomains(&self) -> bool {
         self.allows_subdomains
@@ -123,7 +123,7 @@ impl fmt::Display for UrlPattern {
     }
 }
 
-/// A letter that two parsers of URLs could read differently has no place in a pattern.
+/// Refuses characters that parsers of URLs could read differently.
 fn check_letters(text: &str) -> Result<(), InvalidPattern> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/*".contains(&byte);
     if text.len() > MAX_PATTERN {
@@ -177,7 +177,7 @@ fn check_host(host: &str) -> Result<(), InvalidPattern> {
                 .then(|| format!("write the host in lowercase: `{}`", host.to_ascii_lowercase())),
         });
     }
-    // The last label of a name has a letter, of an address it is a number in some base.
+    // The last label of a host name contains a letter. In an address it is a number in some base.
     let last = labels.last().copied().unwrap_or_default();
     if last.starts_with(|first: char| first.is_ascii_digit()) {
         return Err(invalid("must name a host, not an address"));
@@ -197,7 +197,7 @@ fn is_label(label: &str) -> bool {
         && label.bytes().next_back().is_some_and(is_letter)
 }
 
-/// Refuses `*.` before a domain below which strangers live.
+/// Refuses `*.` before a domain below which names of different owners are registered.
 fn check_breadth(domain: &str) -> Result<(), InvalidPattern> {
     let mut labels = domain.rsplit('.');
     let (top, second, third) = (labels.next(), labels.next(), labels.next());
@@ -205,7 +205,7 @@ fn check_breadth(domain: &str) -> Result<(), InvalidPattern> {
         && second.is_some_and(|second| REGISTRY_LABELS.contains(&second))
         && third.is_none();
     if second.is_none() || is_registry {
-        return Err(invalid("stands for hosts of everybody: name your own domain after `*.`"));
+        return Err(invalid("matches hosts of many owners: name your own domain after `*.`"));
     }
     Ok(())
 }

@@ -18,10 +18,10 @@ use crate::skill::source::toml_brackets::{Unclosed, find_unclosed};
 /// Most dots and opening brackets in the whole text. Each of them can open one level at most.
 const MAX_LINKS: usize = 2_048;
 
-/// Lines with syntax errors that are reported; later ones are mostly echoes of the first.
+/// Most lines with syntax errors that are reported. Later errors mostly follow from the first.
 const MAX_SYNTAX_ERRORS: usize = 3;
 
-/// Parses the text of `findings`; without a result, `findings` say why.
+/// Parses the text of `findings`. Adds an error to `findings` if it returns `None`.
 pub(crate) fn parse(findings: &mut Findings<'_>) -> Option<SourceNode> {
     let text = findings.text();
     let links = text.bytes().filter(|byte| matches!(byte, b'.' | b'[' | b'{')).count();
@@ -47,7 +47,7 @@ fn report_syntax(findings: &mut Findings<'_>, errors: &[toml::de::Error]) {
         |at: usize| text.get(..at).map_or(usize::MAX, |before| before.matches('\n').count());
     let mut lines: Vec<(usize, &toml::de::Error)> = Vec::new();
     let unclosed = find_unclosed(text);
-    // Errors of the parser behind an open bracket name the wrong line.
+    // After an open bracket, errors of the parser name the wrong line.
     let end = unclosed.map_or(usize::MAX, |unclosed| line_of(unclosed.at));
     for error in errors {
         let line = line_of(start_of(error));
@@ -193,7 +193,7 @@ mod tests {
     ];
 
     #[test]
-    fn hand_made_mistakes_are_pointed_at() {
+    fn typical_mistakes_are_reported_at_their_place() {
         for &(text, expected) in MISTAKES {
             assert_eq!(json(text), expected);
         }

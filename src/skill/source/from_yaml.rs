@@ -1,9 +1,9 @@
-//! Reads the small YAML of a frontmatter into [`SourceNode`]s.
+//! Reads the subset of YAML that a frontmatter may use into [`SourceNode`]s.
 //!
-//! YAML is a large language and most of it is a way to be surprised, so only what a frontmatter
-//! needs is accepted: no anchors and aliases, no merge keys, no tags of programming languages,
-//! no second document, `true` and `false` as the only booleans. What is a number and what is
-//! nothing is decided by the core schema of YAML 1.2: `1_000`, `0X1F` and `nUll` are text.
+//! Many features of YAML surprise authors, and a frontmatter does not need them. So anchors,
+//! aliases, merge keys, tags of programming languages and a second document are refused, and `true`
+//! and `false` are the only booleans. Numbers and null follow the core schema of YAML 1.2: `1_000`,
+//! `0X1F` and `nUll` are text.
 //!
 //! INVARIANT(yaml-budget): nesting, values and bytes are bounded while parsing, and nothing is
 //! ever expanded, so the work is proportional to the text.
@@ -23,8 +23,8 @@ use crate::skill::text::quoted;
 /// Most keys and values in a frontmatter.
 const MAX_VALUES: usize = 2_000;
 
-/// Parses the part of the text of `findings` that `range` names; without a result, `findings`
-/// say why.
+/// Parses the bytes `range` of the text of `findings`. Adds an error to `findings` if it returns
+/// `None`.
 pub(crate) fn parse(findings: &mut Findings<'_>, range: Range<usize>) -> Option<SourceNode> {
     let text = findings.text().get(range.clone())?;
     let options = serde_saphyr::options! {
@@ -53,7 +53,7 @@ pub(crate) fn parse(findings: &mut Findings<'_>, range: Range<usize>) -> Option<
     }
 }
 
-/// The deserializer's result before places are turned into bytes of the file.
+/// The deserializer's result, before its places are converted to bytes of the file.
 enum Parsed {
     Scalar(SourceValue),
     Array(Vec<Spanned<Parsed>>),
@@ -127,7 +127,7 @@ fn node(
     let within = bytes_of(text, parsed.referenced.span());
     let span = shift(&within, range);
     let value = match parsed.value {
-        // An integer without an exact value would come back changed.
+        // An integer that became a float has lost digits.
         Parsed::Scalar(SourceValue::Float(_))
             if is_integer(text.get(within.clone()).unwrap_or_default()) =>
         {
@@ -164,10 +164,10 @@ fn node(
     Some(SourceNode { span, value })
 }
 
-/// True if a text that the parser takes for a number or for nothing is that by the core schema of
-/// YAML 1.2. The parser also takes numbers with `_`, and letters in capitals anywhere.
+/// True if a text that the parser took for a number or null is one by the core schema of YAML 1.2.
+/// The parser also accepts numbers with `_`, and capital letters anywhere.
 fn is_of_core_schema(written: &str) -> bool {
-    // With a tag, it is not the text alone that decides.
+    // A tag overrides the core schema.
     let is_tagged = written.starts_with(['!', '"', '\'']);
     let is_nothing = ["", "~", "null", "Null", "NULL"].contains(&written);
     let is_number = written.bytes().any(|byte| byte.is_ascii_digit())
@@ -179,7 +179,7 @@ fn is_integer(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || b"+-_".contains(&byte))
 }
 
-/// The bytes of `text` that a span means. Spans always count characters, sometimes also bytes.
+/// Converts a span to bytes of `text`. Spans always count characters, and sometimes bytes as well.
 fn bytes_of(text: &str, span: serde_saphyr::Span) -> Range<usize> {
     let plain = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     let start = span.byte_offset().map_or_else(
@@ -194,7 +194,7 @@ fn shift(within: &Range<usize>, range: &Range<usize>) -> Range<usize> {
     range.start + within.start..range.start + within.end
 }
 
-/// Says what is wrong in the words of someone who writes a frontmatter.
+/// Describes an error of the parser for the author of a frontmatter.
 fn explain(error: &serde_saphyr::Error) -> Problem {
     use serde_saphyr::Error as Fault;
     match error {
@@ -236,7 +236,7 @@ fn explain(error: &serde_saphyr::Error) -> Problem {
     }
 }
 
-/// Takes the place, which we show ourselves, out of the parser's message.
+/// Removes the place from the parser's message, because the finding shows it.
 fn syntax(message: &str) -> Problem {
     let said = message.rsplit_once(" at line ").map_or(message, |(said, _)| said);
     let help = match said {
@@ -261,7 +261,7 @@ mod tests {
 
     use super::*;
 
-    /// The JSON of a frontmatter that begins on line 2 of its file, or what is wrong with it.
+    /// The JSON of a frontmatter that begins on line 2 of its file, or its findings.
     fn json(yaml: &str) -> String {
         let text = format!("---\n{yaml}");
         let mut findings = Findings::new("SKILL.md", &text);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn surprising_yaml_is_refused_where_it_stands() {
+    fn surprising_yaml_is_refused_at_its_place() {
         let bomb: String = std::iter::once("a: &a [x, x, x]\n".to_owned())
             .chain(('b'..'j').map(|c| format!("{c}: &{c} [*a, *a, *a, *a]\n")))
             .collect();

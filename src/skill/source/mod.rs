@@ -1,4 +1,4 @@
-//! From the text of a file to a tree of values that know where they stand: TOML and YAML alike.
+//! Parses TOML and YAML into one tree of values with their places in the text.
 
 pub(crate) mod from_toml;
 pub(crate) mod from_yaml;

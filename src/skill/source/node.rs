@@ -1,4 +1,4 @@
-//! A parsed value that remembers its author's order of keys and where everything stood.
+//! A tree of parsed values that keeps the order of keys and the place of each value.
 //!
 //! Both formats of a skill, TOML and YAML, become this tree, so that checks and messages are
 //! written once.
@@ -26,7 +26,7 @@ pub(crate) enum SourceValue {
     Integer(i64),
     /// Beyond `i64::MAX`; only YAML has these.
     Unsigned(u64),
-    /// Finite: JSON has no other.
+    /// Always finite, because JSON has no other floats.
     Float(f64),
     Text(String),
     /// A date, a time or both, as written.
@@ -44,7 +44,7 @@ pub(crate) struct SourceEntry {
 }
 
 impl SourceNode {
-    /// The sort of the value, for messages: `a string`.
+    /// The type of the value, for messages: `a string`.
     pub(crate) const fn kind(&self) -> &'static str {
         match self.value {
             SourceValue::Null => "nothing",
@@ -58,12 +58,12 @@ impl SourceNode {
         }
     }
 
-    /// The JSON text, keys in the order of this tree; none if it has no JSON text.
+    /// The JSON text, keys in the order of this tree; `None` if the tree cannot be written as JSON.
     pub(crate) fn to_raw_json(&self) -> Option<Box<RawValue>> {
         serde_json::value::to_raw_value(self).ok()
     }
 
-    /// The same as an ordinary JSON value.
+    /// The tree as an ordinary JSON value.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! Finds the bracket that is never closed. A parser only notices where it cannot go on, lines
-//! later, and says something about that line which leads astray.
+//! Finds a bracket that is never closed. The parser reports an error lines later, and its message
+//! about that line is misleading.
 
 /// A bracket that is still open where it must be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,9 +25,8 @@ impl Open {
     }
 }
 
-/// The first bracket of the TOML `text` that is not closed before something begins that cannot
-/// stand in it: the next setting, the next table, another closing bracket, or the end. It need not
-/// be the only mistake.
+/// Returns the first bracket of the TOML `text` that is not closed before the next setting, the
+/// next table, a closing bracket of another kind, or the end. The text may have other mistakes.
 pub(crate) fn find_unclosed(text: &str) -> Option<Unclosed> {
     let mut open: Vec<Open> = Vec::new();
     let mut at: usize = 0;
@@ -58,7 +57,7 @@ pub(crate) fn find_unclosed(text: &str) -> Option<Unclosed> {
             }
             '{' => open.push(Open { at, closing: '}', is_header: false }),
             ']' | '}' => {
-                // One too many is another mistake.
+                // A closing bracket without an opening one is a different mistake.
                 let innermost = open.pop()?;
                 if innermost.closing != letter {
                     return Some(innermost.unclosed());
@@ -104,8 +103,8 @@ fn begins_table(line: &str) -> bool {
         && !["true", "false", "inf", "nan"].contains(&name)
 }
 
-/// The length of the string that `text` begins with; none if it does not end, which is a mistake of
-/// its own.
+/// The length of the string at the start of `text`; `None` if the string does not end, which is a
+/// different mistake.
 fn string_length(text: &str) -> Option<usize> {
     let quote = text.get(..1)?;
     let triple = quote.repeat(3);
@@ -115,7 +114,7 @@ fn string_length(text: &str) -> Option<usize> {
     loop {
         let rest = text.get(at..)?;
         if rest.starts_with(end) {
-            // Up to two quotes may stand before the three that end a long string.
+            // Up to two quotes may precede the three that end a long string.
             let more = rest.bytes().take_while(|byte| quote.as_bytes().contains(byte)).count();
             let length = if is_long { more.min(5) } else { 1 };
             return Some(at.saturating_add(length));
@@ -139,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bracket_that_is_meant_is_found() {
+    fn the_unclosed_bracket_is_found() {
         for (text, line, closing) in [
             ("tags = [\"a\"\nname = \"x\"\n", 0, ']'),
             ("a = 1\ntags = [\"a\", # ]\n  \"b]\"\n\n[runtime]\nx = 1\n", 1, ']'),
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_right_has_none() {
+    fn valid_text_has_no_unclosed_bracket() {
         for text in [
             "",
             "tags = [\n  \"a = 1\",\n  'b]',\n]\nname = \"x\"\n",

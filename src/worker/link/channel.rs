@@ -19,8 +19,8 @@ use crate::worker::link::outbox::{Outbox, filled};
 pub struct Channel {
     socket: Arc<OwnedFd>,
     incoming: Incoming,
-    /// Once the worker is about to lock itself down. Until then other threads may open files, and
-    /// no number is its own.
+    /// `None` until the worker is about to lock itself down: earlier, other threads may open files,
+    /// so no descriptor can be reserved.
     outbox: Option<Outbox>,
 }
 
@@ -50,8 +50,8 @@ impl Channel {
         self.share(message, ByteCount::from(content.len()).as_u64(), &mut &*content)
     }
 
-    /// Sends `message`, and `size` bytes of `content` as its payload. What travels as a memory file
-    /// is copied to it piece by piece.
+    /// Sends `message`, and `size` bytes of `content` as its payload. A large payload is copied
+    /// piece by piece to a memory file.
     ///
     /// # Errors
     ///
@@ -85,7 +85,8 @@ impl Channel {
         }
     }
 
-    /// The number under which memory files are sent, for the filter on system calls.
+    /// Reserves the descriptor under which memory files are written, for the filter on system
+    /// calls.
     ///
     /// # Errors
     ///
@@ -95,7 +96,7 @@ impl Channel {
         Ok(self.outbox.insert(outbox).number())
     }
 
-    /// Waits for the next message; `None` when the gateway has closed its end.
+    /// Waits for the next message. Returns `None` if the gateway has closed its end.
     ///
     /// # Errors
     ///
@@ -152,7 +153,7 @@ impl SocketPeek {
     #[must_use]
     pub fn sees_something(&self) -> bool {
         let mut socket = [PollFd::new(&*self.0, PollFlags::IN)];
-        // A call that fails says nothing; the next one may.
+        // A failed call counts as nothing seen; the next call may succeed.
         rustix::event::poll(&mut socket, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
     }
 }

@@ -15,9 +15,9 @@ pub enum ChannelError {
     #[error("cannot use the socket to the gateway")]
     Socket(#[from] io::Error),
     /// A message that breaks the rules.
-    #[error("cannot understand the gateway")]
+    #[error("cannot read the gateway's messages")]
     Frame(#[from] FrameError),
     /// The content for the gateway cannot be read, or there is no memory for it. Nothing was sent.
-    #[error("cannot hand content to the gateway")]
+    #[error("cannot send content to the gateway")]
     Content(#[source] io::Error),
 }

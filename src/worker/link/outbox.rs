@@ -1,9 +1,9 @@
-//! The one place where a worker makes memory files: for payloads that are too large for a frame.
+//! Makes memory files for payloads that are too large for a frame.
 //!
-//! Memory files belong to no process, so no limit of a process bounds them, but for the size of
-//! each. So a locked-down worker can write to one number of a descriptor only, and the filter on
-//! system calls lets nothing give that number's file a second number or map it. A worker that was
-//! taken over has to close one file before it can write another.
+//! Memory files belong to no process, so the limits of a process bound only the size of each file
+//! and not their number. So a locked-down worker can write to one descriptor number only, and the
+//! filter on system calls prevents duplicating or mapping the file under that number. A compromised
+//! worker has to close one file before it can write another.
 
 use std::fs::File;
 use std::io::{self, BufRead, Write as _};
@@ -19,18 +19,18 @@ use crate::worker::link::error::ChannelError;
 /// Tries to get a number: there are no more descriptors than this.
 const ATTEMPTS: usize = 4_096;
 
-/// A number of a descriptor, kept for memory files.
+/// A descriptor number that is reserved for memory files.
 #[derive(Debug)]
 pub(super) struct Outbox {
     number: RawFd,
-    /// Keeps the number while there is no file.
+    /// Reserves the number while there is no file.
     placeholder: Option<OwnedFd>,
-    /// Keep lower numbers, which the kernel would give first.
+    /// Occupy lower numbers, which the kernel would assign first.
     fillers: Vec<OwnedFd>,
 }
 
 impl Outbox {
-    /// Takes a number.
+    /// Reserves a number.
     ///
     /// # Errors
     ///
@@ -46,12 +46,11 @@ impl Outbox {
         self.number
     }
 
-    /// Copies `size` bytes of `content` to a sealed memory file, and hands
-    /// it to `post`.
+    /// Copies `size` bytes of `content` to a sealed memory file, and passes it to `post`.
     ///
     /// # Errors
     ///
-    /// [`ChannelError::Content`] if there is no such file, or what `post` says.
+    /// [`ChannelError::Content`] if the file cannot be made, or the error of `post`.
     pub(super) fn share(
         &mut self,
         size: u64,
@@ -87,7 +86,7 @@ pub(super) fn filled(size: u64, content: &mut dyn BufRead) -> io::Result<File> {
     fill(memory_file()?, size, content)
 }
 
-/// Copies without a buffer of its own: the pieces of `content` are written as they lie there.
+/// Copies without a buffer of its own: writes the pieces directly from `content`.
 fn fill(file: OwnedFd, size: u64, content: &mut dyn BufRead) -> io::Result<File> {
     let (mut file, mut left) = (File::from(file), ByteCount::bytes(size).as_usize());
     while left > 0 {

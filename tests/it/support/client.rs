@@ -1,4 +1,4 @@
-//! A client of the protocol that hides nothing of what comes back.
+//! A client of the protocol that returns whole answers.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(crate) struct Client {
     url: String,
 }
 
-/// What came back over HTTP.
+/// An HTTP response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

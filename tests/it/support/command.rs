@@ -23,7 +23,7 @@ pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// What came on standard output, byte for byte.
+    /// The bytes of standard output.
     pub(crate) bytes: Vec<u8>,
 }
 

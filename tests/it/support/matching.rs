@@ -1,4 +1,4 @@
-//! Compares what came with what was expected, as far as the expectation goes.
+//! Compares a value with the expected parts of it.
 
 use serde_json::Value;
 

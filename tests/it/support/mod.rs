@@ -1,4 +1,4 @@
-//! What the tests stand on: real servers, real commands, and clients that look closely.
+//! Support for the tests: real servers, real commands, and clients.
 
 mod client;
 mod command;
@@ -27,7 +27,7 @@ pub(crate) fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Asks again and again until there is an answer, for as long as `patience` lasts.
+/// Polls `ask` until it returns a value, for at most `patience`.
 pub(crate) fn eventually<T>(patience: Duration, mut ask: impl FnMut() -> Option<T>) -> T {
     const PAUSE: Duration = Duration::from_millis(20);
     let deadline = Instant::now() + patience;

@@ -1,4 +1,4 @@
-//! Processes from outside: whose child is which, and whether they have ended.
+//! Observes processes: children, memory, and their end.
 
 use std::fs;
 use std::os::fd::OwnedFd;

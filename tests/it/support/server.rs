@@ -1,7 +1,7 @@
 //! A server in a process of its own, with folders of its own.
 //!
-//! Whoever drops a server learns whether it ended as it should: with exit code 0, and without
-//! leaving a worker behind.
+//! Dropping a server fails the test unless the server ends with exit code 0 and leaves no worker
+//! behind.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead as _, BufReader, Read};
@@ -144,7 +144,7 @@ impl TestServer {
         self.process.children()
     }
 
-    /// Where the server keeps what has to be kept.
+    /// The data folder of the server.
     pub(crate) fn data_dir(&self) -> &Path {
         &self.data_dir
     }
@@ -166,7 +166,7 @@ impl TestServer {
         child.unwrap().wait().unwrap()
     }
 
-    /// Asks the server to end and says what was wrong with how it did.
+    /// Stops the server. The error describes a wrong end.
     fn stop(&self) -> Result<(), String> {
         let Some(mut child) = self.child.lock().unwrap().take() else { return Ok(()) };
         let workers = self.workers();
@@ -213,14 +213,14 @@ fn lines_of(stream: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         for line in BufReader::new(stream).lines() {
-            // Nobody may be interested any more; the stream has to be emptied all the same.
+            // The receiver may be gone. The stream must be read to its end nevertheless.
             sender.send(line.unwrap()).ok();
         }
     });
     receiver
 }
 
-/// What a process writes to standard error.
+/// The standard error of a process.
 #[derive(Debug, Clone)]
 struct Log(Arc<(Mutex<LogText>, Condvar)>);
 

@@ -5,8 +5,7 @@ source text
 
     import _wardian; _wardian.run()
 
-That text is a promise to the host, but in a finished image it is never compiled: the bootstrap
-puts `run` where the interpreter would parse it.
+A finished image never compiles that text: the bootstrap replaces the interpreter's parser by `run`.
 
 `run` asks the host for the job, prepares the process (random seeds, environment, arguments), runs
 the program and answers with exactly one of RETURNED and RAISED:
@@ -26,12 +25,13 @@ the program and answers with exactly one of RETURNED and RAISED:
 - `rehearsal`: runs while the image is built;
 - `places`: paths;
 - `errors`: error numbers of Linux;
-- `platform`: the machine as a program sees it, with `files`, `locks`, `accounts`, `names`, `derive`.
+- `platform`: the machine in the view of a program, with `files`, `locks`, `accounts`, `names`,
+  `derive`, `clock` and `mapping`.
 
-Everything here is imported when the image is built. At run time nothing is imported, and nothing
-that runs after the user's code relies on names that this code can rebind in shared modules: the
-modules keep references of their own, and have builtins of their own. That is politeness, not a
-wall: a program can always lie about itself, but only about itself.
+Everything here is imported when the image is built. At run time nothing is imported, and code that
+runs after the user's code does not rely on names that the user's code can rebind in shared modules:
+the modules keep references and builtins of their own. This is not a security boundary: a program
+can falsify its own report, but not that of another run.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ _GROUP = struct_group("root", "x", 0, [])
 
 
 def _checked(name: str) -> str:
-    """Refuses what cannot be a name, in the words of the C library's callers."""
+    """Refuses an invalid name with CPython's messages."""
     if not isinstance(name, str):
         raise TypeError(f"argument must be str, not {type(name).__name__}")
     if "\0" in name:
@@ -45,7 +45,7 @@ def _checked(name: str) -> str:
 
 
 def _number(value: int) -> int:
-    """Refuses what cannot be the number of a group; `pwd` just does not find it."""
+    """Refuses an invalid number of a group; `pwd` does not find such a number."""
     number = index(value)
     if not -1 <= number < 1 << 32:
         raise OverflowError("Python int too large to convert to C unsigned int")

@@ -1,7 +1,7 @@
-"""Errors that say what to do instead: for what cannot work in the sandbox.
+"""Errors with advice, for operations that cannot work in the sandbox.
 
-The type of an error is the one that programs expect, so that `except ImportError` and
-`except OSError` keep working; only its text is another.
+An error has the type that programs expect, so that `except ImportError` and `except OSError` keep
+working. Only its text differs.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ _getframe = sys._getframe
 
 
 class MissingPackages:
-    """Stands last among the finders: whatever comes here is not installed."""
+    """The last finder: a module that reaches it is not installed."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         """Finds nothing.
 
         Raises:
-            ModuleNotFoundError: A program imports a popular package; the message says what to use.
+            ModuleNotFoundError: A program imports a popular package. The message has advice.
         """
         if path is not None:
             return
         advice = packages.substitute_for(name)
-        # `importlib.util.find_spec` asks, too, and gets None for an answer.
+        # `importlib.util.find_spec` calls this too, and must get None.
         if advice is not None and _is_import():
             raise ModuleNotFoundError(
                 f"No module named {name!r}: it is not installed; {advice}", name=name
@@ -66,7 +66,7 @@ def _is_import() -> bool:
 
 
 class _PatchedModules:
-    """Finds modules of the library that are changed once they are loaded."""
+    """Finds the modules of the library that are changed after they were loaded."""
 
     def find_spec(
         self, name: str, path: Any = None, target: Any = None
@@ -83,9 +83,9 @@ class _PatchedModules:
 
 
 class _PatchingLoader:
-    """Loads one module as another loader would, and changes it then.
+    """Loads a module with its own loader, and then changes it.
 
-    That loader itself stays as it is: an archive has one for all of its modules.
+    That loader itself is not changed, since an archive has one loader for all of its modules.
     """
 
     def __init__(self, loader: Any, patch: Callable[[Any], None]) -> None:
@@ -136,12 +136,12 @@ def _patch_os(module: Any) -> None:
         ("openpty", "use `io.StringIO` in the place of a terminal"),
     ):
         _refuse(module, name, f"the sandbox has no such files: {instead}")
-    # The library takes this to be there with `fork`.
+    # The library expects this function wherever `fork` exists.
     module.register_at_fork = lambda **functions: None
 
 
 def _refuse(module: Any, name: str, advice: str) -> None:
-    """Lets a function of `os` raise an error that says what to do instead."""
+    """Lets a function of `os` raise an error with advice."""
     refuse = _refusing(_no_process, f"os.{name}: {advice}")
     refuse.__name__ = refuse.__qualname__ = name
     refuse.__module__ = "os"
@@ -237,7 +237,7 @@ class _PoolFinder:
 
 
 def _input(prompt: object = "", /) -> str:
-    """Stands for `input`: reads from a stream that the program itself has put in place."""
+    """Replaces `input`: reads only from a stream that the program itself has set."""
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name, None) is None:
             raise RuntimeError(f"input(): lost sys.{name}")
@@ -267,7 +267,7 @@ _PATCHES: dict[str, Callable[[Any], None]] = {
 
 
 def install() -> None:
-    """Changes what is loaded, and what will be."""
+    """Changes the loaded modules now, and other modules when they are imported."""
     _patch_os(os)
     for name, patch in _PATCHES.items():
         if name in _modules:
@@ -285,7 +285,7 @@ _INSTALL = re.compile(
 
 
 def explain_syntax(error: SyntaxError, source: str) -> None:
-    """Adds to the error what the line was meant for, if that is no Python."""
+    """Adds advice to the error if the line is a notebook command or Markdown."""
     lines = source.split("\n")
     line = lines[error.lineno - 1] if error.lineno and error.lineno <= len(lines) else ""
     install = _INSTALL.match(line)
@@ -307,11 +307,11 @@ def explain_syntax(error: SyntaxError, source: str) -> None:
 
 
 _FOREIGN = re.compile(r"/(?!workspace(/|$)|tmp(/|$)|dev/|usr/local/)|[A-Za-z]:[\\/]|~")
-"""Paths that mean a file of the machine that calls."""
+"""Paths of files on the caller's machine."""
 
 
 class _Foreign(str):
-    """A path that ends the program; the message tells how such a file gets here."""
+    """The path of a missing file, printed with the advice to pass the file as a blob."""
 
     def __repr__(self) -> str:
         advice = "the sandbox sees no files of your machine: pass it as a blob in `input_blobs`"
@@ -319,7 +319,7 @@ class _Foreign(str):
 
 
 def explain(exception: BaseException) -> None:
-    """Adds to an error that ends the program what can be done about it."""
+    """Adds advice to an error that ends the program."""
     if type(exception) is ModuleNotFoundError:
         name = exception.name
         if isinstance(name, str) and exception.msg == f"No module named {name!r}":

@@ -1,14 +1,14 @@
-"""Mends library modules that take a position for the default integer.
+"""Changes library modules that assume that a position (`intp`) is the default integer.
 
 `wasm/patches` makes NumPy's default integer int64 while `intp` stays 32 bits wide. A few modules
-of the library, written in Python, assume that the two are one. The library has byte code only, so
-their text cannot be patched. Each module is amended right after it was loaded instead: those of
-NumPy and pandas while the base image is built, the others when a program imports them.
+of the library, written in Python, assume that both are the same type. The library has byte code
+only, so their source cannot be patched. Each module is amended right after it was loaded instead:
+those of NumPy and pandas while the base image is built, the others when a program imports them.
 
-NumPy is there when its parts and its users are loaded, so amendments take it from `sys.modules`.
+NumPy is loaded before its parts and its users, so amendments take it from `sys.modules`.
 
-An amendment names what it replaces. If that is missing, importing the module fails, and a new
-library cannot lose an amendment silently.
+An amendment accesses the names that it replaces. If one is missing, importing the module fails, so
+a new library cannot lose an amendment silently.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _type_aliases(module: Any) -> None:
 
 
 def _multiarray(module: Any) -> None:
-    """`count_nonzero` is a count that programs calculate with."""
+    """`count_nonzero` returns int64, because programs calculate with it."""
     count_nonzero = module.count_nonzero
 
     def count(a: Any) -> Any:
@@ -55,7 +55,7 @@ def _struct(module: Any) -> None:
         __slots__ = ()
         __doc__ = plain.__doc__
 
-        # A subclass may have a `__init__` of its own: `__new__` gets whatever that takes.
+        # A subclass may have an `__init__` of its own, whose arguments `__new__` gets too.
         def __new__(cls, *args: Any, **named: Any) -> Any:
             return plain.__new__(cls, *_wide_arguments(args, named), **named)
 
@@ -135,7 +135,7 @@ def _functools(module: Any) -> None:
 
 
 def _strptime(module: Any) -> None:
-    """Parsing asks for the zone of `TZ` again; only programs are refused other zones than UTC."""
+    """Parsing calls `tzset` again, which must not refuse a zone other than UTC here."""
 
     class Time:
         def __getattr__(self, name: str) -> Any:
@@ -392,7 +392,7 @@ _MAXSIZE = (1 << 63) - 1
 
 
 def install() -> None:
-    """Lets modules that are loaded from now on be amended, and amends those that are there."""
+    """Amends the loaded modules now, and the others when they are imported."""
     for name, amend in AMENDMENTS.items():
         if name in sys.modules:
             amend(sys.modules[name])
@@ -400,11 +400,11 @@ def install() -> None:
 
 
 def set_maxsize() -> None:
-    """Makes `sys.maxsize` the number that programs know: they take it for infinity.
+    """Sets `sys.maxsize` to the value on 64-bit machines, which programs use as infinity.
 
-    This is the last step of an image. The library was imported before and has seen the true one
-    where it asks for the width of addresses. One module has kept it as the key of a table, and one
-    calculates hashes with it, which have to be those of `frozenset`.
+    This is the last step of an image. The library was imported before, so it has determined the
+    width of addresses from the true value. Two modules use the value later and keep the true one:
+    one has it as the key of a table, and one computes hashes that must equal those of `frozenset`.
     """
     true_size = SimpleNamespace(**vars(sys))
     for name in ("numpy._core.arrayprint", "_collections_abc"):
@@ -414,7 +414,7 @@ def set_maxsize() -> None:
 
 
 class AmendingFinder:
-    """Finds the modules that have an amendment, by asking the finders behind it."""
+    """Finds the modules that have an amendment, with the other finders."""
 
     def __init__(self, amendments: dict[str, Callable[[Any], None]]) -> None:
         self._amendments = amendments
@@ -437,7 +437,7 @@ class AmendingFinder:
 
 
 class _AmendingLoader:
-    """The loader that was found; it steps back once the module is loaded."""
+    """Wraps the loader of a module; restores it before the module is executed."""
 
     def __init__(self, loader: Any, amend: Callable[[Any], None]) -> None:
         self._loader = loader

@@ -1,4 +1,4 @@
-"""AVIF for Pillow: a refusal that says what to use. There is no codec of it on this host."""
+"""AVIF for Pillow: a refusal that names other formats. The host has no codec for AVIF."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _USE = "use PNG, JPEG or WebP"
 
 
 def refuse(plugin: Any) -> None:
-    """Lets `PIL.AvifImagePlugin` say why it neither reads nor writes."""
+    """Lets `PIL.AvifImagePlugin` refuse to read and to write, with advice."""
     image = plugin.Image
 
     def is_avif(prefix: bytes) -> bool:

@@ -1,7 +1,7 @@
-"""Compiles the code of a skill once, for all runs to come.
+"""Compiles the code of a skill once, for all later runs.
 
-Runs in a sandbox of its own, with nothing mounted but the skill: what comes out belongs to the
-skill as much as its source does, and is used for it alone.
+Runs in a sandbox of its own with only the skill mounted. The byte code is trusted as little as the
+skill's source, and is used for this skill only.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ def compile_skill(name: str) -> dict[str, str]:
     """Compiles every Python file of the mounted skill `name`.
 
     Returns:
-        For each file's path below the skill its code, in Base64. Files that do not compile are
-        left out: whoever imports them is to see the error.
+        The code of each file in Base64, by the file's path below the skill. Files that do not
+        compile are left out, so that importing them raises the error.
     """
     root = f"{places.SKILLS}/{name}"
     compiled = {}

@@ -1,7 +1,7 @@
-"""Processor time: the time that passed in this run, less the time that was slept.
+"""Processor time: the time since the start of the run, without the time that was slept.
 
-The C library has no clock of its own for it and shows the time that passed. A run has one thread,
-so the times of the process and of the thread are the same.
+The C library has no clock for it and returns the elapsed time. A run has one thread, so the times
+of the process and of the thread are equal.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import time
 
 _sleep, _now = time.sleep, time.monotonic
 _START = 3600.0
-"""Where the clocks of every run start."""
+"""The start of the monotonic clock in every run."""
 
 _slept = 0.0
 
 
 def sleep(seconds: float) -> None:
-    """Sleeps, and notes for how long."""
+    """Sleeps, and notes the time."""
     global _slept
     start = _now()
     try:
@@ -48,7 +48,7 @@ def forget() -> None:
 
 
 def install() -> None:
-    """Gives `time` the clocks; the threads take care of `time.sleep`."""
+    """Adds the clocks to `time`; `threads` replaces `time.sleep`."""
     for name in ("process_time", "thread_time"):
         setattr(time, name, process_time)
         setattr(time, f"{name}_ns", process_time_ns)

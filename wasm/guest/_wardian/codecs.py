@@ -1,7 +1,7 @@
 """Codecs of the host: pictures and tables that the interpreter itself cannot read or write.
 
 A request is a header, which is JSON, and bytes; so is its answer. Nothing is kept between two
-requests. What the host refuses comes as an `OSError`, `MemoryError` or `NotImplementedError`.
+requests. A refusal of the host is raised as `OSError`, `MemoryError` or `NotImplementedError`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _parse = _decoder.scan_once
 
 
 def ask(header: dict[str, Any], *data: Any) -> tuple[Any, memoryview]:
-    """Sends a header and bytes to the host's codecs; returns those that come back."""
+    """Sends a header and bytes to the host's codecs. Returns the header and bytes of the answer."""
     text = _dump(header).encode()
     answer = call(b"".join((_CODEC, len(text).to_bytes(4, "little"), text, *data)))
     if answer[0] != _DONE:

@@ -1,9 +1,9 @@
-"""Mends compiled functions that count in positions, which have 32 bits here.
+"""Replaces compiled functions that count in positions, which have 32 bits here.
 
 Some modules add up counts or products of sizes in C integers as wide as an address. On 64-bit Linux
 they cannot overflow. Here they do from 65,536 rows on: the mean rank of equal values and the number
-of pairs of neighbours come out wrong, and a join of too many rows gets arrays that are too short.
-The functions are replaced by ones that take another way where the numbers may be too large.
+of pairs of neighbours are wrong, and a join of too many rows gets arrays that are too short. The
+replacements use another algorithm for numbers that may be too large.
 
 `amendments` calls the functions below for modules that were just loaded.
 """
@@ -45,7 +45,7 @@ def _mean_rank(plain: Callable[..., Any], first: str, place: int) -> Callable[..
         mean = rank("max", pct=False)
         count: Any = 1
         if rest.get("pct"):
-            # How many values there are is in the quotient of a rank and its part of one.
+            # The quotient of a rank and its percentage is the number of values.
             count = sys.modules["numpy"].round(mean / rank("max", pct=True))
         mean += rank("min", pct=False)
         mean /= 2
@@ -109,7 +109,7 @@ def _countable(plain: Callable[..., Any], matches: Callable[..., int]) -> Callab
 
 
 def _matches_of_groups(left: Any, right: Any, groups: int, *_: Any) -> int:
-    """How many pairs have the same number, which is below `groups`, and not -1."""
+    """The number of pairs with equal group numbers, which are below `groups`; -1 is no group."""
     np = sys.modules["numpy"]
     counts = [
         np.bincount(side[side >= 0], minlength=groups).astype(np.int64)
@@ -119,7 +119,7 @@ def _matches_of_groups(left: Any, right: Any, groups: int, *_: Any) -> int:
 
 
 def _matches_of_sorted(left: Any, right: Any, *_: Any) -> int:
-    """How many pairs are equal, in sorted arrays."""
+    """The number of equal pairs of two sorted arrays."""
     np = sys.modules["numpy"]
     ends, starts = np.searchsorted(right, left, "right"), np.searchsorted(right, left, "left")
     return int((ends - starts).sum(dtype=np.int64))
@@ -223,7 +223,7 @@ def amend_generator(module: Any) -> None:
 
 
 def _choose(integers: Callable[..., Any], population: int, count: int, shuffle: bool) -> list[int]:
-    """Draws as the compiled function does: Floyd's way, then a shuffle."""
+    """Draws like the compiled function: Floyd's algorithm, then a shuffle."""
     found: list[int] = []
     chosen: set[int] = set()
     for last in range(population - count, population):
@@ -239,10 +239,10 @@ def _choose(integers: Callable[..., Any], population: int, count: int, shuffle: 
 
 
 def amend_random_state(module: Any) -> None:
-    """The legacy generator draws integers in 32 bits: others take its stream where that differs.
+    """The legacy generator draws integers in 32 bits. Large numbers are drawn in another way.
 
-    `Generator` takes the same steps with 64 bits for `binomial`, `poisson` and `multinomial`. The
-    other distributions are drawn here, if their numbers may be large.
+    `Generator` does the same steps with 64 bits for `binomial`, `poisson` and `multinomial`. The
+    other distributions are drawn here.
     """
     np = sys.modules["numpy"]
     plain, instance = module.RandomState, module._rand
@@ -310,13 +310,13 @@ def amend_random_state(module: Any) -> None:
 
 
 _FEW_TRIALS = 1 << 27
-"""From so many on, the square of a deviation may not fit into 32 bits."""
+"""From this number of trials on, the square of a deviation may not fit into 32 bits."""
 _RARE = 1e-7
 """With a rarer event, the number of trials may not fit into 32 bits."""
 
 
 def _most(np: Any, value: Any) -> Any:
-    """The largest of a parameter's values, or it: most parameters are one number."""
+    """The largest value of a parameter, which is an array or, mostly, one number."""
     return value if type(value) in (int, float) else np.max(value, initial=0)
 
 
@@ -325,7 +325,7 @@ def _least(np: Any, value: Any) -> Any:
 
 
 def _whole(np: Any, drawn: Any) -> Any:
-    """As the compiled functions return whole numbers: an array, or one Python number."""
+    """Converts to integers like the compiled functions: an array, or one Python number."""
     drawn = np.minimum(drawn, 2.0**63 - 1024).astype(np.int64)
     return drawn if drawn.ndim else int(drawn)
 
@@ -356,7 +356,7 @@ def _draw_zipf(uniform: Callable[[], float], a: float) -> int:
 
 
 def _draw_many_zipf(np: Any, uniform: Callable[[int], Any], a: float, size: Any) -> Any:
-    """As `_draw_zipf`, for many: attempts follow each other in the stream, so none is lost."""
+    """Draws many numbers like `_draw_zipf`: all attempts are consecutive in the stream."""
     drawn = np.empty(size, dtype=np.int64)
     exponent = a - 1
     scale = 2.0**exponent

@@ -1,4 +1,4 @@
-"""`hashlib.pbkdf2_hmac` and `hashlib.scrypt`, which the library takes from OpenSSL elsewhere."""
+"""`hashlib.pbkdf2_hmac` and `hashlib.scrypt`, which the standard library takes from OpenSSL."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ _ROWS = ((0, 1, 2, 3), (5, 6, 7, 4), (10, 11, 8, 9), (15, 12, 13, 14))
 
 
 def _make_salsa() -> Any:
-    """Writes Salsa20/8 with one variable for each word: half the time of a loop over a list."""
+    """Generates Salsa20/8 with one variable for each word, which halves the time of a loop."""
     names = [f"x{i}" for i in range(16)]
     rounds = "\n        ".join(_quarter(*(names[i] for i in q)) for q in (*_COLUMNS, *_ROWS))
     sums = ", ".join(f"({name} + words[{i}]) & 0xFFFFFFFF" for i, name in enumerate(names))

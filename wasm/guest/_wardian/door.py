@@ -1,8 +1,8 @@
-"""The door: the only way out of the sandbox.
+"""Host calls: the only way out of the sandbox.
 
 A request is one operation byte and a payload; an answer is one status byte (0 done, 1 refused)
-and a payload. What the user's code sends through it can only concern its own run: the host
-decides on every request, and the run's status is the host's.
+and a payload. The user's code can make requests too, but they affect only its own run: the host
+checks every request and decides the run's status.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def ask(request: bytes) -> bytes:
 
     Raises:
         Exception: The host refused; the class carries the name that the host gave.
-        OSError: The door is broken.
+        OSError: The host call failed.
     """
     answer: bytes = call(request)
     if answer[0] != _DONE:
@@ -48,7 +48,7 @@ def ask_json(request: bytes) -> Any:
 
 
 def read_job() -> dict[str, Any]:
-    """Asks the host what to run, and keeps it in `job`."""
+    """Fetches the job from the host, and keeps it in `job`."""
     global job
     job = ask_json(JOB)
     return job

@@ -1,4 +1,4 @@
-"""Calls the function that a program offers, in the way its parameters ask for."""
+"""Calls the entrypoint of a program with arguments that fit its parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def find(namespace: Mapping[str, Any], name: str, where: str) -> Callable[..., A
     """Returns the function called `name`.
 
     Raises:
-        EntrypointNotFound: There is none; the message names the functions there are.
+        EntrypointNotFound: There is none; the message lists the functions of the program.
     """
     function = namespace.get(name)
     if callable(function):
@@ -40,14 +40,15 @@ def find(namespace: Mapping[str, Any], name: str, where: str) -> Callable[..., A
 
 
 def call(function: Callable[..., Any], args: dict[str, Any]) -> Any:
-    """Calls `function` with the arguments of the run, and awaits what it returns if need be.
+    """Calls `function` with the arguments of the run, and awaits its value if it is awaitable.
 
-    One parameter receives the whole dict, as the protocol has it: `def main(args)`. A function
-    without parameters is called without. Several parameters, or keyword-only ones, receive the
-    arguments of their names; if these do not fit and one parameter is enough, it gets the dict.
+    A single parameter receives the whole dict, as the protocol defines: `def main(args)`. A
+    function without parameters is called without arguments. Several parameters, or keyword-only
+    ones, receive the arguments of their names. If these do not fit and one positional argument is
+    enough, the function gets the dict.
 
     Raises:
-        TypeError: The parameters cannot be filled; the message says what they are.
+        TypeError: The parameters cannot be filled; the message lists them.
     """
     if type(function) is FunctionType and not hasattr(function, "__wrapped__"):
         code = function.__code__

@@ -1,9 +1,9 @@
 """Error numbers as on Linux: `errno`, `os.strerror`, and those in exceptions.
 
-The C library of WASI has numbers of its own (`ENOENT` is 44) and shorter texts. C code goes on
-comparing those. Where an exception is made of one, a patch of the engine (`errors.tsv`) replaces
-number and text by what `sys._errnos` says. Here that map is made, and Python code sees Linux's
-numbers from the first module on: `install` comes before everything else of an image.
+The C library of WASI has its own numbers (`ENOENT` is 44) and shorter texts, and C code compares
+those. When an exception is made from such a number, a patch of the engine (`errors.tsv`) looks up
+the number and text of Linux in `sys._errnos`, which is filled here. `install` runs before all other
+steps of an image, so that Python code sees Linux's numbers in every module.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ _LINUX = """\
 132 ERFKILL Operation not possible due to RF-kill
 133 EHWPOISON Memory page has hardware error
 """
-"""Number, name and text of the errors of Linux on x86-64, as its C library tells them."""
+"""Number, name and text of the errors of Linux on x86-64, from its C library."""
 
 _ALIASES = {"EWOULDBLOCK": "EAGAIN", "EDEADLK": "EDEADLOCK", "EOPNOTSUPP": "ENOTSUP"}
 _WASI_MEANS = {"ENOTCAPABLE": "EPERM", "ESHUTDOWN": "EPIPE"}

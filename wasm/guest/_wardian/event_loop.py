@@ -49,7 +49,7 @@ class SandboxEventLoop(asyncio.selector_events.BaseSelectorEventLoop):
         super().__init__(_Selector())
 
     def __del__(self) -> None:
-        """Says nothing: a loop that nobody closed holds no files and no threads."""
+        """Does not warn about a loop that was not closed: it holds no files and no threads."""
 
     def _make_self_pipe(self) -> None:
         """Nobody else could wake the loop: there is one thread."""
@@ -94,7 +94,7 @@ class SandboxEventLoop(asyncio.selector_events.BaseSelectorEventLoop):
 
 
 def is_awaitable(value: object) -> bool:
-    """True for what an `async def` entrypoint returns, and for other awaitables."""
+    """True for a coroutine of an `async def` entrypoint, and for other awaitables."""
     return type(value) is CoroutineType or hasattr(type(value), "__await__")
 
 
@@ -122,7 +122,7 @@ def install() -> None:
 def provide_loop() -> None:
     """Makes a loop the current one, for the old `get_event_loop().run_until_complete(...)`.
 
-    Python has it no more, but programs still do it; every `asyncio.run` ends it.
+    Python has removed this, but programs still use it. Every `asyncio.run` removes the loop.
     """
     _policy().set_event_loop(SandboxEventLoop())
 

@@ -1,7 +1,7 @@
-"""Why the program failed, as the frame that reports it.
+"""Reports the failure of a program to the host.
 
-The report is made after the user's code has run, about an object of the user's making: every
-step may raise, so each has a plainer one behind it, and the last one was made with the image.
+The report is made after the user's code has run, and describes an exception of the user's code.
+Every step may raise, so each has a simpler fallback. The last fallback is a constant.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UNSPEAKABLE = _RAISED + (
 _reserve = [bytearray(1 << 20)]
 """Room to describe the end of a program that has filled the memory."""
 
-_class_name = type.__dict__["__name__"].__get__  # a hostile metaclass has no say
+_class_name = type.__dict__["__name__"].__get__  # not affected by a hostile metaclass
 _clear_frames = traceback.clear_frames
 
 
@@ -45,7 +45,7 @@ def raised(exception: BaseException) -> bytes:
     try:
         if isinstance(exception, MemoryError):
             _reserve.clear()
-            _clear_frames(exception.__traceback__)  # what filled the memory hangs on the frames
+            _clear_frames(exception.__traceback__)  # the frames hold the objects that fill memory
         else:
             _explain(exception)
         return _frame(_class_name(type(exception)), _message(exception), trace.text_of(exception))

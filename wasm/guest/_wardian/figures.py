@@ -1,6 +1,6 @@
-"""`plt.show()` where there is no screen: every open figure becomes a PNG file in the workspace.
+"""`plt.show()` without a screen: every open figure becomes a PNG file in the workspace.
 
-The host keeps pictures that a program leaves there, so the caller gets what would have been shown.
+The host keeps pictures that a program leaves there, so the caller gets the figures.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from _wardian import places
 
 
 def patch(bases: Any) -> None:
-    """Changes `matplotlib.backend_bases`, whichever backend a program chooses."""
+    """Changes `matplotlib.backend_bases`, and so all backends."""
     bases.FigureManagerBase.pyplot_show = classmethod(_show_all)
     bases.FigureManagerBase.show = _show_one
 
@@ -37,7 +37,7 @@ _WITH_SCREEN = frozenset(
 
 
 def _show_all(cls: object, *, block: bool | None = None) -> None:
-    """Stands for `plt.show`: saves the figures, and closes them as a window would be."""
+    """Replaces `plt.show`: saves the figures, and closes them like windows."""
     pyplot: Any = sys.modules["matplotlib.pyplot"]
     for number in pyplot.get_fignums():
         _save(pyplot.figure(number))
@@ -45,7 +45,7 @@ def _show_all(cls: object, *, block: bool | None = None) -> None:
 
 
 def _show_one(self: Any) -> None:
-    """Stands for `Figure.show`."""
+    """Replaces `Figure.show`."""
     _save(self.canvas.figure)
 
 

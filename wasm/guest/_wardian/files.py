@@ -1,8 +1,8 @@
-"""Files as Linux shows them: permission bits, duplicates of descriptors, paths.
+"""Features of files on Linux that WASI lacks: permission bits, duplicates of descriptors, paths.
 
-WASI has no permission bits, no `dup`, no `umask`. The bits are kept here, by the number of the
-file, which the host never uses twice; a program is the only user, `root`, whom Linux does not
-refuse anything because of them either. The rest is asked of the host.
+WASI has no permission bits, no `dup`, no `umask`. The bits are kept here by inode number, which the
+host never uses twice. They are not enforced: a program runs as `root`, which Linux does not refuse
+either. The other features are requests to the host.
 
 `os` gets these functions; the module `posix` keeps its own.
 """
@@ -29,13 +29,13 @@ _DUPLICATE, _DUPLICATE_TO, _FOLDER_PATH, _USAGE = 1, 2, 3, 4
 _USAGE_FORMAT = struct.Struct("<5Q")
 
 _modes: dict[int, int] = {}
-"""Permission bits of the files of the workspace that have others than the umask gives."""
+"""Permission bits of the files of the workspace whose bits do not follow from the umask."""
 
 _owners: dict[int, tuple[int, int]] = {}
-"""User and group of the files of the workspace that were given away."""
+"""User and group of the files of the workspace whose owner was changed."""
 
 _umasks: list[tuple[int, int]] = [(0, _FIRST_UMASK)]
-"""Since which number of a file which umask has been in force."""
+"""Umasks, each with the first inode number that it applies to."""
 
 _open, _stat, _lstat, _fstat = posix.open, posix.stat, posix.lstat, posix.fstat
 _access, _mkdir, _utime = posix.access, posix.mkdir, posix.utime
@@ -46,7 +46,7 @@ _ACCESS_MODES = posix.O_RDONLY | posix.O_WRONLY
 
 
 class _Usage:
-    """How full the workspace is, and the number that the next file gets."""
+    """The usage of the workspace, and the inode number of the next file."""
 
     __slots__ = ("bytes", "entries", "next_inode", "used_bytes", "used_entries")
 
@@ -56,7 +56,7 @@ class _Usage:
 
 
 def _ask(operation: int, first: int, second: int = 0) -> bytes:
-    """Asks the host to do something with the run's own files."""
+    """Sends the host a request about the run's own files."""
     if not (0 <= first < 1 << 32 and 0 <= second < 1 << 32):
         raise OSError(EBADF, posix.strerror(EBADF))
     answer = door.ask(b"\x07" + struct.pack("<BII", operation, first, second))
@@ -107,7 +107,7 @@ def _permissions(result: os.stat_result) -> int:
 
 
 def _shown(result: os.stat_result) -> os.stat_result:
-    """Adds what WASI does not know to the metadata of a file."""
+    """Adds the metadata of a file that WASI lacks."""
     _, (fields, extra) = result.__reduce__()  # type: ignore[misc]
     mode = fields[0] | _permissions(result)
     rest = fields[1:]
@@ -163,7 +163,7 @@ def fchmod(fd: int, mode: int) -> None:
 
 
 def lchmod(path: Any, mode: int) -> None:
-    """Changes the permission bits of a file; of a link, Linux cannot."""
+    """Changes the permission bits of a file. A link is an error, as on Linux."""
     _os_chmod(path, mode, follow_symlinks=False)
 
 
@@ -205,7 +205,7 @@ def lchown(path: Any, uid: int, gid: int) -> None:
 
 
 def umask(mask: int) -> int:
-    """Sets which permission bits new files do not get; returns the mask before."""
+    """Sets the permission bits that new files do not get. Returns the previous mask."""
     before = _umasks[-1][1]
     mask &= 0o777
     if mask != before:
@@ -325,7 +325,7 @@ class DirEntry:
 
 
 class _Scan:
-    """What `os.scandir` returns: entries, and a folder to close."""
+    """The iterator of `os.scandir`."""
 
     __slots__ = ("_entries", "_is_fd")
 
@@ -372,7 +372,7 @@ def _os_chdir(path):  # type: ignore[no-untyped-def]
 
 
 def fchdir(fd: int) -> None:
-    """Goes to the folder that is open."""
+    """Changes to an open folder."""
     if isinstance(fd, bool):
         warnings.warn("bool is used as a file descriptor", RuntimeWarning, stacklevel=2)
     _os_chdir(index(fd))
@@ -380,7 +380,7 @@ def fchdir(fd: int) -> None:
 
 @wraps(posix.pathconf)
 def _os_pathconf(path, name):  # type: ignore[no-untyped-def]
-    _stat(path)  # the C library knows the answer without a look at the file
+    _stat(path)  # the C library does not check that the file exists
     return posix.pathconf(path, name)
 
 
@@ -391,12 +391,12 @@ def _os_fpathconf(fd, name):  # type: ignore[no-untyped-def]
 
 
 def dup(fd: int) -> int:
-    """Opens a second number on what is open; both share one position."""
+    """Opens a second number for an open file. Both share one position."""
     return _number(_ask(_DUPLICATE, fd, 0))
 
 
 def dup2(fd: int, fd2: int, inheritable: bool = True) -> int:
-    """Makes `fd2` a duplicate of `fd`, whatever it was before."""
+    """Makes `fd2` a duplicate of `fd`, and closes it before if it is open."""
     return _number(_ask(_DUPLICATE_TO, fd, fd2))
 
 
@@ -442,7 +442,7 @@ def pwritev(fd: int, buffers: Any, offset: int, flags: int = 0) -> int:
 
 
 def posix_fallocate(fd: int, offset: int, length: int) -> None:
-    """Makes a file at least as long as this; bytes that nobody wrote take no room."""
+    """Makes a file at least as long as this. Unwritten bytes take no space."""
     if offset < 0 or length <= 0:
         raise OSError(EINVAL, posix.strerror(EINVAL))
     if _fstat(fd).st_size < offset + length:
@@ -457,7 +457,7 @@ def sendfile(out_fd: int, in_fd: int, offset: int | None, count: int) -> int:
 
 
 def statvfs(path: Any) -> os.statvfs_result:
-    """Says how much room the workspace has; the rest of the files takes none."""
+    """Returns the free space of the workspace; other files are read-only and have none."""
     if _os_stat(path).st_dev != _WORKSPACE_DEVICE:
         return os.statvfs_result((4096, 4096, 0, 0, 0, 0, 0, 0, 1, 255, 0))
     usage = _Usage()
@@ -468,12 +468,12 @@ def statvfs(path: Any) -> os.statvfs_result:
 
 
 def fstatvfs(fd: int) -> os.statvfs_result:
-    """As `statvfs`, of what is open."""
+    """As `statvfs`, for an open file."""
     return statvfs(fd)
 
 
 def pipe(*_: object) -> tuple[int, int]:
-    """Refuses: nobody could be at the other end.
+    """Refuses: there is no other process to read or write the other end.
 
     Raises:
         OSError: Always.
@@ -483,19 +483,19 @@ def pipe(*_: object) -> tuple[int, int]:
 
 
 def sync() -> None:
-    """Does nothing: there is no disk that could lag behind."""
+    """Does nothing: all files are in memory."""
 
 
 def own(function: Callable[..., Any]) -> Any:
-    """Makes a function one that stays as it is when it is an attribute of a class.
+    """Makes a function that does not become a method when it is an attribute of a class.
 
-    So do the functions written in C that these replace: `_unlink = os.unlink` in a class is common.
+    The replaced C functions behave so, and `_unlink = os.unlink` in a class is common.
     """
     return staticmethod(function)
 
 
 def install() -> None:
-    """Gives `os` these functions, and its sets of what they can do."""
+    """Adds these functions to `os`, and to its sets of supported features."""
     replaced = {
         "stat": _os_stat,
         "lstat": _os_lstat,

@@ -1,8 +1,8 @@
-"""The module `PIL._imagingft`, made of the FreeType that matplotlib brings.
+"""The module `PIL._imagingft`, implemented with the FreeType of matplotlib.
 
-Pillow's own is C and not part of this interpreter. Glyphs come from the same FreeType, so they
-look as they do elsewhere; layout (kerning, ligatures) is Raqm's, or simple where Pillow asks for
-that. Strokes are approximated: FreeType's stroker cannot be reached.
+Pillow's own module is C and not part of this interpreter. Glyphs come from the same FreeType, so
+they look the same. Layout (kerning, ligatures) is Raqm's, or basic if Pillow requests that.
+Strokes are approximated, because FreeType's stroker is not accessible.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _pixels(position: float) -> int:
 
 
 class Glyph:
-    """A glyph at its place: index, pen position in 64ths, and where it is drawn from there."""
+    """A glyph of a layout: its index, its position in 64ths, and the pen position after it."""
 
     __slots__ = ("advance_to", "index", "source", "x", "y")
 
@@ -268,7 +268,7 @@ def _round(value: float) -> int:
 
 
 def _lay_over(canvas: Any, bitmap: Any, x: int, y: int, mode: str) -> None:
-    """Adds a glyph to what is drawn already, cut to the canvas."""
+    """Adds a glyph to the canvas, cut to its size."""
     height, width = bitmap.shape
     rows = slice(max(y, 0), min(y + height, canvas.shape[0]))
     columns = slice(max(x, 0), min(x + width, canvas.shape[1]))
@@ -301,7 +301,7 @@ def _spread(canvas: Any, width: float) -> Any:
     out = numpy.zeros(canvas.shape, "int16")
     for down in range(-reach, reach + 1):
         for right in range(-reach, reach + 1):
-            # What the disc covers of the pixel at its edge.
+            # The part of a pixel at the edge that the disc covers.
             covered = min(max(width + 1 - (down * down + right * right) ** 0.5, 0), 1)
             if covered:
                 part = padded[reach + down :, reach + right :][:rows, :columns]

@@ -1,17 +1,17 @@
 """Imports of mounted skills: `from skills.acme.sales.report import main`.
 
-The dotted name of a skill is a module path below the package `skills`, with dashes as
-underscores. The module is the skill's entrypoint file, and at the same time a package whose
-folder is the one the file lies in, so that `skills.acme.sales.report.utils` is the file beside.
+The dotted name of a skill is a module path below the package `skills`, with dashes as underscores.
+The module is the skill's entrypoint file, and also a package whose folder is that of the file, so
+that `skills.acme.sales.report.utils` is the file `utils.py` beside it.
 
-Within a skill's own files, `import utils` means the file beside, too, although several mounted
-skills may each have one: their modules get an `__import__` of their own that looks into the
+Within a skill's own files, `import utils` also imports the file beside, although several mounted
+skills may each have such a file: their modules get an `__import__` of their own that searches the
 skill's folder first. It never shadows the standard library, `runtime` or `skills`. A module of a
-skill exists once, under its name below `skills`, whichever way it was imported; the entrypoint
-file imported as `main` from beside it is the skill's module itself.
+skill exists once, under its name below `skills`, for both ways to import it. The entrypoint file,
+imported as `main` by a file beside it, is the skill's module itself.
 
-Files are found by asking for them by name, never by listing folders. `SkillLoader.get_code` is
-the one place where a file becomes code.
+Files are found by name, never by listing folders. Only `SkillLoader.get_code` turns a file into
+code.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ _skills: dict[str, _Skill] | None = None  # by module path below `skills`; made 
 
 
 def mount(skills: Sequence[dict[str, Any]]) -> None:
-    """Says which skills this run may import: the job's list."""
+    """Sets the skills that this run may import: the job's list."""
     global _mounts, _skills
     _mounts = skills
     _skills = None
 
 
 def install() -> None:
-    """Makes the package `skills`, and puts the finder before Python's own.
+    """Makes the package `skills`, and inserts the finder before Python's own.
 
-    Python's would find the files of skills, too, but load them as modules like any other.
+    Python's finder would find the files of skills too, but would load them as ordinary modules.
     """
     package = ModuleType(ROOT, "The skills that are mounted in this run.")
     package.__path__ = []
@@ -71,8 +71,8 @@ def install() -> None:
 def import_skill(name: str) -> ModuleType:
     """Imports the entrypoint module of the mounted skill called `name`.
 
-    Does what the import statement would do, in a quarter of the time: the levels above the skill
-    are made directly. Only if one of them is a skill itself, Python's way is taken.
+    This is four times as fast as the import statement: the packages above the skill are made
+    directly. If one of them is a skill itself, the import statement is used.
     """
     path = _module_path(name)
     skills = _mounted()
@@ -151,7 +151,7 @@ def _has_skills_below(path: str) -> bool:
 
 
 class SkillFinder:
-    """Finds the modules below `skills`; has nothing to say about any other."""
+    """Finds the modules below `skills` and no others."""
 
     def find_spec(
         self, full_name: str, path: Sequence[str] | None = None, target: object = None
@@ -159,7 +159,7 @@ class SkillFinder:
         """Returns the spec of a skill, of a level above skills, or of a file of a skill.
 
         Raises:
-            ModuleNotFoundError: No mounted skill has to do with this name.
+            ModuleNotFoundError: The name belongs to no mounted skill.
             ImportError: It names a skill without code.
         """
         if not full_name.startswith(_PREFIX):
@@ -183,7 +183,7 @@ class SkillFinder:
 
 
 def _owner(name: str) -> _Skill | None:
-    """The skill below whose module `name` lies."""
+    """The skill whose package contains the module `name`."""
     while name:
         name = name.rpartition(".")[0]
         skill = _mounted().get(name)
@@ -236,7 +236,7 @@ def _spec(full_name: str, file: str, skill: _Skill, package_folder: str | None) 
 
 
 def _folder_spec(full_name: str, folders: list[str]) -> ModuleSpec:
-    """A package without a file, only there for what lies below it."""
+    """A package without a file, for the modules below it."""
     spec = ModuleSpec(full_name, None, is_package=True)
     spec.submodule_search_locations = folders
     return spec
@@ -252,7 +252,7 @@ def _not_mounted(full_name: str) -> ModuleNotFoundError:
 
 
 class _SkillModule(ModuleType):
-    """A module whose own names survive the import of what lies below it.
+    """A module whose own names are not replaced by imported submodules.
 
     Python makes every submodule an attribute of its package, and with it a global name there: a
     function `report` of the skill `acme.sales` would be lost to the file `report.py` beside it,

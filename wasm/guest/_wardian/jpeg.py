@@ -1,4 +1,4 @@
-"""JPEG for Pillow: its decoder and its encoder, which are C elsewhere, on the host's codec."""
+"""JPEG for Pillow: replaces its C decoder and encoder by the host's codec."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _segment(marker: int, data: bytes) -> bytes:
 
 
 class _End:
-    """Looks for the end of a file that arrives in pieces: the marker EOI outside of segments."""
+    """Finds the end of a file that arrives in pieces: the marker EOI outside of segments."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -56,7 +56,7 @@ class _End:
         self._in_scan = False
 
     def add(self, piece: bytes) -> bool:
-        """Takes a piece; true once the end is there, and `data` is cut to it."""
+        """Adds a piece. Returns true once the end was found; `data` is cut there."""
         data = self.data
         data += piece
         while True:
@@ -84,7 +84,7 @@ def add_codecs(Image: Any) -> None:  # noqa: N803
     """Registers decoder and encoder with `PIL.Image`, and tells `PIL.features`."""
 
     class JpegDecoder:
-        """Collects the file, has it decoded, and keeps the pixels.
+        """Collects the file, lets the host decode it, and stores the pixels.
 
         Written after `PIL.ImageFile.PyDecoder`, which cannot be imported before `PIL.Image` is
         complete.
@@ -135,7 +135,7 @@ def add_codecs(Image: Any) -> None:  # noqa: N803
             return -1, 0
 
     class JpegEncoder:
-        """Has the pixels encoded, and writes the file with the segments of metadata."""
+        """Lets the host encode the pixels, and writes the file with the segments of metadata."""
 
         pushes_fd = True
 
@@ -204,7 +204,7 @@ def add_codecs(Image: Any) -> None:  # noqa: N803
             return min(int(self._restart_rows) * -(-width // across), 65535)
 
         def _write(self, made: memoryview) -> None:
-            """The segments of metadata come behind the first one, which says JFIF or Adobe."""
+            """Writes the segments of metadata after the first segment (JFIF or Adobe)."""
             begin = 4 + int.from_bytes(made[4:6], "big")
             head = bytes(made[:begin]).replace(b"JFIF\0\x01\x02", b"JFIF\0\x01\x01")
             self._fd.write(head)  # libjpeg says version 1.01

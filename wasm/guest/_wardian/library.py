@@ -1,8 +1,7 @@
-"""Functions of the standard library that answer as on 64-bit Linux.
+"""Functions of the standard library with the results of 64-bit Linux.
 
-Here the C library has fewer directives of `strftime`, hashes and sizes have 32 bits, and `decimal`
-is the one that is written in Python. `amendments` calls these functions when the modules have been
-loaded.
+The C library here has fewer directives of `strftime`, hashes and sizes have 32 bits, and `decimal`
+is the implementation in Python. `amendments` calls these functions after the modules were loaded.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from typing import Any
 
 _LARGEST_SIZE = (1 << 31) - 1
 _PRIME = (1 << 61) - 1
-"""Hashes of numbers are remainders by this prime where they have 64 bits."""
+"""64-bit hashes of numbers are remainders of a division by this prime."""
 
 
 def amend_itertools(module: Any) -> None:
-    """An `islice` that is to end beyond 2^31 items ends with its source."""
+    """An `islice` with an end beyond 2^31 items ends with its source."""
     plain = module.islice
 
     class islice(plain):  # type: ignore[misc] # noqa: N801
@@ -142,10 +141,10 @@ def hash_of_float(value: float) -> int:
 
 
 def amend_decimal(module: Any) -> None:
-    """Limits and messages are those of the module that is written in C."""
+    """Limits and messages are those of the implementation in C."""
     written = sys.modules.get("_pydecimal")
     if written is None or module.Decimal is not written.Decimal:
-        return  # this is the one in C
+        return  # this is the implementation in C
     largest, smallest = 999_999_999_999_999_999, -1_999_999_999_999_999_997
     numbers = {
         "MAX_PREC": largest,
@@ -170,7 +169,7 @@ def amend_decimal(module: Any) -> None:
 
 
 def amend_getpass(module: Any) -> None:
-    """Nobody types."""
+    """There is no terminal, so a password cannot be read."""
 
     def getpass(prompt: str = "Password: ", stream: Any = None, **options: Any) -> str:
         raise EOFError(
@@ -215,7 +214,7 @@ def amend_time(module: Any) -> None:
 
 
 def _shown(strftime: Any, when: Any, flags: str, width: int, letter: str) -> str:
-    """What glibc makes of one directive with flags and a width."""
+    """Formats one directive with flags and a width like glibc."""
     width = min(width, 1000)
     if letter == "P":
         text = strftime("%p", *when).lower()

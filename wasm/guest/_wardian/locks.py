@@ -1,8 +1,8 @@
 """The module `fcntl`: flags of descriptors and locks of files, within one process.
 
-Nobody else can hold a lock here, so a lock of a process (`lockf`, `F_SETLK`) is always to be had.
-A lock of an open file (`flock`) can be held by another descriptor of the same program; to wait for
-that one would never end.
+There is no other process, so a lock of a process (`lockf`, `F_SETLK`) always succeeds. A lock of an
+open file (`flock`) can be held by another descriptor of the same program; waiting for that lock
+would never end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ F_DUPFD_CLOEXEC = 1030
 FD_CLOEXEC = 1
 
 _held: dict[tuple[int, int], dict[int, int]] = {}
-"""For each locked file the descriptors that hold it, and how."""
+"""The descriptors that hold a lock of each locked file, with the kind of lock."""
 
 
 def _number(fd: Any) -> int:
@@ -45,11 +45,11 @@ def _file(fd: int) -> tuple[int, int]:
 
 
 def flock(fd: Any, operation: int) -> None:
-    """Locks an open file, or gives its lock back.
+    """Locks an open file, or releases its lock.
 
     Raises:
         BlockingIOError: Another descriptor holds it, and `LOCK_NB` is set.
-        OSError: Another descriptor holds it: to wait for it would never end.
+        OSError: Another descriptor holds it, so waiting would never end.
     """
     number = _number(fd)
     file = _file(number)
@@ -82,17 +82,17 @@ def _is_open_on(fd: int, file: tuple[int, int]) -> bool:
 
 
 def lockf(fd: Any, cmd: int, len: int = 0, start: int = 0, whence: int = 0) -> None:
-    """Locks a part of a file against other processes, which there are not."""
+    """Locks a part of a file against other processes. There are none, so it always succeeds."""
     _file(_number(fd))
     if cmd & ~LOCK_NB not in (LOCK_SH, LOCK_EX, LOCK_UN):
         raise ValueError("unrecognized lockf argument")
 
 
 def fcntl(fd: Any, cmd: int, arg: Any = 0) -> Any:
-    """Asks about a descriptor, or changes it.
+    """Queries or changes a descriptor.
 
     Raises:
-        OSError: There is no such descriptor, or the command means nothing here.
+        OSError: There is no such descriptor, or the command is not supported.
     """
     number = _number(fd)
     _file(number)
@@ -111,7 +111,7 @@ def fcntl(fd: Any, cmd: int, arg: Any = 0) -> Any:
 
 
 def ioctl(fd: Any, request: int, arg: Any = 0, mutate_flag: bool = True) -> Any:
-    """Refuses: nothing that is open here is a terminal or a device with settings.
+    """Refuses: no open file is a terminal or a device with settings.
 
     Raises:
         OSError: Always.

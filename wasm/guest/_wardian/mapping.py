@@ -1,9 +1,8 @@
 """`mmap`: files mapped into memory, as copies that are written back.
 
-WebAssembly cannot map files. A map holds a copy of its part of the file. What the program changes
-in a shared map is written to the file when the map is flushed or closed, before any file is
-opened, and at the end of the program. Changes of the file itself do not show in a map that is
-there already.
+WebAssembly cannot map files, so a map holds a copy of its part of the file. Changes of a shared map
+are written to the file when the map is flushed or closed, before any file is opened, and at the end
+of the program. Later changes of the file itself are not visible in the map.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ MAP_SHARED, MAP_PRIVATE, MAP_ANONYMOUS = 1, 2, 32
 PROT_READ, PROT_WRITE, PROT_EXEC = 1, 2, 4
 
 _shared: weakref.WeakSet[mmap] = weakref.WeakSet()
-"""Maps whose changes belong into a file."""
+"""Open maps whose changes are written to a file."""
 _is_watching = False
 
 
@@ -135,7 +134,7 @@ class mmap:  # noqa: N801
         return self._data is None
 
     def close(self) -> None:
-        """Writes changes to the file and gives the memory back."""
+        """Writes changes to the file and releases the memory."""
         if self._data is None:
             return
         self._write_back()
@@ -253,7 +252,7 @@ class mmap:  # noqa: N801
         data[dest : dest + count] = data[src : src + count]
 
     def madvise(self, option: int, start: int = 0, length: int = 0, /) -> None:
-        """Takes note of nothing: a copy needs no advice."""
+        """Does nothing: advice has no effect on a copy."""
 
     def __len__(self) -> int:
         return len(self._bytes())
@@ -295,7 +294,7 @@ mmap.__module__ = "mmap"
 
 
 def _watch_opening() -> None:
-    """Lets files be complete when a program opens them, and when it ends."""
+    """Writes changes back before a program opens a file, and at its end."""
     global _is_watching
     if _is_watching:
         return

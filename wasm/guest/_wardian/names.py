@@ -220,7 +220,7 @@ def _port(port: Any) -> int:
 def getaddrinfo(
     host: Any, port: Any, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0
 ) -> list[tuple[int, int, int, str, tuple[Any, ...]]]:
-    """Lists what a socket could be connected to.
+    """Lists the addresses that a socket could connect to.
 
     Raises:
         gaierror: There is no such host, or it would have to be looked up without a network.

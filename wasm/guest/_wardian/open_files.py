@@ -1,4 +1,4 @@
-"""Files that a program has left open: what it has written to them is still in their buffers."""
+"""Flushes files that a program has left open, whose buffers hold unwritten data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Popular packages that are not installed, and what to use instead: one table.
+"""A table of popular packages that are not installed, each with a substitute.
 
 The names are those of import statements. An import of one of them fails as it does anywhere, with
 `ModuleNotFoundError`, and its message ends with the row's advice.
@@ -471,9 +471,9 @@ MISSING_PARTS: dict[str, str] = {
     "resource": "limits belong to the call (`limits`); time.process_time() tells the time used",
     "_posixshmem": "there are no other processes: pass values as arguments",
 }
-"""Parts of the standard library that this interpreter lacks, and what to do without them."""
+"""Parts of the standard library that this interpreter lacks, each with advice."""
 
 
 def substitute_for(name: str) -> str | None:
-    """What to use in the place of the module `name`, if it is a popular one that is missing."""
+    """Returns the advice for the module `name`, if it is a popular package that is missing."""
     return SUBSTITUTES.get(name.partition(".")[0])

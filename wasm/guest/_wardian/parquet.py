@@ -37,7 +37,7 @@ class ParquetError(ValueError):
 
 
 class _Column:
-    """A leaf of the schema: its name, physical type, and how it is to be understood."""
+    """A leaf of the schema: its name, physical type and logical type."""
 
     def __init__(self, element: dict[int, Any], path: list[str], levels: tuple[int, int]) -> None:
         self.name = element[4].decode()
@@ -224,7 +224,7 @@ def _groups_of(filters: Any) -> list[list[tuple[str, str, Any]]]:
 
 
 def _kept(tested: dict[str, Any], groups: list[list[tuple[str, str, Any]]], rows: int) -> Any:
-    """Which rows pass; a value that is missing passes `not in` alone, as in pyarrow."""
+    """The mask of rows that pass. A missing value passes only `not in`, as in pyarrow."""
     import numpy
 
     kept = numpy.zeros(rows, bool)
@@ -298,7 +298,7 @@ def _categorical(chunks: list[Any], leaf: _Column, described: dict[str, Any]) ->
 
 
 def _as_pandas(leaf: _Column, values: Any, valid: Any, described: dict[str, Any]) -> Any:
-    """Values and which of them are there, as a column of the type that pyarrow would give."""
+    """Converts values and their validity to a column with the type that pyarrow gives."""
     import numpy
     import pandas
 
@@ -322,7 +322,7 @@ def _as_pandas(leaf: _Column, values: Any, valid: Any, described: dict[str, Any]
         made = [bytes(v) if there else None for v, there in zip(values, valid)]
         return pandas.Series(made, dtype=object)
     if kind == "half":
-        # What is not there has no bytes.
+        # Missing values have no bytes.
         values = numpy.frombuffer(b"".join(value or b"\0\0" for value in values), "<f2")
     if kind == "integer":
         values = values.astype(detail)
@@ -333,7 +333,7 @@ def _as_pandas(leaf: _Column, values: Any, valid: Any, described: dict[str, Any]
         ordinals = numpy.where(valid, values.astype("i8"), pandas.NaT.value)
         return pandas.Series(pandas.arrays.PeriodArray(ordinals, dtype=stated))
     if described.get("pandas_type") == "object" and leaf.physical in (INT32, INT64):
-        # Only pyarrow's own schema knows what these numbers are.
+        # Only pyarrow's own schema has the type of these numbers.
         raise NotImplementedError(
             f"the column {leaf.name!r} was written from Python objects, whose type is not known "
             "here; write it with a type such as timedelta64[us]"
@@ -392,7 +392,7 @@ def _decimal(value: Any, scale: int) -> decimal.Decimal:
 
 
 def _with_index(table: Any, metadata: dict[str, Any], columns: list[str] | None) -> Any:
-    """The table with its index, and with names that are no text."""
+    """Restores the index, and column names that are not text."""
     import pandas
 
     names = {c.get("field_name"): c.get("name") for c in metadata.get("columns", [])}
@@ -425,7 +425,7 @@ def _with_index(table: Any, metadata: dict[str, Any], columns: list[str] | None)
 
 
 class _Written:
-    """A column on its way into a file."""
+    """A column that is being written."""
 
     def __init__(self, name: str, physical: int, values: Any, valid: Any) -> None:
         self.name = name
@@ -450,7 +450,7 @@ class _Written:
 
 
 def _written(name: str, series: Any) -> _Written:
-    """How a column of pandas is written."""
+    """Converts a column of pandas for writing."""
     import numpy
     import pandas
 
@@ -716,7 +716,7 @@ def _file(columns: list[_Written], rows: int, metadata: bytes, codec: int) -> by
 
 
 def add_engine(module: Any) -> None:
-    """Lets `pandas.io.parquet` find this engine, for `auto` and where pyarrow is asked for."""
+    """Lets `pandas.io.parquet` find this engine, for `auto` and for `pyarrow`."""
     get_engine = module.get_engine
 
     class Engine(module.BaseImpl):  # type: ignore[misc, name-defined]

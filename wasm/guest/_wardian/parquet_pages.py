@@ -15,7 +15,7 @@ _CODECS = ("none", "snappy", "gzip", "lzo", "brotli", "lz4", "zstd", "lz4_raw")
 _NONE, _SNAPPY, _GZIP, _BROTLI, _LZ4, _ZSTD, _LZ4_RAW = 0, 1, 2, 4, 5, 6, 7
 
 _SIZED = {_BROTLI: "brotli.decode", _LZ4_RAW: "lz4.decode", _ZSTD: "zstd.decode"}
-"""Compressions that the host unpacks into as many bytes as it is told."""
+"""Compressions for which the host needs the unpacked size."""
 
 _PLAIN, _PLAIN_DICTIONARY, _RLE, _RLE_DICTIONARY = 0, 2, 3, 8
 
@@ -28,7 +28,7 @@ _ROWS_OF_A_PAGE = 1 << 17
 """Rows of a page that is written."""
 
 _MAX_PAGE = 256 << 20
-"""Largest page that is read: an honest one has about a megabyte."""
+"""Largest page that is read. Usual pages have about a megabyte."""
 
 
 def codec_number(name: str | None) -> int:
@@ -75,7 +75,7 @@ def _unpacked(data: memoryview, codec: int, size: int) -> memoryview:
 
 
 def _blocks_of_hadoop(data: memoryview, size: int) -> bytes:
-    """LZ4 as old programs write it: blocks behind their lengths, unpacked and packed."""
+    """LZ4 in the format of Hadoop: each block follows its unpacked and packed lengths."""
     made = bytearray()
     at = 0
     while at + 8 <= len(data) and len(made) < size:
@@ -100,7 +100,7 @@ def integers(values: Any, kind: str) -> Any:
 
 
 def _hybrid(data: memoryview, at: int, width: int, count: int) -> tuple[Any, int]:
-    """`count` numbers of `width` bits in runs, and where they end."""
+    """`count` numbers of `width` bits in runs, and the position after them."""
     import numpy
 
     out = numpy.zeros(count, "i4")
@@ -271,7 +271,7 @@ def _decoded(data: memoryview, encoding: int, count: int, chunk: Chunk) -> Any:
 
 
 def joined(chunks: list[list[tuple[Any, Any]]], leaf: Any) -> tuple[Any, Any]:
-    """Values and validity of all pages; values that are not there are zero or empty."""
+    """Values and validity of all pages. Missing values are zero or empty."""
     import numpy
 
     every = [page for pages in chunks for page in pages]
@@ -289,7 +289,7 @@ def joined(chunks: list[list[tuple[Any, Any]]], leaf: Any) -> tuple[Any, Any]:
 
 
 def _levels(valid: Any) -> bytes:
-    """Which values are there: one run, or bits."""
+    """Encodes the validity of values as one run, or as bits."""
     import numpy
 
     if valid.all():

@@ -1,8 +1,8 @@
 """Changes to packages of the library, made when a program imports them.
 
-Some modules of packages are C and not part of this interpreter: they are made here, on top of the
-host's codecs and of matplotlib's FreeType. Other modules get a few names replaced after their
-import. A program that imports none of them pays for one look into a dictionary at each import.
+Some C modules of packages are not part of this interpreter. They are replaced by modules that use
+the host's codecs and matplotlib's FreeType. In other modules a few names are replaced after their
+import. The cost for a program that imports none of them is one look-up in a table at each import.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MADE: dict[str, Callable[[dict[str, Any]], None]] = {
     "PIL._webp": webp.fill_module,
     "mmap": mapping.fill_module,
 }
-"""Modules that are made here: the function fills the namespace."""
+"""Modules that are implemented here; the function fills the namespace."""
 
 _CHANGED: dict[str, Callable[[Any], None]] = {
     "PIL.AvifImagePlugin": avif.refuse,
@@ -40,7 +40,7 @@ _CHANGED: dict[str, Callable[[Any], None]] = {
 
 
 def install() -> None:
-    """Puts the finder before Python's own."""
+    """Inserts the finder before Python's own."""
     sys.meta_path.insert(0, PatchFinder())
 
 
@@ -65,7 +65,7 @@ class PatchFinder:
 
 
 class _Maker:
-    """Loads a module that is made here."""
+    """Loads a module that is implemented here."""
 
     def __init__(self, fill: Callable[[dict[str, Any]], None]) -> None:
         self._fill = fill
@@ -78,7 +78,7 @@ class _Maker:
 
 
 class _Changer:
-    """Loads a module as its own loader does, puts that back in place, and changes the module."""
+    """Restores the loader of a module, loads the module with it, and changes the module."""
 
     def __init__(self, loader: Any, change: Callable[[Any], None]) -> None:
         self._loader = loader

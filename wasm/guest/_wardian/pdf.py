@@ -1,4 +1,4 @@
-"""PDF for Pillow, which maps files into memory; this interpreter has no `mmap`."""
+"""PDF for Pillow: reads a file instead of mapping it, since a map is a copy (see `mapping`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def _content(f: Any) -> Any:
-    """What a file holds, read from its beginning; its position stays."""
+    """The whole content of a file. Its position is restored."""
     if hasattr(f, "getbuffer"):
         return f.getbuffer()
     if hasattr(f, "getvalue"):

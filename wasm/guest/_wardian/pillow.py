@@ -1,4 +1,4 @@
-"""Errors of Pillow that say what to use in the place of a C library that is not there."""
+"""Errors of Pillow about missing C libraries, with advice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLOURS = (
 
 
 def advise(image: Any) -> None:
-    """Lets `PIL.Image` say what to do where an encoder or a decoder is missing."""
+    """Adds advice to the errors of `PIL.Image` about a missing encoder or decoder."""
     for name in ("_getencoder", "_getdecoder"):
         setattr(image, name, _advised(getattr(image, name)))
 
@@ -37,5 +37,5 @@ def _advised(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def refuse_colours(namespace: dict[str, Any]) -> None:
-    """Stands for `PIL._imagingcms`; `PIL.ImageCms` raises this error when it is used."""
+    """Replaces `PIL._imagingcms`; `PIL.ImageCms` raises this error when it is used."""
     raise ImportError(COLOURS, name="PIL._imagingcms")

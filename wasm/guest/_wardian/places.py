@@ -1,4 +1,4 @@
-"""Where things are in the sandbox: the only file that knows the paths the host mounts."""
+"""Paths in the sandbox: the only file that names the paths of the host's mounts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ BLOBS = "/blobs"
 """One file for each mounted blob, named by its whole id, read-only."""
 
 WORKSPACE = "/workspace"
-"""The writable folder of the run: where it starts, and its HOME."""
+"""The writable folder of the run: its first working folder and its HOME."""
 
 TEMPORARY = "/tmp"
 """Another name for the workspace."""
 
 LIBRARY = os.path.dirname(os.path.dirname(json.__file__))
-"""Where the standard library and the packages are; frames above the user's are cut there."""
+"""The folder of the standard library and packages. Tracebacks leave out its leading frames."""
 
 OWN_CODE = "<wardian>/"
 """Start of the file names of everything that the image adds to Python."""

@@ -1,8 +1,8 @@
-"""What a program finds out about the machine and its user: those of a small container.
+"""The machine and its user in the view of a program: those of a small container.
 
 Nothing here is a fact about the host. `sys.platform` stays `wasi`, because the standard library
-asks it for what the interpreter can do; `os.uname` and `platform` say `Linux`, because programs ask
-them how to behave.
+derives the features of the interpreter from it. `os.uname` and `platform` return `Linux`, because
+programs derive their behaviour from them.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ _CATEGORIES = (
 )
 _locales: dict[int, str] = {number: "C" for _, number in _CATEGORIES}
 _locales[_locale.LC_CTYPE] = "C.UTF-8"
+_set_of_c = _locale.setlocale  # the C library's own, which knows `C` and `C.UTF-8`
 
 
 def setlocale(category: int, name: str | None = None) -> str:
-    """Sets or tells the locale of a category; there are `C`, `POSIX` and `C.UTF-8`.
+    """Sets or returns the locale of a category: `C`, `POSIX` or `C.UTF-8`.
 
     Raises:
         locale.Error: There is no data for that locale, or no such category.
@@ -46,6 +47,7 @@ def setlocale(category: int, name: str | None = None) -> str:
         raise locale.Error("unsupported locale setting")
     if name is not None:
         _locales.update({number: _known_locale(number, name) for number in wanted})
+        _set_of_c(_locale.LC_CTYPE, _locales[_locale.LC_CTYPE])
     found = [_locales[number] for number in wanted]
     if all(other == found[0] for other in found):
         return found[0]
@@ -69,7 +71,7 @@ def _known_locale(category: int, name: str) -> str:
 
 
 def uname() -> os.uname_result:
-    """Says what system this is."""
+    """Returns the name of the system."""
     return os.uname_result(_UNAME)
 
 
@@ -122,7 +124,7 @@ def _get_random(size: int, flags: int = 0) -> bytes:
 def _sysconf(name: str | int) -> int:
     number = os.sysconf_names.get(name) if isinstance(name, str) else name
     if number in (os.sysconf_names["SC_PHYS_PAGES"], os.sysconf_names.get("SC_AVPHYS_PAGES")):
-        return -1  # how much memory a run may use is its host's to say
+        return -1  # unknown: the memory limit of the run is set by the host
     return posix.sysconf(name)
 
 
@@ -158,10 +160,10 @@ for _name in ("setuid", "seteuid", "setgid", "setegid", "setreuid", "setregid"):
 
 
 def _tzset() -> None:
-    """Takes note of `TZ`, as far as it says UTC.
+    """Accepts the value UTC of `TZ`.
 
     Raises:
-        NotImplementedError: It says anything else; the clock of the C library knows UTC only.
+        NotImplementedError: `TZ` is another zone; the C library supports only UTC.
     """
     zone = os.environ.get("TZ", "").removeprefix(":")
     if zone.upper() not in ("", "UTC", "UTC0", "GMT", "GMT0", "ETC/UTC", "ETC/GMT", "ZULU"):
@@ -172,7 +174,7 @@ def _tzset() -> None:
 
 
 def install() -> None:
-    """Gives the modules of the standard library what is missing in them."""
+    """Adds the missing functions to the modules of the standard library."""
     clock.install()
     derive.install()
     files.install()
@@ -185,14 +187,14 @@ def install() -> None:
             os.__all__.append(name)
     os.GRND_NONBLOCK, os.GRND_RANDOM = 1, 2  # type: ignore[attr-defined]
     time.tzset = _tzset
+    _set_of_c(_locale.LC_CTYPE, _locales[_locale.LC_CTYPE])  # for `open(encoding="locale")`
     _locale.setlocale = locale._setlocale = setlocale  # type: ignore[attr-defined]
-    _locale.getencoding = locale.getencoding = lambda: "UTF-8"
     sys.executable = sys._base_executable = ""  # there is no file to execute
     _complete_imported()
 
 
 def _complete_imported() -> None:
-    """Gives modules that were imported before what they looked for in vain then."""
+    """Adds names to modules that were imported before these functions existed."""
     if not hasattr(shutil, "disk_usage"):
         shutil._ntuple_diskusage = _DiskUsage  # type: ignore[attr-defined]
         shutil.disk_usage = _disk_usage
@@ -216,7 +218,7 @@ _DiskUsage.__name__ = _DiskUsage.__qualname__ = "usage"
 
 
 def _disk_usage(path: Any) -> _DiskUsage:
-    """Says how much room the workspace has, in bytes."""
+    """Returns the space of the workspace, in bytes."""
     found = files.statvfs(path)
     total, free = found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
     return _DiskUsage(total, total - free, free)

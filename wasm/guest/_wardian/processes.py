@@ -1,9 +1,9 @@
-"""Pools of processes whose tasks run in this one, one after another.
+"""Pools of processes whose tasks run in this process, one after another.
 
-A task of a forked worker gets copies of its arguments, returns a copy of its value, and changes
-nothing of the program that started it. Here arguments and values go through `pickle` as there, and
-while a task runs, the program's modules hold copies of their globals: those from the time of the
-fork, with what earlier tasks of the pool have made of them.
+A task of a forked worker gets copies of its arguments, returns a copy of its value, and does not
+change the program that started it. Here arguments and values are also pickled, and while a task
+runs, the program's modules hold copies of their globals: those from the time of the fork, with the
+changes of earlier tasks of the pool.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _atomic = (type(None), bool, int, float, complex, str, bytes, type, type(len), t
 
 
 class _RemoteTraceback(Exception):
-    """Shows where in a task an exception was raised."""
+    """The traceback of an exception in a task, as text."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -39,7 +39,7 @@ class _RemoteTraceback(Exception):
 
 
 class _State:
-    """What a process has for itself: globals of the program, random numbers, settings."""
+    """The state of a process: globals of the program, random generators, settings."""
 
     def __init__(self) -> None:
         self.globals = {name: dict(vars(module)) for name, module in _own_modules()}
@@ -61,13 +61,13 @@ class _State:
         for values in self.globals.values():
             for name, value in values.items():
                 if not isinstance(value, _atomic) and not name.startswith("__"):
-                    # What cannot be copied, such as an open file, is shared.
+                    # A value that cannot be copied, such as an open file, is shared.
                     with contextlib.suppress(Exception):
                         values[name] = copy.deepcopy(value, memo)
         return self
 
     def enter(self) -> None:
-        """Puts this state into force."""
+        """Makes this the present state."""
         for name, values in self.globals.items():
             module = _modules.get(name)
             if module is not None:
@@ -109,7 +109,7 @@ def _own_modules() -> Iterator[tuple[str, Any]]:
 
 
 class _Child:
-    """The worker of a pool: it begins with a copy of what the program has now."""
+    """The worker of a pool. It begins with a copy of the program's present state."""
 
     _last = 0
 
@@ -166,7 +166,7 @@ class _Child:
 
 
 class _Current:
-    """What `multiprocessing.current_process()` is in a task."""
+    """The value of `multiprocessing.current_process()` in a task."""
 
     def __init__(self, parent: Any, name: str, pid: int) -> None:
         self.__dict__.update(vars(parent))
@@ -181,7 +181,7 @@ class _Current:
 
 
 def _task(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Callable[[_Child], Any]:
-    """The task in its pickled form; or one that fails as pickling did."""
+    """A pickled task, or a task that raises the error of pickling."""
     try:
         task = pickle.dumps((function, args, named))
     except Exception as error:
@@ -194,7 +194,7 @@ def _fail(error: Exception, child: _Child) -> None:
 
 
 class ProcessPoolExecutor(concurrent.futures.ThreadPoolExecutor):
-    """Stands for that of `concurrent.futures`."""
+    """Replaces that of `concurrent.futures`."""
 
     def __init__(
         self,
@@ -214,7 +214,7 @@ class ProcessPoolExecutor(concurrent.futures.ThreadPoolExecutor):
         self._child: _Child | None = None
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Stands for `ProcessPoolExecutor.submit`."""
+        """Replaces `ProcessPoolExecutor.submit`."""
         if self._child is None:
             self._child = _Child("ForkProcess", *self._first)
         return super().submit(_task(fn, args, kwargs), self._child)
@@ -222,7 +222,7 @@ class ProcessPoolExecutor(concurrent.futures.ThreadPoolExecutor):
     def map(
         self, fn: Any, *iterables: Any, timeout: float | None = None, chunksize: int = 1, **more: Any
     ) -> Iterator[Any]:
-        """Stands for `ProcessPoolExecutor.map`."""
+        """Replaces `ProcessPoolExecutor.map`."""
         if chunksize < 1:
             raise ValueError("chunksize must be >= 1.")
         return super().map(fn, *iterables, timeout=timeout, **more)
@@ -232,7 +232,7 @@ ProcessPoolExecutor.__module__ = "concurrent.futures.process"
 
 
 class Pool(threads.ThreadPool):
-    """Stands for `multiprocessing.Pool`."""
+    """Replaces `multiprocessing.Pool`."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What the host refuses, as Python exceptions.
+"""Refusals of the host as Python exceptions.
 
 Users import these from `runtime`; the host names them by their class names.
 """
@@ -9,19 +9,19 @@ import builtins
 
 
 class Refused(RuntimeError):
-    """The host refused a request; the message says why."""
+    """The host refused a request; the message has the reason."""
 
 
 class HostCallLimit(Refused):
-    """The run has asked the host too often, or moved too many bytes through the door."""
+    """The run has reached its limit on host calls or on their bytes."""
 
 
 class QuotaExceeded(Refused):
-    """A quota of the tenant is used up, such as the room for blobs."""
+    """A quota of the tenant is used up, such as the space for blobs."""
 
 
 class PolicyDenied(Refused):
-    """The operator's rules forbid what was asked."""
+    """The operator's rules forbid the request."""
 
 
 class BlobNotFound(FileNotFoundError):
@@ -45,7 +45,7 @@ _EXCEPTIONS: dict[str, type[Exception]] = {
 
 
 def refusal(name: str, message: str) -> Exception:
-    """Returns the exception called `name`, making its class if it is a new one."""
+    """Returns an exception with the class `name`, which is made if it is new."""
     kind = _by_name.get(name)
     if kind is None:
         kind = _by_name[name] = _new_kind(name)
@@ -53,9 +53,9 @@ def refusal(name: str, message: str) -> Exception:
 
 
 def _new_kind(name: str) -> type[Exception]:
-    """Makes a class below `Refused`, and below Python's exception if there is one of that name.
+    """Makes a subclass of `Refused`, and of Python's exception with that name if there is one.
 
-    So `except ValueError` catches a refusal called `ValueError`, which is what its name says.
+    So `except ValueError` catches a refusal with the name `ValueError`.
     """
     readable = name if name.isidentifier() else "Refused"
     bases: tuple[type, ...] = (Refused,)

@@ -1,8 +1,8 @@
-"""Runs a few programs while the image is built, so that the first real run is a practised one.
+"""Runs a few programs while the image is built, to make the first real run fast.
 
-CPython specialises code while it runs, and many caches fill on first use. What a rehearsal warms
-is part of the image; what it leaves behind must not be, so each is run against a door of its own
-and the traces are removed.
+CPython specialises code while it runs, and many caches fill on first use. This warm state becomes
+part of the image. Other traces of these programs must not, so each runs with a simulated host, and
+its traces are removed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from _wardian import door, importer, places, runner
 
-_ROUNDS = 12  # more than CPython's specialiser waits for
+_ROUNDS = 12  # more than CPython's specialiser needs
 
 _PROGRAMS = (
     'def main(args):\n    return {"summary": "ok", "rows": [1, 2.5, None, True, args]}\n',
@@ -36,14 +36,14 @@ _SKILL_FILES = {
 
 
 class UnexpectedEnd(RuntimeError):
-    """A rehearsed program did not end as it should: the image must not be used."""
+    """A rehearsed program ended in an unexpected way: the image must not be used."""
 
 
 def rehearse() -> None:
     """Runs the programs and removes their traces.
 
     Raises:
-        UnexpectedEnd: One of them did not report exactly once, as it should.
+        UnexpectedEnd: One of them did not send exactly the expected report.
     """
     ends = [0x02, 0x02, 0x03, 0x03, 0x02, 0x03]
     for _ in range(_ROUNDS):
@@ -109,7 +109,7 @@ def _perform(job: dict[str, Any], end: int) -> None:
 
 
 class _Nowhere(io.TextIOBase):
-    """A stream that forgets what is written to it."""
+    """A stream that discards its output."""
 
     def write(self, text: str) -> int:
         return len(text)

@@ -1,8 +1,8 @@
-"""What the program returns, as JSON text; or an error that says which part cannot be JSON.
+"""Encodes the returned value of a program as JSON text, or names the part that cannot be JSON.
 
-The common value goes through the C encoder in one pass. Only when that fails is the value walked
-in Python: to convert what has an exact counterpart (numpy's scalars, also as keys), and to name
-the place and a remedy for what has none.
+Most values are encoded by the C encoder in one pass. Only if that fails, the value is walked in
+Python: parts with an exact counterpart are converted (numpy's scalars, also as keys), and for
+others the error names the place and a remedy.
 
 The walk calls no method of the user's classes: subclasses of `dict`, `list` and the other plain
 types are read through the methods of these types.
@@ -37,7 +37,7 @@ def returned(value: object) -> bytes:
 
 
 def to_json(value: object, name: str) -> bytes:
-    """Returns `value` as JSON text in UTF-8; `name` is what errors call it.
+    """Returns `value` as JSON text in UTF-8; errors refer to it as `name`.
 
     Raises:
         TypeError: A part of the value has no JSON counterpart.
@@ -89,13 +89,13 @@ def _to_bytes(chunks: list[str] | tuple[str, ...]) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        # Pairs of surrogates are one character written in two; single ones are none at all.
+        # Pairs of surrogates become one character; single ones are replaced.
         whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         return whole.encode()
 
 
 def _scalar_of_numpy(value: Any) -> Any:
-    """The C encoder's way out: numpy's scalars as Python's, which it then encodes."""
+    """Called by the C encoder for other types: converts numpy's scalars to Python's."""
     if hasattr(type(value), "dtype") and (generic := _numpy_generic()) is not None:
         if isinstance(value, generic):
             scalar = generic.item(value)
@@ -108,7 +108,7 @@ _numpy_scalar: Any = None
 
 
 def _numpy_generic() -> Any:
-    """`numpy.generic` if the program uses numpy; it is never imported for its own sake."""
+    """`numpy.generic` if the program has imported numpy, which is not imported here."""
     global _numpy_scalar
     if _numpy_scalar is None:
         numpy = _modules.get("numpy")
@@ -118,7 +118,7 @@ def _numpy_generic() -> Any:
 
 
 class _Place:
-    """Where in the value a part sits, such as `output["rows"][3]`; named only when needed."""
+    """The place of a part in the value, such as `output["rows"][3]`, formatted on demand."""
 
     __slots__ = ("parent", "step")
 
@@ -149,7 +149,7 @@ def _key_text(key: object) -> str:
 
 
 def _plain(value: Any, place: _Place, above: tuple[int, ...] = ()) -> Any:
-    """Returns a copy of `value` of exact plain types, or raises naming the part that has none."""
+    """Returns a copy of `value` of exact plain types, or raises an error about a part."""
     kind = type(value)
     if kind is str or value is None or kind is bool:
         return value
@@ -192,7 +192,7 @@ def _plain_object(value: dict[Any, Any], place: _Place, above: tuple[int, ...]) 
 
 
 def _shown_key(key: Any) -> str:
-    """The text that a key of an exact plain type becomes."""
+    """The JSON text of a key of an exact plain type."""
     if type(key) is str:
         return key
     if key is None or type(key) is bool:
@@ -284,7 +284,7 @@ _HINTS = {
     "pandas.NaT": "use None",
     "pandas.NA": "use None",
 }
-"""What to do with a value of a type that JSON lacks, by the type's full name."""
+"""Advice for values of types that JSON lacks, by the type's full name."""
 
 _PANDAS_NAMES = {
     "NAType": "pandas.NA",
@@ -325,7 +325,7 @@ def _hint(value: object) -> str | None:
 
 
 def _described(value: object) -> str:
-    """Such as `a generator` or `an instance of acme.Customer`, without asking the value."""
+    """Describes a value, such as `a generator` or `an acme.Customer`, without its methods."""
     if isinstance(value, type):
         return f"the class {_class_name(value)}"
     kind = type(value)
@@ -348,7 +348,7 @@ def _full_name(kind: type) -> str:
     return f"{module}.{name}"
 
 
-# Read through `type` itself, so that a hostile metaclass has no say.
+# Read through `type` itself, so that a hostile metaclass has no effect.
 _class_name = type.__dict__["__name__"].__get__
 _module_of = type.__dict__["__module__"].__get__
 _ancestors = type.__dict__["__mro__"].__get__

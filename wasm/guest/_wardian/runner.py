@@ -39,9 +39,9 @@ _exit_handlers, _run_exit_handlers = atexit._ncallbacks, atexit._run_exitfuncs
 _streams = (sys.stdout, sys.stderr)
 
 _kept: list[object] = [_modules.get("__main__")]
-"""What a run replaces and leaves behind. The whole memory is thrown away after it: to free objects
-one by one before costs time, runs `__del__` methods, and overflows the stack if they are nested
-deeply enough."""
+"""Objects that a run replaces or leaves behind. The whole memory is discarded after the run, so
+they are kept alive: freeing them costs time, runs `__del__` methods, and overflows the stack if
+they are nested deeply enough."""
 
 
 def run() -> None:
@@ -62,7 +62,7 @@ def run() -> None:
 
 
 def _prepare(job: dict[str, Any]) -> None:
-    """Gives the process what must differ between two runs of one image."""
+    """Sets the state that must differ between two runs of one image."""
     seed = job["seed"]
     _random_seed(_random_generator, seed)
     numpy_random = _modules.get("numpy.random.mtrand")
@@ -76,7 +76,7 @@ def _prepare(job: dict[str, Any]) -> None:
 
 
 def forget_run() -> None:
-    """Forgets what is left of a run; for rehearsals only, as each real run has a new memory."""
+    """Forgets the state of a run. Only rehearsals need it: each real run has a new memory."""
     del _kept[1:]
     threads.forget()
     sockets.forget()
@@ -84,7 +84,7 @@ def forget_run() -> None:
 
 
 def _execute(job: dict[str, Any]) -> Any:
-    """Loads the program and calls its function; returns what that returns."""
+    """Loads the program, calls its function and returns the value."""
     program = job["program"]
     code = program.get("code")
     if code is None:
@@ -127,7 +127,7 @@ def _execute_skill(job: dict[str, Any], name: str) -> Any:
 
 
 def _finish_threads() -> None:
-    """Lets threads of a program that has failed speak, as Python does."""
+    """Runs the remaining threads of a program that has failed, as Python does."""
     try:
         threads.finish()
     except BaseException:
@@ -135,7 +135,7 @@ def _finish_threads() -> None:
 
 
 def _finish() -> None:
-    """Lets exit handlers speak and empties the streams, whatever the program made of them."""
+    """Runs the exit handlers and flushes the streams, even if the program has replaced them."""
     try:
         if _exit_handlers():
             _run_exit_handlers()

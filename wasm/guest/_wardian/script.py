@@ -1,14 +1,14 @@
-"""Runs source text as a module, the way its author meant it: as a script, or for its `main`.
+"""Runs source text as a module: as a script, or for its `main`.
 
-A call without an entrypoint and without arguments means a script: the module is `__main__`, and
-its guarded code runs. If the code calls `main` itself, in whatever way, `main` has had its turn
-and is not called again; its value is the answer. If the code defines `main` and does not call
-it, the caller of this module does. Without a `main`, the answer is the value of the last
-statement if that is an expression, as in a notebook.
+A call without an entrypoint and without arguments runs a script: the module is `__main__`, and its
+guarded code runs. If the code calls `main` itself in any way, `main` is not called again, and its
+value is the result. If the code defines `main` and does not call it, the caller of this module
+calls it. Without a `main`, the result is the value of the last statement if that is an expression,
+as in a notebook.
 
-A call with an entrypoint or with arguments means that function: guarded code does not run, and
-calls of the function that stand alone at the end of the module are left out, since the function
-is going to be called with the arguments.
+A call with an entrypoint or with arguments calls that function: guarded code does not run, and
+calls of the function at the end of the module are left out, since the function will be called with
+the arguments.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FENCE = re.compile(
 
 
 class Ended:
-    """What running a module came to."""
+    """The result of running a module."""
 
     __slots__ = ("has_run", "namespace", "value")
 
@@ -53,7 +53,7 @@ class Ended:
 def cleaned(source: str) -> str:
     """The program in `source`, without a byte order mark and a Markdown fence around it.
 
-    Lines keep their numbers, so that tracebacks fit what the caller sent.
+    Lines keep their numbers, so that tracebacks fit the caller's text.
     """
     if source.startswith("\ufeff"):
         source = source[1:]
@@ -68,14 +68,14 @@ def run(source: str, file_name: str, entrypoint: str | None, args: dict[str, Any
     """Runs the module; afterwards its entrypoint may still have to be called.
 
     Raises:
-        BaseException: What the code raised.
+        BaseException: The exception that the code raised.
     """
     is_called = entrypoint is not None or bool(args)
     name = entrypoint or "main"
     code = _compiled(source, file_name)
     functions = _functions(code, name)
     if not functions and name not in code.co_names:
-        # Nothing is called: not even with arguments, which a script finds in `args`.
+        # Without such a function the code is a script, also with arguments; it has them as `args`.
         is_called = entrypoint is not None
     last = None
     if is_called:
@@ -94,7 +94,7 @@ def run(source: str, file_name: str, entrypoint: str | None, args: dict[str, Any
     _modules["__main__"] = _modules[module.__name__] = module
     sys.argv = [file_name]
     ended = Ended(namespace)
-    # Another function may well be called by the module for its own sake.
+    # The module may call a function other than `main` for other purposes.
     calls = _Calls(functions if name == "main" else [])
     try:
         with calls:
@@ -147,7 +147,7 @@ def _perform(code: CodeType, namespace: dict[str, Any]) -> Any:
 
 
 def _split(source: str, file_name: str, whole: CodeType) -> tuple[CodeType, CodeType | None]:
-    """The code before a last statement that is an expression, and that expression's."""
+    """Splits off the last statement if it is an expression. Returns the code of both parts."""
     flags = _AWAIT | (whole.co_flags & _FUTURES)
     tree = _compile(source, file_name, "exec", ast.PyCF_ONLY_AST | flags, True)
     if not tree.body or not isinstance(tree.body[-1], ast.Expr):
@@ -158,7 +158,7 @@ def _split(source: str, file_name: str, whole: CodeType) -> tuple[CodeType, Code
     ):
         return whole, None
     if source.rstrip().endswith(";"):
-        return whole, None  # a notebook's way to say that the value is not wanted
+        return whole, None  # as in a notebook, a semicolon suppresses the value
     del tree.body[-1]
     with warnings.catch_warnings(action="ignore"):  # the whole has given its warnings
         return (
@@ -201,7 +201,7 @@ def _is_own_call(statement: ast.stmt, name: str) -> bool:
 
 
 class _Calls:
-    """Notices calls of a module's functions, from wherever they come."""
+    """Observes all calls of a module's functions."""
 
     def __init__(self, functions: list[CodeType]) -> None:
         self.functions = functions
@@ -224,7 +224,7 @@ class _Calls:
             _unwatch(self)
 
 
-_TOOL = 4  # one that Python reserves for nobody
+_TOOL = 4  # not reserved by Python
 
 if hasattr(sys, "monitoring"):
     _monitoring = sys.monitoring
@@ -245,7 +245,7 @@ if hasattr(sys, "monitoring"):
                 _monitoring.register_callback(_TOOL, event, None)
             _monitoring.free_tool_id(_TOOL)
 
-else:  # Python before 3.12, which the guest is not, but its tests may be
+else:  # Python before 3.12: only tests outside of the sandbox run with it
 
     def _watch(calls: _Calls) -> None:
         def notice(frame: Any, event: str, value: object) -> None:
@@ -262,7 +262,7 @@ else:  # Python before 3.12, which the guest is not, but its tests may be
 
 
 def _shown(value: Any) -> Any:
-    """What of the last expression's value can be an output: itself, or the text of it."""
+    """The output for the last expression: its value, or its `repr` if it cannot be JSON."""
     if value is None:
         return None
     try:
@@ -278,5 +278,5 @@ def _shown(value: Any) -> Any:
 
 
 def lacks_main(namespace: Mapping[str, Any]) -> bool:
-    """True if there is nothing to call when nobody has named anything."""
+    """True if the module has no `main` to call by default."""
     return not callable(namespace.get("main"))

@@ -1,7 +1,7 @@
-"""What to say of sizes that a 32-bit address space cannot hold.
+"""Explains errors about sizes that a 32-bit address space cannot hold.
 
-The interpreter's own words ("Maximum allowed dimension exceeded") name neither the cause nor a
-way out, since nobody meets these limits on the machines that programs are written for.
+The messages of the libraries ("Maximum allowed dimension exceeded") name neither the cause nor a
+remedy, since programs do not reach these limits on 64-bit machines.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TOO_LARGE = (
     "repeated bytes are too long",
     "repeated string is too long",
 )
-"""Parts of messages that mean: this does not fit into 32-bit addresses."""
+"""Parts of messages about sizes that do not fit into 32-bit addresses."""
 
 _EXPLANATION = (
     "this interpreter has 32-bit addresses: one object has at most 2 GiB, and a run may use as "
@@ -29,7 +29,7 @@ _EXPLANATION = (
 
 
 def explained(kind: type[BaseException], message: str) -> str:
-    """Returns `message`, with an explanation if an exception of `kind` tells of a size."""
+    """Returns `message`, with an explanation if it is about a size."""
     if not issubclass(kind, (MemoryError, OverflowError, ValueError)):
         return message
     if message.endswith("C long"):

@@ -1,16 +1,16 @@
-"""Threads in a world that has one: each runs in place, to its end, one after another.
+"""Threads in an interpreter with one native thread: each runs in place, to its end.
 
-A thread that is started waits in a queue. It runs when somebody waits: for a lock, a condition, a
-queue, a future or a thread, or when the main program sleeps or ends. A thread that has to wait
-itself lets those run that have not begun yet, on top of it. So a program works whenever there is
-an order in which its threads can run without being interrupted: pools, workers with a queue,
-barriers, timers.
+A started thread waits in a queue. It runs when another thread waits for a lock, a condition, a
+queue, a future or a thread, or when the main program sleeps or ends. A thread that has to wait runs
+the threads that have not begun, on top of its own stack. So a program works if there is an order in
+which its threads can run without interruption: pools, workers with a queue, barriers, timers.
 
 A program without such an order (two threads that take turns) cannot run. The thread that would
-have to be interrupted is unwound, and the program fails with an error that says so. Only a daemon
-thread may be left waiting, as it would be when the program ends.
+have to be interrupted is unwound, and the program fails with an error about it. Only a daemon
+thread may be left waiting, as at the end of a program.
 
-All locks are written in Python here. Those of the interpreter cannot wait: it would abort.
+All locks are implemented in Python. The interpreter would abort if one of its own locks had to
+wait.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ONE_AT_A_TIME = "there are no threads in the sandbox: they run one after anothe
 
 
 class _Parked(BaseException):
-    """Unwinds a thread that could go on only if another one did first."""
+    """Unwinds a thread that waits for an interrupted thread."""
 
     def __init__(self, message: str, is_late: bool = False) -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ class _Parked(BaseException):
 
 
 class _Unit:
-    """Work that waits for its turn, and the thread that it runs as."""
+    """Queued work, and the thread that it runs as."""
 
     __slots__ = ("call", "due", "has_asked", "is_daemon", "thread")
 
@@ -63,7 +63,7 @@ class _Unit:
 
 
 class _Schedule:
-    """What waits, what runs, and what could not go on."""
+    """Queued and running threads, and the first failure."""
 
     def __init__(self) -> None:
         self.pending: deque[_Unit] = deque()
@@ -161,14 +161,14 @@ _schedule = _Schedule()
 
 
 def forget() -> None:
-    """Starts anew; for rehearsals and tests, as each real run has a new memory."""
+    """Resets the state for rehearsals and tests; each real run has a new memory."""
     for unit in (*_schedule.pending, *_schedule.running):
         threading._active.pop(unit.thread._ident, None)  # type: ignore[attr-defined]
     _schedule.__init__()  # type: ignore[misc]
 
 
 def finish() -> None:
-    """Runs what is left when the program has ended, as Python does. Daemons are forgotten.
+    """Runs the remaining threads after the end of the program, as Python does, without daemons.
 
     Raises:
         RuntimeError: One of the threads cannot go on.
@@ -184,7 +184,7 @@ def finish() -> None:
 
 
 def sleep(seconds: float, /) -> None:
-    """Stands for `time.sleep`: the main program lets its threads run meanwhile."""
+    """Replaces `time.sleep`: the main program lets its threads run meanwhile."""
     schedule = _schedule
     if schedule.running:
         if schedule.running[-1].is_daemon and _is_awaited_late():
@@ -213,13 +213,13 @@ def _is_awaited_late() -> bool:
 
 
 def get_ident() -> int:
-    """Stands for `threading.get_ident`."""
+    """Replaces `threading.get_ident`."""
     running = _schedule.running
     return running[-1].thread._ident if running else _main_ident
 
 
 class Lock:
-    """Stands for `threading.Lock`."""
+    """Replaces `threading.Lock`."""
 
     __slots__ = ("__weakref__", "_is_held")
 
@@ -277,7 +277,7 @@ Lock.__module__, Lock.__qualname__, Lock.__name__ = "_thread", "lock", "lock"
 
 
 def _start(self: Any) -> None:
-    """Stands for `Thread.start`."""
+    """Replaces `Thread.start`."""
     if not self._initialized:
         raise RuntimeError("thread.__init__() not called")
     if self._started.is_set():
@@ -313,7 +313,7 @@ def _bootstrap(thread: Any) -> None:
 
 
 def _join(self: Any, timeout: float | None = None) -> None:
-    """Stands for `Thread.join`."""
+    """Replaces `Thread.join`."""
     if not self._initialized:
         raise RuntimeError("Thread.__init__() not called")
     if not self._started.is_set():
@@ -331,7 +331,7 @@ def _join(self: Any, timeout: float | None = None) -> None:
 
 
 def _is_alive(self: Any) -> bool:
-    """Stands for `Thread.is_alive`: a thread that is asked for often enough has its turn."""
+    """Replaces `Thread.is_alive`. A second call runs a queued thread, so that polling ends."""
     if not self._initialized or not self._started.is_set():
         return False
     turn = getattr(self, "_turn", None)
@@ -345,7 +345,7 @@ def _is_alive(self: Any) -> bool:
 
 
 def _run_timer(self: Any) -> None:
-    """Stands for `Timer.run`: waits from the start of the timer, not from its turn."""
+    """Replaces `Timer.run`: waits from the start of the timer, not from its turn."""
     self.finished.wait(max(0.0, self._due - _now()))
     if not self.finished._flag:
         self.function(*self.args, **self.kwargs)
@@ -353,11 +353,11 @@ def _run_timer(self: Any) -> None:
 
 
 def _is_set(self: Any) -> bool:
-    """Stands for `Event.is_set`: a thread that asks lets those run who may set the event."""
+    """Replaces `Event.is_set`. A thread that polls runs others that may set the event."""
     if not self._flag and _schedule.running:
         unit = _schedule.running[-1]
         if not unit.has_asked:
-            unit.has_asked = True  # it may do a first piece of work
+            unit.has_asked = True  # the first call returns, so that a loop does some work
         elif not _schedule.run_next() and _is_awaited_late():
             raise _schedule.late_thread()
     return self._flag  # type: ignore[no-any-return]
@@ -367,7 +367,7 @@ _wait_for_event = threading.Event.wait
 
 
 def _event_wait(self: Any, timeout: float | None = None) -> bool:
-    """Stands for `Event.wait`."""
+    """Replaces `Event.wait`."""
     if timeout is not None and not self._flag and _schedule.running and _is_awaited_late():
         if not isinstance(_schedule.running[-1].thread, threading.Timer):
             raise _schedule.late_thread()
@@ -377,7 +377,7 @@ def _event_wait(self: Any, timeout: float | None = None) -> bool:
 def _start_new_thread(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
 ) -> int:
-    """Stands for `_thread.start_new_thread`."""
+    """Replaces `_thread.start_new_thread`."""
     thread: Any = _Thread(target=function, args=args, kwargs=kwargs or {}, daemon=True)
     thread.start()
     ident: int = thread._ident
@@ -385,7 +385,7 @@ def _start_new_thread(
 
 
 def _submit(self: Any, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Stands for `ThreadPoolExecutor.submit`."""
+    """Replaces `ThreadPoolExecutor.submit`."""
     if self._shutdown:
         raise RuntimeError("cannot schedule new futures after shutdown")
     workers = self.__dict__.setdefault("_workers", [])
@@ -452,7 +452,7 @@ def _new_pool(
 
 
 def _shutdown(self: Any, wait: bool = True, *, cancel_futures: bool = False) -> None:
-    """Stands for `ThreadPoolExecutor.shutdown`."""
+    """Replaces `ThreadPoolExecutor.shutdown`."""
     self._shutdown = True
     own = [unit for unit in _schedule.pending if _pool_of(unit) is self]
     if cancel_futures:
@@ -480,7 +480,7 @@ _result_of, _exception_of = concurrent.futures.Future.result, concurrent.futures
 
 
 def _in_time(answer: Callable[..., Any]) -> Callable[..., Any]:
-    """What was not done in time is late, although it is done now: the work ran meanwhile."""
+    """Raises `TimeoutError` for work that ran during the wait and ended after the timeout."""
 
     @functools.wraps(answer)
     def in_time(self: Any, timeout: float | None = None) -> Any:
@@ -496,7 +496,7 @@ def _in_time(answer: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class ThreadPool:
-    """Stands for `multiprocessing.pool.ThreadPool`."""
+    """Replaces `multiprocessing.pool.ThreadPool`."""
 
     def __init__(
         self,
@@ -566,7 +566,7 @@ class ThreadPool:
         self._is_open = False
 
     def terminate(self) -> None:
-        """Takes no more work and forgets what has not begun."""
+        """Takes no more work and cancels the work that has not begun."""
         self._is_open = False
         self._pool.shutdown(cancel_futures=True)
 
@@ -584,7 +584,7 @@ class ThreadPool:
 
 
 class AsyncResult:
-    """Stands for `multiprocessing.pool.AsyncResult`."""
+    """Replaces `multiprocessing.pool.AsyncResult`."""
 
     def __init__(
         self, futures: list[Any], callback: Any, error_callback: Any, is_single: bool = False
@@ -616,7 +616,7 @@ class AsyncResult:
         return values[0] if self._is_single else values
 
     def get(self, timeout: float | None = None) -> Any:
-        """Returns the value, or raises what the work raised."""
+        """Returns the value, or raises the exception of the work."""
         self.wait(timeout)
         if not self.ready():
             module = sys.modules.get("multiprocessing")
@@ -639,7 +639,7 @@ class AsyncResult:
 
 
 def install() -> None:
-    """Puts all this in the place of what needs threads."""
+    """Replaces the functions and classes of the library that need threads."""
     threads: Any = threading
     lowest: Any = _thread
     for name in ("Lock", "_allocate_lock"):

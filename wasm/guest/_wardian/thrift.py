@@ -1,7 +1,7 @@
-"""Thrift's compact protocol, as far as Parquet's metadata needs it.
+"""The parts of Thrift's compact protocol that Parquet's metadata needs.
 
-A structure is a dictionary of field numbers. What is written says its kind: `I32(5)`, `True`,
-`b"text"`, `[...]`, or a dictionary for a structure.
+A structure is a dictionary by field number. The Python type of a written value decides its Thrift
+type: `I32(5)`, `True`, `b"text"`, `[...]`, or a dictionary for a structure.
 """
 
 from __future__ import annotations

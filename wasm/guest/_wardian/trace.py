@@ -1,8 +1,8 @@
-"""The traceback of a failed program as text: its own frames, and not too many.
+"""The traceback of a failed program as text, with a bounded number of its own frames.
 
-Python's own `traceback` does the writing. Before, every trace is cut down to what will be shown,
-because each frame costs a tenth of a millisecond, and a program can raise from a depth of a
-million, or carry a chain of as many exceptions.
+Python's `traceback` formats the text. Every trace is cut before, because each frame costs a tenth
+of a millisecond, and a program can raise at a depth of a million frames, or with a chain of as many
+exceptions.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _LIBRARY = (places.LIBRARY, "<frozen")
 
 _lines_of: dict[str, Any] = linecache.cache
 _never_freed: list[object] = []
-"""To free a chain of a million frames or causes would overflow the stack."""
+"""Keeps cut parts alive: freeing a chain of a million frames or causes would overflow the stack."""
 _without_site_advice = re.compile(r"\. Site initialization is disabled[^\n]*").sub
 
 
 def remember_source(file_name: str, source: str) -> None:
-    """Lets tracebacks show the lines of a program that is no file."""
+    """Lets tracebacks show the lines of a program that is not a file."""
     _lines_of[file_name] = (lambda: source,)
 
 
 def text_of(exception: BaseException) -> str | None:
-    """Returns what Python would print, or None if there is nothing but the message.
+    """Returns the text that Python would print, or None if there is only the message.
 
     May raise anything: the exception is the program's, and its class may be hostile.
     """
@@ -67,14 +67,14 @@ def text_of(exception: BaseException) -> str | None:
 
 
 def _small_group(exception: BaseException, room: int = CHAIN_MAX) -> BaseException:
-    """A group of thousands, or of groups in groups, as one of few: `traceback` visits them all.
+    """Bounds the number of exceptions in a group, because `traceback` visits all of them.
 
-    `room` is how many exceptions below this one may be shown. A group without room for any of
-    its members becomes a plain exception that says so.
+    `room` is the number of exceptions that may be shown below this one. A group without room for
+    its members becomes a plain exception with a note.
     """
     if not isinstance(exception, BaseExceptionGroup):
         return exception
-    # One more than is shown, so that Python says "and 1 more".
+    # One more member than is shown, so that Python adds "and 1 more".
     members, shown = exception.exceptions[: GROUP_MAX + 1], []
     for member in members:
         below = room - len(members)
@@ -92,7 +92,7 @@ def _small_group(exception: BaseException, room: int = CHAIN_MAX) -> BaseExcepti
 
 
 def _size(exception: BaseException) -> int:
-    """How many exceptions there are in a group that is small already, with the group itself."""
+    """The number of exceptions in a bounded group, including the group itself."""
     members = exception.exceptions if isinstance(exception, BaseExceptionGroup) else ()
     return 1 + sum(map(_size, members))
 
@@ -119,7 +119,7 @@ def _cut_chain(exception: BaseException) -> list[BaseException]:
 
 
 def _cut_trace(error: BaseException, left_out: dict[int, int]) -> None:
-    """Reduces the trace to the frames to be shown, and notes how many of them are left out."""
+    """Reduces the trace to the shown frames, and notes the number of frames left out."""
     nodes = _user_nodes(error.__traceback__)
     if len(nodes) > FRAMES_MAX:
         _never_freed.append(error.__traceback__)
@@ -133,7 +133,7 @@ def _cut_trace(error: BaseException, left_out: dict[int, int]) -> None:
 
 
 def _user_nodes(trace: TracebackType | None) -> list[TracebackType]:
-    """Leaves out the image's own frames, and what of the library lies above the user's."""
+    """The nodes without the image's own frames and without leading frames of the library."""
     nodes = [node for node in _nodes(trace) if not _file_name(node).startswith(_HIDDEN)]
     for index, node in enumerate(nodes):
         if not _file_name(node).startswith(_LIBRARY):
@@ -152,7 +152,7 @@ def _file_name(node: TracebackType) -> str:
 
 
 def _mark_cuts(report: Any, error: BaseException, left_out: dict[int, int]) -> None:
-    """Walks the report and the exceptions it was made from side by side."""
+    """Marks the cuts in a report. Walks the report and its exceptions in parallel."""
     pending: list[tuple[Any, Any]] = [(report, error)]
     known = set()
     while pending:
@@ -172,7 +172,7 @@ def _mark_cuts(report: Any, error: BaseException, left_out: dict[int, int]) -> N
 
 
 class _CutStack(StackSummary):
-    """Frames of which those in the middle are left out."""
+    """A stack whose middle frames are left out."""
 
     left_out = 0
 

@@ -1,7 +1,7 @@
 """WebP for Pillow: the module `PIL._webp`, and saving, on the host's codec.
 
-The host knows still pictures, lossy and lossless. Animations are taken apart and put together
-here.
+The host encodes and decodes still pictures, lossy and lossless. The frames of animations are split
+and joined here.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _extended(flags: int, width: int, height: int) -> bytes:
 
 
 def _still(chunks: list[tuple[bytes, memoryview]], width: int, height: int) -> bytes:
-    """A file with one picture, of the chunks of a frame."""
+    """A file with one picture, made from the chunks of a frame."""
     parts = [_chunk(name, content) for name, content in chunks if name in (*_PICTURES, b"ALPH")]
     has_alpha = any(name == b"ALPH" for name, _ in chunks)
     return _file(_extended(_ALPHA, width, height), *parts) if has_alpha else _file(*parts)
@@ -184,7 +184,7 @@ def fill_module(namespace: dict[str, Any]) -> None:
 
 
 class _Way:
-    """How pictures are encoded: the arguments of `save`, checked as libwebp checks them."""
+    """The options for encoding: the arguments of `save`, checked like libwebp."""
 
     def __init__(self, info: dict[str, Any]) -> None:
         quality = float(info.get("quality", 80))
@@ -192,7 +192,7 @@ class _Way:
         effort = int(info.get("method", 0 if info.get("save_all") else 4))
         if not (0 <= quality <= 100 and 0 <= opacity <= 100 and 0 <= effort <= 6):
             raise ValueError("invalid configuration")
-        # Without loss, quality is the effort to make the file small.
+        # In lossless mode, `quality` is the effort to make the file small, and is ignored here.
         self.how = {} if info.get("lossless") else {"quality": round(quality)}
         self._is_exact = bool(info.get("exact"))
 
@@ -204,7 +204,7 @@ class _Way:
                 f"encoding error 5: Image size exceeds WebP limit of {_MAX_SIDE} pixels"
             )
         if image.mode == "RGBA" and not self.how and not self._is_exact:
-            # libwebp drops the colour of what cannot be seen.
+            # libwebp drops the colour of invisible pixels.
             unseen = image.getchannel("A").point([255] + [0] * 255)
             image = image.copy()
             image.paste((0, 0, 0, 0), mask=unseen)
@@ -213,7 +213,7 @@ class _Way:
 
 
 def _plain(image: Any) -> Any:
-    """The picture in a mode that WebP knows; alpha that hides nothing is dropped, as libwebp does."""
+    """Converts to a mode of WebP. Drops alpha that is opaque everywhere, like libwebp."""
     if image.mode not in ("RGB", "RGBA"):
         image = image.convert("RGBA" if image.has_transparency_data else "RGB")
     if image.mode == "RGBA" and image.getextrema()[3][0] == 255:
@@ -249,7 +249,7 @@ def _with_metadata(
 
 
 def _save(im: Any, fp: Any, filename: Any) -> None:
-    """Writes a picture, by default with the loss of the quality 80."""
+    """Writes a picture, by default lossy with the quality 80."""
     way = _Way(im.encoderinfo)
     picture = _plain(im)
     flags = _ALPHA if picture.mode == "RGBA" else 0
@@ -258,7 +258,7 @@ def _save(im: Any, fp: Any, filename: Any) -> None:
 
 
 def _save_all(im: Any, fp: Any, filename: Any) -> None:
-    """Writes an animation whose frames are whole pictures; equal ones become one."""
+    """Writes an animation of whole pictures. Merges equal consecutive frames."""
     info = im.encoderinfo
     way = _Way(info)
     images = [im, *info.get("append_images", [])]
@@ -307,7 +307,7 @@ def _save_all(im: Any, fp: Any, filename: Any) -> None:
 def _frame(picture: bytes, size: tuple[int, int], duration: int) -> bytes:
     width, height = size
     place = _three(0) * 2 + _three(width - 1) + _three(height - 1)
-    # Bit 1: the frame replaces what was there.
+    # Bit 1: the frame replaces the previous pixels.
     return _chunk(b"ANMF", place + _three(duration) + b"\x02" + picture)
 
 

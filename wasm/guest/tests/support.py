@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import importlib
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import types
 import unittest
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +72,12 @@ if "_wardian" not in sys.modules:
 
 import _wardian  # noqa: E402
 from _wardian import importer, places, runner  # noqa: E402
+
+
+# A run ends with the exit handlers of its program, and not with those of this process: the one of
+# `weakref`, which is registered with the first finalizer, removes all temporary folders.
+weakref.finalize(Door, lambda: None)
+atexit._clear()
 
 
 class Stream(io.StringIO):

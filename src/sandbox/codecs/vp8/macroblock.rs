@@ -10,13 +10,13 @@ use crate::sandbox::codecs::vp8::transform::{
 /// The prediction of a block from the pixels above and to its left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// All have the mean of those.
+    /// All pixels have the mean of the pixels above and to the left.
     Mean,
     /// Each column repeats the pixel above.
     Above,
     /// Each row repeats the pixel to the left.
     Left,
-    /// Both differences add up.
+    /// The gradients of the row above and of the left column are added.
     Slope,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Macroblock {
 }
 
 impl Macroblock {
-    /// Chooses how to predict, and leaves in `seen` what a decoder will show.
+    /// Chooses the predictions and quantises. Writes the decoded pixels to `seen`.
     pub(super) fn new(
         source: &Picture,
         seen: &mut Picture,
@@ -82,7 +82,7 @@ impl Macroblock {
     }
 }
 
-/// Pixels around a block of `SIDE` x `SIDE`, where there are any.
+/// The pixels above and to the left of a block of `SIDE` x `SIDE`, within the picture.
 struct Edges<const SIDE: usize> {
     above: Option<[u8; SIDE]>,
     left: Option<[u8; SIDE]>,
@@ -97,7 +97,7 @@ impl<const SIDE: usize> Edges<SIDE> {
         Self { above, left, corner }
     }
 
-    /// The prediction, if the pixels that it needs are there.
+    /// The prediction, if the pixels that it needs are within the picture.
     fn predict<const COUNT: usize>(&self, mode: Mode) -> Option<[u8; COUNT]> {
         let mut out = [0; COUNT];
         let rows = out.chunks_exact_mut(SIDE);
@@ -132,7 +132,7 @@ impl<const SIDE: usize> Edges<SIDE> {
     }
 }
 
-/// The prediction that comes closest to all the planes, each with what a decoder has so far.
+/// The prediction that is closest to all planes. Each source plane comes with its decoded pixels.
 fn best<const SIDE: usize, const COUNT: usize, const PLANES: usize>(
     planes: [(&Plane, &Plane); PLANES],
     place: (usize, usize),
@@ -186,7 +186,7 @@ fn differences(
     })
 }
 
-/// Adds what a decoder adds to the prediction.
+/// Writes the decoded pixels: the prediction plus the decoded differences.
 fn show(
     seen: &mut Plane,
     (x, y): (usize, usize),
@@ -204,7 +204,7 @@ fn show(
     }
 }
 
-/// Quantises; `block` becomes what a decoder gets.
+/// Quantises `block`, and replaces it by the values that a decoder gets.
 fn quantised(block: &mut Block, [first, others]: [i32; 2]) -> Levels {
     let mut levels = [0; 16];
     let flat = block.as_flattened_mut();
@@ -220,7 +220,7 @@ fn quantised(block: &mut Block, [first, others]: [i32; 2]) -> Levels {
     levels
 }
 
-/// The places of the blocks of 4 x 4 within one of `across` x `across` of them.
+/// The positions of blocks of 4 x 4 pixels within a square of `across` x `across` blocks.
 fn inner_places<const COUNT: usize>(across: usize) -> [(usize, usize); COUNT] {
     std::array::from_fn(|at| (at % across * 4, at / across * 4))
 }

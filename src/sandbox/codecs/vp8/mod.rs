@@ -1,7 +1,7 @@
 //! Writes VP8 key frames, the lossy pictures of WebP (RFC 6386).
 //!
-//! No crate that is maintained does this without `unsafe` code. The frames are simple: one
-//! partition, one step of quantisation, blocks of 16 x 16 predicted as a whole.
+//! No maintained crate does this without `unsafe` code. The frames are simple: one partition, one
+//! step of quantisation, and blocks of 16 x 16 pixels that are predicted as a whole.
 
 mod bits;
 mod macroblock;
@@ -16,7 +16,7 @@ use crate::sandbox::codecs::vp8::plane::{Picture, pictures_of};
 use crate::sandbox::codecs::vp8::tokens::{Coder, Counts, Sink, write_block};
 use crate::sandbox::codecs::{Allowance, CodecError};
 
-/// Which of the neighbours to the left or above have coefficients: four blocks of luma, two of
+/// True for each neighbour to the left or above that has coefficients: four blocks of luma, two of
 /// each chroma, and the block of means.
 type Neighbours = [bool; 9];
 
@@ -122,7 +122,7 @@ fn write_modes(bits: &mut BoolWriter, blocks: &[Macroblock]) {
     }
 }
 
-/// Kinds of blocks, and where their coefficients begin.
+/// Kinds of blocks, each with the index of its first coefficient.
 const LUMA_WITHOUT_MEAN: (usize, usize) = (0, 1);
 const MEANS: (usize, usize) = (1, 0);
 const CHROMA: (usize, usize) = (2, 0);

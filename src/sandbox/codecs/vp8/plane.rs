@@ -92,7 +92,7 @@ pub(super) fn pictures_of(
     (made, Picture::new(size))
 }
 
-/// The pixels of a row, and its last one for ever.
+/// The pixels of a row, followed by endless copies of the last one.
 fn repeated(row: &[u8], channels: usize) -> impl Iterator<Item = [i32; 3]> {
     let color = |pixel: &[u8]| match pixel {
         [r, g, b, ..] => [i32::from(*r), i32::from(*g), i32::from(*b)],

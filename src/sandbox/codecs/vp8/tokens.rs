@@ -9,7 +9,7 @@ pub(super) type Levels = [i16; 16];
 /// A place in the tables: the kind of block, the band, and the size of the coefficient before.
 type Place = (usize, usize, usize);
 
-/// Takes the branches that lead to the coefficients.
+/// Receives the branches of the trees that encode coefficients.
 pub(super) trait Sink {
     /// A branch whose probability stands in the tables.
     fn branch(&mut self, place: Place, node: usize, bit: bool);
@@ -28,7 +28,8 @@ impl Counts {
         Self(Box::new([[[[[0; 2]; 11]; 3]; 8]; 4]))
     }
 
-    /// Writes which probabilities change because that makes the frame shorter; returns them all.
+    /// Changes the probabilities that make the frame shorter, and writes these changes. Returns all
+    /// probabilities.
     pub(super) fn write_updates(&self, bits: &mut BoolWriter) -> Box<Probabilities> {
         let mut table = Box::new(DEFAULTS);
         let counts = self.0.as_flattened().as_flattened().as_flattened();
@@ -91,8 +92,8 @@ impl Sink for Coder<'_> {
     }
 }
 
-/// Writes a block from its coefficient `first` on; true if any is not zero. `before` is how many
-/// of its two neighbours have such.
+/// Writes a block from its coefficient `first` on. Returns true if one of them is not zero.
+/// `before` is the number of its two neighbours for which this holds.
 pub(super) fn write_block(
     levels: &Levels,
     (kind, first): (usize, usize),

@@ -32,7 +32,7 @@ impl<'a> Forward<'a> {
     }
 }
 
-/// Reads bits from the highest of the last byte on, below the mark that stands before them.
+/// Reads bits from the highest of the last byte on, after the mark bit.
 pub(super) struct Backward<'a> {
     data: &'a [u8],
     left: usize,
@@ -71,7 +71,7 @@ impl<'a> Backward<'a> {
         value
     }
 
-    /// True once all bits were read, and none more.
+    /// True if exactly all bits were read.
     pub(super) const fn is_exact(&self) -> bool {
         self.left == 0 && self.missing == 0
     }
@@ -82,7 +82,7 @@ impl<'a> Backward<'a> {
     }
 }
 
-/// At least 57 bits from one on; zeros behind the end.
+/// At least 57 bits from the position `at`; zeros behind the end.
 fn window(data: &[u8], at: usize) -> usize {
     let rest = data.get(at / 8..).unwrap_or_default();
     let value = rest.first_chunk::<8>().map_or_else(

@@ -6,14 +6,15 @@ use crate::sandbox::codecs::zstd::fse;
 /// Longest code, in bits.
 const MOST_BITS: usize = 11;
 
-/// For every beginning of the bits, the byte that it stands for and the length of its code.
+/// A Huffman code: for each value of the next `width` bits, the decoded byte and the length of its
+/// code.
 pub(super) struct Huffman {
     cells: Vec<(u8, u8)>,
     width: usize,
 }
 
 impl Huffman {
-    /// Reads a code; returns what follows it.
+    /// Reads a code. Returns it with the bytes that follow.
     pub(super) fn read(data: &[u8]) -> Option<(Self, &[u8])> {
         let (head, rest) = data.split_first()?;
         let head = usize::from(*head);
@@ -54,7 +55,7 @@ impl Huffman {
         (cells.len() == 1 << width).then_some(Self { cells, width })
     }
 
-    /// Fills `out` with what a stream says.
+    /// Decodes a stream into `out`.
     pub(super) fn decode(&self, stream: &[u8], out: &mut [u8]) -> Option<()> {
         let mut bits = Backward::new(stream)?;
         for byte in out {

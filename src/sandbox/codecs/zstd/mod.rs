@@ -26,7 +26,7 @@ const UNPACKING: BlockCost = BlockCost { fuel: 8, memory: 2 * MOST };
 /// Unpacks one or more frames.
 #[derive(Debug, Deserialize)]
 pub(super) struct Decode {
-    /// Length of what comes out.
+    /// Length of the unpacked bytes.
     size: usize,
 }
 
@@ -53,7 +53,7 @@ fn number(bytes: &[u8]) -> usize {
     bytes.iter().rev().fold(0, |value, byte| value << 8 | usize::from(*byte))
 }
 
-/// Reads a frame; returns what follows it.
+/// Reads a frame. Returns the bytes that follow.
 fn frame<'a>(data: &'a [u8], out: &mut Out<'_>, allowance: &Allowance<'_>) -> Option<&'a [u8]> {
     let (magic, rest) = data.split_first_chunk::<4>()?;
     let magic = u32::from_le_bytes(*magic);
@@ -97,11 +97,11 @@ fn frame<'a>(data: &'a [u8], out: &mut Out<'_>, allowance: &Allowance<'_>) -> Op
             break;
         }
     }
-    // The checksum is not looked at: Parquet has its own.
+    // The checksum is not verified: Parquet has its own.
     rest.get(if flags & 4 == 0 { 0 } else { 4 }..)
 }
 
-/// The state that a block takes over from the one before.
+/// The state that a block inherits from the previous one.
 struct State {
     begin: usize,
     huffman: Option<Huffman>,
@@ -128,7 +128,7 @@ impl State {
         out.push(literals)
     }
 
-    /// The literals of a block, and what follows them.
+    /// The literals of a block, and the bytes that follow.
     fn literals<'a>(&mut self, data: &'a [u8]) -> Option<(Vec<u8>, &'a [u8])> {
         let first = usize::from(*data.first()?);
         let (kind, format) = (first & 3, first >> 2 & 3);

@@ -1,10 +1,9 @@
-//! Sequences of Zstandard: how many literals come next, and which copy follows (RFC 8878,
-//! 3.1.1.3.2).
+//! Sequences of Zstandard: a number of literals, and the copy that follows (RFC 8878, 3.1.1.3.2).
 
 use crate::sandbox::codecs::zstd::bits::Backward;
 use crate::sandbox::codecs::zstd::fse::{self, Cell, FseTable};
 
-/// Lengths of literals: the least of each code, and how many bits are added to it.
+/// Lengths of literals: the smallest of each code, and the number of extra bits.
 #[rustfmt::skip]
 const LITERALS: [(usize, u8); 36] = [
     (0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0), (7, 0), (8, 0), (9, 0), (10, 0),
@@ -51,7 +50,7 @@ const KINDS: [Kind; 3] = [
     Kind { usual: &USUAL_COPIES, usual_log: 6, most_log: 9, most_symbols: 53 },
 ];
 
-/// Tables and distances that the blocks of a frame take over from each other.
+/// Tables and distances that a block inherits from the previous one.
 pub(super) struct Tables {
     tables: [Option<FseTable>; 3],
     distances: [usize; 3],
@@ -83,7 +82,7 @@ impl Tables {
     }
 }
 
-/// Literals, and a copy of what came before.
+/// A number of literals, and a copy of earlier output.
 pub(super) struct Sequence {
     pub(super) literals: usize,
     pub(super) distance: usize,

@@ -86,13 +86,13 @@ fn rights_tell_a_c_library_what_can_be_written() {
     assert_eq!(fdstat(&mut guest, fd).1, 1 | 4);
     guest.call("fd_fdstat_set_flags", &[fd, 0]).unwrap();
     assert_eq!(fdstat(&mut guest, fd).1, 0);
-    // No terminal: a character device that seems to have positions.
+    // Not a terminal: a character device with the right to seek.
     let (kind, _, base, _) = fdstat(&mut guest, 1);
     assert_eq!((kind, base & (1 << 2 | 1 << 5) != 0), (2, true));
 }
 
 #[test]
-fn preopened_folders_are_found_as_a_c_library_looks_for_them() {
+fn preopened_folders_are_found_by_the_search_of_a_c_library() {
     let mut guest = Guest::live();
     let mut found = Vec::new();
     for fd in 3.. {
@@ -114,7 +114,7 @@ fn preopened_folders_are_found_as_a_c_library_looks_for_them() {
     assert_eq!(found, ["/", "/workspace", "/tmp"]);
 }
 
-/// Lists a folder as the C library does it: start over from the last whole entry when one is cut.
+/// Lists a folder as the C library does: continues from the last whole entry when one is cut.
 fn list(guest: &mut Guest, fd: u64, size: u32) -> Vec<String> {
     let (mut names, mut cookie) = (Vec::new(), 0);
     loop {

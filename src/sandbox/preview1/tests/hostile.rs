@@ -1,4 +1,4 @@
-//! Calls every function with arguments that no sane program would use.
+//! Calls every function with hostile arguments.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ const HOSTILE: [u64; 18] = [
 /// No argument above points between these. Only lengths of nearly the whole memory reach them.
 const UNTOUCHED: std::ops::Range<usize> = 0x5000..0x8000;
 
-/// A guest whose clocks move when they are looked at, so that nothing here takes time.
+/// A guest with seeded clocks, so that no sleep takes time.
 fn guest() -> Guest {
     let mode = ClockAndRandomMode::Seeded { seed: [9; 32], realtime: Duration::ZERO };
     let mut guest = Guest::new(wasi(mode, Deadline::after(Duration::from_secs(60))));
@@ -136,7 +136,7 @@ proptest! {
             (select(&FUNCTIONS[..]), prop::collection::vec(select(&HOSTILE[..]), 9)), 1..200),
     ) {
         let mut guest = guest();
-        // Vectors, subscriptions and paths are made of hostile values too.
+        // Vectors, subscriptions and paths consist of hostile values too.
         for (chunk, value) in guest.memory().chunks_mut(8).zip(seed.iter().cycle()) {
             chunk.copy_from_slice(&value.to_le_bytes());
         }

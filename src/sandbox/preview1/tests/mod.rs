@@ -1,4 +1,4 @@
-//! A guest in WAT that can call every function, and what the functions answer.
+//! A guest in WAT that can call every function, and tests of the answers.
 
 mod files;
 mod hostile;
@@ -75,13 +75,13 @@ pub(crate) const FUNCTIONS: [(&str, &str); 46] = [
 /// Size of the guest's memory.
 pub(crate) const MEMORY_SIZE: u32 = 64 << 10;
 
-/// Where tests put paths; see [`Guest::path`].
+/// The address at which tests put paths; see [`Guest::path`].
 pub(crate) const PATHS: u32 = 0x1000;
 
-/// Where tests let results be written.
+/// The address of results.
 pub(crate) const OUT: u32 = 0x3000;
 
-/// Where tests put vectors, subscriptions and buffers.
+/// The address of vectors, subscriptions and buffers.
 pub(crate) const BUFFER: u32 = 0x4000;
 
 pub(crate) struct State {

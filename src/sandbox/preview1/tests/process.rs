@@ -35,7 +35,7 @@ fn arguments_and_environment_are_laid_out_as_c_expects() {
 }
 
 #[test]
-fn clocks_and_randomness_come_from_the_ambient() {
+fn clocks_and_randomness_come_from_their_source() {
     let mut guest = Guest::new(wasi(SEEDED, Deadline::after(Duration::ZERO)));
     for (clock, expected) in [(0, 1_000_000_001_000_000), (1, 3_600_002_000_000), (2, 3_000_000)] {
         guest.call("clock_time_get", &[clock, 0, OUT.into()]).unwrap();
@@ -140,7 +140,7 @@ fn polling_reports_what_is_ready_and_waits_for_the_shortest_clock() {
 }
 
 #[test]
-fn absolute_clocks_strike_when_the_clock_shows_them() {
+fn absolute_timeouts_end_when_the_clock_reaches_them() {
     for wasi in [
         wasi(ClockAndRandomMode::Live, Deadline::after(Duration::from_secs(60))),
         wasi(SEEDED, Deadline::after(Duration::ZERO)),

@@ -37,7 +37,7 @@ fn duplicates_count_as_open_files() {
 }
 
 #[test]
-fn a_duplicate_lands_where_it_is_told_to() {
+fn a_duplicate_gets_the_requested_number() {
     let mut files = files();
     let fd = files.open(within("f"), OpenHow::REPLACE, 0).unwrap();
     assert_eq!(files.duplicate(fd, 50), Ok(50));

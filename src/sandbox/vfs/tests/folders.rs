@@ -1,4 +1,4 @@
-//! Listing folders, nesting them, and letting them go.
+//! Listing, nesting and dropping folders.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use crate::sandbox::vfs::tests::{WORKSPACE, at, files, names_in_steps, write};
 use crate::sandbox::vfs::{At, Errno, ListedEntry, MAX_DEPTH, OpenHow};
 
 #[test]
-fn listings_survive_whatever_happens_to_the_folder() {
+fn listings_survive_every_change_of_the_folder() {
     let mut files = files();
     for number in 0..100 {
         write(&mut files, &format!("/workspace/{number:03}"), b"").unwrap();
@@ -26,7 +26,7 @@ fn listings_survive_whatever_happens_to_the_folder() {
         files.list(fd, cookie, show).unwrap();
         let Some((_, last)) = batch.last() else { break };
         cookie = *last;
-        // Remove all that was just shown, and add names before and after it.
+        // Remove all entries that were just listed, and add names before and after them.
         for (name, _) in &batch {
             if !name.starts_with('.') {
                 files.remove_file(at(&format!("/workspace/{name}")), 0).unwrap();
@@ -40,7 +40,7 @@ fn listings_survive_whatever_happens_to_the_folder() {
 }
 
 #[test]
-fn a_listing_goes_on_from_any_cookie_of_an_entry_that_is_there() {
+fn a_listing_continues_from_the_cookie_of_any_present_entry() {
     let mut files = files();
     for name in ["a", "b", "c", "d"] {
         write(&mut files, &format!("/workspace/{name}"), b"").unwrap();

@@ -1,4 +1,4 @@
-//! Promises of the file system that Linux knows nothing of, and a comparison with Linux.
+//! Tests of properties that Linux does not have, and a comparison with Linux.
 
 mod duplicates;
 mod folders;

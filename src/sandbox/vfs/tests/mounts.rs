@@ -1,4 +1,4 @@
-//! Mounts of the host, and the open files in them that images carry.
+//! Mounts of the host, and the open files of images in them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::sandbox::vfs::{
 };
 
 #[test]
-fn the_root_shows_exactly_what_guests_may_know() {
+fn the_root_lists_exactly_the_fixed_folders() {
     let mut files = files();
     assert_eq!(names(&mut files, "/"), ["blobs", "dev", "skills", "tmp", "usr", "workspace"]);
     assert_eq!(names(&mut files, "/blobs"), ["blob:abc"]);
@@ -230,7 +230,7 @@ fn making_the_files_of_a_run_does_not_depend_on_the_size_of_its_mounts() {
 }
 
 #[test]
-fn an_image_carries_what_it_has_open_on_mounts() {
+fn an_image_keeps_its_open_files_on_mounts() {
     let mut image = files();
     let font = format!("{FONTS}/fonts/a.ttf");
     let fds: Vec<Fd> = [&font, ZIP, "/skills/acme.report/code", ZIP]
@@ -257,7 +257,7 @@ fn an_image_carries_what_it_has_open_on_mounts() {
 }
 
 #[test]
-fn an_image_cannot_carry_what_is_different_in_every_run() {
+fn an_image_cannot_keep_open_files_that_differ_between_runs() {
     for (path, how) in
         [("/workspace/log", WRITE), ("/workspace", OpenHow::READ), ("/", OpenHow::READ)]
     {

@@ -52,7 +52,7 @@ pub(crate) fn segment() -> impl Strategy<Value = &'static str> {
     prop_oneof![12 => select(&["a", "b", "c"][..]), 1 => Just("."), 1 => Just("..")]
 }
 
-/// Flags for opening, most of them such that something can be done with the result.
+/// Flags for opening, most of which give a usable descriptor.
 pub(crate) fn how() -> impl Strategy<Value = OpenHow> {
     let access = prop_oneof![
         4 => Just(Access { read: true, write: true }),

@@ -1,4 +1,4 @@
-//! Where paths can lead, and how long they can be.
+//! Bounds of paths: the places that they reach, and their lengths.
 
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Runs the same operations on the virtual file system and on a folder of the host, and compares
 //! every answer.
 //!
-//! Deliberate differences, which the operations below keep clear of:
+//! Deliberate differences, which the operations below avoid:
 //!
 //! - A removed folder that is still open has no `..`: its parent may be gone by then.
 //! - A position in a folder means nothing: seeking there is `EISDIR`.
@@ -26,7 +26,7 @@ use crate::sandbox::vfs::tests::operations::{
 use crate::sandbox::vfs::tests::{WORKSPACE, within};
 use crate::sandbox::vfs::{At, Fd, FileKind, FileSystem, LastLink, ListedEntry, OpenHow, Whence};
 
-/// The virtual file system and the folder of the host, with what is open in both.
+/// The virtual file system and the folder of the host, with the open descriptors of both.
 struct Pair {
     files: FileSystem,
     /// The folder that paths start from: `/workspace/w`.
@@ -289,8 +289,8 @@ impl Pair {
 }
 
 impl Pair {
-    /// Compares all that is left on both sides, removes it, and makes sure that nothing of it is
-    /// charged any more.
+    /// Compares all remaining files of both sides, removes them, and checks that nothing is charged
+    /// any more.
     fn finish(mut self) {
         for (fd, _) in self.open.iter_mut().filter_map(Option::take) {
             self.files.close(fd).unwrap();
@@ -353,7 +353,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_answer_is_what_linux_answers_and_charged_memory_is_given_back(
+    fn every_answer_is_that_of_linux_and_charged_memory_is_released(
         operations in prop::collection::vec(operation(), 1..150),
     ) {
         let mut pair = Pair::new();

@@ -110,6 +110,6 @@ def main(args):
         t = threading.Thread(target=lambda: 1/0); t.start(); t.join(); threading.excepthook = old; return got
     answers.append(attempt(lambda: ex()))
     def sc():
-        out = []; s = sched.scheduler(time.monotonic, time.sleep); s.enter(.002, 1, out.append, ['b']); s.enter(.001, 1, out.append, ['a']); s.run(); return out
+        out = []; s = sched.scheduler(time.monotonic, time.sleep); s.enter(.3, 1, out.append, ['b']); s.enter(.001, 1, out.append, ['a']); s.run(); return out
     answers.append(attempt(lambda: sc()))
     return answers

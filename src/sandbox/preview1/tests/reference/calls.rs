@@ -257,7 +257,7 @@ fn folder() -> BoxedStrategy<Handle> {
     .boxed()
 }
 
-/// Paths of few names, so that they meet; with dots, slashes and what no path may be.
+/// Paths of few names, so that calls meet the same files; with dots, slashes and invalid paths.
 pub(super) fn text() -> BoxedStrategy<String> {
     let name = prop_oneof![
         40 => select(vec!["a", "b", "c", "d"]).prop_map(str::to_owned),
@@ -330,7 +330,7 @@ fn times() -> BoxedStrategy<GivenTimes> {
         .boxed()
 }
 
-/// Lengths and positions: mostly small, now and then beyond all bounds.
+/// Lengths and positions: mostly small, sometimes beyond all bounds.
 fn offset() -> BoxedStrategy<u64> {
     prop_oneof![
         30 => 0..40_u64,

@@ -1,4 +1,4 @@
-//! Everything that Wardian and `wasmtime-wasi` answer differently, each with its reason.
+//! The known differences between the answers of Wardian and `wasmtime-wasi`, each with its reason.
 
 use crate::sandbox::preview1::layout::rights;
 use crate::sandbox::preview1::tests::reference::calls::{
@@ -41,7 +41,7 @@ pub(super) enum Then {
 /// Something that both answer, but differently.
 pub(super) struct Difference {
     pub(super) name: &'static str,
-    /// The reason why Wardian's answer is as it is.
+    /// The reason for Wardian's answer.
     pub(super) reason: &'static str,
     pub(super) then: Then,
     /// How the witness hands vectors to the reference.
@@ -53,17 +53,17 @@ pub(super) struct Difference {
 }
 
 impl Step<'_> {
-    /// Our error number and theirs.
+    /// The error numbers of Wardian and of the reference.
     fn errnos(&self) -> (u32, u32) {
         (self.ours.errno, self.theirs.errno)
     }
 
-    /// True if only the reference refuses, or in another way, with this error.
+    /// True if the reference answers with this error and Wardian with another one or none.
     fn only_they_say(&self, errno: u32) -> bool {
         self.theirs.errno == errno && self.ours.errno != errno
     }
 
-    /// True if both refuse, but differently, we with one of these errors.
+    /// True if both refuse with different errors, and Wardian with one of these.
     fn only_fails_otherwise(&self, ours: &[u32]) -> bool {
         ours.contains(&self.ours.errno) && ![errno::NONE, TRAP].contains(&self.theirs.errno)
     }
@@ -398,7 +398,7 @@ pub(super) const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         name: "the order of two paths",
-        reason: "when both paths of a call are wrong, it is free which one is told",
+        reason: "when both paths of a call are wrong, either error may be reported",
         accepts: |step, _| {
             let path_errors =
                 [errno::NOENT, errno::NOTDIR, errno::LOOP, errno::NAMETOOLONG, errno::INVAL];

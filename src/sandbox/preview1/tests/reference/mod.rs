@@ -1,9 +1,9 @@
 //! The same calls on Wardian's layer and on `wasmtime-wasi` with a real folder of Linux.
 //!
-//! Everything that the two answer differently stands in one table, [`differences`], with its
-//! reason and with calls that show it: a difference that is gone fails a test, and so does one
-//! that is not listed. `PROPTEST_CASES` sets how many sequences of calls are compared. They are the
-//! same in every run; `PROPTEST_RNG_SEED` gives others. A survey is a run with a seed of its own.
+//! Every difference between the answers is listed in one table, [`differences`], with its reason
+//! and with calls that show it. A listed difference that no longer occurs fails a test, and so does
+//! an unlisted one. `PROPTEST_CASES` sets the number of compared sequences of calls. The sequences
+//! are the same in every run; `PROPTEST_RNG_SEED` selects others.
 
 mod calls;
 mod differences;
@@ -35,7 +35,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn every_sequence_of_calls_is_answered_as_by_the_reference_but_for_listed_differences(
+    fn every_sequence_of_calls_is_answered_as_by_the_reference_except_for_listed_differences(
         calls in vec(calls::call(), 1..80),
     ) {
         let compared = Pair::new(Vectors::OneByOne).compare(&calls);

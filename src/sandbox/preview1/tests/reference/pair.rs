@@ -24,7 +24,7 @@ use crate::sandbox::vfs::{At, FileKind, FileSystem, LastLink, OpenHow, SetTimes}
 const ARGUMENTS: [&str; 3] = ["program", "", "-x é"];
 const ENVIRONMENT: [(&str, &str); 2] = [("A", "1"), ("B", "x=y")];
 
-/// The number under which Wardian hands out `/workspace`, and `wasmtime-wasi` its only folder.
+/// The preopened descriptor of `/workspace` in Wardian, and of the only folder of `wasmtime-wasi`.
 const OUR_BASE: u64 = 4;
 const THEIR_BASE: u64 = 3;
 
@@ -83,7 +83,7 @@ pub(super) enum Kind {
     File,
 }
 
-/// A call and both answers, with what decides whether a difference is one of the known ones.
+/// A call and both answers, with the facts that classify a difference.
 #[derive(Debug)]
 pub(super) struct Step<'c> {
     pub(super) call: &'c Call,
@@ -106,9 +106,9 @@ pub(super) struct Pair {
     theirs: Session<Reference>,
     folder: TempDir,
     next_slot: usize,
-    /// How our descriptors were opened.
+    /// How Wardian's descriptors were opened.
     opened: BTreeMap<u64, Opening>,
-    /// Our numbers of files and theirs.
+    /// The inode numbers of Wardian, each with the number of the same file in the reference.
     inodes: BTreeMap<u64, u64>,
     /// A symbolic link was made whose target contains `..` or begins with a slash.
     has_odd_links: bool,
@@ -123,7 +123,7 @@ impl Pair {
         let folder = tempfile::tempdir().unwrap();
         let reference = Reference::new(&folder);
         let mut guest = Guest::new(ours);
-        // Folders of the host are as old as they are; the workspace is as old as its run.
+        // Folders of the host have times of their own; the workspace has the time of its run.
         let now = guest.store.data_mut().wasi.now();
         let times = SetTimes { accessed: Some(now), modified: Some(now) };
         guest.store.data_mut().wasi.files.set_times(at("."), LastLink::Keep, times, now).unwrap();
@@ -237,7 +237,7 @@ impl Pair {
             let same = match (*field, ours, theirs) {
                 ("fd", ..) => true,
                 ("inode", ..) if !same_type => true,
-                // One of our numbers always stands for the same file of theirs.
+                // An inode number of Wardian must always match the same number of the reference.
                 ("inode", Value::Number(ours), Value::Number(theirs)) => {
                     *ours != 0 && self.inodes.entry(*ours).or_insert(*theirs) == theirs
                 }
@@ -262,7 +262,8 @@ impl Pair {
         Ok(known)
     }
 
-    /// Makes the calls and compares everything, until a known difference has made the two unlike.
+    /// Makes the calls and compares everything, until a known difference has left the two sides
+    /// with different files.
     pub(super) fn compare(mut self, calls: &[Call]) -> Result<(), String> {
         for call in calls {
             let step = self.step(call);
@@ -274,7 +275,7 @@ impl Pair {
         self.compare_trees()
     }
 
-    /// Compares all that is left on both sides, and makes sure that nothing else is charged.
+    /// Compares all remaining files of both sides, and checks that nothing else is charged.
     fn compare_trees(mut self) -> Result<(), String> {
         for slot in 0..SLOTS {
             self.close(slot);

@@ -1,6 +1,6 @@
-//! Short programs, one for each topic of preview 1: every call has the answer that it must have,
-//! and the reference agrees but for the listed differences, until one of them leaves the two with
-//! different files.
+//! Short programs, one for each topic of preview 1, with the expected answer of every call. The
+//! reference must agree except for the listed differences, until one of them leaves the two sides
+//! with different files.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ const FILE: u64 = 4;
 const FOLDER: u64 = 3;
 const LINK: u64 = 7;
 
-/// A call and what it has to answer.
+/// A call and its expected answer.
 struct Expected {
     call: Call,
     errno: u32,
@@ -331,7 +331,7 @@ fn opening_makes_finds_and_refuses() {
 }
 
 #[test]
-fn what_a_file_was_opened_for_is_all_that_it_allows() {
+fn a_file_allows_only_the_access_that_it_was_opened_with() {
     run(vec![
         ok(open("a", CREATE, WRITES)),
         ok(write(0, b"0123456789")),
@@ -777,7 +777,7 @@ fn there_are_no_sockets() {
 }
 
 #[test]
-fn what_was_written_is_there_at_once_for_others() {
+fn written_bytes_are_visible_at_once_through_other_descriptors() {
     run(vec![
         ok(touch("a")),
         ok(write(0, b"one")),

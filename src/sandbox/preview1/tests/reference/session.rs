@@ -1,4 +1,4 @@
-//! One implementation of preview 1, with what is open in it: makes calls and reads the answers.
+//! One implementation of preview 1 and its open descriptors: makes calls and reads the answers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use crate::sandbox::preview1::tests::reference::calls::{Awaited, Call, Handle, O
 /// Descriptors that can be open at once.
 pub(super) const SLOTS: usize = 6;
 
-/// Where arguments and results are in the guest's memory.
+/// Addresses of arguments and results in the guest's memory.
 const FIRST_PATH: u32 = 0x1000;
 const SECOND_PATH: u32 = 0x2800;
 const OUT: u32 = 0x4000;
@@ -19,7 +19,7 @@ const BUFFER_SIZE: u32 = 0x9000;
 /// A number that is never open.
 const CLOSED: u64 = 4000;
 
-/// The end of a call that ended the guest, in the place of an error number.
+/// Stands for the error number of a call that ended the guest.
 pub(super) const TRAP: u32 = 0xffff;
 
 /// Times from here on are those of the clock; tests set earlier ones.
@@ -32,7 +32,7 @@ pub(super) enum Value {
     Bytes(Vec<u8>),
     /// Names of a folder with their types.
     Names(BTreeMap<String, u8>),
-    /// The time of the clock, whatever it was.
+    /// The present time, which differs between the two sides.
     Now,
 }
 
@@ -48,7 +48,7 @@ impl fmt::Debug for Value {
     }
 }
 
-/// The answer of a call: its error number, and if that is 0, what it wrote.
+/// The answer of a call: its error number, and if that is 0, its results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) errno: u32,
@@ -565,8 +565,8 @@ impl<S: Side> Session<S> {
         Answer { errno, fields }
     }
 
-    /// Polls. When files are awaited, which never takes time, whether a clock beside them has come
-    /// too is a race, so its event is left out.
+    /// Polls. Files are ready at once, and it is a race if a clock beside them has ended too, so
+    /// the clock's event is left out if files are awaited.
     fn poll(&mut self, awaited: &[Awaited]) -> Answer {
         let mut subscriptions = Vec::new();
         for (index, awaited) in (1_u64..).zip(awaited) {

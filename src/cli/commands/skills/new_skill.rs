@@ -1,4 +1,4 @@
-//! `wardian skills new`: the skeleton of a skill that works as it is.
+//! `wardian skills new`: writes the skeleton of a working skill.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -11,7 +11,7 @@ use crate::cli::terminal::output::{note, print_line};
 use crate::ids::SkillName;
 use crate::skill::GUIDE_NAME;
 
-/// Makes the skill's folder with its files in `parent`, which is made if it is not there.
+/// Creates the skill's folder with its files in `parent`, which is created if it does not exist.
 pub(crate) fn new_skill(name: &str, is_instruction: bool, parent: &Path) -> Result<Exit, Failed> {
     let name = SkillName::parse(name)?;
     if name.as_str() == GUIDE_NAME {
@@ -40,7 +40,7 @@ pub(crate) fn new_skill(name: &str, is_instruction: bool, parent: &Path) -> Resu
         print_line(&format!("Execute it: wardian --skills {skills} exec {name}"));
     }
     if is_bundled(name.as_str()) {
-        note(&format!("`{name}` is a bundled skill, whose place this one takes"));
+        note(&format!("this skill replaces the bundled skill `{name}`"));
     }
     Ok(Exit::Done)
 }
@@ -63,7 +63,7 @@ fn title(name: &SkillName) -> String {
     capitalised.collect::<Vec<String>>().join(" ")
 }
 
-/// The lines that both kinds of manifest begin with.
+/// The first lines of both kinds of manifest.
 fn manifest(name: &SkillName, description: &str, kind: &str) -> String {
     let namespace = name.as_str().split_once('.').map(|(first, _)| first);
     let namespace = namespace.map(|first| format!("namespace = \"{first}\"\n")).unwrap_or_default();
@@ -184,7 +184,7 @@ mod tests {
                     files.iter().map(|(path, text)| (*path, text.as_bytes())).collect();
                 let checked = check(name.as_str(), &contents, SkillOrigin::Folder);
                 let findings = checked.diagnostics.iter().filter(|finding| {
-                    // The name itself may be advised against.
+                    // The name itself may cause a warning.
                     !(name.has_dash() && finding.message.contains("dash"))
                 });
                 let findings: Vec<String> = findings.map(ToString::to_string).collect();
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parent_is_made_if_it_is_not_there() {
+    fn a_missing_parent_is_created() {
         let folder = tempfile::tempdir().unwrap();
         let parent = folder.path().join("not/yet");
         assert_eq!(new_skill("a.b", false, &parent).unwrap(), Exit::Done);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_there_is_not_touched() {
+    fn an_existing_folder_is_not_changed() {
         let parent = tempfile::tempdir().unwrap();
         fs::create_dir(parent.path().join("a.b")).unwrap();
         let failed = new_skill("a.b", false, parent.path()).unwrap_err();

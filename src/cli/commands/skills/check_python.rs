@@ -1,6 +1,6 @@
-//! Checks the Python of skills for `wardian skills check`. A program that runs in the sandbox
-//! reads it, because only the sandbox's own interpreter knows what it takes for Python and which
-//! packages are there. Nothing of the skill is run.
+//! Checks the Python of skills for `wardian skills check`. A program in the sandbox parses it,
+//! because only the interpreter of the engine knows its syntax and packages. No code of the skill
+//! is run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,22 +22,22 @@ use crate::registry::folders::snapshot::Snapshot;
 use crate::service::{Caller, LocalProgram, LocalRun};
 use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
 
-/// The program that looks at a skill's Python.
+/// The program that checks a skill's Python.
 const PROGRAM: &str = include_str!("check_python.py");
 
-/// Most Python of one skill that is looked at, in bytes.
+/// Most Python of one skill that is checked, in bytes.
 const MAX_SOURCE: usize = 8 << 20;
 
-/// Files that other tools take for a list of packages to install.
+/// Files that other tools read as lists of packages to install.
 const REQUIREMENTS: [&str; 5] =
     ["requirements.txt", "pyproject.toml", "Pipfile", "environment.yml", "setup.py"];
 
-/// Says if the Python of skills was checked.
+/// Whether the Python of skills was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Looked {
-    /// It was, or there is none.
+    /// It was checked, or there is none.
     Yes,
-    /// It was not, for this reason.
+    /// It was not checked, for this reason.
     No(String),
 }
 
@@ -67,7 +67,7 @@ struct Found {
     help: Option<String>,
 }
 
-/// Adds what is found in the Python of each skill that has no errors yet.
+/// Adds the findings about the Python of each skill that has no errors yet.
 pub(crate) fn check_python(config: Config, checks: &mut [FolderCheck]) -> Result<Looked, Failed> {
     for check in &mut *checks {
         let snapshot = check.snapshot.clone();
@@ -90,7 +90,7 @@ pub(crate) fn check_python(config: Config, checks: &mut [FolderCheck]) -> Result
     }
     let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
     let mut config = on_its_own(config, &folder);
-    // The skills that are served are no part of this.
+    // The check does not need the served skills.
     config.skills.roots = Vec::new();
     let mut looked = Looked::Yes;
     block_on(Box::pin(async {
@@ -125,7 +125,7 @@ fn requirements(snapshot: &Snapshot) -> Vec<Diagnostic> {
     told.collect()
 }
 
-/// Looks at the Python of one skill, or says why it cannot.
+/// Checks the Python of one skill. An error is the reason why it cannot be checked.
 async fn look_at(runtime: &Runtime, check: &mut FolderCheck) -> Result<(), String> {
     let Some(snapshot) = check.snapshot.clone().filter(|snapshot| is_action(snapshot)) else {
         return Ok(());
@@ -136,7 +136,7 @@ async fn look_at(runtime: &Runtime, check: &mut FolderCheck) -> Result<(), Strin
     for file in snapshot.files().iter().filter(|file| file.path.ends_with(".py")) {
         let bytes = snapshot.read_file(&file.path).map_err(|fault| fault.to_string())?;
         size = size.saturating_add(bytes.len());
-        // Python itself reads what is no UTF-8 if the file says so; here it is left out.
+        // Python can read other encodings that a file declares. Such files are not checked.
         if let Ok(text) = std::str::from_utf8(bytes) {
             files.insert(file.path.as_str(), text);
         }
@@ -173,7 +173,7 @@ async fn look_at(runtime: &Runtime, check: &mut FolderCheck) -> Result<(), Strin
         }
     };
     let report: Report = serde_json::from_str(&output).map_err(|fault| fault.to_string())?;
-    // The suspicion has been replaced by a finding.
+    // The warning was a guess from the text; the program has checked the export itself.
     check.diagnostics.retain(|one| one.code != "export-missing");
     let texts: Vec<(String, String)> =
         files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();

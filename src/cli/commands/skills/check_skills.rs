@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::assembly::is_bundled;
-use crate::cli::commands::check_python::{Looked, check_python};
+use crate::cli::commands::skills::check_python::{Looked, check_python};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_error, print_json, print_line, shown};
@@ -19,7 +19,7 @@ struct Finding<'a> {
     folder: &'a str,
     /// Name and version, if there are no errors.
     skill: Option<String>,
-    /// The reason why the Python was not looked at, if so.
+    /// The reason why the Python was not checked; `None` if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     python_not_checked: Option<&'a str>,
     diagnostics: &'a [Diagnostic],
@@ -64,18 +64,18 @@ pub(crate) fn check_skills(
     Ok(if are_good { Exit::Done } else { Exit::GuestFailed })
 }
 
-/// Says that a skill is going to stand in the place of a bundled one.
+/// Warns that a skill replaces a bundled one.
 fn bundled_name(check: &FolderCheck) -> Option<Diagnostic> {
     let name = check.snapshot.as_ref()?.name();
     is_bundled(name.as_str()).then(|| {
-        let message = format!("`{name}` is a bundled skill, whose place this one takes");
-        let help = "give it another name unless that is what you want";
+        let message = format!("this skill replaces the bundled skill `{name}`");
+        let help = "give it another name unless this is intended";
         let problem = Problem::new("bundled-name", message).help(help);
         Diagnostic::about(Severity::Warning, ".", problem)
     })
 }
 
-/// The folder under its own name: `.` has none.
+/// Resolves the folder to its own name, which `.` does not have.
 #[expect(clippy::disallowed_methods, reason = "the user's own folder; nothing is contained in it")]
 fn whole(folder: &Path) -> Result<PathBuf, Failed> {
     std::fs::canonicalize(folder).map_err(|fault| Failed::named(folder.display(), &fault))
@@ -115,10 +115,10 @@ mod tests {
     #[test]
     fn good_skills_bad_skills_and_no_skills_end_differently() {
         let parent = tempfile::tempdir().unwrap();
-        crate::cli::commands::new_skill::new_skill("a.b", false, parent.path()).unwrap();
+        crate::cli::commands::skills::new_skill::new_skill("a.b", false, parent.path()).unwrap();
         let (good, bad) = (parent.path().join("a.b"), parent.path().join("bad"));
         std::fs::create_dir(&bad).unwrap();
-        // There is no engine here, which is said and is no mistake of the skill.
+        // There is no engine here. This is reported and is not an error of the skill.
         let surroundings = Surroundings {
             data_dir: Some(parent.path().join("data")),
             cache_dir: Some(parent.path().join("cache")),

@@ -58,7 +58,7 @@ pub(crate) fn list(
     Ok(Exit::Done)
 }
 
-/// Says what could be better about skills that are served.
+/// Prints the warnings of served skills.
 fn note_warnings(index: &Index) {
     for skill in index.snapshots() {
         for warning in skill.warnings() {
@@ -67,7 +67,7 @@ fn note_warnings(index: &Index) {
     }
 }
 
-/// Says which folders are not served, and how to learn why.
+/// Prints the folders that are not served, with the reasons.
 fn note_rejected(index: &Index) {
     for name in index.replaced() {
         note(&format!("`{name}` takes the place of the bundled skill of that name"));
@@ -127,7 +127,7 @@ fn describe(snapshot: &Snapshot) {
         print_line(&format!("  {}  {} bytes", shown(&file.path), file.size));
     }
     print_line("");
-    // A text for people and models: its lines stay, what would move the cursor does not.
+    // The text keeps its lines. Characters that would control the terminal are escaped.
     for line in snapshot.document_body().trim().lines() {
         print(&format!("{}\n", shown(line)));
     }

@@ -1,0 +1,8 @@
+//! `wardian skills`: the commands for authors and operators of skills, one file each.
+
+pub(crate) mod check_python;
+pub(crate) mod check_skills;
+pub(crate) mod list_skills;
+pub(crate) mod new_skill;
+pub(crate) mod test_case;
+pub(crate) mod test_skills;

@@ -1,0 +1,285 @@
+//! `wardian skills test`: runs the tests that skills bring along.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tempfile::TempDir;
+
+use crate::assembly::{MeteredCode, Runtime, SkillsRead};
+use crate::blobs::content::kind::BlobKind;
+use crate::cli::commands::blobs::{read_blob, store_file};
+use crate::cli::commands::run::on_its_own;
+use crate::cli::commands::skills::test_case::{
+    BlobContent, CaseBlob, Ended, ExpectedStatus, MadeBlob, TestCase, with_ids,
+};
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::prepare::{Installer, block_on, progress};
+use crate::cli::terminal::output::{note, print_json, print_line};
+use crate::config::Config;
+use crate::ids::Digest;
+use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
+use crate::protocol::strict;
+use crate::registry::check_folder;
+use crate::registry::folders::snapshot::Snapshot;
+
+use crate::service::{Caller, LocalProgram, LocalResult, LocalRun, ServiceError, sole_tenant};
+
+/// Longest file of a case.
+const MAX_CASE: u64 = 4 << 20;
+
+/// The tests of one skill.
+struct Tested {
+    /// The skill's folder, without links.
+    folder: PathBuf,
+    name: String,
+    version: String,
+    cases: Vec<(String, TestCase)>,
+}
+
+/// The outcome of one case, for programs.
+#[derive(Serialize)]
+struct Outcome {
+    skill: String,
+    case: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    description: String,
+    passed: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    differences: Vec<String>,
+    duration_ms: u64,
+}
+
+/// Runs the tests of the skills in `folders`, those alone whose name contains `filter`.
+pub(crate) fn test_skills(
+    config: Config,
+    installer: &Installer,
+    folders: &[PathBuf],
+    filter: Option<&str>,
+    as_json: bool,
+) -> Result<Exit, Failed> {
+    let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
+    let root = folder.path().join("skills");
+    let tested: Vec<Tested> =
+        folders.iter().map(|path| read_tests(path, &root, filter)).collect::<Result<_, _>>()?;
+    let mut config = on_its_own(config, &folder);
+    // The skills are tested as they are here, whatever a server finds elsewhere.
+    config.skills.roots = vec![root];
+    block_on(Box::pin(async {
+        installer.ensure_engine(&config, MeteredCode::IfThere).await?;
+        let metered = MeteredCode::IfThere;
+        let runtime =
+            Runtime::start(&config, metered, SkillsRead::Once, progress().as_ref()).await?;
+        let ended = test_all(&config, &runtime, &tested, as_json).await;
+        runtime.shut_down(Duration::ZERO).await;
+        ended
+    }))
+}
+
+async fn test_all(
+    config: &Config,
+    runtime: &Runtime,
+    tested: &[Tested],
+    as_json: bool,
+) -> Result<Exit, Failed> {
+    let mut outcomes = Vec::new();
+    let mut is_good = true;
+    for skill in tested {
+        if skill.cases.is_empty() {
+            is_good = false;
+            note(&format!("{}: no tests in resources/tests", skill.name));
+        }
+        for (name, case) in &skill.cases {
+            let (differences, duration_ms) = test(config, runtime, skill, name, case).await?;
+            let passed = differences.is_empty();
+            is_good &= passed;
+            if !as_json {
+                let word = if passed { "ok    " } else { "FAILED" };
+                print_line(&format!("{word} {} {name} ({duration_ms} ms)", skill.name));
+                differences.iter().for_each(|line| print_line(&format!("       {line}")));
+            }
+            outcomes.push(Outcome {
+                skill: skill.name.clone(),
+                case: name.clone(),
+                description: case.description.clone(),
+                passed,
+                differences,
+                duration_ms,
+            });
+        }
+    }
+    if as_json {
+        print_json(&outcomes);
+    } else {
+        let passed = outcomes.iter().filter(|outcome| outcome.passed).count();
+        let failed = outcomes.len().saturating_sub(passed);
+        print_line(&format!("{passed} passed, {failed} failed"));
+    }
+    Ok(if is_good { Exit::Done } else { Exit::GuestFailed })
+}
+
+/// Reads the tests of the skill in `folder`, and copies the skill below `root`.
+fn read_tests(folder: &Path, root: &Path, filter: Option<&str>) -> Result<Tested, Failed> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the user's own folder; nothing is contained in it"
+    )]
+    let whole =
+        fs::canonicalize(folder).map_err(|fault| Failed::named(folder.display(), &fault))?;
+    let check = check_folder(&whole).map_err(|fault| Failed::named(folder.display(), &fault))?;
+    let Some(snapshot) = &check.snapshot else {
+        let folder = folder.display();
+        return Err(Failed::usage(format!("{folder}: has errors; see `wardian skills check`")));
+    };
+    copy(snapshot, root)?;
+    let tests = whole.join("resources").join("tests");
+    let mut cases = Vec::new();
+    // Without the folder there are no tests.
+    for entry in fs::read_dir(&tests).into_iter().flatten() {
+        let path = entry.map_err(|fault| Failed::named(tests.display(), &fault))?.path();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let is_meant = filter.is_none_or(|filter| name.contains(filter));
+        if path.extension().is_some_and(|ending| ending == "json") && is_meant {
+            cases.push((name, read_case(&path)?));
+        }
+    }
+    cases.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let (name, version) = (snapshot.name().to_string(), snapshot.version().to_string());
+    Ok(Tested { folder: whole, name, version, cases })
+}
+
+fn read_case(path: &Path) -> Result<TestCase, Failed> {
+    let named = |fault: &(dyn std::error::Error + 'static)| Failed::named(path.display(), fault);
+    let mut text = String::new();
+    let file = fs::File::open(path).map_err(|fault| named(&fault))?;
+    file.take(MAX_CASE).read_to_string(&mut text).map_err(|fault| named(&fault))?;
+    strict::read(text.as_bytes()).map_err(|fault| named(&fault))?;
+    serde_json::from_str(&text).map_err(|fault| named(&fault))
+}
+
+/// Writes the files of a skill below `root`, in a folder that has the skill's name.
+fn copy(snapshot: &Snapshot, root: &Path) -> Result<(), Failed> {
+    let folder = root.join(format!("{}@{}", snapshot.name(), snapshot.version()));
+    for file in snapshot.files() {
+        let path = folder.join(&file.path);
+        let parent = path.parent().unwrap_or(&folder);
+        let content = snapshot.read_file(&file.path)?;
+        fs::create_dir_all(parent)
+            .and_then(|()| fs::write(&path, content))
+            .map_err(|fault| Failed::at("copy the skill", &fault))?;
+    }
+    Ok(())
+}
+
+/// Runs one case; its differences and how long the run took.
+async fn test(
+    config: &Config,
+    runtime: &Runtime,
+    skill: &Tested,
+    name: &str,
+    case: &TestCase,
+) -> Result<(Vec<String>, u64), Failed> {
+    let mut ids = BTreeMap::new();
+    for (blob, content) in &case.blobs {
+        let id = store(config, runtime, skill, content).map_err(|failed| {
+            Failed::usage(format!("{}, case {name}, blob {blob}: {failed}", skill.name))
+        })?;
+        ids.insert(blob.clone(), id);
+    }
+    let args = with_ids(case.args.get(), &ids).map_err(|blob| {
+        Failed::usage(format!("{}, case {name}: there is no blob `{blob}`", skill.name))
+    })?;
+    let args =
+        RawValue::from_string(args).map_err(|fault| Failed::at("write the arguments", &fault))?;
+    let request = LocalRun {
+        program: LocalProgram::Skill {
+            name: skill.name.clone(),
+            version: Some(skill.version.clone()),
+        },
+        entrypoint: None,
+        args,
+        mount_skills: Vec::new(),
+        input_blobs: ids.values().cloned().collect(),
+        limits: RequestedLimits::default(),
+        listener: None,
+    };
+    let caller = Caller::local("skill-test");
+    let (ended, duration_ms) = match runtime.service.run_file(&caller, request).await {
+        Ok(ended) => (compared(runtime, &ended)?, ended.result.duration_ms),
+        Err(error @ ServiceError::Arguments { .. }) => (refused(&error), 0),
+        Err(error) => return Err(error.into()),
+    };
+    Ok((case.expect.differences(&ended), duration_ms))
+}
+
+/// Stores a blob of a case; its id.
+fn store(
+    config: &Config,
+    runtime: &Runtime,
+    skill: &Tested,
+    blob: &CaseBlob,
+) -> Result<String, Failed> {
+    let stored = match &blob.content {
+        BlobContent::File(path) => {
+            let path = Path::new(path);
+            let is_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
+            if !is_inside {
+                let path = path.display();
+                return Err(Failed::usage(format!("`{path}` is not a path below resources")));
+            }
+            let path = skill.folder.join("resources").join(path);
+            store_file(&*runtime.blobs, &path, Some(&blob.mime_type), config.blobs.max_size)?
+        }
+        BlobContent::Text(text) => {
+            let kind = BlobKind::parse(&blob.mime_type)
+                .map_err(|error| Failed::usage(error.to_string()))?;
+            runtime.blobs.put(&sole_tenant(), &kind, text.as_bytes())?
+        }
+    };
+    Ok(stored.id.to_string())
+}
+
+fn refused(error: &ServiceError) -> Ended {
+    Ended {
+        status: ExpectedStatus::Refused,
+        summary: String::new(),
+        output: Value::Null,
+        error: Some(("invalid_params".to_owned(), error.to_string())),
+        blobs: Vec::new(),
+    }
+}
+
+/// The result with the content of its blobs.
+fn compared(runtime: &Runtime, ended: &LocalResult) -> Result<Ended, Failed> {
+    let result = &ended.result;
+    let mut blobs = Vec::new();
+    let mut output = result.output.as_ref().map(|output| output.get().to_owned());
+    for id in &result.output_blobs {
+        let content = read_blob(&*runtime.blobs, id)?;
+        // An output that was too large for the result is no blob that the skill made.
+        if ended.output_blob.as_ref() == Some(id) {
+            output = String::from_utf8(content).ok();
+            continue;
+        }
+        let stat = runtime.blobs.stat(&sole_tenant(), id)?;
+        let sha256 = Digest::of(&content).to_string();
+        blobs.push(MadeBlob { mime_type: stat.kind.as_str().to_owned(), content, sha256 });
+    }
+    let output = output.and_then(|text| serde_json::from_str(&text).ok());
+    Ok(Ended {
+        status: match result.status {
+            RunStatus::Completed => ExpectedStatus::Completed,
+            RunStatus::Failed => ExpectedStatus::Failed,
+        },
+        summary: result.summary.clone(),
+        output: output.unwrap_or(Value::Null),
+        error: result.error.as_ref().map(|e| (e.error_type.clone(), e.message.clone())),
+        blobs,
+    })
+}

@@ -1,0 +1,48 @@
+from sklearn.datasets import load_iris
+from sklearn.model_selection import cross_val_score
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+from sklearn.ensemble import RandomForestClassifier, ExtraTreesClassifier
+
+
+def shown(value):
+    """A value as JSON can express it, with its type."""
+    if hasattr(value, "dtype") and hasattr(value, "tolist"):
+        return [str(value.dtype), shown(value.tolist())]
+    if isinstance(value, dict):
+        return [[shown(key), shown(item)] for key, item in value.items()]
+    if isinstance(value, (list, tuple)):
+        return [shown(item) for item in value]
+    if isinstance(value, float):
+        return value if abs(value) < float("inf") else str(value)
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < 2**53 else str(value)
+    if type(value).__module__.startswith("pandas") and hasattr(value, "to_csv"):
+        return value.to_csv()
+    return str(value)
+
+
+def attempt(action):
+    try:
+        return shown(action())
+    except Exception as error:
+        return type(error).__name__
+
+
+def main(args):
+    answers = []
+    X, y = load_iris(return_X_y=True)
+    models = [
+        DecisionTreeClassifier(random_state=1),
+        ExtraTreeClassifier(random_state=1),
+        RandomForestClassifier(20, random_state=1),
+        ExtraTreesClassifier(10, random_state=1),
+    ]
+    for model in models:
+        answers.append(attempt(lambda: ''.join(map(str, model.fit(X, y).predict(X)[::3]))))
+        answers.append(attempt(lambda: model.score(X, y)))
+        answers.append(attempt(lambda: model.predict_proba(X[::50]).round(5) if hasattr(model, "predict_proba") else None))
+        answers.append(attempt(lambda: model.feature_importances_.round(8) if hasattr(model, "feature_importances_") else None))
+        answers.append(attempt(lambda: cross_val_score(model, X, y, cv=3)))
+    return answers
