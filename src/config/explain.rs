@@ -52,7 +52,7 @@ const EXPLANATIONS: [(&str, &str); 75] = [
     ("images.on_need", "Whether an image that a run would have needed is made for later ones, in the background."),
     ("images.memory", "Memory for images beyond the base and the profiles; what was not used for longest goes."),
     ("images.disk", "Disk space for images."),
-    ("images.max_age", "How old the secret of Python's hashes may be before all images are made anew with another one; 0 keeps it for ever."),
+    ("images.max_age", "How old the secret of Python's hashes may be before all images are made anew with another one; 0 keeps it forever."),
     ("network.code", "Hosts that code which came with a call may reach, such as `https://api.example.com`; skills have those of their manifests."),
     ("network.enabled", "Whether any run may reach anything."),
     ("network.denied", "Hosts that no run reaches, whatever a manifest says."),

@@ -104,7 +104,8 @@ pub trait RunHost: Send {
         std::future::ready(NetworkReply::no_network())
     }
 
-    /// Hears what the program prints, if the run asks for that. The text is the guest's.
+    /// Receives the output of the program while it is printed, if the run is streamed. The text is
+    /// the guest's and unchecked.
     fn hear(&mut self, printed: LogChunk) {
         drop(printed);
     }

@@ -54,8 +54,8 @@ pub trait Host {
         Ok(NetworkReply::no_network().encode())
     }
 
-    /// Returns a check that is true once no caller waits for the run. Used while a guest
-    /// runs, from another thread.
+    /// Returns a check that is true once no caller waits for the run. Another thread calls it
+    /// while the guest runs.
     fn is_cancelled(&self) -> IsCancelled;
 
     /// Returns the receiver of the guest's output while it is printed, if the run is streamed.

@@ -56,7 +56,7 @@ pub enum FromWorker {
     /// The guest asks the network: a [`crate::job::network::NetworkRequest`] follows as a payload
     /// within the frame; answered by [`ToWorker::NetworkAnswered`].
     AskNetwork,
-    /// The program has printed this; sent if [`RunSpec::stream_logs`] asks for it.
+    /// Output of the program; sent only if [`RunSpec::stream_logs`] is set.
     Printed(LogChunk),
     /// The run is over; its output follows as a payload if it completed.
     Done(Box<RunOutcome>),

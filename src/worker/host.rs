@@ -131,9 +131,9 @@ impl ChannelHost {
                 Err(cancelled())
             }
             Ok(answer) => Ok(answer),
-            // The gateway was not told anything.
+            // Nothing was sent to the gateway.
             Err(ChannelError::Content(_)) => {
-                let message = "the content cannot be handed over".to_owned();
+                let message = "the content cannot be sent to the host".to_owned();
                 Err(Refusal { error_type: "OSError".into(), message })
             }
             Err(error) => Err(self.broken(error)),
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_no_cancellation_however_often_the_other_thread_looks() {
+    fn an_answer_is_never_taken_for_a_cancellation_by_the_other_thread() {
         let (channel, mut gateway) = connected();
         let mut host = ChannelHost::new(&channel);
         let is_cancelled = host.is_cancelled();

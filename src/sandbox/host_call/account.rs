@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_of_bytes_is_obeyed() {
+    fn the_limit_on_bytes_is_enforced() {
         let mut account = account(100, 10);
         assert!(account.charge(10).is_ok());
         assert_eq!(account.charge(1).unwrap_err().error_type, "HostCallLimit");

@@ -149,8 +149,8 @@ impl HostCalls<'_> {
         })
     }
 
-    /// Copies bytes of the guest's piece by piece: new memory costs time, and nothing else
-    /// interrupts a call of the host when the run's time is over.
+    /// Copies bytes of the guest piece by piece and checks the deadline between pieces: touching
+    /// new memory takes time, and a host call cannot be interrupted otherwise.
     fn copied(&self, bytes: &[u8]) -> Result<Vec<u8>, Stopped> {
         let mut copy = Vec::with_capacity(bytes.len());
         for piece in bytes.chunks(PIECE) {

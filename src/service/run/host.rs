@@ -1,5 +1,5 @@
-//! The gateway's host of a run. A guest can reach blobs of its own tenant and the network that its
-//! run is granted, and nothing else.
+//! Answers the host calls of a run in the gateway. A guest can reach blobs of its own tenant and the
+//! network that its run is granted, and nothing else.
 //!
 //! The gateway holds no content of a blob that a run writes: it reads the worker's memory file
 //! piece by piece. The run's limits bound the memory file. [`BlobWrites`] bounds the number of

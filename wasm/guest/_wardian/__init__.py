@@ -16,12 +16,13 @@ the program and answers with exactly one of RETURNED and RAISED:
 - `event_loop`: asyncio without threads; `threads`: threads one after another;
 - `network`: connections of the gateway; `sockets`, `names`, `tls` (with `tls_constants` and
   `tls_trust`) and `readiness`: the C modules `_socket`, `_ssl` and `select` on top of them;
-- `script`: programs as scripts and modules; `advice`: errors that say what to do instead;
-- `packages`: what is not installed, and what to use for it; `figures`: what `plt.show` shows;
-- `entrypoint`: which function is called, and with what;
-- `result`, `failure`: the two ways to end, as frames; `trace`: tracebacks as text;
-- `sizes`: what messages say of sizes beyond 32-bit addresses;
-- `amendments`: library modules that take a position for the default integer;
+- `script`: programs as scripts and modules; `advice`: errors with advice for the sandbox;
+- `packages`: missing packages and their substitutes; `figures`: `plt.show` without a screen;
+- `entrypoint`: the call of the entrypoint with its arguments;
+- `result`, `failure`: the two reports of the end; `trace`: tracebacks as text;
+- `sizes`: messages about sizes beyond 32-bit addresses;
+- `amendments`: changes to library modules that assume 64-bit positions, with `counting` and
+  `library`; `patches`: changes to packages, with the codecs for pictures and tables;
 - `rehearsal`: runs while the image is built;
 - `places`: paths;
 - `errors`: error numbers of Linux;
