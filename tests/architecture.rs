@@ -36,14 +36,14 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("egress",    &["error", "ids", "units", "clock", "budget", "skill", "framing"]),
     // 3 use cases: the only place where the engines meet
     ("service",   &["error", "ids", "units", "clock", "budget", "skill", "protocol", "job", "blobs",
-                    "registry", "images", "dispatch"]),
+                    "registry", "images", "dispatch", "egress"]),
     // 4 edges: translate, never decide
     ("http",      &["error", "ids", "units", "budget", "protocol", "framing", "service"]),
     // 5 program: reads the world, builds the rest
-    ("config",    &["error", "ids", "units", "budget", "job", "blobs", "registry", "engine",
-                    "images", "dispatch", "http"]),
+    ("config",    &["error", "ids", "units", "budget", "skill", "job", "blobs", "registry", "engine",
+                    "images", "dispatch", "egress", "http"]),
     ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "blobs", "registry", "engine",
-                    "sandbox", "images", "image_builder", "worker", "dispatch", "service", "http", "config"]),
+                    "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "service", "http", "config"]),
     ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "protocol", "blobs",
                     "registry", "engine", "sandbox", "images", "worker", "dispatch", "service",
                     "http", "config", "assembly"]),

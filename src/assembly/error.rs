@@ -5,6 +5,7 @@ use std::io;
 
 use crate::blobs::BlobError;
 use crate::dispatch::DispatchError;
+use crate::egress::EgressError;
 use crate::engine::EngineError;
 use crate::image_builder::ImageError;
 use crate::images::ImageFault;
@@ -42,6 +43,9 @@ pub enum AssemblyError {
     /// The setup of a worker is malformed: it was not started by its gateway.
     #[error("a worker's setup cannot be read; workers are started by `wardian serve`, not by hand")]
     Setup(#[source] serde_json::Error),
+    /// Guests cannot have a network as it is configured.
+    #[error("the network for guests cannot be set up")]
+    Network(#[from] EgressError),
     /// The operating system refused something.
     #[error("the operating system refused to {what}")]
     System {

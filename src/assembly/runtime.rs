@@ -19,12 +19,14 @@ use crate::assembly::skills::{SkillsRead, registry_settings};
 use crate::blobs::BlobStore;
 use crate::config::Config;
 use crate::dispatch::{Pool, PoolConfig};
+use crate::egress::Egress;
+use crate::egress::world::resolver::SystemResolver;
 use crate::engine::progress::Progress;
 use crate::image_builder::ImageStore;
 use crate::images::{ImageCache, ImageRules};
 use crate::job::frame::outcome_max;
 use crate::registry::Registry;
-use crate::service::{LimitPolicy, Metering, Parts, Service, Status as _};
+use crate::service::{LimitPolicy, Metering, NetworkAccess, Parts, Service, Status as _};
 
 /// Most images that are made on need. Beyond it one image with all packages is used.
 const VARIETY: usize = 12;
@@ -97,6 +99,8 @@ impl Runtime {
             })??;
         let registry = Arc::new(registry);
         let (images, metering) = (Arc::new(images), Arc::new(metering));
+        let resolver = Arc::new(SystemResolver::default());
+        let egress = block_in_place(|| Egress::new(config.network.egress.clone(), resolver))?;
         let service = Arc::new(Service::new(Parts {
             registry: Arc::clone(&registry),
             blobs: Arc::clone(&blobs),
@@ -104,6 +108,7 @@ impl Runtime {
             images: Arc::clone(&images),
             limits,
             metering: Arc::clone(&metering),
+            network: NetworkAccess::new(egress, config.network.code.clone()),
         }));
         let tasks = Mutex::new(vec![sweeping]);
         let files = Arc::new(files);

@@ -86,6 +86,7 @@ impl From<AssemblyError> for Failed {
     fn from(error: AssemblyError) -> Self {
         match error {
             AssemblyError::Registry(error) => error.into(),
+            AssemblyError::Network(error) => Self::usage(CauseChain(&error).to_string()),
             error => Self::ours(&error),
         }
     }

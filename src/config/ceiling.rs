@@ -18,6 +18,9 @@ const MESSAGE_HALVES: u64 = 5;
 /// Memory of a run that waits for a worker, in addition to the charge of its request.
 const QUEUED: ByteCount = ByteCount::kibibytes(16);
 
+/// A connection of a run: buffers of both sides, a head, and those of TLS.
+const NETWORK_CONNECTION: ByteCount = ByteCount::kibibytes(512);
+
 /// The parts of the most memory that the gateway takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GatewayMemory {
@@ -34,6 +37,8 @@ pub struct GatewayMemory {
     pub runs: ByteCount,
     /// Runs that wait: `workers.queue`.
     pub queue: ByteCount,
+    /// Connections of runs: `network.max_connections`.
+    pub network: ByteCount,
 }
 
 impl GatewayMemory {
@@ -48,6 +53,8 @@ impl GatewayMemory {
         let order = config.http.max_body.as_u64();
         let read = message.saturating_mul(MESSAGE_HALVES) / 2;
         let run = ByteCount::bytes(read.saturating_add(order));
+        let egress = &config.network.egress;
+        let connections = if egress.is_enabled { egress.max_open_connections } else { 0 };
         Self {
             at_rest: AT_REST,
             budget: config.http.memory,
@@ -55,14 +62,15 @@ impl GatewayMemory {
             connections: times(CONNECTION_MEMORY, config.http.max_connections),
             runs: times(run, config.workers.count),
             queue: times(QUEUED, config.workers.queue),
+            network: times(NETWORK_CONNECTION, connections),
         }
     }
 
     /// The sum: the most that the gateway takes, beside the files of all skills.
     #[must_use]
     pub fn total(&self) -> ByteCount {
-        let Self { at_rest, budget, outputs, connections, runs, queue } = self;
-        let parts = [at_rest, budget, outputs, connections, runs, queue];
+        let Self { at_rest, budget, outputs, connections, runs, queue, network } = self;
+        let parts = [at_rest, budget, outputs, connections, runs, queue, network];
         ByteCount::bytes(parts.iter().map(|part| part.as_u64()).fold(0, u64::saturating_add))
     }
 }
@@ -95,7 +103,7 @@ mod tests {
         let large = memory(&[&few[..], &[("http.memory", "1 GiB")]].concat());
         let more = large.total().as_u64() - small.total().as_u64();
         assert_eq!(more, 896 << 20);
-        assert!(small.total() < ByteCount::mebibytes(400), "{small:?}");
+        assert!(small.total() < ByteCount::mebibytes(600), "{small:?}");
         let many = memory(&[("http.max_connections", "1000000")]);
         assert!(many.total() > ByteCount::mebibytes(50_000), "{many:?}");
     }

@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 58] = [
+const EXPLANATIONS: [(&str, &str); 75] = [
     ("listen", "Address and port to listen on."),
     ("data_dir", "Folder for data to keep, such as blobs."),
     ("cache_dir", "Folder for data that can be made again: the engine, its native code and its images."),
@@ -53,6 +53,23 @@ const EXPLANATIONS: [(&str, &str); 58] = [
     ("images.memory", "Memory for images beyond the base and the profiles; what was not used for longest goes."),
     ("images.disk", "Disk space for images."),
     ("images.max_age", "How old the secret of Python's hashes may be before all images are made anew with another one; 0 keeps it forever."),
+    ("network.code", "Hosts that code which came with a call may reach, such as `https://api.example.com`; skills have those of their manifests."),
+    ("network.enabled", "Whether any run may reach anything."),
+    ("network.denied", "Hosts that no run reaches, whatever a manifest says."),
+    ("network.private_ranges", "Private addresses that names may lead to, for intranets, such as `10.1.0.0/16`."),
+    ("network.proxy", "HTTP proxy that all connections of runs go through, such as `http://proxy.example:3128`."),
+    ("network.ca_file", "File with certificates (PEM) of authorities that are trusted beside those of the system."),
+    ("network.allow_unverified", "Whether a program may turn the check of a server's certificate off."),
+    ("network.max_connections", "Connections of all runs at one time."),
+    ("network.limits.requests", "Requests of a run."),
+    ("network.limits.connections", "Connections of a run, and separately its look-ups of names."),
+    ("network.limits.sent", "Bytes that a run sends."),
+    ("network.limits.received", "Bytes that a run receives, before they are unpacked."),
+    ("network.limits.request_body", "Body of one request."),
+    ("network.limits.response_body", "Body of one response, before it is unpacked."),
+    ("network.limits.connect_timeout", "For looking a host up, connecting to it and shaking hands, each."),
+    ("network.limits.first_byte_timeout", "From the end of a request to the head of its response."),
+    ("network.limits.request_timeout", "From the head of a request to the end of its response."),
     ("blobs.folder", "Folder of the blob store; one server at a time uses it."),
     ("blobs.ttl", "How long a blob is kept after its last use; 0 keeps it forever."),
     ("blobs.quota", "The most that one tenant may store."),

@@ -9,9 +9,10 @@ use crate::config::environment::Surroundings;
 use crate::config::reader::Reader;
 use crate::config::settings::{
     BlobsConfig, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig, LogFormat, LogLevel,
-    RequireLockdown, SkillsConfig, WorkersConfig,
+    NetworkConfig, RequireLockdown, SkillsConfig, WorkersConfig,
 };
 use crate::config::value::SettingValue;
+use crate::egress::config::{EgressConfig, NetworkLimits};
 use crate::http::HttpConfig;
 use crate::job::limits::RunLimits;
 use crate::units::{ByteCount, Fuel};
@@ -47,6 +48,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
             (!age.is_zero()).then_some(age)
         },
     };
+    let network = read_network(&mut reader, surroundings);
     let blobs = read_blobs(&mut reader, data_dir.join("blobs"), surroundings);
     let engine = EngineConfig {
         source: reader.read_optional("engine.source"),
@@ -65,6 +67,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         workers,
         limits,
         images,
+        network,
         blobs,
         engine,
         log,
@@ -150,6 +153,54 @@ fn read_workers(reader: &mut Reader) -> WorkersConfig {
         require_lockdown: reader.read("workers.require_lockdown", RequireLockdown::Auto),
         paranoid: reader.read("workers.paranoid", false),
     }
+}
+
+fn read_network(reader: &mut Reader, surroundings: &Surroundings) -> NetworkConfig {
+    let usual = EgressConfig::default();
+    let limits = usual.limits;
+    let code = reader.read("network.code", Vec::new());
+    let (short, long) = (Duration::from_millis(100), Duration::from_hours(1));
+    let egress = EgressConfig {
+        is_enabled: reader.read("network.enabled", usual.is_enabled),
+        denied: reader.read("network.denied", usual.denied),
+        private_ranges: reader.read("network.private_ranges", usual.private_ranges),
+        proxy: reader.read_optional("network.proxy"),
+        authorities: {
+            let file: Option<PathBuf> = reader.read_optional("network.ca_file");
+            file.map(|path| surroundings.absolute(path))
+        },
+        allows_unverified: reader.read("network.allow_unverified", usual.allows_unverified),
+        max_open_connections: reader.read_within(
+            "network.max_connections",
+            usual.max_open_connections,
+            1..=65_536,
+        ),
+        limits: NetworkLimits {
+            requests: reader.read("network.limits.requests", limits.requests),
+            connections: reader.read("network.limits.connections", limits.connections),
+            sent: reader.read("network.limits.sent", limits.sent),
+            received: reader.read("network.limits.received", limits.received),
+            request_body: reader.read("network.limits.request_body", limits.request_body),
+            response_body: reader.read("network.limits.response_body", limits.response_body),
+            head: limits.head,
+            connect_timeout: reader.read_within(
+                "network.limits.connect_timeout",
+                limits.connect_timeout,
+                short..=long,
+            ),
+            first_byte_timeout: reader.read_within(
+                "network.limits.first_byte_timeout",
+                limits.first_byte_timeout,
+                short..=long,
+            ),
+            request_timeout: reader.read_within(
+                "network.limits.request_timeout",
+                limits.request_timeout,
+                short..=long,
+            ),
+        },
+    };
+    NetworkConfig { egress, code }
 }
 
 fn read_blobs(reader: &mut Reader, folder: PathBuf, surroundings: &Surroundings) -> BlobsConfig {

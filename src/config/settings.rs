@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::effective::EffectiveSetting;
+use crate::egress::config::EgressConfig;
 use crate::http::HttpConfig;
 use crate::images::PackageSet;
 use crate::job::limits::RunLimits;
+use crate::skill::manifest::url_pattern::UrlPattern;
 use crate::units::ByteCount;
 
 /// Everything that an operator can set.
@@ -26,6 +28,8 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// The memory images that runs begin as.
     pub images: ImagesConfig,
+    /// What guests may reach.
+    pub network: NetworkConfig,
     /// The store of blobs.
     pub blobs: BlobsConfig,
     /// The source of the engine.
@@ -113,6 +117,15 @@ pub struct LimitsConfig {
     pub default: RunLimits,
     /// The highest limits that a call may set: in no field less than [`default`](Self::default).
     pub max: RunLimits,
+}
+
+/// What guests may reach.
+#[derive(Debug, Clone)]
+pub struct NetworkConfig {
+    /// How the gateway sends requests of guests, and what it never sends.
+    pub egress: EgressConfig,
+    /// What code that came with a call may reach. Default none.
+    pub code: Vec<UrlPattern>,
 }
 
 /// The store of blobs.

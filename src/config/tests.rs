@@ -113,7 +113,9 @@ const DOCUMENTS: &[(&str, &str)] = &[
 fn in_toml(key: &str, told: &str) -> Option<String> {
     let told = told.trim_matches('`').trim_matches('"');
     Some(match (key, told) {
-        ("limits.fuel", "not counted") | ("engine.source", "the package registry") => return None,
+        ("limits.fuel", "not counted")
+        | ("engine.source", "the package registry")
+        | ("network.proxy" | "network.ca_file", "not set") => return None,
         ("workers.count", "one for each core") => {
             std::thread::available_parallelism().map_or(1, usize::from).to_string()
         }

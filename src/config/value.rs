@@ -5,8 +5,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipnet::IpNet;
+
 use crate::config::settings::{LogFormat, LogLevel, RequireLockdown};
+use crate::egress::config::ProxyAddress;
 use crate::images::PackageSet;
+use crate::skill::manifest::url_pattern::UrlPattern;
 use crate::units::ByteCount;
 
 /// A type that settings can have.
@@ -224,8 +228,8 @@ impl SettingValue for Vec<PathBuf> {
 /// Several images; in flags and the environment with `,` between them.
 impl SettingValue for Vec<PackageSet> {
     const EXPECTED: &'static str = "a list of images, each groups of packages joined by `+`, such \
-        as \"matplotlib+sklearn\" (groups: documents, lxml, matplotlib, networkx, pillow, scipy, \
-        sklearn, statsmodels, sympy)";
+        as \"matplotlib+sklearn\" (groups: documents, http, lxml, matplotlib, networkx, pillow, \
+        scipy, sklearn, statsmodels, sympy)";
 
     fn from_text(text: &str) -> Option<Self> {
         Vec::<String>::from_text(text)?.iter().map(|name| name.parse().ok()).collect()
@@ -237,6 +241,62 @@ impl SettingValue for Vec<PackageSet> {
 
     fn to_toml(&self) -> toml::Value {
         self.iter().map(PackageSet::to_string).collect::<Vec<_>>().to_toml()
+    }
+}
+
+/// Several patterns of URLs; in flags and the environment with `,` between them.
+impl SettingValue for Vec<UrlPattern> {
+    const EXPECTED: &'static str = "a list of patterns such as \"https://api.example.com\" or \
+        \"https://*.example.com/v1/\" (in flags and the environment joined by `,`)";
+
+    fn from_text(text: &str) -> Option<Self> {
+        Vec::<String>::from_text(text)?.iter().map(|entry| UrlPattern::parse(entry).ok()).collect()
+    }
+
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        Vec::<String>::from_toml(value)?.iter().map(|entry| UrlPattern::parse(entry).ok()).collect()
+    }
+
+    fn to_toml(&self) -> toml::Value {
+        self.iter().map(UrlPattern::to_string).collect::<Vec<_>>().to_toml()
+    }
+}
+
+/// Several ranges of addresses; in flags and the environment with `,` between them.
+impl SettingValue for Vec<IpNet> {
+    const EXPECTED: &'static str = "a list of ranges of addresses such as \"10.1.0.0/16\" (in flags \
+        and the environment joined by `,`)";
+
+    fn from_text(text: &str) -> Option<Self> {
+        Vec::<String>::from_text(text)?.iter().map(|entry| entry.parse().ok()).collect()
+    }
+
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        Vec::<String>::from_toml(value)?.iter().map(|entry| entry.parse().ok()).collect()
+    }
+
+    fn to_toml(&self) -> toml::Value {
+        self.iter().map(IpNet::to_string).collect::<Vec<_>>().to_toml()
+    }
+}
+
+/// A proxy. It is shown without its password.
+impl SettingValue for ProxyAddress {
+    const EXPECTED: &'static str =
+        "an HTTP proxy: \"http://HOST:PORT\" or \"http://USER:PASSWORD@HOST:PORT\"";
+
+    fn from_text(text: &str) -> Option<Self> {
+        Self::parse(text).ok()
+    }
+
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        value.as_str().and_then(Self::from_text)
+    }
+
+    fn to_toml(&self) -> toml::Value {
+        let host = self.host();
+        let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        toml::Value::String(format!("http://{host}:{}", self.port()))
     }
 }
 

@@ -53,6 +53,7 @@ use crate::job::RunSpec;
 use crate::job::host::HostTime;
 use crate::job::image::ImageContent;
 use crate::job::message::Refusal;
+use crate::job::network::{NetworkReply, NetworkRequest};
 use crate::job::outcome::{LogChunk, RunOutcome};
 use crate::units::ByteCount;
 
@@ -91,6 +92,16 @@ pub trait RunHost: Send {
     fn make_room(&mut self, output: ByteCount) -> impl Future<Output = ()> + Send {
         let _no_bound = output;
         std::future::ready(())
+    }
+
+    /// Asks the network. The request is the guest's and unchecked but for its form. A wait of it
+    /// counts against the run.
+    fn ask_network(
+        &mut self,
+        request: NetworkRequest<'_>,
+    ) -> impl Future<Output = NetworkReply> + Send {
+        drop(request);
+        std::future::ready(NetworkReply::no_network())
     }
 
     /// Receives the output of the program while it is printed, if the run is streamed. The text is

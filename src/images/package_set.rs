@@ -14,10 +14,14 @@ struct Group {
 }
 
 /// All groups, in the order in which an image imports them.
-const GROUPS: [Group; 9] = [
+const GROUPS: [Group; 10] = [
     Group {
         name: "documents",
         modules: &["jinja2", "openpyxl", "pypdf", "reportlab", "tabulate", "xlsxwriter", "yaml"],
+    },
+    Group {
+        name: "http",
+        modules: &["aiohttp", "http", "httpcore", "httpx", "requests", "ssl", "urllib3", "xmlrpc"],
     },
     Group { name: "lxml", modules: &["bs4", "html5lib", "lxml"] },
     Group { name: "matplotlib", modules: &["matplotlib", "mpl_toolkits", "pylab", "seaborn"] },
@@ -37,6 +41,9 @@ const BY_PANDAS: [(&str, &str); 5] = [
     (".plot(", "matplotlib"),
     (".plot.", "matplotlib"),
 ];
+
+/// Modules whose package alone says nothing, and the group that they belong to.
+const BY_NAME: [(&str, &str); 2] = [("urllib.request", "http"), ("runtime import http", "http")];
 
 /// A set of groups of packages.
 ///
@@ -60,6 +67,11 @@ impl PackageSet {
         let source = imports::beginning(source);
         let mut packages = Self::NONE;
         let mut has_pandas = false;
+        for (module, group) in BY_NAME {
+            if source.contains(module) {
+                packages = packages.union(Self::of_group(group));
+            }
+        }
         for module in imports::modules(source) {
             has_pandas |= module == "pandas";
             packages = packages.with_module(module);
@@ -173,6 +185,10 @@ mod tests {
             ("import pandas as pd\npd.read_excel(path)", "documents"),
             ("import pandas as pd\ntable.plot(x='a')", "matplotlib"),
             ("turtle.plot(x)", "base"),
+            ("import urllib.request", "http"),
+            ("from urllib import parse\nimport urllib.parse", "base"),
+            ("from runtime import http", "http"),
+            ("import requests, ssl", "http"),
         ] {
             assert_eq!(named(source), expected, "{source:?}");
         }

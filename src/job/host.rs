@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::ids::BlobId;
 use crate::job::message::Refusal;
+use crate::job::network::{NetworkReply, NetworkRequest};
 use crate::job::outcome::LogChunk;
 use crate::units::ByteCount;
 
@@ -40,6 +41,19 @@ pub trait Host {
         }
     }
 
+    /// Asks the network. The request is shortened to what one message moves, and to the time that
+    /// the run has left. The answer is that of [`NetworkReply::encode`].
+    ///
+    /// A host without one answers so; the guest says what to do about it.
+    ///
+    /// # Errors
+    ///
+    /// The run is cancelled.
+    fn ask_network(&mut self, request: &NetworkRequest<'_>) -> Result<Vec<u8>, Refusal> {
+        let _unasked = request;
+        Ok(NetworkReply::no_network().encode())
+    }
+
     /// Returns a check that is true once no caller waits for the run. Another thread calls it
     /// while the guest runs.
     fn is_cancelled(&self) -> IsCancelled;
@@ -55,6 +69,8 @@ pub trait Host {
 pub enum RequestKind {
     /// Store a blob.
     WriteBlob,
+    /// Ask the network.
+    Network,
 }
 
 impl RequestKind {
@@ -63,6 +79,7 @@ impl RequestKind {
     pub const fn time_of_answer(self) -> TimeOfAnswer {
         match self {
             Self::WriteBlob => TimeOfAnswer::ExtendsRun,
+            Self::Network => TimeOfAnswer::CountsAgainstRun,
         }
     }
 }
@@ -82,6 +99,7 @@ pub enum TimeOfAnswer {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HostTime {
     write_blob: Duration,
+    network: Duration,
 }
 
 impl HostTime {
@@ -89,6 +107,7 @@ impl HostTime {
     pub const fn add(&mut self, kind: RequestKind, time: Duration) {
         let total = match kind {
             RequestKind::WriteBlob => &mut self.write_blob,
+            RequestKind::Network => &mut self.network,
         };
         *total = total.saturating_add(time);
     }
@@ -98,6 +117,7 @@ impl HostTime {
     pub const fn of(self, kind: RequestKind) -> Duration {
         match kind {
             RequestKind::WriteBlob => self.write_blob,
+            RequestKind::Network => self.network,
         }
     }
 }

@@ -26,6 +26,8 @@ pub enum ToWorker {
         /// Names the stored blob.
         id: BlobId,
     },
+    /// Answers [`FromWorker::AskNetwork`]; the reply follows as a payload within the frame.
+    NetworkAnswered,
     /// Answers a request that was not granted; the guest sees an exception.
     Refused(Refusal),
     /// Stop the run in progress, if there is one.
@@ -51,6 +53,9 @@ pub enum FromWorker {
         /// MIME type.
         kind: String,
     },
+    /// The guest asks the network: a [`crate::job::network::NetworkRequest`] follows as a payload
+    /// within the frame; answered by [`ToWorker::NetworkAnswered`].
+    AskNetwork,
     /// Output of the program; sent only if [`RunSpec::stream_logs`] is set.
     Printed(LogChunk),
     /// The run is over; its output follows as a payload if it completed.

@@ -10,6 +10,7 @@ pub mod host;
 pub mod image;
 pub mod limits;
 pub mod message;
+pub mod network;
 pub mod outcome;
 pub mod socket;
 

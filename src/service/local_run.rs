@@ -18,6 +18,7 @@ use crate::service::rights::Right;
 use crate::service::run::execute::Bytecode;
 use crate::service::run::host::LogListener;
 use crate::service::run::log_line::RunPurpose;
+use crate::service::run::network::NetworkGrant;
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::Performed;
 
@@ -107,6 +108,7 @@ impl Service {
                 skills: Vec::new(),
                 blobs: Vec::new(),
                 keep_files: KeepFiles::default(),
+                network: NetworkGrant::Operator,
                 limits: self.limits.for_caller(caller.limits).resolve(&limits)?,
                 listener: None,
                 whole_logs: true,

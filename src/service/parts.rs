@@ -11,6 +11,7 @@ use crate::service::run::host::BlobWrites;
 use crate::service::run::limits::LimitPolicy;
 use crate::service::run::metering::Metering;
 use crate::service::run::mounted_skill::Contents;
+use crate::service::run::network::NetworkAccess;
 
 /// The implementation of the Skills Protocol, called by every edge.
 pub struct Service {
@@ -20,6 +21,7 @@ pub struct Service {
     pub(super) images: Arc<ImageCache>,
     pub(super) limits: LimitPolicy,
     pub(super) metering: Arc<Metering>,
+    pub(super) network: NetworkAccess,
     pub(super) contents: Contents,
     pub(super) blob_writes: BlobWrites,
 }
@@ -39,16 +41,18 @@ pub struct Parts {
     pub limits: LimitPolicy,
     /// The state of the code that counts fuel.
     pub metering: Arc<Metering>,
+    /// What runs may reach.
+    pub network: NetworkAccess,
 }
 
 impl Service {
     /// Builds the service from its parts.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let Parts { registry, blobs, pool, images, limits, metering } = parts;
+        let Parts { registry, blobs, pool, images, limits, metering, network } = parts;
         let contents = Contents::default();
         let blob_writes = BlobWrites::at_most(pool.size());
-        Self { registry, blobs, pool, images, limits, metering, contents, blob_writes }
+        Self { registry, blobs, pool, images, limits, metering, network, contents, blob_writes }
     }
 
     /// The memory images in which runs begin.

@@ -33,7 +33,7 @@ pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerEr
             ToWorker::Run(spec) => perform(&channel, runner, *spec)?,
             // The cancelled run ended while the message was on its way.
             ToWorker::Cancel => {}
-            ToWorker::BlobStored { .. } | ToWorker::Refused(_) => {
+            ToWorker::BlobStored { .. } | ToWorker::NetworkAnswered | ToWorker::Refused(_) => {
                 return Err(WorkerError::Unexpected);
             }
         }

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::ids::BlobId;
 use crate::job::host::{Host, IsCancelled, OutputListener};
-use crate::job::message::{FromWorker, PAYLOAD_MAX, Refusal, ToWorker};
+use crate::job::message::{FromWorker, PAYLOAD_MAX, Payload, Refusal, ToWorker};
+use crate::job::network::NetworkRequest;
 use crate::units::ByteCount;
 use crate::worker::link::channel::{Channel, SocketPeek};
 use crate::worker::link::error::ChannelError;
@@ -107,11 +108,42 @@ impl ChannelHost {
         self.conversation.note(&channel);
         match answer? {
             Some((ToWorker::BlobStored { id }, _)) => Ok(Answer::Stored(id)),
+            Some((ToWorker::NetworkAnswered, Payload::Inline(reply))) => Ok(Answer::Network(reply)),
             Some((ToWorker::Refused(refusal), _)) => Ok(Answer::Refused(refusal)),
             // The gateway ignores requests after its `Cancel`, so no other answer follows.
             Some((ToWorker::Cancel, _)) => Ok(Answer::Cancelled),
             Some(_) | None => Err(ChannelError::Gone),
         }
+    }
+
+    /// Asks, and keeps in mind if this was the last time.
+    fn granted(
+        &self,
+        message: &FromWorker,
+        size: u64,
+        content: &mut dyn BufRead,
+    ) -> Result<Answer, Refusal> {
+        match self.ask(message, size, content) {
+            Ok(Answer::Refused(refusal)) => Err(refusal),
+            Ok(Answer::Cancelled) => {
+                self.state.replace(HostState::Cancelled);
+                self.conversation.interrupt();
+                Err(cancelled())
+            }
+            Ok(answer) => Ok(answer),
+            // Nothing was sent to the gateway.
+            Err(ChannelError::Content(_)) => {
+                let message = "the content cannot be sent to the host".to_owned();
+                Err(Refusal { error_type: "OSError".into(), message })
+            }
+            Err(error) => Err(self.broken(error)),
+        }
+    }
+
+    fn broken(&self, error: ChannelError) -> Refusal {
+        self.state.replace(HostState::Broken(error));
+        self.conversation.interrupt();
+        cancelled()
     }
 }
 
@@ -134,24 +166,21 @@ impl Host for ChannelHost {
             let message = format!("a blob can have at most {PAYLOAD_MAX}");
             return Err(Refusal { error_type: "HostCallLimit".into(), message });
         }
-        match self.ask(&FromWorker::WriteBlob { kind: kind.to_owned() }, size, content) {
-            Ok(Answer::Stored(id)) => Ok(id),
-            Ok(Answer::Refused(refusal)) => Err(refusal),
-            Ok(Answer::Cancelled) => {
-                self.state.replace(HostState::Cancelled);
-                self.conversation.interrupt();
-                Err(cancelled())
-            }
-            // Nothing was sent to the gateway.
-            Err(ChannelError::Content(_)) => {
-                let message = "the content cannot be sent to the host".to_owned();
-                Err(Refusal { error_type: "OSError".into(), message })
-            }
-            Err(error) => {
-                self.state.replace(HostState::Broken(error));
-                self.conversation.interrupt();
-                Err(cancelled())
-            }
+        match self.granted(&FromWorker::WriteBlob { kind: kind.to_owned() }, size, content)? {
+            Answer::Stored(id) => Ok(id),
+            _ => Err(self.broken(ChannelError::Gone)),
+        }
+    }
+
+    fn ask_network(&mut self, request: &NetworkRequest<'_>) -> Result<Vec<u8>, Refusal> {
+        if !self.is_open() {
+            return Err(cancelled());
+        }
+        let request = request.encode();
+        let size = ByteCount::from(request.len()).as_u64();
+        match self.granted(&FromWorker::AskNetwork, size, &mut request.as_slice())? {
+            Answer::Network(reply) => Ok(reply),
+            _ => Err(self.broken(ChannelError::Gone)),
         }
     }
 
@@ -179,6 +208,7 @@ impl Host for ChannelHost {
 
 enum Answer {
     Stored(BlobId),
+    Network(Vec<u8>),
     Refused(Refusal),
     Cancelled,
 }
@@ -224,6 +254,22 @@ mod tests {
         let is_cancelled = ChannelHost::new(&channel).is_cancelled();
         drop(gateway);
         assert!(is_cancelled(), "the gateway is gone");
+    }
+
+    #[test]
+    fn the_network_is_the_gateway_s() {
+        let (channel, mut gateway) = connected();
+        let mut host = ChannelHost::new(&channel);
+        let request = NetworkRequest::Start { port: 443, name: "a.test" };
+        let reply = frame::encode(&ToWorker::NetworkAnswered, b"\0\x01\0\0\0", false).unwrap();
+        gateway.write_all(&[reply, bytes(&stored())].concat()).unwrap();
+        assert_eq!(host.ask_network(&request).unwrap(), b"\0\x01\0\0\0");
+        let mut asked = [0; 1024];
+        let length = gateway.read(&mut asked).unwrap();
+        assert!(asked[..length].ends_with(b"\x02\xbb\x01a.test"));
+        let refused = host.ask_network(&request).unwrap_err();
+        assert_eq!(refused.error_type, "Cancelled", "an answer to something else breaks the rules");
+        assert!(host.close().is_err());
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod isolation;
 mod limits;
 mod lockdown;
 mod memory;
+mod network;
 mod pictures;
 mod programs;
 mod results;

@@ -19,6 +19,7 @@ import linecache
 import os
 import sys
 from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 OWN_CODE = "<wardian>/"
 
@@ -95,6 +96,26 @@ def install_first(modules):
         namespace["install"]()
 
 
+def install_network(modules):
+    """Puts `_socket`, `_ssl` and `select` in place before anything imports what is on top of them.
+
+    asyncio looks for `ssl` while it is imported, and keeps what it finds. The package itself imports
+    asyncio, so these modules are loaded without it; it finds them loaded later.
+    """
+    package = ModuleType("_wardian")
+    package.__path__ = []
+    sys.modules["_wardian"] = package
+    finder = SourceFinder(modules)
+    sys.meta_path.insert(0, finder)
+    from _wardian import readiness, sockets, tls
+
+    sys.meta_path.remove(finder)
+    del sys.modules["_wardian"]
+    sockets.install()
+    tls.install()
+    readiness.install()
+
+
 def install_platform():
     """Gives the standard library what WASI does not have."""
     from _wardian import platform
@@ -108,6 +129,9 @@ def install_modules(modules):
     sys.meta_path.insert(0, finder)
     for name in modules:
         __import__(name)
+        package, _, short = name.rpartition(".")
+        if package:  # what was loaded before its package is not known to it
+            setattr(sys.modules[package], short, sys.modules[name])
     sys.meta_path.remove(finder)
 
     from _wardian import advice, amendments, event_loop, importer, patches, threads
@@ -160,6 +184,7 @@ def start_runs_directly():
 def build(modules, warm_ups):
     """Makes everything ready, in the order in which one needs the other."""
     install_first(modules)
+    install_network(modules)
     prepare_process()
     install_modules(modules)
     install_platform()

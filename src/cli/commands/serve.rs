@@ -36,14 +36,15 @@ pub(crate) fn serve(config: &Config, installer: &Installer) -> Result<Exit, Fail
     let memory = GatewayMemory::of(config);
     info!(
         "the gateway takes at most {} and the files of skills: {} at rest, {} for requests and \
-         answers, {} for outputs, {} for connections, {} for runs, {} for the queue",
+         answers, {} for outputs, {} for connections, {} for runs, {} for the queue, {} for the network of runs",
         memory.total(),
         memory.at_rest,
         memory.budget,
         memory.outputs,
         memory.connections,
         memory.runs,
-        memory.queue
+        memory.queue,
+        memory.network
     );
     block_on(Box::pin(listen(config, installer)))
 }
@@ -57,7 +58,8 @@ fn raise_open_files(config: &Config) {
     {
         warn!("cannot open more files than {current:?}: {fault}");
     }
-    let wanted = config.http.max_connections.saturating_add(OPEN_BLOBS);
+    let egress = config.network.egress.max_open_connections;
+    let wanted = config.http.max_connections.saturating_add(egress).saturating_add(OPEN_BLOBS);
     let wanted = u64::try_from(wanted).unwrap_or(u64::MAX).saturating_add(OTHER_FILES);
     if let Some(maximum) = maximum.filter(|maximum| *maximum < wanted) {
         warn!("{maximum} files may be open, connections and blobs of runs may need {wanted}");

@@ -37,7 +37,11 @@ fn the_process_that_is_hostile() {
             if let ToWorker::Run(spec) = message {
                 let Program::Code { source, .. } = spec.program else { return };
                 let is_print = source.starts_with("prints");
-                let act = if is_print { print_wrongly } else { misbehave };
+                let act = match source.starts_with("asks") {
+                    true => ask_wrongly,
+                    false if is_print => print_wrongly,
+                    false => misbehave,
+                };
                 act(socket, &source);
             }
         }
@@ -155,6 +159,24 @@ fn misbehave(socket: &OwnedFd, how: &str) {
     }
 }
 
+fn ask_wrongly(socket: &OwnedFd, how: &str) {
+    match how {
+        "asks for nothing" => say(socket, &FromWorker::AskNetwork, b"\x07"),
+        "asks without a request" => say(socket, &FromWorker::AskNetwork, b""),
+        "asks with a file" => {
+            share(socket, &FromWorker::AskNetwork, socket::share(b"\x01a").unwrap(), 2);
+        }
+        "asks too often" => (0..100).for_each(|_| say(socket, &FromWorker::AskNetwork, b"\x01a")),
+        "asks and declines" => {
+            say(socket, &FromWorker::AskNetwork, b"\x01a");
+            say(socket, &FromWorker::Failed { reason: "because".into() }, b"");
+        }
+        _ => {
+            say(socket, &FromWorker::AskNetwork, b"\x04\x01\0\0\0\x01\0\0\0\xff\xff\xff\xff");
+        }
+    }
+}
+
 fn print_wrongly(socket: &OwnedFd, how: &str) {
     match how {
         "prints with a payload" => say(socket, &printed("x"), b"x"),
@@ -203,6 +225,12 @@ async fn a_worker_not_believed_is_dropped_and_costs_one_run() {
         "prints with a payload",
         "prints without end",
         "prints too much",
+        "asks for nothing",
+        "asks without a request",
+        "asks with a file",
+        "asks too often",
+        "asks and declines",
+        "asks for an endless wait",
         "output of a failure",
         "long log",
         "long failure",
@@ -215,7 +243,7 @@ async fn a_worker_not_believed_is_dropped_and_costs_one_run() {
         let process = watch(before.workers[0].process);
         let finished = run(&pool, &tight(way)).await;
         let expected = match way {
-            "slow" | "silence" => "Timeout",
+            "slow" | "silence" | "asks for an endless wait" => "Timeout",
             _ => "SandboxCrash",
         };
         assert_eq!(error_type(&finished), expected, "{way}");
@@ -227,7 +255,7 @@ async fn a_worker_not_believed_is_dropped_and_costs_one_run() {
         assert_eq!(lost, number as u64 + 1, "{way}: {counters:?}");
     }
     let counters = pool.report().counters;
-    assert_eq!((counters.crashed, counters.overdue), (1, 2), "{counters:?}");
+    assert_eq!((counters.crashed, counters.overdue), (1, 3), "{counters:?}");
 }
 
 /// A run that a worker declines is given to another worker, a bounded number of times.

@@ -17,6 +17,7 @@ use crate::job::frame;
 use crate::job::host::{HostTime, RequestKind};
 use crate::job::limits::RunLimits;
 use crate::job::message::{FromWorker, OUTPUT_MAX, Payload, Refusal, ToWorker};
+use crate::job::network::NetworkRequest;
 use crate::job::outcome::{LogChunk, RunOutcome};
 use crate::units::ByteCount;
 
@@ -49,6 +50,8 @@ pub(crate) enum Violation {
     Calls,
     #[error("it sent more of the log than the run may write")]
     Printed,
+    #[error("it sent a request for the network that no sandbox lets through")]
+    Network,
     #[error("its guest moved more bytes than its limit allows")]
     Bytes,
     #[error("it sent an outcome that cannot be true")]
@@ -84,6 +87,7 @@ pub(crate) async fn perform(
         limits,
         clock: RunClock::start(limits.wall_time, patience),
         calls: 0,
+        has_asked: false,
         bytes: ByteCount::default(),
         printed: 0,
     };
@@ -92,6 +96,9 @@ pub(crate) async fn perform(
         match exchange.next().await? {
             (FromWorker::WriteBlob { kind }, content) => {
                 exchange.write_blob(&kind, content, host).await?;
+            }
+            (FromWorker::AskNetwork, Payload::Inline(request)) => {
+                exchange.ask_network(&request, host).await?;
             }
             (FromWorker::Printed(chunk), Payload::None) if job.spec.stream_logs => {
                 exchange.count_printed(&chunk)?;
@@ -106,11 +113,17 @@ pub(crate) async fn perform(
             // Accepted only before the guest has made a request or printed: a run that has begun is
             // not repeated.
             (FromWorker::Failed { .. }, Payload::None)
-                if exchange.calls == 0 && exchange.printed == 0 =>
+                if !exchange.has_asked && exchange.printed == 0 =>
             {
                 return Err(Broken::Declined);
             }
-            (FromWorker::Ready(_) | FromWorker::Failed { .. } | FromWorker::Printed(_), _) => {
+            (
+                FromWorker::Ready(_)
+                | FromWorker::Failed { .. }
+                | FromWorker::Printed(_)
+                | FromWorker::AskNetwork,
+                _,
+            ) => {
                 return Err(Violation::OutOfPlace.into());
             }
         }
@@ -122,6 +135,8 @@ struct Exchange<'run> {
     limits: &'run RunLimits,
     clock: RunClock,
     calls: u32,
+    /// True once the guest has asked for something.
+    has_asked: bool,
     bytes: ByteCount,
     /// Bytes of the log that were sent before the end.
     printed: u64,
@@ -149,10 +164,8 @@ impl Exchange<'_> {
         content: Payload,
         host: &mut impl RunHost,
     ) -> Result<(), Broken> {
-        self.calls = self.calls.saturating_add(1);
-        if self.calls > self.limits.host_calls {
-            return Err(Violation::Calls.into());
-        }
+        self.has_asked = true;
+        self.count_call()?;
         let content = CheckedPayload::accept(content).map_err(Violation::from)?;
         self.count_bytes(content.size())?;
 
@@ -162,8 +175,30 @@ impl Exchange<'_> {
             Ok(Err(refusal)) => ToWorker::Refused(refusal),
             Err(Unanswered) => ToWorker::Refused(unanswered()),
         };
+        self.answer(&message, &[]).await
+    }
 
-        let answer = frame::encode(&message, &[], false).map_err(WorkerChannelError::from)?;
+    /// Asks the host for the network. A worker ends each wait with the run's own time; a request
+    /// that takes longer was not shortened by it.
+    async fn ask_network(&mut self, request: &[u8], host: &mut impl RunHost) -> Result<(), Broken> {
+        let request = NetworkRequest::parse(request).ok_or(Violation::Network)?;
+        self.has_asked = true;
+        if request.is_counted() {
+            self.count_call()?;
+        }
+        let asking = host.ask_network(request);
+        let reply = self.clock.wait_for(RequestKind::Network, asking).await;
+        let reply = reply.map_err(|Unanswered| Broken::Late)?.encode();
+        self.answer(&ToWorker::NetworkAnswered, &reply).await
+    }
+
+    fn count_call(&mut self) -> Result<(), Violation> {
+        self.calls = self.calls.saturating_add(1);
+        if self.calls > self.limits.host_calls { Err(Violation::Calls) } else { Ok(()) }
+    }
+
+    async fn answer(&mut self, message: &ToWorker, content: &[u8]) -> Result<(), Broken> {
+        let answer = frame::encode(message, content, false).map_err(WorkerChannelError::from)?;
         let sent = timeout_at(self.clock.deadline(), self.worker.channel.send(answer.into())).await;
         Ok(sent.map_err(|_elapsed| Broken::Late)??)
     }

@@ -82,9 +82,13 @@ impl RunClock {
         answered.map_err(|_elapsed| Unanswered)
     }
 
-    /// The instant at which an answer comes too late.
+    /// The instant at which an answer comes too late. A worker shortens waits for the world to the
+    /// end of its own clock, which starts a little later than this one.
     fn answer_by(&self, time: TimeOfAnswer) -> Instant {
-        later(self.end, self.extension_for(time))
+        match time {
+            TimeOfAnswer::ExtendsRun => later(self.end, self.extension_left),
+            TimeOfAnswer::CountsAgainstRun => self.deadline(),
+        }
     }
 
     /// Extends the run by the time that an answer took, up to the bound.
@@ -138,7 +142,7 @@ mod tests {
         let (mut clock, counts) = (clock(), TimeOfAnswer::CountsAgainstRun);
         let first = clock.deadline();
         for _ in 0..3 {
-            assert_eq!(clock.answer_by(counts), clock.started + RUN);
+            assert_eq!(clock.answer_by(counts), clock.started + RUN + GRACE);
             clock.extend(counts, THREE);
             assert_eq!((clock.deadline(), clock.extension_left), (first, HOST_TIME));
         }

@@ -10,6 +10,7 @@ use crate::ids::BlobId;
 use crate::job::host::{Host, IsCancelled};
 use crate::job::limits::RunLimits;
 use crate::job::message::{INLINE_MAX, OUTPUT_MAX, Refusal};
+use crate::job::network::NetworkRequest;
 use crate::sandbox::host_call::replies::{done, refused};
 use crate::sandbox::vfs::OpenedFile;
 use crate::units::ByteCount;
@@ -146,6 +147,14 @@ impl HostCallAccount {
         Refusal { error_type: "HostCallLimit".to_owned(), message }
     }
 
+    /// Asks the network. Bytes on their way there and waits have limits of the host's.
+    pub(crate) fn ask_network(&mut self, request: &NetworkRequest<'_>) -> Result<Vec<u8>, Refusal> {
+        if request.is_counted() {
+            self.charge(0)?;
+        }
+        self.host.ask_network(request)
+    }
+
     /// Stores a blob. The host holds a copy of it meanwhile, for which the run has `room`.
     pub(crate) fn write_blob(
         &mut self,
@@ -220,6 +229,18 @@ mod tests {
         let mut account = account(2, 100);
         assert!(account.charge(1).is_ok() && account.charge(1).is_ok());
         assert_eq!(account.charge(1).unwrap_err().error_type, "HostCallLimit");
+    }
+
+    #[test]
+    fn connections_count_as_calls_and_waiting_for_them_does_not() {
+        let mut account = account(2, 100);
+        let wait = NetworkRequest::Poll { timeout: None, wishes: vec![] };
+        for _ in 0..10 {
+            assert_eq!(account.ask_network(&wait).unwrap(), [1, 101, 0], "there is no network");
+        }
+        let start = NetworkRequest::Start { port: 80, name: "a" };
+        assert!(account.ask_network(&start).is_ok() && account.ask_network(&start).is_ok());
+        assert_eq!(account.ask_network(&start).unwrap_err().error_type, "HostCallLimit");
     }
 
     #[test]

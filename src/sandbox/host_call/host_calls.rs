@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::ids::BlobId;
 use crate::job::message::Refusal;
+use crate::job::network::NetworkRequest;
 use crate::sandbox::attached::contents::blob_path;
 use crate::sandbox::codecs::{self, Allowance, CodecError};
 use crate::sandbox::host_call::account::HostCallAccount;
@@ -75,6 +76,7 @@ impl HostCalls<'_> {
             }
             Request::Files(request) => return HostAnswer::Bytes(request.answer(self.files)),
             Request::Codec(request) => return self.codec(request),
+            Request::Network(request) => return self.network(request),
             Request::Log { .. } | Request::WriteBlob { .. } | Request::WriteBlobFile { .. } => {
                 self.account.charge(frame.len())
             }
@@ -98,7 +100,8 @@ impl HostCalls<'_> {
             | Request::Returned(_)
             | Request::Raised(_)
             | Request::Files(_)
-            | Request::Codec(_) => replies::done(&[]),
+            | Request::Codec(_)
+            | Request::Network(_) => replies::done(&[]),
         })
     }
 
@@ -126,6 +129,24 @@ impl HostCalls<'_> {
             Err(CodecError::Fuel) => HostAnswer::OutOfFuel,
             Err(error) => HostAnswer::Bytes(replies::refused(&error.refusal())),
         }
+    }
+
+    /// Asks the network. A wait ends with the run's time: the host answers by then.
+    fn network(&mut self, request: NetworkRequest<'_>) -> HostAnswer {
+        if let Err(stopped) = self.deadline.check() {
+            return HostAnswer::Stopped(stopped);
+        }
+        let answer = self.account.ask_network(&request.within(self.deadline.remaining()));
+        if let Err(stopped) = self.deadline.check() {
+            return HostAnswer::Stopped(stopped);
+        }
+        HostAnswer::Bytes(match answer {
+            Ok(reply) => {
+                self.account.saw(reply.len());
+                replies::done(&reply)
+            }
+            Err(refusal) => replies::refused(&refusal),
+        })
     }
 
     /// Copies bytes of the guest piece by piece and checks the deadline between pieces: touching

@@ -3,6 +3,7 @@
 //! A frame is an operation byte and a payload; an answer is a status byte and a body. The frames
 //! come from a possibly hostile guest: everything in them is bounded and checked.
 
+use crate::job::network::NetworkRequest;
 use crate::sandbox::host_call::file_request::FileRequest;
 use crate::sandbox::run::capture::GuestLogLevel;
 
@@ -25,6 +26,8 @@ pub(crate) enum Request<'a> {
     Files(FileRequest),
     /// Read or write a picture or a table.
     Codec(&'a [u8]),
+    /// Ask the network.
+    Network(NetworkRequest<'a>),
 }
 
 impl<'a> Request<'a> {
@@ -46,6 +49,7 @@ impl<'a> Request<'a> {
             }
             0x07 => FileRequest::parse(payload).map(Self::Files),
             0x08 => Some(Self::Codec(payload)),
+            0x09 => NetworkRequest::parse(payload).map(Self::Network),
             _ => None,
         }
     }
@@ -72,6 +76,8 @@ mod tests {
         assert_eq!(Request::parse(b"\x04\x02x"), Some(log));
         let file = b"\x06\x01\x00a/workspace/x";
         assert_eq!(Request::parse(b"\x08x"), Some(Request::Codec(b"x")));
+        let name = NetworkRequest::Resolve { name: "a" };
+        assert_eq!(Request::parse(b"\x09\x01a"), Some(Request::Network(name)));
         assert_eq!(
             Request::parse(file),
             Some(Request::WriteBlobFile { kind: "a", path: "/workspace/x" })
@@ -89,6 +95,8 @@ mod tests {
             b"\x05\xff\xffabc",
             b"\x05\x01\x00\xff",
             b"\x06\x01\x00a\xff",
+            b"\x09",
+            b"\x09\x01",
             b"\x7f",
         ] {
             assert_eq!(Request::parse(frame), None, "{frame:?}");

@@ -19,6 +19,7 @@ use crate::service::parts::Service;
 use crate::service::run::execute::Bytecode;
 use crate::service::run::left_files;
 use crate::service::run::log_line::RunPurpose;
+use crate::service::run::network::NetworkGrant;
 use crate::service::run::plan::RunPlan;
 use crate::skill::arguments::{CheckedArguments, check_arguments};
 use crate::skill::manifest::Manifest;
@@ -68,6 +69,7 @@ impl Service {
         let skills = vec![self.contents.mounted(&snapshot)];
         let program = Program::Skill { name };
         let keep_files = KeepFiles::default();
+        let network = NetworkGrant::Manifest(snapshot.manifest().permissions.network.clone());
         Ok(RunPlan {
             program,
             entrypoint,
@@ -75,6 +77,7 @@ impl Service {
             skills,
             blobs,
             keep_files,
+            network,
             limits,
             listener: None,
             whole_logs: false,

@@ -11,13 +11,15 @@ use crate::service::parts::Service;
 use crate::service::run::execute::Bytecode;
 use crate::service::run::left_files;
 use crate::service::run::log_line::RunPurpose;
+use crate::service::run::network::NetworkGrant;
 use crate::service::run::plan::RunPlan;
 
 /// The file name of code in tracebacks.
 const FILE_NAME: &str = "main.py";
 
 impl Service {
-    /// Runs code with the skills and blobs that the call names.
+    /// Runs code with the skills and blobs that it names. It gets no secrets and no network, also
+    /// not those of the skills that it mounts, but for what the operator grants to all code.
     ///
     /// # Errors
     ///
@@ -43,6 +45,7 @@ impl Service {
             skills,
             blobs,
             keep_files,
+            network: NetworkGrant::Operator,
             limits,
             listener: None,
             whole_logs: false,

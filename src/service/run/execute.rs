@@ -88,7 +88,9 @@ impl Service {
         let job = Job { spec: Box::new(spec), image, skills: contents, blobs: sources };
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
         let (writes, memory) = (self.blob_writes.clone(), caller.memory.clone());
-        let mut host = TenantHost::new(blobs, writes, tenant, memory, plan.listener);
+        let network = Arc::new(self.network.open(plan.network));
+        log.watch(&network);
+        let mut host = TenantHost::new(blobs, writes, tenant, memory, plan.listener, network);
         let finished = self.pool.run(&job, &mut host).await?;
         drop(job);
         log.note(&finished);

@@ -1,5 +1,5 @@
-//! Answers the host calls of a run in the gateway. A guest can store blobs for its own tenant and
-//! do nothing else.
+//! Answers the host calls of a run in the gateway. A guest can reach blobs of its own tenant and the
+//! network that its run is granted, and nothing else.
 //!
 //! The gateway holds no content of a blob that a run writes: it reads the worker's memory file
 //! piece by piece. The run's limits bound the memory file. [`BlobWrites`] bounds the number of
@@ -22,7 +22,9 @@ use crate::dispatch::{CheckedPayload, RunHost};
 use crate::error::{CauseChain, ErrorKind};
 use crate::ids::{BlobId, TenantId};
 use crate::job::message::Refusal;
+use crate::job::network::{NetworkReply, NetworkRequest};
 use crate::job::outcome::LogChunk;
+use crate::service::run::network::GuestNetwork;
 use crate::units::ByteCount;
 
 /// Outputs up to this size, in bytes, are read on the thread of the call, because that takes less
@@ -77,6 +79,7 @@ pub(crate) struct TenantHost {
     seen: HashSet<BlobId>,
     room: OutputRoom,
     listener: Option<LogListener>,
+    network: Arc<GuestNetwork>,
 }
 
 /// Receives a program's output while it runs.
@@ -89,10 +92,11 @@ impl TenantHost {
         tenant: TenantId,
         memory: CallMemory,
         listener: Option<LogListener>,
+        network: Arc<GuestNetwork>,
     ) -> Self {
         let room = OutputRoom::of_call(memory.clone());
         let (written, seen) = (Vec::new(), HashSet::new());
-        Self { blobs, writes, tenant, memory, written, seen, room, listener }
+        Self { blobs, writes, tenant, memory, written, seen, room, listener, network }
     }
 
     /// Returns the written blobs, in order and each once, and the memory for the output.
@@ -111,6 +115,10 @@ impl RunHost for TenantHost {
 
     async fn make_room(&mut self, output: ByteCount) {
         self.room.make(output).await;
+    }
+
+    async fn ask_network(&mut self, request: NetworkRequest<'_>) -> NetworkReply {
+        self.network.answer(request).await
     }
 
     async fn write_blob(&mut self, kind: &str, content: CheckedPayload) -> Result<BlobId, Refusal> {
@@ -198,8 +206,12 @@ mod tests {
 
     use super::*;
     use crate::blobs::{BlobPart, BlobWindow, OpenBlob, StoredBlob, SweepReport, TenantUsage};
+    use crate::egress::Egress;
+    use crate::egress::config::EgressConfig;
+    use crate::egress::world::resolver::SystemResolver;
     use crate::ids::Digest;
     use crate::job::message::Payload;
+    use crate::service::run::network::{NetworkAccess, NetworkGrant};
 
     /// Reads a byte of each blob, waits until it may go on, and reads the rest.
     #[derive(Debug)]
@@ -281,7 +293,11 @@ mod tests {
 
     fn door(store: &Arc<SlowStore>, writes: &BlobWrites) -> TenantHost {
         let (blobs, tenant) = (Arc::clone(store) as Arc<dyn BlobStore>, TenantId::local());
-        TenantHost::new(blobs, writes.clone(), tenant, CallMemory::unlimited(), None)
+        let resolver = Arc::new(SystemResolver::default());
+        let egress = Egress::new(EgressConfig::default(), resolver).unwrap();
+        let network = NetworkAccess::new(egress, Vec::new()).open(NetworkGrant::Operator);
+        let memory = CallMemory::unlimited();
+        TenantHost::new(blobs, writes.clone(), tenant, memory, None, Arc::new(network))
     }
 
     fn content() -> CheckedPayload {

@@ -4,6 +4,7 @@
 //! end. The line is written when the [`RunLog`] is dropped. So an early return writes it too, and
 //! so does a future that is dropped because the client disconnected or the server stops.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tracing::{debug, info};
@@ -13,6 +14,7 @@ use crate::ids::{RunId, TenantId};
 use crate::job::host::RequestKind;
 use crate::protocol::methods::execution::RunResult;
 use crate::service::error::ServiceError;
+use crate::service::run::network::GuestNetwork;
 
 /// Longest reason of a refusal in a log line, in characters. It may quote a caller's parameters.
 const MAX_REASON: usize = 200;
@@ -27,6 +29,8 @@ pub(crate) struct RunLog {
     end: End,
     /// The durations of the run's phases, once they are known.
     phases: Option<Phases>,
+    /// The network of the run.
+    network: Option<Arc<GuestNetwork>>,
 }
 
 /// How long the phases of a run took.
@@ -38,6 +42,8 @@ struct Phases {
     queued: Duration,
     /// The gateway's answers to requests for storing a blob: a part of `ran`.
     stored: Duration,
+    /// The gateway's answers to requests for the network, most of it waits: a part of `ran`.
+    waited: Option<Duration>,
 }
 
 /// The reason why a run exists.
@@ -65,7 +71,12 @@ enum End {
 impl RunLog {
     pub(crate) fn open(run_id: &RunId, tenant: &TenantId, purpose: RunPurpose) -> Self {
         let (run_id, tenant, opened) = (run_id.clone(), tenant.clone(), Instant::now());
-        Self { run_id, tenant, purpose, opened, end: End::Open, phases: None }
+        Self { run_id, tenant, purpose, opened, end: End::Open, phases: None, network: None }
+    }
+
+    /// Names the hosts of this network in the line, whatever the end of the run.
+    pub(crate) fn watch(&mut self, network: &Arc<GuestNetwork>) {
+        self.network = Some(Arc::clone(network));
     }
 
     /// Records the worker's outcome. The result may still differ.
@@ -74,6 +85,8 @@ impl RunLog {
             ran: finished.outcome.usage.wall_time,
             queued: finished.queued,
             stored: finished.host_time.of(RequestKind::WriteBlob),
+            waited: Some(finished.host_time.of(RequestKind::Network))
+                .filter(|time| !time.is_zero()),
         });
         self.end = match &finished.outcome.end {
             Ok(()) => End::Completed,
@@ -94,8 +107,9 @@ impl RunLog {
 impl Drop for RunLog {
     fn drop(&mut self) {
         let unknown = || Phases { ran: self.opened.elapsed(), ..Phases::default() };
-        let Phases { ran, queued, stored } = self.phases.unwrap_or_else(unknown);
+        let Phases { ran, queued, stored, waited } = self.phases.unwrap_or_else(unknown);
         let [ran, queued, stored] = [ran, queued, stored].map(whole_milliseconds);
+        let waited = waited.map(whole_milliseconds);
         let (run_id, tenant) = (&self.run_id, &self.tenant);
         let end = match &self.end {
             End::Open => "Cancelled".to_owned(),
@@ -103,10 +117,12 @@ impl Drop for RunLog {
             End::Failed(error_type) => error_type.escape_debug().to_string(),
             End::Refused(reason) => format!("refused: {}", reason.escape_debug()),
         };
+        let hosts = self.network.as_ref().and_then(|network| network.hosts());
+        let hosts = hosts.as_deref();
         match self.purpose {
             RunPurpose::Call => {
                 info!(run.id = %run_id, tenant.id = %tenant, duration_ms = ran, queued_ms = queued,
-                    write_blob_ms = stored,
+                    write_blob_ms = stored, network_ms = waited, network.hosts = hosts,
                     "run `{run_id}` ended: {end}");
             }
             RunPurpose::SelfTest => {
@@ -131,7 +147,6 @@ pub(crate) fn whole_milliseconds(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use std::io;
-    use std::sync::Arc;
 
     use parking_lot::Mutex;
     use tracing_subscriber::fmt::MakeWriter;

@@ -10,6 +10,7 @@ pub(crate) mod log_line;
 pub(crate) mod logs;
 pub(crate) mod metering;
 pub(crate) mod mounted_skill;
+pub(crate) mod network;
 pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod result;

@@ -10,6 +10,7 @@ use crate::service::error::ServiceError;
 use crate::service::find::blob_ids;
 use crate::service::run::host::LogListener;
 use crate::service::run::mounted_skill::MountedSkill;
+use crate::service::run::network::NetworkGrant;
 
 /// The plan of a run: everything is looked up and nothing is started.
 pub(crate) struct RunPlan {
@@ -20,6 +21,7 @@ pub(crate) struct RunPlan {
     pub(crate) skills: Vec<MountedSkill>,
     pub(crate) blobs: Vec<BlobId>,
     pub(crate) keep_files: KeepFiles,
+    pub(crate) network: NetworkGrant,
     pub(crate) limits: RunLimits,
     pub(crate) listener: Option<LogListener>,
     /// True if the caller wants the whole logs, not only the preview.

@@ -13,7 +13,9 @@ the program and answers with exactly one of RETURNED and RAISED:
 - `runner`: the order of these steps, and how a program is loaded;
 - `door`: requests to the host, as bytes; `refusals`: its refusals as exceptions;
 - `importer`: mounted skills as modules below `skills`;
-- `event_loop`: asyncio without sockets and threads; `threads`: threads one after another;
+- `event_loop`: asyncio without threads; `threads`: threads one after another;
+- `network`: connections of the gateway; `sockets`, `names`, `tls` (with `tls_constants` and
+  `tls_trust`) and `readiness`: the C modules `_socket`, `_ssl` and `select` on top of them;
 - `script`: programs as scripts and modules; `advice`: errors with advice for the sandbox;
 - `packages`: missing packages and their substitutes; `figures`: `plt.show` without a screen;
 - `entrypoint`: the call of the entrypoint with its arguments;

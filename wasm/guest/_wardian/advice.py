@@ -10,6 +10,7 @@ import builtins
 import concurrent.futures
 import contextlib
 import errno
+import functools
 import os
 import re
 import sys
@@ -18,11 +19,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-from _wardian import figures, packages, processes, threads
+from _wardian import figures, network, packages, processes, threads
 
-NETWORK = (
-    "there is no network in the sandbox: pass the data in `args`, or as a blob in `input_blobs`"
-)
 PROCESSES = "no other program can run in the sandbox: use Python's library instead"
 NO_PROCESSES = (
     "there are no other processes in the sandbox: use multiprocessing.Pool or "
@@ -119,7 +117,6 @@ def _os_error(number: int) -> Callable[[str], OSError]:
 
 
 _no_process = _os_error(errno.ENOSYS)
-_no_network = _os_error(errno.ENETUNREACH)
 
 
 def _patch_os(module: Any) -> None:
@@ -166,59 +163,21 @@ def _patch_subprocess(module: Any) -> None:
     module.Popen.__init__ = refuse
 
 
-def _patch_http(module: Any) -> None:
-    def refuse(self: Any) -> None:
-        raise OSError(errno.ENETUNREACH, f"{NETWORK} (asked for {self.host})")
-
-    module.HTTPConnection.connect = refuse
-    if not hasattr(module, "HTTPSConnection"):  # `ssl` is not there
-
-        class HTTPSConnection(module.HTTPConnection):  # type: ignore[misc, name-defined]
-            default_port = 443
-
-            def __init__(self, host: str, *args: Any, context: Any = None, **kwargs: Any) -> None:
-                super().__init__(host, *args, **kwargs)
-
-        module.HTTPSConnection = HTTPSConnection
-        module._create_https_context = lambda http_version: None
-    module.HTTPSConnection.connect = refuse
-
-
-def _patch_urllib(module: Any) -> None:
-    """Adds a handler for https, whose absence without `ssl` would be the error otherwise."""
-    if hasattr(module, "HTTPSHandler"):
-        return
-
-    class HTTPSHandler(module.AbstractHTTPHandler):  # type: ignore[misc, name-defined]
-        def https_open(self, request: Any) -> Any:
-            reason = f"{NETWORK} (asked for {request.host})"
-            raise module.URLError(OSError(errno.ENETUNREACH, reason))
-
-        https_request = module.AbstractHTTPHandler.do_request_
-
-    module.HTTPSHandler = HTTPSHandler
-    build = module.build_opener
-
-    def build_opener(*handlers: Any) -> Any:
-        return build(HTTPSHandler, *handlers)
-
-    module.build_opener = build_opener
-
-
 def _patch_socket(module: Any) -> None:
-    make = module.socket.__init__
+    connect = module.create_connection
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    @functools.wraps(connect)
+    def create_connection(*args: Any, **kwargs: Any) -> Any:
         try:
-            make(self, *args, **kwargs)
-        except OSError:
-            raise OSError(errno.ENETUNREACH, NETWORK) from None
+            return connect(*args, **kwargs)
+        except module.gaierror as error:
+            # That there is no network says more than that a name is unknown without one.
+            advice = getattr(error, "advice", None)
+            if advice is None:
+                raise
+            raise network.no_network(advice) from None
 
-    module.socket.__init__ = __init__
-    module.create_connection = _refusing(_no_network, NETWORK)
-    module.create_server = _refusing(_no_network, NETWORK)
-    for name in ("bind", "connect", "connect_ex", "listen", "sendto"):
-        setattr(module.socket, name, _refusing(_no_network, NETWORK))
+    module.create_connection = create_connection
 
 
 def _patch_signal(module: Any) -> None:
@@ -298,14 +257,12 @@ def _input(prompt: object = "", /) -> str:
 
 
 _PATCHES: dict[str, Callable[[Any], None]] = {
-    "http.client": _patch_http,
     "matplotlib": figures.patch_package,
     "matplotlib.backend_bases": figures.patch,
     "multiprocessing": _patch_multiprocessing,
     "signal": _patch_signal,
     "socket": _patch_socket,
     "subprocess": _patch_subprocess,
-    "urllib.request": _patch_urllib,
 }
 
 

@@ -25,6 +25,12 @@ def sleep(seconds: float) -> None:
         _slept += _now() - start
 
 
+def add_slept(seconds: float) -> None:
+    """Notes time that passed while the host waited for something in this run's place."""
+    global _slept
+    _slept += seconds
+
+
 def process_time() -> float:
     """Returns the processor time that this run has used, in seconds."""
     return max(0.0, _now() - _START - _slept)

@@ -1,73 +1,74 @@
-"""An asyncio event loop without sockets, threads and signals.
+"""The asyncio event loop for a world with connections, but without threads and signals.
 
-The loop of the standard library wakes itself through a pair of sockets and runs blocking calls in
-threads; WASI has neither. Here an idle loop sleeps until its next timer, and `asyncio.to_thread`
-runs its function in place. Correct programs stay correct and only run without parallelism.
+It is the standard library's loop for selectors. That one wakes itself through a pair of sockets and
+runs blocking calls in threads; there is neither. Here a loop with nothing to do waits for its next
+timer or its connections, and `asyncio.to_thread` runs its function in place, so that correct
+programs stay correct and only lose parallelism that the sandbox does not have.
 """
 
 from __future__ import annotations
 
 import asyncio
+import asyncio.selector_events
 import errno
+import selectors
 from collections.abc import Awaitable, Callable
 from types import CoroutineType
 from typing import Any
 
-from _wardian import clock
+from _wardian import clock, network, readiness
 
 _sleep = clock.sleep
 _run = asyncio.run
 
 
-class _Clock:
-    """Replaces the selector of the loop: there are no files to watch, so it only waits."""
+class _Selector(selectors.PollSelector):
+    """Watches connections; without any, it only sleeps."""
 
-    def select(self, timeout: float | None) -> tuple[()]:
-        """Sleeps for `timeout` seconds.
+    _selector_cls = readiness.Poll
+
+    def select(self, timeout: float | None = None) -> Any:
+        """Waits until a connection is ready or `timeout` seconds are over.
 
         Raises:
-            RuntimeError: There is no timer either, so nothing could ever wake the loop.
+            RuntimeError: There is neither, so nothing could ever wake the loop.
         """
+        if self.get_map():
+            return super().select(timeout)
         if timeout is None:
-            raise RuntimeError(
-                "this program waits for ever: no task can go on and no timer is set "
-                "(there are no sockets, threads or signals in the sandbox)"
-            )
+            raise RuntimeError(readiness.WAITS_FOR_EVER)
         if timeout > 0:
             _sleep(timeout)
         return ()
 
 
-class SandboxEventLoop(asyncio.BaseEventLoop):
-    """Runs tasks, timers, queues and locks; refuses sockets, pipes and processes."""
+class SandboxEventLoop(asyncio.selector_events.BaseSelectorEventLoop):
+    """Runs tasks, timers and connections; refuses servers, pipes and processes."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._selector = _Clock()
+        super().__init__(_Selector())
 
     def __del__(self) -> None:
         """Does not warn about a loop that was not closed: it holds no files and no threads."""
 
-    def _process_events(self, event_list: object) -> None:
-        """There are no events but timers."""
+    def _make_self_pipe(self) -> None:
+        """Nobody else could wake the loop: there is one thread."""
 
-    def _write_to_self(self) -> None:
-        """Does nothing: with one thread, nothing else has to wake the loop."""
+    _close_self_pipe = _write_to_self = _make_self_pipe
 
-    async def _refuse_network(self, *args: Any, **kwargs: Any) -> Any:
-        raise OSError(
-            errno.ENETUNREACH,
-            "there is no network in the sandbox: pass the data in `args`, or as a blob in "
-            "`input_blobs`",
-        )
+    async def _refuse_server(self, *args: Any, **kwargs: Any) -> Any:
+        raise OSError(errno.ENOTSUP, network.NO_SERVERS)
+
+    async def _refuse_datagrams(self, *args: Any, **kwargs: Any) -> Any:
+        raise OSError(errno.EPROTONOSUPPORT, network.NO_DATAGRAMS)
 
     async def _refuse_process(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(
             "no other program can run in the sandbox: use Python's library instead"
         )
 
-    create_connection = create_server = create_datagram_endpoint = _refuse_network
-    getaddrinfo = getnameinfo = _refuse_network
+    create_server = create_unix_server = create_unix_connection = _refuse_server
+    create_datagram_endpoint = _refuse_datagrams
     subprocess_exec = subprocess_shell = _refuse_process
 
     def run_in_executor(  # type: ignore[override]

@@ -1,17 +1,22 @@
-"""Look-ups of names and addresses without a network.
+"""Look-ups of names and addresses.
 
-Numeric addresses, `localhost` and the name of the sandbox are known. Every other look-up fails as
-on a Linux machine without a name server, so that `except OSError` catches it.
+The gateway connects by name, so a program never learns the address of a host. Each name that it may
+look up gets an address of its own out of 198.18.0.0/15, a range that is set aside for tests and
+belongs to no network; `name_of` turns it back when the program connects. `ipaddress` says
+`is_private` of it, and not `is_global`.
+
+Without a network, addresses that are written as numbers and the name `localhost` are known;
+everything else fails as on a Linux that reaches no name server, so that `except OSError` catches it.
 """
 
 from __future__ import annotations
 
 import _socket
 import ipaddress
-from errno import EPERM
+from errno import EACCES, EAFNOSUPPORT, EAGAIN, EPERM
 from typing import Any
 
-from _wardian.advice import NETWORK
+from _wardian import network
 
 __all__ = [
     "getaddrinfo",
@@ -24,6 +29,8 @@ __all__ = [
     "getservbyname",
     "getservbyport",
     "if_nameindex",
+    "inet_ntop",
+    "inet_pton",
     "sethostname",
 ]
 
@@ -52,36 +59,148 @@ _AGAIN = -3
 _NONAME = -2
 _SERVICE = -8
 _FAMILY = -6
+_ADDRESS_FAMILY = -9
+_LONGEST_NAME = 253
+_MOST_NAMES = (1 << 17) - 2
+
+_names: dict[str, str] = {}
+_addresses: dict[str, str] = {}
 
 
 def _failure(number: int, text: str) -> Any:
     return _socket.gaierror(number, text)
 
 
-def _unreachable() -> Any:
-    return _failure(_AGAIN, f"Temporary failure in name resolution ({NETWORK})")
+def _unknown(name: str, error: OSError) -> Any:
+    if network.has_no_network(error):
+        text = network.refusal_advice(name)
+        failure = _failure(_AGAIN, f"Temporary failure in name resolution ({text})")
+        failure.advice = text
+        return failure
+    if error.errno == EAGAIN:
+        return _failure(_AGAIN, "Temporary failure in name resolution")
+    return _failure(_NONAME, "Name or service not known")
 
 
-def _addresses(host: str | None, family: int, passive: bool) -> list[tuple[int, str]]:
+def name_of(address: str) -> str:
+    """Returns the name that an address was made up for, else the address."""
+    return _names.get(address, address)
+
+
+def address_of(name: str) -> str:
+    """Returns the address of a name, which is made up when it is first looked up.
+
+    A name that the run may not reach has one, too: connecting to it says why it is refused.
+
+    Raises:
+        gaierror: There is no such name, or no network.
+    """
+    name = name.rstrip(".").lower()
+    known = _addresses.get(name)
+    if known is not None:
+        return known
+    if not 0 < len(name) <= _LONGEST_NAME or len(_names) >= _MOST_NAMES:
+        raise _failure(_NONAME, "Name or service not known")
+    try:
+        network.resolve(name)
+    except OSError as error:
+        if error.errno != EACCES:
+            raise _unknown(name, error) from None
+    return _made_up(name)
+
+
+def _made_up(name: str) -> str:
+    number = len(_names) + 1
+    address = f"198.{18 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
+    _names[address], _addresses[name] = name, address
+    return address
+
+
+def forget() -> None:
+    """Forgets the names of a run; for rehearsals and tests."""
+    _names.clear()
+    _addresses.clear()
+
+
+def _local(name: str) -> list[tuple[int, str]]:
+    """The addresses of this machine, unless the run may reach a host of that name."""
+    four, six = _socket.AF_INET, _socket.AF_INET6
+    if name != "localhost":
+        return [(four, "127.0.0.1")]
+    if name not in _addresses:
+        try:
+            network.resolve(name)
+        except OSError:
+            return [(six, "::1"), (four, "127.0.0.1")]
+        _made_up(name)
+    return [(four, _addresses[name])]
+
+
+def _addresses_of(host: str | None, family: int, passive: bool) -> list[tuple[int, str]]:
     """The address families and addresses of a host."""
     four, six = _socket.AF_INET, _socket.AF_INET6
     if host is None:
         known = [(four, "0.0.0.0"), (six, "::")] if passive else [(six, "::1"), (four, "127.0.0.1")]
-    elif host == "localhost":
-        known = [(six, "::1"), (four, "127.0.0.1")]
-    elif host == _HOST:
-        known = [(four, "127.0.0.1")]
+    elif host in ("localhost", _HOST):
+        known = _local(host)
     else:
-        known = []
         try:
             address = ipaddress.ip_address(host.partition("%")[0])
         except ValueError:
-            raise _unreachable() from None
-        known = [(four if address.version == 4 else six, str(address))]
+            if family == six:
+                raise _failure(_ADDRESS_FAMILY, "Address family for hostname not supported") from None
+            known = [(four, address_of(_encoded(host)))]
+        else:
+            known = [(four if address.version == 4 else six, str(address))]
     found = [entry for entry in known if family in (0, entry[0])]
     if not found:
-        raise _failure(-9, "Address family for hostname not supported")
+        raise _failure(_ADDRESS_FAMILY, "Address family for hostname not supported")
     return found
+
+
+def _encoded(host: str) -> str:
+    """A name as the name service knows it.
+
+    Raises:
+        UnicodeError: It cannot be encoded.
+    """
+    return host if host.isascii() else host.encode("idna").decode("ascii")
+
+
+def connectable(host: Any) -> str:
+    """Returns the name or number by which the gateway connects to a host.
+
+    Raises:
+        gaierror: There is no such name, or no network.
+    """
+    if isinstance(host, (bytes, bytearray)):
+        host = host.decode("ascii")
+    return name_of(_addresses_of(host, 0, False)[-1][1])
+
+
+def inet_pton(family: int, text: str) -> bytes:
+    """Packs an address of either family; the interpreter is built without IPv6."""
+    if family not in (_socket.AF_INET, _socket.AF_INET6):
+        raise OSError(EAFNOSUPPORT, "Address family not supported by protocol")
+    kind = ipaddress.IPv4Address if family == _socket.AF_INET else ipaddress.IPv6Address
+    try:
+        packed: bytes = kind(text).packed
+    except ValueError:
+        raise OSError("illegal IP address string passed to inet_pton") from None
+    return packed
+
+
+def inet_ntop(family: int, packed: bytes) -> str:
+    """Writes a packed address of either family."""
+    if family not in (_socket.AF_INET, _socket.AF_INET6):
+        raise ValueError(f"unknown address family {family}")
+    kind, length = (
+        (ipaddress.IPv4Address, 4) if family == _socket.AF_INET else (ipaddress.IPv6Address, 16)
+    )
+    packed = bytes(packed)
+    if len(packed) != length:
+        raise ValueError("invalid length of packed IP address string")
+    return str(kind(packed))
 
 
 def _port(port: Any) -> int:
@@ -104,10 +223,10 @@ def getaddrinfo(
     """Lists the addresses that a socket could connect to.
 
     Raises:
-        gaierror: The host would have to be looked up, and there is no network.
+        gaierror: There is no such host, or it would have to be looked up without a network.
     """
-    if isinstance(host, bytes):
-        host = host.decode()
+    if isinstance(host, (bytes, bytearray)):
+        host = host.decode("ascii")
     if host is None and port is None:
         raise _failure(_NONAME, "Name or service not known")
     if family not in (0, _socket.AF_INET, _socket.AF_INET6):
@@ -119,10 +238,21 @@ def getaddrinfo(
     if not kinds:
         raise _failure(-7, "ai_socktype not supported")
     found: list[tuple[int, int, int, str, tuple[Any, ...]]] = []
-    for kind, address in _addresses(host or None, family, passive):
+    for kind, address in _found(host or None, family, passive, flags):
         target = (address, number) if kind == _socket.AF_INET else (address, number, 0, 0)
         found.extend((kind, t, p, "", target) for t, p in kinds)
     return found
+
+
+def _found(
+    host: str | None, family: int, passive: bool, flags: int
+) -> list[tuple[int, str]]:
+    if host is not None and flags & _socket.AI_NUMERICHOST:
+        try:
+            ipaddress.ip_address(host.partition("%")[0])
+        except ValueError:
+            raise _failure(_NONAME, "Name or service not known") from None
+    return _addresses_of(host, family, passive)
 
 
 def gethostname() -> str:
@@ -141,7 +271,7 @@ def sethostname(name: object) -> None:
 
 def gethostbyname(host: str) -> str:
     """Returns the address of a host."""
-    return _addresses(host, _socket.AF_INET, False)[0][1]
+    return _addresses_of(host, _socket.AF_INET, False)[0][1]
 
 
 def gethostbyname_ex(host: str) -> tuple[str, list[str], list[str]]:
@@ -151,7 +281,9 @@ def gethostbyname_ex(host: str) -> tuple[str, list[str], list[str]]:
 
 def gethostbyaddr(address: str) -> tuple[str, list[str], list[str]]:
     """Returns the names of an address."""
-    found = _addresses(address, 0, False)[0][1]
+    found = _addresses_of(address, 0, False)[0][1]
+    if found in _names:
+        return _names[found], [], [found]
     if found not in ("127.0.0.1", "::1"):
         raise _socket.herror(1, "Unknown host")
     return "localhost", [], [found]
@@ -160,11 +292,12 @@ def gethostbyaddr(address: str) -> tuple[str, list[str], list[str]]:
 def getnameinfo(address: tuple[Any, ...], flags: int) -> tuple[str, str]:
     """Returns the names of an address and a port."""
     host, port = address[0], address[1]
-    found = _addresses(host, 0, False)[0][1]
-    if not flags & _socket.NI_NUMERICHOST and found in ("127.0.0.1", "::1"):
-        found = "localhost"
-    if flags & _socket.NI_NAMEREQD and found != "localhost":
-        raise _unreachable()
+    found = _addresses_of(host, 0, False)[0][1]
+    is_known = found in _names or found in ("127.0.0.1", "::1")
+    if flags & _socket.NI_NAMEREQD and not is_known:
+        raise _failure(_NONAME, "Name or service not known")
+    if not flags & _socket.NI_NUMERICHOST and is_known:
+        found = _names.get(found, "localhost")
     service = str(port)
     if not flags & _socket.NI_NUMERICSERV:
         service = next((name for name, number in _SERVICES.items() if number == port), service)

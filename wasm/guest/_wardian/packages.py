@@ -7,6 +7,10 @@ The names are those of import statements. An import of one of them fails as it d
 from __future__ import annotations
 
 _NETWORK = "there is no network: pass the data as args or as a blob in `input_blobs`"
+_HTTP = (
+    "use urllib.request or runtime.http in a skill that has a network, or pass the data as args or "
+    "as a blob in `input_blobs`"
+)
 _MODEL = "there are no language models and no network here: call them outside, and pass the text"
 _LEARNING = "use sklearn"
 _TABLES = "use pandas"
@@ -236,13 +240,13 @@ SUBSTITUTES: dict[str, str] = {
     "humanize": "format with f-strings",
     "freezegun": "pass the time as an argument, or use unittest.mock",
     # network
-    "requests": _NETWORK,
-    "httpx": _NETWORK,
-    "aiohttp": _NETWORK,
-    "urllib3": _NETWORK,
-    "httplib2": _NETWORK,
-    "pycurl": _NETWORK,
-    "requests_html": _NETWORK,
+    "requests": _HTTP,
+    "httpx": _HTTP,
+    "aiohttp": _HTTP,
+    "urllib3": _HTTP,
+    "httplib2": _HTTP,
+    "pycurl": _HTTP,
+    "requests_html": _HTTP,
     "websockets": _NETWORK,
     "websocket": _NETWORK,
     "paramiko": _NETWORK,
@@ -275,7 +279,7 @@ SUBSTITUTES: dict[str, str] = {
     "rasterio": _GEO,
     "cartopy": _GEO,
     "h3": _GEO,
-    "certifi": _NETWORK,
+    "certifi": "`ssl.create_default_context()` trusts the public authorities without it",
     "idna": "use the codec: text.encode('idna')",
     "tldextract": "use urllib.parse",
     "validators": "use re and urllib.parse",

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import _locale
 import _signal
-import _socket
 import locale
 import os
 import posix
 import shutil
-import socket
 import sys
 import time
 from errno import ECHILD, ENOTTY, ENXIO, EPERM, ESRCH
 from typing import Any, NamedTuple
 
-from _wardian import clock, derive, files, locks, names
+from _wardian import clock, derive, files, locks
 
 _UNAME = ("Linux", "sandbox", "0.0.0", "#1", "wasm32")
 _PROCESS = posix.getpid()
@@ -192,18 +190,7 @@ def install() -> None:
     _set_of_c(_locale.LC_CTYPE, _locales[_locale.LC_CTYPE])  # for `open(encoding="locale")`
     _locale.setlocale = locale._setlocale = setlocale  # type: ignore[attr-defined]
     sys.executable = sys._base_executable = ""  # there is no file to execute
-    _install_names()
     _complete_imported()
-
-
-def _install_names() -> None:
-    """Adds the look-ups of `names` to `socket`."""
-    for name, function in vars(names).items():
-        if name in names.__all__:
-            setattr(_socket, name, function)
-            if name != "getaddrinfo":  # `socket` has one of its own, which calls this
-                setattr(socket, name, function)
-                socket.__all__.append(name)
 
 
 def _complete_imported() -> None:

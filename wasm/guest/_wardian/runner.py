@@ -20,6 +20,7 @@ from _wardian import (
     places,
     result,
     script,
+    sockets,
     threads,
     trace,
 )
@@ -78,6 +79,7 @@ def forget_run() -> None:
     """Forgets the state of a run. Only rehearsals need it: each real run has a new memory."""
     del _kept[1:]
     threads.forget()
+    sockets.forget()
     _random_generator.gauss_next = None  # half of a pair of normal numbers
 
 

@@ -1,6 +1,7 @@
-"""Helpers for the code that runs here: `from runtime import blobs, log, run`.
+"""Helpers for the code that runs here: `from runtime import blobs, http, log, run`.
 
 - `blobs`: read the blobs that are mounted, write new ones.
+- `http`: requests to the hosts that a skill's manifest names.
 - `log`: messages for the run's log.
 - `run`: what this run is.
 
@@ -11,7 +12,7 @@ are all `Refused`. A blob that is not mounted is a `BlobNotFound`.
 from __future__ import annotations
 
 from _wardian.refusals import BlobNotFound, HostCallLimit, PolicyDenied, QuotaExceeded, Refused
-from runtime import blobs, log, run
+from runtime import blobs, http, log, run
 
 __all__ = [
     "BlobNotFound",
@@ -20,6 +21,7 @@ __all__ = [
     "QuotaExceeded",
     "Refused",
     "blobs",
+    "http",
     "log",
     "run",
 ]

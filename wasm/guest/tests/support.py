@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
+import importlib
 import io
 import json
 import linecache
@@ -49,8 +51,24 @@ def read_modules() -> dict[str, tuple[bool, str]]:
     return modules
 
 
+def install() -> None:
+    """Loads the guest's modules in the order of the bootstrap.
+
+    From then on this process has no network but the one of its sandbox: `_socket`, `_ssl` and
+    `select` are replaced, and so is all that was made on top of them before.
+    """
+    for name in list(sys.modules):
+        if name.partition(".")[0] in ("asyncio", "http", "selectors", "socket", "ssl"):
+            del sys.modules[name]
+    modules = read_modules()
+    bootstrap.install_network(modules)
+    selectors = importlib.import_module("selectors")
+    selectors.DefaultSelector = selectors.PollSelector  # as in the sandbox, which has no other
+    bootstrap.install_modules(modules)
+
+
 if "_wardian" not in sys.modules:
-    bootstrap.install_modules(read_modules())
+    install()
 
 import _wardian  # noqa: E402
 from _wardian import importer, places, runner  # noqa: E402
@@ -150,7 +168,13 @@ class Sandbox(unittest.TestCase):
             return b"\0"
         if operation in (5, 6):
             return b"\0" + json.dumps(self._store(operation, payload)).encode()
+        if operation == 9:
+            return b"\0" + self.answer_network(payload)
         raise OSError(f"unknown operation {operation}")
+
+    def answer_network(self, request: bytes) -> bytes:
+        """Answers a request for the network; a run has none unless a test gives it one."""
+        return b"\1" + errno.ENETUNREACH.to_bytes(2, "little")
 
     def _refuse_constant(self, name: str) -> None:
         raise AssertionError(f"{name} is no JSON")

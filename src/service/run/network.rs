@@ -1,0 +1,217 @@
+//! The network of a run: what its guest asks is answered by the egress, under the rules of whoever
+//! grants them.
+//!
+//! INVARIANT(own-grant): a run has the network of its own program and of nothing that it mounts. A
+//! skill that is executed has that of its manifest. Code that came with a call has what the
+//! operator grants to such code: its author could otherwise mount any skill to reach that skill's
+//! hosts, with content of its own choice.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::egress::Egress;
+use crate::egress::error::{NetworkError, errno};
+use crate::egress::guest::pipe::StreamRead;
+use crate::egress::meter::NetworkSummary;
+use crate::egress::network::{ClosedPart, ConnectionHandle, RunNetwork, StreamReadiness};
+use crate::egress::policy::RunPolicy;
+use crate::job::network::{NetworkReply, NetworkRequest, PIECE_MAX, Wish};
+use crate::skill::manifest::url_pattern::UrlPattern;
+
+/// Longest list of hosts in a log line, in bytes.
+const MAX_HOSTS: usize = 1_000;
+
+/// Longest wait that is granted without an end of its own. The run's deadline ends it sooner.
+const FAR: Duration = Duration::from_hours(24);
+
+/// The network that runs may get.
+#[derive(Debug)]
+pub struct NetworkAccess {
+    egress: Egress,
+    code: Vec<UrlPattern>,
+}
+
+/// Which rules a run has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NetworkGrant {
+    /// Those of the manifest of the skill that is executed.
+    Manifest(Vec<UrlPattern>),
+    /// Those of the operator for code that came with a call.
+    Operator,
+}
+
+impl NetworkAccess {
+    /// The network of `egress`; code that came with a call may reach what `code` names.
+    #[must_use]
+    pub const fn new(egress: Egress, code: Vec<UrlPattern>) -> Self {
+        Self { egress, code }
+    }
+
+    /// The network of one run.
+    pub(crate) fn open(&self, grant: NetworkGrant) -> GuestNetwork {
+        let (policy, patterns) = match grant {
+            NetworkGrant::Manifest(patterns) => {
+                let count = patterns.len();
+                (RunPolicy::of_manifest(patterns), count)
+            }
+            NetworkGrant::Operator => (RunPolicy::of_operator(self.code.clone()), self.code.len()),
+        };
+        GuestNetwork { network: self.egress.open(policy), has_rules: patterns > 0 }
+    }
+}
+
+/// The network of one run.
+#[derive(Debug)]
+pub(crate) struct GuestNetwork {
+    network: RunNetwork,
+    /// False if nothing is granted: then the guest itself says what to do about it.
+    has_rules: bool,
+}
+
+impl GuestNetwork {
+    /// Answers a request of a guest.
+    ///
+    /// Cancellation: a wait ends at once.
+    pub(crate) async fn answer(&self, request: NetworkRequest<'_>) -> NetworkReply {
+        match self.answered(request).await {
+            Ok(reply) => reply,
+            Err(error) if error.errno() == errno::EACCES && !self.has_rules => {
+                NetworkReply::no_network()
+            }
+            Err(error) => NetworkReply::Failed {
+                errno: u16::try_from(error.errno()).unwrap_or_default(),
+                text: error.text().to_owned(),
+            },
+        }
+    }
+
+    async fn answered(&self, request: NetworkRequest<'_>) -> Result<NetworkReply, NetworkError> {
+        // Names are asked for all the same: the log of the run tells what was refused.
+        if !self.has_rules && !request.is_counted() {
+            return Ok(NetworkReply::no_network());
+        }
+        Ok(match request {
+            NetworkRequest::Resolve { name } => {
+                if self.network.resolve(name).await? {
+                    NetworkReply::Done
+                } else {
+                    no_such_host()
+                }
+            }
+            NetworkRequest::Start { port, name } => {
+                let ConnectionHandle(number) = self.network.start(name, port)?;
+                NetworkReply::Number(number)
+            }
+            NetworkRequest::Poll { timeout, wishes } => {
+                let asked: Vec<_> = wishes.iter().map(asked_for).collect();
+                let ready = self.network.poll(&asked, Some(timeout.unwrap_or(FAR))).await?;
+                NetworkReply::Ready(masks(&wishes, &ready))
+            }
+            NetworkRequest::Read { handle, max, timeout } => {
+                let (handle, max) = (ConnectionHandle(handle), max.min(PIECE_MAX));
+                match self.network.read(handle, max, Some(timeout.unwrap_or(FAR))).await? {
+                    StreamRead::Bytes(bytes) => NetworkReply::Bytes(bytes),
+                    StreamRead::Nothing => NetworkReply::Nothing,
+                    StreamRead::End => NetworkReply::End,
+                }
+            }
+            NetworkRequest::Write { handle, bytes } => {
+                let taken = self.network.write(ConnectionHandle(handle), bytes)?;
+                NetworkReply::Number(u32::try_from(taken).unwrap_or(u32::MAX))
+            }
+            NetworkRequest::Close { handle, is_half } => {
+                let closing = if is_half { ClosedPart::Writing } else { ClosedPart::Everything };
+                self.network.close(ConnectionHandle(handle), closing)?;
+                NetworkReply::Done
+            }
+        })
+    }
+
+    /// The hosts that the run called or was refused, for its log line; none if it did neither.
+    pub(crate) fn hosts(&self) -> Option<String> {
+        hosts_of(&self.network.summary())
+    }
+}
+
+fn hosts_of(summary: &NetworkSummary) -> Option<String> {
+    let mut text = String::new();
+    for host in &summary.hosts {
+        if text.len() > MAX_HOSTS {
+            text.push_str(", ...");
+            break;
+        }
+        let between = if text.is_empty() { "" } else { ", " };
+        // Writing to a string cannot fail.
+        write!(text, "{between}{}: {}", host.host, host.requests).ok();
+        if host.refusals > 0 {
+            write!(text, " (refused {})", host.refusals).ok();
+        }
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+fn no_such_host() -> NetworkReply {
+    const ENOENT: u16 = 2;
+    NetworkReply::Failed { errno: ENOENT, text: "there is no such host".to_owned() }
+}
+
+fn asked_for(wish: &Wish) -> (ConnectionHandle, StreamReadiness) {
+    let readiness = StreamReadiness {
+        is_readable: wish.mask & Wish::READ != 0,
+        is_writable: wish.mask & Wish::WRITE != 0,
+        has_failed: false,
+    };
+    (ConnectionHandle(wish.handle), readiness)
+}
+
+/// One mask for each wish. A connection that failed is ready for all that it was asked for, so that
+/// the next call of the guest says how.
+fn masks(wishes: &[Wish], ready: &[(ConnectionHandle, StreamReadiness)]) -> Vec<u8> {
+    let mask = |wish: &Wish| {
+        let found = ready.iter().filter(|(handle, _)| *handle == ConnectionHandle(wish.handle));
+        found.fold(0, |mask, (_, state)| {
+            let failed = if state.has_failed { wish.mask } else { 0 };
+            let read = if state.is_readable { Wish::READ } else { 0 };
+            let write = if state.is_writable { Wish::WRITE } else { 0 };
+            mask | failed | (wish.mask & (read | write))
+        })
+    };
+    wishes.iter().map(mask).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::egress::meter::HostSummary;
+
+    #[test]
+    fn readiness_is_told_for_each_wish_in_its_order() {
+        let wish = |handle, mask| Wish { handle, mask };
+        let wishes = [wish(1, 1), wish(2, 3), wish(3, 2), wish(4, 1)];
+        let failed = StreamReadiness { has_failed: true, ..StreamReadiness::default() };
+        let ready = [
+            (ConnectionHandle(2), StreamReadiness::BOTH),
+            (ConnectionHandle(3), failed),
+            (ConnectionHandle(4), StreamReadiness::WRITE),
+        ];
+        assert_eq!(masks(&wishes, &ready), [0, 3, 2, 0]);
+    }
+
+    #[test]
+    fn the_log_names_hosts_and_no_more_than_fit() {
+        let host = |host: String, requests, refusals| HostSummary {
+            host,
+            requests,
+            sent_bytes: 1,
+            received_bytes: 1,
+            refusals,
+        };
+        let hosts = vec![host("a.example".into(), 3, 0), host("b.example".into(), 0, 2)];
+        let summary = NetworkSummary { hosts, ..NetworkSummary::default() };
+        assert_eq!(hosts_of(&summary).unwrap(), "a.example: 3, b.example: 0 (refused 2)");
+        assert_eq!(hosts_of(&NetworkSummary::default()), None);
+        let hosts = (0..65).map(|at| host(format!("{at}.{}", "a".repeat(240)), 1, 0)).collect();
+        let summary = NetworkSummary { hosts, ..NetworkSummary::default() };
+        assert!(hosts_of(&summary).unwrap().len() < 2 * MAX_HOSTS);
+    }
+}

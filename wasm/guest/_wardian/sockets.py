@@ -1,0 +1,486 @@
+"""The C module `_socket`, as far as WASI lacks it: connections over the gateway.
+
+The standard library's `socket.py` stays as it is; it needs a base class for its `socket` and a few
+functions. A socket is a number (a *virtual descriptor*, far above those of files) for a `Stream`,
+and a stream is a connection of the gateway together with the bytes that were read ahead from it.
+
+A connection is made when the program connects, and its failure is known then: libraries tell a
+server that refuses from one that breaks off by the call that fails.
+"""
+
+from __future__ import annotations
+
+import _socket
+import errno
+import math
+import operator
+import time
+from typing import Any
+
+from _wardian import names, network
+
+FIRST_DESCRIPTOR = 1 << 20
+"""The first virtual descriptor. Files have small numbers."""
+
+_READ_AHEAD = 1 << 16
+_SO_ERROR = 4
+_MSG_PEEK = _socket.MSG_PEEK
+_MSG_WAITALL = _socket.MSG_WAITALL
+_MSG_DONTWAIT = 0x40
+
+_CONNECTING = (errno.ENOTCONN, errno.EINPROGRESS, errno.EALREADY, errno.EAGAIN)
+"""What writing nothing fails with while a connection is being made."""
+
+_now = time.monotonic
+
+streams: dict[int, Stream] = {}
+"""Streams by their virtual descriptors."""
+
+_next_descriptor = FIRST_DESCRIPTOR
+_default_timeout: float | None = None
+
+
+class Stream:
+    """One connection, however many descriptors and objects stand for it."""
+
+    __slots__ = ("_data", "_position", "address", "ended", "handle", "is_shut", "references")
+
+    def __init__(self) -> None:
+        self.handle: int | None = None
+        self.address: tuple[Any, ...] | None = None
+        self.ended = self.is_shut = False
+        self.references = 1
+        self._data, self._position = b"", 0
+
+    @property
+    def is_readable(self) -> bool:
+        """True if reading does not have to ask the host."""
+        return self._position < len(self._data) or self.ended
+
+    def fill(self, size: int, timeout: float | None) -> bool:
+        """Reads ahead if nothing is there. False if nothing came within `timeout`."""
+        if self.is_readable or self.handle is None:
+            return True
+        data = network.read(self.handle, max(size, _READ_AHEAD), timeout)
+        if data is None:
+            return False
+        self._data, self._position, self.ended = data, 0, not data
+        return True
+
+    def take(self, size: int, keep: bool) -> memoryview:
+        """Returns what was read ahead, at most `size` bytes; they stay there if `keep`."""
+        part = memoryview(self._data)[self._position : self._position + size]
+        if not keep:
+            self._position += len(part)
+            if self._position == len(self._data):
+                self._data, self._position = b"", 0
+        return part
+
+    def release(self) -> None:
+        """Ends the connection once nothing stands for it any more."""
+        self.references -= 1
+        if not self.references:
+            self.disconnect()
+
+    def disconnect(self) -> None:
+        """Ends the connection; the stream could make another one."""
+        handle, self.handle = self.handle, None
+        if handle is not None:
+            try:
+                network.close(handle)
+            except OSError:
+                pass  # the host has ended it already
+
+
+def _add(stream: Stream) -> int:
+    global _next_descriptor
+    descriptor = _next_descriptor
+    _next_descriptor += 1
+    streams[descriptor] = stream
+    return descriptor
+
+
+def _find(descriptor: int) -> Stream:
+    stream = streams.get(descriptor)
+    if stream is None:
+        raise OSError(errno.EBADF, "Bad file descriptor")
+    return stream
+
+
+def close(descriptor: int, /) -> None:
+    """Closes a virtual descriptor, such as `detach` returned."""
+    stream = _find(operator.index(descriptor))
+    del streams[descriptor]
+    stream.release()
+
+
+def dup(descriptor: int, /) -> int:
+    """Makes another virtual descriptor of the same stream."""
+    stream = _find(operator.index(descriptor))
+    stream.references += 1
+    return _add(stream)
+
+
+def _timed_out() -> TimeoutError:
+    return TimeoutError("timed out")
+
+
+def _would_block() -> BlockingIOError:
+    return BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+
+class _Deadline:
+    """What is left of the time that one call may take."""
+
+    __slots__ = ("_end", "_timeout")
+
+    def __init__(self, timeout: float | None) -> None:
+        self._timeout = timeout
+        self._end = _now() + timeout if timeout else None
+
+    def left(self) -> float | None:
+        """Seconds that are left; zero for a socket that never waits, `None` for one without end.
+
+        Raises:
+            TimeoutError: Nothing is left.
+        """
+        if self._end is None:
+            return self._timeout
+        left = self._end - _now()
+        if left <= 0:
+            raise _timed_out()
+        return left
+
+
+class socket:
+    """What `socket.socket` of the standard library derives from.
+
+    Its methods call each other by the class, as those of the C class do: `ssl.SSLSocket` overrides
+    them, and its handshake goes through the ones below.
+    """
+
+    __slots__ = ("_descriptor", "_sock_family", "_sock_proto", "_sock_timeout", "_sock_type")
+
+    def __init__(
+        self, family: int = -1, type: int = -1, proto: int = -1, fileno: int | None = None
+    ) -> None:
+        family = _socket.AF_INET if family == -1 else family
+        type = _socket.SOCK_STREAM if type == -1 else type
+        if fileno is not None:
+            _find(operator.index(fileno))
+        else:
+            network.ensure()
+        if family not in (_socket.AF_INET, _socket.AF_INET6):
+            raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+        flags = getattr(_socket, "SOCK_NONBLOCK", 0) | getattr(_socket, "SOCK_CLOEXEC", 0)
+        if type & ~flags != _socket.SOCK_STREAM:
+            raise OSError(errno.EPROTONOSUPPORT, network.NO_DATAGRAMS)
+        is_waiting = not type & getattr(_socket, "SOCK_NONBLOCK", 0)
+        self._sock_family, self._sock_type = family, type & ~flags
+        self._sock_proto = max(proto, 0)
+        self._sock_timeout = _default_timeout if is_waiting else 0.0
+        self._descriptor = _add(Stream()) if fileno is None else fileno
+
+    family = property(lambda self: self._sock_family)
+    type = property(lambda self: self._sock_type)
+    proto = property(lambda self: self._sock_proto)
+    timeout = property(lambda self: self._sock_timeout)
+
+    def __del__(self) -> None:
+        if getattr(self, "_descriptor", -1) in streams:
+            socket.close(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<socket object, fd={self._descriptor}, family={self._sock_family}, "
+            f"type={self._sock_type}, proto={self._sock_proto}>"
+        )
+
+    # Lifetime
+
+    def fileno(self) -> int:
+        """Returns the virtual descriptor, -1 once the socket is closed."""
+        return self._descriptor
+
+    def detach(self) -> int:
+        """Gives the descriptor away; the socket is closed, the connection is not."""
+        descriptor, self._descriptor = self._descriptor, -1
+        return descriptor
+
+    def close(self) -> None:
+        """Closes the socket; the connection ends with the last descriptor of it."""
+        descriptor = socket.detach(self)
+        if descriptor >= 0:
+            close(descriptor)
+
+    def shutdown(self, how: int, /) -> None:
+        """Ends one or both directions of the connection."""
+        if how not in (_socket.SHUT_RD, _socket.SHUT_WR, _socket.SHUT_RDWR):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        stream = socket._connected_stream(self)
+        if how != _socket.SHUT_RD and not stream.is_shut:
+            stream.is_shut = True
+            network.close_writing(stream.handle)  # type: ignore[arg-type]
+        if how != _socket.SHUT_WR:
+            stream.ended = True
+
+    def _connected_stream(self) -> Stream:
+        stream = _find(self._descriptor)
+        if stream.handle is None:
+            raise OSError(errno.ENOTCONN, "Transport endpoint is not connected")
+        return stream
+
+    # Connecting
+
+    def connect(self, address: Any, /) -> None:
+        """Connects to a host and a port.
+
+        Raises:
+            OSError: The host is not there, or this run may not reach it.
+        """
+        stream = _find(self._descriptor)
+        if stream.handle is not None:
+            return socket._connect_again(self, stream)
+        socket._start(self, stream, address)
+        if self._sock_timeout == 0:
+            raise BlockingIOError(errno.EINPROGRESS, "Operation now in progress")
+        if not _is_ready(stream, network.WRITE, self._sock_timeout):
+            raise _timed_out()
+        try:
+            network.write(stream.handle, b"")  # type: ignore[arg-type]
+        except OSError:
+            stream.disconnect()
+            raise
+        return None
+
+    def connect_ex(self, address: Any, /) -> int:
+        """Connects, and returns the number of the error, zero for none."""
+        try:
+            socket.connect(self, address)
+        except _socket.gaierror:
+            raise
+        except TimeoutError as error:
+            return error.errno or errno.EAGAIN
+        except OSError as error:
+            return error.errno or errno.EIO
+        return 0
+
+    def _start(self, stream: Stream, address: Any) -> None:
+        if not isinstance(address, tuple):
+            raise TypeError(f"connect(): AF_INET address must be tuple, not {type(address).__name__}")
+        if not 2 <= len(address) <= 4:
+            raise TypeError("AF_INET address must be a pair (host, port)")
+        host, port = address[0], operator.index(address[1])
+        if not 0 <= port <= 65535:
+            raise OverflowError("connect(): port must be 0-65535.")
+        stream.handle = network.start(names.connectable(host), port)
+        is_long = self._sock_family == _socket.AF_INET6
+        stream.address = (host, port, 0, 0) if is_long else (host, port)
+        stream.ended = stream.is_shut = False
+
+    def _connect_again(self, stream: Stream) -> None:
+        """Tells how a connection stands that was begun before."""
+        try:
+            network.write(stream.handle, b"")  # type: ignore[arg-type]
+        except OSError as error:
+            if error.errno in _CONNECTING:
+                raise BlockingIOError(errno.EALREADY, "Operation already in progress") from None
+            stream.disconnect()
+            raise
+        raise OSError(errno.EISCONN, "Transport endpoint is already connected")
+
+    def getpeername(self) -> tuple[Any, ...]:
+        """Returns the address that the socket was connected to."""
+        return socket._connected_stream(self).address  # type: ignore[return-value]
+
+    def getsockname(self) -> tuple[Any, ...]:
+        """Returns the address of this end, which has none."""
+        _find(self._descriptor)
+        return ("::", 0, 0, 0) if self._sock_family == _socket.AF_INET6 else ("0.0.0.0", 0)
+
+    # Bytes
+
+    def recv(self, size: int, flags: int = 0, /) -> bytes:
+        """Reads at most `size` bytes; none at the end."""
+        size = operator.index(size)
+        if size < 0:
+            raise ValueError("negative buffersize in recv")
+        return b"".join(socket._receive(self, size, flags))
+
+    def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
+        """Reads into a buffer; returns how many bytes came."""
+        view = memoryview(buffer).cast("B")
+        if nbytes < 0:
+            raise ValueError("negative buffersize in recv_into")
+        if nbytes > len(view):
+            raise ValueError("buffer too small for requested bytes")
+        position = 0
+        for part in socket._receive(self, nbytes or len(view), flags):
+            view[position : position + len(part)] = part
+            position += len(part)
+        return position
+
+    def recvfrom(self, size: int, flags: int = 0, /) -> tuple[bytes, None]:
+        """Reads as `recv` does; connections have no address for each message."""
+        return socket.recv(self, size, flags), None
+
+    def recvfrom_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> tuple[int, None]:
+        """Reads as `recv_into` does."""
+        return socket.recv_into(self, buffer, nbytes, flags), None
+
+    def _receive(self, size: int, flags: int) -> list[memoryview]:
+        stream = socket._connected_stream(self)
+        deadline = _Deadline(0.0 if flags & _MSG_DONTWAIT else self._sock_timeout)
+        parts: list[memoryview] = []
+        while size:
+            if not stream.fill(size, deadline.left()):
+                if parts:
+                    break
+                raise _would_block() if deadline.left() == 0 else _timed_out()
+            part = stream.take(size, keep=bool(flags & _MSG_PEEK))
+            parts.append(part)
+            size -= len(part)
+            if not part or not flags & _MSG_WAITALL or flags & _MSG_PEEK:
+                break
+        return parts
+
+    def send(self, data: Any, flags: int = 0, /) -> int:
+        """Writes as much as the connection takes; returns how many bytes that were."""
+        deadline = _Deadline(0.0 if flags & _MSG_DONTWAIT else self._sock_timeout)
+        return socket._send(self, memoryview(data).cast("B"), deadline)
+
+    def sendall(self, data: Any, flags: int = 0, /) -> None:
+        """Writes all of `data`."""
+        deadline = _Deadline(0.0 if flags & _MSG_DONTWAIT else self._sock_timeout)
+        view = memoryview(data).cast("B")
+        while len(view):
+            view = view[socket._send(self, view, deadline) :]
+
+    def _send(self, view: memoryview, deadline: _Deadline) -> int:
+        stream = socket._connected_stream(self)
+        if stream.is_shut:
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+        while len(view):
+            sent = network.write(stream.handle, view)  # type: ignore[arg-type]
+            if sent:
+                return sent
+            left = deadline.left()
+            if left == 0:
+                raise _would_block()
+            if not _is_ready(stream, network.WRITE, left):
+                raise _timed_out()
+        return 0
+
+    # Options
+
+    def settimeout(self, seconds: Any, /) -> None:
+        """Sets how long a call may wait: `None` without end, zero not at all."""
+        self._sock_timeout = _checked_timeout(seconds)
+
+    def gettimeout(self) -> float | None:
+        """Returns how long a call may wait."""
+        return self._sock_timeout
+
+    def setblocking(self, flag: Any, /) -> None:
+        """Lets calls wait without end, or not at all."""
+        self._sock_timeout = None if flag else 0.0
+
+    def getblocking(self) -> bool:
+        """True if calls may wait."""
+        return self._sock_timeout != 0
+
+    def setsockopt(self, *arguments: Any) -> None:
+        """Takes every option; none changes anything, as the gateway's connections have their own."""
+        _find(self._descriptor)
+
+    def getsockopt(self, level: int, option: int, buflen: int = 0, /) -> Any:
+        """Returns an option: the error of a connection that was begun, the type, else zero."""
+        stream = _find(self._descriptor)
+        value = 0
+        if level == _socket.SOL_SOCKET and option == _socket.SO_TYPE:
+            value = int(self._sock_type)
+        elif level == _socket.SOL_SOCKET and option == _SO_ERROR and stream.handle is not None:
+            try:
+                network.write(stream.handle, b"")
+            except OSError as error:
+                if error.errno not in _CONNECTING:
+                    value = error.errno or errno.EIO
+        return value.to_bytes(4, "little")[:buflen] if buflen else value
+
+    def _refuse(self, *arguments: Any) -> Any:
+        raise OSError(errno.ENOTSUP, network.NO_SERVERS)
+
+    bind = listen = _accept = _refuse
+
+    def sendto(self, *arguments: Any) -> int:
+        """Refuses: there is nobody that a datagram could be sent to."""
+        raise OSError(errno.ENOTSUP, network.NO_DATAGRAMS)
+
+
+def _is_ready(stream: Stream, mask: int, timeout: float | None) -> bool:
+    return bool(network.poll([(stream.handle, mask)], timeout)[0])  # type: ignore[list-item]
+
+
+def _checked_timeout(seconds: Any) -> float | None:
+    if seconds is None:
+        return None
+    seconds = float(seconds)
+    if math.isnan(seconds):
+        raise ValueError("Invalid value NaN (not a number)")
+    if seconds < 0:
+        raise ValueError("Timeout value out of range")
+    if seconds > 1 << 32:
+        raise OverflowError("timeout doesn't fit into C timeval")
+    return seconds
+
+
+def setdefaulttimeout(seconds: Any, /) -> None:
+    """Sets the time that calls of new sockets may wait."""
+    global _default_timeout
+    _default_timeout = _checked_timeout(seconds)
+
+
+def getdefaulttimeout() -> float | None:
+    """Returns the time that calls of new sockets may wait."""
+    return _default_timeout
+
+
+def forget() -> None:
+    """Forgets the connections of a run; for rehearsals and tests."""
+    global _default_timeout
+    streams.clear()
+    _default_timeout = None
+    names.forget()
+    network.forget()
+
+
+_CONSTANTS = {
+    "MSG_DONTWAIT": _MSG_DONTWAIT,
+    "MSG_NOSIGNAL": 0x4000,
+    "MSG_OOB": 0x10000,
+    "SO_BROADCAST": 6,
+    "SO_ERROR": _SO_ERROR,
+    "SO_KEEPALIVE": 9,
+    "SO_LINGER": 13,
+    "SO_OOBINLINE": 10,
+    "SO_RCVBUF": 8,
+    "SO_RCVTIMEO": 20,
+    "SO_REUSEADDR": 2,
+    "SO_SNDBUF": 7,
+    "SO_SNDTIMEO": 21,
+    "TCP_KEEPIDLE": 4,
+}
+"""Constants that libraries use and WASI does not have."""
+
+
+def install() -> None:
+    """Completes `_socket`. Comes before anything imports `socket`."""
+    for function in (close, dup, setdefaulttimeout, getdefaulttimeout):
+        setattr(_socket, function.__name__, function)
+    for name in names.__all__:
+        setattr(_socket, name, getattr(names, name))
+    socket.__module__ = "_socket"
+    _socket.socket = _socket.SocketType = socket  # type: ignore[misc]
+    for name, value in _CONSTANTS.items():
+        if not hasattr(_socket, name):
+            setattr(_socket, name, value)
