@@ -259,7 +259,7 @@ fn an_invalid_built_in_skill_stops_the_start() {
         cursor_key: CursorKey::generate().unwrap(),
     };
     let error = Registry::open(config, &[broken]).unwrap_err();
-    assert_eq!(error.to_string(), "the built-in skill `built.in` is no good");
+    assert_eq!(error.to_string(), "the built-in skill `built.in` is invalid");
     let chain = crate::error::CauseChain(&error).to_string();
     assert!(chain.contains("SKILL.md:1:1: error: the first line must be `---`"), "{chain}");
 }

@@ -81,10 +81,10 @@ pub(crate) struct Expectation {
     pub(crate) status: ExpectedStatus,
     pub(crate) output: Option<Value>,
     #[serde(default)]
-    pub(crate) summary_contains: Texts,
+    pub(crate) summary_contains: ExpectedTexts,
     pub(crate) error_type: Option<String>,
     #[serde(default)]
-    pub(crate) error_contains: Texts,
+    pub(crate) error_contains: ExpectedTexts,
     pub(crate) blobs: Option<Vec<ExpectedBlob>>,
 }
 
@@ -111,14 +111,14 @@ impl fmt::Display for ExpectedStatus {
 /// One text or several.
 #[derive(Debug, Default, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Texts {
+pub(crate) enum ExpectedTexts {
     #[default]
     None,
     One(String),
     Several(Vec<String>),
 }
 
-impl Texts {
+impl ExpectedTexts {
     fn iter(&self) -> impl Iterator<Item = &str> {
         let texts: &[String] = match self {
             Self::None => &[],
@@ -135,14 +135,14 @@ impl Texts {
 pub(crate) struct ExpectedBlob {
     mime_type: Option<String>,
     #[serde(default)]
-    contains: Texts,
+    contains: ExpectedTexts,
     sha256: Option<String>,
     size_min: Option<u64>,
 }
 
 /// A result, in the form in which it is compared.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct CaseResult {
     pub(crate) status: ExpectedStatus,
     pub(crate) summary: String,
     pub(crate) output: Value,
@@ -197,7 +197,7 @@ fn end_of_string(text: &str) -> usize {
 
 impl Expectation {
     /// The differences between this and a result, each in one line.
-    pub(crate) fn differences(&self, ended: &Ended) -> Vec<String> {
+    pub(crate) fn differences(&self, ended: &CaseResult) -> Vec<String> {
         let mut found = Vec::new();
         if self.status != ended.status {
             let reason =
@@ -308,8 +308,8 @@ mod tests {
         serde_json::from_str(&value.to_string()).unwrap()
     }
 
-    fn ended(output: Value) -> Ended {
-        Ended {
+    fn ended(output: Value) -> CaseResult {
+        CaseResult {
             status: ExpectedStatus::Completed,
             summary: "Read 3 rows.".to_owned(),
             output,

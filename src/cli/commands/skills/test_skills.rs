@@ -16,7 +16,7 @@ use crate::blobs::content::kind::BlobKind;
 use crate::cli::commands::blobs::{read_blob, store_file};
 use crate::cli::commands::run::on_its_own;
 use crate::cli::commands::skills::test_case::{
-    BlobContent, CaseBlob, Ended, ExpectedStatus, MadeBlob, TestCase, with_ids,
+    BlobContent, CaseBlob, CaseResult, ExpectedStatus, MadeBlob, TestCase, with_ids,
 };
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -245,8 +245,8 @@ fn store(
     Ok(stored.id.to_string())
 }
 
-fn refused(error: &ServiceError) -> Ended {
-    Ended {
+fn refused(error: &ServiceError) -> CaseResult {
+    CaseResult {
         status: ExpectedStatus::Refused,
         summary: String::new(),
         output: Value::Null,
@@ -256,7 +256,7 @@ fn refused(error: &ServiceError) -> Ended {
 }
 
 /// The result with the content of its blobs.
-fn compared(runtime: &Runtime, ended: &LocalResult) -> Result<Ended, Failed> {
+fn compared(runtime: &Runtime, ended: &LocalResult) -> Result<CaseResult, Failed> {
     let result = &ended.result;
     let mut blobs = Vec::new();
     let mut output = result.output.as_ref().map(|output| output.get().to_owned());
@@ -272,7 +272,7 @@ fn compared(runtime: &Runtime, ended: &LocalResult) -> Result<Ended, Failed> {
         blobs.push(MadeBlob { mime_type: stat.kind.as_str().to_owned(), content, sha256 });
     }
     let output = output.and_then(|text| serde_json::from_str(&text).ok());
-    Ok(Ended {
+    Ok(CaseResult {
         status: match result.status {
             RunStatus::Completed => ExpectedStatus::Completed,
             RunStatus::Failed => ExpectedStatus::Failed,
