@@ -45,7 +45,7 @@ pub(crate) fn log_changes(before: Option<&Index>, after: &Index) {
     }
     let known = before.map(Index::replaced).unwrap_or_default();
     for name in after.replaced().iter().filter(|name| !known.contains(name)) {
-        warn!(skill.name = %name, "a folder of skills has `{name}`, which takes the place of the bundled one");
+        warn!(skill.name = %name, "a folder of skills has `{name}`, which replaces the bundled one");
     }
     let told = before.map(Index::left_out).unwrap_or_default();
     for one in after.left_out().iter().filter(|one| !told.contains(one)) {

@@ -55,8 +55,12 @@ pub(crate) enum Images {
 const PRELOAD: &str = "preload = [\"PIL.Image\", \"lxml.etree\"]\n";
 
 /// Further packages that attacks import, and the images that are made for them.
-const NEEDS: [(&str, &str); 3] =
-    [("", "lxml+pillow"), ("sympy", "lxml+pillow+sympy"), ("yaml", "documents+lxml+pillow")];
+const NEEDS: [(&str, &str); 4] = [
+    ("", "lxml+pillow"),
+    ("sympy", "lxml+pillow+sympy"),
+    ("yaml", "documents+lxml+pillow"),
+    ("ssl", "http+lxml+pillow"),
+];
 
 /// Most rounds of warming up a server.
 const MOST_ROUNDS: usize = 12;

@@ -444,7 +444,7 @@ fn a_skill_of_ones_own_takes_the_place_of_a_bundled_one() {
     let done = place.run(&["exec", "hello.world", "--json"]).with(0).json();
     assert_eq!(done["output"], json!({"mine": true}));
     let listed = place.run(&["skills", "list"]).with(0);
-    let note = "`hello.world` takes the place of the bundled skill";
+    let note = "`hello.world` replaces the bundled skill";
     assert!(listed.stderr.contains(note), "{}", listed.stderr);
     assert!(listed.stdout.contains("0.0.1"), "{}", listed.stdout);
     let healthy = place.run(&["doctor"]).with(0);
@@ -457,7 +457,7 @@ fn a_skill_of_ones_own_takes_the_place_of_a_bundled_one() {
     let found = findings(&place, folder.to_str().unwrap(), 0);
     assert!(found[0].starts_with("warning bundled-name"), "{found:?}");
     let made = place.run(&["skills", "new", "data.csv.profile"]).with(0);
-    assert!(made.stderr.contains("is a bundled skill"), "{}", made.stderr);
+    assert!(made.stderr.contains("replaces the bundled skill"), "{}", made.stderr);
     let refused = place.run(&["skills", "new", "skills.protocol.guide"]).with(2);
     assert!(refused.stderr.contains("part of the server"), "{}", refused.stderr);
 }
@@ -519,5 +519,8 @@ fn a_test_of_a_skill_that_fails_shows_the_differences() {
 fn arguments_reach_a_program_in_the_order_of_the_caller() {
     let code = "def main(args): return list(args)";
     let ended = run_code(&Command::new(), code, &["--args", r#"{"z": 1, "a": 2, "m": 3}"#]);
-    assert_eq!(ended.with(0).stdout.split_whitespace().collect::<String>(), r#"["z","a","m"]"#);
+    assert_eq!(
+        ended.with(0).stdout.split_whitespace().collect::<String>(),
+        r#"{"result":["z","a","m"]}"#
+    );
 }

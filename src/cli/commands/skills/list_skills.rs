@@ -70,7 +70,7 @@ fn note_warnings(index: &Index) {
 /// Prints the folders that are not served, with the reasons.
 fn note_rejected(index: &Index) {
     for name in index.replaced() {
-        note(&format!("`{name}` takes the place of the bundled skill of that name"));
+        note(&format!("`{name}` replaces the bundled skill of that name"));
     }
     for left_out in index.left_out() {
         note(&format!("not served: {left_out}"));
