@@ -133,7 +133,8 @@ impl LimitedSet {
         let over: Vec<AttachmentKey> = self
             .kept
             .iter()
-            .filter(|(_, kept)| kept.is_over())
+            // The run may bring the same image as an object of its own: made again, or read again.
+            .filter(|(_, kept)| kept.last_run < run && kept.is_over())
             .map(|(key, _)| key.clone())
             .collect();
         let mut evicted = Vec::new();
@@ -241,6 +242,21 @@ mod tests {
             !attachments.has(&gone)
                 && attachments.has(&AttachmentKey::shared(AttachedName::Image(new.digest())))
         );
+    }
+
+    #[test]
+    fn an_image_that_was_read_again_stays_for_the_run_that_needs_it() {
+        let mut attachments = SentAttachments::new(AttachmentLimits::default());
+        let key = AttachmentKey::shared(AttachedName::Image(Digest::of(b"image")));
+        attachments.open_run();
+        assert_eq!(attachments.make_room([(key.clone(), ByteCount::bytes(3))].into_iter()), []);
+        // The object that the first run brought is gone: nothing points to it.
+        attachments.add(key.clone(), ByteCount::bytes(3), Some(Weak::new()));
+        attachments.open_run();
+        assert!(attachments.note_use(&key));
+        assert_eq!(attachments.make_room([].into_iter()), [], "the run begins as this image");
+        attachments.open_run();
+        assert_eq!(attachments.make_room([].into_iter()), [key], "no run needs it any more");
     }
 
     #[test]
