@@ -1,4 +1,4 @@
-# refused: OSError: no network
+# refused: OSError: cannot be a server
 import asyncio
 
 
