@@ -295,6 +295,10 @@ pub(crate) enum EngineCommand {
         /// Also make this memory image, such as `matplotlib+sklearn`; can be given several times.
         #[arg(long = "image", value_name = "GROUP[+GROUP...]")]
         images: Vec<PackageSet>,
+        /// End when the process ends that started this one. A server passes this to the
+        /// installations that it starts, so that none goes on after the server was killed.
+        #[arg(long, hide = true)]
+        end_with_parent: bool,
     },
     /// Describe the engine and its files in the cache.
     #[command(after_help = examples::INFO)]

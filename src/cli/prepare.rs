@@ -65,7 +65,7 @@ impl Installer {
         for (key, text) in &flags.settings {
             arguments.extend(["--set".to_owned(), format!("{key}={text}")]);
         }
-        arguments.extend(["engine", "install"].map(str::to_owned));
+        arguments.extend(["engine", "install", "--end-with-parent"].map(str::to_owned));
         Self { arguments }
     }
 

@@ -1,5 +1,7 @@
 //! `wardian engine`: the interpreter in its cache.
 
+use rustix::process::{Signal, set_parent_process_death_signal};
+
 use crate::assembly::{self, MeteredCode};
 use crate::cli::args::EngineCommand;
 use crate::cli::commands::images::images;
@@ -14,7 +16,11 @@ use crate::engine::report::{CleanUp, EngineReport};
 
 pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, Failed> {
     match command {
-        EngineCommand::Install { metered, images, .. } => {
+        EngineCommand::Install { metered, images, end_with_parent, .. } => {
+            if *end_with_parent {
+                set_parent_process_death_signal(Some(Signal::KILL))
+                    .map_err(|fault| Failed::at("tie the installation to its parent", &fault))?;
+            }
             let metered = if *metered { MeteredCode::Wanted } else { MeteredCode::IfThere };
             assembly::install_engine(config, metered, images, progress().as_ref())?;
             note("the engine is ready");
