@@ -32,9 +32,9 @@ use crate::worker::syscalls;
 /// Uid and gid of `nobody` on nearly all systems.
 const NOBODY: u32 = 65_534;
 
-/// Open files. A run needs at most 384 for its attachments: 256 blobs of its call, and 64 skills
-/// with their bytecode or one skill with 64 blobs in its inputs. The rest is for images and the
-/// channel. The filter on system calls bounds memory files independently of this limit.
+/// Open files. A run needs at most 384 for its attachments: 64 skills with their bytecode and 256
+/// blobs, or one skill with its bytecode and 320 blobs. The rest is for images and the channel. The
+/// filter on system calls bounds memory files independently of this limit.
 const OPEN_FILES: u64 = 512;
 
 /// The reaction to a wall that this machine does not offer.

@@ -506,6 +506,10 @@ fn a_test_of_a_skill_that_fails_shows_the_differences() {
     assert!(contained(&ended.stdout, wanted).is_empty(), "{}", ended.stdout);
     let one = place.run(&["skills", "test", "acme.sum.up", "--case", "good"]).with(0);
     assert!(one.stdout.contains("1 passed, 0 failed"), "{}", one.stdout);
+    let none = place.run(&["skills", "test", "acme.sum.up", "--case", "best"]).with(1);
+    assert!(none.stderr.contains("no test whose name contains `best`"), "{}", none.stderr);
+    let twice = place.run(&["skills", "test", "acme.sum.up", "acme.sum.up"]).with(2);
+    assert!(twice.stderr.contains("two folders have version 0.1.0"), "{}", twice.stderr);
     place.file("acme.sum.up/resources/tests/bad.json", r#"{"expects": {}}"#);
     let malformed = place.run(&["skills", "test", "acme.sum.up"]).with(2);
     assert!(
