@@ -2,10 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::process::Child;
 
 use serde_json::{Value, json};
 
 use crate::support::{Command, Ended, SkillFolder, contained, repository};
+
+/// Sends what Ctrl-C sends.
+fn interrupt(child: &Child) {
+    // SAFETY: the child was not waited for, so its id is its own.
+    #[expect(unsafe_code, reason = "the standard library cannot send this signal")]
+    let sent = unsafe { libc::kill(i32::try_from(child.id()).unwrap(), libc::SIGINT) };
+    assert_eq!(sent, 0);
+}
 
 /// Types `wardian run -c CODE` with more arguments.
 fn run_code(place: &Command, code: &str, more: &[&str]) -> Ended {
@@ -294,10 +303,7 @@ fn output_comes_while_the_program_runs_and_stays_when_it_is_ended() {
     stdout.read_exact(&mut letter).unwrap();
     assert_eq!(letter, "é".as_bytes());
     assert!(child.try_wait().unwrap().is_none(), "it still sleeps");
-    // SAFETY: the child was not waited for, so its id is its own.
-    #[expect(unsafe_code, reason = "the standard library cannot send this signal")]
-    let sent = unsafe { libc::kill(i32::try_from(child.id()).unwrap(), libc::SIGINT) };
-    assert_eq!(sent, 0);
+    interrupt(&child);
     let mut errors = String::new();
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{errors}");
@@ -517,6 +523,40 @@ fn a_test_of_a_skill_that_fails_shows_the_differences() {
         "{}",
         malformed.stderr
     );
+}
+
+#[test]
+fn tests_of_skills_that_are_interrupted_leave_no_files() {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::Stdio;
+
+    let place = Command::new();
+    place.run(&["skills", "new", "acme.naps"]).with(0);
+    place.file(
+        "acme.naps/code/main.py",
+        "import time\ndef main(args):\n    time.sleep(50 if args['name'] == 'long' else 0)\n",
+    );
+    for (case, name) in [("a", "short"), ("b", "long")] {
+        let case = format!("acme.naps/resources/tests/{case}.json");
+        let content = json!({"args": {"name": name}, "expect": {"status": "completed"}});
+        place.file(&case, content.to_string());
+    }
+    let temporary = place.folder().join("temporary");
+    fs::create_dir(&temporary).unwrap();
+    let mut child = place
+        .process(&["--set", "limits.timeout=60 s", "skills", "test", "acme.naps"])
+        .env("TMPDIR", &temporary)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("ok     acme.naps a"), "{line}");
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 1);
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
 }
 
 #[test]

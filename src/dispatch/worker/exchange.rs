@@ -252,9 +252,10 @@ fn unanswered() -> Refusal {
     Refusal { error_type: "TimeoutError".to_owned(), message }
 }
 
-/// The answer to a look-up that takes longer than the run may.
+/// The answer to a look-up that takes longer than the run may. The guest reads it as a temporary
+/// failure of name resolution.
 fn late_look_up() -> NetworkReply {
-    const ETIMEDOUT: u16 = 110;
+    const EAGAIN: u16 = 11;
     let text = "the name could not be looked up within the time of the run".to_owned();
-    NetworkReply::Failed { errno: ETIMEDOUT, text }
+    NetworkReply::Failed { errno: EAGAIN, text }
 }

@@ -20,7 +20,7 @@ use crate::cli::commands::skills::test_case::{
 };
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::{Installer, block_on, progress};
+use crate::cli::prepare::{Installer, block_on_until_interrupted, progress};
 use crate::cli::terminal::output::{note, print_json, print_line};
 use crate::config::Config;
 use crate::ids::Digest;
@@ -70,7 +70,7 @@ pub(crate) fn test_skills(
     let mut config = on_its_own(config, &folder);
     // The skills are tested as they are here, whatever a server finds elsewhere.
     config.skills.roots = vec![root];
-    block_on(Box::pin(async {
+    block_on_until_interrupted(Box::pin(async {
         installer.ensure_engine(&config, MeteredCode::IfThere).await?;
         let metered = MeteredCode::IfThere;
         let runtime =
