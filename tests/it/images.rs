@@ -190,7 +190,7 @@ fn server_that_is_stopped_or_killed_takes_the_process_that_makes_images_along() 
         let cache = cache_without_images();
         let cache_dir = cache.path().to_str().unwrap();
         let server = TestServer::start(&["--cache-dir", cache_dir, "--workers", "1"]);
-        server.client().run("import pandas\ndef main(args): pass\n");
+        server.client().run(PICTURE);
         let maker = eventually(PATIENCE, || {
             server.workers().into_iter().find(|child| {
                 let command = fs::read_to_string(format!("/proc/{}/cmdline", child.id));
