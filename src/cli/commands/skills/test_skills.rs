@@ -31,6 +31,7 @@ use crate::protocol::strict;
 use crate::registry::check_folder;
 use crate::registry::folders::snapshot::Snapshot;
 use crate::service::{Caller, LocalProgram, LocalResult, LocalRun, ServiceError, sole_tenant};
+use crate::units::ByteCount;
 
 /// Longest file of a case, in bytes.
 const MAX_CASE: u64 = 4 << 20;
@@ -255,9 +256,14 @@ fn recording_of(
             let path = resource_of(skill, path)?;
             let file =
                 fs::File::open(&path).map_err(|fault| format!("{}: {fault}", path.display()))?;
-            let (limit, mut content) = (config.blobs.max_size.as_u64(), Vec::new());
-            file.take(limit).read_to_end(&mut content).map_err(|fault| fault.to_string())?;
-            Ok(content)
+            let (limit, mut content) = (config.blobs.max_size, Vec::new());
+            file.take(limit.as_u64().saturating_add(1))
+                .read_to_end(&mut content)
+                .map_err(|fault| fault.to_string())?;
+            match ByteCount::from(content.len()) > limit {
+                true => Err(format!("{}: is larger than a blob may be", path.display())),
+                false => Ok(content),
+            }
         };
         exchange.recorded(read).map_err(|wrong| {
             Failed::usage(format!("{}, case {name}, network[{at}]: {wrong}", skill.name))
