@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::config::load::API_KEY_VARIABLE;
 use crate::config::reader::PREFIX;
 
 /// The process's environment and arguments, read once.
@@ -35,6 +36,12 @@ impl Surroundings {
             cache_dir: dirs::cache_dir(),
             working_dir: std::env::current_dir().ok(),
         }
+    }
+
+    /// The key that commands send to a server.
+    #[must_use]
+    pub fn api_key(&self) -> Option<&str> {
+        self.variable(API_KEY_VARIABLE)
     }
 
     /// Makes `path` absolute. An empty path stays empty: it means that none is set.

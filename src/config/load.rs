@@ -35,7 +35,9 @@ impl Config {
         let environment = surroundings
             .variables
             .iter()
-            .filter(|(name, _)| name != FILE_VARIABLE && !is_service_link(name))
+            .filter(|(name, _)| {
+                name != FILE_VARIABLE && name != API_KEY_VARIABLE && !is_service_link(name)
+            })
             .cloned()
             .collect();
         let layers = Layers { file, environment, flags: flags.settings };
@@ -47,6 +49,9 @@ impl Config {
 
 /// The variable that names the file, as `--config` does.
 const FILE_VARIABLE: &str = "WARDIAN_CONFIG";
+
+/// The variable with the key that commands send to a server. It is no setting, and never shown.
+pub(crate) const API_KEY_VARIABLE: &str = "WARDIAN_API_KEY";
 
 /// True for variables that Kubernetes sets in containers if a service is called `wardian`.
 fn is_service_link(name: &str) -> bool {

@@ -59,10 +59,12 @@ fn raise_open_files(config: &Config) {
         warn!("cannot open more files than {current:?}: {fault}");
     }
     let egress = config.network.egress.max_open_connections;
-    let wanted = config.http.max_connections.saturating_add(egress).saturating_add(OPEN_BLOBS);
+    let transfers = config.http.max_transfers.saturating_mul(2);
+    let wanted = config.http.max_connections.saturating_add(egress);
+    let wanted = wanted.saturating_add(OPEN_BLOBS).saturating_add(transfers);
     let wanted = u64::try_from(wanted).unwrap_or(u64::MAX).saturating_add(OTHER_FILES);
     if let Some(maximum) = maximum.filter(|maximum| *maximum < wanted) {
-        warn!("{maximum} files may be open, connections and blobs of runs may need {wanted}");
+        warn!("{maximum} files may be open, connections and blobs may need {wanted}");
     }
 }
 

@@ -76,14 +76,13 @@ pub(crate) fn test_skills(
         let metered = MeteredCode::IfThere;
         let runtime =
             Runtime::start(&config, metered, SkillsRead::Once, progress().as_ref()).await?;
-        let ended = test_all(&config, &runtime, &tested, as_json).await;
+        let ended = test_all(&runtime, &tested, as_json).await;
         runtime.shut_down(Duration::ZERO).await;
         ended
     }))
 }
 
 async fn test_all(
-    config: &Config,
     runtime: &Runtime,
     tested: &[Tested],
     as_json: bool,
@@ -96,7 +95,7 @@ async fn test_all(
             note(&format!("{}: no tests in resources/tests", skill.name));
         }
         for (name, case) in &skill.cases {
-            let (differences, duration_ms) = test(config, runtime, skill, name, case).await?;
+            let (differences, duration_ms) = test(runtime, skill, name, case).await?;
             let passed = differences.is_empty();
             is_good &= passed;
             if !as_json {
@@ -179,7 +178,6 @@ fn copy(snapshot: &Snapshot, root: &Path) -> Result<(), Failed> {
 
 /// Runs one case; its differences and how long the run took.
 async fn test(
-    config: &Config,
     runtime: &Runtime,
     skill: &Tested,
     name: &str,
@@ -187,7 +185,7 @@ async fn test(
 ) -> Result<(Vec<String>, u64), Failed> {
     let mut ids = BTreeMap::new();
     for (blob, content) in &case.blobs {
-        let id = store(config, runtime, skill, content).map_err(|failed| {
+        let id = store(runtime, skill, content).map_err(|failed| {
             Failed::usage(format!("{}, case {name}, blob {blob}: {failed}", skill.name))
         })?;
         ids.insert(blob.clone(), id);
@@ -220,7 +218,6 @@ async fn test(
 
 /// Stores a blob of a case; its id.
 fn store(
-    config: &Config,
     runtime: &Runtime,
     skill: &Tested,
     blob: &CaseBlob,
@@ -234,7 +231,7 @@ fn store(
                 return Err(Failed::usage(format!("`{path}` is not a path below resources")));
             }
             let path = skill.folder.join("resources").join(path);
-            store_file(&*runtime.blobs, &path, Some(&blob.mime_type), config.blobs.max_size)?
+            store_file(&runtime.blobs, &path, Some(&blob.mime_type))?
         }
         BlobContent::Text(text) => {
             let kind = BlobKind::parse(&blob.mime_type)
