@@ -59,7 +59,8 @@ fn assert_consistent(disk: &FaultyDisk, store: &Store, tenant: &TenantId) {
     assert_eq!(disk.files(Path::new("/var/blobs/drafts")), Vec::<String>::new());
 }
 
-const FAULTS: [Fault; 7] = [
+const FAULTS: [Fault; 8] = [
+    Fault::Once(libc::EROFS),
     Fault::Once(libc::EIO),
     Fault::Once(libc::ENOSPC),
     Fault::OnceAfterEffect(libc::EIO),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::spawn_blocking;
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
@@ -69,6 +70,10 @@ fn raise_open_files(config: &Config) {
 }
 
 async fn listen(config: &Config, installer: &Installer) -> Result<Exit, Failed> {
+    // A file that becomes larger than the system allows is an error of one upload. Without a handler
+    // the signal would end the server.
+    let _too_large = signal(SignalKind::from_raw(libc::SIGXFSZ))
+        .map_err(|fault| Failed::at("listen for signals", &fault))?;
     let stop = stop_on_signals().map_err(|fault| Failed::at("listen for signals", &fault))?;
     let server = Server::bind(config.http.clone()).await?;
     let address = server.address();

@@ -93,9 +93,14 @@ impl BlobTransfers {
         let size = LISTED.saturating_mul(ByteCount::from(limit).as_u64());
         caller.memory.reserve(ByteCount::bytes(size))?;
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let listing =
-            caller.memory.on_thread(move || blobs.list(&tenant, after.as_ref(), limit)).await;
-        let page = listing.map_err(ServiceError::Interrupted)??;
+        // The semaphore is never closed.
+        let turn = Arc::clone(&self.lists).acquire_owned().await;
+        let listing = caller.memory.on_thread(move || {
+            let page = blobs.list(&tenant, after.as_ref(), limit);
+            drop(turn);
+            page
+        });
+        let page = listing.await.map_err(ServiceError::Interrupted)??;
         let last = page.blobs.last().filter(|_| page.has_more);
         let next_cursor = last.map(|listed| listed.id.letters().to_owned());
         Ok(BlobList { blobs: page.blobs.into_iter().map(Into::into).collect(), next_cursor })

@@ -41,12 +41,17 @@ impl<T: Transfers> Transfers for Arc<T> {
     }
 }
 
+/// Most lists at one time. A list reads all names in a folder.
+const LISTS: usize = 4;
+
 /// Transfers the blobs of a store.
 #[derive(Debug, Clone)]
 pub struct BlobTransfers {
     blobs: Arc<dyn BlobStore>,
     uploads: Arc<Semaphore>,
     downloads: Arc<Semaphore>,
+    /// Lists that read a folder of blobs at one time; further ones wait.
+    lists: Arc<Semaphore>,
 }
 
 /// The right to transfer one blob. Threads that work for the transfer keep it too.
@@ -57,7 +62,8 @@ impl BlobTransfers {
     #[must_use]
     pub fn new(blobs: Arc<dyn BlobStore>, most: usize) -> Self {
         let permits = || Arc::new(Semaphore::new(most.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { blobs, uploads: permits(), downloads: permits() }
+        let lists = Arc::new(Semaphore::new(LISTS));
+        Self { blobs, uploads: permits(), downloads: permits(), lists }
     }
 }
 
