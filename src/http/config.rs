@@ -35,8 +35,8 @@ pub struct HttpConfig {
     pub max_transfers: usize,
     /// Time from the first byte of a request to the end of its headers. Default 10 s.
     pub header_timeout: Duration,
-    /// Time for a whole body. For an upload, the time that it may pause, and that it may take plus a
-    /// second for each 64 KiB. Default 30 s.
+    /// Time for a whole body. An upload gets another second for each 64 KiB, and may pause for this
+    /// time. Default 30 s.
     pub body_timeout: Duration,
     /// Time for a client to take a whole answer, plus a second for each 64 KiB. Default 30 s.
     pub write_timeout: Duration,

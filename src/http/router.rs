@@ -26,7 +26,10 @@ use crate::http::rpc::rpc;
 use crate::service::{Methods, Status, Transfers};
 
 /// Builds the routes, with a memory budget of their own.
-pub fn router<M: Methods + Status + Transfers>(config: &HttpConfig, readiness: Arc<Readiness<M>>) -> Router {
+pub fn router<M: Methods + Status + Transfers>(
+    config: &HttpConfig,
+    readiness: Arc<Readiness<M>>,
+) -> Router {
     router_within(config, readiness, MemoryBudget::new(config.memory))
 }
 
@@ -106,12 +109,16 @@ fn refuse_host<M>(edge: &Edge<M>, fault: HostFault) -> Response {
     closing(refuse(status, message, &request_id))
 }
 
-async fn nothing_here<M: Methods + Status + Transfers>(State(edge): State<Arc<Edge<M>>>) -> Response {
+async fn nothing_here<M: Methods + Status + Transfers>(
+    State(edge): State<Arc<Edge<M>>>,
+) -> Response {
     let message = "there is nothing here; calls go to `/rpc`";
     closing(refuse(StatusCode::NOT_FOUND, message, &edge.next_request_id()))
 }
 
-async fn wrong_method<M: Methods + Status + Transfers>(State(edge): State<Arc<Edge<M>>>) -> Response {
+async fn wrong_method<M: Methods + Status + Transfers>(
+    State(edge): State<Arc<Edge<M>>>,
+) -> Response {
     let message = "this path takes other methods: the header `Allow` has them";
     closing(refuse(StatusCode::METHOD_NOT_ALLOWED, message, &edge.next_request_id()))
 }

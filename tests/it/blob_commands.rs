@@ -75,7 +75,13 @@ fn a_server_that_is_not_there_or_no_server_is_our_fault_and_a_wrong_url_is_not()
     place.file("file", "x");
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = format!("http://{nobody}");
-    assert!(place.run(&["blobs", "put", "file", "--server", &url]).with(3).stderr.contains("could not call"));
+    assert!(
+        place
+            .run(&["blobs", "put", "file", "--server", &url])
+            .with(3)
+            .stderr
+            .contains("could not call")
+    );
     for wrong in ["127.0.0.1:8080", "ftp://127.0.0.1", ""] {
         place.run(&["blobs", "list", "--server", wrong]).with(2);
     }

@@ -41,7 +41,8 @@ fn a_disk_that_takes_no_more_is_an_error_and_leaves_nothing() {
     let params = json!({"content": content, "kind": "a/b", "encoding": "base64"});
     let refused = server.client().refusal("create_blob", params);
     assert_eq!(refused.kind, "overloaded");
-    let code = "from runtime import blobs\ndef main(args): return blobs.write_bytes(bytes(3 << 20))";
+    let code =
+        "from runtime import blobs\ndef main(args): return blobs.write_bytes(bytes(3 << 20))";
     let result = server.client().run_with(code, json!({}));
     assert_eq!(result["error"]["type"], "OSError", "{result}");
     let drafts = fs::read_dir(server.data_dir().join("blobs/drafts")).unwrap().count();
@@ -67,9 +68,8 @@ fn a_damaged_blob_is_never_sent() {
     assert_eq!((reply.status, reply.kind().as_str()), (500, "internal"));
     assert_eq!(ask(&server, &format!("GET /v1/blobs/{}", ids[0]), b"").status, 404);
 
-    let verify = |id: &str, query: &str| {
-        ask(&server, &format!("POST /v1/blobs/{id}/verify{query}"), b"")
-    };
+    let verify =
+        |id: &str, query: &str| ask(&server, &format!("POST /v1/blobs/{id}/verify{query}"), b"");
     let kept = verify(&ids[1], "");
     assert_eq!((kept.status, &kept.json()["intact"]), (200, &json!(false)));
     assert!(path(&ids[1]).exists());

@@ -263,7 +263,8 @@ mod tests {
     fn beside_a_server_the_store_is_read_and_never_changed() {
         let test = TestStore::new();
         let local = TenantId::local();
-        let ids = [b"abc", b"abd"].map(|content| test.store.put(&local, &plain(), content).unwrap().id);
+        let ids =
+            [b"abc", b"abd"].map(|content| test.store.put(&local, &plain(), content).unwrap().id);
         damage(&test, &ids[0]);
         let beside = LocalBlobStore::open_beside(test.config.clone(), Clock::System);
         assert_eq!(beside.tenants().unwrap(), [local.clone()]);
@@ -298,10 +299,8 @@ mod tests {
         let test = TestStore::with(|config| config.blob_max = ByteCount::bytes(5));
         let local = TenantId::local();
         let TestStore { store, config, .. } = &test;
-        let config = crate::blobs::BlobStoreConfig {
-            root: config.root.join("second"),
-            ..config.clone()
-        };
+        let config =
+            crate::blobs::BlobStoreConfig { root: config.root.join("second"), ..config.clone() };
         let second = Arc::new(LocalBlobStore::open(config, Clock::Fixed(START)).unwrap());
         let begin = || Arc::clone(&second).begin_write(&local, &plain(), None).unwrap();
         let mut writer = begin();

@@ -59,7 +59,8 @@ pub trait Disk: fmt::Debug + Clone + Send + Sync + 'static {
     /// The entries of a folder, in no order.
     fn list(&self, path: &Path) -> io::Result<Vec<FolderEntry>>;
 
-    /// Calls `each` with every name in a folder, in no order. Names that are not UTF-8 are left out.
+    /// Calls `each` with every name in a folder, in no order. Names that are not UTF-8 are left
+    /// out.
     fn for_each_name(&self, path: &Path, each: &mut dyn FnMut(&str)) -> io::Result<()>;
 
     /// Bytes that this user may still write to the file system of `path`.

@@ -93,7 +93,8 @@ fn live_through(fault: Fault, at: u64) -> bool {
     // Each failure was reported, and no earlier blob is lost.
     assert!(read.is_err() || read.is_ok_and(|bytes| bytes == b"old"));
     assert_eq!(content(&store, &local, &old.id).unwrap(), b"old");
-    for (put, bytes) in [(&new, &b"new"[..]), (&again, b"old"), (&streamed, b"streamed"), (&pieces, b"pieces")]
+    for (put, bytes) in
+        [(&new, &b"new"[..]), (&again, b"old"), (&streamed, b"streamed"), (&pieces, b"pieces")]
     {
         match put {
             Ok(blob) => assert_eq!(content(&store, &local, &blob.id).unwrap(), bytes),
@@ -211,7 +212,8 @@ fn a_failed_removal_removes_all_or_nothing() {
         for at in 0..8 {
             let (disk, local) = (FaultyDisk::default(), TenantId::local());
             let store = open(&disk).unwrap();
-            let ids = [b"one", b"two"].map(|content| store.put(&local, &plain(), content).unwrap().id);
+            let ids =
+                [b"one", b"two"].map(|content| store.put(&local, &plain(), content).unwrap().id);
             disk.fail_at(at, fault);
             let removed = store.remove(&local, &ids[0]);
             let disk = if removed.is_ok() {

@@ -103,11 +103,14 @@ mod tests {
     #[test]
     fn a_tag_that_is_known_is_not_sent_again() {
         let judged = |values: &[&str]| judge(&headers(&header::IF_NONE_MATCH, values), "abc");
-        for known in [&["\"abc\""][..], &["W/\"abc\""], &["\"x\" , \"abc\""], &["*"], &["\"x\"", "\"abc\""]]
+        for known in
+            [&["\"abc\""][..], &["W/\"abc\""], &["\"x\" , \"abc\""], &["*"], &["\"x\"", "\"abc\""]]
         {
             assert_eq!(judged(known), Verdict::NotModified, "{known:?}");
         }
-        for other in [&[][..], &[""], &["abc"], &["\"ABC\""], &["\"ab\""], &["\"abc"], &["w/\"abc\""]] {
+        for other in
+            [&[][..], &[""], &["abc"], &["\"ABC\""], &["\"ab\""], &["\"abc"], &["w/\"abc\""]]
+        {
             assert_eq!(judged(other), Verdict::Proceed, "{other:?}");
         }
     }

@@ -11,8 +11,10 @@ const MAX_NAME: usize = 255;
 pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
     let is_plain = |letter: char| !letter.is_control() && letter != '/' && letter != '\\';
     if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_plain) {
-        return Err("`filename` must be the name of a file: at most 255 bytes, without `/`, `\\` and \
-                    control characters");
+        return Err(
+            "`filename` must be the name of a file: at most 255 bytes, without `/`, `\\` and \
+                    control characters",
+        );
     }
     Ok(())
 }
@@ -45,7 +47,10 @@ mod tests {
     fn names_cannot_leave_their_header() {
         for (name, value) in [
             ("a b.csv", "attachment; filename=\"a b.csv\""),
-            ("a\"; x=\".csv", "attachment; filename=\"a__ x=_.csv\"; filename*=UTF-8''a%22%3B%20x%3D%22.csv"),
+            (
+                "a\"; x=\".csv",
+                "attachment; filename=\"a__ x=_.csv\"; filename*=UTF-8''a%22%3B%20x%3D%22.csv",
+            ),
             ("é.txt", "attachment; filename=\"_.txt\"; filename*=UTF-8''%C3%A9.txt"),
         ] {
             assert!(check_name(name).is_ok());

@@ -97,9 +97,26 @@ mod tests {
     #[test]
     fn everything_else_selects_the_whole() {
         for header in [
-            "", "bytes", "bytes=", "bytes=-", "bytes=a-b", "bytes=1", "bytes=5-4", "bytes=+1-2",
-            "bytes=1-+2", "bytes=--1", "bytes=1--2", "bytes=0x1-2", "bytes=1 - 2", "bytes=1-2-3",
-            "items=0-1", "bytes=0-1,3-4", "bytes=0-0,0-0", "bytes:0-1", "bytes=\u{661}-2", "=0-1",
+            "",
+            "bytes",
+            "bytes=",
+            "bytes=-",
+            "bytes=a-b",
+            "bytes=1",
+            "bytes=5-4",
+            "bytes=+1-2",
+            "bytes=1-+2",
+            "bytes=--1",
+            "bytes=1--2",
+            "bytes=0x1-2",
+            "bytes=1 - 2",
+            "bytes=1-2-3",
+            "items=0-1",
+            "bytes=0-1,3-4",
+            "bytes=0-0,0-0",
+            "bytes:0-1",
+            "bytes=\u{661}-2",
+            "=0-1",
         ] {
             assert_eq!(select(header, 10), Selection::Whole, "{header}");
         }
@@ -109,14 +126,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_selected_part_is_never_empty_and_lies_within(header in "(bytes=)?[0-9,\\- ]{0,24}|\\PC{0,24}", size in any::<u64>()) {
+        fn a_selected_part_is_never_empty_and_lies_within(
+            header in "(bytes=)?[0-9,\\- ]{0,24}|\\PC{0,24}",
+            size in any::<u64>(),
+        ) {
             if let Selection::Part(part) = select(&header, size) {
                 prop_assert!(part.start < part.end && part.end <= size, "{part:?} of {size}");
             }
         }
 
         #[test]
-        fn a_range_selects_what_it_names(first in any::<u64>(), last in any::<u64>(), size in any::<u64>()) {
+        fn a_range_selects_what_it_names(
+            first in any::<u64>(),
+            last in any::<u64>(),
+            size in any::<u64>(),
+        ) {
             let expected = if first > last {
                 Selection::Whole
             } else if first >= size {

@@ -160,7 +160,9 @@ fn digest(headers: &HeaderMap) -> Result<Option<[u8; 32]>, String> {
             let bytes = encoded.and_then(|text| BASE64.decode(text.as_bytes()).ok());
             let digest = bytes.and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
             let digest = digest.ok_or_else(|| {
-                format!("the digest in `{name}` must be `sha-256=:` and the base64 of 32 bytes and `:`")
+                format!(
+                    "the digest in `{name}` must be `sha-256=:` and the base64 of 32 bytes and `:`"
+                )
             })?;
             if found.is_some_and(|other| other != digest) {
                 return Err("the request names two different digests".to_owned());
@@ -172,10 +174,7 @@ fn digest(headers: &HeaderMap) -> Result<Option<[u8; 32]>, String> {
 }
 
 /// The answer to a client that asks for an upload only if a blob is not there, and it is.
-async fn answer_known(
-    blobs: &BlobRequest<'_>,
-    announcement: &Announcement,
-) -> Option<Response> {
+async fn answer_known(blobs: &BlobRequest<'_>, announcement: &Announcement) -> Option<Response> {
     let Some(Tags::Listed(tags)) = &announcement.known else { return None };
     for tag in tags {
         let id = format!("blob:{tag}");
@@ -230,8 +229,7 @@ fn stored_answer(
     let status = if stored.is_new { StatusCode::CREATED } else { StatusCode::OK };
     let location = HeaderValue::try_from(format!("/v1/blobs/{}", stored.blob_id));
     let tag = etag(stored.blob_id.letters());
-    let result =
-        CreateBlobResult { blob_id: stored.blob_id, size_bytes: stored.size.as_u64() };
+    let result = CreateBlobResult { blob_id: stored.blob_id, size_bytes: stored.size.as_u64() };
     let mut answer = json(status.as_u16(), &result, &blobs.request_id);
     let head = answer.headers_mut();
     head.extend(location.ok().map(|location| (header::LOCATION, location)));
@@ -243,8 +241,7 @@ fn refuse_fault(blobs: &BlobRequest<'_>, fault: UploadFault) -> Response {
     match fault {
         UploadFault::Service(error) => blobs.failed(&error),
         UploadFault::Closing => {
-            let failure =
-                Failure::of_kind(ErrorKind::Overloaded, "the server is shutting down");
+            let failure = Failure::of_kind(ErrorKind::Overloaded, "the server is shutting down");
             failure.into_response(RequestId::Null, &blobs.request_id)
         }
         UploadFault::Body(fault) => {

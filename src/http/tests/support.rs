@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::future;
 use std::io;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::body::Body;

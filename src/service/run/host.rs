@@ -269,21 +269,11 @@ mod tests {
             Err(BlobError::Sealed)
         }
 
-        fn list(
-            &self,
-            _: &TenantId,
-            _: Option<&BlobId>,
-            _: usize,
-        ) -> Result<BlobPage, BlobError> {
+        fn list(&self, _: &TenantId, _: Option<&BlobId>, _: usize) -> Result<BlobPage, BlobError> {
             Err(BlobError::Sealed)
         }
 
-        fn verify(
-            &self,
-            _: &TenantId,
-            _: &BlobId,
-            _: OnDamage,
-        ) -> Result<BlobVerdict, BlobError> {
+        fn verify(&self, _: &TenantId, _: &BlobId, _: OnDamage) -> Result<BlobVerdict, BlobError> {
             Err(BlobError::Sealed)
         }
 

@@ -9,6 +9,7 @@
 
 pub(crate) mod catalogue;
 pub(crate) mod download;
+mod of_service;
 pub(crate) mod upload;
 
 use std::sync::Arc;
@@ -20,19 +21,12 @@ use crate::ids::BlobId;
 use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
-use crate::service::parts::Service;
 use crate::service::rights::Right;
 
 /// The interface of blobs as streams for the edges.
 pub trait Transfers: Send + Sync + 'static {
     /// The blobs.
     fn transfers(&self) -> &BlobTransfers;
-}
-
-impl Transfers for Service {
-    fn transfers(&self) -> &BlobTransfers {
-        &self.transfers
-    }
 }
 
 impl<T: Transfers> Transfers for Arc<T> {
@@ -235,8 +229,7 @@ mod tests {
         let place = place(|_| ());
         let right = crate::ids::Digest::of(b"abc");
         for (digest, is_right) in [(right, true), (crate::ids::Digest::of(b"abd"), false)] {
-            let order =
-                UploadOrder { digest: Some(*digest.as_bytes()), ..UploadOrder::default() };
+            let order = UploadOrder { digest: Some(*digest.as_bytes()), ..UploadOrder::default() };
             let mut upload = place.transfers.begin_upload(&place.caller(), order).await.unwrap();
             upload.append(b"abc".to_vec()).await.unwrap();
             let stored = upload.finish().await;

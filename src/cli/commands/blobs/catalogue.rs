@@ -119,9 +119,13 @@ mod tests {
 
     #[test]
     fn ages_are_readable() {
-        for (seconds, text) in
-            [(0, "0 s ago"), (59, "59 s ago"), (60, "1 min ago"), (7_200, "2 h ago"), (200_000, "2 d ago")]
-        {
+        for (seconds, text) in [
+            (0, "0 s ago"),
+            (59, "59 s ago"),
+            (60, "1 min ago"),
+            (7_200, "2 h ago"),
+            (200_000, "2 d ago"),
+        ] {
             assert_eq!(age(Duration::from_secs(seconds)), text);
         }
     }

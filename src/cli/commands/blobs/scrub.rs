@@ -101,11 +101,8 @@ pub(super) fn scrub(
     match remote {
         Some(remote) => scrub_remote(remote, damaged, &mut findings)?,
         None => {
-            let changes = if damaged == Treatment::Keep {
-                UseOfStore::Reads
-            } else {
-                UseOfStore::Changes
-            };
+            let changes =
+                if damaged == Treatment::Keep { UseOfStore::Reads } else { UseOfStore::Changes };
             let store = open(config, changes)?;
             let mut progress = TransferProgress::begin("verified", None);
             for tenant in store.tenants()? {

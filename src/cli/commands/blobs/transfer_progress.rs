@@ -82,7 +82,7 @@ pub(super) fn readable(bytes: u64) -> String {
     let units = [(1_u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match units.iter().find(|(size, _)| bytes >= *size) {
         Some((size, name)) => {
-            let tenths = bytes / (size / 10).max(1);
+            let tenths = u128::from(bytes).saturating_mul(10) / u128::from(*size);
             format!("{}.{} {name}", tenths / 10, tenths % 10)
         }
         None => format!("{bytes} B"),
@@ -100,7 +100,8 @@ mod tests {
             (1_023, "1023 B"),
             (1_024, "1.0 KiB"),
             (1_610_612_736, "1.5 GiB"),
-            (u64::MAX, "17179869196.8 GiB"),
+            (700_000, "683.5 KiB"),
+            (u64::MAX, "17179869183.9 GiB"),
         ] {
             assert_eq!(readable(bytes), text);
         }

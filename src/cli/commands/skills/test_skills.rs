@@ -82,11 +82,7 @@ pub(crate) fn test_skills(
     }))
 }
 
-async fn test_all(
-    runtime: &Runtime,
-    tested: &[Tested],
-    as_json: bool,
-) -> Result<Exit, Failed> {
+async fn test_all(runtime: &Runtime, tested: &[Tested], as_json: bool) -> Result<Exit, Failed> {
     let mut outcomes = Vec::new();
     let mut is_good = true;
     for skill in tested {
@@ -217,11 +213,7 @@ async fn test(
 }
 
 /// Stores a blob of a case; its id.
-fn store(
-    runtime: &Runtime,
-    skill: &Tested,
-    blob: &CaseBlob,
-) -> Result<String, Failed> {
+fn store(runtime: &Runtime, skill: &Tested, blob: &CaseBlob) -> Result<String, Failed> {
     let stored = match &blob.content {
         BlobContent::File(path) => {
             let path = Path::new(path);
