@@ -267,7 +267,7 @@ mod tests {
             [b"abc", b"abd"].map(|content| test.store.put(&local, &plain(), content).unwrap().id);
         damage(&test, &ids[0]);
         let beside = LocalBlobStore::open_beside(test.config.clone(), Clock::System);
-        assert_eq!(beside.tenants().unwrap(), [local.clone()]);
+        assert_eq!(beside.tenants().unwrap(), std::slice::from_ref(&local));
         assert_eq!(beside.list(&local, None, 9).unwrap().blobs.len(), 2);
         assert!(matches!(
             beside.verify(&local, &ids[0], OnDamage::Keep),
@@ -321,8 +321,22 @@ mod tests {
         assert_eq!(test.files("second/drafts"), Vec::<String>::new());
     }
 
-    /// Readers, writers, removals and sweeps of few blobs at one time. The clock is a week ahead in
-    /// sweeps, so that only pins keep a blob.
+    /// Stores a blob and uses it; false if a sweep removed it before it was opened.
+    fn use_blob(store: &LocalBlobStore, tenant: &TenantId, turn: u8, round: u32) -> bool {
+        let content = [turn % 2, (round % 3) as u8];
+        let id = store.put(tenant, &plain(), &content).unwrap().id;
+        let Ok(open) = store.open_content(tenant, &id) else { return false };
+        for _ in 0..3 {
+            store.stat(tenant, &id).unwrap();
+            std::thread::yield_now();
+        }
+        assert!(store.pin(tenant, &id).is_ok());
+        drop(open);
+        true
+    }
+
+    /// Writers, readers and sweeps of few blobs at one time. The clock of the sweeps is a year ahead,
+    /// so only pins keep a blob.
     #[test]
     fn in_use_is_kept_by_sweeps_at_any_moment() {
         let test = TestStore::new();
@@ -339,20 +353,7 @@ mod tests {
                 .map(|turn| {
                     let (store, local) = (&test.store, &local);
                     scope.spawn(move || {
-                        let mut opened = 0;
-                        for round in 0..400_u32 {
-                            let content = [turn % 2, (round % 3) as u8];
-                            let id = store.put(local, &plain(), &content).unwrap().id;
-                            let Ok(open) = store.open_content(local, &id) else { continue };
-                            opened += 1;
-                            for _ in 0..3 {
-                                store.stat(local, &id).unwrap();
-                                std::thread::yield_now();
-                            }
-                            assert!(store.pin(local, &id).is_ok());
-                            drop(open);
-                        }
-                        opened
+                        (0..400).filter(|n| use_blob(store, local, turn, *n)).count()
                     })
                 })
                 .collect();

@@ -19,11 +19,6 @@ impl<R: Read> HashedContent<R> {
         Self { content, hasher: BlobHasher::new(kind), progress }
     }
 
-    /// The content that is read.
-    pub(super) const fn content(&self) -> &R {
-        &self.content
-    }
-
     /// The id of what was read.
     pub(super) fn finish(self) -> BlobId {
         self.hasher.finish()

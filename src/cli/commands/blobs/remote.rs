@@ -107,14 +107,13 @@ impl Remote {
         }
     }
 
-    /// Stores content. `rewind` makes the content begin anew, for another attempt; it is false if
-    /// it cannot.
+    /// Stores content. As long as it `is_unread`, a busy server is asked again.
     pub(super) fn put(
         &self,
         kind: &str,
         size: Option<u64>,
         content: &mut dyn Read,
-        rewind: &mut dyn FnMut() -> bool,
+        is_unread: &dyn Fn() -> bool,
     ) -> Result<BlobId, Failed> {
         let mut attempt = 1;
         loop {
@@ -128,9 +127,9 @@ impl Remote {
             let answer = request.send(SendBody::from_reader(content));
             let answer = answer.map_err(|error| self.unreachable(&error))?;
             if let Some(pause) = pause(&answer, attempt)
-                && rewind()
+                && is_unread()
             {
-                thread::sleep(pause);
+                thread::park_timeout(pause);
                 attempt = attempt.saturating_add(1);
                 continue;
             }
@@ -214,7 +213,7 @@ impl Remote {
         loop {
             let answer = call().map_err(|error| self.unreachable(&error))?;
             let Some(pause) = pause(&answer, attempt) else { return Ok(answer) };
-            thread::sleep(pause);
+            thread::park_timeout(pause);
             attempt = attempt.saturating_add(1);
         }
     }

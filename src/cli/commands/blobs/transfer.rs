@@ -1,8 +1,10 @@
 //! `wardian blobs put` and `wardian blobs get`.
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek as _, Write};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use tempfile::NamedTempFile;
@@ -74,28 +76,27 @@ fn put_remote(
         let size = Some(metadata.len()).filter(|size| metadata.is_file() && *size > 0);
         (Box::new(file), size)
     };
-    let counted = Counted { content, count: 0 };
+    let count = Rc::new(Cell::new(0));
+    let counted = Counted { content, count: Rc::clone(&count) };
     let progress = TransferProgress::begin("storing", size);
     let mut hashed = HashedContent::new(counted, kind, progress);
-    // Nothing was read when a server refuses before the content is sent.
-    let id = remote.put(kind.as_str(), size, &mut hashed, &mut || false)?;
-    let count = hashed.content().count;
+    let id = remote.put(kind.as_str(), size, &mut hashed, &|| count.get() == 0)?;
     if hashed.finish() != id {
         return Err(Failed::because("the server stored other bytes than were sent"));
     }
-    Ok((id, count))
+    Ok((id, count.get()))
 }
 
 /// Content whose bytes are counted.
 struct Counted {
     content: Box<dyn Read>,
-    count: u64,
+    count: Rc<Cell<u64>>,
 }
 
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.content.read(buffer)?;
-        self.count = self.count.saturating_add(ByteCount::from(count).as_u64());
+        self.count.set(self.count.get().saturating_add(ByteCount::from(count).as_u64()));
         Ok(count)
     }
 }
@@ -110,14 +111,15 @@ pub(super) fn fetch(
     let id = BlobId::parse(id)?;
     let size = match remote {
         Some(remote) => {
+            // A missing blob must not truncate an existing file.
+            let answer = remote.open(&id, 0)?;
             let mut output = Output::to(to)?;
-            let size = fetch_remote(remote, &id, &mut output)?;
+            let size = fetch_remote(remote, &id, answer, &mut output)?;
             output.finish()?;
             size
         }
         None => {
             let store = open(config, UseOfStore::Reads)?;
-            // A missing blob must not truncate an existing file.
             let blob = open_blob(&store, &id)?;
             let mut progress = TransferProgress::begin("reading", Some(blob.blob.size.as_u64()));
             let mut output = Output::to(to)?;
@@ -137,8 +139,12 @@ pub(super) fn fetch(
 
 /// Copies a blob of a server, and goes on where a connection broke. The bytes are compared with the
 /// id at the end.
-fn fetch_remote(remote: &Remote, id: &BlobId, output: &mut Output) -> Result<u64, Failed> {
-    let answer = remote.open(id, 0)?;
+fn fetch_remote(
+    remote: &Remote,
+    id: &BlobId,
+    answer: Answer,
+    output: &mut Output,
+) -> Result<u64, Failed> {
     let kind = header(&answer, "content-type").and_then(|kind| BlobKind::parse(&kind).ok());
     let size = header(&answer, "content-length").and_then(|size| size.parse::<u64>().ok());
     let (Some(kind), Some(size)) = (kind, size) else {
@@ -191,7 +197,7 @@ enum Output {
     Stdout,
     /// Complete content replaces the file of this path; incomplete content does not.
     Draft(NamedTempFile, PathBuf),
-    /// A device or a pipe.
+    /// A device, a pipe, or the file that a link leads to.
     Direct(File),
 }
 
@@ -199,16 +205,13 @@ impl Output {
     fn to(path: Option<&Path>) -> Result<Self, Failed> {
         let Some(path) = path else { return Ok(Self::Stdout) };
         let named = |fault: io::Error| Failed::named(path.display(), &fault);
-        if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-            let file = File::options().write(true).open(path).map_err(named)?;
-            return Ok(Self::Direct(file));
+        if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
+            return File::create(path).map(Self::Direct).map_err(named);
         }
-        // A link stays a link: its target is replaced.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let draft = tempfile::Builder::new().prefix(".wardian-").permissions(mode()).to_owned();
         let draft = draft.tempfile_in(folder.unwrap_or(Path::new(".")));
-        Ok(Self::Draft(draft.map_err(named)?, path))
+        Ok(Self::Draft(draft.map_err(named)?, path.to_owned()))
     }
 
     fn write(&mut self, piece: &[u8]) -> io::Result<()> {
