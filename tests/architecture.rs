@@ -44,7 +44,7 @@ const LAYERS: &[(&str, &[&str])] = &[
                     "images", "dispatch", "egress", "http"]),
     ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "blobs", "registry", "engine",
                     "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "service", "http", "config"]),
-    ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "protocol", "blobs",
+    ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "protocol", "blobs", "egress",
                     "registry", "engine", "sandbox", "images", "worker", "dispatch", "service",
                     "http", "config", "assembly"]),
 ];

@@ -7,6 +7,7 @@
 //! hosts, with content of its own choice.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::egress::Egress;
@@ -15,6 +16,7 @@ use crate::egress::guest::pipe::StreamRead;
 use crate::egress::meter::NetworkSummary;
 use crate::egress::network::{ClosedPart, ConnectionHandle, RunNetwork, StreamReadiness};
 use crate::egress::policy::RunPolicy;
+use crate::egress::recorded::Recording;
 use crate::job::network::{NetworkReply, NetworkRequest, PIECE_MAX, Wish};
 use crate::skill::manifest::url_pattern::UrlPattern;
 
@@ -32,10 +34,12 @@ pub struct NetworkAccess {
 }
 
 /// Which rules a run has.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum NetworkGrant {
     /// Those of the manifest of the skill that is executed.
     Manifest(Vec<UrlPattern>),
+    /// Those of a manifest, and a recording in place of the world.
+    Recorded(Vec<UrlPattern>, Arc<Recording>),
     /// Those of the operator for code that came with a call.
     Operator,
 }
@@ -49,14 +53,33 @@ impl NetworkAccess {
 
     /// The network of one run.
     pub(crate) fn open(&self, grant: NetworkGrant) -> GuestNetwork {
-        let (policy, patterns) = match grant {
+        let (network, rules) = match grant {
             NetworkGrant::Manifest(patterns) => {
                 let count = patterns.len();
-                (RunPolicy::of_manifest(patterns), count)
+                (self.egress.open(RunPolicy::of_manifest(patterns)), count)
             }
-            NetworkGrant::Operator => (RunPolicy::of_operator(self.code.clone()), self.code.len()),
+            NetworkGrant::Recorded(patterns, recording) => {
+                let count = patterns.len();
+                let policy = RunPolicy::of_manifest(patterns);
+                (self.egress.open_recorded(policy, recording), count)
+            }
+            NetworkGrant::Operator => {
+                let policy = RunPolicy::of_operator(self.code.clone());
+                (self.egress.open(policy), self.code.len())
+            }
         };
-        GuestNetwork { network: self.egress.open(policy), has_rules: patterns > 0 }
+        GuestNetwork { network, has_rules: rules > 0 }
+    }
+}
+
+impl NetworkGrant {
+    /// The same rules, and a recording in place of the world. Rules of the operator stay: they are
+    /// for programs that no test brings along.
+    pub(crate) fn with_recording(self, recording: Arc<Recording>) -> Self {
+        match self {
+            Self::Manifest(rules) | Self::Recorded(rules, _) => Self::Recorded(rules, recording),
+            Self::Operator => Self::Operator,
+        }
     }
 }
 
