@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::config::load::API_KEY_VARIABLE;
 use crate::config::reader::PREFIX;
+
+/// The variable with the key that commands send to a server. It is no setting, and never shown.
+pub(crate) const API_KEY_VARIABLE: &str = "WARDIAN_API_KEY";
 
 /// The process's environment and arguments, read once.
 #[derive(Debug, Clone, Default)]

@@ -5,7 +5,7 @@ use std::{fs, io};
 
 use toml::Table;
 
-use crate::config::environment::Surroundings;
+use crate::config::environment::{API_KEY_VARIABLE, Surroundings};
 use crate::config::error::ConfigError;
 use crate::config::reader::{Layers, Reader};
 use crate::config::schema;
@@ -49,9 +49,6 @@ impl Config {
 
 /// The variable that names the file, as `--config` does.
 const FILE_VARIABLE: &str = "WARDIAN_CONFIG";
-
-/// The variable with the key that commands send to a server. It is no setting, and never shown.
-pub(crate) const API_KEY_VARIABLE: &str = "WARDIAN_API_KEY";
 
 /// True for variables that Kubernetes sets in containers if a service is called `wardian`.
 fn is_service_link(name: &str) -> bool {

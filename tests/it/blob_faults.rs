@@ -54,6 +54,25 @@ fn a_disk_that_takes_no_more_is_an_error_and_leaves_nothing() {
 }
 
 #[test]
+fn a_store_that_cannot_be_written_to_says_so_and_recovers() {
+    let server = TestServer::start(&[]);
+    let kept = put(&server, b"kept");
+    let blobs = server.data_dir().join("blobs");
+    for folder in ["drafts", "tenants/local"] {
+        let (here, away) = (blobs.join(folder), blobs.join("away"));
+        fs::rename(&here, &away).unwrap();
+        let reply = ask(&server, "PUT /v1/blobs", folder.as_bytes());
+        assert_eq!((reply.status, reply.kind().as_str()), (500, "internal"), "{folder}: {reply:?}");
+        let said = String::from_utf8_lossy(&reply.body).into_owned();
+        assert!(!said.contains("blobs/") && !said.contains("os error"), "{said}");
+        fs::rename(&away, &here).unwrap();
+        assert_eq!(fs::read_dir(blobs.join("drafts")).unwrap().count(), 0, "{folder}");
+        put(&server, folder.as_bytes());
+    }
+    assert_eq!(ask(&server, &format!("GET /v1/blobs/{kept}"), b"").body, b"kept");
+}
+
+#[test]
 fn a_damaged_blob_is_never_sent() {
     let server = TestServer::start(&[]);
     let ids = [&b"first"[..], b"second", b"third"].map(|content| put(&server, content));
