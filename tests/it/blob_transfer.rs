@@ -524,7 +524,7 @@ fn slow_and_silent_uploads_are_cut_off() {
 fn readers_that_take_nothing_are_cut_off_and_slow_ones_are_not() {
     let server =
         TestServer::start(&["--set", "http.stall_timeout=2 s", "--set", "http.idle_timeout=1 s"]);
-    let content = bytes(24 * MIB);
+    let content = bytes(96 * MIB);
     let id = put(&server, "a/b", &content);
     let before = at_rest(&server);
     let mut silent = server.connect();
