@@ -109,6 +109,7 @@ impl Runtime {
             limits,
             metering: Arc::clone(&metering),
             network: NetworkAccess::new(egress, config.network.code.clone()),
+            max_transfers: config.http.max_transfers,
         }));
         let tasks = Mutex::new(vec![sweeping]);
         let files = Arc::new(files);

@@ -116,18 +116,36 @@ Examples:
 pub(crate) const BLOBS: &str = "\
 Examples:
   wardian blobs put sales.csv
-  wardian blobs get blob:vp4ypfv6mgsmcqylgsj3bd3ewkirodud3ciumkv4wgfw7djm3hnq";
+  wardian blobs get blob:vp4ypfv6mgsmcqylgsj3bd3ewkirodud3ciumkv4wgfw7djm3hnq
+  wardian blobs list --server http://127.0.0.1:8080";
 
 pub(crate) const PUT: &str = "\
 Examples:
   wardian blobs put sales.csv
   wardian blobs put notes --kind text/markdown
-  pg_dump shop | wardian blobs put /dev/stdin --kind application/sql --json";
+  pg_dump shop | wardian blobs put - --kind application/sql --json
+  wardian blobs put sales.csv --server http://127.0.0.1:8080";
 
 pub(crate) const GET: &str = "\
 Examples:
   wardian blobs get blob:vp4ypfv6mgsmcqylgsj3bd3ewkirodud3ciumkv4wgfw7djm3hnq | head
   wardian blobs get blob:vp4ypfv6mgsmcqylgsj3bd3ewkirodud3ciumkv4wgfw7djm3hnq -o sales.csv";
+
+pub(crate) const LIST_BLOBS: &str = "\
+Examples:
+  wardian blobs list
+  wardian blobs list --json --server http://127.0.0.1:8080 | jq 'map(.size_bytes) | add'";
+
+pub(crate) const DELETE: &str = "\
+Examples:
+  wardian blobs delete blob:vp4ypfv6mgsmcqylgsj3bd3ewkirodud3ciumkv4wgfw7djm3hnq";
+
+pub(crate) const SCRUB: &str = "\
+Examples:
+  wardian blobs scrub
+  wardian blobs scrub --quarantine --server http://127.0.0.1:8080
+
+Exit codes: 0 every blob is good, 3 one is damaged or unreadable.";
 
 pub(crate) const INSTALL: &str = "\
 Examples:

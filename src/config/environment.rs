@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use crate::config::reader::PREFIX;
 
+/// The variable with the key that commands send to a server. It is no setting, and never shown.
+pub(crate) const API_KEY_VARIABLE: &str = "WARDIAN_API_KEY";
+
 /// The process's environment and arguments, read once.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
@@ -35,6 +38,12 @@ impl Surroundings {
             cache_dir: dirs::cache_dir(),
             working_dir: std::env::current_dir().ok(),
         }
+    }
+
+    /// The key that commands send to a server.
+    #[must_use]
+    pub fn api_key(&self) -> Option<&str> {
+        self.variable(API_KEY_VARIABLE)
     }
 
     /// Makes `path` absolute. An empty path stays empty: it means that none is set.

@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 75] = [
+const EXPLANATIONS: [(&str, &str); 76] = [
     ("listen", "Address and port to listen on."),
     ("data_dir", "Folder for data to keep, such as blobs."),
     ("cache_dir", "Folder for data that can be made again: the engine, its native code and its images."),
@@ -16,8 +16,9 @@ const EXPLANATIONS: [(&str, &str); 75] = [
     ("http.max_body", "Largest body of a request."),
     ("http.memory", "Memory for requests, their results and answers at one time; what does not fit is refused with status 503."),
     ("http.max_batch", "Most calls of one batch."),
+    ("http.max_transfers", "Uploads of blobs at one time, and downloads at one time; more are refused with status 503."),
     ("http.header_timeout", "From the first byte of a request to the end of its headers."),
-    ("http.body_timeout", "For a whole body."),
+    ("http.body_timeout", "For a whole body; for an upload, a second more for each 64 KiB, and the longest pause."),
     ("http.write_timeout", "For a client to take a whole answer, and a second more for each 64 KiB."),
     ("http.stall_timeout", "For a client to take any part of an answer; one that takes nothing for so long is gone."),
     ("http.idle_timeout", "Time for which a connection may be idle between requests."),

@@ -116,6 +116,7 @@ fn read_http(reader: &mut Reader, listen: SocketAddr) -> HttpConfig {
             ByteCount::mebibytes(32)..=ByteCount::mebibytes(1 << 20),
         ),
         max_batch: reader.read_within("http.max_batch", usual.max_batch, 1..=1_000),
+        max_transfers: reader.read_within("http.max_transfers", usual.max_transfers, 1..=4_096),
         header_timeout: reader.read_within(
             "http.header_timeout",
             usual.header_timeout,
@@ -204,17 +205,16 @@ fn read_network(reader: &mut Reader, surroundings: &Surroundings) -> NetworkConf
 }
 
 fn read_blobs(reader: &mut Reader, folder: PathBuf, surroundings: &Surroundings) -> BlobsConfig {
-    const WEEK: Duration = Duration::from_hours(7 * 24);
     let folder = reader.read_mapped("blobs.folder", folder, |path| surroundings.absolute(path));
-    let ttl = reader.read("blobs.ttl", WEEK);
+    let ttl = reader.read("blobs.ttl", Duration::ZERO);
     BlobsConfig {
         folder,
         ttl: (!ttl.is_zero()).then_some(ttl),
         quota: reader.read("blobs.quota", ByteCount::mebibytes(10 << 10)),
         max_size: reader.read_within(
             "blobs.max_size",
-            ByteCount::mebibytes(256),
-            ByteCount::bytes(1)..=ByteCount::mebibytes(1 << 10),
+            ByteCount::mebibytes(10 << 10),
+            ByteCount::bytes(1)..=ByteCount::mebibytes(16 << 20),
         ),
     }
 }

@@ -133,11 +133,11 @@ pub struct NetworkConfig {
 pub struct BlobsConfig {
     /// Folder of the store. Default: `blobs` in the data folder.
     pub folder: PathBuf,
-    /// How long a blob is kept after its last use; `None` keeps it forever. Default 7 days.
+    /// How long a blob is kept after its last use; `None` keeps it forever. Default `None`.
     pub ttl: Option<Duration>,
     /// The most that one tenant may store. Default 10 GiB.
     pub quota: ByteCount,
-    /// Largest blob. Default 256 MiB.
+    /// Largest blob. Default 10 GiB.
     pub max_size: ByteCount,
 }
 

@@ -76,6 +76,12 @@ pub enum ServiceError {
     /// The output of a run cannot be read.
     #[error("the output of a run cannot be read")]
     Unreadable(#[source] io::Error),
+    /// As many blobs are being transferred as allowed.
+    #[error("too many blobs are being transferred; repeat the call a little later")]
+    TooManyTransfers,
+    /// Uploaded content is not what its digest announced.
+    #[error("the content does not have the digest that was sent with it; nothing was stored")]
+    DigestMismatch,
     /// The memory budget for clients is used up.
     #[error(transparent)]
     Memory(#[from] BudgetExhausted),
@@ -89,16 +95,20 @@ impl ServiceError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Params(_) | Self::Id(_) | Self::Kind(_) | Self::Arguments { .. } => {
-                ErrorKind::InvalidParams
-            }
+            Self::Params(_)
+            | Self::Id(_)
+            | Self::Kind(_)
+            | Self::Arguments { .. }
+            | Self::DigestMismatch => ErrorKind::InvalidParams,
             Self::Forbidden { .. } => ErrorKind::Forbidden,
             Self::NoSuchBlob { .. } => ErrorKind::BlobNotFound,
             Self::NotExecutable { .. } => ErrorKind::NotExecutable,
             Self::Registry(error) => error.kind(),
             Self::Blob(error) => error.kind(),
             Self::Dispatch(error) => error.kind(),
-            Self::Metering(NotMetering::Compiling) | Self::Memory(_) => ErrorKind::Overloaded,
+            Self::Metering(NotMetering::Compiling) | Self::Memory(_) | Self::TooManyTransfers => {
+                ErrorKind::Overloaded
+            }
             Self::Metering(NotMetering::Failed) => ErrorKind::Internal,
             Self::Unserialisable(_) | Self::Unreadable(_) | Self::Interrupted(_) => {
                 ErrorKind::Internal

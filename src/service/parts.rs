@@ -12,6 +12,7 @@ use crate::service::run::limits::LimitPolicy;
 use crate::service::run::metering::Metering;
 use crate::service::run::mounted_skill::Contents;
 use crate::service::run::network::NetworkAccess;
+use crate::service::transfers::BlobTransfers;
 
 /// The implementation of the Skills Protocol, called by every edge.
 pub struct Service {
@@ -24,6 +25,7 @@ pub struct Service {
     pub(super) network: NetworkAccess,
     pub(super) contents: Contents,
     pub(super) blob_writes: BlobWrites,
+    pub(super) transfers: BlobTransfers,
 }
 
 /// The parts of a [`Service`].
@@ -43,16 +45,31 @@ pub struct Parts {
     pub metering: Arc<Metering>,
     /// What runs may reach.
     pub network: NetworkAccess,
+    /// Most uploads of blobs, and most downloads, at one time.
+    pub max_transfers: usize,
 }
 
 impl Service {
     /// Builds the service from its parts.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let Parts { registry, blobs, pool, images, limits, metering, network } = parts;
+        let Parts { registry, blobs, pool, images, limits, metering, network, max_transfers } =
+            parts;
         let contents = Contents::default();
         let blob_writes = BlobWrites::at_most(pool.size());
-        Self { registry, blobs, pool, images, limits, metering, network, contents, blob_writes }
+        let transfers = BlobTransfers::new(Arc::clone(&blobs), max_transfers);
+        Self {
+            registry,
+            blobs,
+            pool,
+            images,
+            limits,
+            metering,
+            network,
+            contents,
+            blob_writes,
+            transfers,
+        }
     }
 
     /// The memory images in which runs begin.

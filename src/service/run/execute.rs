@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tracing::debug;
 
-use crate::blobs::BlobStore;
+use crate::blobs::{BlobPin, BlobStore};
 use crate::dispatch::{BlobSource, Job, SkillContent};
 use crate::ids::{BlobId, RunId, TenantId};
 use crate::job::{BlobMount, RunSpec};
@@ -63,6 +63,8 @@ impl Service {
         debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
         let _open_blobs = caller.memory.open_blobs(plan.blobs.len())?;
         let blobs = self.open_blobs(caller, plan.blobs).await?;
+        // The pins keep the blobs until the result is made.
+        let (blobs, _pins): (Vec<_>, Vec<_>) = blobs.into_iter().unzip();
         let (mounts, sources) = blobs.into_iter().unzip();
         let mut contents: Vec<Arc<SkillContent>> = Vec::with_capacity(plan.skills.len());
         let mut skills = Vec::with_capacity(plan.skills.len());
@@ -97,12 +99,13 @@ impl Service {
         self.result_of(caller, run_id, finished, host, plan.whole_logs).await
     }
 
-    /// Opens the blobs that a run reads. The run keeps the open files even if a blob expires.
+    /// Opens the blobs that a run reads, and keeps them from expiring. The run keeps the open files
+    /// even if their owner removes a blob.
     async fn open_blobs(
         &self,
         caller: &Caller,
         ids: Vec<BlobId>,
-    ) -> Result<Vec<(BlobMount, BlobSource)>, ServiceError> {
+    ) -> Result<Vec<OpenedBlob>, ServiceError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -114,15 +117,18 @@ impl Service {
     }
 }
 
+/// A blob that a run reads.
+type OpenedBlob = ((BlobMount, BlobSource), BlobPin);
+
 fn open_blob(
     blobs: &dyn BlobStore,
     tenant: &TenantId,
     id: BlobId,
-) -> Result<(BlobMount, BlobSource), ServiceError> {
+) -> Result<OpenedBlob, ServiceError> {
     let opened = blobs.open_content(tenant, &id)?;
     let size = opened.blob.size;
     let file: File = opened.file;
     let kind = opened.blob.kind.as_str().to_owned();
     let source = BlobSource { tenant: tenant.clone(), id: id.clone(), file: Arc::new(file), size };
-    Ok((BlobMount { id, kind, size }, source))
+    Ok(((BlobMount { id, kind, size }, source), opened.pin))
 }

@@ -6,7 +6,7 @@
 //! memory files, even if clients disconnect and their workers start other runs while a disk is
 //! slow.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::error;
 
 use crate::blobs::content::kind::BlobKind;
-use crate::blobs::{BlobError, BlobStore};
+use crate::blobs::{BlobError, BlobPin, BlobStore};
 use crate::budget::CallMemory;
 use crate::dispatch::{CheckedPayload, RunHost};
 use crate::error::{CauseChain, ErrorKind};
@@ -76,7 +76,8 @@ pub(crate) struct TenantHost {
     tenant: TenantId,
     memory: CallMemory,
     written: Vec<BlobId>,
-    seen: HashSet<BlobId>,
+    /// Keep the written blobs until the caller knows their ids.
+    pins: HashMap<BlobId, Option<BlobPin>>,
     room: OutputRoom,
     listener: Option<LogListener>,
     network: Arc<GuestNetwork>,
@@ -95,13 +96,14 @@ impl TenantHost {
         network: Arc<GuestNetwork>,
     ) -> Self {
         let room = OutputRoom::of_call(memory.clone());
-        let (written, seen) = (Vec::new(), HashSet::new());
-        Self { blobs, writes, tenant, memory, written, seen, room, listener, network }
+        let (written, pins) = (Vec::new(), HashMap::new());
+        Self { blobs, writes, tenant, memory, written, pins, room, listener, network }
     }
 
-    /// Returns the written blobs, in order and each once, and the memory for the output.
-    pub(crate) fn into_parts(self) -> (Vec<BlobId>, OutputRoom) {
-        (self.written, self.room)
+    /// Returns the written blobs, in order and each once, the pins that keep them, and the memory
+    /// for the output.
+    pub(crate) fn into_parts(self) -> (Vec<BlobId>, Vec<BlobPin>, OutputRoom) {
+        (self.written, self.pins.into_values().flatten().collect(), self.room)
     }
 }
 
@@ -134,15 +136,17 @@ impl RunHost for TenantHost {
             let size = content.content.size();
             let stored = blobs.put_from(&tenant, &kind, size, &mut content);
             drop((content, permit));
-            stored
+            let stored = stored?;
+            let pin = blobs.pin(&tenant, &stored.id).ok();
+            Ok((stored, pin))
         });
-        let blob = match stored.await {
-            Ok(Ok(blob)) => blob,
+        let (blob, pin) = match stored.await {
+            Ok(Ok(stored)) => stored,
             Ok(Err(error)) => return Err(not_stored(&error)),
             Err(_) => return Err(unavailable()),
         };
         drop(cancel);
-        if self.seen.insert(blob.id.clone()) {
+        if self.pins.insert(blob.id.clone(), pin).is_none() {
             self.written.push(blob.id.clone());
         }
         Ok(blob.id)
@@ -205,7 +209,10 @@ mod tests {
     use parking_lot::Mutex;
 
     use super::*;
-    use crate::blobs::{BlobPart, BlobWindow, OpenBlob, StoredBlob, SweepReport, TenantUsage};
+    use crate::blobs::{
+        BlobPage, BlobPart, BlobVerdict, BlobWindow, BlobWriter, OnDamage, OpenBlob, StoredBlob,
+        SweepReport, TenantUsage,
+    };
     use crate::egress::Egress;
     use crate::egress::config::EgressConfig;
     use crate::egress::world::resolver::SystemResolver;
@@ -242,6 +249,31 @@ mod tests {
         }
 
         fn put(&self, _: &TenantId, _: &BlobKind, _: &[u8]) -> Result<StoredBlob, BlobError> {
+            Err(BlobError::Sealed)
+        }
+
+        fn begin(
+            self: Arc<Self>,
+            _: &TenantId,
+            _: &BlobKind,
+            _: Option<ByteCount>,
+        ) -> Result<Box<dyn BlobWriter>, BlobError> {
+            Err(BlobError::Sealed)
+        }
+
+        fn pin(&self, _: &TenantId, _: &BlobId) -> Result<BlobPin, BlobError> {
+            Err(BlobError::Sealed)
+        }
+
+        fn remove(&self, _: &TenantId, _: &BlobId) -> Result<(), BlobError> {
+            Err(BlobError::Sealed)
+        }
+
+        fn list(&self, _: &TenantId, _: Option<&BlobId>, _: usize) -> Result<BlobPage, BlobError> {
+            Err(BlobError::Sealed)
+        }
+
+        fn verify(&self, _: &TenantId, _: &BlobId, _: OnDamage) -> Result<BlobVerdict, BlobError> {
             Err(BlobError::Sealed)
         }
 

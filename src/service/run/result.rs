@@ -57,7 +57,7 @@ impl Service {
         host: TenantHost,
         whole_logs: bool,
     ) -> Result<Performed, ServiceError> {
-        let (mut output_blobs, room) = host.into_parts();
+        let (mut output_blobs, _pins, room) = host.into_parts();
         let RunOutcome { end, logs, files, usage } = finished.outcome;
         let (logs_preview, logs_truncated) = logs::preview(&logs);
         // Storing the output may take long. Logs that no caller needs are freed before it.
