@@ -50,8 +50,8 @@ pub struct HttpConfig {
 
 /// The warning for the operator of a server that other machines can reach.
 pub const EXPOSED: &str = "other machines can reach this server, and it does not authenticate \
-                           callers: every caller can run programs and read and delete blobs; put an \
-                           authenticating proxy in front of it, or listen on 127.0.0.1";
+                           callers: every caller can run programs, and read and delete blobs; put \
+                           an authenticating proxy in front of it, or listen on 127.0.0.1";
 
 impl HttpConfig {
     /// True if other machines can reach the server.
