@@ -19,34 +19,36 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("clock",     &[]),
     ("budget",    &["units"]),
     ("heap",      &[]),
+    ("secret_text", &[]),
     // 1 formats: bytes in, typed values out
     ("skill",     &["error", "ids", "units"]),
     ("protocol",  &["error", "ids", "units"]),
-    ("job",       &["ids", "units"]),
+    ("job",       &["ids", "units", "secret_text"]),
     ("framing",   &[]),
     // 2 engines: strangers to each other, except where a row says otherwise
     ("blobs",     &["error", "ids", "units", "clock"]),
     ("registry",  &["error", "ids", "units", "job", "skill"]),
     ("engine",    &["ids", "units", "clock"]),
-    ("sandbox",   &["ids", "units", "clock", "heap", "job", "engine"]),
+    ("sandbox",   &["ids", "units", "clock", "heap", "job", "secret_text", "engine"]),
     ("images",    &["error", "ids", "units", "clock", "job"]),
     ("image_builder", &["ids", "units", "clock", "job", "engine", "sandbox", "images"]),
-    ("worker",    &["error", "ids", "units", "job", "engine", "sandbox"]),
+    ("worker",    &["error", "ids", "units", "job", "secret_text", "engine", "sandbox"]),
     ("dispatch",  &["error", "ids", "units", "job"]),
     ("egress",    &["error", "ids", "units", "clock", "budget", "skill", "framing"]),
+    ("secrets",   &["error", "secret_text", "skill"]),
     // 3 use cases: the only place where the engines meet
     ("service",   &["error", "ids", "units", "clock", "budget", "skill", "protocol", "job", "blobs",
-                    "registry", "images", "dispatch", "egress"]),
+                    "registry", "images", "dispatch", "egress", "secrets", "secret_text"]),
     // 4 edges: translate, never decide
     ("http",      &["error", "ids", "units", "budget", "protocol", "framing", "service"]),
     // 5 program: reads the world, builds the rest
     ("config",    &["error", "ids", "units", "budget", "skill", "job", "blobs", "registry", "engine",
-                    "images", "dispatch", "egress", "http"]),
+                    "images", "dispatch", "egress", "secrets", "http"]),
     ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "blobs", "registry", "engine",
-                    "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "service", "http", "config"]),
+                    "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "secrets", "service", "http", "config"]),
     ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "protocol", "blobs",
-                    "registry", "engine", "sandbox", "images", "worker", "dispatch", "service",
-                    "http", "config", "assembly"]),
+                    "registry", "engine", "sandbox", "images", "worker", "dispatch", "secrets",
+                    "service", "http", "config", "assembly"]),
 ];
 
 /// Words that may appear only under the given paths: one place for each dependency.
@@ -61,6 +63,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("std::env", &["config/"]),
     ("unsafe ", &["sandbox/memory/", "engine/code/compile.rs", "worker/", "heap.rs"]),
     ("println!", &["cli/terminal/output.rs"]),
+    ("secrecy::", &["secret_text.rs"]),
     ("zune_jpeg::", &["sandbox/codecs/"]),
     ("jpeg_encoder::", &["sandbox/codecs/"]),
     ("image_webp::", &["sandbox/codecs/"]),

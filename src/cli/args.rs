@@ -83,6 +83,9 @@ pub(crate) enum Command {
     /// Put blobs into the store and take them out, while no server uses it.
     #[command(subcommand, after_help = examples::BLOBS)]
     Blobs(BlobsCommand),
+    /// The secrets that skills can have here.
+    #[command(subcommand, after_help = examples::SECRETS)]
+    Secrets(SecretsCommand),
     /// The Python interpreter that programs run in.
     #[command(subcommand, after_help = examples::ENGINE)]
     Engine(EngineCommand),
@@ -278,6 +281,17 @@ pub(crate) enum BlobsCommand {
         /// Write to this file instead of standard output.
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SecretsCommand {
+    /// List their names and where they come from, never their values.
+    #[command(after_help = examples::SECRETS)]
+    List {
+        /// Print everything, as JSON.
+        #[arg(long)]
+        json: bool,
     },
 }
 

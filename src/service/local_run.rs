@@ -109,6 +109,7 @@ impl Service {
                 blobs: Vec::new(),
                 keep_files: KeepFiles::default(),
                 network: NetworkGrant::Operator,
+                secrets: None,
                 limits: self.limits.for_caller(caller.limits).resolve(&limits)?,
                 listener: None,
                 whole_logs: true,

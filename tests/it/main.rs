@@ -36,6 +36,7 @@ mod results;
 mod rpc;
 mod scale;
 mod scripts;
+mod secrets;
 mod support;
 mod tables;
 mod workers;

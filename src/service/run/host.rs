@@ -24,7 +24,10 @@ use crate::ids::{BlobId, TenantId};
 use crate::job::message::Refusal;
 use crate::job::network::{NetworkReply, NetworkRequest};
 use crate::job::outcome::LogChunk;
+use crate::secrets::mask::Masks;
+use crate::secrets::mask::stream::MaskedContent;
 use crate::service::run::network::GuestNetwork;
+use crate::service::run::secrets::{MaskedListener, is_text};
 use crate::units::ByteCount;
 
 /// Outputs up to this size, in bytes, are read on the thread of the call, because that takes less
@@ -78,8 +81,18 @@ pub(crate) struct TenantHost {
     written: Vec<BlobId>,
     seen: HashSet<BlobId>,
     room: OutputRoom,
-    listener: Option<LogListener>,
+    listener: Option<MaskedListener>,
     network: Arc<GuestNetwork>,
+    masks: Option<Arc<Masks>>,
+}
+
+/// The parts of a host that differ between runs of one tenant.
+#[derive(Debug)]
+pub(crate) struct HostParts {
+    pub(crate) listener: Option<LogListener>,
+    pub(crate) network: Arc<GuestNetwork>,
+    /// What is covered in text that the run stores or prints.
+    pub(crate) masks: Option<Arc<Masks>>,
 }
 
 /// Receives a program's output while it runs.
@@ -91,25 +104,30 @@ impl TenantHost {
         writes: BlobWrites,
         tenant: TenantId,
         memory: CallMemory,
-        listener: Option<LogListener>,
-        network: Arc<GuestNetwork>,
+        parts: HostParts,
     ) -> Self {
+        let HostParts { listener, network, masks } = parts;
+        let listener = listener.map(|listener| MaskedListener::new(listener, masks.as_ref()));
         let room = OutputRoom::of_call(memory.clone());
         let (written, seen) = (Vec::new(), HashSet::new());
-        Self { blobs, writes, tenant, memory, written, seen, room, listener, network }
+        Self { blobs, writes, tenant, memory, written, seen, room, listener, network, masks }
     }
 
     /// Returns the written blobs, in order and each once, and the memory for the output.
     pub(crate) fn into_parts(self) -> (Vec<BlobId>, OutputRoom) {
         (self.written, self.room)
     }
+
+    /// What is covered in the output.
+    pub(crate) fn masks(&self) -> Option<Arc<Masks>> {
+        self.masks.clone()
+    }
 }
 
 impl RunHost for TenantHost {
     fn hear(&mut self, printed: LogChunk) {
-        if let Some(listener) = &self.listener {
-            // The listener may have gone away; ignore the error.
-            listener.send(printed).ok();
+        if let Some(listener) = &mut self.listener {
+            listener.hear(printed);
         }
     }
 
@@ -128,11 +146,16 @@ impl RunHost for TenantHost {
         };
         let (blobs, tenant) = (Arc::clone(&self.blobs), self.tenant.clone());
         let cancel = CancelOnDrop::default();
-        let mut content =
+        let size = content.size();
+        let content =
             CancellableContent { content, is_cancelled: Arc::clone(&cancel.is_cancelled) };
+        let masks = self.masks.clone().filter(|_| is_text(kind.as_str()));
         let stored = self.memory.on_thread(move || {
-            let size = content.content.size();
-            let stored = blobs.put_from(&tenant, &kind, size, &mut content);
+            let mut content: Box<dyn Read> = match masks {
+                Some(masks) => Box::new(MaskedContent::new(content, masks)),
+                None => Box::new(content),
+            };
+            let stored = blobs.put_from(&tenant, &kind, size, &mut *content);
             drop((content, permit));
             stored
         });
@@ -212,6 +235,7 @@ mod tests {
     use crate::ids::Digest;
     use crate::job::message::Payload;
     use crate::service::run::network::{NetworkAccess, NetworkGrant};
+    use crate::service::run::secrets::RunSecrets;
 
     /// Reads a byte of each blob, waits until it may go on, and reads the rest.
     #[derive(Debug)]
@@ -295,9 +319,11 @@ mod tests {
         let (blobs, tenant) = (Arc::clone(store) as Arc<dyn BlobStore>, TenantId::local());
         let resolver = Arc::new(SystemResolver::default());
         let egress = Egress::new(EgressConfig::default(), resolver).unwrap();
-        let network = NetworkAccess::new(egress, Vec::new()).open(NetworkGrant::Operator);
+        let network = NetworkAccess::new(egress, Vec::new())
+            .open(NetworkGrant::Operator, &RunSecrets::default());
         let memory = CallMemory::unlimited();
-        TenantHost::new(blobs, writes.clone(), tenant, memory, None, Arc::new(network))
+        let parts = HostParts { listener: None, network: Arc::new(network), masks: None };
+        TenantHost::new(blobs, writes.clone(), tenant, memory, parts)
     }
 
     fn content() -> CheckedPayload {

@@ -1,5 +1,6 @@
 //! One run of a program: from its plan to its result.
 
+pub(crate) mod broker;
 pub(crate) mod bytecode;
 pub(crate) mod execute;
 pub(crate) mod failure;
@@ -14,3 +15,4 @@ pub(crate) mod network;
 pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod result;
+pub(crate) mod secrets;

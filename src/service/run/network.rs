@@ -7,6 +7,7 @@
 //! hosts, with content of its own choice.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::egress::Egress;
@@ -15,7 +16,10 @@ use crate::egress::guest::pipe::StreamRead;
 use crate::egress::meter::NetworkSummary;
 use crate::egress::network::{ClosedPart, ConnectionHandle, RunNetwork, StreamReadiness};
 use crate::egress::policy::RunPolicy;
+use crate::egress::rewrite::RequestRewriter;
 use crate::job::network::{NetworkReply, NetworkRequest, PIECE_MAX, Wish};
+use crate::secrets::mask::Masks;
+use crate::service::run::secrets::RunSecrets;
 use crate::skill::manifest::url_pattern::UrlPattern;
 
 /// Longest list of hosts in a log line, in bytes.
@@ -48,7 +52,7 @@ impl NetworkAccess {
     }
 
     /// The network of one run.
-    pub(crate) fn open(&self, grant: NetworkGrant) -> GuestNetwork {
+    pub(crate) fn open(&self, grant: NetworkGrant, secrets: &RunSecrets) -> GuestNetwork {
         let (policy, patterns) = match grant {
             NetworkGrant::Manifest(patterns) => {
                 let count = patterns.len();
@@ -56,7 +60,12 @@ impl NetworkAccess {
             }
             NetworkGrant::Operator => (RunPolicy::of_operator(self.code.clone()), self.code.len()),
         };
-        GuestNetwork { network: self.egress.open(policy), has_rules: patterns > 0 }
+        let policy = match &secrets.broker {
+            Some(broker) => policy.rewritten_by(Arc::clone(broker) as Arc<dyn RequestRewriter>),
+            None => policy,
+        };
+        let masks = secrets.masks.clone();
+        GuestNetwork { network: self.egress.open(policy), has_rules: patterns > 0, masks }
     }
 }
 
@@ -66,6 +75,8 @@ pub(crate) struct GuestNetwork {
     network: RunNetwork,
     /// False if nothing is granted: then the guest itself says what to do about it.
     has_rules: bool,
+    /// What is covered in names of hosts.
+    masks: Option<Arc<Masks>>,
 }
 
 impl GuestNetwork {
@@ -129,7 +140,11 @@ impl GuestNetwork {
 
     /// The hosts that the run called or was refused, for its log line; none if it did neither.
     pub(crate) fn hosts(&self) -> Option<String> {
-        hosts_of(&self.network.summary())
+        let mut hosts = hosts_of(&self.network.summary());
+        if let (Some(hosts), Some(masks)) = (&mut hosts, &self.masks) {
+            masks.cover_text(hosts);
+        }
+        hosts
     }
 }
 

@@ -11,6 +11,7 @@ use crate::service::find::blob_ids;
 use crate::service::run::host::LogListener;
 use crate::service::run::mounted_skill::MountedSkill;
 use crate::service::run::network::NetworkGrant;
+use crate::service::run::secrets::DeclaredSecrets;
 
 /// The plan of a run: everything is looked up and nothing is started.
 pub(crate) struct RunPlan {
@@ -22,6 +23,8 @@ pub(crate) struct RunPlan {
     pub(crate) blobs: Vec<BlobId>,
     pub(crate) keep_files: KeepFiles,
     pub(crate) network: NetworkGrant,
+    /// The secrets that the skill declares; none for code that came with a call.
+    pub(crate) secrets: Option<DeclaredSecrets>,
     pub(crate) limits: RunLimits,
     pub(crate) listener: Option<LogListener>,
     /// True if the caller wants the whole logs, not only the preview.
