@@ -188,8 +188,9 @@ impl Reader {
     }
 
     fn is_known(&self, key: &str) -> bool {
-        let is_in = |table: &&str| key.strip_prefix(*table).is_some_and(|k| k.starts_with('.'));
-        self.asked.iter().any(|setting| setting.key == key) || self.tables.iter().any(|t| is_in(&t))
+        let is_in = |table: &str| key.strip_prefix(table).is_some_and(|k| k.starts_with('.'));
+        self.asked.iter().any(|setting| setting.key == key)
+            || self.tables.iter().any(|table| is_in(table))
     }
 
     fn is_known_variable(&self, name: &str) -> bool {

@@ -25,7 +25,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::secret_text::SecretText;
 pub use crate::secrets::config::SecretsConfig;
 pub use crate::secrets::error::{ProviderFault, SecretsError, ValueFault};
+use crate::secrets::provider::command::CommandSecrets;
 pub use crate::secrets::provider::environment::{EnvironmentSecrets, PREFIX};
+use crate::secrets::provider::file::FileSecrets;
+use crate::secrets::provider::folder::FolderSecrets;
 use crate::secrets::provider::{ProviderKind, SecretProvider};
 pub use crate::secrets::value::{MAX_TOTAL, MAX_VALUE};
 use crate::skill::manifest::secret_name::check_secret_name;
@@ -64,7 +67,18 @@ impl Secrets {
     /// The providers that `config` names. Nothing is read yet.
     #[must_use]
     pub fn new(config: &SecretsConfig) -> Self {
-        Self { providers: provider::all(config) }
+        let mut providers: Vec<Box<dyn SecretProvider>> =
+            vec![Box::new(config.environment.clone())];
+        for folder in &config.folders {
+            providers.push(Box::new(FolderSecrets(folder.clone())));
+        }
+        if let Some(file) = &config.file {
+            providers.push(Box::new(FileSecrets(file.clone())));
+        }
+        if let Some(command) = &config.command {
+            providers.push(Box::new(CommandSecrets::new(command.clone())));
+        }
+        Self { providers }
     }
 
     /// Looks all `names` up. Reads files and runs commands, so it must not run on the event loop.

@@ -4,7 +4,7 @@
 
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -51,7 +51,7 @@ const BOTH: [(&str, &str); 2] =
 #[test]
 fn declared_only_is_what_a_skill_gets() {
     let source = r#"
-import gc, hashlib, os
+import gc, hashlib, os, sys
 import runtime
 from runtime import secrets
 
@@ -63,13 +63,18 @@ def main(args):
     except runtime.SecretNotDeclared as error:
         refused = str(error)
     mark = "".join(("beta", "-41aa"))
-    texts = [text for thing in gc.get_objects() for text in gc.get_referents(thing)
-             if isinstance(text, (str, bytes))]
-    seen = [text for text in texts if mark in str(text) and "9c" in str(text)]
+    found, known, left = [], set(), list(sys.modules.values()) + gc.get_objects()
+    while left and len(known) < 200_000:
+        thing = left.pop()
+        if id(thing) not in known:
+            known.add(id(thing))
+            if isinstance(thing, (str, bytes)) and mark in str(thing) and "9c" in str(thing):
+                found.append(thing)
+            left.extend(gc.get_referents(thing))
     return {
         "hash": hashlib.sha256(value.encode()).hexdigest(),
         "names": sorted(name for name in os.environ if "KEY" in name or "WARDIAN" in name),
-        "refused": refused, "seen": len(seen), "looked": len(texts),
+        "refused": refused, "seen": len(found), "looked": len(known),
     }
 "#;
     let (server, _skills) = serving("secrets = [\"ALPHA_KEY\"]", source, &BOTH);
@@ -292,7 +297,7 @@ fn serve(mut stream: impl Read + Write, value: &str, seen: &Mutex<Vec<String>>) 
                 fixed("", &text.to_string())
             }
             "/headers" => format!(
-                "HTTP/1.1 200 {value}\r\nX-Echo: {value}; {basic}\r\nX-{value}: 1\r\n\
+                "HTTP/1.1 200 {value}\r\nX-Echo: {value}; {basic}\r\n\
                  Content-Length: 2\r\n\r\nok",
                 basic = BASE64.encode(value.as_bytes())
             ),
@@ -410,7 +415,7 @@ fn a_brokered_secret_reaches_the_named_host_and_nothing_else() {
     let result = world.call(&server, calls);
     let key = key_of(&result);
     assert!(key != VALUE && key.len() == VALUE.len() && key.starts_with("sk_live_"), "{key}");
-    let [bearer, basic, body, url] = world.named.take().try_into().unwrap();
+    let [basic, bearer, body, url] = world.named.take().try_into().unwrap();
     assert!(bearer.contains(&format!("Bearer {VALUE}\r\n")), "{bearer}");
     assert!(bearer.to_lowercase().contains(&format!("x-api-key: {}", VALUE.to_lowercase())));
     let encoded = BASE64.encode(format!("{VALUE}:").as_bytes());
@@ -506,9 +511,8 @@ fn the_operator_can_broker_what_a_manifest_does_not() {
     });
 }
 
-#[test]
-fn values_that_turn_up_all_the_same_are_covered() {
-    let source = r#"
+/// Shows its key in every way.
+const CARELESS: &str = r#"
 import base64, os, sys, urllib.parse
 from runtime import blobs, log
 
@@ -526,16 +530,24 @@ def main(args):
     with open("/workspace/" + key + ".txt", "w") as file:
         file.write(key)
     if args.get("fail"):
-        raise type(key.replace("-", "_"), (Exception,), {})(f"the key is {key}")
+        raise type(os.environ["WORD_KEY"], (Exception,), {})(f"the key is {key}")
     number = int(os.environ["NUMBER_KEY"])
     return {
         "summary": "it is " + key, "value": key, "nested": [{key: [number, -number, 1234567]}],
         "text": blob, "data": data, "escaped": "line\n" + key + "\u0001",
     }
 "#;
+
+#[test]
+fn values_that_turn_up_all_the_same_are_covered() {
+    const ALL: &str = "secrets = [\"ALPHA_KEY\", \"NUMBER_KEY\", \"WORD_KEY\"]";
     let skills = SkillFolder::new();
-    permitted(&skills, "acme.keys", "secrets = [\"ALPHA_KEY\", \"NUMBER_KEY\"]", source);
-    let environment = [BOTH[0], ("WARDIAN_SECRET_NUMBER_KEY", "90817263")];
+    permitted(&skills, "acme.keys", ALL, CARELESS);
+    let environment = [
+        BOTH[0],
+        ("WARDIAN_SECRET_NUMBER_KEY", "90817263"),
+        ("WARDIAN_SECRET_WORD_KEY", "Word_8f3c1e_canary"),
+    ];
     let server = TestServer::start_in(&["--skills", skills.path()], &environment);
     let client = server.client();
     let call = |args: Value| {
@@ -563,17 +575,16 @@ def main(args):
     );
     let csv = client.read_bytes(shown["text"].as_str().unwrap());
     let csv = String::from_utf8(csv).unwrap();
-    assert!(!csv.contains(core) && csv.starts_with(&format!("a,b\n{stars},1\n")), "{:.80}", csv);
+    assert!(!csv.contains(core) && csv.starts_with(&format!("a,b\n{stars},1\n")), "{csv:.80}");
     assert!(csv.ends_with(&stars) && csv.len() == 4 + 2 * ALPHA.len() + 90_000, "{}", csv.len());
     let data = client.read_bytes(shown["data"].as_str().unwrap());
     assert_eq!(data, ALPHA.as_bytes(), "only text is covered");
 
     let result = call(json!({"fail": true})).unwrap();
-    let (class, message) = failed(&result);
-    assert_eq!(message, format!("the key is {stars}"));
-    assert!(!class.contains("canary") || !class.contains("8f3c1e"), "{class}");
-    assert!(!result.to_string().contains(core), "{result:#}");
-    assert!(!server.log().contains(core), "{}", server.log());
+    assert_eq!(failed(&result), ("Exception", format!("the key is {stars}").as_str()));
+    for text in [result.to_string(), server.log()] {
+        assert!(!text.contains("8f3c1e"), "{text}");
+    }
 }
 
 /// All files below a folder.
@@ -583,15 +594,8 @@ fn files_of(folder: &Path) -> Vec<PathBuf> {
     paths.flat_map(|path| if path.is_dir() { files_of(&path) } else { vec![path] }).collect()
 }
 
-#[test]
-fn no_canary_is_found_anywhere() {
-    let started = SystemTime::now();
-    let (folder, place) = (tempfile::tempdir().unwrap(), Command::new());
-    fs::write(folder.path().join("FOLDER_KEY"), "folder-canary-5b1e77").unwrap();
-    let file = place.file("secrets.toml", "FILE_KEY = \"file-canary-5b1e77\"\n");
-    fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
-    let skills = SkillFolder::new();
-    let source = r#"
+/// Prints, stores and returns its keys, and ends in several ways.
+const LOUD: &str = r#"
 import os
 def main(args):
     values = [os.environ[name] for name in ("ENV_KEY", "FOLDER_KEY", "FILE_KEY")]
@@ -609,8 +613,50 @@ def main(args):
         time.sleep(60)
     return values
 "#;
+
+/// What others can see of the processes of a server.
+fn seen_of_processes(server: &TestServer) -> Vec<String> {
+    let read = |id: u32, name: &str| fs::read(format!("/proc/{id}/{name}")).unwrap_or_default();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let mut seen = vec![text(read(server.process().id, "cmdline"))];
+    for worker in server.workers() {
+        seen.push(text(read(worker.id, "cmdline")));
+        // A worker that was locked down shows no environment. One that shows it has none.
+        assert_eq!(read(worker.id, "environ"), b"");
+        let limits = text(read(worker.id, "limits"));
+        let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+        assert_eq!(core.split_whitespace().collect::<Vec<_>>()[4..6], ["0", "0"], "{core}");
+    }
+    seen
+}
+
+/// Searches the stored blobs, and the images that were made since `started`.
+fn search_files(server: &TestServer, config: &Value, started: SystemTime, wanted: &[u8]) {
+    let settings = config["settings"].as_array().unwrap();
+    let cache = settings.iter().find(|setting| setting["key"] == "cache_dir").unwrap();
+    let images = files_of(&Path::new(cache["value"].as_str().unwrap()).join("images"));
+    let is_new = |path: &PathBuf| {
+        fs::metadata(path).and_then(|data| data.modified()).is_ok_and(|at| at >= started)
+    };
+    let stored = files_of(server.data_dir());
+    assert!(stored.len() > 1, "the kept files are stored: {stored:?}");
+    for path in stored.into_iter().chain(images.into_iter().filter(is_new)) {
+        let content = fs::read(&path).unwrap_or_default();
+        let found = content.windows(wanted.len()).any(|part| part == wanted);
+        assert!(!found, "{}", path.display());
+    }
+}
+
+#[test]
+fn no_canary_is_found_anywhere() {
+    let (folder, place) = (tempfile::tempdir().unwrap(), Command::new());
+    fs::write(folder.path().join("FOLDER_KEY"), "folder-canary-5b1e77").unwrap();
+    let started = fs::metadata(folder.path()).unwrap().modified().unwrap();
+    let file = place.file("secrets.toml", "FILE_KEY = \"file-canary-5b1e77\"\n");
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    let skills = SkillFolder::new();
     let all = "secrets = [\"ENV_KEY\", \"FOLDER_KEY\", \"FILE_KEY\"]";
-    permitted(&skills, "acme.keys", all, source);
+    permitted(&skills, "acme.keys", all, LOUD);
     let folders = format!("secrets.folders={}", folder.path().display());
     let files = format!("secrets.file={}", file.display());
     let settings = ["--skills", skills.path(), "--set", &folders, "--set", &files];
@@ -630,17 +676,7 @@ def main(args):
         texts.push(String::from_utf8_lossy(&client.get(path).body).into_owned());
     }
     texts.push(client.call("describe_skill", json!({"name": "acme.keys"})).unwrap().to_string());
-    for worker in server.workers() {
-        let read = |name: &str| fs::read(format!("/proc/{}/{name}", worker.id)).unwrap_or_default();
-        texts.push(String::from_utf8_lossy(&read("cmdline")).into_owned());
-        // A worker that was locked down shows no environment. One that shows it has none.
-        assert_eq!(read("environ"), b"");
-        let limits = String::from_utf8(read("limits")).unwrap();
-        let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
-        assert_eq!(core.split_whitespace().collect::<Vec<_>>()[4..6], ["0", "0"], "{core}");
-    }
-    let own = fs::read(format!("/proc/{}/cmdline", server.process().id)).unwrap();
-    texts.push(String::from_utf8_lossy(&own).into_owned());
+    texts.extend(seen_of_processes(&server));
 
     let place = place.set("WARDIAN_SECRET_ENV_KEY", "env-canary-5b1e77");
     let typed = |words: &[&str]| {
@@ -658,20 +694,8 @@ def main(args):
     }
     assert!(texts.iter().any(|text| text.contains("FOLDER_KEY")), "nothing was listed");
 
-    let config: Value = serde_json::from_str(config.lines().collect::<String>().as_str()).unwrap();
-    let settings = config["settings"].as_array().unwrap();
-    let cache = settings.iter().find(|setting| setting["key"] == "cache_dir").unwrap();
-    let images = files_of(&Path::new(cache["value"].as_str().unwrap()).join("images"));
-    let is_new = |path: &PathBuf| {
-        fs::metadata(path).and_then(|data| data.modified()).is_ok_and(|at| at >= started)
-    };
-    let stored = files_of(server.data_dir());
-    assert!(stored.len() > 1, "the kept files are stored: {stored:?}");
-    for path in stored.into_iter().chain(images.into_iter().filter(is_new)) {
-        let content = fs::read(&path).unwrap_or_default();
-        let found = content.windows(13).any(|part| part == b"canary-5b1e77");
-        assert!(!found, "{}", path.display());
-    }
+    let config: Value = serde_json::from_str(&config).unwrap();
+    search_files(&server, &config, started, b"canary-5b1e77");
 }
 
 #[test]

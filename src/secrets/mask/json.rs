@@ -131,10 +131,9 @@ mod tests {
         fn every_json_stays_json(words in proptest::collection::vec("[a-z\"\\\\é\n]{0,6}", 0..6)) {
             let words: Vec<String> =
                 words.into_iter().map(|word| word + "hunter2\"x" + "\u{7f}").collect();
-            for text in [serde_json::to_string(&words).unwrap()] {
-                let read: Value = serde_json::from_str(&covered(&text)).unwrap();
-                prop_assert!(!read.to_string().contains("hunter2"), "{}", read);
-            }
+            let text = serde_json::to_string(&words).unwrap();
+            let read: Value = serde_json::from_str(&covered(&text)).unwrap();
+            prop_assert!(!read.to_string().contains("hunter2"), "{}", read);
         }
     }
 }

@@ -15,9 +15,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, Input, MatchKind};
-use zeroize::Zeroize as _;
+use zeroize::Zeroize;
 
 use crate::secrets::mask::forms::{MIN_VALUE, forms, pieces};
+
+/// Memory of masks for each byte of a value, and beside it: measured, and rounded up.
+const PER_BYTE: usize = 400;
+const BESIDE: usize = 64 << 10;
 
 /// What is written over a value.
 const COVER: u8 = b'*';
@@ -51,7 +55,7 @@ impl fmt::Debug for Masks {
 
 impl Drop for Masks {
     fn drop(&mut self) {
-        self.forms.iter_mut().for_each(|form| form.zeroize());
+        self.forms.iter_mut().for_each(Zeroize::zeroize);
     }
 }
 
@@ -89,6 +93,12 @@ impl Masks {
             }
         }
         Self::of(covers)
+    }
+
+    /// The most memory that masks over values of so many bytes take.
+    #[must_use]
+    pub const fn memory_for(values: usize) -> usize {
+        values.saturating_mul(PER_BYTE).saturating_add(BESIDE)
     }
 
     fn of(covers: BTreeMap<Vec<u8>, Cover>) -> Result<Self, BuildError> {
@@ -188,10 +198,11 @@ mod tests {
 
     #[test]
     fn parts_of_a_long_value_are_covered() {
-        let value: String = (0..300).map(|n| char::from(b'!' + (n * 7 % 90) as u8)).collect();
+        let letters = (0..300_u16).map(|n| b'!' + u8::try_from(n * 7 % 90).unwrap());
+        let value: String = letters.map(char::from).collect();
         let masks = Masks::hiding([value.as_str()]).unwrap();
         assert_eq!(covered(&masks, &value), "*".repeat(300));
-        let part = &value[90..250];
+        let part = value.get(90..250).unwrap();
         assert!(covered(&masks, part).contains(&"*".repeat(96)));
     }
 
@@ -213,6 +224,26 @@ mod tests {
         let masks = Masks::hiding([""; 0]).unwrap();
         assert_eq!(covered(&masks, "text"), "text");
         assert_eq!(masks.undecided_from(b"text"), 4);
+    }
+
+    #[test]
+    fn the_memory_of_masks_is_bounded_by_the_size_of_values() {
+        let random = |seed: u32, size: usize| -> String {
+            let mut state = seed;
+            let mut next = || {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                char::from(b'!' + u8::try_from(state >> 24).unwrap() % 90)
+            };
+            (0..size).map(|_| next()).collect()
+        };
+        for (count, size) in [(1_u32, 16), (1, 96), (32, 40), (8, 8 << 10), (2, 32 << 10)] {
+            let values: Vec<String> = (0..count).map(|seed| random(seed + 7, size)).collect();
+            let masks = Masks::hiding(&values).unwrap();
+            let forms: usize = masks.forms.iter().map(|form| form.len()).sum();
+            let memory = masks.automaton.memory_usage() + forms;
+            let whole = values.concat().len();
+            assert!(memory <= Masks::memory_for(whole), "{count} of {size}: {memory}");
+        }
     }
 
     #[test]

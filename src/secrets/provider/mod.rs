@@ -9,11 +9,7 @@ mod open;
 use std::fmt::Debug;
 
 use crate::secret_text::SecretText;
-use crate::secrets::config::SecretsConfig;
 use crate::secrets::error::ProviderFault;
-use crate::secrets::provider::command::CommandSecrets;
-use crate::secrets::provider::file::FileSecrets;
-use crate::secrets::provider::folder::FolderSecrets;
 
 /// The sorts of providers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,19 +44,4 @@ pub(crate) trait SecretProvider: Debug + Send + Sync {
 
     /// The names that it has, as far as it can tell.
     fn names(&self) -> Result<Vec<String>, ProviderFault>;
-}
-
-/// All providers of a configuration, in the order in which they are asked.
-pub(crate) fn all(config: &SecretsConfig) -> Vec<Box<dyn SecretProvider>> {
-    let mut all: Vec<Box<dyn SecretProvider>> = vec![Box::new(config.environment.clone())];
-    for folder in &config.folders {
-        all.push(Box::new(FolderSecrets(folder.clone())));
-    }
-    if let Some(file) = &config.file {
-        all.push(Box::new(FileSecrets(file.clone())));
-    }
-    if let Some(command) = &config.command {
-        all.push(Box::new(CommandSecrets::new(command.clone())));
-    }
-    all
 }

@@ -12,11 +12,11 @@ use crate::job::{BlobMount, RunSpec};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
+use crate::service::run::covers::covered;
 use crate::service::run::host::{HostParts, TenantHost};
 use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::Performed;
-use crate::service::run::secrets::covered;
 
 /// Whether skills without bytecode are compiled before the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Service {
         if plan.limits.fuel.is_some() {
             self.metering.ensure()?;
         }
-        let mut secrets = self.secrets_of(caller, plan.secrets.take()).await?;
+        let mut secrets = self.secrets.prepare(caller, plan.secrets.take()).await?;
         let image = self.images.pick(plan.packages(), plan.limits.memory);
         debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
         let _open_blobs = caller.memory.open_blobs(plan.blobs.len())?;

@@ -26,8 +26,8 @@ use crate::job::network::{NetworkReply, NetworkRequest};
 use crate::job::outcome::LogChunk;
 use crate::secrets::mask::Masks;
 use crate::secrets::mask::stream::MaskedContent;
+use crate::service::run::covers::{MaskedListener, is_text};
 use crate::service::run::network::GuestNetwork;
-use crate::service::run::secrets::{MaskedListener, is_text};
 use crate::units::ByteCount;
 
 /// Outputs up to this size, in bytes, are read on the thread of the call, because that takes less

@@ -2,6 +2,7 @@
 
 pub(crate) mod broker;
 pub(crate) mod bytecode;
+pub(crate) mod covers;
 pub(crate) mod execute;
 pub(crate) mod failure;
 pub(crate) mod host;

@@ -1,29 +1,26 @@
-//! The secrets of a run: looked up before it begins, handed out as its manifest says, and covered
-//! in what it leaves behind.
+//! The secrets of a run: looked up before it begins, and handed out as its manifest says.
 //!
 //! INVARIANT(declared-only): a run has the secrets that the manifest of the executed skill names,
 //! and no others. Code that came with a call has none, whatever it mounts.
 
 use std::collections::BTreeMap;
+use std::error::Error as _;
 use std::sync::Arc;
 
 use tracing::warn;
 
-use crate::dispatch::FinishedRun;
+use crate::budget::BudgetExhausted;
 use crate::error::CauseChain;
-use crate::job::outcome::{LogChunk, Logs, RunFailure, Stream};
 use crate::secret_text::SecretText;
 use crate::secrets::mask::Masks;
-use crate::secrets::mask::stream::MaskStream;
 use crate::secrets::placeholder::{self, PlaceholderError};
 use crate::secrets::{Secrets, SecretsError};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
-use crate::service::parts::Service;
 use crate::service::run::broker::{Broker, Brokered};
-use crate::service::run::host::LogListener;
 use crate::skill::manifest::Manifest;
 use crate::skill::manifest::secret_hosts::SecretHosts;
+use crate::units::ByteCount;
 
 /// The secrets that runs may get.
 #[derive(Debug)]
@@ -38,6 +35,35 @@ impl SecretAccess {
     #[must_use]
     pub const fn new(secrets: Secrets, hosts: SecretHosts) -> Self {
         Self { secrets, hosts }
+    }
+
+    /// Looks the secrets of a run up. A run without secrets costs nothing here.
+    pub(crate) async fn prepare(
+        self: &Arc<Self>,
+        caller: &Caller,
+        declared: Option<DeclaredSecrets>,
+    ) -> Result<RunSecrets, ServiceError> {
+        let Some(declared) = declared else { return Ok(RunSecrets::default()) };
+        let (access, memory) = (Arc::clone(self), caller.memory.clone());
+        let skill = declared.skill.clone();
+        let prepared = caller.memory.on_thread(move || {
+            let values = access.secrets.find_all(&declared.names)?;
+            let size = values.values().map(|value| value.expose().len()).sum();
+            // One set of masks for what the run leaves, one for responses.
+            memory.reserve(ByteCount::from(Masks::memory_for(size).saturating_mul(2)))?;
+            Ok(prepared(values, &declared.hosts, &access.hosts)?)
+        });
+        prepared.await.map_err(ServiceError::Interrupted)?.map_err(|unprepared| {
+            let cause = match unprepared {
+                Unprepared::Memory(exhausted) => return ServiceError::Memory(exhausted),
+                Unprepared::Secrets(cause) => cause,
+            };
+            if cause.source().is_some() {
+                // The operator reads which file or command failed; the caller does not.
+                warn!("the secrets of skill `{skill}` are not available: {}", CauseChain(&cause));
+            }
+            ServiceError::Secrets { skill, cause }
+        })
     }
 }
 
@@ -71,32 +97,25 @@ pub(crate) struct RunSecrets {
     pub(crate) masks: Option<Arc<Masks>>,
 }
 
-impl Service {
-    /// Looks the secrets of a run up. A run without secrets costs nothing here.
-    pub(crate) async fn secrets_of(
-        &self,
-        caller: &Caller,
-        declared: Option<DeclaredSecrets>,
-    ) -> Result<RunSecrets, ServiceError> {
-        let Some(declared) = declared else { return Ok(RunSecrets::default()) };
-        let access = Arc::clone(&self.secrets);
-        let skill = declared.skill.clone();
-        let found = caller.memory.on_thread(move || prepared(&access, &declared));
-        found.await.map_err(ServiceError::Interrupted)?.map_err(|cause| {
-            // The operator reads where the value was looked for; the caller does not.
-            warn!("the secrets of skill `{skill}` are not available: {}", CauseChain(&cause));
-            ServiceError::Secrets { skill, cause }
-        })
-    }
+/// Why a run has no secrets.
+#[derive(Debug, thiserror::Error)]
+enum Unprepared {
+    #[error(transparent)]
+    Secrets(#[from] SecretsError),
+    #[error(transparent)]
+    Memory(#[from] BudgetExhausted),
 }
 
-fn prepared(access: &SecretAccess, declared: &DeclaredSecrets) -> Result<RunSecrets, SecretsError> {
-    let values = access.secrets.find_all(&declared.names)?;
+fn prepared(
+    values: BTreeMap<String, SecretText>,
+    declared: &SecretHosts,
+    operators: &SecretHosts,
+) -> Result<RunSecrets, SecretsError> {
     let too_much = |_too_large| SecretsError::TooMuch;
     let masks = Masks::hiding(values.values().map(SecretText::expose)).map_err(too_much)?;
     let (mut environment, mut brokered) = (BTreeMap::new(), Vec::new());
     for (name, value) in values {
-        let lists = [&declared.hosts, &access.hosts].map(|hosts| hosts.of(&name).cloned());
+        let lists = [declared, operators].map(|hosts| hosts.of(&name).cloned());
         let hosts: Vec<_> = lists.into_iter().flatten().collect();
         if hosts.is_empty() {
             environment.insert(name, value);
@@ -125,175 +144,4 @@ fn not_brokered(name: &str, error: &PlaceholderError) -> SecretsError {
         _ => "the system gives no random bytes",
     };
     SecretsError::NotBrokered { name: name.to_owned(), fault }
-}
-
-/// Logs up to this size, in bytes, are covered on the event loop: it takes less time than a switch
-/// of threads.
-const SMALL_LOGS: usize = 64 << 10;
-
-/// Covers values in the outcome of a run that has secrets.
-pub(crate) async fn covered(
-    caller: &Caller,
-    masks: Option<Arc<Masks>>,
-    mut finished: FinishedRun,
-) -> Result<FinishedRun, ServiceError> {
-    let Some(masks) = masks else { return Ok(finished) };
-    let size: usize = finished.outcome.logs.chunks.iter().map(|chunk| chunk.text.len()).sum();
-    let cover = move || {
-        cover_outcome(&masks, &mut finished);
-        finished
-    };
-    match size <= SMALL_LOGS {
-        true => Ok(cover()),
-        false => caller.memory.on_thread(cover).await.map_err(ServiceError::Interrupted),
-    }
-}
-
-/// Covers values in the logs, the failure and the names of files of a run.
-fn cover_outcome(masks: &Masks, finished: &mut FinishedRun) {
-    let outcome = &mut finished.outcome;
-    cover_logs(masks, &mut outcome.logs);
-    for file in &mut outcome.files.listed {
-        masks.cover_text(&mut file.path);
-        if let Some(problem) = &mut file.problem {
-            masks.cover_text(problem);
-        }
-    }
-    match &mut outcome.end {
-        Err(RunFailure::Exception { class, message, traceback }) => {
-            masks.cover_text(class);
-            masks.cover_text(message);
-            traceback.iter_mut().for_each(|text| masks.cover_text(text));
-        }
-        Err(RunFailure::MemoryLimit { traceback: Some(text), .. }) => masks.cover_text(text),
-        Err(RunFailure::SandboxCrash { reason }) => masks.cover_text(reason),
-        _ => {}
-    }
-}
-
-/// Covers values in each stream, wherever it was cut, and in all of them as they are shown.
-fn cover_logs(masks: &Masks, logs: &mut Logs) {
-    let streams = [Stream::Stdout, Stream::Stderr, Stream::Log].map(Some);
-    for wanted in streams.into_iter().chain([None]) {
-        let is_wanted = |stream: Stream| wanted.is_none_or(|wanted| wanted == stream);
-        let chunks = logs.chunks.iter_mut().filter(|chunk| is_wanted(chunk.stream));
-        let mut texts: Vec<&mut String> = chunks.map(|chunk| &mut chunk.text).collect();
-        let mut whole: Vec<u8> = texts.iter().flat_map(|text| text.bytes()).collect();
-        if !masks.cover(&mut whole) {
-            continue;
-        }
-        let mut rest = whole.as_slice();
-        for text in &mut texts {
-            let Some((piece, more)) = rest.split_at_checked(text.len()) else { break };
-            **text = String::from_utf8_lossy(piece).into_owned();
-            rest = more;
-        }
-    }
-}
-
-/// Hands on what a program prints while it runs, with covers over values.
-#[derive(Debug)]
-pub(crate) struct MaskedListener {
-    listener: LogListener,
-    streams: Option<[MaskStream; 3]>,
-}
-
-impl MaskedListener {
-    pub(crate) fn new(listener: LogListener, masks: Option<&Arc<Masks>>) -> Self {
-        let stream = |masks: &Arc<Masks>| MaskStream::new(Arc::clone(masks));
-        Self { listener, streams: masks.map(|masks| [(); 3].map(|()| stream(masks))) }
-    }
-
-    pub(crate) fn hear(&mut self, mut printed: LogChunk) {
-        let stream =
-            self.streams.as_mut().and_then(|streams| streams.get_mut(slot(printed.stream)));
-        if let Some(stream) = stream {
-            let text = stream.push(printed.text.as_bytes());
-            printed.text = String::from_utf8_lossy(&text).into_owned();
-        }
-        if !printed.text.is_empty() {
-            // The listener may have gone away; ignore the error.
-            self.listener.send(printed).ok();
-        }
-    }
-}
-
-const fn slot(stream: Stream) -> usize {
-    match stream {
-        Stream::Stdout => 0,
-        Stream::Stderr => 1,
-        Stream::Log => 2,
-    }
-}
-
-/// True for blobs of text, by their MIME types. Values are covered in these alone: in others they
-/// are packed, or the cover would damage what is not a value.
-pub(crate) fn is_text(kind: &str) -> bool {
-    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let texts = ["json", "xml", "yaml", "x-yaml", "toml", "csv", "sql", "javascript", "x-ndjson"];
-    let texts = [&texts[..], &["jsonl", "x-sh", "x-www-form-urlencoded", "ld+json"]].concat();
-    kind.starts_with("text/")
-        || kind.ends_with("+json")
-        || kind.ends_with("+xml")
-        || kind.strip_prefix("application/").is_some_and(|name| texts.contains(&name))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn logs(chunks: &[(Stream, &str)]) -> Logs {
-        let chunk = |(stream, text): &(Stream, &str)| LogChunk {
-            stream: *stream,
-            text: (*text).to_owned(),
-        };
-        Logs { chunks: chunks.iter().map(chunk).collect(), dropped: 0 }
-    }
-
-    fn texts(logs: &Logs) -> Vec<&str> {
-        logs.chunks.iter().map(|chunk| chunk.text.as_str()).collect()
-    }
-
-    #[test]
-    fn values_are_covered_across_pieces_and_between_streams() {
-        let masks = Masks::hiding(["hunter2-hunter2"]).unwrap();
-        let mut split = logs(&[
-            (Stream::Stdout, "é hunter2-"),
-            (Stream::Stderr, "other\n"),
-            (Stream::Stdout, "hunter2 é"),
-        ]);
-        cover_logs(&masks, &mut split);
-        assert_eq!(texts(&split), ["é ********", "other\n", "******* é"]);
-        let mut mixed = logs(&[(Stream::Stdout, "hunter2"), (Stream::Stderr, "-hunter2")]);
-        cover_logs(&masks, &mut mixed);
-        assert_eq!(texts(&mixed), ["*******", "********"]);
-    }
-
-    #[test]
-    fn what_is_heard_while_it_is_printed_shows_no_value() {
-        let (listener, mut heard) = tokio::sync::mpsc::unbounded_channel();
-        let masks = Arc::new(Masks::hiding(["hunter2"]).unwrap());
-        let mut masked = MaskedListener::new(listener, Some(&masks));
-        for (stream, text) in
-            [(Stream::Stdout, "a hun"), (Stream::Stderr, "b\n"), (Stream::Stdout, "ter2 c\n")]
-        {
-            masked.hear(LogChunk { stream, text: text.to_owned() });
-        }
-        drop(masked);
-        let mut texts = Vec::new();
-        while let Ok(chunk) = heard.try_recv() {
-            texts.push(chunk.text);
-        }
-        assert_eq!(texts, ["a ", "b\n", "******* c\n"]);
-    }
-
-    #[test]
-    fn texts_are_known_by_their_types() {
-        for kind in ["text/csv", "application/json", "application/vnd.x+json; charset=utf-8"] {
-            assert!(is_text(kind), "{kind}");
-        }
-        for kind in ["image/png", "application/octet-stream", "application/zip"] {
-            assert!(!is_text(kind), "{kind}");
-        }
-    }
 }
