@@ -46,9 +46,9 @@ const LAYERS: &[(&str, &[&str])] = &[
                     "images", "dispatch", "egress", "secrets", "http"]),
     ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "blobs", "registry", "engine",
                     "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "secrets", "service", "http", "config"]),
-    ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "protocol", "blobs",
-                    "registry", "engine", "sandbox", "images", "worker", "dispatch", "secrets",
-                    "service", "http", "config", "assembly"]),
+    ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "protocol", "blobs", "egress",
+                    "registry", "engine", "sandbox", "images", "worker", "dispatch", "secrets", "service",
+                    "http", "config", "assembly"]),
 ];
 
 /// Words that may appear only under the given paths: one place for each dependency.

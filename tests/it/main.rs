@@ -37,6 +37,7 @@ mod rpc;
 mod scale;
 mod scripts;
 mod secrets;
+mod skill_tests;
 mod support;
 mod tables;
 mod workers;

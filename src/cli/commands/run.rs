@@ -101,6 +101,7 @@ fn run(
         input_blobs: Vec::new(),
         limits,
         listener: None,
+        recording: None,
     };
     let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
     let config = on_its_own(config, &folder);

@@ -16,6 +16,7 @@ use crate::egress::guest::pipe::StreamRead;
 use crate::egress::meter::NetworkSummary;
 use crate::egress::network::{ClosedPart, ConnectionHandle, RunNetwork, StreamReadiness};
 use crate::egress::policy::RunPolicy;
+use crate::egress::recorded::Recording;
 use crate::egress::rewrite::RequestRewriter;
 use crate::job::network::{NetworkReply, NetworkRequest, PIECE_MAX, Wish};
 use crate::secrets::mask::Masks;
@@ -36,10 +37,12 @@ pub struct NetworkAccess {
 }
 
 /// Which rules a run has.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum NetworkGrant {
     /// Those of the manifest of the skill that is executed.
     Manifest(Vec<UrlPattern>),
+    /// Those of a manifest, and a recording in place of the world.
+    Recorded(Vec<UrlPattern>, Arc<Recording>),
     /// Those of the operator for code that came with a call.
     Operator,
 }
@@ -53,19 +56,38 @@ impl NetworkAccess {
 
     /// The network of one run.
     pub(crate) fn open(&self, grant: NetworkGrant, secrets: &RunSecrets) -> GuestNetwork {
-        let (policy, patterns) = match grant {
-            NetworkGrant::Manifest(patterns) => {
-                let count = patterns.len();
-                (RunPolicy::of_manifest(patterns), count)
-            }
-            NetworkGrant::Operator => (RunPolicy::of_operator(self.code.clone()), self.code.len()),
-        };
-        let policy = match &secrets.broker {
+        let brokered = |policy: RunPolicy| match &secrets.broker {
             Some(broker) => policy.rewritten_by(Arc::clone(broker) as Arc<dyn RequestRewriter>),
             None => policy,
         };
+        let (network, rules) = match grant {
+            NetworkGrant::Manifest(patterns) => {
+                let count = patterns.len();
+                (self.egress.open(brokered(RunPolicy::of_manifest(patterns))), count)
+            }
+            NetworkGrant::Recorded(patterns, recording) => {
+                let count = patterns.len();
+                let policy = RunPolicy::of_manifest(patterns);
+                (self.egress.open_recorded(policy, recording), count)
+            }
+            NetworkGrant::Operator => {
+                let policy = RunPolicy::of_operator(self.code.clone());
+                (self.egress.open(policy), self.code.len())
+            }
+        };
         let masks = secrets.masks.clone();
-        GuestNetwork { network: self.egress.open(policy), has_rules: patterns > 0, masks }
+        GuestNetwork { network, has_rules: rules > 0, masks }
+    }
+}
+
+impl NetworkGrant {
+    /// The same rules, and a recording in place of the world. Rules of the operator stay: they are
+    /// for programs that no test brings along.
+    pub(crate) fn with_recording(self, recording: Arc<Recording>) -> Self {
+        match self {
+            Self::Manifest(rules) | Self::Recorded(rules, _) => Self::Recorded(rules, recording),
+            Self::Operator => Self::Operator,
+        }
     }
 }
 

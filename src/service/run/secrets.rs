@@ -44,6 +44,11 @@ impl SecretAccess {
         declared: Option<DeclaredSecrets>,
     ) -> Result<RunSecrets, ServiceError> {
         let Some(declared) = declared else { return Ok(RunSecrets::default()) };
+        if declared.sort == ValueSort::StandIn {
+            let names = declared.names.into_iter();
+            let stand_ins = names.map(|name| (name.clone(), format!("stand-in-for-{name}").into()));
+            return Ok(RunSecrets { environment: stand_ins.collect(), ..RunSecrets::default() });
+        }
         let (access, memory) = (Arc::clone(self), caller.memory.clone());
         let skill = declared.skill.clone();
         let prepared = caller.memory.on_thread(move || {
@@ -74,6 +79,16 @@ pub(crate) struct DeclaredSecrets {
     skill: String,
     names: Vec<String>,
     hosts: SecretHosts,
+    sort: ValueSort,
+}
+
+/// Where the values of declared secrets come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ValueSort {
+    /// From the providers.
+    Provided,
+    /// From the names: the run is a test, and no host gets them.
+    StandIn,
 }
 
 impl DeclaredSecrets {
@@ -83,7 +98,13 @@ impl DeclaredSecrets {
         let names: Vec<String> =
             permissions.secret_names().into_iter().map(str::to_owned).collect();
         let (skill, hosts) = (manifest.name.to_string(), permissions.secret_hosts.clone());
-        (!names.is_empty()).then_some(Self { skill, names, hosts })
+        (!names.is_empty()).then_some(Self { skill, names, hosts, sort: ValueSort::Provided })
+    }
+
+    /// The same names, each with a text that stands in for the value: for tests of skills, which
+    /// must run without the operator's keys and must not send them.
+    pub(crate) fn with_stand_ins(self) -> Self {
+        Self { sort: ValueSort::StandIn, ..self }
     }
 }
 

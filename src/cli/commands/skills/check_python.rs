@@ -155,6 +155,7 @@ async fn look_at(runtime: &Runtime, check: &mut FolderCheck) -> Result<(), Strin
         args: args.map_err(|fault| fault.to_string())?,
         mount_skills: Vec::new(),
         listener: None,
+        recording: None,
         input_blobs: Vec::new(),
         limits: RequestedLimits::default(),
     };

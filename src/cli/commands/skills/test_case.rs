@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::cli::commands::skills::test_network::CaseExchange;
 use crate::cli::terminal::output::shown;
 
 /// Largest difference of two numbers that count as equal, relative to the larger one.
@@ -28,6 +29,9 @@ pub(crate) struct TestCase {
     /// Blobs to store before the call, by name.
     #[serde(default)]
     pub(crate) blobs: BTreeMap<String, CaseBlob>,
+    /// All that the skill finds in the network, in the order of the requests.
+    #[serde(default)]
+    pub(crate) network: Vec<CaseExchange>,
     /// The result.
     pub(crate) expect: Expectation,
 }

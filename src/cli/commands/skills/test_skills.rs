@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -21,14 +22,14 @@ use crate::cli::commands::skills::test_case::{
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on, progress};
-use crate::cli::terminal::output::{note, print_json, print_line};
+use crate::cli::terminal::output::{note, print_json, print_line, shown};
 use crate::config::Config;
+use crate::egress::recorded::Recording;
 use crate::ids::Digest;
 use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
 use crate::protocol::strict;
 use crate::registry::check_folder;
 use crate::registry::folders::snapshot::Snapshot;
-
 use crate::service::{Caller, LocalProgram, LocalResult, LocalRun, ServiceError, sole_tenant};
 
 /// Longest file of a case.
@@ -197,6 +198,7 @@ async fn test(
     })?;
     let args =
         RawValue::from_string(args).map_err(|fault| Failed::at("write the arguments", &fault))?;
+    let recording = Arc::new(recording_of(config, skill, name, case)?);
     let request = LocalRun {
         program: LocalProgram::Skill {
             name: skill.name.clone(),
@@ -208,6 +210,7 @@ async fn test(
         input_blobs: ids.values().cloned().collect(),
         limits: RequestedLimits::default(),
         listener: None,
+        recording: Some(Arc::clone(&recording)),
     };
     let caller = Caller::local("skill-test");
     let (ended, duration_ms) = match runtime.service.run_file(&caller, request).await {
@@ -215,7 +218,42 @@ async fn test(
         Err(error @ ServiceError::Arguments { .. }) => (refused(&error), 0),
         Err(error) => return Err(error.into()),
     };
-    Ok((case.expect.differences(&ended), duration_ms))
+    let mut differences = case.expect.differences(&ended);
+    differences.extend(recording.differences().iter().map(|line| shown(line)));
+    Ok((differences, duration_ms))
+}
+
+/// The recorded network of a case. Without one every request fails: a test must not depend on the
+/// state of the world.
+fn recording_of(
+    config: &Config,
+    skill: &Tested,
+    name: &str,
+    case: &TestCase,
+) -> Result<Recording, Failed> {
+    let exchanges = case.network.iter().enumerate().map(|(at, exchange)| {
+        let read = |path: &str| {
+            let path = resource_of(skill, path)?;
+            let file =
+                fs::File::open(&path).map_err(|fault| format!("{}: {fault}", path.display()))?;
+            let (limit, mut content) = (config.blobs.max_size.as_u64(), Vec::new());
+            file.take(limit).read_to_end(&mut content).map_err(|fault| fault.to_string())?;
+            Ok(content)
+        };
+        exchange.recorded(read).map_err(|wrong| {
+            Failed::usage(format!("{}, case {name}, network[{at}]: {wrong}", skill.name))
+        })
+    });
+    Ok(Recording::new(exchanges.collect::<Result<_, _>>()?))
+}
+
+/// The file of a path below `resources`.
+fn resource_of(skill: &Tested, path: &str) -> Result<PathBuf, String> {
+    let path = Path::new(path);
+    if !path.components().all(|part| matches!(part, Component::Normal(_))) {
+        return Err(format!("`{}` is not a path below resources", path.display()));
+    }
+    Ok(skill.folder.join("resources").join(path))
 }
 
 /// Stores a blob of a case; its id.
@@ -227,13 +265,7 @@ fn store(
 ) -> Result<String, Failed> {
     let stored = match &blob.content {
         BlobContent::File(path) => {
-            let path = Path::new(path);
-            let is_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
-            if !is_inside {
-                let path = path.display();
-                return Err(Failed::usage(format!("`{path}` is not a path below resources")));
-            }
-            let path = skill.folder.join("resources").join(path);
+            let path = resource_of(skill, path).map_err(Failed::usage)?;
             store_file(&*runtime.blobs, &path, Some(&blob.mime_type), config.blobs.max_size)?
         }
         BlobContent::Text(text) => {
