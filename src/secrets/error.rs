@@ -112,6 +112,12 @@ pub enum ProviderFault {
         /// Its exit status.
         status: String,
     },
+    /// The command failed for another run, which this one waited for.
+    #[error("{why}")]
+    CommandFailedBefore {
+        /// The reason.
+        why: String,
+    },
     /// The command took too long.
     #[error("the command was stopped: it took longer than `secrets.command_timeout`")]
     CommandLate,

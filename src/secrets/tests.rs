@@ -209,6 +209,29 @@ fn a_command_that_hangs_is_stopped_with_all_that_it_has_started() {
 }
 
 #[test]
+fn runs_that_wait_for_a_command_share_its_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let count = folder.path().join("count");
+    for (end, expected) in [("sleep 100", "took longer"), ("sleep 0.3; echo value-1", "value-1")] {
+        fs::write(&count, "").unwrap();
+        let script = format!("echo x >> {}; {end}", count.display());
+        let mut slow = command(&["/bin/sh", "-c", &script]);
+        slow.timeout = Duration::from_secs(if end == "sleep 100" { 1 } else { 30 });
+        let (secrets, begun) = (of_command(slow), Instant::now());
+        std::thread::scope(|scope| {
+            let ask = || one(&secrets, "ACME_KEY").unwrap_or_else(|told| told);
+            let asking: Vec<_> = (0..8).map(|_| scope.spawn(ask)).collect();
+            for asked in asking {
+                let answer = asked.join().unwrap();
+                assert!(answer.contains(expected), "{answer}");
+            }
+        });
+        let started = fs::read_to_string(&count).unwrap().lines().count();
+        assert!(started <= 2 && begun.elapsed() < Duration::from_secs(6), "{started} processes");
+    }
+}
+
+#[test]
 fn a_value_of_a_command_is_kept_as_long_as_the_operator_says() {
     let folder = tempfile::tempdir().unwrap();
     let count = folder.path().join("count");

@@ -171,7 +171,11 @@ impl Exchange {
         let has_length = body.is_end_stream() || body.size_hint().exact().is_some();
         let mut body = Either::Left(body);
         if let Some(rewriter) = self.rules.rewriter().filter(|_| self.may_get_secrets) {
-            rewrite_headers(rewriter.as_ref(), target, &mut head.headers)?;
+            if rewrite_headers(rewriter.as_ref(), target, &mut head.headers)? {
+                // A part of a response could show a part of a value, which nothing recognises.
+                head.headers.remove(header::RANGE);
+                head.headers.remove(header::IF_RANGE);
+            }
             if rewriter.rewrites_body(target) {
                 let whole = rewritten_body(rewriter.as_ref(), target, body).await?;
                 if head.headers.contains_key(header::CONTENT_LENGTH) {
@@ -257,11 +261,13 @@ fn drop_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
+/// Lets a rewriter change headers. Returns true if it did.
 fn rewrite_headers(
     rewriter: &dyn RequestRewriter,
     target: &RequestTarget,
     headers: &mut HeaderMap,
-) -> Result<(), NetworkError> {
+) -> Result<bool, NetworkError> {
+    let mut has_changed = false;
     for (name, value) in headers.iter_mut() {
         let Some(other) = rewriter.rewrite_header(target, name.as_str(), value.as_bytes()) else {
             continue;
@@ -271,8 +277,9 @@ fn rewrite_headers(
             || NetworkError::new(errno::EINVAL, "a secret has no form that fits a header");
         *value = HeaderValue::from_bytes(&other).ok().ok_or_else(unusable)?;
         value.set_sensitive(true);
+        has_changed = true;
     }
-    Ok(())
+    Ok(has_changed)
 }
 
 /// Lets a filter look at the head of a response. The text beside the status is dropped.

@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use zeroize::{Zeroize as _, Zeroizing};
 
+use crate::error::CauseChain;
 use crate::secret_text::SecretText;
 use crate::secrets::config::SecretCommand;
 use crate::secrets::error::{ProviderFault, ValueFault};
@@ -37,11 +38,25 @@ pub(crate) struct CommandSecrets {
     kept: Mutex<HashMap<String, Arc<Mutex<Option<Kept>>>>>,
 }
 
-/// A value, and when it was read.
+/// What the command last said, and when.
 #[derive(Debug)]
 struct Kept {
-    value: Option<SecretText>,
-    at: Instant,
+    /// The reason of a failure is text, for those who waited for the same process.
+    answer: Result<Option<SecretText>, String>,
+    began: Instant,
+    ended: Instant,
+}
+
+impl Kept {
+    /// True if this answers somebody who asked at `asked`. A failure is shared by those who waited
+    /// for it: otherwise each of them would wait for a failure of its own.
+    fn answers(&self, asked: Instant, max_age: Duration) -> bool {
+        match &self.answer {
+            _ if self.began >= asked => true,
+            Ok(_) => self.began.elapsed() < max_age,
+            Err(_) => self.ended >= asked,
+        }
+    }
 }
 
 impl CommandSecrets {
@@ -106,18 +121,18 @@ impl SecretProvider for CommandSecrets {
     }
 
     fn find(&self, name: &str) -> Result<Option<SecretText>, ProviderFault> {
-        let slot = self.slot(name);
+        let (slot, asked) = (self.slot(name), Instant::now());
         let mut slot = slot.lock();
-        if let Some(kept) = slot.as_ref().filter(|kept| kept.at.elapsed() < self.command.max_age) {
-            return Ok(kept.value.clone());
+        if let Some(kept) = slot.as_ref().filter(|kept| kept.answers(asked, self.command.max_age)) {
+            let failed = |why| ProviderFault::CommandFailedBefore { why };
+            return kept.answer.clone().map_err(failed);
         }
         *slot = None;
-        let at = Instant::now();
-        let value = self.ask(name)?;
-        if !self.command.max_age.is_zero() {
-            *slot = Some(Kept { value: value.clone(), at });
-        }
-        Ok(value)
+        let began = Instant::now();
+        let answer = self.ask(name);
+        let kept = answer.as_ref().map(Clone::clone).map_err(|f| CauseChain(f).to_string());
+        *slot = Some(Kept { answer: kept, began, ended: Instant::now() });
+        answer
     }
 
     /// None: a command is asked by name only.

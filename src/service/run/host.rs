@@ -140,7 +140,11 @@ impl RunHost for TenantHost {
     }
 
     async fn write_blob(&mut self, kind: &str, content: CheckedPayload) -> Result<BlobId, Refusal> {
-        let kind = BlobKind::parse(kind).map_err(|error| refusal("ValueError", &error))?;
+        let mut kind = kind.to_owned();
+        if let Some(masks) = &self.masks {
+            masks.cover_text(&mut kind);
+        }
+        let kind = BlobKind::parse(&kind).map_err(|error| refusal("ValueError", &error))?;
         let Ok(permit) = Arc::clone(&self.writes.0).acquire_owned().await else {
             return Err(unavailable());
         };
