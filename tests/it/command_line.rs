@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{Command, Ended, SkillFolder, contained, repository};
+use crate::support::{Command, Ended, SkillFolder, Watched, contained, repository};
 
 /// Types `wardian run -c CODE` with more arguments.
 fn run_code(place: &Command, code: &str, more: &[&str]) -> Ended {
@@ -293,10 +293,7 @@ fn output_comes_while_the_program_runs_and_stays_when_it_is_ended() {
     stdout.read_exact(&mut letter).unwrap();
     assert_eq!(letter, "é".as_bytes());
     assert!(child.try_wait().unwrap().is_none(), "it still sleeps");
-    // SAFETY: the child was not waited for, so its id is its own.
-    #[expect(unsafe_code, reason = "the standard library cannot send this signal")]
-    let sent = unsafe { libc::kill(i32::try_from(child.id()).unwrap(), libc::SIGINT) };
-    assert_eq!(sent, 0);
+    Watched::of(child.id()).unwrap().interrupt();
     let mut errors = String::new();
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{errors}");

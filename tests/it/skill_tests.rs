@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{Command, contained, repository};
+use crate::support::{Command, Watched, contained, repository};
 
 #[test]
 fn bundled_skills_pass_the_tests_that_they_bring_along() {
@@ -51,6 +51,10 @@ fn a_test_of_a_skill_that_fails_shows_the_differences() {
     assert!(contained(&ended.stdout, wanted).is_empty(), "{}", ended.stdout);
     let one = place.run(&["skills", "test", "acme.sum.up", "--case", "good"]).with(0);
     assert!(one.stdout.contains("1 passed, 0 failed"), "{}", one.stdout);
+    let none = place.run(&["skills", "test", "acme.sum.up", "--case", "best"]).with(1);
+    assert!(none.stderr.contains("no test whose name contains `best`"), "{}", none.stderr);
+    let twice = place.run(&["skills", "test", "acme.sum.up", "acme.sum.up"]).with(2);
+    assert!(twice.stderr.contains("two folders have version 0.1.0"), "{}", twice.stderr);
     place.file("acme.sum.up/resources/tests/bad.json", r#"{"expects": {}}"#);
     let malformed = place.run(&["skills", "test", "acme.sum.up"]).with(2);
     assert!(
@@ -183,4 +187,38 @@ fn failures_of_servers_can_be_recorded() {
         let ended = place.run(&["skills", "test", "acme.one.get"]).with(2);
         assert!(ended.stderr.contains(reason), "{}", ended.stderr);
     }
+}
+
+#[test]
+fn tests_of_skills_that_are_interrupted_leave_no_files() {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::Stdio;
+
+    let place = Command::new();
+    place.run(&["skills", "new", "acme.naps"]).with(0);
+    place.file(
+        "acme.naps/code/main.py",
+        "import time\ndef main(args):\n    time.sleep(50 if args['name'] == 'long' else 0)\n",
+    );
+    for (case, name) in [("a", "short"), ("b", "long")] {
+        let case = format!("acme.naps/resources/tests/{case}.json");
+        let content = json!({"args": {"name": name}, "expect": {"status": "completed"}});
+        place.file(&case, content.to_string());
+    }
+    let temporary = place.folder().join("temporary");
+    fs::create_dir(&temporary).unwrap();
+    let mut child = place
+        .process(&["--set", "limits.timeout=60 s", "skills", "test", "acme.naps"])
+        .env("TMPDIR", &temporary)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("ok     acme.naps a"), "{line}");
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 1);
+    Watched::of(child.id()).unwrap().interrupt();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
 }

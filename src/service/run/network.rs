@@ -1,5 +1,5 @@
-//! The network of a run: what its guest asks is answered by the egress, under the rules of whoever
-//! grants them.
+//! The network of a run: answers the requests of its guest through [`Egress`], under the rules that
+//! the run is granted.
 //!
 //! INVARIANT(own-grant): a run has the network of its own program and of nothing that it mounts. A
 //! skill that is executed has that of its manifest. Code that came with a call has what the
@@ -23,10 +23,10 @@ use crate::secrets::mask::Masks;
 use crate::service::run::secrets::RunSecrets;
 use crate::skill::manifest::url_pattern::UrlPattern;
 
-/// Longest list of hosts in a log line, in bytes.
-const MAX_HOSTS: usize = 1_000;
+/// Length of a list of hosts, in bytes, beyond which a log line names no further host.
+const HOSTS_SHOWN: usize = 1_000;
 
-/// Longest wait that is granted without an end of its own. The run's deadline ends it sooner.
+/// The limit of a wait that the guest gave none. The run's deadline ends it sooner.
 const FAR: Duration = Duration::from_hours(24);
 
 /// The network that runs may get.
@@ -36,7 +36,7 @@ pub struct NetworkAccess {
     code: Vec<UrlPattern>,
 }
 
-/// Which rules a run has.
+/// The rules that a run is granted.
 #[derive(Debug, Clone)]
 pub(crate) enum NetworkGrant {
     /// Those of the manifest of the skill that is executed.
@@ -119,7 +119,7 @@ impl GuestNetwork {
     }
 
     async fn answered(&self, request: NetworkRequest<'_>) -> Result<NetworkReply, NetworkError> {
-        // Names are asked for all the same: the log of the run tells what was refused.
+        // Look-ups and connections go on and are refused, so that the log of the run names them.
         if !self.has_rules && !request.is_counted() {
             return Ok(NetworkReply::no_network());
         }
@@ -173,7 +173,7 @@ impl GuestNetwork {
 fn hosts_of(summary: &NetworkSummary) -> Option<String> {
     let mut text = String::new();
     for host in &summary.hosts {
-        if text.len() > MAX_HOSTS {
+        if text.len() > HOSTS_SHOWN {
             text.push_str(", ...");
             break;
         }
@@ -249,6 +249,6 @@ mod tests {
         assert_eq!(hosts_of(&NetworkSummary::default()), None);
         let hosts = (0..65).map(|at| host(format!("{at}.{}", "a".repeat(240)), 1, 0)).collect();
         let summary = NetworkSummary { hosts, ..NetworkSummary::default() };
-        assert!(hosts_of(&summary).unwrap().len() < 2 * MAX_HOSTS);
+        assert!(hosts_of(&summary).unwrap().len() < 2 * HOSTS_SHOWN);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::egress::policy::target::RequestTarget;
@@ -29,6 +29,7 @@ struct WrittenRequest {
     #[serde(default)]
     headers: BTreeMap<String, String>,
     text: Option<String>,
+    #[serde(default, deserialize_with = "given")]
     json: Option<Value>,
 }
 
@@ -40,6 +41,7 @@ struct WrittenResponse {
     #[serde(default)]
     headers: BTreeMap<String, WrittenHeader>,
     text: Option<String>,
+    #[serde(default, deserialize_with = "given")]
     json: Option<Value>,
     /// Path of a file below `resources`.
     file: Option<String>,
@@ -63,6 +65,11 @@ enum WrittenFailure {
 
 fn get() -> String {
     "GET".to_owned()
+}
+
+/// A `null` that is there is a value, too.
+fn given<'de, D: Deserializer<'de>>(written: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(written).map(Some)
 }
 
 const fn ok() -> u16 {
@@ -175,6 +182,7 @@ mod tests {
             (json!({"text": "a", "headers": {"Content-Type": "text/csv"}}), Some("text/csv"), "a"),
             (json!({"file": "tests/a.bin"}), None, "content of tests/a.bin"),
             (json!({"status": 204}), None, ""),
+            (json!({"json": null}), Some("application/json"), "null"),
         ] {
             let exchange =
                 recorded(&json!({"request": {"url": "https://a.example"}, "response": response}));
