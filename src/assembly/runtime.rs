@@ -26,7 +26,10 @@ use crate::image_builder::ImageStore;
 use crate::images::{ImageCache, ImageRules};
 use crate::job::frame::outcome_max;
 use crate::registry::Registry;
-use crate::service::{LimitPolicy, Metering, NetworkAccess, Parts, Service, Status as _};
+use crate::secrets::Secrets;
+use crate::service::{
+    LimitPolicy, Metering, NetworkAccess, Parts, SecretAccess, Service, Status as _,
+};
 
 /// Most images that are made on need. Beyond it one image with all packages is used.
 const VARIETY: usize = 12;
@@ -110,6 +113,10 @@ impl Runtime {
             metering: Arc::clone(&metering),
             network: NetworkAccess::new(egress, config.network.code.clone()),
             max_transfers: config.http.max_transfers,
+            secrets: Arc::new(SecretAccess::new(
+                Secrets::new(&config.secrets),
+                config.secrets.hosts.clone(),
+            )),
         }));
         let tasks = Mutex::new(vec![sweeping]);
         let files = Arc::new(files);

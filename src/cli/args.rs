@@ -83,6 +83,9 @@ pub(crate) enum Command {
     /// Put blobs into the store on this machine or of a running server, and take them out.
     #[command(subcommand, after_help = examples::BLOBS)]
     Blobs(BlobsCommand),
+    /// The secrets that skills can have here.
+    #[command(subcommand, after_help = examples::SECRETS)]
+    Secrets(SecretsCommand),
     /// The Python interpreter that programs run in.
     #[command(subcommand, after_help = examples::ENGINE)]
     Engine(EngineCommand),
@@ -325,6 +328,17 @@ pub(crate) struct ServerOption {
     /// `WARDIAN_API_KEY`, if it is set, is sent as a bearer token.
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SecretsCommand {
+    /// List their names and where they come from, never their values.
+    #[command(after_help = examples::SECRETS)]
+    List {
+        /// Print everything, as JSON.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -48,6 +48,13 @@ Examples:
 SIGTERM or Ctrl-C finishes the calls in progress, a second one ends them at once.
 `GET /readyz` answers 200 as soon as calls can be executed.";
 
+pub(crate) const SECRETS: &str = "\
+Examples:
+  WARDIAN_SECRET_ACME_KEY=... wardian secrets list
+  wardian --set secrets.folders=/run/secrets secrets list --json
+
+Exit codes: 0 all of them can be used, 2 wrong usage, 3 a secret or a provider cannot be used.";
+
 pub(crate) const CHECK: &str = "\
 Examples:
   wardian skills check my-skills/acme.sales.report

@@ -14,9 +14,9 @@ use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 
-use crate::cli::args::{Cli, Command, EngineCommand, ServeArgs, SkillsCommand};
+use crate::cli::args::{Cli, Command, EngineCommand, SecretsCommand, ServeArgs, SkillsCommand};
 use crate::cli::commands::skills::{check_skills, list_skills, new_skill, test_skills};
-use crate::cli::commands::{blobs, doctor, engine, run, serve, show_config};
+use crate::cli::commands::{blobs, doctor, engine, run, secrets, serve, show_config};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::Installer;
@@ -70,8 +70,8 @@ fn execute(cli: Cli) -> Result<Exit, Failed> {
         _ => {}
     }
     let flags = cli.settings.flags(flags_of(&cli.command));
-    let installer = Installer::new(&flags);
     let surroundings = Surroundings::of_this_process();
+    let installer = Installer::new(&flags, surroundings.secrets.variables());
     let config = Config::load(&surroundings, flags)?;
     match &cli.command {
         Command::Serve(_) => logging::start_for_a_server(&config),
@@ -127,6 +127,7 @@ fn with_config(
             list_skills::show(&config, &skill, file.as_deref(), json)
         }
         Command::Blobs(command) => blobs::blobs(&config, &command, api_key),
+        Command::Secrets(SecretsCommand::List { json }) => secrets::list(&config, json),
         Command::Engine(command) => engine::engine(&config, &command),
         Command::Doctor(args) => doctor::doctor(config, args.json),
         Command::Config { json: true, .. } => Ok(show_config::as_json(&config)),

@@ -8,6 +8,7 @@ use crate::egress::config::EgressConfig;
 use crate::http::HttpConfig;
 use crate::images::PackageSet;
 use crate::job::limits::RunLimits;
+use crate::secrets::SecretsConfig;
 use crate::skill::manifest::url_pattern::UrlPattern;
 use crate::units::ByteCount;
 
@@ -30,6 +31,8 @@ pub struct Config {
     pub images: ImagesConfig,
     /// What guests may reach.
     pub network: NetworkConfig,
+    /// Where the secrets of skills are, and the hosts that get them.
+    pub secrets: SecretsConfig,
     /// The store of blobs.
     pub blobs: BlobsConfig,
     /// The source of the engine.

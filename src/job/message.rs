@@ -164,7 +164,7 @@ mod tests {
             skills: vec![],
             blobs: vec![],
             image: Digest::of(b"image"),
-            environment: BTreeMap::from([("TOKEN".into(), "hunter2".into())]),
+            environment: BTreeMap::from([("TOKEN".into(), "hunter2".to_owned().into())]),
             stream_logs: false,
             keep_files: crate::job::KeepFiles::Figures,
             limits: RunLimits::DEFAULT,

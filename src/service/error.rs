@@ -13,6 +13,7 @@ use crate::error::ErrorKind;
 use crate::ids::InvalidId;
 use crate::protocol::params_error::ParamsError;
 use crate::registry::RegistryError;
+use crate::secrets::SecretsError;
 use crate::service::run::metering::NotMetering;
 
 /// Errors of method calls.
@@ -58,6 +59,14 @@ pub enum ServiceError {
         /// The problems, one after another.
         problems: String,
     },
+    /// A secret that the skill declares cannot be handed out.
+    #[error("skill `{skill}` cannot run here: {cause}")]
+    Secrets {
+        /// The skill's name.
+        skill: String,
+        /// The reason. Its own causes are in the log already.
+        cause: SecretsError,
+    },
     /// A skill, or a file of a skill, cannot be read.
     #[error(transparent)]
     Registry(#[from] RegistryError),
@@ -101,6 +110,7 @@ impl ServiceError {
             | Self::Arguments { .. }
             | Self::DigestMismatch => ErrorKind::InvalidParams,
             Self::Forbidden { .. } => ErrorKind::Forbidden,
+            Self::Secrets { .. } => ErrorKind::SecretUnavailable,
             Self::NoSuchBlob { .. } => ErrorKind::BlobNotFound,
             Self::NotExecutable { .. } => ErrorKind::NotExecutable,
             Self::Registry(error) => error.kind(),

@@ -12,6 +12,7 @@ use crate::service::run::limits::LimitPolicy;
 use crate::service::run::metering::Metering;
 use crate::service::run::mounted_skill::Contents;
 use crate::service::run::network::NetworkAccess;
+use crate::service::run::secrets::SecretAccess;
 use crate::service::transfers::BlobTransfers;
 
 /// The implementation of the Skills Protocol, called by every edge.
@@ -23,6 +24,7 @@ pub struct Service {
     pub(super) limits: LimitPolicy,
     pub(super) metering: Arc<Metering>,
     pub(super) network: NetworkAccess,
+    pub(super) secrets: Arc<SecretAccess>,
     pub(super) contents: Contents,
     pub(super) blob_writes: BlobWrites,
     pub(super) transfers: BlobTransfers,
@@ -47,14 +49,25 @@ pub struct Parts {
     pub network: NetworkAccess,
     /// Most uploads of blobs, and most downloads, at one time.
     pub max_transfers: usize,
+    /// The secrets that runs may get.
+    pub secrets: Arc<SecretAccess>,
 }
 
 impl Service {
     /// Builds the service from its parts.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let Parts { registry, blobs, pool, images, limits, metering, network, max_transfers } =
-            parts;
+        let Parts {
+            registry,
+            blobs,
+            pool,
+            images,
+            limits,
+            metering,
+            network,
+            secrets,
+            max_transfers,
+        } = parts;
         let contents = Contents::default();
         let blob_writes = BlobWrites::at_most(pool.size());
         let transfers = BlobTransfers::new(Arc::clone(&blobs), max_transfers);
@@ -66,6 +79,7 @@ impl Service {
             limits,
             metering,
             network,
+            secrets,
             contents,
             blob_writes,
             transfers,

@@ -39,6 +39,7 @@ mod results;
 mod rpc;
 mod scale;
 mod scripts;
+mod secrets;
 mod skill_tests;
 mod support;
 mod tables;

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::ids::{BlobId, RunId, SkillName, SkillVersion};
 use crate::job::{BlobMount, Entrypoint, Program, RunSpec, SkillMount};
+use crate::secret_text::SecretText;
 use crate::units::ByteCount;
 
 /// The job for the guest, without tenant, digests and limits.
@@ -18,7 +19,7 @@ struct Job<'a> {
     args: &'a RawValue,
     skills: Vec<Skill<'a>>,
     blobs: Vec<Blob<'a>>,
-    environment: &'a BTreeMap<String, String>,
+    environment: &'a BTreeMap<String, SecretText>,
     seed: u64,
 }
 

@@ -1,6 +1,5 @@
 //! Executes a plan and builds its result, for `execute_skill` and `run_code`.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
 
@@ -13,7 +12,8 @@ use crate::job::{BlobMount, RunSpec};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
-use crate::service::run::host::TenantHost;
+use crate::service::run::covers::covered;
+use crate::service::run::host::{HostParts, TenantHost};
 use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::Performed;
@@ -53,12 +53,13 @@ impl Service {
         &self,
         caller: &Caller,
         run_id: RunId,
-        plan: RunPlan,
+        mut plan: RunPlan,
         log: &mut RunLog,
     ) -> Result<Performed, ServiceError> {
         if plan.limits.fuel.is_some() {
             self.metering.ensure()?;
         }
+        let mut secrets = self.secrets.prepare(caller, plan.secrets.take()).await?;
         let image = self.images.pick(plan.packages(), plan.limits.memory);
         debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
         let _open_blobs = caller.memory.open_blobs(plan.blobs.len())?;
@@ -82,7 +83,7 @@ impl Service {
             skills,
             blobs: mounts,
             image: image.digest(),
-            environment: BTreeMap::new(),
+            environment: std::mem::take(&mut secrets.environment),
             keep_files: plan.keep_files,
             stream_logs: plan.listener.is_some(),
             limits: plan.limits,
@@ -90,10 +91,13 @@ impl Service {
         let job = Job { spec: Box::new(spec), image, skills: contents, blobs: sources };
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
         let (writes, memory) = (self.blob_writes.clone(), caller.memory.clone());
-        let network = Arc::new(self.network.open(plan.network));
+        let network = Arc::new(self.network.open(plan.network, &secrets));
         log.watch(&network);
-        let mut host = TenantHost::new(blobs, writes, tenant, memory, plan.listener, network);
+        let masks = secrets.masks.clone();
+        let parts = HostParts { listener: plan.listener, network, masks };
+        let mut host = TenantHost::new(blobs, writes, tenant, memory, parts);
         let finished = self.pool.run(&job, &mut host).await?;
+        let finished = covered(caller, secrets.masks, finished).await?;
         drop(job);
         log.note(&finished);
         self.result_of(caller, run_id, finished, host, plan.whole_logs).await
