@@ -165,9 +165,10 @@ fn a_secret_that_cannot_be_used_is_an_error_before_the_run() {
             "{told}"
         );
     }
+    // The operator reads where.
+    server.wait_for_log(folder.path().to_str().unwrap());
     let log = server.log();
     assert!(!log.contains("canary") && !log.contains("kkkkkk"), "{log}");
-    assert!(log.contains(folder.path().to_str().unwrap()), "the operator reads where: {log}");
     assert_eq!(output(&client.execute("acme.lines", json!({})))["result"], 1);
     let stored = fs::read_dir(server.data_dir().join("blobs/tenants")).map_or(0, Iterator::count);
     assert_eq!(stored, 0, "no program began");
@@ -586,6 +587,7 @@ fn values_that_turn_up_all_the_same_are_covered() {
 
     let result = call(json!({"fail": true})).unwrap();
     assert_eq!(failed(&result), ("Exception", format!("the key is {stars}").as_str()));
+    server.wait_for_log("ended: Exception");
     for text in [result.to_string(), server.log()] {
         assert!(!text.contains("8f3c1e"), "{text}");
     }
@@ -692,6 +694,7 @@ fn no_canary_is_found_anywhere() {
     texts.extend([typed(&["secrets", "list"]), typed(&["secrets", "list", "--json"])]);
     texts.push(typed(&["exec", "acme.keys", "--args", "{\"end\": \"return\"}"]));
     texts.push(typed(&["exec", "acme.keys", "--args", "{\"end\": \"raise\"}", "--json"]));
+    server.wait_for_log("ended: Timeout");
     texts.push(server.log());
     for text in &texts {
         assert!(!text.contains("canary-5b1e77"), "{text}");
