@@ -234,7 +234,7 @@ fn read_secrets(reader: &mut Reader, surroundings: &Surroundings) -> SecretsConf
 
 fn read_blobs(reader: &mut Reader, folder: PathBuf, surroundings: &Surroundings) -> BlobsConfig {
     let folder = reader.read_mapped("blobs.folder", folder, |path| surroundings.absolute(path));
-    let ttl = reader.read("blobs.ttl", Duration::ZERO);
+    let ttl = reader.read("blobs.ttl", Duration::from_hours(7 * 24));
     BlobsConfig {
         folder,
         ttl: (!ttl.is_zero()).then_some(ttl),

@@ -54,3 +54,6 @@ pub trait ResponseFilter: Debug + Send + Sync {
 
 /// The largest body that is collected for rewriting.
 pub const MAX_REWRITTEN_BODY: usize = 1 << 20;
+
+/// Memory for the rewriting of one body: its pieces, the whole, and what it becomes.
+pub const REWRITING_MEMORY: usize = 3 * MAX_REWRITTEN_BODY;

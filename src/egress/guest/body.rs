@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http_body_util::{Either, Full};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use crate::egress::error::NetworkError;
 use crate::egress::guest::failure::broken_body;
@@ -60,6 +60,8 @@ pub(crate) struct RequestBody {
     pub(crate) body: Either<Incoming, Full<Bytes>>,
     pub(crate) allowed: BodyAllowance,
     pub(crate) last_sent: LastSent,
+    /// For a body that was rewritten: lets the next one begin when this one was sent.
+    pub(crate) _rewriting: Option<OwnedSemaphorePermit>,
 }
 
 impl Body for RequestBody {

@@ -170,6 +170,7 @@ impl Exchange {
         head.headers.remove(header::EXPECT);
         let has_length = body.is_end_stream() || body.size_hint().exact().is_some();
         let mut body = Either::Left(body);
+        let mut rewriting = None;
         if let Some(rewriter) = self.rules.rewriter().filter(|_| self.may_get_secrets) {
             if rewrite_headers(rewriter.as_ref(), target, &mut head.headers)? {
                 // A part of a response could show a part of a value, which nothing recognises.
@@ -177,6 +178,7 @@ impl Exchange {
                 head.headers.remove(header::IF_RANGE);
             }
             if rewriter.rewrites_body(target) {
+                rewriting = self.rules.begin_rewriting().await;
                 let whole = rewritten_body(rewriter.as_ref(), target, body).await?;
                 if head.headers.contains_key(header::CONTENT_LENGTH) {
                     head.headers.insert(header::CONTENT_LENGTH, whole.len().into());
@@ -200,7 +202,8 @@ impl Exchange {
             head.version = Version::HTTP_11;
         }
         let allowed = BodyAllowance::new(limit, "request", self.counting.failure.clone());
-        let body = RequestBody { body, allowed, last_sent: Arc::clone(last_sent) };
+        let body =
+            RequestBody { body, allowed, last_sent: Arc::clone(last_sent), _rewriting: rewriting };
         Ok(Request::from_parts(head, body))
     }
 

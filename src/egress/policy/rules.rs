@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
 use crate::egress::error::NetworkError;
 use crate::egress::policy::target::{
     Destination, HostName, InvalidTarget, RequestPath, RequestTarget, Transport,
@@ -20,11 +22,19 @@ pub struct NetworkRules {
     policy: RunPolicy,
     denied: Arc<[UrlPattern]>,
     is_enabled: bool,
+    /// One body of the run is rewritten at a time.
+    rewriting: Arc<Semaphore>,
 }
 
 impl NetworkRules {
     pub(crate) fn new(policy: RunPolicy, denied: Arc<[UrlPattern]>, is_enabled: bool) -> Self {
-        Self { policy, denied, is_enabled }
+        Self { policy, denied, is_enabled, rewriting: Arc::new(Semaphore::new(1)) }
+    }
+
+    /// Waits until no other body of the run is rewritten. The memory of one is what a run is
+    /// charged for, [`REWRITING_MEMORY`](crate::egress::rewrite::REWRITING_MEMORY).
+    pub(crate) async fn begin_rewriting(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.rewriting).acquire_owned().await.ok()
     }
 
     pub(crate) fn rewriter(&self) -> Option<&Arc<dyn RequestRewriter>> {

@@ -1,8 +1,13 @@
 //! Filters of responses: what a guest gets of a head and of a body.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
 
 use super::support::{Gateway, Guest, Server, config, ok, policy};
+use crate::egress::policy::RunPolicy;
+use crate::egress::policy::rules::NetworkRules;
 use crate::egress::policy::target::RequestTarget;
 use crate::egress::rewrite::{RequestRewriter, ResponseFilter};
 
@@ -85,4 +90,15 @@ async fn a_filter_sees_everything_of_a_response() {
         let head = heads[at].to_lowercase();
         assert!(head.contains(&format!("accept-encoding: {encoding}\r\n")), "{head}");
     }
+}
+
+#[tokio::test]
+async fn one_body_of_a_run_is_rewritten_at_a_time() {
+    let rules = NetworkRules::new(RunPolicy::of_manifest(Vec::new()), Arc::from([]), true);
+    let first = rules.begin_rewriting().await;
+    assert!(first.is_some());
+    let brief = Duration::from_millis(50);
+    assert!(timeout(brief, rules.begin_rewriting()).await.is_err());
+    drop(first);
+    assert!(rules.begin_rewriting().await.is_some());
 }

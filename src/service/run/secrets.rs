@@ -10,6 +10,7 @@ use std::sync::Arc;
 use tracing::warn;
 
 use crate::budget::BudgetExhausted;
+use crate::egress::rewrite::REWRITING_MEMORY;
 use crate::error::CauseChain;
 use crate::secret_text::SecretText;
 use crate::secrets::mask::Masks;
@@ -55,7 +56,13 @@ impl SecretAccess {
             let values = access.secrets.find_all(&declared.names)?;
             let size = values.values().map(|value| value.expose().len()).sum();
             // One set of masks for what the run leaves, one for responses.
-            memory.reserve(ByteCount::from(Masks::memory_for(size).saturating_mul(2)))?;
+            let masks = Masks::memory_for(size).saturating_mul(2);
+            let lists = [&declared.hosts, &access.hosts];
+            let rewrites = declared.names.iter().any(|name| {
+                lists.iter().filter_map(|hosts| hosts.of(name)).any(|hosts| hosts.in_body)
+            });
+            let bodies = if rewrites { REWRITING_MEMORY } else { 0 };
+            memory.reserve(ByteCount::from(masks.saturating_add(bodies)))?;
             Ok(prepared(values, &declared.hosts, &access.hosts)?)
         });
         prepared.await.map_err(ServiceError::Interrupted)?.map_err(|unprepared| {
