@@ -6,7 +6,7 @@
 //! ```text
 //! vocabulary   error  ids  units  clock  budget  heap
 //! formats      skill  protocol  job  framing
-//! engines      blobs  registry  engine  sandbox  images  image_builder  worker  dispatch  egress
+//! engines      blobs  registry  packages  engine  sandbox  images  image_builder  worker  dispatch  egress
 //! use cases    service
 //! edges        http
 //! program      config  assembly  cli
@@ -34,6 +34,7 @@ pub mod egress;
 pub mod engine;
 pub mod image_builder;
 pub mod images;
+pub mod packages;
 pub mod registry;
 pub mod sandbox;
 pub mod worker;

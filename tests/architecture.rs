@@ -27,6 +27,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     // 2 engines: strangers to each other, except where a row says otherwise
     ("blobs",     &["error", "ids", "units", "clock"]),
     ("registry",  &["error", "ids", "units", "job", "skill"]),
+    ("packages",  &["error", "ids", "units", "job"]),
     ("engine",    &["ids", "units", "clock"]),
     ("sandbox",   &["ids", "units", "clock", "heap", "job", "engine"]),
     ("images",    &["error", "ids", "units", "clock", "job"]),
@@ -36,16 +37,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("egress",    &["error", "ids", "units", "clock", "budget", "skill", "framing"]),
     // 3 use cases: the only place where the engines meet
     ("service",   &["error", "ids", "units", "clock", "budget", "skill", "protocol", "job", "blobs",
-                    "registry", "images", "dispatch", "egress"]),
+                    "registry", "packages", "images", "dispatch", "egress"]),
     // 4 edges: translate, never decide
     ("http",      &["error", "ids", "units", "budget", "protocol", "framing", "service"]),
     // 5 program: reads the world, builds the rest
     ("config",    &["error", "ids", "units", "budget", "skill", "job", "blobs", "registry", "engine",
                     "images", "dispatch", "egress", "http"]),
-    ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "blobs", "registry", "engine",
+    ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "blobs", "registry", "packages", "engine",
                     "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "service", "http", "config"]),
     ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "protocol", "blobs",
-                    "registry", "engine", "sandbox", "images", "worker", "dispatch", "service",
+                    "registry", "packages", "engine", "sandbox", "images", "worker", "dispatch", "service",
                     "http", "config", "assembly"]),
 ];
 
@@ -54,6 +55,8 @@ const FENCES: &[(&str, &[&str])] = &[
     ("wasmtime::", &["engine/", "sandbox/"]),
     ("axum::", &["http/"]),
     ("clap::", &["cli/"]),
+    ("pep508_rs::", &["packages/"]),
+    ("pep440_rs::", &["packages/"]),
     ("rustls::", &["egress/"]),
     ("rustls_native_certs::", &["egress/"]),
     ("hyper::client", &["egress/"]),

@@ -43,6 +43,7 @@ impl WireError {
             ErrorKind::RateLimited => Self::row(1003, "rate_limited", 429),
             ErrorKind::Overloaded => Self::row(1004, "overloaded", 503),
             ErrorKind::QuotaExceeded => Self::row(1005, "quota_exceeded", 429),
+            ErrorKind::PackagesMissing => Self::row(1007, "packages_missing", 503),
             ErrorKind::Internal => Self::row(-32603, "internal", 200),
         }
     }
@@ -58,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    const ALL: [ErrorKind; 13] = [
+    const ALL: [ErrorKind; 14] = [
         ErrorKind::InvalidParams,
         ErrorKind::SkillNotFound,
         ErrorKind::VersionNotFound,
@@ -71,6 +72,7 @@ mod tests {
         ErrorKind::RateLimited,
         ErrorKind::Overloaded,
         ErrorKind::QuotaExceeded,
+        ErrorKind::PackagesMissing,
         ErrorKind::Internal,
     ];
 

@@ -14,6 +14,7 @@ use crate::ids::InvalidId;
 use crate::protocol::params_error::ParamsError;
 use crate::registry::RegistryError;
 use crate::service::run::metering::NotMetering;
+use crate::service::run::packages::PackagesError;
 
 /// Errors of method calls.
 ///
@@ -70,6 +71,9 @@ pub enum ServiceError {
     /// No worker can take the run.
     #[error(transparent)]
     Dispatch(#[from] DispatchError),
+    /// The packages of a run are not there.
+    #[error(transparent)]
+    Packages(#[from] PackagesError),
     /// A result cannot be written.
     #[error("a result cannot be written")]
     Unserialisable(#[source] serde_json::Error),
@@ -98,6 +102,7 @@ impl ServiceError {
             Self::Registry(error) => error.kind(),
             Self::Blob(error) => error.kind(),
             Self::Dispatch(error) => error.kind(),
+            Self::Packages(error) => error.kind(),
             Self::Metering(NotMetering::Compiling) | Self::Memory(_) => ErrorKind::Overloaded,
             Self::Metering(NotMetering::Failed) => ErrorKind::Internal,
             Self::Unserialisable(_) | Self::Unreadable(_) | Self::Interrupted(_) => {

@@ -12,6 +12,7 @@ use crate::service::run::limits::LimitPolicy;
 use crate::service::run::metering::Metering;
 use crate::service::run::mounted_skill::Contents;
 use crate::service::run::network::NetworkAccess;
+use crate::service::run::packages::PackageAccess;
 
 /// The implementation of the Skills Protocol, called by every edge.
 pub struct Service {
@@ -22,6 +23,7 @@ pub struct Service {
     pub(super) limits: LimitPolicy,
     pub(super) metering: Arc<Metering>,
     pub(super) network: NetworkAccess,
+    pub(super) packages: Arc<PackageAccess>,
     pub(super) contents: Contents,
     pub(super) blob_writes: BlobWrites,
 }
@@ -43,16 +45,29 @@ pub struct Parts {
     pub metering: Arc<Metering>,
     /// What runs may reach.
     pub network: NetworkAccess,
+    /// The packages of skills, and the batteries.
+    pub packages: Arc<PackageAccess>,
 }
 
 impl Service {
     /// Builds the service from its parts.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let Parts { registry, blobs, pool, images, limits, metering, network } = parts;
+        let Parts { registry, blobs, pool, images, limits, metering, network, packages } = parts;
         let contents = Contents::default();
         let blob_writes = BlobWrites::at_most(pool.size());
-        Self { registry, blobs, pool, images, limits, metering, network, contents, blob_writes }
+        Self {
+            registry,
+            blobs,
+            pool,
+            images,
+            limits,
+            metering,
+            network,
+            packages,
+            contents,
+            blob_writes,
+        }
     }
 
     /// The memory images in which runs begin.

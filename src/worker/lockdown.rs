@@ -33,9 +33,9 @@ use crate::worker::syscalls;
 const NOBODY: u32 = 65_534;
 
 /// Open files. A run needs at most 384 for its attachments: 256 blobs of its call, and 64 skills
-/// with their bytecode or one skill with 64 blobs in its inputs. The rest is for images and the
-/// channel. The filter on system calls bounds memory files independently of this limit.
-const OPEN_FILES: u64 = 512;
+/// with their bytecode or one skill with 64 blobs in its inputs; and at most 130 for the layers of
+/// packages of 64 skills and their bytecode. The rest is for images and the channel. The filter on system calls bounds memory files independently of this limit.
+const OPEN_FILES: u64 = 640;
 
 /// The reaction to a wall that this machine does not offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

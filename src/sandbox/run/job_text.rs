@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::ids::{BlobId, RunId, SkillName, SkillVersion};
-use crate::job::{BlobMount, Entrypoint, Program, RunSpec, SkillMount};
+use crate::job::{BlobMount, Entrypoint, LayerMount, LayerPlace, Program, RunSpec, SkillMount};
 use crate::units::ByteCount;
 
 /// The job for the guest, without tenant, digests and limits.
@@ -18,6 +18,8 @@ struct Job<'a> {
     args: &'a RawValue,
     skills: Vec<Skill<'a>>,
     blobs: Vec<Blob<'a>>,
+    /// The folders of the layers of skills.
+    packages: Vec<String>,
     environment: &'a BTreeMap<String, String>,
     seed: u64,
 }
@@ -51,6 +53,12 @@ impl<'a> From<&'a BlobMount> for Blob<'a> {
     }
 }
 
+/// The folders of the layers that are not in every run.
+fn skill_layers(spec: &RunSpec) -> Vec<String> {
+    let layers = spec.layers.iter().filter(|layer| layer.place == LayerPlace::Skill);
+    layers.map(LayerMount::path).collect()
+}
+
 /// The job of `spec`. `seed` seeds Python's non-cryptographic generators.
 ///
 /// # Errors
@@ -64,6 +72,7 @@ pub(crate) fn job_text(spec: &RunSpec, seed: u64) -> serde_json::Result<Vec<u8>>
         args: &spec.args,
         skills: spec.skills.iter().map(Skill::from).collect(),
         blobs: spec.blobs.iter().map(Blob::from).collect(),
+        packages: skill_layers(spec),
         environment: &spec.environment,
         seed,
     })
