@@ -14,7 +14,7 @@ use crate::packages::guest::{GuestPlatform, PackageVersion};
 use crate::packages::layer::{LayerDraft, LayerError};
 use crate::packages::lock::{LockedPackage, MAX_WHEEL};
 use crate::packages::python::PythonError;
-use crate::packages::resolve::{ChosenWheel, ResolveError, WheelSource, pip};
+use crate::packages::resolve::{ChosenWheel, ResolveError, WheelSource, pip, shortened};
 use crate::packages::wheel::{WheelError, WheelLimits, WheelName, unpack};
 
 /// The reason why wheels cannot be had.
@@ -179,7 +179,7 @@ fn download(
     match pip(guest, python, &arguments, folder) {
         Ok(()) => Ok(()),
         Err(ResolveError::Python(PythonError::Failed { said })) => {
-            Err(FetchError::Registry { said })
+            Err(FetchError::Registry { said: shortened(&said) })
         }
         Err(ResolveError::Python(error)) => Err(error.into()),
         Err(other) => Err(io::Error::other(other).into()),

@@ -353,7 +353,11 @@ mod tests {
                 "name = \"x-1.0-py3-none-any.whl\"",
                 "the wheel of another package",
             ),
-            ("version = \"1.0\"", "version = \"1.1\"", "the wheel of another package or version"),
+            (
+                "\nversion = \"1.0\"",
+                "\nversion = \"1.1\"",
+                "the wheel of another package or version",
+            ),
             ("hashes = { sha256", "hashes = { md5", "no SHA-256"),
             ("size = 7", "size = 99999999999", "more than 64 MiB"),
             ("size = 7", "", "no size"),

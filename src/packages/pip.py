@@ -6,6 +6,7 @@ The arguments: the values as JSON, and then those of pip.
 """
 
 import json
+import os
 import runpy
 import sys
 
@@ -15,5 +16,6 @@ try:
 except ImportError:
     sys.exit("wardian: no pip")
 markers.default_environment = lambda: dict(values)
+os.dup2(2, 1)  # pip states the cause of a conflict on standard output
 sys.argv[0] = "pip"
 runpy.run_module("pip", run_name="__main__", alter_sys=True)

@@ -381,7 +381,16 @@ fn explained(
         }
         return ResolveError::EngineConflict { packages: engine.join(", "), said };
     }
-    error
+    PythonError::Failed { said: shortened(said) }.into()
+}
+
+/// The lines of pip that state errors, or the last ones.
+pub(super) fn shortened(said: &str) -> String {
+    const MOST: usize = 8;
+    let errors: Vec<&str> = said.lines().filter(|line| line.contains("ERROR")).collect();
+    let lines = if errors.is_empty() { said.lines().collect() } else { errors };
+    let first = lines.len().saturating_sub(MOST);
+    lines.get(first..).unwrap_or_default().join("\n")
 }
 
 /// The lines of pip that state the cause.

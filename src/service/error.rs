@@ -14,7 +14,7 @@ use crate::ids::InvalidId;
 use crate::protocol::params_error::ParamsError;
 use crate::registry::RegistryError;
 use crate::service::run::metering::NotMetering;
-use crate::service::run::packages::PackagesError;
+use crate::service::run::packages_error::PackagesError;
 
 /// Errors of method calls.
 ///

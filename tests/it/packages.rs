@@ -88,7 +88,9 @@ struct LayerGuard(Vec<PathBuf>);
 impl LayerGuard {
     fn of(command: &Command, locked: &Value) -> Self {
         let config = command.run(&["config", "--json"]).with(0).json();
-        let cache = config["cache_dir"]["value"].as_str().or(config["cache_dir"].as_str()).unwrap();
+        let settings = config.as_array().unwrap_or_else(|| config["settings"].as_array().unwrap());
+        let cache = settings.iter().find(|one| one["key"] == "cache_dir").unwrap();
+        let cache = cache["value"].as_str().unwrap();
         let layers = Path::new(cache).join("layers");
         let layer = layers.join(format!("{}.layer", locked["layer"].as_str().unwrap()));
         let head = fs::read(&layer).unwrap();
@@ -171,7 +173,7 @@ fn the_example_skill_is_locked_synced_tested_and_executed() {
     let guard = LayerGuard::of(&command, &locked);
     guard.remove();
     let check = command.run(&["skills", "check", folder]).with(0);
-    assert!(check.stderr.contains("wardian skills deps sync"), "{}", check.stderr);
+    assert!(check.stderr.contains("layer-missing"), "{}", check.stderr);
     let synced = command.run(&["skills", "deps", "sync", folder, "--from", wheels.path()]).with(0);
     assert!(synced.stdout.contains("its packages were fetched"), "{}", synced.stdout);
     let synced = command.run(&["skills", "deps", "sync", folder, "--json"]).with(0).json();
@@ -197,14 +199,15 @@ fn no_silent_lack_of_packages_a_skill_fails_before_the_run() {
     let folder = folder.to_str().unwrap();
     let refusal = |expected: &str| {
         eventually(Duration::from_secs(20), || {
-            let error = client.refusal("execute_skill", json!({"name": "acme.mark"}));
-            assert_eq!(error.data["kind"], "packages_missing", "{error:?}");
+            // A change on the disk takes a moment to be seen.
+            let error = client.call("execute_skill", json!({"name": "acme.mark"})).err()?;
+            assert_eq!(error.kind, "packages_missing", "{error:?}");
             error.message.contains(expected).then_some(())
         });
     };
     refusal("needs `tiny-mark`, and there is no code/pylock.toml: `wardian skills deps lock`");
     let check = command.run(&["skills", "check", folder]).with(1);
-    assert!(check.stderr.contains("there is no code/pylock.toml"), "{}", check.stderr);
+    assert!(check.stderr.contains("lock-missing"), "{}", check.stderr);
 
     let arguments = ["skills", "deps", "lock", folder, "--from", wheels.path(), "--json"];
     let locked = command.run(&arguments).with(0).json();
@@ -220,7 +223,7 @@ fn no_silent_lack_of_packages_a_skill_fails_before_the_run() {
         lost.stdout
     );
     command.run(&["skills", "deps", "sync", folder, "--from", wheels.path()]).with(0);
-    let ran = output(&client.execute("acme.mark", json!({}))).clone();
+    let ran = value(&client.execute("acme.mark", json!({})));
     let path = ran[1].as_str().unwrap();
     assert!(
         path.starts_with("/usr/local/lib/layers/") && path.ends_with("/tiny_mark.py"),
@@ -230,7 +233,7 @@ fn no_silent_lack_of_packages_a_skill_fails_before_the_run() {
     skills.file("acme.mark/code/requirements.txt", "tiny-mark\nidna\n");
     refusal("requirements.txt has changed since it was locked: `wardian skills deps lock`");
     let check = command.run(&["skills", "check", folder]).with(1);
-    assert!(check.stderr.contains("has changed since it was locked"), "{}", check.stderr);
+    assert!(check.stderr.contains("lock-stale"), "{}", check.stderr);
 }
 
 #[test]
@@ -260,7 +263,7 @@ fn layers_are_compiled_once_and_their_files_are_read_only() {
     let locked = command.run(&arguments).with(0).json();
     let _guard = LayerGuard::of(&command, &locked);
     let server = TestServer::start(&["--skills", skills.path()]);
-    let ran = output(&server.client().execute("acme.code", json!({}))).clone();
+    let ran = value(&server.client().execute("acme.code", json!({})));
     assert_eq!(
         (&ran[0], &ran[1]),
         (&json!(true), &json!(30)),
@@ -280,7 +283,7 @@ fn layers_are_compiled_once_and_their_files_are_read_only() {
     let server = TestServer::start(&["--skills", skills.path()]);
     eventually(Duration::from_secs(30), || {
         let ran = server.client().execute("acme.code", json!({}));
-        (output(&ran)[0] == true).then_some(())
+        (value(&ran)[0] == true).then_some(())
     });
 }
 
@@ -309,7 +312,7 @@ fn the_engine_wins_over_layers_and_layers_win_over_batteries() {
     let locked = command.run(&arguments).with(0).json();
     let _guard = LayerGuard::of(&command, &locked);
     let server = TestServer::start(&["--skills", skills.path()]);
-    let ran = output(&server.client().execute("acme.order", json!({}))).clone();
+    let ran = value(&server.client().execute("acme.order", json!({})));
     assert!(mark.contains(ran[0].as_str().unwrap()), "{ran}");
     assert_eq!(ran[1], "2");
     assert!(ran[2].as_str().unwrap().starts_with("/usr/local/lib/batteries/"), "{ran}");
@@ -427,6 +430,15 @@ fn another_wheel_than_the_locked_one_is_refused() {
     command.run(&sync).with(0);
 }
 
+/// What a program returned; a result wraps all but objects.
+fn value(result: &Value) -> Value {
+    let found = output(result);
+    match found.as_object() {
+        Some(members) if members.len() == 1 => members.get("result").unwrap_or(found).clone(),
+        _ => found.clone(),
+    }
+}
+
 /// Makes sure that the batteries are on this machine.
 fn batteries() {
     static THERE: OnceLock<()> = OnceLock::new();
@@ -449,7 +461,7 @@ fn every_battery_is_imported_in_a_guest() {
                 tops = {str(file).split('/')[0] for file in files}\n        \
                 for top in sorted(tops):\n            \
                     top = top.removesuffix('.py')\n            \
-                    if not top.isidentifier() or top in ('tests', 'test', 'docs', 'examples'):\n                \
+                    if not top.isidentifier() or top in ('tests', 'test', 'docs', 'examples', 'COPYING'):\n                \
                         continue\n            \
                     try:\n                \
                         module = importlib.import_module(top)\n                \
@@ -461,7 +473,7 @@ fn every_battery_is_imported_in_a_guest() {
     let names: Vec<String> =
         lock.packages.iter().map(|one| one.wheel.package.to_string()).collect();
     for part in names.chunks(12) {
-        let limits = json!({"timeout_ms": 60_000, "memory_bytes": 1_073_741_824_u64});
+        let limits = json!({"timeout_ms": 60_000});
         let result = client.run_with(code, json!({"args": {"packages": part}, "limits": limits}));
         let found = output(&result);
         assert_eq!(found["failed"], json!({}), "{part:?}");
@@ -500,7 +512,7 @@ fn batteries_work_as_models_use_them() {
         ),
         (
             "import pytz, datetime\ndatetime.datetime(2024, 7, 1, tzinfo=pytz.utc).astimezone(pytz.timezone('Europe/Vienna')).isoformat()",
-            json!("2024-07-01T14:00:00+02:00"),
+            json!("2024-07-01T02:00:00+02:00"),
         ),
         (
             "import dateparser\ndateparser.parse('12 March 2024').date().isoformat()",
@@ -528,7 +540,7 @@ fn batteries_work_as_models_use_them() {
         ("import certifi, os\nos.path.getsize(certifi.where()) > 100_000", json!(true)),
     ] {
         let result = client.run_with(code, json!({"limits": {"timeout_ms": 30_000}}));
-        assert_eq!(*output(&result), expected, "{code}\n{result}");
+        assert_eq!(value(&result), expected, "{code}\n{result}");
     }
 }
 
@@ -542,7 +554,7 @@ fn requests_without_a_network_say_so_and_requirements_of_every_run_need_no_lock(
         .action("acme.plain", "1.0.0", source)
         .file("acme.plain/code/requirements.txt", "requests>=2\npandas\n");
     let server = TestServer::start(&["--skills", skills.path()]);
-    assert_eq!(*output(&server.client().execute("acme.plain", json!({}))), json!("2"));
+    assert_eq!(value(&server.client().execute("acme.plain", json!({}))), json!("2"));
     let result = server.client().run("import requests\nrequests.get('https://example.com/')\n");
     let (kind, message) = failed(&result);
     assert!(kind.ends_with("ConnectionError") && message.contains("network"), "{kind}: {message}");
@@ -551,7 +563,7 @@ fn requests_without_a_network_say_so_and_requirements_of_every_run_need_no_lock(
 #[test]
 fn markers_are_evaluated_as_a_guest_would() {
     let code = "import packaging.markers\npackaging.markers.default_environment()";
-    let found = output(&TestServer::shared().client().run(code)).clone();
+    let found = value(&TestServer::shared().client().run(code));
     let python = found["python_full_version"].as_str().unwrap();
     let guest = GuestPlatform::new(python, []).unwrap();
     assert_eq!(json!(guest.marker_values()), found);
@@ -565,6 +577,6 @@ fn the_guest_knows_the_modules_of_the_batteries() {
         tops = {name for name in tops if name.isidentifier() and name not in ('__pycache__', 'COPYING')}\n\
         {'unknown': sorted(tops - packages.BATTERIES), 'gone': sorted(packages.BATTERIES - tops),\n \
          'advised': sorted(tops & packages.SUBSTITUTES.keys())}";
-    let found = output(&TestServer::shared().client().run(code)).clone();
+    let found = value(&TestServer::shared().client().run(code));
     assert_eq!(found, json!({"unknown": [], "gone": [], "advised": []}));
 }

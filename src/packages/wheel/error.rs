@@ -1,6 +1,6 @@
 //! The reasons why a wheel is refused.
 
-use crate::packages::wheel::file_name::WheelKind;
+use crate::packages::wheel::kind::WheelKind;
 
 /// The reason why a wheel is refused. Names in it come from the wheel, shortened and escaped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -5,7 +5,8 @@ use std::str::FromStr as _;
 use pep440_rs::Version;
 use pep508_rs::PackageName;
 
-use crate::packages::wheel::file_name::{WheelKind, WheelName};
+use crate::packages::wheel::file_name::WheelName;
+use crate::packages::wheel::kind::WheelKind;
 
 /// The values of a header, by its name in any case.
 fn headers<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {

@@ -9,6 +9,7 @@
 
 mod error;
 mod file_name;
+mod kind;
 mod metadata;
 mod path;
 mod record;
@@ -17,6 +18,7 @@ mod tests;
 mod unpack;
 
 pub use crate::packages::wheel::error::WheelError;
-pub use crate::packages::wheel::file_name::{WheelKind, WheelName};
+pub use crate::packages::wheel::file_name::WheelName;
+pub use crate::packages::wheel::kind::WheelKind;
 pub use crate::packages::wheel::path::{collision_key, path_fault};
 pub use crate::packages::wheel::unpack::{Unpacked, UnpackedFile, WheelLimits, unpack};

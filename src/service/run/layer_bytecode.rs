@@ -32,7 +32,8 @@ use crate::service::run::host::OutputRoom;
 use crate::service::run::limits::LimitPolicy;
 use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::mounted_skill::is_python;
-use crate::service::run::packages::{PackageAccess, PackagesError, UsedLayer};
+use crate::service::run::packages::{PackageAccess, UsedLayer};
+use crate::service::run::packages_error::PackagesError;
 
 /// The program that compiles.
 const COMPILER: &str = "from _wardian import bytecode\n\n\ndef main(root, paths):\n    \
