@@ -45,7 +45,7 @@ const LAYERS: &[(&str, &[&str])] = &[
                     "images", "dispatch", "egress", "http"]),
     ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "blobs", "registry", "packages", "engine",
                     "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "service", "http", "config"]),
-    ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "protocol", "blobs",
+    ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "protocol", "blobs", "egress",
                     "registry", "packages", "engine", "sandbox", "images", "worker", "dispatch", "service",
                     "http", "config", "assembly"]),
 ];

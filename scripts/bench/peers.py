@@ -33,6 +33,8 @@ class Surroundings:
     """The program that runs at the level of the engine."""
     server: str
     """Host and port of a running server."""
+    origin: str
+    """Host and port of the server that programs send requests to."""
 
 
 class Peer:
@@ -44,6 +46,8 @@ class Peer:
             command = [str(around.engine)]
         self.name = name
         self._log = log
+        environment = {**os.environ, "WARDIAN_BENCH_SERVER": around.server}
+        environment["BENCH_ORIGIN"] = around.origin
         with log.open("wb") as errors:
             self._process = subprocess.Popen(
                 command,
@@ -51,7 +55,7 @@ class Peer:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
-                env={**os.environ, "WARDIAN_BENCH_SERVER": around.server},
+                env=environment,
             )
 
     def ask(self, source: str) -> dict[str, Any]:

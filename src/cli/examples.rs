@@ -14,7 +14,7 @@ Exit codes:
   1  the program failed, or a skill has errors
   2  wrong usage: the arguments, the configuration, or something that is named and not there
   3  an error of Wardian or of the machine
-  130  a run was ended by Ctrl-C";
+  130  Ctrl-C ended a command that runs programs";
 
 pub(crate) const RUN: &str = "\
 Examples:

@@ -13,7 +13,7 @@ pub(crate) enum Exit {
     WrongUsage,
     /// Wardian or the machine failed.
     OurFault,
-    /// Ctrl-C ended a run. Shells use this code for it.
+    /// Ctrl-C ended a command that runs programs. Shells use this code for it.
     Interrupted,
 }
 

@@ -114,7 +114,7 @@ fn with_config(command: Command, config: Config, installer: &Installer) -> Resul
         Command::Skills(SkillsCommand::Test { folders, case, json }) => {
             test_skills::test_skills(config, installer, &folders, case.as_deref(), json)
         }
-        Command::Skills(SkillsCommand::Deps(command)) => deps::deps(config, &command),
+        Command::Skills(SkillsCommand::Deps(command)) => deps::deps(&config, &command),
         Command::Skills(SkillsCommand::List { namespace, json }) => {
             list_skills::list(&config, namespace.as_deref(), json)
         }

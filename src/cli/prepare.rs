@@ -48,6 +48,25 @@ pub(crate) fn block_on(future: impl Future<Output = Result<Exit, Failed>>) -> Re
     ended
 }
 
+/// As [`block_on`], until Ctrl-C. Then the future is dropped, which removes its temporary files and
+/// ends its workers.
+pub(crate) fn block_on_until_interrupted(
+    future: impl Future<Output = Result<Exit, Failed>>,
+) -> Result<Exit, Failed> {
+    let interrupted = async {
+        match tokio::signal::ctrl_c().await {
+            Ok(()) => Ok(Exit::Interrupted),
+            Err(fault) => Err(Failed::at("listen for signals", &fault)),
+        }
+    };
+    block_on(async {
+        tokio::select! {
+            ended = future => ended,
+            stopped = interrupted => stopped,
+        }
+    })
+}
+
 /// Installs the engine in a child process of the same program. Compiling takes 2 GB of memory, most
 /// of which the compiling process never releases.
 #[derive(Debug, Clone)]

@@ -121,26 +121,18 @@ impl Meter {
         Ok(())
     }
 
-    /// Counts bytes to a server. Fails if those before have used up the limit.
+    /// Counts bytes to a server. Fails once the sum exceeds the limit.
     pub(crate) fn add_sent(&self, host: &HostMeter, count: u64) -> Result<(), NetworkError> {
         let before = self.sent.fetch_add(count, Ordering::Relaxed);
         host.sent.fetch_add(count, Ordering::Relaxed);
-        self.within(before.saturating_add(count), self.limits.sent.as_u64(), "sent")
+        check_bytes(before.saturating_add(count), self.limits.sent.as_u64(), "sent")
     }
 
-    /// Counts bytes from a server. Fails if those before have used up the limit.
+    /// Counts bytes from a server. Fails once the sum exceeds the limit.
     pub(crate) fn add_received(&self, host: &HostMeter, count: u64) -> Result<(), NetworkError> {
         let before = self.received.fetch_add(count, Ordering::Relaxed);
         host.received.fetch_add(count, Ordering::Relaxed);
-        self.within(before.saturating_add(count), self.limits.received.as_u64(), "received")
-    }
-
-    #[expect(clippy::unused_self, reason = "reads like the other checks")]
-    fn within(&self, used: u64, limit: u64, what: &str) -> Result<(), NetworkError> {
-        if used <= limit {
-            return Ok(());
-        }
-        Err(NetworkError::limit(format!("the run has {what} {limit} bytes, its limit")))
+        check_bytes(before.saturating_add(count), self.limits.received.as_u64(), "received")
     }
 
     pub(crate) fn summary(&self) -> NetworkSummary {
@@ -164,6 +156,13 @@ impl Meter {
                 .collect(),
         }
     }
+}
+
+fn check_bytes(used: u64, limit: u64, what: &str) -> Result<(), NetworkError> {
+    if used <= limit {
+        return Ok(());
+    }
+    Err(NetworkError::limit(format!("the run has {what} {limit} bytes, its limit")))
 }
 
 fn take_one(count: &AtomicU64, limit: u64, what: &str) -> Result<(), NetworkError> {

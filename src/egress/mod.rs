@@ -20,6 +20,7 @@ pub mod meter;
 mod names;
 pub mod network;
 pub mod policy;
+pub mod recorded;
 pub mod rewrite;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,7 @@ use crate::egress::network::RunNetwork;
 use crate::egress::policy::RunPolicy;
 use crate::egress::policy::address::{AddressRules, NotPrivate};
 use crate::egress::policy::rules::NetworkRules;
+use crate::egress::recorded::Recording;
 use crate::egress::world::dial::Dialer;
 use crate::egress::world::resolver::Resolver;
 use crate::egress::world::tls::{Tls, TlsSetupError};
@@ -82,16 +84,36 @@ impl Egress {
             addresses: AddressRules::new(&config.private_ranges)?,
             proxy: config.proxy.clone(),
         };
-        let tls = Tls::load(config.authorities.as_deref(), config.allows_unverified)?;
+        let dialer = Arc::new(dialer);
+        let tls = Arc::new(Tls::load(config.authorities.as_deref(), config.allows_unverified)?);
         let permits = Arc::new(Semaphore::new(config.max_open_connections));
         let denied = Arc::from(config.denied.clone());
-        Ok(Self { config, denied, world: Arc::new(World { dialer, tls, permits }) })
+        let world = World { dialer, tls, permits, recording: None };
+        Ok(Self { config, denied, world: Arc::new(world) })
     }
 
     /// The network of a run with these rules. Nothing happens before the guest asks.
     #[must_use]
     pub fn open(&self, policy: RunPolicy) -> RunNetwork {
+        self.open_in(Arc::clone(&self.world), policy)
+    }
+
+    /// The network of a run whose requests are answered from `recording`. Rules and limits are
+    /// those of every run.
+    #[must_use]
+    pub fn open_recorded(&self, policy: RunPolicy, recording: Arc<Recording>) -> RunNetwork {
+        let World { dialer, tls, permits, .. } = &*self.world;
+        let world = World {
+            dialer: Arc::clone(dialer),
+            tls: Arc::clone(tls),
+            permits: Arc::clone(permits),
+            recording: Some(recording),
+        };
+        self.open_in(Arc::new(world), policy)
+    }
+
+    fn open_in(&self, world: Arc<World>, policy: RunPolicy) -> RunNetwork {
         let rules = NetworkRules::new(policy, Arc::clone(&self.denied), self.config.is_enabled);
-        RunNetwork::new(Arc::clone(&self.world), rules, Meter::new(self.config.limits))
+        RunNetwork::new(world, rules, Meter::new(self.config.limits))
     }
 }

@@ -105,6 +105,9 @@ impl RunNetwork {
     pub async fn resolve(&self, name: &str) -> Result<bool, NetworkError> {
         let refused = |error: &NetworkError| self.note_refusal(error, name);
         let host = self.rules.check_name(name).inspect_err(refused)?;
+        if let Some(recording) = &self.world.recording {
+            return Ok(recording.has_host(&host));
+        }
         match self.names.resolve(&self.world.dialer, &self.meter, &host).await {
             Ok(_) => Ok(true),
             Err(error) if error.errno() == errno::EHOSTUNREACH => Ok(false),

@@ -1,11 +1,12 @@
 //! Reads the files of the interpreter's library archive that the host needs.
 
 use std::fs::File;
-use std::io::{self, Cursor, Read, Seek};
+use std::io::{self, Cursor, Read};
 use std::path::{Component, Path};
 
 use zip::ZipArchive;
 
+use crate::engine::cache::file::PositionedFile;
 use crate::engine::error::EngineError;
 
 /// Archive inside of the library with the files that matplotlib opens by path.
@@ -34,7 +35,7 @@ pub fn mpl_data(library: &File) -> Result<Vec<(String, Vec<u8>)>, EngineError> {
 }
 
 fn read_all(library: &File, inner: &str) -> io::Result<Vec<(String, Vec<u8>)>> {
-    let mut outer = ZipArchive::new(Positioned::new(library))?;
+    let mut outer = ZipArchive::new(PositionedFile::new(library))?;
     let bytes = read_bounded(&mut outer.by_name(inner)?, MAX_BYTES)?;
     let mut archive = ZipArchive::new(Cursor::new(bytes))?;
     if archive.len() > MAX_FILES {
@@ -77,39 +78,6 @@ fn read_bounded(from: &mut impl Read, limit: u64) -> io::Result<Vec<u8>> {
         Ok(bytes)
     } else {
         Err(io::Error::other("too long"))
-    }
-}
-
-/// Reads a file at a position of its own, so that other readers of the same descriptor (a mount,
-/// another thread) keep their positions.
-struct Positioned<'a> {
-    file: &'a File,
-    position: u64,
-}
-
-impl<'a> Positioned<'a> {
-    const fn new(file: &'a File) -> Self {
-        Self { file, position: 0 }
-    }
-}
-
-impl Read for Positioned<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = std::os::unix::fs::FileExt::read_at(self.file, buffer, self.position)?;
-        self.position = self.position.saturating_add(u64::try_from(read).unwrap_or_default());
-        Ok(read)
-    }
-}
-
-impl Seek for Positioned<'_> {
-    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
-        let target = match to {
-            io::SeekFrom::Start(offset) => Some(offset),
-            io::SeekFrom::Current(by) => self.position.checked_add_signed(by),
-            io::SeekFrom::End(by) => self.file.metadata()?.len().checked_add_signed(by),
-        };
-        self.position = target.ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(self.position)
     }
 }
 

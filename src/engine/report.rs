@@ -199,12 +199,12 @@ impl EngineStore {
         if self.entries()?.is_empty() {
             return Ok(Vec::new());
         }
-        let (engine, apart) = (self.engine_entry(), self.apart_entry());
+        let (engine, split) = (self.engine_entry(), self.split_entry());
         let native = self.native_entry(&self.key(Variant::Timed)?);
         let pinned = self.pin.files.all().into_iter();
         let mut expected: Vec<_> =
             pinned.map(|file| (engine.clone(), file.name().to_owned())).collect();
-        expected.extend([CODE_MODULE, COLD].map(|name| (apart.clone(), name.to_owned())));
+        expected.extend([CODE_MODULE, COLD].map(|name| (split.clone(), name.to_owned())));
         expected.push((native, native_name(Variant::Timed)));
         Ok(expected)
     }
@@ -240,7 +240,7 @@ impl EngineStore {
 
     /// All entries in the cache, each with true if this program uses it.
     fn entries(&self) -> Result<Vec<(CacheEntry, bool)>, EngineError> {
-        let mut used = vec![self.engine_entry(), self.apart_entry()];
+        let mut used = vec![self.engine_entry(), self.split_entry()];
         for variant in Variant::ALL {
             used.push(self.native_entry(&self.key(variant)?));
         }
@@ -295,8 +295,8 @@ mod tests {
         assert!(good.iter().all(|file| file.finding == Finding::Good));
 
         let library = store.engine_entry().path().join("python-stdlib.zip");
-        let cold = store.apart_entry().path().join("cold.img");
-        let hollow = store.apart_entry().path().join("hollow.wasm");
+        let cold = store.split_entry().path().join("cold.img");
+        let hollow = store.split_entry().path().join("hollow.wasm");
         let module = store.engine_entry().path().join("python.wasm");
         let native = store.native_entry(&store.key(Variant::Timed).unwrap());
         for path in [module.clone(), module.with_extension("wasm.json")] {

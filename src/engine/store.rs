@@ -145,7 +145,7 @@ impl EngineStore {
             return Ok(artifacts);
         }
         self.ensure_installed(&self.origin, progress)?;
-        self.ensure_apart(progress)?;
+        self.ensure_split(progress)?;
         self.ensure_compiled(&key, progress)?;
         let vanished = || self.vanished(&self.native_entry(&key));
         self.find(variant, key.clone())?.ok_or_else(vanished)
@@ -171,7 +171,7 @@ impl EngineStore {
     }
 
     /// The entry of the transform's output.
-    pub(super) fn apart_entry(&self) -> CacheEntry {
+    pub(super) fn split_entry(&self) -> CacheEntry {
         let key = format!("{} {TRANSFORM_VERSION}", self.pin.patched_module.sha256);
         self.cache.entry(Area::Engine, &Digest::of(key.as_bytes()))
     }
@@ -191,7 +191,7 @@ impl EngineStore {
         let Some(manifest) = open_pinned(&entry, &self.pin.files.manifest)? else {
             return Ok(None);
         };
-        let Some(cold_image) = self.apart_entry().open_checked(COLD, None)? else {
+        let Some(cold_image) = self.split_entry().open_checked(COLD, None)? else {
             return Ok(None);
         };
         let native = self.native_entry(&key).open_checked(&native_name(variant), None)?;
@@ -242,19 +242,19 @@ impl EngineStore {
         }
     }
 
-    fn has_apart(&self) -> Result<bool, EngineError> {
-        let entry = self.apart_entry();
+    fn is_split(&self) -> Result<bool, EngineError> {
+        let entry = self.split_entry();
         Ok(entry.open_checked(CODE_MODULE, None)?.is_some()
             && entry.open_checked(COLD, None)?.is_some())
     }
 
-    fn ensure_apart(&self, progress: &dyn Progress) -> Result<(), EngineError> {
-        if self.has_apart()? {
+    fn ensure_split(&self, progress: &dyn Progress) -> Result<(), EngineError> {
+        if self.is_split()? {
             return Ok(());
         }
-        let entry = self.apart_entry();
+        let entry = self.split_entry();
         let lock = lock(&entry, progress)?;
-        if self.has_apart()? {
+        if self.is_split()? {
             return Ok(());
         }
         let installed = self.engine_entry();
@@ -266,8 +266,8 @@ impl EngineStore {
         let pinned = self.pin.patched_module.sha256;
         let patched = self.pin.patches.apply(&bytes, pinned)?;
         drop(bytes);
-        let apart = split_data(&patched, &self.pin.abi, &self.pin.added_exports())?;
-        let stoppable = with_polls(&apart.module)?;
+        let split = split_data(&patched, &self.pin.abi, &self.pin.added_exports())?;
+        let stoppable = with_polls(&split.module)?;
         let made_from = BTreeMap::from([
             ("module".to_owned(), module.digest().to_string()),
             ("patched".to_owned(), pinned.to_string()),
@@ -277,7 +277,7 @@ impl EngineStore {
         draft.write_all(&stoppable).map_err(storage("write to", entry.path()))?;
         draft.commit("the engine's module without its data, with polls", made_from.clone())?;
         let mut draft = lock.draft(COLD)?;
-        draft.write_sparse(&apart.cold.to_memory())?;
+        draft.write_sparse(&split.cold.to_memory())?;
         draft.commit("the engine's memory before the first instruction", made_from)?;
         running.finish();
         Ok(())
@@ -296,8 +296,8 @@ impl EngineStore {
         if entry.open_checked(&name, None)?.is_some() {
             return Ok(());
         }
-        let apart = self.apart_entry();
-        let module = apart.open_checked(CODE_MODULE, None)?.ok_or_else(|| self.vanished(&apart))?;
+        let split = self.split_entry();
+        let module = split.open_checked(CODE_MODULE, None)?.ok_or_else(|| self.vanished(&split))?;
 
         let running = Running::begin(progress, Step::Compile(key.variant), None);
         let engine = compile::start(key.variant)?;
@@ -460,7 +460,7 @@ mod tests {
         let before = tiny.store().ensure(Variant::Timed, &Silent).unwrap();
         let entries = |store: &EngineStore| {
             let key = store.key(Variant::Timed).unwrap();
-            (store.apart_entry().path().to_owned(), store.native_entry(&key).path().to_owned())
+            (store.split_entry().path().to_owned(), store.native_entry(&key).path().to_owned())
         };
         let old = entries(&tiny.store());
 

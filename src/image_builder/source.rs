@@ -31,6 +31,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/figures.py",
     "_wardian/files.py",
     "_wardian/fonts.py",
+    "_wardian/import_hooks.py",
     "_wardian/importer.py",
     "_wardian/jpeg.py",
     "_wardian/library.py",

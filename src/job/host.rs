@@ -49,8 +49,7 @@ pub trait Host {
     /// # Errors
     ///
     /// The run is cancelled.
-    fn ask_network(&mut self, request: &NetworkRequest<'_>) -> Result<Vec<u8>, Refusal> {
-        let _unasked = request;
+    fn ask_network(&mut self, _request: &NetworkRequest<'_>) -> Result<Vec<u8>, Refusal> {
         Ok(NetworkReply::no_network().encode())
     }
 

@@ -18,6 +18,12 @@ pub const WISHES_MAX: usize = 256;
 /// Longest name that is looked up or connected to, in bytes.
 pub const NAME_MAX: usize = 255;
 
+/// Most bytes that a request asks to read. An answer holds at most [`PIECE_MAX`] of them.
+const READ_MAX: usize = 1 << 20;
+
+/// Most bytes that a guest offers to write in one request. At most [`PIECE_MAX`] of them are taken.
+const WRITE_MAX: usize = 1 << 18;
+
 /// A wait without an end.
 const FOR_EVER: u32 = u32::MAX;
 
@@ -108,12 +114,12 @@ impl<'a> NetworkRequest<'a> {
                 let (handle, rest) = number(rest)?;
                 let (max, rest) = number(rest)?;
                 let (timeout, rest) = number(rest)?;
-                let max = usize::try_from(max).ok().filter(|max| (1..=1 << 20).contains(max))?;
+                let max = usize::try_from(max).ok().filter(|max| (1..=READ_MAX).contains(max))?;
                 rest.is_empty().then_some(Self::Read { handle, max, timeout: wait(timeout) })
             }
             5 => {
                 let (handle, bytes) = number(rest)?;
-                (bytes.len() <= 1 << 18).then_some(Self::Write { handle, bytes })
+                (bytes.len() <= WRITE_MAX).then_some(Self::Write { handle, bytes })
             }
             6 => {
                 let (handle, rest) = number(rest)?;

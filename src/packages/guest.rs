@@ -78,7 +78,7 @@ impl GuestPlatform {
         python: &str,
         packages: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, UnknownPython> {
-        let version = Version::from_str(python).map_err(|_| UnknownPython)?;
+        let version = Version::from_str(python).map_err(|_invalid| UnknownPython)?;
         let [major, minor, ..] = version.release() else { return Err(UnknownPython) };
         let mut values: BTreeMap<&'static str, String> =
             FIXED.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
@@ -100,7 +100,7 @@ impl GuestPlatform {
             python_version: value("python_version"),
             sys_platform: value("sys_platform"),
         });
-        let markers = Arc::new(markers.map_err(|_| UnknownPython)?);
+        let markers = Arc::new(markers.map_err(|_invalid| UnknownPython)?);
         let packages = packages.into_iter().filter(|(name, _)| !NOT_PYTHON.contains(name));
         let packages = packages.filter_map(|(name, version)| {
             Some((PackageName::from_str(name).ok()?, Version::from_str(version).ok()?))

@@ -130,7 +130,7 @@ impl Lock {
         if bytes.len() > MAX_LOCK {
             return Err(malformed("it has more than 1 MiB"));
         }
-        let text = std::str::from_utf8(bytes).map_err(|_| malformed("it is not UTF-8"))?;
+        let text = std::str::from_utf8(bytes).map_err(|_invalid| malformed("it is not UTF-8"))?;
         let file: File = toml::from_str(text).map_err(|error| malformed(error.message()))?;
         if file.lock_version.split('.').next() != Some("1") {
             return Err(malformed("it has an unknown `lock-version`"));

@@ -43,7 +43,8 @@ impl Requirements {
         if bytes.len() > MAX_REQUIREMENTS {
             return Err(refuse(1, "the file has more than 64 KiB"));
         }
-        let text = std::str::from_utf8(bytes).map_err(|_| refuse(1, "the file is not UTF-8"))?;
+        let text =
+            std::str::from_utf8(bytes).map_err(|_invalid| refuse(1, "the file is not UTF-8"))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut list = Vec::new();
         for (number, line) in joined_lines(text) {

@@ -148,7 +148,7 @@ pub fn resolve(
         }
     }
     let is_provided = |root: &&Requirement| guest.version_of(&root.name).is_some();
-    if roots.iter().all(|root| is_provided(root)) {
+    if roots.iter().all(is_provided) {
         return walk(&roots, &BTreeMap::new(), guest);
     }
     let scratch = tempfile::Builder::new().prefix("wardian-lock-").tempdir()?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use tracing::warn;
 
+use crate::egress::recorded::Recording;
 use crate::error::CauseChain;
 use crate::ids::BlobId;
 use crate::job::outcome::Logs;
@@ -40,6 +41,8 @@ pub struct LocalRun {
     pub limits: RequestedLimits,
     /// Receives the program's output while it runs; the result has all of it again.
     pub listener: Option<LogListener>,
+    /// Answers the requests of a skill in place of the world.
+    pub recording: Option<Arc<Recording>>,
 }
 
 /// The program of a [`LocalRun`].
@@ -93,8 +96,16 @@ impl Service {
         request: LocalRun,
         purpose: RunPurpose,
     ) -> Result<LocalResult, ServiceError> {
-        let LocalRun { program, entrypoint, args, mount_skills, input_blobs, limits, listener } =
-            request;
+        let LocalRun {
+            program,
+            entrypoint,
+            args,
+            mount_skills,
+            input_blobs,
+            limits,
+            listener,
+            recording,
+        } = request;
         let right = match program {
             LocalProgram::File { .. } => Right::Code,
             LocalProgram::Skill { .. } => Right::Execute,
@@ -118,6 +129,9 @@ impl Service {
             }
         };
         plan.listener = listener;
+        if let Some(recording) = recording {
+            plan.network = plan.network.with_recording(recording);
+        }
         plan.whole_logs = true;
         plan.skills.extend(self.mounted_skills(&mount_skills).await?);
         let plan = plan.with_blobs(&input_blobs)?;

@@ -1,11 +1,10 @@
 //! The command line: output streams and exit codes.
 
-use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{Command, Ended, SkillFolder, contained, repository};
+use crate::support::{Command, Ended, SkillFolder, Watched, contained, repository};
 
 /// Types `wardian run -c CODE` with more arguments.
 fn run_code(place: &Command, code: &str, more: &[&str]) -> Ended {
@@ -294,10 +293,7 @@ fn output_comes_while_the_program_runs_and_stays_when_it_is_ended() {
     stdout.read_exact(&mut letter).unwrap();
     assert_eq!(letter, "é".as_bytes());
     assert!(child.try_wait().unwrap().is_none(), "it still sleeps");
-    // SAFETY: the child was not waited for, so its id is its own.
-    #[expect(unsafe_code, reason = "the standard library cannot send this signal")]
-    let sent = unsafe { libc::kill(i32::try_from(child.id()).unwrap(), libc::SIGINT) };
-    assert_eq!(sent, 0);
+    Watched::of(child.id()).unwrap().interrupt();
     let mut errors = String::new();
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{errors}");
@@ -460,59 +456,6 @@ fn a_skill_of_ones_own_takes_the_place_of_a_bundled_one() {
     assert!(made.stderr.contains("replaces the bundled skill"), "{}", made.stderr);
     let refused = place.run(&["skills", "new", "skills.protocol.guide"]).with(2);
     assert!(refused.stderr.contains("part of the server"), "{}", refused.stderr);
-}
-
-#[test]
-fn bundled_skills_pass_the_tests_that_they_bring_along() {
-    let place = Command::new();
-    let folders: Vec<String> = fs::read_dir(repository("skills"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|folder| folder.join("resources/tests").is_dir())
-        .map(|folder| folder.display().to_string())
-        .collect();
-    let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
-    let outcomes = place.run(&[&["skills", "test", "--json"], &folders[..]].concat()).with(0);
-    let outcomes = outcomes.json();
-    assert!(outcomes.as_array().unwrap().len() > 60, "{outcomes}");
-    let skills = outcomes.as_array().unwrap().iter().map(|outcome| &outcome["skill"]);
-    let skills: BTreeSet<_> = skills.map(|name| name.as_str().unwrap()).collect();
-    assert_eq!(skills.len(), folders.len(), "{skills:?}");
-}
-
-#[test]
-fn a_test_of_a_skill_that_fails_shows_the_differences() {
-    let place = Command::new();
-    place.run(&["skills", "new", "acme.sum.up"]).with(0);
-    let untested = place.run(&["skills", "test", "acme.sum.up"]).with(1);
-    assert!(untested.stderr.contains("no tests in resources/tests"), "{}", untested.stderr);
-    let code = "def main(args):\n    return {'keys': list(args), 'sum': sum(args.values())}\n";
-    place.file("acme.sum.up/code/main.py", code);
-    let manifest = "name = \"acme.sum.up\"\nversion = \"0.1.0\"\ndescription = \"Adds.\"\n\
-        kind = \"action\"\n[runtime]\nlanguage = \"python\"\nentrypoint = \"code/main.py\"\n\
-        export = \"main\"\n[inputs]\nz = { type = \"number\" }\na = { type = \"number\" }\n";
-    place.file("acme.sum.up/skill.toml", manifest);
-    let good = r#"{"args": {"z": 1, "a": 0.5}, "expect": {"status": "completed",
-        "output": {"keys": ["z", "a"], "sum": 1.5}}}"#;
-    place.file("acme.sum.up/resources/tests/good.json", good);
-    let bad =
-        r#"{"args": {"z": 1, "a": 2}, "expect": {"status": "completed", "output": {"sum": 4}}}"#;
-    place.file("acme.sum.up/resources/tests/bad.json", bad);
-    let refused = r#"{"args": {"z": "x"}, "expect": {"status": "refused",
-        "error_contains": "`z` must be a number"}}"#;
-    place.file("acme.sum.up/resources/tests/refused.json", refused);
-    let ended = place.run(&["skills", "test", "acme.sum.up"]).with(1);
-    let wanted = ["FAILED acme.sum.up bad", "output.sum: expected 4, got 3", "2 passed, 1 failed"];
-    assert!(contained(&ended.stdout, wanted).is_empty(), "{}", ended.stdout);
-    let one = place.run(&["skills", "test", "acme.sum.up", "--case", "good"]).with(0);
-    assert!(one.stdout.contains("1 passed, 0 failed"), "{}", one.stdout);
-    place.file("acme.sum.up/resources/tests/bad.json", r#"{"expects": {}}"#);
-    let malformed = place.run(&["skills", "test", "acme.sum.up"]).with(2);
-    assert!(
-        contained(&malformed.stderr, ["bad.json", "expects"]).is_empty(),
-        "{}",
-        malformed.stderr
-    );
 }
 
 #[test]

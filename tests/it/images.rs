@@ -185,6 +185,27 @@ fn ensure_old_images_go(server: &TestServer, cache: &Path, grown: impl Fn() -> u
 }
 
 #[test]
+fn server_that_is_stopped_or_killed_takes_the_process_that_makes_images_along() {
+    for end in [Watched::terminate, Watched::kill] {
+        let cache = cache_without_images();
+        let cache_dir = cache.path().to_str().unwrap();
+        let server = TestServer::start(&["--cache-dir", cache_dir, "--workers", "1"]);
+        server.client().run(PICTURE);
+        let maker = eventually(PATIENCE, || {
+            server.workers().into_iter().find(|child| {
+                let command = fs::read_to_string(format!("/proc/{}/cmdline", child.id));
+                command.is_ok_and(|command| command.contains("--image"))
+            })
+        });
+        end(server.process());
+        // Making an image takes longer.
+        let ends = maker.ends_within(Duration::from_secs(2));
+        server.wait();
+        assert!(ends, "an installation goes on without its server");
+    }
+}
+
+#[test]
 fn hash_secret_that_is_renewed_reaches_every_kind_of_run_and_costs_none() {
     const RENEWALS: usize = 4;
     let cache = cache_without_images();

@@ -37,6 +37,7 @@ mod results;
 mod rpc;
 mod scale;
 mod scripts;
+mod skill_tests;
 mod support;
 mod tables;
 mod workers;

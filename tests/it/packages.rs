@@ -340,8 +340,10 @@ fn skills_that_need_different_versions_are_not_mounted_together() {
     let client = server.client();
     let code = "from skills.acme.one import main as one\ndef main(args):\n    return one(args)\n";
     output(&client.run_with(code, json!({"mount_skills": ["acme.one"]})));
-    let error =
-        client.refusal("run_code", json!({"code": code, "mount_skills": ["acme.one", "acme.two"]}));
+    let error = client.refusal(
+        "run_code",
+        json!({"language": "python", "code": code, "mount_skills": ["acme.one", "acme.two"]}),
+    );
     assert_eq!(error.data["kind"], "invalid_params");
     assert!(error.message.contains("need different versions of package `tiny-twin`"), "{error:?}");
 }

@@ -137,8 +137,9 @@ def install_modules(modules):
             setattr(sys.modules[package], short, sys.modules[name])
     sys.meta_path.remove(finder)
 
-    from _wardian import advice, amendments, event_loop, importer, patches, threads
+    from _wardian import advice, amendments, event_loop, import_hooks, importer, patches, threads
 
+    import_hooks.install()
     amendments.install()
     event_loop.install()
     threads.install()

@@ -1,4 +1,4 @@
-//! `wardian blobs`: stores, reads and lists blobs while no server uses the store.
+//! `wardian blobs`: stores and reads blobs while no server uses the store.
 
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -14,7 +14,7 @@ use crate::assembly::{self, AssemblyError, MeteredCode, Runtime, SkillsRead};
 use crate::blobs::BlobError;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::{block_on, progress};
+use crate::cli::prepare::{block_on_until_interrupted, progress};
 use crate::cli::terminal::output::{print_json, print_line, shown};
 use crate::cli::terminal::readable::readable;
 use crate::config::{Config, RequireLockdown};
@@ -86,10 +86,13 @@ pub(crate) fn doctor(config: Config, as_json: bool) -> Result<Exit, Failed> {
     findings.push(engine);
     findings.push(batteries(&config));
     if is_ready {
-        block_on(Box::pin(async {
+        let ended = block_on_until_interrupted(Box::pin(async {
             findings.extend(workers(config).await);
             Ok(Exit::Done)
         }))?;
+        if ended == Exit::Interrupted {
+            return Ok(ended);
+        }
     }
     let worst = findings.iter().map(|finding| finding.state).max();
     if as_json {
@@ -383,6 +386,7 @@ async fn run(runtime: &Runtime) -> Finding {
             args: RawValue::from_string("{}".to_owned()).unwrap_or_default(),
             mount_skills: Vec::new(),
             listener: None,
+            recording: None,
             input_blobs: Vec::new(),
             limits: RequestedLimits::default(),
         };

@@ -21,7 +21,7 @@ use crate::cli::commands::run_result::{self, ShownLogs};
 use crate::cli::commands::skills::list_skills::name_and_version;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::{Installer, block_on, progress};
+use crate::cli::prepare::{Installer, block_on_until_interrupted, progress};
 use crate::cli::terminal::output::{note, shown};
 use crate::config::Config;
 use crate::protocol::members::Members;
@@ -101,26 +101,15 @@ fn run(
         input_blobs: Vec::new(),
         limits,
         listener: None,
+        recording: None,
     };
     let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
     let config = on_its_own(config, &folder);
-    block_on(Box::pin(async {
-        let interrupted = async {
-            match tokio::signal::ctrl_c().await {
-                Ok(()) => Ok(Exit::Interrupted),
-                Err(fault) => Err(Failed::at("listen for signals", &fault)),
-            }
-        };
-        let performed = async {
-            installer.ensure_engine(&config, metered).await?;
-            let runtime =
-                Runtime::start(&config, metered, SkillsRead::Once, progress().as_ref()).await?;
-            perform(&config, &runtime, request, args, options).await
-        };
-        tokio::select! {
-            ended = performed => ended,
-            stopped = interrupted => stopped,
-        }
+    block_on_until_interrupted(Box::pin(async {
+        installer.ensure_engine(&config, metered).await?;
+        let runtime =
+            Runtime::start(&config, metered, SkillsRead::Once, progress().as_ref()).await?;
+        perform(&config, &runtime, request, args, options).await
     }))
 }
 

@@ -12,6 +12,7 @@ use crate::dispatch::tests::{
     WrittenBlobs, command, error_type, has_ended, job, logs, plays, run, until, watch,
 };
 use crate::dispatch::{DispatchError, Job, Pool, PoolConfig, WorkerId};
+use crate::job::host::RequestKind;
 use crate::job::message::{FromWorker, OUTPUT_MAX, ToWorker, WorkerReport};
 use crate::job::outcome::{LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream};
 use crate::job::socket::{self, Incoming};
@@ -34,6 +35,9 @@ fn the_process_that_is_hostile() {
     say(socket, &FromWorker::Ready(WorkerReport::default()), b"");
     loop {
         while let Some((message, _)) = incoming.take::<ToWorker>().unwrap() {
+            if matches!(message, ToWorker::NetworkAnswered) {
+                say(socket, &done(Ok(()), "answered"), b"");
+            }
             if let ToWorker::Run(spec) = message {
                 let Program::Code { source, .. } = spec.program else { return };
                 let is_print = source.starts_with("prints");
@@ -166,6 +170,7 @@ fn ask_wrongly(socket: &OwnedFd, how: &str) {
         "asks with a file" => {
             share(socket, &FromWorker::AskNetwork, socket::share(b"\x01a").unwrap(), 2);
         }
+        "asks for a slow name" => say(socket, &FromWorker::AskNetwork, b"\x01slow"),
         "asks too often" => (0..100).for_each(|_| say(socket, &FromWorker::AskNetwork, b"\x01a")),
         "asks and declines" => {
             say(socket, &FromWorker::AskNetwork, b"\x01a");
@@ -256,6 +261,19 @@ async fn a_worker_not_believed_is_dropped_and_costs_one_run() {
     }
     let counters = pool.report().counters;
     assert_eq!((counters.crashed, counters.overdue), (1, 3), "{counters:?}");
+}
+
+/// A worker cannot shorten a look-up, so it is not at fault.
+#[tokio::test]
+async fn a_look_up_that_never_ends_is_answered_in_time_and_costs_no_worker() {
+    let pool = Pool::start(hostile()).unwrap();
+    let job = tight("asks for a slow name");
+    let finished = run(&pool, &job).await;
+    assert_eq!(logs(&finished), ["answered"]);
+    assert!(finished.host_time.of(RequestKind::Network) > job.spec.limits.wall_time / 2);
+    assert_eq!(pool.report().counters.overdue, 0);
+    assert_eq!(logs(&run(&pool, &tight("behave")).await), ["honest"]);
+    assert_eq!(pool.report().workers[0].id, WorkerId(1), "the worker was replaced");
 }
 
 /// A run that a worker declines is given to another worker, a bounded number of times.

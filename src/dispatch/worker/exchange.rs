@@ -17,7 +17,7 @@ use crate::job::frame;
 use crate::job::host::{HostTime, RequestKind};
 use crate::job::limits::RunLimits;
 use crate::job::message::{FromWorker, OUTPUT_MAX, Payload, Refusal, ToWorker};
-use crate::job::network::NetworkRequest;
+use crate::job::network::{NetworkReply, NetworkRequest};
 use crate::job::outcome::{LogChunk, RunOutcome};
 use crate::units::ByteCount;
 
@@ -178,18 +178,25 @@ impl Exchange<'_> {
         self.answer(&message, &[]).await
     }
 
-    /// Asks the host for the network. A worker ends each wait with the run's own time; a request
-    /// that takes longer was not shortened by it.
+    /// Asks the host for the network. A worker ends each wait that it can shorten with the run's own
+    /// time; a request that takes longer was not shortened by it. A look-up has no such limit, so
+    /// it is answered at the end of that time.
     async fn ask_network(&mut self, request: &[u8], host: &mut impl RunHost) -> Result<(), Broken> {
         let request = NetworkRequest::parse(request).ok_or(Violation::Network)?;
         self.has_asked = true;
         if request.is_counted() {
             self.count_call()?;
         }
+        let is_look_up = matches!(request, NetworkRequest::Resolve { .. });
         let asking = host.ask_network(request);
-        let reply = self.clock.wait_for(RequestKind::Network, asking).await;
-        let reply = reply.map_err(|Unanswered| Broken::Late)?.encode();
-        self.answer(&ToWorker::NetworkAnswered, &reply).await
+        let reply = if is_look_up {
+            let found = self.clock.wait_within_run(RequestKind::Network, asking).await;
+            found.unwrap_or_else(|Unanswered| late_look_up())
+        } else {
+            let reply = self.clock.wait_for(RequestKind::Network, asking).await;
+            reply.map_err(|Unanswered| Broken::Late)?
+        };
+        self.answer(&ToWorker::NetworkAnswered, &reply.encode()).await
     }
 
     fn count_call(&mut self) -> Result<(), Violation> {
@@ -243,4 +250,12 @@ impl Exchange<'_> {
 fn unanswered() -> Refusal {
     let message = "the host did not answer within the time of the run".to_owned();
     Refusal { error_type: "TimeoutError".to_owned(), message }
+}
+
+/// The answer to a look-up that takes longer than the run may. The guest reads it as a temporary
+/// failure of name resolution.
+fn late_look_up() -> NetworkReply {
+    const EAGAIN: u16 = 11;
+    let text = "the name could not be looked up within the time of the run".to_owned();
+    NetworkReply::Failed { errno: EAGAIN, text }
 }

@@ -73,12 +73,30 @@ impl RunClock {
         kind: RequestKind,
         answer: impl Future<Output = T>,
     ) -> Result<T, Unanswered> {
-        let time = kind.time_of_answer();
+        self.wait_until(self.answer_by(kind.time_of_answer()), kind, answer).await
+    }
+
+    /// As [`Self::wait_for`], but only until the end of the run's own time. The worker can still be
+    /// answered then.
+    pub(crate) async fn wait_within_run<T>(
+        &mut self,
+        kind: RequestKind,
+        answer: impl Future<Output = T>,
+    ) -> Result<T, Unanswered> {
+        self.wait_until(self.end, kind, answer).await
+    }
+
+    async fn wait_until<T>(
+        &mut self,
+        latest: Instant,
+        kind: RequestKind,
+        answer: impl Future<Output = T>,
+    ) -> Result<T, Unanswered> {
         let asked = Instant::now();
-        let answered = timeout_at(self.answer_by(time), answer).await;
+        let answered = timeout_at(latest, answer).await;
         let took = asked.elapsed();
         self.host_time.add(kind, took);
-        self.extend(time, took);
+        self.extend(kind.time_of_answer(), took);
         answered.map_err(|_elapsed| Unanswered)
     }
 

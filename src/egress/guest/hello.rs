@@ -19,14 +19,12 @@ pub const MAX_HELLO: usize = 128 << 10;
 /// Most protocols and authorities in a frame.
 const MAX_ENTRIES: usize = 64;
 
-/// What a guest asks for.
+/// What a guest asks for. Its `check_hostname` is not read: a certificate that is checked is
+/// always checked for the name, too.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Hello {
     server_hostname: Option<String>,
     verify: bool,
-    // A certificate that is checked is always checked for the name, too.
-    #[serde(default, rename = "check_hostname")]
-    _check_hostname: bool,
     #[serde(default)]
     alpn: Vec<String>,
     /// Certificates (DER in Base64) of the only authorities that the program trusts.

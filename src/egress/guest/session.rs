@@ -9,7 +9,7 @@ use hyper::rt::Executor as _;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::{sleep_until, timeout};
@@ -17,10 +17,11 @@ use tokio::time::{sleep_until, timeout};
 use crate::egress::error::{NetworkError, errno};
 use crate::egress::guest::exchange::Exchange;
 use crate::egress::guest::hello::{Agreed, HELLO, HandshakeFailure, Hello, failure_frame, frame};
-use crate::egress::guest::pipe::{GatewayEnd, Pipe};
+use crate::egress::guest::pipe::{BUFFER, GatewayEnd, Pipe};
 use crate::egress::names::KnownNames;
 use crate::egress::policy::rules::NetworkRules;
 use crate::egress::policy::target::{Destination, Transport};
+use crate::egress::recorded::{self, RecordedServer, Recording};
 use crate::egress::world::dial::Dialer;
 use crate::egress::world::metered::{Counting, Metered};
 use crate::egress::world::tasks::TaskScope;
@@ -31,9 +32,11 @@ use crate::framing::ClearStream;
 /// What connections of all runs share.
 #[derive(Debug)]
 pub(crate) struct World {
-    pub(crate) dialer: Dialer,
-    pub(crate) tls: Tls,
+    pub(crate) dialer: Arc<Dialer>,
+    pub(crate) tls: Arc<Tls>,
     pub(crate) permits: Arc<Semaphore>,
+    /// Answers all requests, if there is one.
+    pub(crate) recording: Option<Arc<Recording>>,
 }
 
 /// A connection that a guest started.
@@ -68,6 +71,9 @@ impl Session {
         let permit = timeout(within, Arc::clone(&self.world.permits).acquire_owned()).await;
         let busy = || NetworkError::new(errno::EAGAIN, "the server has no connection left now");
         let _permit = permit.ok().and_then(Result::ok).ok_or_else(busy)?;
+        if let Some(recording) = &self.world.recording {
+            return self.replay(recording).await;
+        }
         let addresses = self.addresses().await?;
         let dialer = &self.world.dialer;
         let stream = dialer.connect(&self.destination, &addresses, within).await?;
@@ -78,9 +84,7 @@ impl Session {
         let tasks = TaskScope::new();
         let Some(first) = guest.peek().await else { return Ok(()) };
         let (server, transport) = if first == HELLO {
-            self.rules.check_transport(Transport::Https, &self.destination).inspect_err(|_| {
-                self.counting.meter.add_refusal(Some(&self.destination.host));
-            })?;
+            self.check_encryption()?;
             let Some(server) = self.encrypt(&mut guest, stream, &tasks).await? else {
                 return Ok(());
             };
@@ -89,6 +93,51 @@ impl Session {
             (self.in_clear(stream).await?, Transport::Http)
         };
         self.exchange(guest, server, transport, &tasks).await
+    }
+
+    /// Runs a connection whose requests are answered from a recording.
+    async fn replay(&self, recording: &Arc<Recording>) -> Result<(), NetworkError> {
+        let limits = *self.counting.meter.limits();
+        if !recording.has_host(&self.destination.host) {
+            return Err(NetworkError::new(errno::EHOSTUNREACH, "Name or service not known"));
+        }
+        self.pipe.set_connected();
+        let mut guest = GatewayEnd(Arc::clone(&self.pipe));
+        let tasks = TaskScope::new();
+        let Some(first) = guest.peek().await else { return Ok(()) };
+        let transport = if first == HELLO { Transport::Https } else { Transport::Http };
+        if transport == Transport::Https {
+            self.check_encryption()?;
+            let hello = self.hello(&mut guest).await?;
+            self.send(&mut guest, &frame(&Agreed::new(&hello, None, None, &[]))).await?;
+        }
+        let (stream, other_end) = tokio::io::duplex(BUFFER);
+        let recorded = RecordedServer {
+            recording: Arc::clone(recording),
+            destination: self.destination.clone(),
+            transport,
+            max_head: limits.head.as_usize(),
+            max_body: limits.request_body.as_usize(),
+            failure: self.counting.failure.clone(),
+        };
+        tasks.spawner().execute(recorded::serve(other_end, recorded));
+        let stream = Metered { stream, counting: self.counting.clone() };
+        let server = self.in_clear(stream).await?;
+        self.exchange(guest, server, transport, &tasks).await
+    }
+
+    fn check_encryption(&self) -> Result<(), NetworkError> {
+        self.rules.check_transport(Transport::Https, &self.destination).inspect_err(|_| {
+            self.counting.meter.add_refusal(Some(&self.destination.host));
+        })
+    }
+
+    /// Reads what the guest asks of TLS. The guest must mean the host that it connected to.
+    async fn hello(&self, guest: &mut GatewayEnd) -> Result<Hello, NetworkError> {
+        let host = &self.destination.host;
+        let hello = Hello::read(guest).await?;
+        hello.check_name(host).inspect_err(|_| self.counting.meter.add_refusal(Some(host)))?;
+        Ok(hello)
     }
 
     async fn addresses(&self) -> Result<Vec<IpAddr>, NetworkError> {
@@ -101,7 +150,10 @@ impl Session {
         })
     }
 
-    async fn in_clear(&self, stream: Metered<TcpStream>) -> Result<Server, NetworkError> {
+    async fn in_clear<S>(&self, stream: Metered<S>) -> Result<Server, NetworkError>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
         let head = self.counting.meter.limits().head.as_usize();
         let opened = Upstream::open_http1(stream, head).await;
         let (upstream, driver) = opened.ok().ok_or_else(broken)?;
@@ -117,8 +169,7 @@ impl Session {
     ) -> Result<Option<Server>, NetworkError> {
         let limits = self.counting.meter.limits();
         let host = &self.destination.host;
-        let hello = Hello::read(guest).await?;
-        hello.check_name(host).inspect_err(|_| self.counting.meter.add_refusal(Some(host)))?;
+        let hello = self.hello(guest).await?;
         let demand = hello.demand()?;
         let connecting = self.world.tls.connect(stream, host, &demand);
         let late = || NetworkError::timeout("the TLS handshake took too long");

@@ -224,6 +224,14 @@ impl RequestTarget {
     }
 }
 
+/// The URL.
+impl fmt::Display for RequestTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let authority = self.destination.authority(self.transport);
+        write!(f, "{}://{authority}{}", self.transport.as_str(), self.path.as_str())
+    }
+}
+
 fn parse_port(text: &str) -> Result<u16, InvalidTarget> {
     let is_number = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
     let port = text.parse().ok().filter(|port| is_number && *port > 0);

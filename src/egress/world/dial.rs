@@ -46,7 +46,8 @@ impl Dialer {
         let mut found = self.lookup(host.as_str(), within).await?;
         if !found.iter().all(|address| self.addresses.allow(*address)) {
             return Err(NetworkError::denied(format!(
-                "`{host}` resolves to an address that is not public"
+                "`{host}` resolves to an address that is not public; the operator's setting \
+                 `network.private_ranges` can grant private ones"
             )));
         }
         found.truncate(MAX_ADDRESSES);

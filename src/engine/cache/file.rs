@@ -1,7 +1,7 @@
 //! A file of the cache that was checked, and how such files are opened.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -44,23 +44,44 @@ impl CheckedFile {
     /// Reads its content from the beginning, at a position of its own: clones of a file share one
     /// position, so the file itself may have been read before.
     #[must_use]
-    pub const fn content(&self) -> CheckedContent<'_> {
-        CheckedContent { file: &self.file, position: 0 }
+    pub const fn content(&self) -> PositionedFile<'_> {
+        PositionedFile::new(&self.file)
     }
 }
 
-/// Reads a file at a position of its own.
+/// Reads a file at a position of its own, so that other readers of the same descriptor (a mount,
+/// another thread) keep theirs.
 #[derive(Debug)]
-pub struct CheckedContent<'a> {
+pub struct PositionedFile<'a> {
     file: &'a File,
     position: u64,
 }
 
-impl Read for CheckedContent<'_> {
+impl<'a> PositionedFile<'a> {
+    /// Reads `file` from its beginning.
+    #[must_use]
+    pub const fn new(file: &'a File) -> Self {
+        Self { file, position: 0 }
+    }
+}
+
+impl Read for PositionedFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read_at(buffer, self.position)?;
         self.position = self.position.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
         Ok(count)
+    }
+}
+
+impl Seek for PositionedFile<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let target = match to {
+            SeekFrom::Start(offset) => Some(offset),
+            SeekFrom::Current(by) => self.position.checked_add_signed(by),
+            SeekFrom::End(by) => self.file.metadata()?.len().checked_add_signed(by),
+        };
+        self.position = target.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.position)
     }
 }
 

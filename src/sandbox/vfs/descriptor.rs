@@ -13,9 +13,9 @@ use crate::sandbox::vfs::node::{NodeIndex, Place};
 /// The number of an open file, as the guest knows it.
 pub type Fd = u32;
 
-/// Numbers are below this, independently of the limit on open files. An image with a higher one is
-/// broken.
-const MAX_FD: usize = 1 << 20;
+/// Numbers are below this, independently of the limit on open files. The table reaches up to the
+/// highest number in use, so this also bounds its memory: some 4 MiB.
+const MAX_FD: usize = 1 << 16;
 
 /// The access that a descriptor was opened with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! The network of a run: what its guest asks is answered by the egress, under the rules of whoever
-//! grants them.
+//! The network of a run: answers the requests of its guest through [`Egress`], under the rules that
+//! the run is granted.
 //!
 //! INVARIANT(own-grant): a run has the network of its own program and of nothing that it mounts. A
 //! skill that is executed has that of its manifest. Code that came with a call has what the
@@ -7,6 +7,7 @@
 //! hosts, with content of its own choice.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::egress::Egress;
@@ -15,13 +16,14 @@ use crate::egress::guest::pipe::StreamRead;
 use crate::egress::meter::NetworkSummary;
 use crate::egress::network::{ClosedPart, ConnectionHandle, RunNetwork, StreamReadiness};
 use crate::egress::policy::RunPolicy;
+use crate::egress::recorded::Recording;
 use crate::job::network::{NetworkReply, NetworkRequest, PIECE_MAX, Wish};
 use crate::skill::manifest::url_pattern::UrlPattern;
 
-/// Longest list of hosts in a log line, in bytes.
-const MAX_HOSTS: usize = 1_000;
+/// Length of a list of hosts, in bytes, beyond which a log line names no further host.
+const HOSTS_SHOWN: usize = 1_000;
 
-/// Longest wait that is granted without an end of its own. The run's deadline ends it sooner.
+/// The limit of a wait that the guest gave none. The run's deadline ends it sooner.
 const FAR: Duration = Duration::from_hours(24);
 
 /// The network that runs may get.
@@ -31,11 +33,13 @@ pub struct NetworkAccess {
     code: Vec<UrlPattern>,
 }
 
-/// Which rules a run has.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The rules that a run is granted.
+#[derive(Debug, Clone)]
 pub(crate) enum NetworkGrant {
     /// Those of the manifest of the skill that is executed.
     Manifest(Vec<UrlPattern>),
+    /// Those of a manifest, and a recording in place of the world.
+    Recorded(Vec<UrlPattern>, Arc<Recording>),
     /// Those of the operator for code that came with a call.
     Operator,
 }
@@ -49,14 +53,33 @@ impl NetworkAccess {
 
     /// The network of one run.
     pub(crate) fn open(&self, grant: NetworkGrant) -> GuestNetwork {
-        let (policy, patterns) = match grant {
+        let (network, rules) = match grant {
             NetworkGrant::Manifest(patterns) => {
                 let count = patterns.len();
-                (RunPolicy::of_manifest(patterns), count)
+                (self.egress.open(RunPolicy::of_manifest(patterns)), count)
             }
-            NetworkGrant::Operator => (RunPolicy::of_operator(self.code.clone()), self.code.len()),
+            NetworkGrant::Recorded(patterns, recording) => {
+                let count = patterns.len();
+                let policy = RunPolicy::of_manifest(patterns);
+                (self.egress.open_recorded(policy, recording), count)
+            }
+            NetworkGrant::Operator => {
+                let policy = RunPolicy::of_operator(self.code.clone());
+                (self.egress.open(policy), self.code.len())
+            }
         };
-        GuestNetwork { network: self.egress.open(policy), has_rules: patterns > 0 }
+        GuestNetwork { network, has_rules: rules > 0 }
+    }
+}
+
+impl NetworkGrant {
+    /// The same rules, and a recording in place of the world. Rules of the operator stay: they are
+    /// for programs that no test brings along.
+    pub(crate) fn with_recording(self, recording: Arc<Recording>) -> Self {
+        match self {
+            Self::Manifest(rules) | Self::Recorded(rules, _) => Self::Recorded(rules, recording),
+            Self::Operator => Self::Operator,
+        }
     }
 }
 
@@ -86,7 +109,7 @@ impl GuestNetwork {
     }
 
     async fn answered(&self, request: NetworkRequest<'_>) -> Result<NetworkReply, NetworkError> {
-        // Names are asked for all the same: the log of the run tells what was refused.
+        // Look-ups and connections go on and are refused, so that the log of the run names them.
         if !self.has_rules && !request.is_counted() {
             return Ok(NetworkReply::no_network());
         }
@@ -136,7 +159,7 @@ impl GuestNetwork {
 fn hosts_of(summary: &NetworkSummary) -> Option<String> {
     let mut text = String::new();
     for host in &summary.hosts {
-        if text.len() > MAX_HOSTS {
+        if text.len() > HOSTS_SHOWN {
             text.push_str(", ...");
             break;
         }
@@ -212,6 +235,6 @@ mod tests {
         assert_eq!(hosts_of(&NetworkSummary::default()), None);
         let hosts = (0..65).map(|at| host(format!("{at}.{}", "a".repeat(240)), 1, 0)).collect();
         let summary = NetworkSummary { hosts, ..NetworkSummary::default() };
-        assert!(hosts_of(&summary).unwrap().len() < 2 * MAX_HOSTS);
+        assert!(hosts_of(&summary).unwrap().len() < 2 * HOSTS_SHOWN);
     }
 }

@@ -6,11 +6,17 @@ use crate::ids::BlobId;
 use crate::images::PackageSet;
 use crate::job::limits::RunLimits;
 use crate::job::{KeepFiles, Program};
+use crate::protocol::params_error::ParamsError;
+use crate::protocol::tools::MAX_INPUT_BLOBS;
 use crate::service::error::ServiceError;
 use crate::service::find::blob_ids;
 use crate::service::run::host::LogListener;
 use crate::service::run::mounted_skill::MountedSkill;
 use crate::service::run::network::NetworkGrant;
+
+/// Most blobs that one run mounts: those of `input_blobs`, and 64 that its arguments name. A worker
+/// keeps a file open for each of them, and may have 512 open files.
+const MAX_BLOBS: usize = MAX_INPUT_BLOBS + 64;
 
 /// The plan of a run: everything is looked up and nothing is started.
 pub(crate) struct RunPlan {
@@ -29,14 +35,30 @@ pub(crate) struct RunPlan {
 }
 
 impl RunPlan {
-    /// Adds the blobs that a call names.
+    /// Adds the blobs that a call names to those of its arguments.
+    ///
+    /// # Errors
+    ///
+    /// A malformed id, an id that appears twice, or more than [`MAX_BLOBS`] blobs in all.
     pub(crate) fn with_blobs(mut self, named: &[String]) -> Result<Self, ServiceError> {
+        self.ensure_few_blobs()?;
         for blob in blob_ids(named)? {
             if !self.blobs.contains(&blob) {
                 self.blobs.push(blob);
             }
         }
+        self.ensure_few_blobs()?;
         Ok(self)
+    }
+
+    fn ensure_few_blobs(&self) -> Result<(), ParamsError> {
+        if self.blobs.len() <= MAX_BLOBS {
+            return Ok(());
+        }
+        let expected = format!(
+            "an object that names at most {MAX_BLOBS} blobs, those of `input_blobs` included"
+        );
+        Err(ParamsError::wrong("args", expected, self.blobs.len().to_string()))
     }
 
     /// The packages of images that the run is expected to import. A run with fuel has none:
@@ -50,5 +72,53 @@ impl RunPlan {
             Program::Skill { .. } => PackageSet::NONE,
         };
         self.skills.iter().fold(own, |packages, skill| packages.union(skill.packages))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::ids::Digest;
+
+    fn ids(numbers: std::ops::Range<usize>) -> Vec<BlobId> {
+        let id = |number: usize| BlobId::of_digest(&Digest::of(&number.to_le_bytes()));
+        numbers.map(id).collect()
+    }
+
+    fn plan(blobs: Vec<BlobId>) -> RunPlan {
+        RunPlan {
+            program: Program::Code { source: String::new(), file_name: String::new() },
+            entrypoint: None,
+            args: Box::default(),
+            skills: Vec::new(),
+            blobs,
+            keep_files: KeepFiles::default(),
+            network: NetworkGrant::Operator,
+            limits: RunLimits::DEFAULT,
+            listener: None,
+            whole_logs: false,
+        }
+    }
+
+    /// A worker that cannot open another file ends, and so would each worker that is tried next.
+    #[test]
+    fn a_run_mounts_no_more_blobs_than_a_worker_can_open() {
+        let named: Vec<String> = ids(0..MAX_INPUT_BLOBS).iter().map(ToString::to_string).collect();
+        let fitting = plan(ids(MAX_INPUT_BLOBS..MAX_BLOBS)).with_blobs(&named).unwrap();
+        assert_eq!(fitting.blobs.len(), MAX_BLOBS);
+        let same = plan(ids(0..MAX_BLOBS)).with_blobs(&named).unwrap();
+        assert_eq!(same.blobs.len(), MAX_BLOBS, "blobs that are named twice count once");
+        for (in_arguments, named) in
+            [(ids(MAX_INPUT_BLOBS..MAX_BLOBS + 1), named), (ids(0..MAX_BLOBS + 1), Vec::new())]
+        {
+            let refused = plan(in_arguments).with_blobs(&named).err().unwrap();
+            assert_eq!(refused.kind(), ErrorKind::InvalidParams);
+            assert_eq!(
+                refused.to_string(),
+                "parameter `args` must be an object that names at most 320 blobs, those of \
+                 `input_blobs` included, got 321"
+            );
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! Builds the result of a finished run from the worker's outcome.
 
+use std::sync::Arc;
+
 use serde_json::value::RawValue;
 use tokio::sync::OwnedSemaphorePermit;
-
-use std::sync::Arc;
 
 use crate::blobs::content::kind::BlobKind;
 use crate::dispatch::{CheckedPayload, FinishedRun};

@@ -97,6 +97,9 @@ impl TestServer {
         let mut child = program(&folder)
             .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(&data_dir)
+            // The tests use the cache of whoever runs them. Images of yesterday would be made anew in
+            // the background of any test. Arguments overrule the variable.
+            .env("WARDIAN_IMAGES_MAX_AGE", "0")
             .args(arguments)
             .envs(environment.iter().copied())
             .stdin(Stdio::null())

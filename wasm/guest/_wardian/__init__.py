@@ -21,7 +21,8 @@ the program and answers with exactly one of RETURNED and RAISED:
 - `entrypoint`: the call of the entrypoint with its arguments;
 - `result`, `failure`: the two reports of the end; `trace`: tracebacks as text;
 - `sizes`: messages about sizes beyond 32-bit addresses;
-- `amendments`: changes to library modules that assume 64-bit positions, with `counting` and
+- `import_hooks`: modules that are changed when they are imported, or are implemented here;
+  `amendments`: changes to library modules that assume 64-bit positions, with `counting` and
   `library`; `patches`: changes to packages, with the codecs for pictures and tables;
 - `rehearsal`: runs while the image is built;
 - `places`: paths;

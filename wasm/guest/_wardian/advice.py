@@ -15,11 +15,9 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
 from typing import Any
 
-from _wardian import figures, network, packages, processes, threads
+from _wardian import figures, import_hooks, network, packages, processes, threads
 
 PROCESSES = "no other program can run in the sandbox: use Python's library instead"
 NO_PROCESSES = (
@@ -63,46 +61,6 @@ def _is_import() -> bool:
             return True
         frame = frame.f_back  # type: ignore[assignment]
     return False
-
-
-class _PatchedModules:
-    """Finds the modules of the library that are changed after they were loaded."""
-
-    def find_spec(
-        self, name: str, path: Any = None, target: Any = None
-    ) -> ModuleSpec | None:
-        """The spec of such a module, whose loader changes it."""
-        patch = _PATCHES.get(name)
-        if patch is None:
-            return None
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is None or spec.loader is None:
-            return None
-        spec.loader = _PatchingLoader(spec.loader, patch)  # type: ignore[assignment]
-        return spec
-
-
-class _PatchingLoader:
-    """Loads a module with its own loader, and then changes it.
-
-    That loader itself is not changed, since an archive has one loader for all of its modules.
-    """
-
-    def __init__(self, loader: Any, patch: Callable[[Any], None]) -> None:
-        self._loader = loader
-        self._patch = patch
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Makes the module, or leaves that to Python."""
-        return self._loader.create_module(spec)  # type: ignore[no-any-return]
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Loads the module and changes it."""
-        self._loader.exec_module(module)
-        self._patch(module)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)
 
 
 def _refusing(kind: Callable[[str], BaseException], text: str) -> Callable[..., Any]:
@@ -211,29 +169,14 @@ def _patch_multiprocessing(module: Any) -> None:
     module.process.BaseProcess.start = _refusing(_no_process, NO_PROCESSES)
 
 
-def _pool_module() -> ModuleType:
-    """`multiprocessing.pool`, which cannot be loaded here, with its pool of threads."""
-    module: Any = ModuleType("multiprocessing.pool", "Pools of threads.")
-    module.ThreadPool = threads.ThreadPool
-    module.AsyncResult = module.ApplyResult = module.MapResult = threads.AsyncResult
-    module.Pool = processes.Pool
-    module.__all__ = ["Pool", "ThreadPool"]
-    return module  # type: ignore[no-any-return]
-
-
-class _PoolFinder:
-    """Finds `multiprocessing.pool`; also its loader."""
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """The spec of the one module."""
-        return ModuleSpec(name, self) if name == "multiprocessing.pool" else None  # type: ignore
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Makes the module."""
-        return _pool_module()
-
-    def exec_module(self, module: ModuleType) -> None:
-        """It is complete."""
+def _fill_pool(namespace: dict[str, Any]) -> None:
+    """Fills `multiprocessing.pool`, whose file cannot be loaded here."""
+    namespace["__doc__"] = "Pools of threads."
+    namespace["ThreadPool"] = threads.ThreadPool
+    for name in ("AsyncResult", "ApplyResult", "MapResult"):
+        namespace[name] = threads.AsyncResult
+    namespace["Pool"] = processes.Pool
+    namespace["__all__"] = ["Pool", "ThreadPool"]
 
 
 def _input(prompt: object = "", /) -> str:
@@ -269,11 +212,8 @@ _PATCHES: dict[str, Callable[[Any], None]] = {
 def install() -> None:
     """Changes the loaded modules now, and other modules when they are imported."""
     _patch_os(os)
-    for name, patch in _PATCHES.items():
-        if name in _modules:
-            patch(_modules[name])
-    sys.meta_path.insert(0, _PatchedModules())  # type: ignore[arg-type]
-    sys.meta_path.insert(0, _PoolFinder())  # type: ignore[arg-type]
+    import_hooks.HOOKS.change(_PATCHES)
+    import_hooks.HOOKS.provide({"multiprocessing.pool": _fill_pool})
     sys.meta_path.append(MissingPackages())  # type: ignore[arg-type]
     builtins.input = _input
     concurrent.futures.ProcessPoolExecutor = processes.ProcessPoolExecutor  # type: ignore

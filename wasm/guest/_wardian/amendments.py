@@ -16,12 +16,11 @@ from __future__ import annotations
 import functools
 import sys
 import time
-from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec
-from types import ModuleType, SimpleNamespace
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
-from _wardian import counting, errors, library
+from _wardian import counting, errors, import_hooks, library
 
 
 def _type_aliases(module: Any) -> None:
@@ -393,10 +392,7 @@ _MAXSIZE = (1 << 63) - 1
 
 def install() -> None:
     """Amends the loaded modules now, and the others when they are imported."""
-    for name, amend in AMENDMENTS.items():
-        if name in sys.modules:
-            amend(sys.modules[name])
-    sys.meta_path.insert(0, AmendingFinder(AMENDMENTS))
+    import_hooks.HOOKS.change(AMENDMENTS)
 
 
 def set_maxsize() -> None:
@@ -411,49 +407,3 @@ def set_maxsize() -> None:
         if name in sys.modules:
             sys.modules[name].sys = true_size  # type: ignore[attr-defined]
     sys.maxsize = _MAXSIZE  # type: ignore[misc]
-
-
-class AmendingFinder:
-    """Finds the modules that have an amendment, with the other finders."""
-
-    def __init__(self, amendments: dict[str, Callable[[Any], None]]) -> None:
-        self._amendments = amendments
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """Returns the spec that others find, with a loader that amends the module."""
-        amend = self._amendments.get(name)
-        if amend is None:
-            return None
-        for finder in sys.meta_path:
-            if finder is self:
-                continue
-            spec = finder.find_spec(name, path, target)
-            if spec is not None:
-                spec.loader = _AmendingLoader(spec.loader, amend)
-                return spec
-        return None
-
-
-class _AmendingLoader:
-    """Wraps the loader of a module; restores it before the module is executed."""
-
-    def __init__(self, loader: Any, amend: Callable[[Any], None]) -> None:
-        self._loader = loader
-        self._amend = amend
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        created: ModuleType | None = self._loader.create_module(spec)
-        return created
-
-    def exec_module(self, module: ModuleType) -> None:
-        spec = module.__spec__
-        if spec is not None:
-            spec.loader = self._loader
-        module.__loader__ = self._loader
-        self._loader.exec_module(module)
-        self._amend(module)

@@ -110,8 +110,14 @@ class mmap:  # noqa: N801
         for index, (old, new) in enumerate(zip(self._sums, sums, strict=True)):
             if old != new:
                 at = index * _CHUNK
-                os.pwrite(self._fd, view[at : at + _CHUNK], self._offset + at)
+                self._write_whole(view[at : at + _CHUNK], self._offset + at)
         self._sums = sums
+
+    def _write_whole(self, part: memoryview, offset: int) -> None:
+        """Writes all of a part: before the quota is used up, a write can end early."""
+        while part:
+            written = os.pwrite(self._fd, part, offset)
+            part, offset = part[written:], offset + written
 
     def _bytes(self) -> bytearray:
         if self._data is None:

@@ -141,7 +141,7 @@ def request(
     Raises:
         PolicyDenied: This run may not reach the host.
         TimeoutError: No bytes came in time.
-        OSError: The host cannot be reached, or broke off.
+        OSError: The host cannot be reached, broke off, or sent something that is no HTTP.
         ValueError: The URL or the options make no sense.
     """
     fields = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate", "User-Agent": "wardian"}
@@ -181,7 +181,7 @@ class _Body:
             self._content = urllib.parse.urlencode(_pairs(form), doseq=True).encode()
         elif data is not None:
             self.kind = "text/plain; charset=utf-8" if isinstance(data, str) else None
-            self._content = data.encode() if isinstance(data, str) else bytes(data)
+            self._content = data.encode() if isinstance(data, str) else _bytes_of(data)
         elif from_blob is not None:
             kinds = {blob.id: blob.kind for blob in blobs.list()}
             self.kind = kinds.get(from_blob, "application/octet-stream")
@@ -195,6 +195,16 @@ class _Body:
         with source:
             while piece := source.read(_PIECE):
                 yield piece
+
+
+def _bytes_of(data: Any) -> bytes:
+    try:
+        return bytes(memoryview(data))
+    except TypeError:
+        kind = type(data).__name__
+        raise TypeError(
+            f"data is bytes or str, not {kind}: `form` sends fields, `json` any value"
+        ) from None
 
 
 class _Exchange:
@@ -214,12 +224,15 @@ class _Exchange:
             safe="/?&=:@!$'()*+,;%~",
         )
         self._method, self._fields, self._body = method, fields, body
-        if parts.scheme == "https":
-            self._link: http.client.HTTPConnection = http.client.HTTPSConnection(
-                parts.hostname, port, timeout=timeout, context=_context()
-            )
-        else:
-            self._link = http.client.HTTPConnection(parts.hostname, port, timeout=timeout)
+        try:
+            if parts.scheme == "https":
+                self._link: http.client.HTTPConnection = http.client.HTTPSConnection(
+                    parts.hostname, port, timeout=timeout, context=_context()
+                )
+            else:
+                self._link = http.client.HTTPConnection(parts.hostname, port, timeout=timeout)
+        except http.client.InvalidURL as error:
+            raise ValueError(str(error)) from None
 
     def __enter__(self) -> http.client.HTTPResponse:
         try:
@@ -229,6 +242,9 @@ class _Exchange:
             if error.errno == errno.EACCES or network.has_no_network(error):
                 raise PolicyDenied(error.strerror) from None
             raise
+        except http.client.HTTPException as error:
+            self._link.close()
+            raise _malformed(f"the answer is malformed ({type(error).__name__})") from None
         except BaseException:
             self._link.close()
             raise
@@ -289,12 +305,18 @@ def _received(answer: http.client.HTTPResponse, url: str, to_blob: bool) -> Resp
 def _decoded(answer: http.client.HTTPResponse) -> Iterator[bytes]:
     """The content without its coding, piece by piece."""
     coding = (answer.headers.get("content-encoding") or "identity").strip().lower()
-    if coding not in ("gzip", "x-gzip", "deflate"):
-        while piece := answer.read(_PIECE):
-            yield piece
-        return
+    if coding in ("gzip", "x-gzip", "deflate"):
+        try:
+            yield from _unpacked(answer, coding)
+        except zlib.error:
+            raise _malformed(f"the {coding} content of the answer is damaged") from None
+    else:
+        yield from _pieces(answer)
+
+
+def _unpacked(answer: http.client.HTTPResponse, coding: str) -> Iterator[bytes]:
     unpacker: Any = None
-    while piece := answer.read(_PIECE):
+    for piece in _pieces(answer):
         while piece:
             if unpacker is None or unpacker.eof:  # a gzip file can have several parts
                 unpacker = zlib.decompressobj(_window(coding, piece))
@@ -303,7 +325,26 @@ def _decoded(answer: http.client.HTTPResponse) -> Iterator[bytes]:
     if unpacker is not None:
         yield unpacker.flush()
         if not unpacker.eof:
-            raise EOFError(f"the answer ends in the middle of its {coding} content")
+            raise _malformed(f"the answer ends in the middle of its {coding} content")
+
+
+def _pieces(answer: http.client.HTTPResponse) -> Iterator[bytes]:
+    """The content as it comes. `HTTPResponse.read` says nothing of a part that is missing."""
+    try:
+        while piece := answer.read(_PIECE):
+            yield piece
+    except http.client.HTTPException:
+        raise _broken_off() from None
+    if answer.length:
+        raise _broken_off()
+
+
+def _broken_off() -> OSError:
+    return ConnectionResetError(errno.ECONNRESET, "the answer ends before its end")
+
+
+def _malformed(text: str) -> OSError:
+    return OSError(errno.EPROTO, text)
 
 
 def _window(coding: str, first: bytes) -> int:

@@ -23,9 +23,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
-
-
-def __dir__() -> list[str]:
     """The public names alone: what is not among them is no help to callers."""
     return sorted(__all__)

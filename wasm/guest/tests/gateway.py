@@ -341,6 +341,7 @@ class Gateway:
             "deflate": zlib.compress(text),
             "raw": raw.compress(text) + raw.flush(),
             "torn": gzip.compress(text)[:-9],
+            "damaged": gzip.compress(text)[:20] + b"damage" + gzip.compress(text)[26:],
         }[coding]
         shown = "deflate" if coding in ("deflate", "raw") else "gzip"
         return self._reply(request, 200, packed, f"Content-Encoding: {shown}")
@@ -373,6 +374,10 @@ class Gateway:
         yield b"this is not HTTP\r\n\r\n"
         yield None
 
-    def serve_truncated(self, _: Connection, request: Request) -> Iterator[Any]:
-        yield b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n0123456789"
+    def serve_truncated(
+        self, _: Connection, request: Request, form: str = "whole"
+    ) -> Iterator[Any]:
+        field = "Transfer-Encoding: chunked" if form == "chunks" else "Content-Length: 1000"
+        content = "7\r\nline 0\n\r\n7\r\nli" if form == "chunks" else "0123456789"
+        yield f"HTTP/1.1 200 OK\r\n{field}\r\n\r\n{content}".encode()
         yield None

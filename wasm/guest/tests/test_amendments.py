@@ -9,14 +9,15 @@ import tempfile
 import types
 import unittest
 
-from _wardian import amendments, pillow, sizes
+from _wardian import amendments, import_hooks, pillow, sizes
 
 
 class Amendments(unittest.TestCase):
     def load(self, amend):
         folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         (folder / "amended_sample.py").write_text("value = 1\ndef get(): return value\n")
-        finder = amendments.AmendingFinder({"amended_sample": amend})
+        finder = import_hooks.HookFinder()
+        finder.change({"amended_sample": amend})
         sys.path.insert(0, str(folder))
         self.addCleanup(sys.path.remove, str(folder))
         sys.meta_path.insert(0, finder)
@@ -37,7 +38,30 @@ class Amendments(unittest.TestCase):
         self.assertNotIn("amended_sample", sys.modules)
 
     def test_other_modules_are_left_to_others(self):
-        self.assertIsNone(amendments.AmendingFinder({}).find_spec("json"))
+        self.assertIsNone(import_hooks.HookFinder().find_spec("json"))
+
+    def test_loaded_modules_are_changed_at_once(self):
+        module = types.ModuleType("hooked_sample")
+        sys.modules["hooked_sample"] = module
+        self.addCleanup(sys.modules.pop, "hooked_sample")
+        finder = import_hooks.HookFinder()
+        finder.change({"hooked_sample": lambda module: setattr(module, "value", 1)})
+        self.assertEqual(module.value, 1)
+
+    def test_provided_modules_need_no_file(self):
+        finder = import_hooks.HookFinder()
+        finder.provide({"provided_sample": lambda namespace: namespace.update(value=1)})
+        sys.meta_path.insert(0, finder)
+        self.addCleanup(sys.meta_path.remove, finder)
+        self.addCleanup(sys.modules.pop, "provided_sample", None)
+        module = importlib.import_module("provided_sample")
+        self.assertEqual((module.value, module.__spec__.origin), (1, "<wardian>"))
+
+    def test_a_module_has_one_hook(self):
+        finder = import_hooks.HookFinder()
+        finder.change({"hooked_once": print})
+        with self.assertRaisesRegex(ValueError, "hooked_once"):
+            finder.provide({"hooked_once": print})
 
 
 class Advice(unittest.TestCase):

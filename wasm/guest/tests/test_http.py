@@ -261,8 +261,9 @@ class Runtime(Networked):
         for coding in ("gzip", "two-parts", "deflate", "raw"):
             with self.subTest(coding):
                 self.assertEqual(simple.get(f"{HTTP}/packed/{coding}").content, b"packed " * 30_000)
-        with self.assertRaises(EOFError):
-            simple.get(HTTP + "/packed/torn")
+        for coding in ("torn", "damaged"):
+            with self.subTest(coding), self.assertRaisesRegex(OSError, "gzip content"):
+                simple.get(f"{HTTP}/packed/{coding}")
 
     def test_blobs_are_streamed_both_ways(self):
         answer = simple.get(HTTP + "/bytes/300000", to_blob=True)
@@ -305,6 +306,20 @@ class Runtime(Networked):
         ]:
             with self.subTest(url), self.assertRaises(kind):
                 simple.get(url)
+        for path, kind in [
+            ("/nothing", ConnectionResetError),
+            ("/reset", ConnectionResetError),
+            ("/garbage", OSError),
+            ("/truncated", ConnectionResetError),
+            ("/truncated/chunks", ConnectionResetError),
+        ]:
+            with self.subTest(path), self.assertRaises(kind):
+                simple.get(HTTP + path)
+        for data in (5, {"field": "value"}, ["line"]):
+            with self.subTest(data), self.assertRaisesRegex(TypeError, "`form` sends fields"):
+                simple.post(HTTP + "/echo", data=data)
+        with self.assertRaises(ValueError):
+            simple.get("http://a b.test/")
         start = time.monotonic()
         with self.assertRaises(TimeoutError):
             simple.get(HTTP + "/hang", timeout=0.05)

@@ -7,6 +7,7 @@ import random
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 from tests import support  # noqa: F401 - makes the guest importable
 from _wardian import library, mapping
@@ -48,6 +49,16 @@ class Maps(unittest.TestCase):
                 self.assertEqual(os.pread(file.fileno(), 4, 99_990), b"abcd")
                 mapped[:2] = b"XY"
             self.assertEqual(os.pread(file.fileno(), 3, 0), b"XY2")
+
+    def test_changes_are_written_whole_although_writes_end_early(self):
+        write = os.pwrite
+        with tempfile.TemporaryFile() as file:
+            file.truncate(100)
+            mapped = mapping.mmap(file.fileno(), 0)
+            mapped[10:60] = b"x" * 50
+            with mock.patch("os.pwrite", lambda fd, data, at: write(fd, data[:7], at)):
+                mapped.close()
+            self.assertEqual(os.pread(file.fileno(), 100, 0), bytes(10) + b"x" * 50 + bytes(40))
 
     def test_what_may_not_be_written_is_not(self):
         with tempfile.TemporaryFile() as file:

@@ -13,7 +13,7 @@ use crate::assembly::{self, MeteredCode, Runtime, SkillsRead};
 use crate::cli::commands::run::on_its_own;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::{block_on, progress};
+use crate::cli::prepare::{block_on_until_interrupted, progress};
 use crate::config::Config;
 use crate::engine::code::compile::Variant;
 use crate::packages::lock::Lock;
@@ -43,6 +43,8 @@ pub(crate) enum Looked {
     Yes,
     /// It was not checked, for this reason.
     No(String),
+    /// Ctrl-C ended the check.
+    Interrupted,
 }
 
 /// The arguments of the program.
@@ -104,7 +106,7 @@ pub(crate) fn check_python(config: Config, checks: &mut [FolderCheck]) -> Result
     // The check does not need the served skills.
     config.skills.roots = Vec::new();
     let mut looked = Looked::Yes;
-    block_on(Box::pin(async {
+    let ended = block_on_until_interrupted(Box::pin(async {
         let runtime =
             Runtime::start(&config, MeteredCode::IfThere, SkillsRead::Once, progress().as_ref())
                 .await?;
@@ -117,7 +119,7 @@ pub(crate) fn check_python(config: Config, checks: &mut [FolderCheck]) -> Result
         runtime.shut_down(Duration::ZERO).await;
         Ok(Exit::Done)
     }))?;
-    Ok(looked)
+    Ok(if ended == Exit::Interrupted { Looked::Interrupted } else { looked })
 }
 
 fn is_action(snapshot: &Snapshot) -> bool {
@@ -221,6 +223,7 @@ async fn look_at(
         args: args.map_err(|fault| fault.to_string())?,
         mount_skills: Vec::new(),
         listener: None,
+        recording: None,
         input_blobs: Vec::new(),
         limits: RequestedLimits::default(),
     };

@@ -43,6 +43,7 @@ pub(crate) fn check_skills(
     let not_checked = match &looked {
         Looked::Yes => None,
         Looked::No(why) => Some(why.as_str()),
+        Looked::Interrupted => return Ok(Exit::Interrupted),
     };
     if as_json {
         let findings = names.iter().zip(&checks).map(|(folder, check)| Finding {

@@ -77,9 +77,9 @@ struct Listed {
     lock: Option<Vec<u8>>,
 }
 
-pub(crate) fn deps(config: Config, command: &DepsCommand) -> Result<Exit, Failed> {
+pub(crate) fn deps(config: &Config, command: &DepsCommand) -> Result<Exit, Failed> {
     match command {
-        DepsCommand::Lock { folder, from, json } => lock(&config, folder, from.as_deref(), *json),
+        DepsCommand::Lock { folder, from, json } => lock(config, folder, from.as_deref(), *json),
         DepsCommand::Sync { folders, from, json } => sync(config, folders, from.as_deref(), *json),
     }
 }
@@ -181,16 +181,16 @@ fn write_lock(path: &Path, text: &str) -> Result<(), Failed> {
 }
 
 fn sync(
-    config: Config,
+    config: &Config,
     folders: &[PathBuf],
     from: Option<&Path>,
     as_json: bool,
 ) -> Result<Exit, Failed> {
     let place = source(from)?;
-    let skills = if folders.is_empty() { served(&config)? } else { listed(folders)? };
-    let guest = guest(&config)?;
+    let skills = if folders.is_empty() { served(config)? } else { listed(folders)? };
+    let guest = guest(config)?;
     let batteries = batteries::lock().map_err(|error| Failed::ours(&error))?;
-    let store = assembly::layer_store(&config);
+    let store = assembly::layer_store(config);
     let (mut results, mut fetched) = (Vec::new(), Vec::new());
     for skill in skills {
         let (requirements, lock) = (skill.requirements.as_deref(), skill.lock.as_deref());
@@ -206,7 +206,7 @@ fn sync(
                 result.layer = Some(key.to_string());
                 let lock = Lock::parse(lock.unwrap_or_default());
                 let lock = lock.map_err(|error| Failed::ours(&error))?;
-                match ensure(&config, &store, key, &lock, &guest, place) {
+                match ensure(config, &store, key, &lock, &guest, place) {
                     Ok(State::Fetched) => {
                         result.state = State::Fetched;
                         fetched.push(key);
@@ -218,17 +218,22 @@ fn sync(
                 }
             }
         }
-        if !as_json {
+        if !as_json && (result.state != State::Nothing || !folders.is_empty()) {
             report_sync(&result);
         }
         results.push(result);
     }
-    compile(&config, &fetched);
+    compile(config, &fetched);
     let is_good = results.iter().all(|one| one.state != State::Failed);
     if as_json {
         print_json(&results);
     } else if results.is_empty() {
         note("there are no skills");
+    } else if folders.is_empty() {
+        let without = results.iter().filter(|one| one.state == State::Nothing).count();
+        let needs = if without == 1 { "needs" } else { "need" };
+        let skills = counted(without, "skill");
+        print_line(&format!("{skills} {needs} no packages beyond those of every run"));
     }
     Ok(if is_good { Exit::Done } else { Exit::GuestFailed })
 }

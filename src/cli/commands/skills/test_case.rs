@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use serde_json::{Number, Value};
 
+use crate::cli::commands::skills::test_network::CaseExchange;
 use crate::cli::terminal::output::shown;
 
-/// Largest difference of two numbers that count as equal, relative to the larger one.
+/// Largest difference of two numbers that count as equal: relative to the larger one, or to 1 if
+/// both are smaller. Integers must be equal.
 const TOLERANCE: f64 = 1e-9;
 
 /// Longest value that a difference repeats, in characters.
@@ -28,6 +30,9 @@ pub(crate) struct TestCase {
     /// Blobs to store before the call, by name.
     #[serde(default)]
     pub(crate) blobs: BTreeMap<String, CaseBlob>,
+    /// All that the skill finds in the network, in the order of the requests.
+    #[serde(default)]
+    pub(crate) network: Vec<CaseExchange>,
     /// The result.
     pub(crate) expect: Expectation,
 }
@@ -79,13 +84,22 @@ impl TryFrom<WrittenBlob> for CaseBlob {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Expectation {
     pub(crate) status: ExpectedStatus,
+    #[serde(default, deserialize_with = "given")]
     pub(crate) output: Option<Value>,
     #[serde(default)]
     pub(crate) summary_contains: ExpectedTexts,
+    #[serde(default, deserialize_with = "given")]
     pub(crate) error_type: Option<String>,
     #[serde(default)]
     pub(crate) error_contains: ExpectedTexts,
+    #[serde(default, deserialize_with = "given")]
     pub(crate) blobs: Option<Vec<ExpectedBlob>>,
+}
+
+/// Reads a member that is there. `null` is a value like any other: it does not leave the member out,
+/// which would turn an expectation into none.
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(reader: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(reader).map(Some)
 }
 
 /// The end of a call.
@@ -109,19 +123,22 @@ impl fmt::Display for ExpectedStatus {
 }
 
 /// One text or several.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum ExpectedTexts {
-    #[default]
-    None,
     One(String),
     Several(Vec<String>),
+}
+
+impl Default for ExpectedTexts {
+    fn default() -> Self {
+        Self::Several(Vec::new())
+    }
 }
 
 impl ExpectedTexts {
     fn iter(&self) -> impl Iterator<Item = &str> {
         let texts: &[String] = match self {
-            Self::None => &[],
             Self::One(text) => std::slice::from_ref(text),
             Self::Several(texts) => texts,
         };
@@ -133,10 +150,13 @@ impl ExpectedTexts {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExpectedBlob {
+    #[serde(default, deserialize_with = "given")]
     mime_type: Option<String>,
     #[serde(default)]
     contains: ExpectedTexts,
+    #[serde(default, deserialize_with = "given")]
     sha256: Option<String>,
+    #[serde(default, deserialize_with = "given")]
     size_min: Option<u64>,
 }
 
@@ -277,17 +297,19 @@ fn compare(path: &str, expected: &Value, got: &Value, found: &mut Vec<String>) {
             let (expected, got) = (expected.len(), got.len());
             found.push(format!("{path}: expected {expected} items, got {got}"));
         }
-        (Value::Number(one), Value::Number(other)) => {
-            let close = one.as_f64().zip(other.as_f64()).is_some_and(|(one, other)| {
-                (one - other).abs() <= TOLERANCE * one.abs().max(other.abs()).max(1.0)
-            });
-            if one != other && !close {
-                found.push(format!("{path}: expected {one}, got {other}"));
-            }
-        }
+        (Value::Number(one), Value::Number(other)) if are_equal(one, other) => {}
         _ if expected == got => {}
         _ => found.push(format!("{path}: expected {}, got {}", short(expected), short(got))),
     }
+}
+
+fn are_equal(one: &Number, other: &Number) -> bool {
+    if !one.is_f64() && !other.is_f64() {
+        return one == other;
+    }
+    one.as_f64().zip(other.as_f64()).is_some_and(|(one, other)| {
+        (one - other).abs() <= TOLERANCE * one.abs().max(other.abs()).max(1.0)
+    })
 }
 
 fn short(value: &Value) -> String {
@@ -331,6 +353,10 @@ mod tests {
             json!({"arg": {}, "expect": {"status": "failed"}}),
             json!({"blobs": {"a": {"mime_type": "x/y"}}, "expect": {"status": "failed"}}),
             json!({"blobs": {"a": {"mime_type": "x/y", "text": "", "kind": ""}}, "expect": {"status": "failed"}}),
+            json!({"expect": {"status": "failed", "error_type": null}}),
+            json!({"expect": {"status": "failed", "error_contains": null}}),
+            json!({"expect": {"status": "failed", "blobs": null}}),
+            json!({"expect": {"status": "failed", "blobs": [{"sha256": null}]}}),
         ] {
             assert!(serde_json::from_str::<TestCase>(&wrong.to_string()).is_err(), "{wrong}");
         }
@@ -368,6 +394,40 @@ mod tests {
             "blobs[0]: expected at least 9 bytes, got 8",
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn null_is_an_output_that_can_be_expected() {
+        let expect = case(&json!({"expect": {"status": "completed", "output": null}})).expect;
+        assert_eq!(expect.differences(&ended(Value::Null)), Vec::<String>::new());
+        let found = expect.differences(&ended(json!({"rows": 3})));
+        assert_eq!(found, ["output: expected null, got {\"rows\":3}"]);
+    }
+
+    #[test]
+    fn integers_are_compared_exactly_and_other_numbers_closely() {
+        let differences = |expected: Value, got: Value| {
+            let expect = json!({"expect": {"status": "completed", "output": expected}});
+            case(&expect).expect.differences(&ended(got))
+        };
+        for (expected, got) in [
+            (json!(12_345_678_901_i64), json!(12_345_678_901_i64)),
+            (json!(3), json!(3.0)),
+            (json!(1e12), json!(1_000_000_000_001_i64)),
+            (json!(0.1), json!(0.1 + 1e-12)),
+            (json!(1e-12), json!(2e-12)),
+        ] {
+            assert_eq!(differences(expected.clone(), got), Vec::<String>::new(), "{expected}");
+        }
+        for (expected, got) in [
+            (json!(12_345_678_901_i64), json!(12_345_678_902_i64)),
+            (json!(u64::MAX), json!(u64::MAX - 1)),
+            (json!(0.1), json!(0.100_001)),
+            (json!(1), json!("1")),
+        ] {
+            let found = format!("output: expected {expected}, got {got}");
+            assert_eq!(differences(expected, got), [found]);
+        }
     }
 
     #[test]

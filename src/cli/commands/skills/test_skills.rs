@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -20,18 +21,19 @@ use crate::cli::commands::skills::test_case::{
 };
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::{Installer, block_on, progress};
-use crate::cli::terminal::output::{note, print_json, print_line};
+use crate::cli::prepare::{Installer, block_on_until_interrupted, progress};
+use crate::cli::terminal::output::{note, print_json, print_line, shown};
 use crate::config::Config;
+use crate::egress::recorded::Recording;
 use crate::ids::Digest;
 use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
 use crate::protocol::strict;
 use crate::registry::check_folder;
 use crate::registry::folders::snapshot::Snapshot;
-
 use crate::service::{Caller, LocalProgram, LocalResult, LocalRun, ServiceError, sole_tenant};
+use crate::units::ByteCount;
 
-/// Longest file of a case.
+/// Longest file of a case, in bytes.
 const MAX_CASE: u64 = 4 << 20;
 
 /// The tests of one skill.
@@ -71,12 +73,12 @@ pub(crate) fn test_skills(
     let mut config = on_its_own(config, &folder);
     // The skills are tested as they are here, whatever a server finds elsewhere.
     config.skills.roots = vec![root];
-    block_on(Box::pin(async {
+    block_on_until_interrupted(Box::pin(async {
         installer.ensure_engine(&config, MeteredCode::IfThere).await?;
         let metered = MeteredCode::IfThere;
         let runtime =
             Runtime::start(&config, metered, SkillsRead::Once, progress().as_ref()).await?;
-        let ended = test_all(&config, &runtime, &tested, as_json).await;
+        let ended = test_all(&config, &runtime, &tested, filter, as_json).await;
         runtime.shut_down(Duration::ZERO).await;
         ended
     }))
@@ -86,14 +88,20 @@ async fn test_all(
     config: &Config,
     runtime: &Runtime,
     tested: &[Tested],
+    filter: Option<&str>,
     as_json: bool,
 ) -> Result<Exit, Failed> {
     let mut outcomes = Vec::new();
     let mut is_good = true;
     for skill in tested {
         if skill.cases.is_empty() {
-            is_good = false;
-            note(&format!("{}: no tests in resources/tests", skill.name));
+            // With a filter it is enough that one of the skills has such a case.
+            is_good &= filter.is_some();
+            let missing = match filter {
+                Some(filter) => format!("no test whose name contains `{filter}`"),
+                None => "no tests in resources/tests".to_owned(),
+            };
+            note(&format!("{}: {missing}", skill.name));
         }
         for (name, case) in &skill.cases {
             let (differences, duration_ms) = test(config, runtime, skill, name, case).await?;
@@ -121,6 +129,7 @@ async fn test_all(
         let failed = outcomes.len().saturating_sub(passed);
         print_line(&format!("{passed} passed, {failed} failed"));
     }
+    let is_good = is_good && !outcomes.is_empty();
     Ok(if is_good { Exit::Done } else { Exit::GuestFailed })
 }
 
@@ -158,14 +167,26 @@ fn read_case(path: &Path) -> Result<TestCase, Failed> {
     let named = |fault: &(dyn std::error::Error + 'static)| Failed::named(path.display(), fault);
     let mut text = String::new();
     let file = fs::File::open(path).map_err(|fault| named(&fault))?;
-    file.take(MAX_CASE).read_to_string(&mut text).map_err(|fault| named(&fault))?;
+    file.take(MAX_CASE + 1).read_to_string(&mut text).map_err(|fault| named(&fault))?;
+    if u64::try_from(text.len()).is_ok_and(|size| size > MAX_CASE) {
+        return Err(Failed::usage(format!("{}: is longer than {MAX_CASE} bytes", path.display())));
+    }
     strict::read(text.as_bytes()).map_err(|fault| named(&fault))?;
     serde_json::from_str(&text).map_err(|fault| named(&fault))
 }
 
-/// Writes the files of a skill below `root`, in a folder that has the skill's name.
+/// Writes the files of a skill below `root`, in a folder that has the skill's name and version. Two
+/// skills of one name and version are refused: the tests of both would run the same files.
 fn copy(snapshot: &Snapshot, root: &Path) -> Result<(), Failed> {
     let folder = root.join(format!("{}@{}", snapshot.name(), snapshot.version()));
+    let made = fs::create_dir_all(root).and_then(|()| fs::create_dir(&folder));
+    made.map_err(|fault| match fault.kind() {
+        io::ErrorKind::AlreadyExists => {
+            let (name, version) = (snapshot.name(), snapshot.version());
+            Failed::usage(format!("two folders have version {version} of the skill `{name}`"))
+        }
+        _ => Failed::at("copy the skill", &fault),
+    })?;
     for file in snapshot.files() {
         let path = folder.join(&file.path);
         let parent = path.parent().unwrap_or(&folder);
@@ -197,6 +218,7 @@ async fn test(
     })?;
     let args =
         RawValue::from_string(args).map_err(|fault| Failed::at("write the arguments", &fault))?;
+    let recording = Arc::new(recording_of(config, skill, name, case)?);
     let request = LocalRun {
         program: LocalProgram::Skill {
             name: skill.name.clone(),
@@ -208,6 +230,7 @@ async fn test(
         input_blobs: ids.values().cloned().collect(),
         limits: RequestedLimits::default(),
         listener: None,
+        recording: Some(Arc::clone(&recording)),
     };
     let caller = Caller::local("skill-test");
     let (ended, duration_ms) = match runtime.service.run_file(&caller, request).await {
@@ -215,7 +238,47 @@ async fn test(
         Err(error @ ServiceError::Arguments { .. }) => (refused(&error), 0),
         Err(error) => return Err(error.into()),
     };
-    Ok((case.expect.differences(&ended), duration_ms))
+    let mut differences = case.expect.differences(&ended);
+    differences.extend(recording.differences().iter().map(|line| shown(line)));
+    Ok((differences, duration_ms))
+}
+
+/// The recorded network of a case. Without one every request fails: a test must not depend on the
+/// state of the world.
+fn recording_of(
+    config: &Config,
+    skill: &Tested,
+    name: &str,
+    case: &TestCase,
+) -> Result<Recording, Failed> {
+    let exchanges = case.network.iter().enumerate().map(|(at, exchange)| {
+        let read = |path: &str| {
+            let path = resource_of(skill, path)?;
+            let file =
+                fs::File::open(&path).map_err(|fault| format!("{}: {fault}", path.display()))?;
+            let (limit, mut content) = (config.blobs.max_size, Vec::new());
+            file.take(limit.as_u64().saturating_add(1))
+                .read_to_end(&mut content)
+                .map_err(|fault| fault.to_string())?;
+            match ByteCount::from(content.len()) > limit {
+                true => Err(format!("{}: is larger than a blob may be", path.display())),
+                false => Ok(content),
+            }
+        };
+        exchange.recorded(read).map_err(|wrong| {
+            Failed::usage(format!("{}, case {name}, network[{at}]: {wrong}", skill.name))
+        })
+    });
+    Ok(Recording::new(exchanges.collect::<Result<_, _>>()?))
+}
+
+/// The file of a path below `resources`.
+fn resource_of(skill: &Tested, path: &str) -> Result<PathBuf, String> {
+    let path = Path::new(path);
+    if !path.components().all(|part| matches!(part, Component::Normal(_))) {
+        return Err(format!("`{}` is not a path below resources", path.display()));
+    }
+    Ok(skill.folder.join("resources").join(path))
 }
 
 /// Stores a blob of a case; its id.
@@ -227,13 +290,7 @@ fn store(
 ) -> Result<String, Failed> {
     let stored = match &blob.content {
         BlobContent::File(path) => {
-            let path = Path::new(path);
-            let is_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
-            if !is_inside {
-                let path = path.display();
-                return Err(Failed::usage(format!("`{path}` is not a path below resources")));
-            }
-            let path = skill.folder.join("resources").join(path);
+            let path = resource_of(skill, path).map_err(Failed::usage)?;
             store_file(&*runtime.blobs, &path, Some(&blob.mime_type), config.blobs.max_size)?
         }
         BlobContent::Text(text) => {

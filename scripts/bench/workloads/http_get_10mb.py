@@ -1,0 +1,9 @@
+import os
+import urllib.request
+
+ORIGIN = os.environ.get("BENCH_ORIGIN", "origin.example")
+
+
+def main(args):
+    with urllib.request.urlopen(f"http://{ORIGIN}/10000000") as answer:
+        return len(answer.read())

@@ -1,0 +1,224 @@
+//! `wardian skills test`: the tests that skills bring along, with recorded answers of servers.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{Command, Watched, contained, repository};
+
+#[test]
+fn bundled_skills_pass_the_tests_that_they_bring_along() {
+    let place = Command::new();
+    let folders: Vec<String> = fs::read_dir(repository("skills"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|folder| folder.join("resources/tests").is_dir())
+        .map(|folder| folder.display().to_string())
+        .collect();
+    let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
+    let outcomes = place.run(&[&["skills", "test", "--json"], &folders[..]].concat()).with(0);
+    let outcomes = outcomes.json();
+    assert!(outcomes.as_array().unwrap().len() > 60, "{outcomes}");
+    let skills = outcomes.as_array().unwrap().iter().map(|outcome| &outcome["skill"]);
+    let skills: BTreeSet<_> = skills.map(|name| name.as_str().unwrap()).collect();
+    assert_eq!(skills.len(), folders.len(), "{skills:?}");
+}
+
+#[test]
+fn a_test_of_a_skill_that_fails_shows_the_differences() {
+    let place = Command::new();
+    place.run(&["skills", "new", "acme.sum.up"]).with(0);
+    let untested = place.run(&["skills", "test", "acme.sum.up"]).with(1);
+    assert!(untested.stderr.contains("no tests in resources/tests"), "{}", untested.stderr);
+    let code = "def main(args):\n    return {'keys': list(args), 'sum': sum(args.values())}\n";
+    place.file("acme.sum.up/code/main.py", code);
+    let manifest = "name = \"acme.sum.up\"\nversion = \"0.1.0\"\ndescription = \"Adds.\"\n\
+        kind = \"action\"\n[runtime]\nlanguage = \"python\"\nentrypoint = \"code/main.py\"\n\
+        export = \"main\"\n[inputs]\nz = { type = \"number\" }\na = { type = \"number\" }\n";
+    place.file("acme.sum.up/skill.toml", manifest);
+    let good = r#"{"args": {"z": 1, "a": 0.5}, "expect": {"status": "completed",
+        "output": {"keys": ["z", "a"], "sum": 1.5}}}"#;
+    place.file("acme.sum.up/resources/tests/good.json", good);
+    let bad =
+        r#"{"args": {"z": 1, "a": 2}, "expect": {"status": "completed", "output": {"sum": 4}}}"#;
+    place.file("acme.sum.up/resources/tests/bad.json", bad);
+    let refused = r#"{"args": {"z": "x"}, "expect": {"status": "refused",
+        "error_contains": "`z` must be a number"}}"#;
+    place.file("acme.sum.up/resources/tests/refused.json", refused);
+    let ended = place.run(&["skills", "test", "acme.sum.up"]).with(1);
+    let wanted = ["FAILED acme.sum.up bad", "output.sum: expected 4, got 3", "2 passed, 1 failed"];
+    assert!(contained(&ended.stdout, wanted).is_empty(), "{}", ended.stdout);
+    let one = place.run(&["skills", "test", "acme.sum.up", "--case", "good"]).with(0);
+    assert!(one.stdout.contains("1 passed, 0 failed"), "{}", one.stdout);
+    let none = place.run(&["skills", "test", "acme.sum.up", "--case", "best"]).with(1);
+    assert!(none.stderr.contains("no test whose name contains `best`"), "{}", none.stderr);
+    let twice = place.run(&["skills", "test", "acme.sum.up", "acme.sum.up"]).with(2);
+    assert!(twice.stderr.contains("two folders have version 0.1.0"), "{}", twice.stderr);
+    place.file("acme.sum.up/resources/tests/bad.json", r#"{"expects": {}}"#);
+    let malformed = place.run(&["skills", "test", "acme.sum.up"]).with(2);
+    assert!(
+        contained(&malformed.stderr, ["bad.json", "expects"]).is_empty(),
+        "{}",
+        malformed.stderr
+    );
+}
+
+/// A skill that gets one address with what its argument says.
+const FETCHER: &str = "import urllib.request
+def main(args):
+    request = urllib.request.Request(args['url'], args.get('body', '').encode() or None)
+    request.add_header('X-Key', 'k1')
+    with urllib.request.urlopen(request, timeout=5) as answer:
+        return {'status': answer.status, 'body': answer.read().decode(), 'kind': answer.headers['X-Kind']}
+";
+
+/// A folder with the skill, which may reach `a.example` and `b.example`.
+fn fetcher() -> Command {
+    let place = Command::new();
+    let manifest = "name = \"acme.one.get\"\nversion = \"0.1.0\"\ndescription = \"Gets.\"\n\
+        kind = \"action\"\n[runtime]\nlanguage = \"python\"\nentrypoint = \"code/main.py\"\n\
+        export = \"main\"\n[permissions]\nnetwork = [\"https://a.example\", \"http://b.example:8080\"]\n";
+    place.file("acme.one.get/skill.toml", manifest);
+    place.file("acme.one.get/code/main.py", FETCHER);
+    place.file("acme.one.get/SKILL.md", "---\nname: One\nshort_description: Gets.\n---\n\nGets.\n");
+    place
+}
+
+/// The differences of one case.
+fn differences(place: &Command, case: &Value) -> Vec<String> {
+    place.file("acme.one.get/resources/tests/one.json", case.to_string());
+    let outcomes = place.run(&["skills", "test", "acme.one.get", "--json"]).json();
+    let found = outcomes[0]["differences"].as_array().cloned().unwrap_or_default();
+    found.iter().map(|line| line.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn recorded_answers_stand_for_the_network() {
+    let place = fetcher();
+    let body = "x".repeat(300_000);
+    place.file("acme.one.get/resources/large.txt", &body);
+    for (url, exchange, output) in [
+        (
+            "https://a.example/p?q=1",
+            json!({"request": {"url": "https://a.example/p?q=1", "headers": {"x-key": "k1"}},
+                "response": {"status": 203, "headers": {"X-Kind": "one"}, "text": "ä"}}),
+            json!({"status": 203, "body": "ä", "kind": "one"}),
+        ),
+        (
+            "http://b.example:8080/",
+            json!({"request": {"url": "http://b.example:8080/"}, "response": {"file": "large.txt"}}),
+            json!({"status": 200, "body": body}),
+        ),
+    ] {
+        let case = json!({"args": {"url": url}, "network": [exchange],
+            "expect": {"status": "completed", "output": output}});
+        assert_eq!(differences(&place, &case), Vec::<String>::new(), "{url}");
+    }
+    let case = json!({
+        "args": {"url": "https://a.example/", "body": "{\"b\": 1, \"a\": 2}"},
+        "network": [{"request": {"method": "POST", "url": "https://a.example/", "json": {"a": 2, "b": 1}},
+            "response": {"json": [1]}}],
+        "expect": {"status": "completed", "output": {"body": "[1]"}},
+    });
+    assert_eq!(differences(&place, &case), Vec::<String>::new());
+}
+
+#[test]
+fn requests_that_are_not_recorded_fail_and_are_told() {
+    let place = fetcher();
+    let get = |url: &str, network: Value, message: &str| {
+        let case = json!({"args": {"url": url}, "network": network,
+            "expect": {"status": "failed", "error_contains": message}});
+        differences(&place, &case)
+    };
+    let url = "https://a.example/new";
+    let old = json!([{"request": {"url": "https://a.example/old"}, "response": {}}]);
+    let message = "the test has no recorded answer for GET https://a.example/new";
+    assert_eq!(
+        get(url, old, message),
+        [
+            "network: there is no recorded answer for GET https://a.example/new",
+            "network[0]: nothing asked for GET https://a.example/old",
+        ]
+    );
+    // Without a recording there is no network. The rules of the manifest hold all the same.
+    assert_eq!(
+        get(url, json!([]), message),
+        ["network: there is no recorded answer for GET https://a.example/new"]
+    );
+    let elsewhere = json!([{"request": {"url": "https://c.example/"}, "response": {}}]);
+    assert_eq!(
+        get("https://c.example/", elsewhere, "c.example"),
+        ["network[0]: nothing asked for GET https://c.example/"]
+    );
+    let headers = json!([{"request": {"url": url, "headers": {"x-key": "k2"}}, "response": {}}]);
+    assert_eq!(get(url, headers, message).len(), 2);
+}
+
+#[test]
+fn failures_of_servers_can_be_recorded() {
+    let place = fetcher();
+    for (failure, message) in [
+        ("unknown_host", "Name or service not known"),
+        ("reset", "Connection reset by peer"),
+        ("timeout", "timed out"),
+    ] {
+        let url = "https://a.example/";
+        let case = json!({"args": {"url": url},
+            "network": [{"request": {"url": url}, "failure": failure}],
+            "expect": {"status": "failed", "error_contains": message}});
+        assert_eq!(differences(&place, &case), Vec::<String>::new(), "{failure}");
+    }
+    for (wrong, reason) in [
+        (json!({"request": {"url": "https://a.example/"}}), "either `response` or `failure`"),
+        (json!({"request": {"url": "a"}, "response": {}}), "network[0]: `a` does not begin with"),
+        (
+            json!({"request": {"url": "https://a.example/"}, "response": {"file": "../skill.toml"}}),
+            "is not a path below resources",
+        ),
+        (
+            json!({"request": {"url": "https://a.example/"}, "response": {"file": "none.txt"}}),
+            "none.txt",
+        ),
+    ] {
+        let case = json!({"network": [wrong], "expect": {"status": "completed"}});
+        place.file("acme.one.get/resources/tests/one.json", case.to_string());
+        let ended = place.run(&["skills", "test", "acme.one.get"]).with(2);
+        assert!(ended.stderr.contains(reason), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn tests_of_skills_that_are_interrupted_leave_no_files() {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::Stdio;
+
+    let place = Command::new();
+    place.run(&["skills", "new", "acme.naps"]).with(0);
+    place.file(
+        "acme.naps/code/main.py",
+        "import time\ndef main(args):\n    time.sleep(50 if args['name'] == 'long' else 0)\n",
+    );
+    for (case, name) in [("a", "short"), ("b", "long")] {
+        let case = format!("acme.naps/resources/tests/{case}.json");
+        let content = json!({"args": {"name": name}, "expect": {"status": "completed"}});
+        place.file(&case, content.to_string());
+    }
+    let temporary = place.folder().join("temporary");
+    fs::create_dir(&temporary).unwrap();
+    let mut child = place
+        .process(&["--set", "limits.timeout=60 s", "skills", "test", "acme.naps"])
+        .env("TMPDIR", &temporary)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("ok     acme.naps a"), "{line}");
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 1);
+    Watched::of(child.id()).unwrap().interrupt();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+}
