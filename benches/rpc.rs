@@ -12,15 +12,23 @@ use http_body_util::BodyExt as _;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
+use wardian::blobs::{BlobStoreConfig, LocalBlobStore};
+use wardian::clock::Clock;
 use wardian::http::{HttpConfig, Readiness, router};
 use wardian::ids::RunId;
 use wardian::protocol::methods::execution::{RunResult, RunStatus};
 use wardian::protocol::schema::LimitBounds;
 use wardian::protocol::{MethodCall, MethodResult};
-use wardian::service::{Caller, Methods, ServiceError, Status};
+use wardian::service::{BlobTransfers, Caller, Methods, ServiceError, Status, Transfers};
 
-/// Methods that have every run done already.
-struct Done;
+/// Methods that have every run done already, and an empty store of blobs.
+struct Done(BlobTransfers);
+
+impl Transfers for Done {
+    fn transfers(&self) -> &BlobTransfers {
+        &self.0
+    }
+}
 
 impl Methods for Done {
     async fn call(&self, _: &Caller, _: MethodCall) -> Result<MethodResult, ServiceError> {
@@ -64,7 +72,10 @@ impl Status for Done {
 fn main() -> Result<()> {
     let threads = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let readiness = Arc::new(Readiness::waiting_for("nothing"));
-    readiness.open(Done);
+    let folder = tempfile::tempdir()?;
+    let store =
+        LocalBlobStore::open(BlobStoreConfig::at(folder.path().join("blobs")), Clock::System)?;
+    readiness.open(Done(BlobTransfers::new(Arc::new(store), 1)));
     let config = HttpConfig::listening_on(([127, 0, 0, 1], 8080).into());
     let router = router(&config, readiness);
     let call = |bytes: usize| {

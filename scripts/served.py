@@ -48,9 +48,10 @@ def find_program(chosen):
 
 
 class Server:
-    """A running server with an empty data folder; a context manager."""
+    """A running server with an empty data folder, or with `data`; a context manager."""
 
-    def __init__(self, program, *arguments):
+    def __init__(self, program, *arguments, data=None):
+        self._killed = False
         self._folder = tempfile.TemporaryDirectory(prefix="wardian-")
         self.folder = pathlib.Path(self._folder.name)
         config, self.log = self.folder / "none.toml", self.folder / "log"
@@ -59,7 +60,7 @@ class Server:
         command = [program, "serve", "--listen", "127.0.0.1:0", *arguments]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*command, "--data-dir", self.folder / "data"],
+                [*command, "--data-dir", data or self.folder / "data"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -90,12 +91,18 @@ class Server:
         if status != 0:
             raise RuntimeError(f"the server ended with {status}:\n{self.log.read_text()[-4000:]}")
 
+    def was_killed(self):
+        """Says that the server was killed on purpose: nothing has to be stopped."""
+        self._killed = True
+
     def __enter__(self):
         return self
 
     def __exit__(self, kind, *_):
         try:
-            if kind is None:
+            if self._killed:
+                self.process.stdout.close()
+            elif kind is None:
                 self.stop()
             else:
                 self.process.kill()

@@ -233,6 +233,17 @@ impl CallMemory {
         open_blobs.try_acquire_many_owned(count).ok().ok_or(BudgetExhausted)
     }
 
+    /// Drops `value` on a blocking thread, because dropping it may wait for a disk.
+    pub fn drop_on_thread<T: Send + 'static>(&self, value: T) {
+        let held = self.clone();
+        let dropping = spawn_blocking(move || {
+            drop(value);
+            drop(held);
+        });
+        // The thread ends by itself.
+        drop(dropping);
+    }
+
     /// Runs `work` on a blocking thread. The thread keeps all charges of the call until the work is
     /// done, because it cannot be stopped.
     ///

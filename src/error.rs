@@ -23,6 +23,8 @@ pub enum ErrorKind {
     NotExecutable,
     /// A size limit would be exceeded.
     TooLarge,
+    /// The server has no usable value for a secret that the skill declares; its operator can set it.
+    SecretUnavailable,
     /// Missing or unknown credentials.
     Unauthorized,
     /// The caller has no right to the call.

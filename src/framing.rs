@@ -23,8 +23,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// Longest line that is kept, in bytes. The parser's own limit is lower.
 const MAX_LINE: usize = 32 << 10;
 
-/// Most digits of a body's length or of a chunk's size: enough for any body.
-const MAX_DIGITS: usize = 12;
+/// Most digits of a body's length or of a chunk's size: enough for any body, of 16 TiB too.
+const MAX_DIGITS: usize = 15;
 
 /// A byte that no head may contain. It replaces the rest of a malformed head, so the parser answers
 /// with status 400 and closes the connection.

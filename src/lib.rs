@@ -4,9 +4,10 @@
 //! `tests/architecture.rs`, which is a test. `ARCHITECTURE.md` describes the parts and the reasons.
 //!
 //! ```text
-//! vocabulary   error  ids  units  clock  budget  heap
+//! vocabulary   error  ids  units  clock  budget  heap  secret_text
 //! formats      skill  protocol  job  framing
-//! engines      blobs  registry  packages  engine  sandbox  images  image_builder  worker  dispatch  egress
+//! engines      blobs  registry  packages  engine  sandbox  images  image_builder  worker  dispatch
+//!              egress  secrets
 //! use cases    service
 //! edges        http
 //! program      config  assembly  cli
@@ -21,6 +22,7 @@ pub mod clock;
 pub mod error;
 pub mod heap;
 pub mod ids;
+pub mod secret_text;
 pub mod units;
 
 pub(crate) mod framing;
@@ -37,6 +39,7 @@ pub mod images;
 pub mod packages;
 pub mod registry;
 pub mod sandbox;
+pub mod secrets;
 pub mod worker;
 
 pub mod service;

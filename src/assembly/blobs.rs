@@ -6,7 +6,7 @@ use std::time::Duration;
 use tracing::{info, warn};
 
 use crate::assembly::error::AssemblyError;
-use crate::blobs::{BlobStore, LocalBlobStore};
+use crate::blobs::{BlobStore, BlobStoreConfig, LocalBlobStore};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::CauseChain;
@@ -20,13 +20,22 @@ const SWEEP: Duration = Duration::from_secs(600);
 ///
 /// Another process uses it, or the folder cannot be used.
 pub fn open_blobs(config: &Config) -> Result<LocalBlobStore, AssemblyError> {
-    let settings = crate::blobs::BlobStoreConfig {
+    Ok(LocalBlobStore::open(settings(config), Clock::System)?)
+}
+
+/// Opens the blob store beside a server that uses it, for reading only.
+#[must_use]
+pub fn open_blobs_beside(config: &Config) -> LocalBlobStore {
+    LocalBlobStore::open_beside(settings(config), Clock::System)
+}
+
+fn settings(config: &Config) -> BlobStoreConfig {
+    BlobStoreConfig {
         blob_max: config.blobs.max_size,
         tenant_bytes: config.blobs.quota,
         ttl: config.blobs.ttl,
-        ..crate::blobs::BlobStoreConfig::at(config.blobs.folder.clone())
-    };
-    Ok(LocalBlobStore::open(settings, Clock::System)?)
+        ..BlobStoreConfig::at(config.blobs.folder.clone())
+    }
 }
 
 /// Counts the blobs before the first write, then removes expired ones at intervals.

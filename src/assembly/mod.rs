@@ -11,7 +11,7 @@ mod skills;
 mod worker;
 mod worker_memory;
 
-pub use crate::assembly::blobs::open_blobs;
+pub use crate::assembly::blobs::{open_blobs, open_blobs_beside};
 pub use crate::assembly::engine::{MeteredCode, images_made, install_engine, open_engine};
 pub use crate::assembly::error::{AssemblyError, ProvisionError};
 pub use crate::assembly::packages::{

@@ -28,8 +28,9 @@ use crate::image_builder::ImageStore;
 use crate::images::{ImageCache, ImageRules};
 use crate::job::frame::outcome_max;
 use crate::registry::Registry;
+use crate::secrets::Secrets;
 use crate::service::{
-    LimitPolicy, Metering, NetworkAccess, PackageAccess, Parts, Service, Status as _,
+    LimitPolicy, Metering, NetworkAccess, PackageAccess, Parts, SecretAccess, Service, Status as _,
 };
 
 /// Most images that are made on need. Beyond it one image with all packages is used.
@@ -120,6 +121,11 @@ impl Runtime {
             metering: Arc::clone(&metering),
             network: NetworkAccess::new(egress, config.network.code.clone()),
             packages: Arc::clone(&packages),
+            max_transfers: config.http.max_transfers,
+            secrets: Arc::new(SecretAccess::new(
+                Secrets::new(&config.secrets),
+                config.secrets.hosts.clone(),
+            )),
         }));
         let tasks = Mutex::new(vec![sweeping]);
         let files = Arc::new(files);

@@ -83,7 +83,9 @@ impl BlobError {
     /// Converts an error of the operating system into an error about the operation `what`.
     pub(crate) fn from_disk(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |cause| match cause.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull(cause),
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => Self::DiskFull(cause),
             _ => Self::Storage { what, cause },
         }
     }

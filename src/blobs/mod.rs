@@ -33,6 +33,7 @@ mod config;
 pub mod content;
 mod error;
 pub mod local;
+mod pin;
 mod store;
 
 pub use crate::blobs::config::BlobStoreConfig;
@@ -40,4 +41,8 @@ pub use crate::blobs::content::trailer::StoredBlob;
 pub use crate::blobs::error::BlobError;
 pub use crate::blobs::local::store::LocalBlobStore;
 pub use crate::blobs::local::tenant_folder::TenantUsage;
-pub use crate::blobs::store::{BlobPart, BlobStore, BlobWindow, OpenBlob, SweepReport};
+pub use crate::blobs::pin::BlobPin;
+pub use crate::blobs::store::{
+    BlobPage, BlobPart, BlobStore, BlobVerdict, BlobWindow, BlobWriter, ListedBlob, OnDamage,
+    OpenBlob, SweepReport, WrittenBlob,
+};

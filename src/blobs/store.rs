@@ -3,12 +3,14 @@
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::Read;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::blobs::content::kind::BlobKind;
 use crate::blobs::content::trailer::StoredBlob;
 use crate::blobs::error::BlobError;
 use crate::blobs::local::tenant_folder::TenantUsage;
+use crate::blobs::pin::BlobPin;
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
 
@@ -43,6 +45,61 @@ pub trait BlobStore: Debug + Send + Sync + 'static {
         size: ByteCount,
         content: &mut dyn Read,
     ) -> Result<StoredBlob, BlobError>;
+
+    /// Begins to store content that arrives in pieces. The limits and the free space of the disk
+    /// are checked for the announced size at once, and for every piece.
+    ///
+    /// # Errors
+    ///
+    /// As [`put`](Self::put).
+    fn begin(
+        self: Arc<Self>,
+        tenant: &TenantId,
+        kind: &BlobKind,
+        announced: Option<ByteCount>,
+    ) -> Result<Box<dyn BlobWriter>, BlobError>;
+
+    /// Keeps a blob from being swept as long as the pin exists. Counts as a use.
+    ///
+    /// # Errors
+    ///
+    /// [`BlobError::NotFound`].
+    fn pin(&self, tenant: &TenantId, id: &BlobId) -> Result<BlobPin, BlobError>;
+
+    /// Removes a blob. Runs and readers that have opened it can read it to its end.
+    ///
+    /// When this returns, the removal is durable.
+    ///
+    /// # Errors
+    ///
+    /// [`BlobError::NotFound`], [`BlobError::Sealed`] or [`BlobError::Storage`].
+    fn remove(&self, tenant: &TenantId, id: &BlobId) -> Result<(), BlobError>;
+
+    /// Lists at most `most` blobs in the order of their ids, from the first one behind `after`.
+    /// Does not count as a use, and verifies no content.
+    ///
+    /// # Errors
+    ///
+    /// [`BlobError::Storage`] if the folder cannot be read.
+    fn list(
+        &self,
+        tenant: &TenantId,
+        after: Option<&BlobId>,
+        most: usize,
+    ) -> Result<BlobPage, BlobError>;
+
+    /// Reads a whole blob and compares it with its id, although it was verified before. Does not
+    /// count as a use.
+    ///
+    /// # Errors
+    ///
+    /// [`BlobError::NotFound`], or [`BlobError::Storage`] if the blob cannot be read to its end.
+    fn verify(
+        &self,
+        tenant: &TenantId,
+        id: &BlobId,
+        damaged: OnDamage,
+    ) -> Result<BlobVerdict, BlobError>;
 
     /// Describes a blob without reading its content. Counts as a use.
     ///
@@ -134,8 +191,78 @@ pub struct OpenBlob<F> {
     /// The blob. The content ends at [`StoredBlob::size`].
     pub blob: StoredBlob,
     /// The file. The content starts at offset 0, and the store's trailer follows it. The file stays
-    /// readable while it is open, even after the blob has expired.
+    /// readable while it is open, even after the blob was removed.
     pub file: F,
+    /// Keeps the blob from expiring.
+    pub pin: BlobPin,
+}
+
+/// Content that arrives in pieces. Dropped before it is finished, it leaves nothing.
+pub trait BlobWriter: Debug + Send {
+    /// Appends a piece.
+    ///
+    /// # Errors
+    ///
+    /// As [`BlobStore::put`]. The content must not be finished after an error.
+    fn append(&mut self, bytes: &[u8]) -> Result<(), BlobError>;
+
+    /// Ends the content. When this returns, the blob is durable.
+    ///
+    /// # Errors
+    ///
+    /// As [`BlobStore::put`].
+    fn finish(self: Box<Self>) -> Result<WrittenBlob, BlobError>;
+}
+
+/// A blob that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrittenBlob {
+    /// The blob.
+    pub blob: StoredBlob,
+    /// False if the tenant had it already.
+    pub is_new: bool,
+}
+
+/// Some of a tenant's blobs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BlobPage {
+    /// The blobs, in the order of their ids.
+    pub blobs: Vec<ListedBlob>,
+    /// True if others follow.
+    pub has_more: bool,
+}
+
+/// A blob in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedBlob {
+    /// The id.
+    pub id: BlobId,
+    /// Length of the content.
+    pub size: ByteCount,
+    /// The time of the last use, since the Unix epoch.
+    pub used: Duration,
+    /// Its description; `None` if its trailer is damaged.
+    pub described: Option<StoredBlob>,
+}
+
+/// The treatment of a blob that is found damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDamage {
+    /// It stays.
+    Keep,
+    /// Its file is moved to the quarantine folder.
+    Quarantine,
+    /// It is removed.
+    Remove,
+}
+
+/// The result of verifying a blob.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BlobVerdict {
+    /// The content belongs to the id.
+    Intact(StoredBlob),
+    /// The content does not belong to the id. The file has this many bytes.
+    Damaged(ByteCount),
 }
 
 /// The result of a sweep.

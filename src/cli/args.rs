@@ -80,9 +80,12 @@ pub(crate) enum Command {
     /// Look at skills, check them, and make new ones.
     #[command(subcommand, after_help = examples::SKILLS)]
     Skills(SkillsCommand),
-    /// Put blobs into the store and take them out, while no server uses it.
+    /// Put blobs into the store on this machine or of a running server, and take them out.
     #[command(subcommand, after_help = examples::BLOBS)]
     Blobs(BlobsCommand),
+    /// The secrets that skills can have here.
+    #[command(subcommand, after_help = examples::SECRETS)]
+    Secrets(SecretsCommand),
     /// The Python interpreter that programs run in.
     #[command(subcommand, after_help = examples::ENGINE)]
     Engine(EngineCommand),
@@ -294,7 +297,7 @@ pub(crate) enum BlobsCommand {
     /// Store a file and print its id.
     #[command(after_help = examples::PUT)]
     Put {
-        /// The file.
+        /// The file, or `-` for standard input.
         file: PathBuf,
         /// Its MIME type [default: from the file's name].
         #[arg(long, value_name = "TYPE")]
@@ -302,6 +305,8 @@ pub(crate) enum BlobsCommand {
         /// Print the result of the protocol.
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        at: ServerOption,
     },
     /// Print a blob, or write it to a file.
     #[command(after_help = examples::GET)]
@@ -311,6 +316,61 @@ pub(crate) enum BlobsCommand {
         /// Write to this file instead of standard output.
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
+        #[command(flatten)]
+        at: ServerOption,
+    },
+    /// List the blobs, those that were used last at the end.
+    #[command(after_help = examples::LIST_BLOBS)]
+    List {
+        /// Print the list as JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        at: ServerOption,
+    },
+    /// Delete blobs. Runs that have opened them read them to their end.
+    #[command(after_help = examples::DELETE)]
+    Delete {
+        /// The ids of the blobs.
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<String>,
+        #[command(flatten)]
+        at: ServerOption,
+    },
+    /// Read every blob, compare it with its id, and report the damaged ones.
+    #[command(after_help = examples::SCRUB)]
+    Scrub {
+        /// Delete damaged blobs.
+        #[arg(long, conflicts_with = "quarantine")]
+        delete: bool,
+        /// Move the files of damaged blobs to the quarantine folder of the store.
+        #[arg(long)]
+        quarantine: bool,
+        /// Print the findings as JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        at: ServerOption,
+    },
+}
+
+/// The server that a command is about.
+#[derive(Debug, Args)]
+pub(crate) struct ServerOption {
+    /// Ask this running server instead of the store on this machine. The environment variable
+    /// `WARDIAN_API_KEY`, if it is set, is sent as a bearer token.
+    #[arg(long, value_name = "URL")]
+    pub(crate) server: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SecretsCommand {
+    /// List their names and where they come from, never their values.
+    #[command(after_help = examples::SECRETS)]
+    List {
+        /// Print everything, as JSON.
+        #[arg(long)]
+        json: bool,
     },
 }
 

@@ -48,6 +48,13 @@ Examples:
 SIGTERM or Ctrl-C finishes the calls in progress, a second one ends them at once.
 `GET /readyz` answers 200 as soon as calls can be executed.";
 
+pub(crate) const SECRETS: &str = "\
+Examples:
+  WARDIAN_SECRET_ACME_KEY=... wardian secrets list
+  wardian --set secrets.folders=/run/secrets secrets list --json
+
+Exit codes: 0 all of them can be used, 2 wrong usage, 3 a secret or a provider cannot be used.";
+
 pub(crate) const CHECK: &str = "\
 Examples:
   wardian skills check my-skills/acme.sales.report
@@ -142,18 +149,36 @@ Examples:
 pub(crate) const BLOBS: &str = "\
 Examples:
   wardian blobs put sales.csv
-  wardian blobs get blob:vp4ypfv6mgsmcqylgsj3bd3ewkirodud3ciumkv4wgfw7djm3hnq";
+  wardian blobs get blob:vp4ypfv6mgsmcqylgsj3bd3ewkirodud3ciumkv4wgfw7djm3hnq
+  wardian blobs list --server http://127.0.0.1:8080";
 
 pub(crate) const PUT: &str = "\
 Examples:
   wardian blobs put sales.csv
   wardian blobs put notes --kind text/markdown
-  pg_dump shop | wardian blobs put /dev/stdin --kind application/sql --json";
+  pg_dump shop | wardian blobs put - --kind application/sql --json
+  wardian blobs put sales.csv --server http://127.0.0.1:8080";
 
 pub(crate) const GET: &str = "\
 Examples:
   wardian blobs get blob:vp4ypfv6mgsmcqylgsj3bd3ewkirodud3ciumkv4wgfw7djm3hnq | head
   wardian blobs get blob:vp4ypfv6mgsmcqylgsj3bd3ewkirodud3ciumkv4wgfw7djm3hnq -o sales.csv";
+
+pub(crate) const LIST_BLOBS: &str = "\
+Examples:
+  wardian blobs list
+  wardian blobs list --json --server http://127.0.0.1:8080 | jq 'map(.size_bytes) | add'";
+
+pub(crate) const DELETE: &str = "\
+Examples:
+  wardian blobs delete blob:vp4ypfv6mgsmcqylgsj3bd3ewkirodud3ciumkv4wgfw7djm3hnq";
+
+pub(crate) const SCRUB: &str = "\
+Examples:
+  wardian blobs scrub
+  wardian blobs scrub --quarantine --server http://127.0.0.1:8080
+
+Exit codes: 0 every blob is good, 3 one is damaged or unreadable.";
 
 pub(crate) const INSTALL: &str = "\
 Examples:

@@ -14,9 +14,9 @@ use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 
-use crate::cli::args::{BlobsCommand, Cli, Command, EngineCommand, ServeArgs, SkillsCommand};
+use crate::cli::args::{Cli, Command, EngineCommand, SecretsCommand, ServeArgs, SkillsCommand};
 use crate::cli::commands::skills::{check_skills, deps, list_skills, new_skill, test_skills};
-use crate::cli::commands::{blobs, doctor, engine, run, serve, show_config};
+use crate::cli::commands::{blobs, doctor, engine, run, secrets, serve, show_config};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::Installer;
@@ -70,8 +70,9 @@ fn execute(cli: Cli) -> Result<Exit, Failed> {
         _ => {}
     }
     let flags = cli.settings.flags(flags_of(&cli.command));
-    let installer = Installer::new(&flags);
-    let config = Config::load(&Surroundings::of_this_process(), flags)?;
+    let surroundings = Surroundings::of_this_process();
+    let installer = Installer::new(&flags, surroundings.secrets.variables());
+    let config = Config::load(&surroundings, flags)?;
     match &cli.command {
         Command::Serve(_) => logging::start_for_a_server(&config),
         Command::Doctor(_) | Command::Skills(SkillsCommand::List { .. }) => {
@@ -82,7 +83,7 @@ fn execute(cli: Cli) -> Result<Exit, Failed> {
     for name in &config.ignored_variables {
         tracing::warn!("the environment variable `{name}` is no setting and has no effect");
     }
-    with_config(cli.command, config, &installer)
+    with_config(cli.command, config, &installer, surroundings.api_key())
 }
 
 /// Returns the options of a command that are settings.
@@ -103,7 +104,12 @@ fn flags_of(command: &Command) -> Vec<(String, String)> {
 }
 
 /// Executes a command that needs the configuration.
-fn with_config(command: Command, config: Config, installer: &Installer) -> Result<Exit, Failed> {
+fn with_config(
+    command: Command,
+    config: Config,
+    installer: &Installer,
+    api_key: Option<&str>,
+) -> Result<Exit, Failed> {
     match command {
         Command::Serve(_) => serve::serve(&config, installer),
         Command::Run(args) => run::run_code(config, installer, args),
@@ -121,12 +127,8 @@ fn with_config(command: Command, config: Config, installer: &Installer) -> Resul
         Command::Skills(SkillsCommand::Show { skill, file, json }) => {
             list_skills::show(&config, &skill, file.as_deref(), json)
         }
-        Command::Blobs(BlobsCommand::Put { file, kind, json }) => {
-            blobs::put(&config, &file, kind.as_deref(), json)
-        }
-        Command::Blobs(BlobsCommand::Get { id, output }) => {
-            blobs::fetch(&config, &id, output.as_deref())
-        }
+        Command::Blobs(command) => blobs::blobs(&config, &command, api_key),
+        Command::Secrets(SecretsCommand::List { json }) => secrets::list(&config, json),
         Command::Engine(command) => engine::engine(&config, &command),
         Command::Doctor(args) => doctor::doctor(config, args.json),
         Command::Config { json: true, .. } => Ok(show_config::as_json(&config)),

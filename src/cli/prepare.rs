@@ -72,11 +72,13 @@ pub(crate) fn block_on_until_interrupted(
 #[derive(Debug, Clone)]
 pub(crate) struct Installer {
     arguments: Vec<String>,
+    /// Variables that hold secrets, which the child does not get.
+    hidden_variables: Vec<String>,
 }
 
 impl Installer {
     /// An installer with the flags of this process.
-    pub(crate) fn new(flags: &Flags) -> Self {
+    pub(crate) fn new(flags: &Flags, hidden_variables: Vec<String>) -> Self {
         let mut arguments = Vec::new();
         if let Some(file) = &flags.file {
             arguments.extend(["--config".to_owned(), file.to_string_lossy().into_owned()]);
@@ -85,7 +87,7 @@ impl Installer {
             arguments.extend(["--set".to_owned(), format!("{key}={text}")]);
         }
         arguments.extend(["engine", "install", "--end-with-parent"].map(str::to_owned));
-        Self { arguments }
+        Self { arguments, hidden_variables }
     }
 
     /// Makes the engine ready if it is not. Dropping the future stops the installation.
@@ -112,6 +114,9 @@ impl Installer {
     fn start(&self, more: &[&str], progress: Stdio) -> io::Result<Child> {
         let mut command = Command::new("/proc/self/exe");
         command.args(&self.arguments).args(more);
+        for variable in &self.hidden_variables {
+            command.env_remove(variable);
+        }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(progress).spawn()
     }
 

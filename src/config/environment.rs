@@ -1,15 +1,27 @@
 //! The only reader of the process's environment and of the user's folders.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
 use crate::config::reader::PREFIX;
+use crate::secrets::{self, EnvironmentSecrets};
+
+/// The variable by which systemd names the folder of credentials.
+const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
+
+/// The variable with the key that commands send to a server. It is no setting, and never shown.
+pub(crate) const API_KEY_VARIABLE: &str = "WARDIAN_API_KEY";
 
 /// The process's environment and arguments, read once.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
-    /// The variables that begin with `WARDIAN_`, sorted by name.
+    /// The variables that begin with `WARDIAN_` and are no secrets, sorted by name.
     pub variables: Vec<(String, String)>,
+    /// The secrets: the variables that begin with `WARDIAN_SECRET_`.
+    pub secrets: EnvironmentSecrets,
+    /// The folder of credentials that systemd gives a service.
+    pub credentials_dir: Option<PathBuf>,
     /// Folder for configuration of this user.
     pub config_dir: Option<PathBuf>,
     /// Folder for data of this user.
@@ -24,17 +36,37 @@ impl Surroundings {
     /// Reads the environment of this process. Variables that are not Unicode are ignored.
     #[must_use]
     pub fn of_this_process() -> Self {
-        let all = std::env::vars_os()
-            .filter_map(|(name, text)| Some((name.into_string().ok()?, text.into_string().ok()?)));
-        let mut variables: Vec<_> = all.filter(|(name, _)| name.starts_with(PREFIX)).collect();
+        let mut secrets = EnvironmentSecrets::default();
+        let (mut variables, mut credentials_dir) = (Vec::new(), None);
+        for (name, text) in std::env::vars_os() {
+            let Ok(name) = name.into_string() else { continue };
+            if name == CREDENTIALS {
+                credentials_dir = Some(PathBuf::from(text));
+            } else if name.starts_with(secrets::PREFIX) {
+                if !secrets.add(&name, text.into_vec()) {
+                    // It is named as one without effect. Its text is not kept: it may be a secret.
+                    variables.push((name, String::new()));
+                }
+            } else if name.starts_with(PREFIX) {
+                variables.extend(text.into_string().ok().map(|text| (name, text)));
+            }
+        }
         variables.sort();
         Self {
             variables,
+            secrets,
+            credentials_dir,
             config_dir: dirs::config_dir(),
             data_dir: dirs::data_dir(),
             cache_dir: dirs::cache_dir(),
             working_dir: std::env::current_dir().ok(),
         }
+    }
+
+    /// The key that commands send to a server.
+    #[must_use]
+    pub fn api_key(&self) -> Option<&str> {
+        self.variable(API_KEY_VARIABLE)
     }
 
     /// Makes `path` absolute. An empty path stays empty: it means that none is set.

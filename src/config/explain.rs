@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 75] = [
+const EXPLANATIONS: [(&str, &str); 82] = [
     ("listen", "Address and port to listen on."),
     ("data_dir", "Folder for data to keep, such as blobs."),
     ("cache_dir", "Folder for data that can be made again: the engine, its native code and its images."),
@@ -16,8 +16,9 @@ const EXPLANATIONS: [(&str, &str); 75] = [
     ("http.max_body", "Largest body of a request."),
     ("http.memory", "Memory for requests, their results and answers at one time; what does not fit is refused with status 503."),
     ("http.max_batch", "Most calls of one batch."),
+    ("http.max_transfers", "Uploads of blobs at one time, and downloads at one time; more are refused with status 503."),
     ("http.header_timeout", "From the first byte of a request to the end of its headers."),
-    ("http.body_timeout", "For a whole body."),
+    ("http.body_timeout", "For a whole body; for an upload, a second more for each 64 KiB, and the longest pause."),
     ("http.write_timeout", "For a client to take a whole answer, and a second more for each 64 KiB."),
     ("http.stall_timeout", "For a client to take any part of an answer; one that takes nothing for so long is gone."),
     ("http.idle_timeout", "Time for which a connection may be idle between requests."),
@@ -70,6 +71,12 @@ const EXPLANATIONS: [(&str, &str); 75] = [
     ("network.limits.connect_timeout", "For looking a host up, connecting to it and shaking hands, each."),
     ("network.limits.first_byte_timeout", "From the end of a request to the head of its response."),
     ("network.limits.request_timeout", "From the head of a request to the end of its response."),
+    ("secrets.folders", "Folders with a file for each secret, such as mounts of Kubernetes; the default is the folder of credentials of systemd."),
+    ("secrets.file", "TOML file with a line for each secret; nobody but its owner may read it (mode 0600)."),
+    ("secrets.command", "Program and arguments that print a secret; `{name}` stands for its name, which is otherwise the last argument."),
+    ("secrets.command_timeout", "How long that command may take."),
+    ("secrets.command_max_age", "How long a secret of that command is used before it is asked again; 0 asks for each run."),
+    ("secrets.hosts", "Secrets that skills get as placeholders only, with the hosts to which the values are sent."),
     ("blobs.folder", "Folder of the blob store; one server at a time uses it."),
     ("blobs.ttl", "How long a blob is kept after its last use; 0 keeps it forever."),
     ("blobs.quota", "The most that one tenant may store."),

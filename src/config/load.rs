@@ -5,7 +5,7 @@ use std::{fs, io};
 
 use toml::Table;
 
-use crate::config::environment::Surroundings;
+use crate::config::environment::{API_KEY_VARIABLE, Surroundings};
 use crate::config::error::ConfigError;
 use crate::config::reader::{Layers, Reader};
 use crate::config::schema;
@@ -35,7 +35,9 @@ impl Config {
         let environment = surroundings
             .variables
             .iter()
-            .filter(|(name, _)| name != FILE_VARIABLE && !is_service_link(name))
+            .filter(|(name, _)| {
+                name != FILE_VARIABLE && name != API_KEY_VARIABLE && !is_service_link(name)
+            })
             .cloned()
             .collect();
         let layers = Layers { file, environment, flags: flags.settings };

@@ -26,6 +26,8 @@ pub(crate) struct Layers {
 pub(crate) struct Reader {
     layers: Layers,
     asked: Vec<EffectiveSetting>,
+    /// Settings that are tables with any keys.
+    tables: Vec<&'static str>,
     problems: Vec<String>,
 }
 
@@ -38,7 +40,7 @@ enum Found<T> {
 
 impl Reader {
     pub(crate) const fn new(layers: Layers) -> Self {
-        Self { layers, asked: Vec::new(), problems: Vec::new() }
+        Self { layers, asked: Vec::new(), tables: Vec::new(), problems: Vec::new() }
     }
 
     /// The setting `key`, or `default`.
@@ -97,6 +99,12 @@ impl Reader {
         };
         self.note(key, Some(&value), origin);
         value
+    }
+
+    /// The setting `key`, which is a table with any keys, or `default`.
+    pub(crate) fn read_table<T: SettingValue>(&mut self, key: &'static str, default: T) -> T {
+        self.tables.push(key);
+        self.read(key, default)
     }
 
     /// The setting `key`, which may be absent.
@@ -180,7 +188,9 @@ impl Reader {
     }
 
     fn is_known(&self, key: &str) -> bool {
+        let is_in = |table: &str| key.strip_prefix(table).is_some_and(|k| k.starts_with('.'));
         self.asked.iter().any(|setting| setting.key == key)
+            || self.tables.iter().any(|table| is_in(table))
     }
 
     fn is_known_variable(&self, name: &str) -> bool {

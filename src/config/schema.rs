@@ -15,6 +15,9 @@ use crate::config::value::SettingValue;
 use crate::egress::config::{EgressConfig, NetworkLimits};
 use crate::http::HttpConfig;
 use crate::job::limits::RunLimits;
+use crate::secrets::SecretsConfig;
+use crate::secrets::config::SecretCommand;
+use crate::skill::manifest::secret_hosts::SecretHosts;
 use crate::units::{ByteCount, Fuel};
 
 /// Uid and gid of `nobody` nearly everywhere.
@@ -49,6 +52,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         },
     };
     let network = read_network(&mut reader, surroundings);
+    let secrets = read_secrets(&mut reader, surroundings);
     let blobs = read_blobs(&mut reader, data_dir.join("blobs"), surroundings);
     let engine = EngineConfig {
         source: reader.read_optional("engine.source"),
@@ -68,6 +72,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         limits,
         images,
         network,
+        secrets,
         blobs,
         engine,
         log,
@@ -116,6 +121,7 @@ fn read_http(reader: &mut Reader, listen: SocketAddr) -> HttpConfig {
             ByteCount::mebibytes(32)..=ByteCount::mebibytes(1 << 20),
         ),
         max_batch: reader.read_within("http.max_batch", usual.max_batch, 1..=1_000),
+        max_transfers: reader.read_within("http.max_transfers", usual.max_transfers, 1..=4_096),
         header_timeout: reader.read_within(
             "http.header_timeout",
             usual.header_timeout,
@@ -203,18 +209,40 @@ fn read_network(reader: &mut Reader, surroundings: &Surroundings) -> NetworkConf
     NetworkConfig { egress, code }
 }
 
+fn read_secrets(reader: &mut Reader, surroundings: &Surroundings) -> SecretsConfig {
+    let (short, long) = (Duration::from_millis(100), Duration::from_secs(60));
+    let absolute = |path| surroundings.absolute(path);
+    let folders: Vec<PathBuf> = surroundings.credentials_dir.iter().cloned().collect();
+    let folders = reader.read_mapped("secrets.folders", folders, |folders: Vec<PathBuf>| {
+        folders.into_iter().map(absolute).collect()
+    });
+    let file: Option<PathBuf> = reader.read_optional("secrets.file");
+    let arguments: Vec<String> = reader.read("secrets.command", Vec::new());
+    let timeout =
+        reader.read_within("secrets.command_timeout", Duration::from_secs(10), short..=long);
+    let max_age = reader.read("secrets.command_max_age", Duration::from_secs(60));
+    let hidden_variables = surroundings.secrets.variables();
+    let command = SecretCommand { arguments, timeout, max_age, hidden_variables };
+    SecretsConfig {
+        environment: surroundings.secrets.clone(),
+        folders,
+        file: file.map(absolute),
+        command: Some(command).filter(|command| !command.arguments.is_empty()),
+        hosts: reader.read_table("secrets.hosts", SecretHosts::default()),
+    }
+}
+
 fn read_blobs(reader: &mut Reader, folder: PathBuf, surroundings: &Surroundings) -> BlobsConfig {
-    const WEEK: Duration = Duration::from_hours(7 * 24);
     let folder = reader.read_mapped("blobs.folder", folder, |path| surroundings.absolute(path));
-    let ttl = reader.read("blobs.ttl", WEEK);
+    let ttl = reader.read("blobs.ttl", Duration::ZERO);
     BlobsConfig {
         folder,
         ttl: (!ttl.is_zero()).then_some(ttl),
         quota: reader.read("blobs.quota", ByteCount::mebibytes(10 << 10)),
         max_size: reader.read_within(
             "blobs.max_size",
-            ByteCount::mebibytes(256),
-            ByteCount::bytes(1)..=ByteCount::mebibytes(1 << 10),
+            ByteCount::mebibytes(10 << 10),
+            ByteCount::bytes(1)..=ByteCount::mebibytes(16 << 20),
         ),
     }
 }

@@ -8,6 +8,7 @@ use crate::egress::config::EgressConfig;
 use crate::http::HttpConfig;
 use crate::images::PackageSet;
 use crate::job::limits::RunLimits;
+use crate::secrets::SecretsConfig;
 use crate::skill::manifest::url_pattern::UrlPattern;
 use crate::units::ByteCount;
 
@@ -30,6 +31,8 @@ pub struct Config {
     pub images: ImagesConfig,
     /// What guests may reach.
     pub network: NetworkConfig,
+    /// Where the secrets of skills are, and the hosts that get them.
+    pub secrets: SecretsConfig,
     /// The store of blobs.
     pub blobs: BlobsConfig,
     /// The source of the engine.
@@ -133,11 +136,11 @@ pub struct NetworkConfig {
 pub struct BlobsConfig {
     /// Folder of the store. Default: `blobs` in the data folder.
     pub folder: PathBuf,
-    /// How long a blob is kept after its last use; `None` keeps it forever. Default 7 days.
+    /// How long a blob is kept after its last use; `None` keeps it forever. Default `None`.
     pub ttl: Option<Duration>,
     /// The most that one tenant may store. Default 10 GiB.
     pub quota: ByteCount,
-    /// Largest blob. Default 256 MiB.
+    /// Largest blob. Default 10 GiB.
     pub max_size: ByteCount,
 }
 

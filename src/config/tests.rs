@@ -15,6 +15,7 @@ fn surroundings() -> Surroundings {
         data_dir: Some("/home/ada/.local/share".into()),
         cache_dir: Some("/home/ada/.cache".into()),
         working_dir: Some("/here".into()),
+        ..Surroundings::default()
     }
 }
 
@@ -115,10 +116,11 @@ fn in_toml(key: &str, told: &str) -> Option<String> {
     Some(match (key, told) {
         ("limits.fuel", "not counted")
         | ("engine.source", "the package registry")
-        | ("network.proxy" | "network.ca_file", "not set") => return None,
+        | ("network.proxy" | "network.ca_file" | "secrets.file", "not set") => return None,
         ("workers.count", "one for each core") => {
             std::thread::available_parallelism().map_or(1, usize::from).to_string()
         }
+        ("secrets.hosts", "none") => "{}".to_owned(),
         (_, "none") => "[]".to_owned(),
         ("skills.roots", root) => format!("[\"{root}\"]"),
         (_, other) => {
@@ -301,4 +303,40 @@ fn relative_folders_are_read_against_the_working_folder() {
     assert_eq!(config.skills.roots, [Path::new("/here/mine"), Path::new("/theirs")]);
     assert_eq!(config.blobs.folder, Path::new("/here/blobs"));
     assert!(config.to_toml().contains("cache_dir = \"/here/cache\""), "{}", config.to_toml());
+}
+
+#[test]
+fn secrets_are_found_and_their_values_are_in_nothing_that_is_printed() {
+    const VALUE: &str = "s3cr3t-v4lu3";
+    let mut with_secret = surroundings();
+    assert!(with_secret.secrets.add("WARDIAN_SECRET_ACME_KEY", VALUE.into()));
+    with_secret.credentials_dir = Some("/run/credentials/wardian.service".into());
+    let text = "[secrets]\nfile = \"secrets.toml\"\ncommand = [\"vault\", \"{name}\"]\n\
+        [secrets.hosts]\nACME_KEY = [\"https://api.acme.com\"]\n";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wardian.toml");
+    fs::write(&file, text).unwrap();
+    let config = Config::load(&with_secret, Flags { file: Some(file), settings: Vec::new() });
+    let config = config.unwrap();
+    let secrets = &config.secrets;
+    assert_eq!(secrets.folders, [Path::new("/run/credentials/wardian.service")]);
+    assert_eq!(secrets.file.as_deref(), Some(Path::new("/here/secrets.toml")));
+    let command = secrets.command.as_ref().unwrap();
+    assert_eq!(command.arguments, ["vault", "{name}"]);
+    assert_eq!(command.hidden_variables, ["WARDIAN_SECRET_ACME_KEY"]);
+    assert!(secrets.hosts.of("ACME_KEY").is_some() && secrets.hosts.of("OTHER").is_none());
+    for printed in
+        [config.to_toml(), config.to_explained_toml(), format!("{config:?}{with_secret:?}")]
+    {
+        assert!(!printed.contains(VALUE), "{printed}");
+    }
+    assert!(config.to_toml().contains("hosts = { ACME_KEY = [\"https://api.acme.com\"] }"));
+    let again = from_file(&config.to_toml()).unwrap();
+    assert_eq!(again.secrets.hosts, config.secrets.hosts);
+    assert_eq!(
+        problems("[secrets.hosts]\nPATH = [\"https://api.acme.com\"]"),
+        "`secrets.hosts` in the file must be a table such as { ACME_KEY = \
+         [\"https://api.acme.com\"] } or { ACME_KEY = { hosts = [\"https://api.acme.com\"], \
+         in_body = true } } (in flags and the environment pairs NAME=PATTERN joined by `,`)"
+    );
 }

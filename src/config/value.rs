@@ -10,6 +10,8 @@ use ipnet::IpNet;
 use crate::config::settings::{LogFormat, LogLevel, RequireLockdown};
 use crate::egress::config::ProxyAddress;
 use crate::images::PackageSet;
+use crate::skill::manifest::secret_hosts::{BrokeredHosts, SecretHosts};
+use crate::skill::manifest::secret_name::check_secret_name;
 use crate::skill::manifest::url_pattern::UrlPattern;
 use crate::units::ByteCount;
 
@@ -262,6 +264,56 @@ impl SettingValue for Vec<UrlPattern> {
     }
 }
 
+/// Brokered secrets with their hosts; in flags and the environment pairs `NAME=PATTERN` with `,`
+/// between them.
+impl SettingValue for SecretHosts {
+    const EXPECTED: &'static str = "a table such as { ACME_KEY = [\"https://api.acme.com\"] } or \
+        { ACME_KEY = { hosts = [\"https://api.acme.com\"], in_body = true } } (in flags and the \
+        environment pairs NAME=PATTERN joined by `,`)";
+
+    fn from_text(text: &str) -> Option<Self> {
+        let mut hosts = Self::default();
+        for pair in Vec::<String>::from_text(text)? {
+            let (name, pattern) = pair.split_once('=')?;
+            let named = hosts.0.entry(name.to_owned()).or_default();
+            named.patterns.push(UrlPattern::parse(pattern).ok()?);
+        }
+        hosts.0.keys().all(|name| check_secret_name(name).is_ok()).then_some(hosts)
+    }
+
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        let mut hosts = Self::default();
+        for (name, value) in value.as_table()? {
+            check_secret_name(name).ok()?;
+            let in_table = value.as_table();
+            let known = ["hosts", "in_body"];
+            if in_table.is_some_and(|table| table.keys().any(|k| !known.contains(&k.as_str()))) {
+                return None;
+            }
+            let list = in_table.map_or(Some(value), |table| table.get("hosts"))?;
+            let in_body = in_table.and_then(|table| table.get("in_body"));
+            let in_body = in_body.map_or(Some(false), toml::Value::as_bool)?;
+            let patterns = Vec::<UrlPattern>::from_toml(list)?;
+            hosts.0.insert(name.clone(), BrokeredHosts { patterns, in_body });
+        }
+        Some(hosts)
+    }
+
+    fn to_toml(&self) -> toml::Value {
+        let entry = |(name, named): (&String, &BrokeredHosts)| {
+            let mut value = named.patterns.to_toml();
+            if named.in_body {
+                let in_body = ("in_body".to_owned(), true.into());
+                value = toml::Value::Table(
+                    [("hosts".to_owned(), value), in_body].into_iter().collect(),
+                );
+            }
+            (name.clone(), value)
+        };
+        toml::Value::Table(self.0.iter().map(entry).collect())
+    }
+}
+
 /// Several ranges of addresses; in flags and the environment with `,` between them.
 impl SettingValue for Vec<IpNet> {
     const EXPECTED: &'static str = "a list of ranges of addresses such as \"10.1.0.0/16\" (in flags \
@@ -409,6 +461,32 @@ mod tests {
         assert_eq!(u32::from_toml(&toml::Value::Integer(-1)), None);
         assert_eq!(ByteCount::from_toml(&toml::Value::Integer(-1)), None);
         assert_eq!(Duration::from_toml(&toml::Value::Float(1.5)), None);
+    }
+
+    #[test]
+    fn hosts_of_secrets_are_a_table_or_pairs() {
+        let file: toml::Table =
+            "A = [\"https://a.example.com\", \"https://*.b.example.com/v1/\"]".parse().unwrap();
+        let read = SecretHosts::from_toml(&toml::Value::Table(file)).unwrap();
+        let text = "A=https://a.example.com,A=https://*.b.example.com/v1/";
+        assert_eq!(SecretHosts::from_text(text).unwrap(), read);
+        assert_eq!(SecretHosts::from_toml(&read.to_toml()).unwrap(), read);
+        let body = "A = { hosts = [\"https://a.example.com\"], in_body = true }";
+        let body = toml::Value::Table(body.parse().unwrap());
+        assert!(SecretHosts::from_toml(&body).unwrap().0["A"].in_body);
+        assert_eq!(SecretHosts::from_toml(&body).unwrap().to_toml(), body);
+        for wrong in [
+            "A = \"https://a.example.com\"",
+            "A = [\"*\"]",
+            "PATH = [\"https://a.example.com\"]",
+            "A = { host = [\"https://a.example.com\"] }",
+            "A = { hosts = [\"https://a.example.com\"], in_body = 1 }",
+        ] {
+            let wrong = toml::Value::Table(wrong.parse().unwrap());
+            assert_eq!(SecretHosts::from_toml(&wrong), None, "{wrong}");
+        }
+        assert_eq!(SecretHosts::from_text("A"), None);
+        assert_eq!(SecretHosts::from_text("LD_X=https://a.example.com"), None);
     }
 
     proptest! {

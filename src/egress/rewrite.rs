@@ -25,11 +25,31 @@ pub trait RequestRewriter: Debug + Send + Sync {
         false
     }
 
+    /// Looks at the response of `target`, if it may show what was put into requests. Then the
+    /// server is asked for a response without compression.
+    fn response_filter(&self, target: &RequestTarget) -> Option<Box<dyn ResponseFilter>> {
+        let _ = target;
+        None
+    }
+
     /// The body to send in place of `body`.
     fn rewrite_body(&self, target: &RequestTarget, body: Vec<u8>) -> Vec<u8> {
         let _ = target;
         body
     }
+}
+
+/// Changes one response on its way to the guest. The length of the body stays as it is.
+pub trait ResponseFilter: Debug + Send + Sync {
+    /// The value to return in place of this value of a header, if another one. Also asked for
+    /// names of headers: a header whose name must be another is dropped.
+    fn header(&self, value: &[u8]) -> Option<Vec<u8>>;
+
+    /// Takes a piece of the body, and returns what the guest may have of it by now.
+    fn body(&mut self, piece: &[u8]) -> Vec<u8>;
+
+    /// Returns what was held back: the body is over.
+    fn end(&mut self) -> Vec<u8>;
 }
 
 /// The largest body that is collected for rewriting.

@@ -31,9 +31,12 @@ pub struct HttpConfig {
     pub memory: ByteCount,
     /// Most calls of one batch. Default 32.
     pub max_batch: usize,
+    /// Most uploads of blobs, and most downloads, at one time. Default 64.
+    pub max_transfers: usize,
     /// Time from the first byte of a request to the end of its headers. Default 10 s.
     pub header_timeout: Duration,
-    /// Time for a whole body. Default 30 s.
+    /// Time for a whole body. An upload gets another second for each 64 KiB, and may pause for this
+    /// time. Default 30 s.
     pub body_timeout: Duration,
     /// Time for a client to take a whole answer, plus a second for each 64 KiB. Default 30 s.
     pub write_timeout: Duration,
@@ -68,6 +71,7 @@ impl HttpConfig {
             max_body: ByteCount::mebibytes(16),
             memory: ByteCount::mebibytes(512),
             max_batch: DEFAULT_BATCH_MAX,
+            max_transfers: 64,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use uuid::Uuid;
 
@@ -18,6 +19,8 @@ pub(crate) struct Edge<M> {
     pub(crate) bodies: Bodies,
     pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) max_batch: usize,
+    /// The base of the time for an upload, and its longest pause.
+    pub(crate) upload_timeout: Duration,
     /// True if other machines can reach the server.
     pub(crate) is_exposed: bool,
     pub(crate) hosts: Hosts,
@@ -38,6 +41,7 @@ impl<M> Edge<M> {
             bodies: Bodies::of(config, &budget),
             budget,
             max_batch: config.max_batch,
+            upload_timeout: config.body_timeout,
             is_exposed: config.is_exposed(),
             hosts: Hosts::of(config),
             started,

@@ -1,7 +1,7 @@
-//! The HTTP edge: `POST /rpc` and the operations endpoints.
+//! The HTTP edge: `POST /rpc`, blobs as streams below `/v1/blobs`, and the operations endpoints.
 //!
-//! The edge translates bytes into calls of [`Methods`], and results into bytes. It decides only
-//! which requests it accepts, by their size, speed, host and origin.
+//! The edge translates bytes into calls of [`Methods`] and [`Transfers`], and results into bytes. It
+//! decides only which requests it accepts, by their size, speed, host and origin.
 //!
 //! INVARIANT(no-secrets-out): an answer never shows a path of this machine, a cause or a dump.
 //! An internal error is one fixed sentence and the id of the request, under which the log has the
@@ -16,6 +16,7 @@
 //! configuration names (see `access::cors`).
 
 mod access;
+mod blobs;
 mod config;
 mod connection;
 mod edge;
@@ -36,4 +37,4 @@ pub use crate::http::server::{HttpError, Server};
 pub use crate::http::shutdown::{Stage, stop_on_signals};
 
 #[cfg(doc)]
-use crate::service::Methods;
+use crate::service::{Methods, Transfers};

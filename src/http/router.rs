@@ -14,21 +14,27 @@ use tracing::debug;
 use crate::budget::MemoryBudget;
 use crate::http::access::cors::{preflight, vary};
 use crate::http::access::hosts::HostFault;
+use crate::http::blobs::catalogue::{list, remove, verify};
+use crate::http::blobs::download::{describe, download};
+use crate::http::blobs::upload::upload;
 use crate::http::config::HttpConfig;
 use crate::http::edge::Edge;
 use crate::http::exchange::respond::{closing, refuse};
 use crate::http::operations::{healthz, readyz, tools, version};
 use crate::http::readiness::Readiness;
 use crate::http::rpc::rpc;
-use crate::service::{Methods, Status};
+use crate::service::{Methods, Status, Transfers};
 
 /// Builds the routes, with a memory budget of their own.
-pub fn router<M: Methods + Status>(config: &HttpConfig, readiness: Arc<Readiness<M>>) -> Router {
+pub fn router<M: Methods + Status + Transfers>(
+    config: &HttpConfig,
+    readiness: Arc<Readiness<M>>,
+) -> Router {
     router_within(config, readiness, MemoryBudget::new(config.memory))
 }
 
 /// Builds the routes, with this memory budget.
-pub(crate) fn router_within<M: Methods + Status>(
+pub(crate) fn router_within<M: Methods + Status + Transfers>(
     config: &HttpConfig,
     readiness: Arc<Readiness<M>>,
     budget: Arc<MemoryBudget>,
@@ -36,6 +42,9 @@ pub(crate) fn router_within<M: Methods + Status>(
     let edge = Arc::new(Edge::new(config, readiness, budget));
     Router::new()
         .route("/rpc", post(rpc::<M>))
+        .route("/v1/blobs", get(list::<M>).put(upload::<M>))
+        .route("/v1/blobs/{id}", get(download::<M>).head(describe::<M>).delete(remove::<M>))
+        .route("/v1/blobs/{id}/verify", post(verify::<M>))
         .route("/healthz", get(healthz::<M>))
         .route("/readyz", get(readyz::<M>))
         .route("/version", get(version::<M>))
@@ -46,7 +55,7 @@ pub(crate) fn router_within<M: Methods + Status>(
         .with_state(edge)
 }
 
-async fn check_host<M: Methods + Status>(
+async fn check_host<M: Methods + Status + Transfers>(
     State(edge): State<Arc<Edge<M>>>,
     request: Request,
     next: Next,
@@ -67,7 +76,7 @@ async fn check_host<M: Methods + Status>(
 }
 
 /// Answers an allowed website. Its browser may send a preflight request.
-async fn answer_website<M: Methods + Status>(
+async fn answer_website<M: Methods + Status + Transfers>(
     edge: &Edge<M>,
     request: Request,
     next: Next,
@@ -100,12 +109,16 @@ fn refuse_host<M>(edge: &Edge<M>, fault: HostFault) -> Response {
     closing(refuse(status, message, &request_id))
 }
 
-async fn nothing_here<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>) -> Response {
+async fn nothing_here<M: Methods + Status + Transfers>(
+    State(edge): State<Arc<Edge<M>>>,
+) -> Response {
     let message = "there is nothing here; calls go to `/rpc`";
     closing(refuse(StatusCode::NOT_FOUND, message, &edge.next_request_id()))
 }
 
-async fn wrong_method<M: Methods + Status>(State(edge): State<Arc<Edge<M>>>) -> Response {
-    let message = "`/rpc` takes POST, everything else takes GET";
+async fn wrong_method<M: Methods + Status + Transfers>(
+    State(edge): State<Arc<Edge<M>>>,
+) -> Response {
+    let message = "this path takes other methods: the header `Allow` has them";
     closing(refuse(StatusCode::METHOD_NOT_ALLOWED, message, &edge.next_request_id()))
 }

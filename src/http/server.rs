@@ -24,12 +24,13 @@ use crate::budget::MemoryBudget;
 use crate::framing::ClearStream;
 use crate::http::config::HttpConfig;
 use crate::http::connection::limit::{ConnectionLimit, ConnectionPermit};
+use crate::http::connection::phased_body::PhasedBody;
 use crate::http::connection::repoll::Repoll;
 use crate::http::connection::timeouts::{ConnectionPhase, TimedStream};
 use crate::http::readiness::Readiness;
 use crate::http::router::router_within;
 use crate::http::shutdown::Stage;
-use crate::service::{Methods, Status};
+use crate::service::{Methods, Status, Transfers};
 
 /// Most bytes of a request line and its headers.
 const MAX_HEADER: usize = 16 << 10;
@@ -96,7 +97,7 @@ impl Server {
 
     /// Serves until `stop` changes, then gives requests in progress the configured time to finish.
     /// Dropping the future leaves open connections to their tasks.
-    pub async fn serve<M: Methods + Status>(
+    pub async fn serve<M: Methods + Status + Transfers>(
         self,
         readiness: Arc<Readiness<M>>,
         mut stop: watch::Receiver<Stage>,
@@ -183,9 +184,8 @@ fn serve_connection(
         let phase = phase.clone();
         let answered = router.clone().call(request.map(Body::new));
         async move {
-            let answer = answered.await;
-            phase.end_request();
-            answer.map_err(|never: Infallible| never)
+            let answer = answered.await.map_err(|never: Infallible| never)?;
+            Ok::<_, Infallible>(answer.map(|body| PhasedBody::new(body, phase)))
         }
     });
     let connection = http1::Builder::new()

@@ -69,6 +69,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "runtime/http.py",
     "runtime/log.py",
     "runtime/run.py",
+    "runtime/secrets.py",
 ];
 
 /// Files that import and use the packages of an image: `base` and one for each group.

@@ -165,7 +165,7 @@ mod tests {
             blobs: vec![],
             layers: vec![],
             image: Digest::of(b"image"),
-            environment: BTreeMap::from([("TOKEN".into(), "hunter2".into())]),
+            environment: BTreeMap::from([("TOKEN".into(), "hunter2".to_owned().into())]),
             stream_logs: false,
             keep_files: crate::job::KeepFiles::Figures,
             limits: RunLimits::DEFAULT,

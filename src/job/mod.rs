@@ -23,6 +23,7 @@ use serde_json::value::RawValue;
 
 use crate::ids::{BlobId, Digest, RunId, SkillName, SkillVersion, TenantId};
 use crate::job::limits::RunLimits;
+use crate::secret_text::SecretText;
 use crate::units::ByteCount;
 
 /// A complete order to run one program; nothing is looked up later.
@@ -49,7 +50,7 @@ pub struct RunSpec {
     /// run and never its result.
     pub image: Digest,
     /// Environment variables beyond the fixed ones: declared secrets and nothing else.
-    pub environment: BTreeMap<String, String>,
+    pub environment: BTreeMap<String, SecretText>,
     /// Files of the workspace to be stored as blobs after the run.
     pub keep_files: KeepFiles,
     /// True if the worker sends the program's output while it is printed. The outcome holds the

@@ -43,7 +43,8 @@ impl WireError {
             ErrorKind::RateLimited => Self::row(1003, "rate_limited", 429),
             ErrorKind::Overloaded => Self::row(1004, "overloaded", 503),
             ErrorKind::QuotaExceeded => Self::row(1005, "quota_exceeded", 429),
-            ErrorKind::PackagesMissing => Self::row(1007, "packages_missing", 503),
+            ErrorKind::SecretUnavailable => Self::row(1006, "secret_unavailable", 424),
+            ErrorKind::PackagesMissing => Self::row(1007, "packages_missing", 424),
             ErrorKind::Internal => Self::row(-32603, "internal", 200),
         }
     }
@@ -59,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    const ALL: [ErrorKind; 14] = [
+    const ALL: [ErrorKind; 15] = [
         ErrorKind::InvalidParams,
         ErrorKind::SkillNotFound,
         ErrorKind::VersionNotFound,
@@ -72,6 +73,7 @@ mod tests {
         ErrorKind::RateLimited,
         ErrorKind::Overloaded,
         ErrorKind::QuotaExceeded,
+        ErrorKind::SecretUnavailable,
         ErrorKind::PackagesMissing,
         ErrorKind::Internal,
     ];

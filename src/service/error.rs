@@ -13,6 +13,7 @@ use crate::error::ErrorKind;
 use crate::ids::InvalidId;
 use crate::protocol::params_error::ParamsError;
 use crate::registry::RegistryError;
+use crate::secrets::SecretsError;
 use crate::service::run::metering::NotMetering;
 use crate::service::run::packages_error::PackagesError;
 
@@ -59,6 +60,14 @@ pub enum ServiceError {
         /// The problems, one after another.
         problems: String,
     },
+    /// A secret that the skill declares cannot be handed out.
+    #[error("skill `{skill}` cannot run here: {cause}")]
+    Secrets {
+        /// The skill's name.
+        skill: String,
+        /// The reason. Its own causes are in the log already.
+        cause: SecretsError,
+    },
     /// A skill, or a file of a skill, cannot be read.
     #[error(transparent)]
     Registry(#[from] RegistryError),
@@ -80,6 +89,12 @@ pub enum ServiceError {
     /// The output of a run cannot be read.
     #[error("the output of a run cannot be read")]
     Unreadable(#[source] io::Error),
+    /// As many blobs are being transferred as allowed.
+    #[error("too many blobs are being transferred; repeat the call a little later")]
+    TooManyTransfers,
+    /// Uploaded content is not what its digest announced.
+    #[error("the content does not have the digest that was sent with it; nothing was stored")]
+    DigestMismatch,
     /// The memory budget for clients is used up.
     #[error(transparent)]
     Memory(#[from] BudgetExhausted),
@@ -93,17 +108,22 @@ impl ServiceError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Params(_) | Self::Id(_) | Self::Kind(_) | Self::Arguments { .. } => {
-                ErrorKind::InvalidParams
-            }
+            Self::Params(_)
+            | Self::Id(_)
+            | Self::Kind(_)
+            | Self::Arguments { .. }
+            | Self::DigestMismatch => ErrorKind::InvalidParams,
             Self::Forbidden { .. } => ErrorKind::Forbidden,
+            Self::Secrets { .. } => ErrorKind::SecretUnavailable,
             Self::NoSuchBlob { .. } => ErrorKind::BlobNotFound,
             Self::NotExecutable { .. } => ErrorKind::NotExecutable,
             Self::Registry(error) => error.kind(),
             Self::Blob(error) => error.kind(),
             Self::Dispatch(error) => error.kind(),
             Self::Packages(error) => error.kind(),
-            Self::Metering(NotMetering::Compiling) | Self::Memory(_) => ErrorKind::Overloaded,
+            Self::Metering(NotMetering::Compiling) | Self::Memory(_) | Self::TooManyTransfers => {
+                ErrorKind::Overloaded
+            }
             Self::Metering(NotMetering::Failed) => ErrorKind::Internal,
             Self::Unserialisable(_) | Self::Unreadable(_) | Self::Interrupted(_) => {
                 ErrorKind::Internal

@@ -22,6 +22,7 @@ use crate::service::run::log_line::RunPurpose;
 use crate::service::run::network::NetworkGrant;
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::Performed;
+use crate::service::run::secrets::DeclaredSecrets;
 
 /// A program of the local user to run in the sandbox.
 #[derive(Debug)]
@@ -120,6 +121,7 @@ impl Service {
                 blobs: Vec::new(),
                 keep_files: KeepFiles::default(),
                 network: NetworkGrant::Operator,
+                secrets: None,
                 limits: self.limits.for_caller(caller.limits).resolve(&limits)?,
                 listener: None,
                 whole_logs: true,
@@ -131,6 +133,7 @@ impl Service {
         plan.listener = listener;
         if let Some(recording) = recording {
             plan.network = plan.network.with_recording(recording);
+            plan.secrets = plan.secrets.map(DeclaredSecrets::with_stand_ins);
         }
         plan.whole_logs = true;
         plan.skills.extend(self.mounted_skills(&mount_skills).await?);

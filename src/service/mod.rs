@@ -12,6 +12,7 @@ mod rights;
 mod run;
 mod self_test;
 mod status;
+mod transfers;
 
 pub use crate::service::caller::{Caller, sole_tenant};
 pub use crate::service::error::ServiceError;
@@ -25,5 +26,10 @@ pub use crate::service::run::metering::{Metering, NotMetering};
 pub use crate::service::run::network::NetworkAccess;
 pub use crate::service::run::packages::PackageAccess;
 pub use crate::service::run::packages_error::PackagesError;
+pub use crate::service::run::secrets::SecretAccess;
 pub use crate::service::self_test::SelfTestError;
 pub use crate::service::status::Status;
+pub use crate::service::transfers::catalogue::{BlobList, BlobListing, VerifiedBlob};
+pub use crate::service::transfers::download::{BlobBytes, BlobDescription, BlobDownload, PIECE};
+pub use crate::service::transfers::upload::{BlobUpload, UploadOrder, UploadedBlob};
+pub use crate::service::transfers::{BlobTransfers, Transfers};

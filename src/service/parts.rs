@@ -13,6 +13,8 @@ use crate::service::run::metering::Metering;
 use crate::service::run::mounted_skill::Contents;
 use crate::service::run::network::NetworkAccess;
 use crate::service::run::packages::PackageAccess;
+use crate::service::run::secrets::SecretAccess;
+use crate::service::transfers::BlobTransfers;
 
 /// The implementation of the Skills Protocol, called by every edge.
 pub struct Service {
@@ -24,8 +26,10 @@ pub struct Service {
     pub(super) metering: Arc<Metering>,
     pub(super) network: NetworkAccess,
     pub(super) packages: Arc<PackageAccess>,
+    pub(super) secrets: Arc<SecretAccess>,
     pub(super) contents: Contents,
     pub(super) blob_writes: BlobWrites,
+    pub(super) transfers: BlobTransfers,
 }
 
 /// The parts of a [`Service`].
@@ -47,15 +51,31 @@ pub struct Parts {
     pub network: NetworkAccess,
     /// The packages of skills, and the batteries.
     pub packages: Arc<PackageAccess>,
+    /// Most uploads of blobs, and most downloads, at one time.
+    pub max_transfers: usize,
+    /// The secrets that runs may get.
+    pub secrets: Arc<SecretAccess>,
 }
 
 impl Service {
     /// Builds the service from its parts.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let Parts { registry, blobs, pool, images, limits, metering, network, packages } = parts;
+        let Parts {
+            registry,
+            blobs,
+            pool,
+            images,
+            limits,
+            metering,
+            network,
+            packages,
+            secrets,
+            max_transfers,
+        } = parts;
         let contents = Contents::default();
         let blob_writes = BlobWrites::at_most(pool.size());
+        let transfers = BlobTransfers::new(Arc::clone(&blobs), max_transfers);
         Self {
             registry,
             blobs,
@@ -65,8 +85,10 @@ impl Service {
             metering,
             network,
             packages,
+            secrets,
             contents,
             blob_writes,
+            transfers,
         }
     }
 

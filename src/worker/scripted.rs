@@ -34,6 +34,7 @@ use crate::job::host::Host as _;
 use crate::job::message::Payload;
 use crate::job::outcome::{LeftFiles, LogChunk, Logs, RunFailure, RunOutcome, RunUsage, Stream};
 use crate::job::{Program, RunSpec};
+use crate::secret_text::SecretText;
 use crate::worker::host::ChannelHost;
 use crate::worker::runner::{Abilities, Ended, Runner, RunnerError};
 
@@ -96,7 +97,7 @@ impl ScriptedRunner {
             }
             "log" => log(rest.to_owned()),
             "log-of" => log("l".repeat(rest.parse().unwrap())),
-            "secret" => log(spec.environment.get(rest).cloned().unwrap_or_default()),
+            "secret" => log(spec.environment.get(rest).map_or("", SecretText::expose).to_owned()),
             "attached" => log(format!("{} skills, {} blobs", self.skills.len(), self.blobs.len())),
             "read" => log(String::from_utf8(self.find(rest).unwrap().clone()).unwrap()),
             "wait" => {

@@ -230,8 +230,9 @@ fn blobs_outlive_their_server_and_serve_the_command_line() {
     let data = place.folder().join("data");
     let first = TestServer::start_on(&data, &[]);
     let id = first.client().create_bytes(b"\x00kept\xff", "application/octet-stream");
-    let in_use = place.run(&["blobs", "get", &id]).with(2);
+    let in_use = place.run(&["blobs", "delete", &id]).with(2);
     assert!(in_use.stderr.contains("a server is using the blob store"), "{}", in_use.stderr);
+    assert_eq!(place.run(&["blobs", "get", &id]).with(0).bytes, b"\x00kept\xff", "beside a server");
     drop(first);
 
     assert_eq!(place.run(&["blobs", "get", &id]).with(0).bytes, b"\x00kept\xff");

@@ -18,6 +18,9 @@
 
 mod arguments;
 mod bad_limits;
+mod blob_commands;
+mod blob_faults;
+mod blob_transfer;
 mod blobs;
 mod command_line;
 mod discovery;
@@ -37,6 +40,7 @@ mod results;
 mod rpc;
 mod scale;
 mod scripts;
+mod secrets;
 mod skill_tests;
 mod support;
 mod tables;

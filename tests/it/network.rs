@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::support::{SkillFolder, TestServer, failed, output};
 
 /// The flags of a server whose requests go through a proxy that leads every name to loopback.
-fn through_proxy() -> [&'static str; 4] {
+pub(crate) fn through_proxy() -> [&'static str; 4] {
     static SETTING: OnceLock<String> = OnceLock::new();
     let setting = SETTING.get_or_init(|| {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -229,13 +229,13 @@ fn pause(time: Duration) {
 }
 
 /// An authority that tests trust.
-struct Authority {
+pub(crate) struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     file: tempfile::NamedTempFile,
 }
 
 impl Authority {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(rcgen::DnType::CommonName, "Test authority");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -249,11 +249,11 @@ impl Authority {
         self.issuer.pem()
     }
 
-    fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         self.file.path().to_str().unwrap()
     }
 
-    fn server(&self, name: &str) -> Arc<rustls::ServerConfig> {
+    pub(crate) fn server(&self, name: &str) -> Arc<rustls::ServerConfig> {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();

@@ -43,7 +43,7 @@ pub struct FolderEntry {
 
 /// The operations of a file system that the store needs. Each can fail on its own.
 #[expect(clippy::missing_errors_doc, reason = "each fails as the operating system does")]
-pub trait Disk: fmt::Debug + Send + Sync {
+pub trait Disk: fmt::Debug + Clone + Send + Sync + 'static {
     /// An open file.
     type File: fmt::Debug + Send + Sync;
 
@@ -58,6 +58,13 @@ pub trait Disk: fmt::Debug + Send + Sync {
 
     /// The entries of a folder, in no order.
     fn list(&self, path: &Path) -> io::Result<Vec<FolderEntry>>;
+
+    /// Calls `each` with every name in a folder, in no order. Names that are not UTF-8 are left
+    /// out.
+    fn for_each_name(&self, path: &Path, each: &mut dyn FnMut(&str)) -> io::Result<()>;
+
+    /// Bytes that this user may still write to the file system of `path`.
+    fn free(&self, path: &Path) -> io::Result<u64>;
 
     /// Opens and locks a file for as long as it stays open. Returns `None` if another process holds
     /// the lock.
@@ -134,6 +141,20 @@ impl Disk for LocalDisk {
             entries.push(FolderEntry { name, is_file, size, used: used(&metadata) });
         }
         Ok(entries)
+    }
+
+    fn for_each_name(&self, path: &Path, each: &mut dyn FnMut(&str)) -> io::Result<()> {
+        for entry in fs::read_dir(path)? {
+            if let Some(name) = entry?.file_name().to_str() {
+                each(name);
+            }
+        }
+        Ok(())
+    }
+
+    fn free(&self, path: &Path) -> io::Result<u64> {
+        let state = rustix::fs::statvfs(path)?;
+        Ok(state.f_bavail.saturating_mul(state.f_frsize))
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<File>> {

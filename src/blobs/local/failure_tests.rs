@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
@@ -10,7 +11,7 @@ use crate::blobs::BlobPart;
 use crate::blobs::local::disk::Disk as _;
 use crate::blobs::local::faulty_disk::{Fault, FaultyDisk};
 use crate::blobs::local::testing::{HOUR, START, plain, tenant};
-use crate::blobs::{BlobError, BlobStoreConfig, LocalBlobStore, StoredBlob};
+use crate::blobs::{BlobError, BlobStoreConfig, BlobWriter as _, LocalBlobStore, StoredBlob};
 use crate::clock::Clock;
 use crate::error::ErrorKind;
 use crate::ids::{BlobId, TenantId};
@@ -31,6 +32,20 @@ fn content(store: &Store, tenant: &TenantId, id: &BlobId) -> Result<Vec<u8>, Blo
     store.read(tenant, id, BlobPart::Head, all).map(|window| window.bytes)
 }
 
+/// Stores content that arrives in pieces of two bytes.
+fn put_pieces(
+    store: &Arc<Store>,
+    tenant: &TenantId,
+    content: &[u8],
+) -> Result<StoredBlob, BlobError> {
+    let announced = Some(ByteCount::from(content.len()));
+    let mut writer = Arc::clone(store).begin_write(tenant, &plain(), announced)?;
+    for piece in content.chunks(2) {
+        writer.append(piece)?;
+    }
+    Box::new(writer).finish().map(|written| written.blob)
+}
+
 fn put_from(store: &Store, tenant: &TenantId, content: &[u8]) -> Result<StoredBlob, BlobError> {
     let reader: &mut dyn Read = &mut &*content;
     store.put_from(tenant, &plain(), ByteCount::from(content.len()), reader)
@@ -44,7 +59,8 @@ fn assert_consistent(disk: &FaultyDisk, store: &Store, tenant: &TenantId) {
     assert_eq!(disk.files(Path::new("/var/blobs/drafts")), Vec::<String>::new());
 }
 
-const FAULTS: [Fault; 7] = [
+const FAULTS: [Fault; 8] = [
+    Fault::Once(libc::EROFS),
     Fault::Once(libc::EIO),
     Fault::Once(libc::ENOSPC),
     Fault::OnceAfterEffect(libc::EIO),
@@ -63,12 +79,13 @@ fn live_through(fault: Fault, at: u64) -> bool {
     drop(store);
 
     // A server that has just started has no state in memory.
-    let store = open(&disk).unwrap();
+    let store = Arc::new(open(&disk).unwrap());
     let started = disk.calls();
     disk.fail_at(at, fault);
     let new = store.put(&local, &plain(), b"new");
     let again = put_from(&store, &local, b"old");
     let streamed = put_from(&store, &local, b"streamed");
+    let pieces = put_pieces(&store, &local, b"pieces");
     let read = content(&store, &local, &old.id);
     let was_reached = disk.calls() > started + at;
     disk.heal();
@@ -76,7 +93,9 @@ fn live_through(fault: Fault, at: u64) -> bool {
     // Each failure was reported, and no earlier blob is lost.
     assert!(read.is_err() || read.is_ok_and(|bytes| bytes == b"old"));
     assert_eq!(content(&store, &local, &old.id).unwrap(), b"old");
-    for (put, bytes) in [(&new, &b"new"[..]), (&again, b"old"), (&streamed, b"streamed")] {
+    for (put, bytes) in
+        [(&new, &b"new"[..]), (&again, b"old"), (&streamed, b"streamed"), (&pieces, b"pieces")]
+    {
         match put {
             Ok(blob) => assert_eq!(content(&store, &local, &blob.id).unwrap(), bytes),
             Err(error) => {
@@ -87,11 +106,11 @@ fn live_through(fault: Fault, at: u64) -> bool {
         }
     }
     if matches!(fault, Fault::ShortWrite | Fault::Interrupted) {
-        assert!(new.is_ok() && again.is_ok() && streamed.is_ok());
+        assert!(new.is_ok() && again.is_ok() && streamed.is_ok() && pieces.is_ok());
     }
     if fault == Fault::Full && was_reached {
         let is_full = |put: &Result<_, _>| matches!(put, Err(BlobError::DiskFull(_)) | Ok(_));
-        assert!(is_full(&new) && is_full(&again) && is_full(&streamed));
+        assert!(is_full(&new) && is_full(&again) && is_full(&streamed) && is_full(&pieces));
     }
 
     // When the disk works again, so does the store, unless it can no longer promise durability.
@@ -121,7 +140,7 @@ fn whole_or_absent_after_a_failure_at_any_call() {
         while live_through(fault, at) {
             at += 1;
         }
-        assert!(at > 30, "{fault:?} was tried at {at} calls only");
+        assert!(at > 45, "{fault:?} was tried at {at} calls only");
     }
 }
 
@@ -188,6 +207,34 @@ fn acknowledged_is_durable_for_content_that_another_writer_has_not_finished() {
 }
 
 #[test]
+fn a_failed_removal_removes_all_or_nothing() {
+    for fault in FAULTS {
+        for at in 0..8 {
+            let (disk, local) = (FaultyDisk::default(), TenantId::local());
+            let store = open(&disk).unwrap();
+            let ids =
+                [b"one", b"two"].map(|content| store.put(&local, &plain(), content).unwrap().id);
+            disk.fail_at(at, fault);
+            let removed = store.remove(&local, &ids[0]);
+            let disk = if removed.is_ok() {
+                // A removal that was acknowledged survives a loss of power.
+                drop(store);
+                disk.after_power_loss(|_| 0)
+            } else {
+                disk.heal();
+                drop(store);
+                disk
+            };
+            let store = open(&disk).unwrap();
+            let is_there = content(&store, &local, &ids[0]).is_ok();
+            assert!(!(is_there && removed.is_ok()), "{fault:?} at {at}");
+            assert_eq!(content(&store, &local, &ids[1]).unwrap(), b"two");
+            assert_consistent(&disk, &store, &local);
+        }
+    }
+}
+
+#[test]
 fn a_failing_sweep_removes_what_it_can_and_loses_nothing_else() {
     for fault in [Fault::Once(libc::EIO), Fault::OnceAfterEffect(libc::EIO)] {
         for at in 0..20 {
@@ -219,6 +266,8 @@ fn sweep_with(fault: Fault, at: u64) {
 enum Step {
     Put(u8, u8),
     PutFrom(u8, u8),
+    PutPieces(u8, u8),
+    Remove(u8),
     Read(u8),
     Restart,
 }
@@ -227,7 +276,9 @@ fn any_step() -> impl Strategy<Value = Step> {
     let who_and_what = (0u8..2, 0u8..6);
     prop_oneof![
         3 => who_and_what.clone().prop_map(|(tenant, content)| Step::Put(tenant, content)),
-        3 => who_and_what.prop_map(|(tenant, content)| Step::PutFrom(tenant, content)),
+        3 => who_and_what.clone().prop_map(|(tenant, content)| Step::PutFrom(tenant, content)),
+        3 => who_and_what.prop_map(|(tenant, content)| Step::PutPieces(tenant, content)),
+        1 => (0u8..2).prop_map(Step::Remove),
         2 => (0u8..2).prop_map(Step::Read),
         1 => Just(Step::Restart),
     ]
@@ -244,7 +295,7 @@ type Promised = BTreeMap<(u8, BlobId), u8>;
 fn take_steps(disk: &FaultyDisk, steps: &[Step]) -> Promised {
     let tenants = [tenant("one"), tenant("two")];
     let mut promised = Promised::new();
-    let Ok(mut store) = open(disk) else { return promised };
+    let Ok(mut store) = open(disk).map(Arc::new) else { return promised };
     for step in steps {
         match step {
             Step::Put(who, what) => {
@@ -258,6 +309,20 @@ fn take_steps(disk: &FaultyDisk, steps: &[Step]) -> Promised {
                     promised.insert((*who, blob.id), *what);
                 }
             }
+            Step::PutPieces(who, what) => {
+                let tenant = &tenants[usize::from(*who)];
+                if let Ok(blob) = put_pieces(&store, tenant, &bytes_of(*what)) {
+                    promised.insert((*who, blob.id), *what);
+                }
+            }
+            Step::Remove(who) => {
+                let first = promised.keys().find(|(owner, _)| owner == who).cloned();
+                if let Some((_, id)) = &first {
+                    // A removal that fails may have happened.
+                    drop(store.remove(&tenants[usize::from(*who)], id));
+                }
+                first.and_then(|key| promised.remove(&key));
+            }
             Step::Read(who) => {
                 for (owner, id) in promised.keys().filter(|(owner, _)| owner == who) {
                     let read = content(&store, &tenants[usize::from(*owner)], id);
@@ -269,7 +334,7 @@ fn take_steps(disk: &FaultyDisk, steps: &[Step]) -> Promised {
             Step::Restart => {
                 drop(store);
                 let Ok(reopened) = open(disk) else { return promised };
-                store = reopened;
+                store = Arc::new(reopened);
             }
         }
     }

@@ -305,6 +305,15 @@ impl Disk for FaultyDisk {
         })
     }
 
+    fn for_each_name(&self, path: &Path, each: &mut dyn FnMut(&str)) -> io::Result<()> {
+        self.list(path)?.iter().for_each(|entry| each(&entry.name));
+        Ok(())
+    }
+
+    fn free(&self, _: &Path) -> io::Result<u64> {
+        self.act(Operation::Other, |_| Ok(u64::MAX))
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Option<FaultyFile>> {
         let inode = self.act(Operation::Grow, |state| match state.names.get(path) {
             Some(Node::File(index)) => Ok(*index),

@@ -1,5 +1,6 @@
 //! The store on a local disk.
 
+pub mod catalogue;
 pub mod disk;
 #[cfg(test)]
 pub(crate) mod failure_tests;
@@ -12,4 +13,4 @@ pub(crate) mod tenant_folder;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod verified;
-pub(crate) mod write;
+pub mod write;

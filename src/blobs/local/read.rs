@@ -8,7 +8,7 @@ use crate::blobs::content::blob_id::BlobHasher;
 use crate::blobs::content::trailer::{StoredBlob, TRAILER};
 use crate::blobs::local::disk::{Disk, FileStamp};
 use crate::blobs::local::tenant_folder::{TenantFolder, usage_of};
-use crate::blobs::{BlobError, BlobPart, BlobWindow, LocalBlobStore, OpenBlob};
+use crate::blobs::{BlobError, BlobPart, BlobPin, BlobWindow, LocalBlobStore, OpenBlob};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
 
@@ -24,7 +24,7 @@ impl<D: Disk> LocalBlobStore<D> {
     /// probed; [`BlobError::Damaged`] if its trailer is.
     pub fn stat(&self, tenant: &TenantId, id: &BlobId) -> Result<StoredBlob, BlobError> {
         let tenant_folder = self.tenant_folder(tenant);
-        let file = self.open_existing(&tenant_folder, id)?;
+        let (file, _pin) = self.open_existing(&tenant_folder, id)?;
         let stamp = self.disk.stamp(&file).map_err(BlobError::from_disk("read"))?;
         if let Some(blob) = self.verified.lock().find(tenant, id, &stamp) {
             return Ok(blob);
@@ -45,7 +45,7 @@ impl<D: Disk> LocalBlobStore<D> {
         part: BlobPart,
         limit: ByteCount,
     ) -> Result<BlobWindow, BlobError> {
-        let OpenBlob { blob, file } = self.open_content(tenant, id)?;
+        let OpenBlob { blob, file, pin: _pin } = self.open_content(tenant, id)?;
         let size = blob.size.as_u64();
         let offset = match part {
             BlobPart::Head => 0,
@@ -70,30 +70,39 @@ impl<D: Disk> LocalBlobStore<D> {
         id: &BlobId,
     ) -> Result<OpenBlob<D::File>, BlobError> {
         let tenant_folder = self.tenant_folder(tenant);
-        let file = self.open_existing(&tenant_folder, id)?;
+        let (file, pin) = self.open_existing(&tenant_folder, id)?;
         let blob = self.ensure_intact(&tenant_folder, id, &file)?;
-        Ok(OpenBlob { blob, file })
+        Ok(OpenBlob { blob, file, pin })
+    }
+
+    /// Keeps a blob from being swept. Counts as a use.
+    ///
+    /// # Errors
+    ///
+    /// [`BlobError::NotFound`] also when the blob belongs to another tenant.
+    pub fn pin(&self, tenant: &TenantId, id: &BlobId) -> Result<BlobPin, BlobError> {
+        self.open_existing(&self.tenant_folder(tenant), id).map(|(_, pin)| pin)
     }
 
     fn open_existing(
         &self,
         tenant_folder: &TenantFolder,
         id: &BlobId,
-    ) -> Result<D::File, BlobError> {
+    ) -> Result<(D::File, BlobPin), BlobError> {
         self.open_used(tenant_folder, id)?.ok_or_else(|| BlobError::NotFound { id: id.clone() })
     }
 
-    /// Opens a blob's file and marks it as used, so that no sweep removes it.
+    /// Opens a blob's file, marks it as used and pins it, so that no sweep removes it.
     pub(crate) fn open_used(
         &self,
         tenant_folder: &TenantFolder,
         id: &BlobId,
-    ) -> Result<Option<D::File>, BlobError> {
+    ) -> Result<Option<(D::File, BlobPin)>, BlobError> {
         let _names = tenant_folder.lock();
         match self.disk.open(&tenant_folder.path(id)) {
             Ok(file) => {
                 self.mark_used(tenant_folder, id, &file);
-                Ok(Some(file))
+                Ok(Some((file, self.pins.pin(&tenant_folder.tenant, id))))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(BlobError::from_disk("read")(error)),
@@ -118,7 +127,7 @@ impl<D: Disk> LocalBlobStore<D> {
         Ok(blob)
     }
 
-    fn examine(
+    pub(crate) fn examine(
         &self,
         id: &BlobId,
         file: &D::File,
@@ -141,7 +150,7 @@ impl<D: Disk> LocalBlobStore<D> {
         Ok((hasher.finish() == *id).then_some(blob))
     }
 
-    fn trailer(
+    pub(crate) fn trailer(
         &self,
         id: &BlobId,
         file: &D::File,
@@ -173,13 +182,16 @@ impl<D: Disk> LocalBlobStore<D> {
     }
 
     /// Moves a damaged file to the quarantine folder, for an operator to inspect.
-    fn set_aside(
+    pub(crate) fn set_aside(
         &self,
         tenant_folder: &TenantFolder,
         id: &BlobId,
         damaged: &FileStamp,
     ) -> BlobError {
         error!(tenant.id = %tenant_folder.tenant, blob.id = %id, "blob `{id}` is damaged and is set aside");
+        if self.is_beside() {
+            return BlobError::Damaged { id: id.clone() };
+        }
         let mut names = tenant_folder.lock();
         let path = tenant_folder.path(id);
         // An intact copy may have replaced the file since it was opened.
@@ -264,7 +276,7 @@ mod tests {
     #[test]
     fn an_open_blob_starts_with_its_content() {
         let (test, ids) = store_with(&[b"abc"]);
-        let OpenBlob { blob, mut file } =
+        let OpenBlob { blob, mut file, .. } =
             test.store.open_content(&TenantId::local(), &ids[0]).unwrap();
         let mut content = vec![0; blob.size.as_usize()];
         file.read_exact(&mut content).unwrap();
@@ -371,7 +383,7 @@ mod tests {
         let local = TenantId::local();
         damage(&test.path(&local, &ids[0]), |file| flip(file, 0));
         let tenant_folder = test.store.tenant_folder(&local);
-        let damaged = test.store.open_used(&tenant_folder, &ids[0]).unwrap().unwrap();
+        let (damaged, _) = test.store.open_used(&tenant_folder, &ids[0]).unwrap().unwrap();
         test.store.put(&local, &plain(), b"abc").unwrap();
         let error = test.store.ensure_intact(&tenant_folder, &ids[0], &damaged).unwrap_err();
         assert!(matches!(error, BlobError::Damaged { .. }));

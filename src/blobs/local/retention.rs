@@ -33,7 +33,7 @@ impl<D: Disk> LocalBlobStore<D> {
         Ok(())
     }
 
-    fn folders_on_disk(&self) -> Result<Vec<Arc<TenantFolder>>, BlobError> {
+    pub(crate) fn folders_on_disk(&self) -> Result<Vec<Arc<TenantFolder>>, BlobError> {
         let folder = self.config.root.join("tenants");
         let entries = self.disk.list(&folder).map_err(BlobError::from_disk("read"))?;
         let tenants = entries.iter().filter(|entry| !entry.is_file);
@@ -42,7 +42,7 @@ impl<D: Disk> LocalBlobStore<D> {
     }
 
     /// Removes all blobs that were not used for the time to live before `now` (time since the
-    /// Unix epoch). Open files stay readable. Other files in the folders are left alone.
+    /// Unix epoch). Pinned blobs are in use and stay. Other files in the folders are left alone.
     ///
     /// # Errors
     ///
@@ -53,6 +53,7 @@ impl<D: Disk> LocalBlobStore<D> {
         let Some(ttl) = self.config.ttl else {
             return Ok(report);
         };
+        self.mark_pinned();
         for tenant_folder in self.folders_on_disk()? {
             match self.disk.list(&tenant_folder.folder) {
                 Ok(entries) => self.sweep_folder(&tenant_folder, &entries, now, &mut report),
@@ -63,6 +64,19 @@ impl<D: Disk> LocalBlobStore<D> {
         }
         debug!(expired = report.expired, failed = report.failed, "swept the blob store of {ttl:?}");
         Ok(report)
+    }
+
+    /// Records that all pinned blobs are in use now, so that their time to live begins when they
+    /// are released, within the interval of sweeps.
+    fn mark_pinned(&self) {
+        for (tenant, id) in self.pins.all() {
+            let tenant_folder = self.tenant_folder(&tenant);
+            let _names = tenant_folder.lock();
+            // A pinned blob that its owner has removed is not there any more.
+            if let Ok(file) = self.disk.open(&tenant_folder.path(&id)) {
+                self.mark_used(&tenant_folder, &id, &file);
+            }
+        }
     }
 
     fn sweep_folder(
@@ -93,7 +107,7 @@ impl<D: Disk> LocalBlobStore<D> {
         self.config.ttl.is_some_and(|ttl| used.saturating_add(ttl) <= now)
     }
 
-    /// Removes a blob unless it was used since it was listed. Returns its size if it was removed.
+    /// Removes a blob unless it is in use or was used since it was listed. Returns its size if it was removed.
     fn remove_expired(
         &self,
         tenant_folder: &TenantFolder,
@@ -108,7 +122,7 @@ impl<D: Disk> LocalBlobStore<D> {
             Err(error) => return Err(error),
         };
         let stamp = self.disk.stamp(&file)?;
-        if !self.has_expired(stamp.used, now) {
+        if !self.has_expired(stamp.used, now) || self.pins.holds(&tenant_folder.tenant, id) {
             return Ok(None);
         }
         self.disk.remove(&path).inspect_err(|_| names.forget())?;
@@ -221,12 +235,14 @@ mod tests {
     }
 
     #[test]
-    fn an_open_blob_stays_readable_when_it_expires() {
+    fn an_open_blob_does_not_expire_and_a_removed_one_stays_readable() {
         let test = TestStore::new();
         let local = TenantId::local();
         let id = test.store.put(&local, &plain(), b"abc").unwrap().id;
         let open = test.store.open_content(&local, &id).unwrap();
-        assert_eq!(test.store.sweep(START + WEEK).unwrap().expired, 1);
+        assert_eq!(test.store.sweep(START + WEEK).unwrap().expired, 0);
+        test.store.remove(&local, &id).unwrap();
+        assert!(test.store.remove(&local, &id).is_err());
         let mut content = [0; 3];
         std::os::unix::fs::FileExt::read_exact_at(&open.file, &mut content, 0).unwrap();
         assert_eq!(&content, b"abc");
@@ -266,7 +282,7 @@ mod tests {
         let id = test.store.put(&local, &plain(), b"abc").unwrap().id;
         test.store.clock = Clock::Fixed(START + HOUR * 3);
         let tenant_folder = test.store.tenant_folder(&local);
-        let file = test.store.open_used(&tenant_folder, &id).unwrap().unwrap();
+        let (file, _) = test.store.open_used(&tenant_folder, &id).unwrap().unwrap();
         let stamp = test.store.disk.stamp(&file).unwrap();
         assert_eq!(stamp.used, START + HOUR * 3, "the use was not noted");
         assert!(test.store.verified.lock().find(&local, &id, &stamp).is_some());

@@ -16,7 +16,11 @@ use crate::blobs::error::BlobError;
 use crate::blobs::local::disk::{Disk, LocalDisk};
 use crate::blobs::local::tenant_folder::{self, TenantFolder, TenantUsage};
 use crate::blobs::local::verified::Verified;
-use crate::blobs::store::{BlobPart, BlobStore, BlobWindow, OpenBlob, SweepReport};
+use crate::blobs::pin::{BlobPin, PinnedBlobs};
+use crate::blobs::store::{
+    BlobPage, BlobPart, BlobStore, BlobVerdict, BlobWindow, BlobWriter, OnDamage, OpenBlob,
+    SweepReport,
+};
 use crate::clock::Clock;
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
@@ -31,8 +35,9 @@ pub struct LocalBlobStore<D: Disk = LocalDisk> {
     pub(crate) verified: Mutex<Verified>,
     pub(crate) next_number: AtomicU64,
     pub(crate) is_sealed: AtomicBool,
-    /// Never read: the store is locked as long as this file is open.
-    _lock: D::File,
+    pub(crate) pins: Arc<PinnedBlobs>,
+    /// The store is locked as long as this file is open. `None` beside a server that has the lock.
+    lock: Option<D::File>,
 }
 
 impl LocalBlobStore {
@@ -45,6 +50,14 @@ impl LocalBlobStore {
     /// be created, read or locked.
     pub fn open(config: BlobStoreConfig, clock: Clock) -> Result<Self, BlobError> {
         Self::open_on(LocalDisk, config, clock)
+    }
+
+    /// Opens the store beside a server that uses it: it can be read and not be written.
+    #[must_use]
+    pub fn open_beside(config: BlobStoreConfig, clock: Clock) -> Self {
+        let store = Self::over(LocalDisk, config, clock, None);
+        store.is_sealed.store(true, Ordering::Release);
+        store
     }
 }
 
@@ -64,7 +77,13 @@ impl<D: Disk> LocalBlobStore<D> {
             tenant_folder::ensure_private_folder(&disk, &root.join(folder))
                 .map_err(BlobError::from_disk("open"))?;
         }
-        let store = Self {
+        let store = Self::over(disk, config, clock, Some(lock));
+        store.remove_stale_drafts()?;
+        Ok(store)
+    }
+
+    fn over(disk: D, config: BlobStoreConfig, clock: Clock, lock: Option<D::File>) -> Self {
+        Self {
             disk,
             config,
             clock,
@@ -72,16 +91,20 @@ impl<D: Disk> LocalBlobStore<D> {
             verified: Mutex::default(),
             next_number: AtomicU64::new(0),
             is_sealed: AtomicBool::new(false),
-            _lock: lock,
-        };
-        store.remove_stale_drafts()?;
-        Ok(store)
+            pins: Arc::default(),
+            lock,
+        }
     }
 
     /// True if the store takes no more writes because a folder could not be synced.
     #[must_use]
     pub fn is_sealed(&self) -> bool {
         self.is_sealed.load(Ordering::Acquire)
+    }
+
+    /// True if another process has the lock, so this one must change nothing.
+    pub(crate) const fn is_beside(&self) -> bool {
+        self.lock.is_none()
     }
 
     /// The number and size of a tenant's blobs.
@@ -127,6 +150,41 @@ impl BlobStore for LocalBlobStore {
         content: &mut dyn Read,
     ) -> Result<StoredBlob, BlobError> {
         Self::put_from(self, tenant, kind, size, content)
+    }
+
+    fn begin(
+        self: Arc<Self>,
+        tenant: &TenantId,
+        kind: &BlobKind,
+        announced: Option<ByteCount>,
+    ) -> Result<Box<dyn BlobWriter>, BlobError> {
+        Ok(Box::new(self.begin_write(tenant, kind, announced)?))
+    }
+
+    fn pin(&self, tenant: &TenantId, id: &BlobId) -> Result<BlobPin, BlobError> {
+        Self::pin(self, tenant, id)
+    }
+
+    fn remove(&self, tenant: &TenantId, id: &BlobId) -> Result<(), BlobError> {
+        Self::remove(self, tenant, id)
+    }
+
+    fn list(
+        &self,
+        tenant: &TenantId,
+        after: Option<&BlobId>,
+        most: usize,
+    ) -> Result<BlobPage, BlobError> {
+        Self::list(self, tenant, after, most)
+    }
+
+    fn verify(
+        &self,
+        tenant: &TenantId,
+        id: &BlobId,
+        damaged: OnDamage,
+    ) -> Result<BlobVerdict, BlobError> {
+        Self::verify(self, tenant, id, damaged)
     }
 
     fn stat(&self, tenant: &TenantId, id: &BlobId) -> Result<StoredBlob, BlobError> {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -152,35 +153,68 @@ impl TenantFolder {
 
     /// Reserves room for one blob, before any of it is written.
     pub(crate) fn reserve<D: Disk>(
-        &self,
+        self: &Arc<Self>,
         disk: &D,
         size: ByteCount,
         config: &BlobStoreConfig,
-    ) -> Result<Reservation<'_>, BlobError> {
+    ) -> Result<Reservation, BlobError> {
         let blob = TenantUsage::of_blob(size);
+        self.take(disk, blob, config)?;
+        Ok(Reservation { tenant_folder: Arc::clone(self), blob, is_open: true })
+    }
+
+    fn take<D: Disk>(
+        &self,
+        disk: &D,
+        more: TenantUsage,
+        config: &BlobStoreConfig,
+    ) -> Result<(), BlobError> {
         let mut state = self.lock();
         let stored = self.count(disk, &mut state).map_err(BlobError::from_disk("write to"))?;
-        let total = stored.plus(state.reserved).plus(blob);
+        let total = stored.plus(state.reserved).plus(more);
         if total.bytes > config.tenant_bytes.as_u64() || total.blobs > config.tenant_blobs {
             return Err(BlobError::QuotaExceeded {
                 bytes: config.tenant_bytes,
                 blobs: config.tenant_blobs,
             });
         }
-        state.reserved = state.reserved.plus(blob);
-        Ok(Reservation { tenant_folder: self, blob, is_open: true })
+        state.reserved = state.reserved.plus(more);
+        Ok(())
     }
 }
 
 /// Reserved room for one blob, released when dropped.
 #[derive(Debug)]
-pub(crate) struct Reservation<'a> {
-    tenant_folder: &'a TenantFolder,
+pub(crate) struct Reservation {
+    pub(crate) tenant_folder: Arc<TenantFolder>,
     blob: TenantUsage,
     is_open: bool,
 }
 
-impl Reservation<'_> {
+impl Reservation {
+    /// Reserves more room, so that the blob may have `size` bytes.
+    pub(crate) fn grow_to<D: Disk>(
+        &mut self,
+        disk: &D,
+        size: ByteCount,
+        config: &BlobStoreConfig,
+    ) -> Result<(), BlobError> {
+        let bytes = size.as_u64().saturating_sub(self.blob.bytes);
+        if bytes > 0 {
+            self.tenant_folder.take(disk, TenantUsage { blobs: 0, bytes }, config)?;
+            self.blob.bytes = size.as_u64();
+        }
+        Ok(())
+    }
+
+    /// Gives room back, so that `size` bytes stay reserved.
+    pub(crate) fn shrink_to(&mut self, size: ByteCount) {
+        let bytes = self.blob.bytes.saturating_sub(size.as_u64());
+        let mut state = self.tenant_folder.lock();
+        state.reserved = state.reserved.minus(TenantUsage { blobs: 0, bytes });
+        self.blob.bytes = self.blob.bytes.saturating_sub(bytes);
+    }
+
     /// Records that the blob is stored.
     pub(crate) fn settle(&mut self, state: &mut FolderState) {
         if self.is_open {
@@ -191,7 +225,7 @@ impl Reservation<'_> {
     }
 }
 
-impl Drop for Reservation<'_> {
+impl Drop for Reservation {
     fn drop(&mut self) {
         if self.is_open {
             let mut state = self.tenant_folder.lock();
@@ -258,7 +292,7 @@ mod tests {
     #[test]
     fn room_is_reserved_before_it_is_used() {
         let disk = FaultyDisk::default();
-        let tenant_folder = TenantFolder::new(TenantId::local(), PathBuf::from("/local"));
+        let tenant_folder = Arc::new(TenantFolder::new(TenantId::local(), PathBuf::from("/local")));
         let config = config(10, 2);
         let reserve = |size| tenant_folder.reserve(&disk, ByteCount::bytes(size), &config);
         let first = reserve(6).unwrap();
@@ -271,9 +305,28 @@ mod tests {
     }
 
     #[test]
+    fn room_grows_with_a_blob_within_the_quota() {
+        let disk = FaultyDisk::default();
+        let tenant_folder = Arc::new(TenantFolder::new(TenantId::local(), PathBuf::from("/local")));
+        let config = config(10, 9);
+        let size = ByteCount::bytes;
+        let mut one = tenant_folder.reserve(&disk, size(10), &config).unwrap();
+        one.shrink_to(size(0));
+        let mut two = tenant_folder.reserve(&disk, size(4), &config).unwrap();
+        one.grow_to(&disk, size(6), &config).unwrap();
+        assert!(one.grow_to(&disk, size(7), &config).is_err());
+        assert!(two.grow_to(&disk, size(5), &config).is_err());
+        two.grow_to(&disk, size(3), &config).unwrap();
+        drop(two);
+        one.grow_to(&disk, size(10), &config).unwrap();
+        drop(one);
+        assert!(tenant_folder.reserve(&disk, size(10), &config).is_ok());
+    }
+
+    #[test]
     fn stored_blobs_keep_their_room() {
         let disk = FaultyDisk::default();
-        let tenant_folder = TenantFolder::new(TenantId::local(), PathBuf::from("/local"));
+        let tenant_folder = Arc::new(TenantFolder::new(TenantId::local(), PathBuf::from("/local")));
         let config = config(10, 9);
         let reserve = |size| tenant_folder.reserve(&disk, ByteCount::bytes(size), &config);
         let mut room = reserve(6).unwrap();
@@ -288,7 +341,7 @@ mod tests {
     #[test]
     fn an_unknown_usage_is_counted_again() {
         let disk = FaultyDisk::default();
-        let tenant_folder = TenantFolder::new(TenantId::local(), PathBuf::from("/local"));
+        let tenant_folder = Arc::new(TenantFolder::new(TenantId::local(), PathBuf::from("/local")));
         tenant_folder.prepare(&disk).unwrap();
         disk.create(&Path::new("/local").join("a".repeat(52))).unwrap();
         assert_eq!(tenant_folder.usage(&disk).unwrap().blobs, 0);

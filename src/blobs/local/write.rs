@@ -12,7 +12,7 @@ use crate::blobs::content::kind::BlobKind;
 use crate::blobs::content::trailer::StoredBlob;
 use crate::blobs::local::disk::Disk;
 use crate::blobs::local::tenant_folder::{Reservation, TenantFolder};
-use crate::blobs::{BlobError, LocalBlobStore};
+use crate::blobs::{BlobError, BlobWriter, LocalBlobStore, WrittenBlob};
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
 
@@ -46,8 +46,9 @@ impl<D: Disk> LocalBlobStore<D> {
             return Ok(blob);
         }
         let room = tenant_folder.reserve(&self.disk, size, &self.config)?;
-        let draft = self.draft(kind, size, &mut &*content, Some(id))?;
-        self.commit(&tenant_folder, room, draft)
+        let mut writing = self.start(room, kind, ContentId::Known(id))?;
+        writing.append(content)?;
+        self.store(writing).map(|written| written.blob)
     }
 
     /// Stores exactly `size` bytes that `content` yields, without holding them in memory.
@@ -67,8 +68,42 @@ impl<D: Disk> LocalBlobStore<D> {
     ) -> Result<StoredBlob, BlobError> {
         let tenant_folder = self.folder_for_writing(tenant, size)?;
         let room = tenant_folder.reserve(&self.disk, size, &self.config)?;
-        let draft = self.draft(kind, size, content, None)?;
-        self.commit(&tenant_folder, room, draft)
+        let mut writing = self.start(room, kind, ContentId::of(kind))?;
+        let mut chunk = vec![0; CHUNK.min(size.as_usize())];
+        let mut left = size.as_usize();
+        while left > 0 {
+            let wanted = chunk.len().min(left);
+            let piece = chunk.get_mut(..wanted).unwrap_or_default();
+            content.read_exact(piece).map_err(BlobError::Content)?;
+            writing.append(piece)?;
+            left = left.saturating_sub(wanted);
+        }
+        self.store(writing).map(|written| written.blob)
+    }
+
+    /// Begins to store content that arrives in pieces. The announced size is checked against the
+    /// limits and the free space of the disk, but room is reserved as the content arrives. So a
+    /// writer that announces much and brings nothing blocks no other.
+    ///
+    /// # Errors
+    ///
+    /// As [`LocalBlobStore::put`], for the announced size.
+    pub fn begin_write(
+        self: Arc<Self>,
+        tenant: &TenantId,
+        kind: &BlobKind,
+        announced: Option<ByteCount>,
+    ) -> Result<StoreWriter<D>, BlobError> {
+        let size = announced.unwrap_or_default();
+        let tenant_folder = self.folder_for_writing(tenant, size)?;
+        let mut room = tenant_folder.reserve(&self.disk, size, &self.config)?;
+        room.shrink_to(ByteCount::bytes(0));
+        // Without an answer the disk decides while it is written to.
+        if self.disk.free(&self.config.root).is_ok_and(|free| free < size.as_u64()) {
+            return Err(BlobError::DiskFull(io::ErrorKind::StorageFull.into()));
+        }
+        let writing = self.start(room, kind, ContentId::of(kind))?;
+        Ok(StoreWriter { store: self, writing })
     }
 
     /// The tenant's folder, if the store can take a blob of this size.
@@ -95,7 +130,7 @@ impl<D: Disk> LocalBlobStore<D> {
         tenant_folder: &TenantFolder,
         id: &BlobId,
     ) -> Result<Option<StoredBlob>, BlobError> {
-        let Some(file) = self.open_used(tenant_folder, id)? else {
+        let Some((file, _pin)) = self.open_used(tenant_folder, id)? else {
             return Ok(None);
         };
         match self.ensure_intact(tenant_folder, id, &file) {
@@ -106,48 +141,39 @@ impl<D: Disk> LocalBlobStore<D> {
         }
     }
 
-    /// Writes content and trailer to a draft and makes the draft durable.
-    fn draft(
+    /// Creates the draft of a blob.
+    fn start(
         &self,
+        room: Reservation,
         kind: &BlobKind,
-        size: ByteCount,
-        content: &mut dyn Read,
-        id: Option<BlobId>,
-    ) -> Result<(Draft<'_, D>, StoredBlob), BlobError> {
-        let written = BlobError::from_disk;
+        id: ContentId,
+    ) -> Result<Writing<D>, BlobError> {
         let path = self.config.root.join("drafts").join(format!("{DRAFT}{}", self.number()));
-        let file = self.disk.create(&path).map_err(written("write to"))?;
-        let mut draft = Draft { store: self, path, file, is_kept: false };
+        let file = self.disk.create(&path).map_err(BlobError::from_disk("write to"))?;
+        let draft = Draft { disk: self.disk.clone(), path, file, is_kept: false };
+        Ok(Writing { room, draft, id, kind: kind.clone(), size: 0 })
+    }
 
-        let mut hasher = BlobHasher::new(kind);
-        let mut chunk = vec![0; CHUNK.min(size.as_usize())];
-        let mut left = size.as_usize();
-        while left > 0 {
-            let wanted = chunk.len().min(left);
-            let room = chunk.get_mut(..wanted).unwrap_or_default();
-            content.read_exact(room).map_err(BlobError::Content)?;
-            if id.is_none() {
-                hasher.update(room);
-            }
-            draft.write(room).map_err(written("write to"))?;
-            left = left.saturating_sub(wanted);
-        }
-        let id = id.unwrap_or_else(|| hasher.finish());
-        let blob = StoredBlob { id, kind: kind.clone(), size, created: self.clock.now() };
+    /// Makes the content durable and gives it the name of its blob.
+    fn store(&self, writing: Writing<D>) -> Result<WrittenBlob, BlobError> {
+        let written = BlobError::from_disk;
+        let Writing { room, mut draft, id, kind, size } = writing;
+        let size = ByteCount::bytes(size);
+        let blob = StoredBlob { id: id.finish(), kind, size, created: self.clock.now() };
         draft.write(&blob.encode()).map_err(written("write to"))?;
         self.disk.set_used(&draft.file, blob.created).map_err(written("write to"))?;
         self.disk.sync_file(&draft.file).map_err(written("write to"))?;
-        Ok((draft, blob))
+        self.commit(room, draft, blob)
     }
 
     /// Renames a draft to its blob's name, unless the blob exists already.
     fn commit(
         &self,
-        tenant_folder: &TenantFolder,
-        mut room: Reservation<'_>,
-        draft: (Draft<'_, D>, StoredBlob),
-    ) -> Result<StoredBlob, BlobError> {
-        let (mut draft, blob) = draft;
+        mut room: Reservation,
+        mut draft: Draft<D>,
+        blob: StoredBlob,
+    ) -> Result<WrittenBlob, BlobError> {
+        let tenant_folder = Arc::clone(&room.tenant_folder);
         let path = tenant_folder.path(&blob.id);
         loop {
             {
@@ -166,23 +192,23 @@ impl<D: Disk> LocalBlobStore<D> {
                 }
             }
             if draft.is_kept {
-                self.sync_tenant_folder(tenant_folder)?;
+                self.sync_tenant_folder(&tenant_folder)?;
                 let stamp = self.disk.stamp(&draft.file);
                 if let Ok(stamp) = stamp {
                     self.verified.lock().remember(&tenant_folder.tenant, stamp, blob.clone());
                 }
-                return Ok(blob);
+                return Ok(WrittenBlob { blob, is_new: true });
             }
             // Another call stored the blob meanwhile. If that file is damaged, it is set aside now,
             // and the next iteration stores the draft in its place.
-            if let Some(blob) = self.reuse(tenant_folder, &blob.id)? {
-                return Ok(blob);
+            if let Some(blob) = self.reuse(&tenant_folder, &blob.id)? {
+                return Ok(WrittenBlob { blob, is_new: false });
             }
         }
     }
 
     /// Makes the names in a tenant's folder durable, or seals the store.
-    fn sync_tenant_folder(&self, tenant_folder: &TenantFolder) -> Result<(), BlobError> {
+    pub(crate) fn sync_tenant_folder(&self, tenant_folder: &TenantFolder) -> Result<(), BlobError> {
         if self.is_sealed() {
             return Err(BlobError::Sealed);
         }
@@ -212,20 +238,93 @@ impl<D: Disk> LocalBlobStore<D> {
     }
 }
 
+/// The id of content that is being written.
+#[derive(Debug)]
+enum ContentId {
+    /// The content was hashed before.
+    Known(BlobId),
+    /// The content is hashed while it is written.
+    Hashed(BlobHasher),
+}
+
+impl ContentId {
+    fn of(kind: &BlobKind) -> Self {
+        Self::Hashed(BlobHasher::new(kind))
+    }
+
+    fn update(&mut self, content: &[u8]) {
+        match self {
+            Self::Known(_) => {}
+            Self::Hashed(hasher) => hasher.update(content),
+        }
+    }
+
+    fn finish(self) -> BlobId {
+        match self {
+            Self::Known(id) => id,
+            Self::Hashed(hasher) => hasher.finish(),
+        }
+    }
+}
+
+/// A blob that is being written. Dropped before it is stored, it leaves nothing.
+#[derive(Debug)]
+struct Writing<D: Disk> {
+    room: Reservation,
+    draft: Draft<D>,
+    id: ContentId,
+    kind: BlobKind,
+    size: u64,
+}
+
+impl<D: Disk> Writing<D> {
+    fn append(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
+        self.id.update(bytes);
+        self.draft.write(bytes).map_err(BlobError::from_disk("write to"))?;
+        self.size = self.size.saturating_add(ByteCount::from(bytes.len()).as_u64());
+        Ok(())
+    }
+}
+
+/// Content that arrives in pieces.
+#[derive(Debug)]
+pub struct StoreWriter<D: Disk> {
+    store: Arc<LocalBlobStore<D>>,
+    writing: Writing<D>,
+}
+
+impl<D: Disk> BlobWriter for StoreWriter<D> {
+    fn append(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
+        let config = &self.store.config;
+        let more = ByteCount::from(bytes.len()).as_u64();
+        let size = ByteCount::bytes(self.writing.size.saturating_add(more));
+        if size > config.blob_max {
+            return Err(BlobError::TooLarge { size, limit: config.blob_max });
+        }
+        self.writing.room.grow_to(&self.store.disk, size, config)?;
+        self.writing.append(bytes)
+    }
+
+    fn finish(self: Box<Self>) -> Result<WrittenBlob, BlobError> {
+        let Self { store, writing } = *self;
+        store.store(writing)
+    }
+}
+
 /// A file that is being written. It is removed when dropped, unless it became a blob.
 #[derive(Debug)]
-struct Draft<'a, D: Disk> {
-    store: &'a LocalBlobStore<D>,
+struct Draft<D: Disk> {
+    disk: D,
     path: PathBuf,
     file: D::File,
     is_kept: bool,
 }
 
-impl<D: Disk> Draft<'_, D> {
+impl<D: Disk> Draft<D> {
     /// Appends all of `bytes`, in as many writes as it takes.
     fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            match self.store.disk.write(&mut self.file, bytes) {
+            match self.disk.write(&mut self.file, bytes) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -236,12 +335,12 @@ impl<D: Disk> Draft<'_, D> {
     }
 }
 
-impl<D: Disk> Drop for Draft<'_, D> {
+impl<D: Disk> Drop for Draft<D> {
     fn drop(&mut self) {
         if self.is_kept {
             return;
         }
-        if let Err(cause) = self.store.disk.remove(&self.path) {
+        if let Err(cause) = self.disk.remove(&self.path) {
             // The next start will remove it.
             warn!(error = %cause, "a draft of the blob store could not be removed");
         }

@@ -22,6 +22,7 @@ use crate::engine::code::compile::Variant;
 use crate::error::CauseChain;
 use crate::job::message::WorkerReport;
 use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
+use crate::secrets::Secrets;
 use crate::service::{Caller, LocalProgram, LocalRun, sole_tenant};
 use crate::units::ByteCount;
 
@@ -82,6 +83,7 @@ pub(crate) fn doctor(config: Config, as_json: bool) -> Result<Exit, Failed> {
     findings.push(blobs(&config));
     findings.push(disk(&config));
     findings.push(skills(&config));
+    findings.push(secrets(&config));
     let (engine, is_ready) = engine(&config);
     findings.push(engine);
     findings.push(batteries(&config));
@@ -176,6 +178,19 @@ fn address(config: &Config) -> Finding {
             Finding::degraded("address", format!("{address}: {fault}"), advice)
         }
     }
+}
+
+/// The secrets, and whether their providers work.
+fn secrets(config: &Config) -> Finding {
+    let (secrets, providers) = Secrets::new(&config.secrets).list();
+    let faults = providers.iter().filter_map(|provider| provider.fault.as_ref());
+    let faults = faults.chain(secrets.iter().filter_map(|secret| secret.fault.as_ref()));
+    let faults: Vec<String> = faults.cloned().collect();
+    if !faults.is_empty() {
+        let advice = "skills that declare such a secret cannot run: `wardian secrets list`";
+        return Finding::bad("secrets", faults.join("; "), advice);
+    }
+    Finding::good("secrets", format!("{} can be listed", secrets.len()))
 }
 
 fn blobs(config: &Config) -> Finding {

@@ -6,6 +6,7 @@ pub(crate) mod engine;
 pub(crate) mod images;
 pub(crate) mod run;
 pub(crate) mod run_result;
+pub(crate) mod secrets;
 pub(crate) mod serve;
 pub(crate) mod show_config;
 pub(crate) mod skills;

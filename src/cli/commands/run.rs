@@ -109,7 +109,7 @@ fn run(
         installer.ensure_engine(&config, metered).await?;
         let runtime =
             Runtime::start(&config, metered, SkillsRead::Once, progress().as_ref()).await?;
-        perform(&config, &runtime, request, args, options).await
+        perform(&runtime, request, args, options).await
     }))
 }
 
@@ -122,26 +122,24 @@ pub(crate) fn on_its_own(mut config: Config, folder: &TempDir) -> Config {
 }
 
 async fn perform(
-    config: &Config,
     runtime: &Runtime,
     request: LocalRun,
     args: Arguments,
     options: &RunOptions,
 ) -> Result<Exit, Failed> {
-    let ended = perform_on(config, runtime, request, args, options).await;
+    let ended = perform_on(runtime, request, args, options).await;
     runtime.shut_down(Duration::ZERO).await;
     ended
 }
 
 async fn perform_on(
-    config: &Config,
     runtime: &Runtime,
     mut request: LocalRun,
     mut args: Arguments,
     options: &RunOptions,
 ) -> Result<Exit, Failed> {
     for NamedFile { name, path } in &options.blob {
-        let blob = store_file(&*runtime.blobs, path, None, config.blobs.max_size)?;
+        let blob = store_file(&runtime.blobs, path, None)?;
         let id = blob.id.to_string();
         if let Some(name) = name {
             let value = to_raw_value(&id).map_err(|e| Failed::at("write the arguments", &e))?;

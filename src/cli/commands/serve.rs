@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::spawn_blocking;
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
@@ -59,14 +60,20 @@ fn raise_open_files(config: &Config) {
         warn!("cannot open more files than {current:?}: {fault}");
     }
     let egress = config.network.egress.max_open_connections;
-    let wanted = config.http.max_connections.saturating_add(egress).saturating_add(OPEN_BLOBS);
+    let transfers = config.http.max_transfers.saturating_mul(2);
+    let wanted = config.http.max_connections.saturating_add(egress);
+    let wanted = wanted.saturating_add(OPEN_BLOBS).saturating_add(transfers);
     let wanted = u64::try_from(wanted).unwrap_or(u64::MAX).saturating_add(OTHER_FILES);
     if let Some(maximum) = maximum.filter(|maximum| *maximum < wanted) {
-        warn!("{maximum} files may be open, connections and blobs of runs may need {wanted}");
+        warn!("{maximum} files may be open, connections and blobs may need {wanted}");
     }
 }
 
 async fn listen(config: &Config, installer: &Installer) -> Result<Exit, Failed> {
+    // A file that becomes larger than the system allows is an error of one upload. Without a handler
+    // the signal would end the server.
+    let _too_large = signal(SignalKind::from_raw(libc::SIGXFSZ))
+        .map_err(|fault| Failed::at("listen for signals", &fault))?;
     let stop = stop_on_signals().map_err(|fault| Failed::at("listen for signals", &fault))?;
     let server = Server::bind(config.http.clone()).await?;
     let address = server.address();

@@ -81,7 +81,7 @@ async fn a_worker_knows_nothing_of_the_machine_but_its_run() {
         assert_eq!(fs::read_link(format!("/proc/{process}/cwd")).unwrap(), Path::new("/"));
     }
     let mut with_secret = job("secret TOKEN\nreturn {}");
-    with_secret.spec.environment.insert("TOKEN".into(), "hunter2".into());
+    with_secret.spec.environment.insert("TOKEN".into(), "hunter2".to_owned().into());
     assert_eq!(logs(&run(&pool, &with_secret).await), ["hunter2"]);
     assert_eq!(logs(&run_script(&pool, "secret TOKEN").await), [""]);
 }

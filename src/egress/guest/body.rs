@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use crate::egress::error::NetworkError;
 use crate::egress::guest::failure::broken_body;
+use crate::egress::rewrite::ResponseFilter;
 use crate::egress::world::metered::FirstFailure;
 
 /// A body that cannot go on. The reason is in the connection's [`FirstFailure`].
@@ -110,7 +111,17 @@ impl Drop for RequestDeadline {
 pub(crate) struct ResponseBody {
     pub(crate) body: Incoming,
     pub(crate) allowed: BodyAllowance,
+    /// Looks at all of it, until it is over.
+    pub(crate) filter: Option<Box<dyn ResponseFilter>>,
     pub(crate) _deadline: RequestDeadline,
+}
+
+impl ResponseBody {
+    /// The rest that a filter has held back.
+    fn rest(&mut self) -> Option<Frame<Bytes>> {
+        let rest = self.filter.take().map(|mut filter| filter.end()).unwrap_or_default();
+        (!rest.is_empty()).then(|| Frame::data(rest.into()))
+    }
 }
 
 impl Body for ResponseBody {
@@ -122,19 +133,29 @@ impl Body for ResponseBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
         let this = &mut *self;
-        let next = ready!(Pin::new(&mut this.body).poll_frame(cx));
-        Poll::Ready(match next {
-            Some(Ok(frame)) if frame.is_data() => Some(this.allowed.take(&frame).map(|()| frame)),
-            Some(Err(error)) => {
-                this.allowed.failure.set(broken_body(&error));
-                Some(Err(CutOff))
+        loop {
+            let next = ready!(Pin::new(&mut this.body).poll_frame(cx));
+            let frame = match next {
+                Some(Ok(frame)) if frame.is_data() => frame,
+                Some(Err(error)) => {
+                    this.allowed.failure.set(broken_body(&error));
+                    return Poll::Ready(Some(Err(CutOff)));
+                }
+                Some(Ok(_)) | None => return Poll::Ready(this.rest().map(Ok)),
+            };
+            if let Err(cut_off) = this.allowed.take(&frame) {
+                return Poll::Ready(Some(Err(cut_off)));
             }
-            Some(Ok(_)) | None => None,
-        })
+            let Some(filter) = &mut this.filter else { return Poll::Ready(Some(Ok(frame))) };
+            let piece = filter.body(frame.data_ref().map(AsRef::as_ref).unwrap_or_default());
+            if !piece.is_empty() {
+                return Poll::Ready(Some(Ok(Frame::data(piece.into()))));
+            }
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.filter.is_none() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {

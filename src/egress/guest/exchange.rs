@@ -23,7 +23,7 @@ use crate::egress::guest::body::{
 use crate::egress::guest::failure::no_response;
 use crate::egress::policy::rules::NetworkRules;
 use crate::egress::policy::target::{Destination, RequestPath, RequestTarget, Transport};
-use crate::egress::rewrite::{MAX_REWRITTEN_BODY, RequestRewriter};
+use crate::egress::rewrite::{MAX_REWRITTEN_BODY, RequestRewriter, ResponseFilter};
 use crate::egress::world::metered::Counting;
 use crate::egress::world::upstream::Upstream;
 
@@ -81,6 +81,14 @@ impl Exchange {
         let is_head = request.method() == Method::HEAD;
         let last_sent = Arc::new(Mutex::new(Instant::now()));
         let mut upstream = self.upstream.lock().await;
+        let rewriter = self.rules.rewriter().filter(|_| self.may_get_secrets);
+        let filter = rewriter.and_then(|rewriter| rewriter.response_filter(&target));
+        let mut request = request;
+        if filter.is_some() {
+            // What is compressed cannot be looked at.
+            let identity = HeaderValue::from_static("identity");
+            request.headers_mut().insert(header::ACCEPT_ENCODING, identity);
+        }
         let outgoing = self.outgoing(request, &target, upstream.is_http2(), &last_sent).await?;
 
         let mut sending = Box::pin(upstream.send(outgoing));
@@ -94,7 +102,14 @@ impl Exchange {
             }
         };
         let response = response.map_err(|error| no_response(&error))?;
-        Ok(self.returned(response, is_head, deadline)?)
+        let mut response = self.returned(response, is_head, deadline)?;
+        if let Some(filter) = filter {
+            filter_head(filter.as_ref(), &mut response);
+            if !is_head {
+                response.body_mut().filter = Some(filter);
+            }
+        }
+        Ok(response)
     }
 
     /// Counts what rules refuse.
@@ -156,7 +171,11 @@ impl Exchange {
         let has_length = body.is_end_stream() || body.size_hint().exact().is_some();
         let mut body = Either::Left(body);
         if let Some(rewriter) = self.rules.rewriter().filter(|_| self.may_get_secrets) {
-            rewrite_headers(rewriter.as_ref(), target, &mut head.headers)?;
+            if rewrite_headers(rewriter.as_ref(), target, &mut head.headers)? {
+                // A part of a response could show a part of a value, which nothing recognises.
+                head.headers.remove(header::RANGE);
+                head.headers.remove(header::IF_RANGE);
+            }
             if rewriter.rewrites_body(target) {
                 let whole = rewritten_body(rewriter.as_ref(), target, body).await?;
                 if head.headers.contains_key(header::CONTENT_LENGTH) {
@@ -208,7 +227,10 @@ impl Exchange {
         }
         head.version = Version::HTTP_11;
         let allowed = BodyAllowance::new(limit, "response", self.counting.failure.clone());
-        Ok(Response::from_parts(head, ResponseBody { body, allowed, _deadline: deadline }))
+        Ok(Response::from_parts(
+            head,
+            ResponseBody { body, allowed, filter: None, _deadline: deadline },
+        ))
     }
 }
 
@@ -239,11 +261,13 @@ fn drop_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
+/// Lets a rewriter change headers. Returns true if it did.
 fn rewrite_headers(
     rewriter: &dyn RequestRewriter,
     target: &RequestTarget,
     headers: &mut HeaderMap,
-) -> Result<(), NetworkError> {
+) -> Result<bool, NetworkError> {
+    let mut has_changed = false;
     for (name, value) in headers.iter_mut() {
         let Some(other) = rewriter.rewrite_header(target, name.as_str(), value.as_bytes()) else {
             continue;
@@ -253,8 +277,25 @@ fn rewrite_headers(
             || NetworkError::new(errno::EINVAL, "a secret has no form that fits a header");
         *value = HeaderValue::from_bytes(&other).ok().ok_or_else(unusable)?;
         value.set_sensitive(true);
+        has_changed = true;
     }
-    Ok(())
+    Ok(has_changed)
+}
+
+/// Lets a filter look at the head of a response. The text beside the status is dropped.
+fn filter_head(filter: &dyn ResponseFilter, response: &mut Response<ResponseBody>) {
+    response.extensions_mut().clear();
+    let headers = response.headers_mut();
+    let unnamed = headers.keys().filter(|name| filter.header(name.as_str().as_bytes()).is_some());
+    for name in unnamed.cloned().collect::<Vec<_>>() {
+        headers.remove(name);
+    }
+    for value in headers.values_mut() {
+        if let Some(other) = filter.header(value.as_bytes()) {
+            let other = HeaderValue::from_bytes(&other);
+            *value = other.unwrap_or_else(|_invalid| HeaderValue::from_static(""));
+        }
+    }
 }
 
 async fn rewritten_body(

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod encrypted;
+mod filters;
 mod limits;
 mod requests;
 mod support;

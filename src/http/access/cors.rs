@@ -12,8 +12,15 @@ use crate::http::exchange::respond::empty;
 /// Headers that a website may set, in addition to those that need no permission.
 const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static("content-type");
 
+/// Headers that a website may set in requests for blobs.
+const ALLOWED_HEADERS_OF_BLOBS: HeaderValue = HeaderValue::from_static(
+    "content-type, content-digest, repr-digest, range, if-range, if-match, if-none-match",
+);
+
 /// Headers of an answer that a website may read, in addition to those that need no permission.
-const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static("x-request-id, retry-after");
+const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static(
+    "x-request-id, retry-after, etag, location, accept-ranges, content-range, content-disposition",
+);
 
 /// The time for which a browser may cache the answer to a preflight request, in seconds.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
@@ -60,15 +67,20 @@ pub(crate) fn preflight(
     if method != Method::OPTIONS || !asks(header::ACCESS_CONTROL_REQUEST_METHOD) {
         return None;
     }
-    let methods = match path {
-        "/rpc" => "POST",
-        "/healthz" | "/readyz" | "/version" | "/tools" => "GET",
-        _ => return None,
+    let (methods, allowed) = match path {
+        "/rpc" => ("POST", ALLOWED_HEADERS),
+        "/healthz" | "/readyz" | "/version" | "/tools" => ("GET", ALLOWED_HEADERS),
+        "/v1/blobs" => ("GET, PUT", ALLOWED_HEADERS_OF_BLOBS),
+        path => match path.strip_prefix("/v1/blobs/")?.split_once('/') {
+            None => ("GET, HEAD, DELETE", ALLOWED_HEADERS_OF_BLOBS),
+            Some((_, "verify")) => ("POST", ALLOWED_HEADERS_OF_BLOBS),
+            Some(_) => return None,
+        },
     };
     let mut answer = empty(StatusCode::NO_CONTENT, request_id);
     let headers = answer.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(methods));
-    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS);
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
     Some(answer)
 }

@@ -1,5 +1,6 @@
 //! Connections: the limit on their number, and the time-outs.
 
 pub(crate) mod limit;
+pub(crate) mod phased_body;
 pub(crate) mod repoll;
 pub(crate) mod timeouts;

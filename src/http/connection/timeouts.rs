@@ -63,7 +63,7 @@ impl ConnectionPhase {
         self.0.phase.store(BUSY, Ordering::Release);
     }
 
-    /// Records that the answer to the request is made.
+    /// Records that the answer to the request is made and handed over.
     pub(crate) fn end_request(&self) {
         self.0.phase.store(ANSWERED, Ordering::Release);
     }

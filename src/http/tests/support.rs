@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::future;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::body::Body;
@@ -12,10 +12,12 @@ use axum::http::{Request, Response, header};
 use http_body_util::BodyExt as _;
 use parking_lot::Mutex;
 use serde_json::Value;
+use tempfile::TempDir;
 use tower::ServiceExt as _;
 
-use crate::blobs::BlobError;
+use crate::blobs::{BlobError, BlobStoreConfig, LocalBlobStore};
 use crate::budget::CallMemory;
+use crate::clock::Clock;
 use crate::dispatch::DispatchError;
 use crate::http::{HttpConfig, Readiness, router};
 use crate::protocol::methods::blobs::{Encoding, ReadBlobResult};
@@ -23,7 +25,7 @@ use crate::protocol::methods::bootstrap::GuideResult;
 use crate::protocol::params_error::ParamsError;
 use crate::protocol::schema::{Bounds, LimitBounds};
 use crate::protocol::{MethodCall, MethodResult};
-use crate::service::{Caller, Methods, ServiceError, Status};
+use crate::service::{BlobTransfers, Caller, Methods, ServiceError, Status, Transfers};
 
 /// `load_skills_protocol_guide` answers, `list_skills` is overloaded, `create_blob` fails with a
 /// secret cause, `read_blob` answers at length, `run_code` never ends, and the rest is refused.
@@ -35,6 +37,9 @@ pub(crate) struct Fake {
     pub(crate) obstacles: Vec<String>,
     /// The charge of `run_code`, held as if by a thread that cannot be stopped.
     pub(crate) held: Arc<Mutex<Vec<CallMemory>>>,
+    /// Blobs in a folder of their own.
+    pub(crate) transfers: Arc<OnceLock<BlobTransfers>>,
+    pub(crate) folder: Arc<Mutex<Option<TempDir>>>,
 }
 
 struct Running(Arc<AtomicUsize>);
@@ -73,6 +78,18 @@ impl Methods for Fake {
             }
             other => Err(ParamsError::wrong("name", "something else", other.method()).into()),
         }
+    }
+}
+
+impl Transfers for Fake {
+    fn transfers(&self) -> &BlobTransfers {
+        self.transfers.get_or_init(|| {
+            let folder = tempfile::tempdir().unwrap();
+            let config = BlobStoreConfig::at(folder.path().join("blobs"));
+            let store = LocalBlobStore::open(config, Clock::System).unwrap();
+            *self.folder.lock() = Some(folder);
+            BlobTransfers::new(Arc::new(store), 4)
+        })
     }
 }
 

@@ -101,7 +101,7 @@ fn decode(content: &str, said: Option<Encoding>) -> Result<Vec<u8>, ParamsError>
 }
 
 /// The result of `create_blob`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateBlobResult {
     /// The id of the stored content.
     pub blob_id: BlobId,

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::ids::{BlobId, RunId, SkillName, SkillVersion};
 use crate::job::{BlobMount, Entrypoint, LayerMount, LayerPlace, Program, RunSpec, SkillMount};
+use crate::secret_text::SecretText;
 use crate::units::ByteCount;
 
 /// The job for the guest, without tenant, digests and limits.
@@ -20,7 +21,7 @@ struct Job<'a> {
     blobs: Vec<Blob<'a>>,
     /// The folders of the layers of skills.
     packages: Vec<String>,
-    environment: &'a BTreeMap<String, String>,
+    environment: &'a BTreeMap<String, SecretText>,
     seed: u64,
 }
 

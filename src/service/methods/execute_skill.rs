@@ -21,6 +21,7 @@ use crate::service::run::left_files;
 use crate::service::run::log_line::RunPurpose;
 use crate::service::run::network::NetworkGrant;
 use crate::service::run::plan::RunPlan;
+use crate::service::run::secrets::DeclaredSecrets;
 use crate::skill::arguments::{CheckedArguments, check_arguments};
 use crate::skill::manifest::Manifest;
 
@@ -78,6 +79,7 @@ impl Service {
             blobs,
             keep_files,
             network,
+            secrets: DeclaredSecrets::of(snapshot.manifest()),
             limits,
             listener: None,
             whole_logs: false,

@@ -46,6 +46,7 @@ impl Service {
             blobs,
             keep_files,
             network: NetworkGrant::Operator,
+            secrets: None,
             limits,
             listener: None,
             whole_logs: false,

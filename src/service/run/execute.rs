@@ -1,19 +1,19 @@
 //! Executes a plan and builds its result, for `execute_skill` and `run_code`.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
 
 use tracing::debug;
 
-use crate::blobs::BlobStore;
+use crate::blobs::{BlobPin, BlobStore};
 use crate::dispatch::{BlobSource, Job, SkillContent};
 use crate::ids::{BlobId, RunId, TenantId};
 use crate::job::{BlobMount, RunSpec};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
-use crate::service::run::host::TenantHost;
+use crate::service::run::covers::covered;
+use crate::service::run::host::{HostParts, TenantHost};
 use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::Performed;
@@ -53,7 +53,7 @@ impl Service {
         &self,
         caller: &Caller,
         run_id: RunId,
-        plan: RunPlan,
+        mut plan: RunPlan,
         bytecode: Bytecode,
         log: &mut RunLog,
     ) -> Result<Performed, ServiceError> {
@@ -64,10 +64,13 @@ impl Service {
         if bytecode == Bytecode::Compiled {
             self.compile_beside(&layers.used);
         }
+        let mut secrets = self.secrets.prepare(caller, plan.secrets.take()).await?;
         let image = self.images.pick(plan.packages(), plan.limits.memory);
         debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
         let _open_blobs = caller.memory.open_blobs(plan.blobs.len())?;
         let blobs = self.open_blobs(caller, plan.blobs).await?;
+        // The pins keep the blobs until the result is made.
+        let (blobs, _pins): (Vec<_>, Vec<_>) = blobs.into_iter().unzip();
         let (mounts, sources) = blobs.into_iter().unzip();
         let mut contents: Vec<Arc<SkillContent>> = Vec::with_capacity(plan.skills.len());
         let mut skills = Vec::with_capacity(plan.skills.len());
@@ -86,7 +89,7 @@ impl Service {
             blobs: mounts,
             layers: layers.mounts,
             image: image.digest(),
-            environment: BTreeMap::new(),
+            environment: std::mem::take(&mut secrets.environment),
             keep_files: plan.keep_files,
             stream_logs: plan.listener.is_some(),
             limits: plan.limits,
@@ -95,21 +98,25 @@ impl Service {
         let job = Job { spec: Box::new(spec), image, skills: contents, layers, blobs: sources };
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
         let (writes, memory) = (self.blob_writes.clone(), caller.memory.clone());
-        let network = Arc::new(self.network.open(plan.network));
+        let network = Arc::new(self.network.open(plan.network, &secrets));
         log.watch(&network);
-        let mut host = TenantHost::new(blobs, writes, tenant, memory, plan.listener, network);
+        let masks = secrets.masks.clone();
+        let parts = HostParts { listener: plan.listener, network, masks };
+        let mut host = TenantHost::new(blobs, writes, tenant, memory, parts);
         let finished = self.pool.run(&job, &mut host).await?;
+        let finished = covered(caller, secrets.masks, finished).await?;
         drop(job);
         log.note(&finished);
         self.result_of(caller, run_id, finished, host, plan.whole_logs).await
     }
 
-    /// Opens the blobs that a run reads. The run keeps the open files even if a blob expires.
+    /// Opens the blobs that a run reads, and keeps them from expiring. The run keeps the open files
+    /// even if their owner removes a blob.
     async fn open_blobs(
         &self,
         caller: &Caller,
         ids: Vec<BlobId>,
-    ) -> Result<Vec<(BlobMount, BlobSource)>, ServiceError> {
+    ) -> Result<Vec<OpenedBlob>, ServiceError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -121,15 +128,18 @@ impl Service {
     }
 }
 
+/// A blob that a run reads.
+type OpenedBlob = ((BlobMount, BlobSource), BlobPin);
+
 fn open_blob(
     blobs: &dyn BlobStore,
     tenant: &TenantId,
     id: BlobId,
-) -> Result<(BlobMount, BlobSource), ServiceError> {
+) -> Result<OpenedBlob, ServiceError> {
     let opened = blobs.open_content(tenant, &id)?;
     let size = opened.blob.size;
     let file: File = opened.file;
     let kind = opened.blob.kind.as_str().to_owned();
     let source = BlobSource { tenant: tenant.clone(), id: id.clone(), file: Arc::new(file), size };
-    Ok((BlobMount { id, kind, size }, source))
+    Ok(((BlobMount { id, kind, size }, source), opened.pin))
 }

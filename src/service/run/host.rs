@@ -6,7 +6,7 @@
 //! memory files, even if clients disconnect and their workers start other runs while a disk is
 //! slow.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::error;
 
 use crate::blobs::content::kind::BlobKind;
-use crate::blobs::{BlobError, BlobStore};
+use crate::blobs::{BlobError, BlobPin, BlobStore};
 use crate::budget::CallMemory;
 use crate::dispatch::{CheckedPayload, RunHost};
 use crate::error::{CauseChain, ErrorKind};
@@ -24,6 +24,9 @@ use crate::ids::{BlobId, TenantId};
 use crate::job::message::Refusal;
 use crate::job::network::{NetworkReply, NetworkRequest};
 use crate::job::outcome::LogChunk;
+use crate::secrets::mask::Masks;
+use crate::secrets::mask::stream::MaskedContent;
+use crate::service::run::covers::{MaskedListener, is_text};
 use crate::service::run::network::GuestNetwork;
 use crate::units::ByteCount;
 
@@ -76,10 +79,21 @@ pub(crate) struct TenantHost {
     tenant: TenantId,
     memory: CallMemory,
     written: Vec<BlobId>,
-    seen: HashSet<BlobId>,
+    /// Keep the written blobs until the caller knows their ids.
+    pins: HashMap<BlobId, Option<BlobPin>>,
     room: OutputRoom,
-    listener: Option<LogListener>,
+    listener: Option<MaskedListener>,
     network: Arc<GuestNetwork>,
+    masks: Option<Arc<Masks>>,
+}
+
+/// The parts of a host that differ between runs of one tenant.
+#[derive(Debug)]
+pub(crate) struct HostParts {
+    pub(crate) listener: Option<LogListener>,
+    pub(crate) network: Arc<GuestNetwork>,
+    /// What is covered in text that the run stores or prints.
+    pub(crate) masks: Option<Arc<Masks>>,
 }
 
 /// Receives a program's output while it runs.
@@ -91,25 +105,31 @@ impl TenantHost {
         writes: BlobWrites,
         tenant: TenantId,
         memory: CallMemory,
-        listener: Option<LogListener>,
-        network: Arc<GuestNetwork>,
+        parts: HostParts,
     ) -> Self {
+        let HostParts { listener, network, masks } = parts;
+        let listener = listener.map(|listener| MaskedListener::new(listener, masks.as_ref()));
         let room = OutputRoom::of_call(memory.clone());
-        let (written, seen) = (Vec::new(), HashSet::new());
-        Self { blobs, writes, tenant, memory, written, seen, room, listener, network }
+        let (written, pins) = (Vec::new(), HashMap::new());
+        Self { blobs, writes, tenant, memory, written, pins, room, listener, network, masks }
     }
 
-    /// Returns the written blobs, in order and each once, and the memory for the output.
-    pub(crate) fn into_parts(self) -> (Vec<BlobId>, OutputRoom) {
-        (self.written, self.room)
+    /// Returns the written blobs, in order and each once, the pins that keep them, and the memory
+    /// for the output.
+    pub(crate) fn into_parts(self) -> (Vec<BlobId>, Vec<BlobPin>, OutputRoom) {
+        (self.written, self.pins.into_values().flatten().collect(), self.room)
+    }
+
+    /// What is covered in the output.
+    pub(crate) fn masks(&self) -> Option<Arc<Masks>> {
+        self.masks.clone()
     }
 }
 
 impl RunHost for TenantHost {
     fn hear(&mut self, printed: LogChunk) {
-        if let Some(listener) = &self.listener {
-            // The listener may have gone away; ignore the error.
-            listener.send(printed).ok();
+        if let Some(listener) = &mut self.listener {
+            listener.hear(printed);
         }
     }
 
@@ -122,27 +142,38 @@ impl RunHost for TenantHost {
     }
 
     async fn write_blob(&mut self, kind: &str, content: CheckedPayload) -> Result<BlobId, Refusal> {
-        let kind = BlobKind::parse(kind).map_err(|error| refusal("ValueError", &error))?;
+        let mut kind = kind.to_owned();
+        if let Some(masks) = &self.masks {
+            masks.cover_text(&mut kind);
+        }
+        let kind = BlobKind::parse(&kind).map_err(|error| refusal("ValueError", &error))?;
         let Ok(permit) = Arc::clone(&self.writes.0).acquire_owned().await else {
             return Err(unavailable());
         };
         let (blobs, tenant) = (Arc::clone(&self.blobs), self.tenant.clone());
         let cancel = CancelOnDrop::default();
-        let mut content =
+        let size = content.size();
+        let content =
             CancellableContent { content, is_cancelled: Arc::clone(&cancel.is_cancelled) };
+        let masks = self.masks.clone().filter(|_| is_text(kind.as_str()));
         let stored = self.memory.on_thread(move || {
-            let size = content.content.size();
-            let stored = blobs.put_from(&tenant, &kind, size, &mut content);
+            let mut content: Box<dyn Read> = match masks {
+                Some(masks) => Box::new(MaskedContent::new(content, masks)),
+                None => Box::new(content),
+            };
+            let stored = blobs.put_from(&tenant, &kind, size, &mut *content);
             drop((content, permit));
-            stored
+            let stored = stored?;
+            let pin = blobs.pin(&tenant, &stored.id).ok();
+            Ok((stored, pin))
         });
-        let blob = match stored.await {
-            Ok(Ok(blob)) => blob,
+        let (blob, pin) = match stored.await {
+            Ok(Ok(stored)) => stored,
             Ok(Err(error)) => return Err(not_stored(&error)),
             Err(_) => return Err(unavailable()),
         };
         drop(cancel);
-        if self.seen.insert(blob.id.clone()) {
+        if self.pins.insert(blob.id.clone(), pin).is_none() {
             self.written.push(blob.id.clone());
         }
         Ok(blob.id)
@@ -205,13 +236,17 @@ mod tests {
     use parking_lot::Mutex;
 
     use super::*;
-    use crate::blobs::{BlobPart, BlobWindow, OpenBlob, StoredBlob, SweepReport, TenantUsage};
+    use crate::blobs::{
+        BlobPage, BlobPart, BlobVerdict, BlobWindow, BlobWriter, OnDamage, OpenBlob, StoredBlob,
+        SweepReport, TenantUsage,
+    };
     use crate::egress::Egress;
     use crate::egress::config::EgressConfig;
     use crate::egress::world::resolver::SystemResolver;
     use crate::ids::Digest;
     use crate::job::message::Payload;
     use crate::service::run::network::{NetworkAccess, NetworkGrant};
+    use crate::service::run::secrets::RunSecrets;
 
     /// Reads a byte of each blob, waits until it may go on, and reads the rest.
     #[derive(Debug)]
@@ -242,6 +277,31 @@ mod tests {
         }
 
         fn put(&self, _: &TenantId, _: &BlobKind, _: &[u8]) -> Result<StoredBlob, BlobError> {
+            Err(BlobError::Sealed)
+        }
+
+        fn begin(
+            self: Arc<Self>,
+            _: &TenantId,
+            _: &BlobKind,
+            _: Option<ByteCount>,
+        ) -> Result<Box<dyn BlobWriter>, BlobError> {
+            Err(BlobError::Sealed)
+        }
+
+        fn pin(&self, _: &TenantId, _: &BlobId) -> Result<BlobPin, BlobError> {
+            Err(BlobError::Sealed)
+        }
+
+        fn remove(&self, _: &TenantId, _: &BlobId) -> Result<(), BlobError> {
+            Err(BlobError::Sealed)
+        }
+
+        fn list(&self, _: &TenantId, _: Option<&BlobId>, _: usize) -> Result<BlobPage, BlobError> {
+            Err(BlobError::Sealed)
+        }
+
+        fn verify(&self, _: &TenantId, _: &BlobId, _: OnDamage) -> Result<BlobVerdict, BlobError> {
             Err(BlobError::Sealed)
         }
 
@@ -295,9 +355,11 @@ mod tests {
         let (blobs, tenant) = (Arc::clone(store) as Arc<dyn BlobStore>, TenantId::local());
         let resolver = Arc::new(SystemResolver::default());
         let egress = Egress::new(EgressConfig::default(), resolver).unwrap();
-        let network = NetworkAccess::new(egress, Vec::new()).open(NetworkGrant::Operator);
+        let network = NetworkAccess::new(egress, Vec::new())
+            .open(NetworkGrant::Operator, &RunSecrets::default());
         let memory = CallMemory::unlimited();
-        TenantHost::new(blobs, writes.clone(), tenant, memory, None, Arc::new(network))
+        let parts = HostParts { listener: None, network: Arc::new(network), masks: None };
+        TenantHost::new(blobs, writes.clone(), tenant, memory, parts)
     }
 
     fn content() -> CheckedPayload {

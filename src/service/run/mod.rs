@@ -1,6 +1,8 @@
 //! One run of a program: from its plan to its result.
 
+pub(crate) mod broker;
 pub(crate) mod bytecode;
+pub(crate) mod covers;
 pub(crate) mod execute;
 pub(crate) mod failure;
 pub(crate) mod host;
@@ -18,3 +20,4 @@ pub(crate) mod packages;
 pub(crate) mod packages_error;
 pub(crate) mod plan;
 pub(crate) mod result;
+pub(crate) mod secrets;

@@ -17,7 +17,10 @@ use crate::egress::meter::NetworkSummary;
 use crate::egress::network::{ClosedPart, ConnectionHandle, RunNetwork, StreamReadiness};
 use crate::egress::policy::RunPolicy;
 use crate::egress::recorded::Recording;
+use crate::egress::rewrite::RequestRewriter;
 use crate::job::network::{NetworkReply, NetworkRequest, PIECE_MAX, Wish};
+use crate::secrets::mask::Masks;
+use crate::service::run::secrets::RunSecrets;
 use crate::skill::manifest::url_pattern::UrlPattern;
 
 /// Length of a list of hosts, in bytes, beyond which a log line names no further host.
@@ -52,11 +55,15 @@ impl NetworkAccess {
     }
 
     /// The network of one run.
-    pub(crate) fn open(&self, grant: NetworkGrant) -> GuestNetwork {
+    pub(crate) fn open(&self, grant: NetworkGrant, secrets: &RunSecrets) -> GuestNetwork {
+        let brokered = |policy: RunPolicy| match &secrets.broker {
+            Some(broker) => policy.rewritten_by(Arc::clone(broker) as Arc<dyn RequestRewriter>),
+            None => policy,
+        };
         let (network, rules) = match grant {
             NetworkGrant::Manifest(patterns) => {
                 let count = patterns.len();
-                (self.egress.open(RunPolicy::of_manifest(patterns)), count)
+                (self.egress.open(brokered(RunPolicy::of_manifest(patterns))), count)
             }
             NetworkGrant::Recorded(patterns, recording) => {
                 let count = patterns.len();
@@ -68,7 +75,8 @@ impl NetworkAccess {
                 (self.egress.open(policy), self.code.len())
             }
         };
-        GuestNetwork { network, has_rules: rules > 0 }
+        let masks = secrets.masks.clone();
+        GuestNetwork { network, has_rules: rules > 0, masks }
     }
 }
 
@@ -89,6 +97,8 @@ pub(crate) struct GuestNetwork {
     network: RunNetwork,
     /// False if nothing is granted: then the guest itself says what to do about it.
     has_rules: bool,
+    /// What is covered in names of hosts.
+    masks: Option<Arc<Masks>>,
 }
 
 impl GuestNetwork {
@@ -152,7 +162,11 @@ impl GuestNetwork {
 
     /// The hosts that the run called or was refused, for its log line; none if it did neither.
     pub(crate) fn hosts(&self) -> Option<String> {
-        hosts_of(&self.network.summary())
+        let mut hosts = hosts_of(&self.network.summary());
+        if let (Some(hosts), Some(masks)) = (&mut hosts, &self.masks) {
+            masks.cover_text(hosts);
+        }
+        hosts
     }
 }
 

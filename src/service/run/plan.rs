@@ -13,6 +13,7 @@ use crate::service::find::blob_ids;
 use crate::service::run::host::LogListener;
 use crate::service::run::mounted_skill::MountedSkill;
 use crate::service::run::network::NetworkGrant;
+use crate::service::run::secrets::DeclaredSecrets;
 
 /// Most blobs that one run mounts: those of `input_blobs`, and 64 that its arguments name. A worker
 /// keeps a file open for each of them, and may have 512 open files.
@@ -28,6 +29,8 @@ pub(crate) struct RunPlan {
     pub(crate) blobs: Vec<BlobId>,
     pub(crate) keep_files: KeepFiles,
     pub(crate) network: NetworkGrant,
+    /// The secrets that the skill declares; none for code that came with a call.
+    pub(crate) secrets: Option<DeclaredSecrets>,
     pub(crate) limits: RunLimits,
     pub(crate) listener: Option<LogListener>,
     /// True if the caller wants the whole logs, not only the preview.
@@ -95,6 +98,7 @@ mod tests {
             blobs,
             keep_files: KeepFiles::default(),
             network: NetworkGrant::Operator,
+            secrets: None,
             limits: RunLimits::DEFAULT,
             listener: None,
             whole_logs: false,

@@ -13,6 +13,7 @@ use crate::job::outcome::{Logs, RunFailure, RunOutcome};
 use crate::protocol::methods::execution::{
     MAX_OUTPUT, RunError, RunResult, RunStatus, TruncatedOutput,
 };
+use crate::secrets::mask::Masks;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
@@ -57,13 +58,14 @@ impl Service {
         host: TenantHost,
         whole_logs: bool,
     ) -> Result<Performed, ServiceError> {
-        let (mut output_blobs, room) = host.into_parts();
+        let masks = host.masks();
+        let (mut output_blobs, _pins, room) = host.into_parts();
         let RunOutcome { end, logs, files, usage } = finished.outcome;
         let (logs_preview, logs_truncated) = logs::preview(&logs);
         // Storing the output may take long. Logs that no caller needs are freed before it.
         let logs = if whole_logs { logs } else { Logs::default() };
         let ending = match end {
-            Ok(()) => self.read_ending(caller, finished.output, room.into_permit()).await?,
+            Ok(()) => self.read_ending(caller, finished.output, room.into_permit(), masks).await?,
             Err(failure) => failure.into(),
         };
         let duration_ms = whole_milliseconds(usage.wall_time);
@@ -105,12 +107,17 @@ impl Service {
         caller: &Caller,
         output: Option<CheckedPayload>,
         permit: Option<OwnedSemaphorePermit>,
+        masks: Option<Arc<Masks>>,
     ) -> Result<Ending, ServiceError> {
         let Some(output) = output else {
             return self.ending(caller, Output::parse(Vec::new()), permit).await;
         };
         let size = output.size().as_usize();
-        let read = move || (output.into_bytes().map(Output::parse), permit);
+        let cover = move |text| match masks {
+            Some(masks) => masks.cover_json(text),
+            None => text,
+        };
+        let read = move || (output.into_bytes().map(cover).map(Output::parse), permit);
         let (parsed, permit) = if size <= SMALL_OUTPUT {
             read()
         } else {

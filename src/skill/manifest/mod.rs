@@ -8,6 +8,8 @@ pub mod inputs;
 mod model;
 pub mod permissions;
 pub mod runtime;
+pub mod secret_hosts;
+pub mod secret_name;
 pub mod shape;
 mod toml_form;
 pub mod url_pattern;

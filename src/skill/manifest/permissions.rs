@@ -1,15 +1,13 @@
 //! The `[permissions]` section: the hosts that a skill may reach and the secrets that it needs.
 
+use std::collections::BTreeSet;
+
 use crate::skill::diagnostic::{Findings, Problem};
 use crate::skill::manifest::fields::Fields;
+use crate::skill::manifest::secret_hosts::{MAX_ENTRIES, SecretHosts, read_patterns};
+use crate::skill::manifest::secret_name::check_secret_name;
 use crate::skill::manifest::url_pattern::UrlPattern;
 use crate::skill::text::quoted;
-
-/// Most URL patterns, and most secrets.
-const MAX_ENTRIES: usize = 32;
-
-/// Longest name of a secret, in bytes.
-const MAX_SECRET: usize = 128;
 
 /// The permissions that a skill's manifest asks for. Default: none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,6 +16,8 @@ pub struct Permissions {
     pub network: Vec<UrlPattern>,
     /// Names of the environment variables that it needs filled with secrets.
     pub secrets: Vec<String>,
+    /// Those secrets that it gets as placeholders, with the hosts that get the values.
+    pub secret_hosts: SecretHosts,
 }
 
 impl Permissions {
@@ -25,30 +25,13 @@ impl Permissions {
         let Some(section) = fields.table("permissions", findings) else {
             return Self::default();
         };
-        section.warn_unknown(&["network", "secrets"], findings);
+        section.warn_unknown(&["network", "secrets", "secret_hosts"], findings);
 
-        let mut permissions = Self::default();
-        for text in section.texts("network", MAX_ENTRIES, findings) {
-            match UrlPattern::parse(text.text) {
-                Ok(pattern) => {
-                    if !pattern.is_encrypted() {
-                        let message = format!("`{pattern}` is not encrypted on its way");
-                        let problem = Problem::new("unencrypted", message);
-                        findings
-                            .warning(text.span, problem.help("use https if the host offers it"));
-                    }
-                    permissions.network.push(pattern);
-                }
-                Err(invalid) => {
-                    let message =
-                        format!("the URL pattern {} {}", quoted(text.text), invalid.problem);
-                    let problem = Problem::new("invalid-network", message);
-                    findings.error(text.span, problem.maybe_help(invalid.help));
-                }
-            }
-        }
+        let network = section.texts("network", MAX_ENTRIES, findings);
+        let mut permissions =
+            Self { network: read_patterns(&network, findings), ..Self::default() };
         for text in section.texts("secrets", MAX_ENTRIES, findings) {
-            match check_secret(text.text) {
+            match check_secret_name(text.text) {
                 Ok(()) => permissions.secrets.push(text.text.to_owned()),
                 Err(message) => {
                     let message = format!("the secret {} {message}", quoted(text.text));
@@ -56,62 +39,50 @@ impl Permissions {
                 }
             }
         }
+        permissions.secret_hosts = SecretHosts::read(&section, findings);
+        permissions.warn_of_unreachable_hosts(&section, findings);
         permissions
+    }
+
+    /// Names of all secrets that the skill gets: as values, or as placeholders.
+    #[must_use]
+    pub fn secret_names(&self) -> BTreeSet<&str> {
+        let brokered = self.secret_hosts.0.keys().map(String::as_str);
+        self.secrets.iter().map(String::as_str).chain(brokered).collect()
+    }
+
+    /// Warns of hosts that get a secret and no request, and of secrets that other runtimes would
+    /// not hand out.
+    fn warn_of_unreachable_hosts(&self, section: &Fields<'_>, findings: &mut Findings<'_>) {
+        let Some(table) = section.node("secret_hosts") else { return };
+        for (name, brokered) in &self.secret_hosts.0 {
+            if !self.secrets.contains(name) {
+                let message = format!("`secrets` does not list the brokered secret `{name}`");
+                let help = "other runtimes may read `secrets` only";
+                let problem = Problem::new("unlisted-secret", message).help(help);
+                findings.warning(&table.span, problem);
+            }
+            let is_reached = |to: &&UrlPattern| self.network.iter().any(|by| reaches(by, to));
+            if let Some(pattern) = brokered.patterns.iter().find(|to| !is_reached(to)) {
+                let message = format!("`network` grants no request to `{pattern}`");
+                let help = format!("add \"{pattern}\" to `network`");
+                let problem = Problem::new("no-effect", message).help(help);
+                findings.warning(&table.span, problem);
+            }
+        }
     }
 }
 
-/// Variables that select the code to load or the target of connections, or that the sandbox sets.
-/// A secret of such a name would change how programs run.
-const RESERVED: [&str; 26] = [
-    "PATH",
-    "HOME",
-    "PWD",
-    "OLDPWD",
-    "SHELL",
-    "USER",
-    "LOGNAME",
-    "IFS",
-    "ENV",
-    "BASH_ENV",
-    "TERM",
-    "TMPDIR",
-    "TEMP",
-    "TMP",
-    "TZ",
-    "LANG",
-    "LANGUAGE",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-    "NETRC",
-];
-
-/// Prefixes of such names: of the dynamic loader, Python, the C library and this server.
-const RESERVED_PREFIXES: [&str; 7] =
-    ["LD_", "DYLD_", "PYTHON", "LC_", "MALLOC_", "GLIBC_", "WARDIAN_"];
-
-fn check_secret(name: &str) -> Result<(), &'static str> {
-    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let upper = name.to_ascii_uppercase();
-    if name.len() > MAX_SECRET {
-        Err("must not be longer than 128 letters")
-    } else if name.is_empty()
-        || !name.chars().all(is_letter)
-        || name.starts_with(|c: char| c.is_ascii_digit())
-    {
-        Err("must be the name of an environment variable, such as \"ACME_API_KEY\"")
-    } else if RESERVED.contains(&upper.as_str())
-        || RESERVED_PREFIXES.iter().any(|prefix| upper.starts_with(prefix))
-    {
-        Err("is the name of a variable that changes how programs run")
-    } else {
-        Ok(())
-    }
+/// True if some requests that `to` names are granted by `by`.
+fn reaches(by: &UrlPattern, to: &UrlPattern) -> bool {
+    let is_below = |name: &UrlPattern, domain: &UrlPattern| {
+        let labels = name.host().strip_suffix(domain.host());
+        domain.allows_subdomains() && labels.is_some_and(|labels| labels.ends_with('.'))
+    };
+    let is_same = by.host() == to.host() && by.allows_subdomains() == to.allows_subdomains();
+    by.is_encrypted() == to.is_encrypted()
+        && by.port() == to.port()
+        && (is_same || is_below(to, by) || is_below(by, to))
 }
 
 #[cfg(test)]
@@ -119,33 +90,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_names_of_environment_variables() {
-        for name in ["SALESFORCE_API_KEY", "a", "_X1", "PATHOLOGY_KEY", "HOME_ASSISTANT_TOKEN"] {
-            assert_eq!(check_secret(name), Ok(()), "{name}");
-        }
-        for name in ["", "*", "A-B", "A B", "1A", "A=B", "A\0", "É", &"A".repeat(129)] {
-            assert!(check_secret(name).is_err(), "{name:?}");
-        }
-    }
-
-    #[test]
-    fn no_secret_can_change_how_programs_are_loaded() {
-        for name in [
-            "PATH",
-            "Path",
-            "HOME",
-            "LD_PRELOAD",
-            "LD_LIBRARY_PATH",
-            "PYTHONPATH",
-            "PYTHONSTARTUP",
-            "PYTHONHASHSEED",
-            "DYLD_INSERT_LIBRARIES",
-            "BASH_ENV",
-            "https_proxy",
-            "LC_ALL",
-            "WARDIAN_API_KEYS",
+    fn a_host_is_reached_by_patterns_that_share_requests_with_it() {
+        let reaches =
+            |by, to| reaches(&UrlPattern::parse(by).unwrap(), &UrlPattern::parse(to).unwrap());
+        for (by, to) in [
+            ("https://api.acme.com", "https://api.acme.com/v1/"),
+            ("https://*.acme.com", "https://api.acme.com"),
+            ("https://api.acme.com", "https://*.acme.com"),
+            ("https://*.acme.com", "https://*.eu.acme.com"),
         ] {
-            assert!(check_secret(name).is_err(), "{name}");
+            assert!(reaches(by, to), "{by} {to}");
+        }
+        for (by, to) in [
+            ("https://acme.com", "https://*.acme.com"),
+            ("https://*.acme.com", "https://acme.com"),
+            ("https://*.acme.com", "https://api.evil-acme.com"),
+            ("http://api.acme.com", "https://api.acme.com"),
+            ("https://api.acme.com:8443", "https://api.acme.com"),
+        ] {
+            assert!(!reaches(by, to), "{by} {to}");
         }
     }
 }

@@ -110,7 +110,7 @@ fn sort_keys(root: &mut SourceNode) {
     for entry in entries {
         let order: &[&str] = match entry.key.as_str() {
             "runtime" => &["language", "entrypoint", "export"],
-            "permissions" => &["network", "secrets"],
+            "permissions" => &["network", "secrets", "secret_hosts"],
             _ => &[],
         };
         if let SourceValue::Table(entries) = &mut entry.node.value {
@@ -337,7 +337,11 @@ secrets = ["SALESFORCE_API_KEY", "SALESFORCE_ORG_ID"]
         ("namespace", "namespase", "5:1: warning: unknown key \"namespase\"; did you mean `namespace`?"),
         ("namespace", "homepage", "5:1: warning: unknown key \"homepage\""),
         ("[permissions]", "[[permissions]]", "15:1: error: `permissions` must be a table, not a list"),
-        ("secrets =", "secret =", "17:1: warning: unknown key \"permissions.secret\"; did you mean `secrets`?"),
+        ("secrets =", "secret =", "17:1: warning: unknown key \"permissions.secret\"; did you mean `secret_hosts` or `secrets`?"),
+        ("secrets =", "secret_hosts = [\"A\"]\nsecrets =", "17:16: error: `permissions.secret_hosts` must be a table, not a list"),
+        ("secrets =", "secret_hosts = { A = [\"https://*.salesforce.com\"] }\nsecrets =", "17:16: warning: `secrets` does not list the brokered secret `A`; other runtimes may read `secrets` only"),
+        ("secrets =", "secret_hosts = { SALESFORCE_API_KEY = [\"https://api.acme.com\"] }\nsecrets =", "17:16: warning: `network` grants no request to `https://api.acme.com`; add \"https://api.acme.com\" to `network`"),
+        ("secrets =", "secret_hosts = { SALESFORCE_API_KEY = [] }\nsecrets =", "17:39: error: `permissions.secret_hosts.SALESFORCE_API_KEY` names no host; write `SALESFORCE_API_KEY = [\"https://api.acme.com\"]`"),
         ("\"SALESFORCE_ORG_ID\"", "\"LD_PRELOAD\"", "17:34: error: the secret \"LD_PRELOAD\" is the name of a variable that changes how programs run"),
         ("\"https://*.salesforce.com\"", "\"https://*\"", "16:12: error: the URL pattern \"https://*\" must name a host, such as `https://api.acme.com`"),
         ("\"https://*.salesforce.com\"", "\"http://a.example\"", "16:12: warning: `http://a.example` is not encrypted on its way; use https if the host offers it"),

@@ -67,6 +67,15 @@ impl Connection {
 
     /// Reads an answer to its end; the connection stays open if the server leaves it so.
     pub(crate) fn reply(&mut self) -> Reply {
+        let mut reply = self.head();
+        let length = reply.header("content-length").parse().unwrap_or(0);
+        reply.body = vec![0; length];
+        self.0.read_exact(&mut reply.body).unwrap();
+        reply
+    }
+
+    /// Reads the head of an answer, and nothing of a body.
+    pub(crate) fn head(&mut self) -> Reply {
         let line = self.line();
         let status = line.split(' ').nth(1).and_then(|code| code.parse().ok());
         let status = status.unwrap_or_else(|| panic!("no status line: {line:?}"));
@@ -76,11 +85,7 @@ impl Connection {
             let Some((name, value)) = line.split_once(": ") else { break };
             headers.push((name.to_owned(), value.to_owned()));
         }
-        let mut reply = Reply { status, headers, body: Vec::new() };
-        let length = reply.header("content-length").parse().unwrap_or(0);
-        reply.body = vec![0; length];
-        self.0.read_exact(&mut reply.body).unwrap();
-        reply
+        Reply { status, headers, body: Vec::new() }
     }
 
     /// Reads an answer that has begun to arrive after this time, if one has.

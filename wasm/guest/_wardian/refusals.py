@@ -28,7 +28,11 @@ class BlobNotFound(FileNotFoundError):
     """No blob of that id is mounted in this run."""
 
 
-PUBLIC = (Refused, HostCallLimit, QuotaExceeded, PolicyDenied, BlobNotFound)
+class SecretNotDeclared(LookupError):
+    """The manifest of the skill does not declare a secret of that name."""
+
+
+PUBLIC = (Refused, HostCallLimit, QuotaExceeded, PolicyDenied, BlobNotFound, SecretNotDeclared)
 for _kind in PUBLIC:
     _kind.__module__ = "runtime"  # tracebacks show the name that users can import
 

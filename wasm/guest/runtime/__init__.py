@@ -1,18 +1,27 @@
-"""Helpers for the code that runs here: `from runtime import blobs, http, log, run`.
+"""Helpers for the code that runs here: `from runtime import blobs, http, log, run, secrets`.
 
 - `blobs`: read the blobs that are mounted, write new ones.
 - `http`: requests to the hosts that a skill's manifest names.
 - `log`: messages for the run's log.
 - `run`: what this run is.
+- `secrets`: the secrets that a skill's manifest declares.
 
 What the host refuses arrives as an exception: `HostCallLimit`, `QuotaExceeded` and `PolicyDenied`
-are all `Refused`. A blob that is not mounted is a `BlobNotFound`.
+are all `Refused`. A blob that is not mounted is a `BlobNotFound`, a secret that is not declared a
+`SecretNotDeclared`.
 """
 
 from __future__ import annotations
 
-from _wardian.refusals import BlobNotFound, HostCallLimit, PolicyDenied, QuotaExceeded, Refused
-from runtime import blobs, http, log, run
+from _wardian.refusals import (
+    BlobNotFound,
+    HostCallLimit,
+    PolicyDenied,
+    QuotaExceeded,
+    Refused,
+    SecretNotDeclared,
+)
+from runtime import blobs, http, log, run, secrets
 
 __all__ = [
     "BlobNotFound",
@@ -20,10 +29,12 @@ __all__ = [
     "PolicyDenied",
     "QuotaExceeded",
     "Refused",
+    "SecretNotDeclared",
     "blobs",
     "http",
     "log",
     "run",
+    "secrets",
 ]
 
 

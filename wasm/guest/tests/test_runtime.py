@@ -287,6 +287,35 @@ class Run(Sandbox):
         self.assertEqual(report["message"], "module 'runtime.run' has no attribute 'secret'")
 
 
+class Secrets(Sandbox):
+    def test_a_skill_has_what_it_declares(self):
+        source = (
+            "import os\n"
+            "from runtime import secrets\n"
+            "def main(args):\n"
+            "    os.environ.pop('B_KEY')\n"
+            "    return [secrets.get('A_KEY'), secrets.get('B_KEY'), secrets.names(), dir(secrets)]\n"
+        )
+        value = self.returns(source, environment={"B_KEY": "b", "A_KEY": "é"})
+        listed = ["SecretNotDeclared", "get", "names"]
+        self.assertEqual(value, ["é", "b", ["A_KEY", "B_KEY"], listed])
+
+    def test_what_is_not_declared_is_named_with_the_line_to_add(self):
+        source = "from runtime import secrets\ndef main(args): return secrets.get('C_KEY')"
+        report = self.fails(source)
+        self.assertIn("runtime.SecretNotDeclared", report["traceback"])
+        self.assertIn("put the code into a skill that declares it", report["message"])
+        job = {"program": {"skill": {"name": "a.b"}}, "environment": {"A_KEY": "value"}}
+        with mock.patch("_wardian.door.job", job):
+            with self.assertRaises(runtime.SecretNotDeclared) as caught:
+                runtime.secrets.get("C_KEY")
+        message = str(caught.exception)
+        self.assertIn("the skill `a.b` does not declare the secret 'C_KEY'", message)
+        self.assertIn('`secrets = ["C_KEY"]`', message)
+        self.assertIn("it declares: A_KEY", message)
+        self.assertNotIn("value", message)
+
+
 class Process(Sandbox):
     def test_two_runs_differ_in_their_randomness(self):
         source = "import random\ndef main(): return [random.random(), random.gauss(0, 1)]"

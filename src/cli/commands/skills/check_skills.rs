@@ -11,6 +11,7 @@ use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_error, print_json, print_line, shown};
 use crate::config::Config;
 use crate::registry::{FolderCheck, check_folder};
+use crate::secrets::Secrets;
 use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
 
 /// One skill's findings, for programs.
@@ -22,6 +23,9 @@ struct Finding<'a> {
     /// The reason why the Python was not checked; `None` if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     python_not_checked: Option<&'a str>,
+    /// Secrets that the skill declares and that are not available here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    secrets_missing: Vec<String>,
     diagnostics: &'a [Diagnostic],
 }
 
@@ -39,6 +43,7 @@ pub(crate) fn check_skills(
         names.push(folder.display().to_string());
         checks.push(check);
     }
+    let secrets = Secrets::new(&config.secrets);
     let looked = check_python(config, &mut checks)?;
     let not_checked = match &looked {
         Looked::Yes => None,
@@ -50,12 +55,19 @@ pub(crate) fn check_skills(
             folder,
             skill: name_of(check),
             python_not_checked: not_checked,
+            secrets_missing: missing_secrets(check, &secrets),
             diagnostics: &check.diagnostics,
         });
         print_json(&findings.collect::<Vec<_>>());
     } else {
         for (folder, check) in names.iter().zip(&checks) {
             report(folder, check);
+            let missing = missing_secrets(check, &secrets).join(", ");
+            if !missing.is_empty() {
+                note(&format!(
+                    "{folder}: it cannot be executed here: `wardian secrets list` has no {missing}"
+                ));
+            }
         }
         if let Some(why) = not_checked {
             note(&format!("the Python of the skills was not checked: {}", shown(why)));
@@ -74,6 +86,14 @@ fn bundled_name(check: &FolderCheck) -> Option<Diagnostic> {
         let problem = Problem::new("bundled-name", message).help(help);
         Diagnostic::about(Severity::Warning, ".", problem)
     })
+}
+
+/// Names of the secrets that the skill declares and that no provider has. That is no mistake of the
+/// skill: its author need not have them.
+fn missing_secrets(check: &FolderCheck, secrets: &Secrets) -> Vec<String> {
+    let names = check.snapshot.iter().flat_map(|skill| skill.manifest().permissions.secret_names());
+    let is_missing = |name: &&str| !matches!(secrets.has(name), Ok(true));
+    names.filter(is_missing).map(str::to_owned).collect()
 }
 
 /// Resolves the folder to its own name, which `.` does not have.

@@ -31,7 +31,6 @@ use crate::protocol::strict;
 use crate::registry::check_folder;
 use crate::registry::folders::snapshot::Snapshot;
 use crate::service::{Caller, LocalProgram, LocalResult, LocalRun, ServiceError, sole_tenant};
-use crate::units::ByteCount;
 
 /// Longest file of a case, in bytes.
 const MAX_CASE: u64 = 4 << 20;
@@ -78,14 +77,13 @@ pub(crate) fn test_skills(
         let metered = MeteredCode::IfThere;
         let runtime =
             Runtime::start(&config, metered, SkillsRead::Once, progress().as_ref()).await?;
-        let ended = test_all(&config, &runtime, &tested, filter, as_json).await;
+        let ended = test_all(&runtime, &tested, filter, as_json).await;
         runtime.shut_down(Duration::ZERO).await;
         ended
     }))
 }
 
 async fn test_all(
-    config: &Config,
     runtime: &Runtime,
     tested: &[Tested],
     filter: Option<&str>,
@@ -104,7 +102,7 @@ async fn test_all(
             note(&format!("{}: {missing}", skill.name));
         }
         for (name, case) in &skill.cases {
-            let (differences, duration_ms) = test(config, runtime, skill, name, case).await?;
+            let (differences, duration_ms) = test(runtime, skill, name, case).await?;
             let passed = differences.is_empty();
             is_good &= passed;
             if !as_json {
@@ -200,7 +198,6 @@ fn copy(snapshot: &Snapshot, root: &Path) -> Result<(), Failed> {
 
 /// Runs one case; its differences and how long the run took.
 async fn test(
-    config: &Config,
     runtime: &Runtime,
     skill: &Tested,
     name: &str,
@@ -208,7 +205,7 @@ async fn test(
 ) -> Result<(Vec<String>, u64), Failed> {
     let mut ids = BTreeMap::new();
     for (blob, content) in &case.blobs {
-        let id = store(config, runtime, skill, content).map_err(|failed| {
+        let id = store(runtime, skill, content).map_err(|failed| {
             Failed::usage(format!("{}, case {name}, blob {blob}: {failed}", skill.name))
         })?;
         ids.insert(blob.clone(), id);
@@ -218,7 +215,7 @@ async fn test(
     })?;
     let args =
         RawValue::from_string(args).map_err(|fault| Failed::at("write the arguments", &fault))?;
-    let recording = Arc::new(recording_of(config, skill, name, case)?);
+    let recording = Arc::new(recording_of(skill, name, case)?);
     let request = LocalRun {
         program: LocalProgram::Skill {
             name: skill.name.clone(),
@@ -243,26 +240,24 @@ async fn test(
     Ok((differences, duration_ms))
 }
 
+/// Most bytes of a file that a recorded network answers with.
+const MAX_RECORDED: u64 = 256 << 20;
+
 /// The recorded network of a case. Without one every request fails: a test must not depend on the
 /// state of the world.
-fn recording_of(
-    config: &Config,
-    skill: &Tested,
-    name: &str,
-    case: &TestCase,
-) -> Result<Recording, Failed> {
+fn recording_of(skill: &Tested, name: &str, case: &TestCase) -> Result<Recording, Failed> {
     let exchanges = case.network.iter().enumerate().map(|(at, exchange)| {
         let read = |path: &str| {
             let path = resource_of(skill, path)?;
             let file =
                 fs::File::open(&path).map_err(|fault| format!("{}: {fault}", path.display()))?;
-            let (limit, mut content) = (config.blobs.max_size, Vec::new());
-            file.take(limit.as_u64().saturating_add(1))
+            let mut content = Vec::new();
+            file.take(MAX_RECORDED + 1)
                 .read_to_end(&mut content)
                 .map_err(|fault| fault.to_string())?;
-            match ByteCount::from(content.len()) > limit {
-                true => Err(format!("{}: is larger than a blob may be", path.display())),
-                false => Ok(content),
+            match u64::try_from(content.len()).is_ok_and(|size| size <= MAX_RECORDED) {
+                true => Ok(content),
+                false => Err(format!("{}: is larger than {MAX_RECORDED} bytes", path.display())),
             }
         };
         exchange.recorded(read).map_err(|wrong| {
@@ -282,16 +277,11 @@ fn resource_of(skill: &Tested, path: &str) -> Result<PathBuf, String> {
 }
 
 /// Stores a blob of a case; its id.
-fn store(
-    config: &Config,
-    runtime: &Runtime,
-    skill: &Tested,
-    blob: &CaseBlob,
-) -> Result<String, Failed> {
+fn store(runtime: &Runtime, skill: &Tested, blob: &CaseBlob) -> Result<String, Failed> {
     let stored = match &blob.content {
         BlobContent::File(path) => {
             let path = resource_of(skill, path).map_err(Failed::usage)?;
-            store_file(&*runtime.blobs, &path, Some(&blob.mime_type), config.blobs.max_size)?
+            store_file(&runtime.blobs, &path, Some(&blob.mime_type))?
         }
         BlobContent::Text(text) => {
             let kind = BlobKind::parse(&blob.mime_type)

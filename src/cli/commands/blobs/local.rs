@@ -1,0 +1,214 @@
+//! Blobs of the store on this machine, without a server between.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::assembly;
+use crate::blobs::OpenBlob;
+use crate::blobs::content::file_name::{file_name_of, kind_of_file};
+use crate::blobs::content::kind::BlobKind;
+use crate::blobs::{BlobError, BlobStore, LocalBlobStore, StoredBlob};
+use crate::cli::failed::Failed;
+use crate::config::Config;
+use crate::error::ErrorKind;
+use crate::ids::BlobId;
+use crate::service::sole_tenant;
+use crate::units::ByteCount;
+
+/// Bytes copied at a time.
+const CHUNK: usize = 256 << 10;
+
+/// Opens the store. If a server uses it, `use_of_it` decides.
+pub(super) fn open(config: &Config, use_of_it: UseOfStore) -> Result<LocalBlobStore, Failed> {
+    match assembly::open_blobs(config) {
+        Err(assembly::AssemblyError::Blobs(BlobError::InUse)) => match use_of_it {
+            UseOfStore::Reads => Ok(assembly::open_blobs_beside(config)),
+            UseOfStore::Changes => Err(Failed::usage(
+                "a server is using the blob store: name it with `--server`, such as \
+                 `--server http://127.0.0.1:8080`, or stop it",
+            )),
+        },
+        opened => Ok(opened?),
+    }
+}
+
+/// What a command does with the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UseOfStore {
+    Reads,
+    Changes,
+}
+
+/// Stores a file. Without `kind`, the file's name determines the kind.
+pub(crate) fn store_file(
+    store: &Arc<dyn BlobStore>,
+    path: &Path,
+    kind: Option<&str>,
+) -> Result<StoredBlob, Failed> {
+    let unreadable = |fault: io::Error| Failed::named(path.display(), &fault);
+    let kind = kind_of(path, kind)?;
+    let mut file = File::open(path).map_err(unreadable)?;
+    let size = file.metadata().map_err(unreadable)?;
+    let stored = if size.is_file() && size.len() > 0 {
+        store.put_from(&sole_tenant(), &kind, ByteCount::bytes(size.len()), &mut file)
+    } else {
+        return store_stream(store, path, &kind, &mut file);
+    };
+    stored.map_err(|error| match error.kind() {
+        ErrorKind::TooLarge | ErrorKind::QuotaExceeded => Failed::named(path.display(), &error),
+        _ => error.into(),
+    })
+}
+
+/// Stores what a pipe, a device or a file of `/proc` yields: they do not report their length, and
+/// some never end.
+pub(super) fn store_stream(
+    store: &Arc<dyn BlobStore>,
+    path: &Path,
+    kind: &BlobKind,
+    content: &mut dyn Read,
+) -> Result<StoredBlob, Failed> {
+    let refused = |error: BlobError| match error.kind() {
+        ErrorKind::TooLarge | ErrorKind::QuotaExceeded => Failed::named(path.display(), &error),
+        _ => error.into(),
+    };
+    let mut writer = Arc::clone(store).begin(&sole_tenant(), kind, None).map_err(refused)?;
+    let mut piece = vec![0; CHUNK];
+    loop {
+        let count = content.read(&mut piece).map_err(|e| Failed::named(path.display(), &e))?;
+        match piece.get(..count).filter(|read| !read.is_empty()) {
+            Some(read) => writer.append(read).map_err(refused)?,
+            None => return Ok(writer.finish().map_err(refused)?.blob),
+        }
+    }
+}
+
+/// The kind that a command names, or that the file's name suggests.
+pub(super) fn kind_of(path: &Path, named: Option<&str>) -> Result<BlobKind, Failed> {
+    let name = path.to_string_lossy();
+    let kind = named.unwrap_or_else(|| kind_of_file(&name));
+    BlobKind::parse(kind).map_err(|error| Failed::usage(error.to_string()))
+}
+
+pub(super) fn open_blob(store: &dyn BlobStore, id: &BlobId) -> Result<OpenBlob<File>, Failed> {
+    store.open_content(&sole_tenant(), id).map_err(|error| match error.kind() {
+        ErrorKind::BlobNotFound => Failed::usage(error.to_string()),
+        _ => error.into(),
+    })
+}
+
+/// Copies a blob piece by piece. Returns its length.
+pub(super) fn copy_blob(
+    opened: OpenBlob<File>,
+    mut write: impl FnMut(&[u8]) -> io::Result<()>,
+) -> Result<ByteCount, Failed> {
+    let size = opened.blob.size;
+    let mut content = opened.file.take(size.as_u64());
+    let mut piece = vec![0; CHUNK];
+    loop {
+        let count = content.read(&mut piece).map_err(|e| Failed::at("read the blob", &e))?;
+        let Some(read) = piece.get(..count).filter(|read| !read.is_empty()) else {
+            return Ok(size);
+        };
+        write(read).map_err(|e| Failed::at("write the blob", &e))?;
+    }
+}
+
+/// Reads a whole blob.
+pub(crate) fn read_blob(store: &dyn BlobStore, id: &BlobId) -> Result<Vec<u8>, Failed> {
+    let mut bytes = Vec::new();
+    copy_blob(open_blob(store, id)?, |piece| {
+        bytes.extend_from_slice(piece);
+        Ok(())
+    })?;
+    Ok(bytes)
+}
+
+/// Reads a whole blob of text.
+pub(crate) fn read_text_blob(store: &dyn BlobStore, id: &BlobId) -> Result<String, Failed> {
+    let bytes = read_blob(store, id)?;
+    String::from_utf8(bytes).map_err(|fault| Failed::at("read the blob", &fault))
+}
+
+/// Writes blobs as files into a folder. The names are the first letters of the id and the extension
+/// of the kind.
+pub(crate) fn save_all(
+    store: &dyn BlobStore,
+    ids: &[BlobId],
+    folder: &Path,
+) -> Result<Vec<(BlobId, String)>, Failed> {
+    fs::create_dir_all(folder).map_err(|e| Failed::named(folder.display(), &e))?;
+    let mut saved = Vec::new();
+    for id in ids {
+        let kind = store.stat(&sole_tenant(), id)?.kind;
+        let path = folder.join(file_name_of(id, kind.as_str()));
+        let mut file = File::create(&path).map_err(|e| Failed::named(path.display(), &e))?;
+        let blob = open_blob(store, id)?;
+        copy_blob(blob, |piece| io::Write::write_all(&mut file, piece))?;
+        saved.push((id.clone(), path.display().to_string()));
+    }
+    Ok(saved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Flags, Surroundings};
+
+    fn config_in(folder: &Path, settings: &[(&str, &str)]) -> Config {
+        let surroundings = Surroundings {
+            data_dir: Some(folder.join("data")),
+            cache_dir: Some(folder.join("cache")),
+            ..Surroundings::default()
+        };
+        let settings = settings.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned()));
+        Config::load(&surroundings, Flags { settings: settings.collect(), ..Flags::default() })
+            .unwrap()
+    }
+
+    fn stored(config: &Config, path: &Path) -> Result<BlobId, Failed> {
+        let store: Arc<dyn BlobStore> = Arc::new(open(config, UseOfStore::Changes)?);
+        Ok(store_file(&store, path, None)?.id)
+    }
+
+    fn content(config: &Config, id: &BlobId) -> Vec<u8> {
+        read_blob(&open(config, UseOfStore::Reads).unwrap(), id).unwrap()
+    }
+
+    #[test]
+    fn a_stored_file_reads_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = config_in(folder.path(), &[]);
+        let from = folder.path().join("from.csv");
+        for bytes in [&[][..], b"a,b\n", &[7; CHUNK + 1]] {
+            fs::write(&from, bytes).unwrap();
+            let id = stored(&config, &from).unwrap();
+            assert_eq!(content(&config, &id), bytes);
+        }
+    }
+
+    #[test]
+    fn what_never_ends_is_refused_and_what_tells_no_length_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = config_in(folder.path(), &[("blobs.max_size", "1 KiB")]);
+        let failed = stored(&config, Path::new("/dev/zero")).unwrap_err();
+        assert_eq!(failed.exit, crate::cli::exit_code::Exit::WrongUsage);
+        assert!(failed.to_string().starts_with("/dev/zero: a blob may hold 1 KiB"), "{failed}");
+        let id = stored(&config, Path::new("/proc/sys/kernel/ostype")).unwrap();
+        assert_eq!(content(&config, &id), b"Linux\n");
+    }
+
+    #[test]
+    fn beside_a_server_the_store_is_read_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = config_in(folder.path(), &[]);
+        let file = folder.path().join("file");
+        fs::write(&file, "content").unwrap();
+        let id = stored(&config, &file).unwrap();
+        let _server = open(&config, UseOfStore::Changes).unwrap();
+        assert_eq!(content(&config, &id), b"content");
+        assert!(open(&config, UseOfStore::Changes).unwrap_err().to_string().contains("--server"));
+    }
+}

@@ -1,0 +1,274 @@
+//! A running server, called over HTTP.
+
+use std::fmt;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use ureq::http::Response;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::{Agent, Body, RequestBuilder, SendBody};
+
+use crate::cli::failed::Failed;
+use crate::ids::BlobId;
+
+/// The time for connecting.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// The longest pause of a server within an answer, and the time until an answer begins: a server
+/// verifies gigabytes before it sends them, and syncs them before it acknowledges them.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Most bytes of an answer of JSON.
+const MAX_JSON: u64 = 4 << 20;
+
+/// Attempts at a call that a busy server refuses.
+const ATTEMPTS: u32 = 4;
+
+/// A server.
+pub(super) struct Remote {
+    agent: Agent,
+    url: String,
+    authorization: Option<String>,
+}
+
+/// Shows no key.
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// A page of the list of blobs.
+#[derive(Debug, Deserialize)]
+pub(super) struct RemotePage {
+    pub(super) blobs: Vec<RemoteBlob>,
+    pub(super) next_cursor: Option<String>,
+}
+
+/// A blob in a list.
+#[derive(Debug, Clone, Deserialize, serde::Serialize)]
+pub(super) struct RemoteBlob {
+    pub(super) blob_id: BlobId,
+    pub(super) kind: Option<String>,
+    pub(super) size_bytes: u64,
+    pub(super) created_ms: Option<u64>,
+    pub(super) last_used_ms: u64,
+}
+
+#[derive(Deserialize)]
+struct Verified {
+    intact: bool,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    error: RefusalError,
+}
+
+#[derive(Deserialize)]
+struct RefusalError {
+    message: String,
+}
+
+impl Remote {
+    /// The server at `url`, such as `http://127.0.0.1:8080`.
+    pub(super) fn at(url: &str, api_key: Option<&str>) -> Result<Self, Failed> {
+        let url = url.trim_end_matches('/');
+        if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
+            return Err(Failed::usage("`--server` must be a URL such as `http://127.0.0.1:8080`"));
+        }
+        let mut config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .timeout_connect(Some(CONNECT))
+            .timeout_recv_response(Some(PATIENCE))
+            .timeout_per_read(Some(PATIENCE))
+            .timeout_per_write(Some(PATIENCE))
+            .user_agent(concat!("wardian/", env!("CARGO_PKG_VERSION")));
+        if url.starts_with("https://") {
+            config = config.tls_config(tls());
+        }
+        let authorization = api_key.map(|key| format!("Bearer {key}"));
+        Ok(Self { agent: config.build().into(), url: url.to_owned(), authorization })
+    }
+
+    fn address(&self, path: &str) -> String {
+        format!("{}/v1/blobs{path}", self.url)
+    }
+
+    fn authorized<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
+        match &self.authorization {
+            Some(authorization) => request.header("authorization", authorization),
+            None => request,
+        }
+    }
+
+    /// Stores content. As long as it `is_unread`, a busy server is asked again.
+    pub(super) fn put(
+        &self,
+        kind: &str,
+        size: Option<u64>,
+        content: &mut dyn Read,
+        is_unread: &dyn Fn() -> bool,
+    ) -> Result<BlobId, Failed> {
+        let mut attempt = 1;
+        loop {
+            let request = self.agent.put(self.address("")).header("content-type", kind);
+            // A server that refuses does so before the content is sent.
+            let request = self.authorized(request).header("expect", "100-continue");
+            let request = match size {
+                Some(size) => request.header("content-length", size.to_string()),
+                None => request,
+            };
+            let answer = request.send(SendBody::from_reader(content));
+            let answer = answer.map_err(|error| self.unreachable(&error))?;
+            if let Some(pause) = pause(&answer, attempt)
+                && is_unread()
+            {
+                thread::park_timeout(pause);
+                attempt = attempt.saturating_add(1);
+                continue;
+            }
+            let stored: crate::protocol::methods::blobs::CreateBlobResult =
+                self.json(accepted(answer)?)?;
+            return Ok(stored.blob_id);
+        }
+    }
+
+    /// Opens a blob from `offset` on. The answer has its kind and length.
+    pub(super) fn open(&self, id: &BlobId, offset: u64) -> Result<Response<Body>, Failed> {
+        let answer = self.repeated(|| {
+            let request = self.authorized(self.agent.get(self.address(&format!("/{id}"))));
+            match offset {
+                0 => request.call(),
+                offset => request.header("range", format!("bytes={offset}-")).call(),
+            }
+        })?;
+        let is_part = answer.status() == 206;
+        if is_part == (offset > 0) {
+            return Ok(answer);
+        }
+        Err(Failed::because("the server sent another part of the blob than the one asked for"))
+    }
+
+    /// A page of the list of blobs.
+    pub(super) fn page(&self, cursor: Option<&str>) -> Result<RemotePage, Failed> {
+        let cursor = cursor.map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
+        let address = self.address(&format!("?limit=1000{cursor}"));
+        let answer = self.repeated(|| self.authorized(self.agent.get(&address)).call())?;
+        self.json(answer)
+    }
+
+    /// Calls `each` with every blob.
+    pub(super) fn for_each(
+        &self,
+        each: &mut dyn FnMut(RemoteBlob) -> Result<(), Failed>,
+    ) -> Result<(), Failed> {
+        let mut cursor = None;
+        loop {
+            let page = self.page(cursor.as_deref())?;
+            page.blobs.into_iter().try_for_each(&mut *each)?;
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Removes a blob.
+    pub(super) fn remove(&self, id: &BlobId) -> Result<(), Failed> {
+        let address = self.address(&format!("/{id}"));
+        self.repeated(|| self.authorized(self.agent.delete(&address)).call()).map(drop)
+    }
+
+    /// Verifies a blob; true if it is intact. `Ok(None)` if it is gone.
+    pub(super) fn verify(&self, id: &BlobId, damaged: &str) -> Result<Option<bool>, Failed> {
+        let address = self.address(&format!("/{id}/verify?damaged={damaged}"));
+        let call = || self.authorized(self.agent.post(&address)).send_empty();
+        let answer = self.called(call)?;
+        if answer.status() == 404 {
+            return Ok(None);
+        }
+        let verified: Verified = self.json(accepted(answer)?)?;
+        Ok(Some(verified.intact))
+    }
+
+    fn repeated(
+        &self,
+        call: impl Fn() -> Result<Response<Body>, ureq::Error>,
+    ) -> Result<Response<Body>, Failed> {
+        accepted(self.called(call)?)
+    }
+
+    /// Calls, and calls again if the server is busy.
+    fn called(
+        &self,
+        call: impl Fn() -> Result<Response<Body>, ureq::Error>,
+    ) -> Result<Response<Body>, Failed> {
+        let mut attempt = 1;
+        loop {
+            let answer = call().map_err(|error| self.unreachable(&error))?;
+            let Some(pause) = pause(&answer, attempt) else { return Ok(answer) };
+            thread::park_timeout(pause);
+            attempt = attempt.saturating_add(1);
+        }
+    }
+
+    fn json<T: DeserializeOwned>(&self, answer: Response<Body>) -> Result<T, Failed> {
+        let text = text_of(answer).map_err(|error| Failed::at("read the answer", &error))?;
+        serde_json::from_str(&text).map_err(|_malformed| {
+            Failed::because(format!("{} does not answer as a Wardian server does", self.url))
+        })
+    }
+
+    fn unreachable(&self, error: &ureq::Error) -> Failed {
+        Failed::because(format!("could not call {}: {error}", self.url))
+    }
+}
+
+/// The pause before another attempt, if the server is busy and there may be one.
+fn pause(answer: &Response<Body>, attempt: u32) -> Option<Duration> {
+    if answer.status() != 503 || attempt >= ATTEMPTS {
+        return None;
+    }
+    let asked = answer.headers().get("retry-after")?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(asked).min(CONNECT))
+}
+
+/// The answer, if it is a success. A refusal becomes a failure with the server's own words.
+fn accepted(answer: Response<Body>) -> Result<Response<Body>, Failed> {
+    let status = answer.status();
+    if status.is_success() {
+        return Ok(answer);
+    }
+    let text = text_of(answer).unwrap_or_default();
+    let message = match serde_json::from_str::<Refusal>(&text) {
+        Ok(refusal) => refusal.error.message,
+        Err(_) => format!("the server answered with status {status}"),
+    };
+    Err(if status.is_client_error() || status == 507 {
+        Failed::usage(message)
+    } else {
+        Failed::because(message)
+    })
+}
+
+fn text_of(answer: Response<Body>) -> io::Result<String> {
+    let mut text = String::new();
+    answer.into_body().into_reader().take(MAX_JSON).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// TLS with the authorities of the system.
+fn tls() -> TlsConfig {
+    let native = rustls_native_certs::load_native_certs().certs;
+    let authorities = native.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
+    TlsConfig::builder()
+        .root_certs(RootCerts::Specific(Arc::new(authorities)))
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .build()
+}

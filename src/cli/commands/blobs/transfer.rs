@@ -1,0 +1,236 @@
+//! `wardian blobs put` and `wardian blobs get`.
+
+use std::cell::Cell;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek as _, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tempfile::NamedTempFile;
+
+use crate::blobs::BlobStore;
+use crate::blobs::content::blob_id::BlobHasher;
+use crate::blobs::content::kind::BlobKind;
+use crate::cli::commands::blobs::hashed::HashedContent;
+use crate::cli::commands::blobs::local::{
+    UseOfStore, copy_blob, kind_of, open, open_blob, store_file, store_stream,
+};
+use crate::cli::commands::blobs::remote::Remote;
+use crate::cli::commands::blobs::transfer_progress::TransferProgress;
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::terminal::output::{deliver, note, print_json, print_line};
+use crate::config::Config;
+use crate::ids::BlobId;
+use crate::protocol::methods::blobs::CreateBlobResult;
+use crate::units::ByteCount;
+
+/// Bytes copied at a time.
+const CHUNK: usize = 256 << 10;
+
+/// Attempts to go on after a connection broke, without a byte having arrived in between.
+const ATTEMPTS: u32 = 3;
+
+/// Stores a file, or standard input for `-`, and prints its id.
+pub(super) fn put(
+    config: &Config,
+    remote: Option<&Remote>,
+    file: &Path,
+    kind: Option<&str>,
+    as_json: bool,
+) -> Result<Exit, Failed> {
+    let is_stdin = file == Path::new("-");
+    let (blob_id, size_bytes) = if let Some(remote) = remote {
+        put_remote(remote, file, &kind_of(file, kind)?, is_stdin)?
+    } else {
+        let store: Arc<dyn BlobStore> = Arc::new(open(config, UseOfStore::Changes)?);
+        let blob = if is_stdin {
+            let mut content = io::stdin().lock();
+            store_stream(&store, file, &kind_of(file, kind)?, &mut content)?
+        } else {
+            store_file(&store, file, kind)?
+        };
+        (blob.id, blob.size.as_u64())
+    };
+    if as_json {
+        print_json(&CreateBlobResult { blob_id, size_bytes });
+    } else {
+        print_line(blob_id.as_str());
+    }
+    Ok(Exit::Done)
+}
+
+fn put_remote(
+    remote: &Remote,
+    path: &Path,
+    kind: &BlobKind,
+    is_stdin: bool,
+) -> Result<(BlobId, u64), Failed> {
+    let unreadable = |fault: io::Error| Failed::named(path.display(), &fault);
+    let (content, size): (Box<dyn Read>, _) = if is_stdin {
+        (Box::new(io::stdin().lock()), None)
+    } else {
+        let file = File::open(path).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
+        let size = Some(metadata.len()).filter(|size| metadata.is_file() && *size > 0);
+        (Box::new(file), size)
+    };
+    let count = Rc::new(Cell::new(0));
+    let counted = Counted { content, count: Rc::clone(&count) };
+    let progress = TransferProgress::begin("storing", size);
+    let mut hashed = HashedContent::new(counted, kind, progress);
+    let id = remote.put(kind.as_str(), size, &mut hashed, &|| count.get() == 0)?;
+    if hashed.finish() != id {
+        return Err(Failed::because("the server stored other bytes than were sent"));
+    }
+    Ok((id, count.get()))
+}
+
+/// Content whose bytes are counted.
+struct Counted {
+    content: Box<dyn Read>,
+    count: Rc<Cell<u64>>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.content.read(buffer)?;
+        self.count.set(self.count.get().saturating_add(ByteCount::from(count).as_u64()));
+        Ok(count)
+    }
+}
+
+/// Prints a blob or writes it to a file.
+pub(super) fn fetch(
+    config: &Config,
+    remote: Option<&Remote>,
+    id: &str,
+    to: Option<&Path>,
+) -> Result<Exit, Failed> {
+    let id = BlobId::parse(id)?;
+    let size = match remote {
+        Some(remote) => {
+            // A missing blob must not truncate an existing file.
+            let answer = remote.open(&id, 0)?;
+            let mut output = Output::to(to)?;
+            let size = fetch_remote(remote, &id, answer, &mut output)?;
+            output.finish()?;
+            size
+        }
+        None => {
+            let store = open(config, UseOfStore::Reads)?;
+            let blob = open_blob(&store, &id)?;
+            let mut progress = TransferProgress::begin("reading", Some(blob.blob.size.as_u64()));
+            let mut output = Output::to(to)?;
+            let size = copy_blob(blob, |piece| {
+                progress.advance(piece.len());
+                output.write(piece)
+            })?;
+            output.finish()?;
+            size.as_u64()
+        }
+    };
+    if let Some(path) = to {
+        print_line(&format!("{}: {}", path.display(), ByteCount::bytes(size)));
+    }
+    Ok(Exit::Done)
+}
+
+/// Copies a blob of a server, and goes on where a connection broke. The bytes are compared with the
+/// id at the end.
+fn fetch_remote(
+    remote: &Remote,
+    id: &BlobId,
+    answer: Answer,
+    output: &mut Output,
+) -> Result<u64, Failed> {
+    let kind = header(&answer, "content-type").and_then(|kind| BlobKind::parse(&kind).ok());
+    let size = header(&answer, "content-length").and_then(|size| size.parse::<u64>().ok());
+    let (Some(kind), Some(size)) = (kind, size) else {
+        return Err(Failed::because("the server did not name the kind and length of the blob"));
+    };
+    let mut progress = TransferProgress::begin("reading", Some(size));
+    let mut hasher = BlobHasher::new(&kind);
+    let mut piece = vec![0; CHUNK];
+    let (mut done, mut failures) = (0_u64, 0_u32);
+    let mut body = body_of(answer);
+    while done < size {
+        let fault = match body.read(&mut piece) {
+            Ok(count) if count > 0 => {
+                let read = piece.get(..count).unwrap_or_default();
+                hasher.update(read);
+                output.write(read).map_err(|e| Failed::at("write the blob", &e))?;
+                progress.advance(count);
+                done = done.saturating_add(ByteCount::from(count).as_u64());
+                failures = 0;
+                continue;
+            }
+            Ok(_) => io::ErrorKind::UnexpectedEof.into(),
+            Err(fault) => fault,
+        };
+        failures = failures.saturating_add(1);
+        if failures > ATTEMPTS {
+            return Err(Failed::at("read the blob to its end", &fault));
+        }
+        note(&format!("the connection broke ({fault}); going on at byte {done}"));
+        body = body_of(remote.open(id, done)?);
+    }
+    if hasher.finish() != *id {
+        return Err(Failed::because("the server sent other bytes than those of the blob"));
+    }
+    Ok(done)
+}
+
+type Answer = ureq::http::Response<ureq::Body>;
+
+fn header(answer: &Answer, name: &str) -> Option<String> {
+    answer.headers().get(name)?.to_str().ok().map(str::to_owned)
+}
+
+fn body_of(answer: Answer) -> impl Read {
+    answer.into_body().into_with_config().limit(u64::MAX).reader()
+}
+
+/// The place that a blob is written to.
+enum Output {
+    Stdout,
+    /// Complete content replaces the file of this path; incomplete content does not.
+    Draft(NamedTempFile, PathBuf),
+    /// A device, a pipe, or the file that a link leads to.
+    Direct(File),
+}
+
+impl Output {
+    fn to(path: Option<&Path>) -> Result<Self, Failed> {
+        let Some(path) = path else { return Ok(Self::Stdout) };
+        let named = |fault: io::Error| Failed::named(path.display(), &fault);
+        if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
+            return File::create(path).map(Self::Direct).map_err(named);
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let draft = tempfile::Builder::new().prefix(".wardian-").permissions(mode()).to_owned();
+        let draft = draft.tempfile_in(folder.unwrap_or(Path::new(".")));
+        Ok(Self::Draft(draft.map_err(named)?, path.to_owned()))
+    }
+
+    fn write(&mut self, piece: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Stdout => deliver(piece),
+            Self::Draft(file, _) => file.write_all(piece),
+            Self::Direct(file) => file.write_all(piece),
+        }
+    }
+
+    fn finish(self) -> Result<(), Failed> {
+        let Self::Draft(mut file, path) = self else { return Ok(()) };
+        file.flush().and_then(|()| file.rewind()).map_err(|e| Failed::at("write the blob", &e))?;
+        let kept = file.persist(&path).map_err(|fault| fault.error);
+        kept.map(drop).map_err(|e| Failed::named(path.display(), &e))
+    }
+}
+
+/// The rights of a new file, which the process's mask restricts.
+fn mode() -> fs::Permissions {
+    std::os::unix::fs::PermissionsExt::from_mode(0o666)
+}

@@ -1,0 +1,135 @@
+//! `GET /v1/blobs`, `DELETE /v1/blobs/{id}` and `POST /v1/blobs/{id}/verify`.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, RawQuery, State};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use serde::Serialize;
+
+use crate::budget::Charge;
+use crate::http::blobs::BlobRequest;
+use crate::http::blobs::query::Parameters;
+use crate::http::edge::Edge;
+use crate::http::exchange::answer::Answer;
+use crate::http::exchange::respond::{empty, json, json_bytes};
+use crate::ids::BlobId;
+use crate::service::{BlobListing, Methods, Status, Transfers};
+
+/// Blobs of one page, unless the request says how many.
+const DEFAULT_PAGE: usize = 100;
+
+/// The answer of `GET /v1/blobs`.
+#[derive(Serialize)]
+struct Page {
+    blobs: Vec<Entry>,
+    next_cursor: Option<String>,
+}
+
+/// A blob in the answer of `GET /v1/blobs`.
+#[derive(Serialize)]
+struct Entry {
+    blob_id: BlobId,
+    /// Null if the blob is damaged.
+    kind: Option<String>,
+    size_bytes: u64,
+    created_ms: Option<u64>,
+    last_used_ms: u64,
+}
+
+impl From<BlobListing> for Entry {
+    fn from(listing: BlobListing) -> Self {
+        Self {
+            blob_id: listing.id,
+            kind: listing.kind,
+            size_bytes: listing.size,
+            created_ms: listing.created_ms,
+            last_used_ms: listing.used_ms,
+        }
+    }
+}
+
+/// The answer of `POST /v1/blobs/{id}/verify`.
+#[derive(Serialize)]
+struct Verified {
+    blob_id: BlobId,
+    size_bytes: u64,
+    intact: bool,
+}
+
+/// Answers `GET /v1/blobs`.
+pub(crate) async fn list<M: Methods + Status + Transfers>(
+    State(edge): State<Arc<Edge<M>>>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let request = match BlobRequest::begin(&edge) {
+        Ok(request) => request,
+        Err(answer) => return *answer,
+    };
+    let parameters = match Parameters::parse(query.as_deref(), &["limit", "cursor"]) {
+        Ok(parameters) => parameters,
+        Err(fault) => return request.refused(StatusCode::BAD_REQUEST, &fault),
+    };
+    let limit = parameters.find("limit").map_or(Ok(DEFAULT_PAGE), str::parse);
+    let Ok(limit) = limit else {
+        return request.refused(StatusCode::BAD_REQUEST, "`limit` must be a number from 1 to 1000");
+    };
+    let cursor = parameters.find("cursor");
+    let page = match request.transfers.list(&request.caller, cursor, limit).await {
+        Ok(page) => page,
+        Err(error) => return request.failed(&error),
+    };
+    let blobs = page.blobs.into_iter().map(Entry::from).collect();
+    let page = Page { blobs, next_cursor: page.next_cursor };
+    let mut answer = Answer::charged_to(Charge::none(&edge.budget));
+    if answer.write_json(&page).is_err() {
+        return request.failed(&crate::budget::BudgetExhausted.into());
+    }
+    guarded(json_bytes(200, answer.into_bytes(), &request.request_id))
+}
+
+/// Answers `DELETE /v1/blobs/{id}`.
+pub(crate) async fn remove<M: Methods + Status + Transfers>(
+    State(edge): State<Arc<Edge<M>>>,
+    Path(id): Path<String>,
+) -> Response {
+    let request = match BlobRequest::begin(&edge) {
+        Ok(request) => request,
+        Err(answer) => return *answer,
+    };
+    match request.transfers.remove(&request.caller, &id).await {
+        Ok(()) => empty(StatusCode::NO_CONTENT, &request.request_id),
+        Err(error) => request.failed(&error),
+    }
+}
+
+/// Answers `POST /v1/blobs/{id}/verify`.
+pub(crate) async fn verify<M: Methods + Status + Transfers>(
+    State(edge): State<Arc<Edge<M>>>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let request = match BlobRequest::begin(&edge) {
+        Ok(request) => request,
+        Err(answer) => return *answer,
+    };
+    let parameters = match Parameters::parse(query.as_deref(), &["damaged"]) {
+        Ok(parameters) => parameters,
+        Err(fault) => return request.refused(StatusCode::BAD_REQUEST, &fault),
+    };
+    let damaged = parameters.find("damaged");
+    match request.transfers.verify(&request.caller, &id, damaged).await {
+        Ok(verified) => {
+            let (blob_id, size_bytes, intact) = (verified.id, verified.size, verified.is_intact);
+            json(200, &Verified { blob_id, size_bytes, intact }, &request.request_id)
+        }
+        Err(error) => request.failed(&error),
+    }
+}
+
+/// No page of another origin may embed the answer.
+fn guarded(mut answer: Response) -> Response {
+    let own = HeaderValue::from_static("same-origin");
+    answer.headers_mut().insert("cross-origin-resource-policy", own);
+    answer
+}

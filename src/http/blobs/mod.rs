@@ -1,0 +1,89 @@
+//! Blobs as streams: `PUT` and `GET /v1/blobs`, and `GET`, `HEAD` and `DELETE /v1/blobs/{id}`.
+//!
+//! The content of a blob is never held as a whole: an upload and a download each hold some pieces,
+//! which are charged to the memory budget for as long as the transfer takes.
+//!
+//! INVARIANT(inert-content): a blob that a browser is made to open runs nothing and is shown by no
+//! page: it is an attachment of the stored type, in a sandbox, and for this origin alone.
+
+pub(crate) mod catalogue;
+pub(crate) mod conditions;
+pub(crate) mod content_body;
+pub(crate) mod disposition;
+pub(crate) mod download;
+pub(crate) mod query;
+pub(crate) mod range;
+pub(crate) mod upload;
+pub(crate) mod upload_time;
+
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::Response;
+
+use crate::budget::CallMemory;
+use crate::error::ErrorKind;
+use crate::http::edge::Edge;
+use crate::http::exchange::respond::{Failure, refuse};
+use crate::protocol::error_codes::WireError;
+use crate::protocol::request_id::RequestId;
+use crate::service::{BlobTransfers, Caller, Methods, ServiceError, Status, Transfers};
+
+/// One request, and the blobs that it is about.
+struct BlobRequest<'a> {
+    transfers: &'a BlobTransfers,
+    caller: Caller,
+    request_id: String,
+}
+
+impl<'a> BlobRequest<'a> {
+    /// Begins to answer a request. Fails if the server is not ready.
+    fn begin<M: Methods + Status + Transfers>(edge: &'a Edge<M>) -> Result<Self, Box<Response>> {
+        let request_id = edge.next_request_id();
+        let Some(methods) = edge.readiness.methods() else {
+            let reasons = edge.readiness.obstacles().join("; ");
+            let message = format!("the server is not ready: {reasons}");
+            let failure = Failure::of_kind(ErrorKind::Overloaded, message);
+            let failure = failure.retried_after(Some(std::time::Duration::from_secs(1)));
+            return Err(Box::new(failure.into_response(RequestId::Null, &request_id)));
+        };
+        let caller = Caller::known_by(request_id.clone(), CallMemory::new(&edge.budget));
+        Ok(Self { transfers: methods.transfers(), caller, request_id })
+    }
+
+    /// The answer to a request that failed.
+    fn failed(&self, error: &ServiceError) -> Response {
+        let mut failure = Failure::of(error, &self.request_id);
+        failure.status = status_of(error.kind());
+        failure.into_response(RequestId::Null, &self.request_id)
+    }
+
+    /// The answer to a request with a mistake in its head.
+    fn refused(&self, status: StatusCode, message: &str) -> Response {
+        refuse(status, message, &self.request_id)
+    }
+}
+
+/// The HTTP status for an error. The errors of `POST /rpc` are answers of the protocol and mostly
+/// have status 200; here the status is the answer.
+const fn status_of(kind: ErrorKind) -> u16 {
+    match kind {
+        ErrorKind::BlobNotFound => 404,
+        ErrorKind::InvalidParams => 400,
+        ErrorKind::TooLarge => 413,
+        ErrorKind::QuotaExceeded => 507,
+        ErrorKind::Internal => 500,
+        _ => WireError::of(kind).http_status,
+    }
+}
+
+/// The value of a header that may be given once; an error if it is given twice or is not ASCII.
+fn single(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, String> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => match value.to_str() {
+            Ok(text) => Ok(Some(text.to_owned())),
+            Err(_) => Err(format!("the header `{name}` must be ASCII")),
+        },
+        (Some(_), Some(_)) => Err(format!("the header `{name}` may be given once")),
+    }
+}

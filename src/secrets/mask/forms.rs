@@ -1,0 +1,169 @@
+//! The forms in which a value can turn up: itself, and what encoders make of it.
+
+use std::fmt::Write as _;
+
+use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD, HEXLOWER, HEXUPPER};
+
+/// Shortest value, in bytes, that is searched for. Shorter ones would be found in other text.
+pub(crate) const MIN_VALUE: usize = 6;
+
+/// Shortest value whose spelling in other cases is searched for: long enough to be no word.
+const MIN_OTHER_CASE: usize = 16;
+
+/// Longest piece, in bytes. A long value is searched for in pieces, so that a part of it is found,
+/// too, and no form is long.
+const PIECE: usize = 96;
+
+/// Cuts a value into pieces of [`MIN_VALUE`] to about [`PIECE`] bytes.
+pub(crate) fn pieces(value: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = value;
+    while rest.len() > PIECE.saturating_add(MIN_VALUE) {
+        let end = (0..=PIECE).rev().find(|end| rest.is_char_boundary(*end)).unwrap_or(PIECE);
+        let Some((piece, more)) = rest.split_at_checked(end) else { break };
+        pieces.push(piece);
+        rest = more;
+    }
+    pieces.push(rest);
+    pieces
+}
+
+/// All forms of a piece, always in the same order. Two texts of one shape have forms of the same
+/// lengths.
+pub(crate) fn forms(piece: &str) -> Vec<Vec<u8>> {
+    let bytes = piece.as_bytes();
+    let mut forms = vec![bytes.to_vec()];
+    let mut add = |form: String| forms.push(form.into_bytes());
+    add(piece.chars().rev().collect());
+    for offset in 0..3 {
+        let padded = [vec![0; offset].as_slice(), bytes].concat();
+        add(inner(&BASE64_NOPAD.encode(&padded), offset, padded.len()));
+        add(inner(&BASE64URL_NOPAD.encode(&padded), offset, padded.len()));
+    }
+    add(HEXLOWER.encode(bytes));
+    add(HEXUPPER.encode(bytes));
+    for digits in [HexDigits::Upper, HexDigits::Lower] {
+        add(percent_encoded(bytes, b"", digits));
+        add(percent_encoded(bytes, b"/", digits));
+        add(percent_encoded(bytes, b" ", digits).replace(' ', "+"));
+    }
+    let json = serde_json::to_string(piece).unwrap_or_default();
+    let json = json.get(1..json.len().saturating_sub(1)).unwrap_or_default().to_owned();
+    add(json.replace('/', "\\/"));
+    add(ascii_only(&json));
+    add(json);
+    if piece.len() >= MIN_OTHER_CASE {
+        add(piece.to_ascii_lowercase());
+        add(piece.to_ascii_uppercase());
+    }
+    forms
+}
+
+/// The characters of an encoded text that depend on no bytes before `start` and behind `end`.
+fn inner(encoded: &str, start: usize, end: usize) -> String {
+    let first = start.saturating_mul(8).div_ceil(6);
+    let last = end.saturating_mul(8) / 6;
+    encoded.get(first..last).unwrap_or_default().to_owned()
+}
+
+#[derive(Debug, Clone, Copy)]
+enum HexDigits {
+    Upper,
+    Lower,
+}
+
+/// Encodes all bytes but letters, digits, `-._~` and those of `safe`.
+fn percent_encoded(bytes: &[u8], safe: &[u8], digits: HexDigits) -> String {
+    let mut text = String::new();
+    for byte in bytes {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) || safe.contains(byte) {
+            text.push(char::from(*byte));
+        } else {
+            // Writing to a string cannot fail.
+            match digits {
+                HexDigits::Upper => write!(text, "%{byte:02X}").ok(),
+                HexDigits::Lower => write!(text, "%{byte:02x}").ok(),
+            };
+        }
+    }
+    text
+}
+
+/// JSON with escapes in place of what is not ASCII, as Python writes it.
+fn ascii_only(json: &str) -> String {
+    let mut text = String::new();
+    for letter in json.chars() {
+        if letter.is_ascii() {
+            text.push(letter);
+            continue;
+        }
+        for unit in letter.encode_utf16(&mut [0; 2]) {
+            // Writing to a string cannot fail.
+            write!(text, "\\u{unit:04x}").ok();
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use data_encoding::{BASE64, BASE64URL};
+
+    use super::*;
+
+    const VALUE: &str = "pa$$ w0rd/é\"?>~key";
+
+    fn has(text: &str) -> bool {
+        forms(VALUE).iter().any(|form| text.as_bytes().windows(form.len()).any(|part| part == form))
+    }
+
+    #[test]
+    fn base64_is_found_at_every_offset() {
+        for before in 0..7 {
+            for after in 0..4 {
+                let text = format!("{}{VALUE}{}", "x".repeat(before), "y".repeat(after));
+                assert!(has(&BASE64.encode(text.as_bytes())), "{before} {after}");
+                assert!(has(&BASE64URL.encode(text.as_bytes())), "{before} {after}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_encoders_of_python_write_is_found() {
+        for text in [
+            // json.dumps, json.dumps(ensure_ascii=False), with escaped slashes
+            r#"{"k": "pa$$ w0rd/\u00e9\"?>~key"}"#,
+            r#"{"k": "pa$$ w0rd/é\"?>~key"}"#,
+            r#"{"k": "pa$$ w0rd\/é\"?>~key"}"#,
+            // urllib.parse.quote, quote(safe=""), quote_plus, and with digits in lower case
+            "pa%24%24%20w0rd/%C3%A9%22%3F%3E~key",
+            "pa%24%24%20w0rd%2F%C3%A9%22%3F%3E~key",
+            "pa%24%24+w0rd%2F%C3%A9%22%3F%3E~key",
+            "pa%24%24%20w0rd%2f%c3%a9%22%3f%3e~key",
+            "yek~>?\"é/dr0w $$ap",
+        ] {
+            assert!(has(text), "{text}");
+        }
+        assert!(has(&HEXLOWER.encode(VALUE.as_bytes())) && has(&HEXUPPER.encode(VALUE.as_bytes())));
+        assert!(!has("pa$$ w0rd/é\"?>~ke"));
+    }
+
+    #[test]
+    fn long_values_are_cut_between_characters_and_no_piece_is_short() {
+        for value in ["é".repeat(500), "k".repeat(97), "k".repeat(102), "k".repeat(103), "k".into()]
+        {
+            let pieces = pieces(&value);
+            assert_eq!(pieces.concat(), value);
+            assert!(pieces.iter().all(|piece| piece.len() <= PIECE + MIN_VALUE));
+            assert!(pieces.len() == 1 || pieces.iter().all(|piece| piece.len() >= MIN_VALUE));
+        }
+    }
+
+    #[test]
+    fn texts_of_one_shape_have_forms_of_the_same_lengths() {
+        let value = "sk_live_51Hx/Ab+CdEf GhIj\"Kl\\Mn==";
+        let other = crate::secrets::placeholder::draw(value).unwrap();
+        let lengths = |text: &str| forms(text).iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(lengths(value), lengths(&other));
+    }
+}

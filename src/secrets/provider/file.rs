@@ -1,0 +1,114 @@
+//! Secrets in a TOML file: `ACME_API_KEY = "..."`, one line each.
+//!
+//! The file must belong to the user of the server, or to root, and nobody else may read it. It is
+//! read for each run, so a change counts from the next run on.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+
+use toml::Value as Toml;
+use zeroize::Zeroize as _;
+
+use crate::secret_text::SecretText;
+use crate::secrets::error::ProviderFault;
+use crate::secrets::provider::open::{open_regular, read_bounded};
+use crate::secrets::provider::{ProviderKind, SecretProvider};
+use crate::secrets::value::checked;
+use crate::skill::manifest::secret_name::check_secret_name;
+
+/// Largest file, in bytes.
+const MAX_FILE: usize = 1 << 20;
+
+/// Bits of a mode that let others than the owner at the file.
+const OTHERS: u32 = 0o077;
+
+/// The secrets of one file.
+#[derive(Debug)]
+pub(crate) struct FileSecrets(pub(crate) PathBuf);
+
+impl FileSecrets {
+    fn wrong(&self, fault: impl Into<String>) -> ProviderFault {
+        ProviderFault::WrongFile { path: self.0.clone(), fault: fault.into() }
+    }
+
+    fn unreadable(&self, cause: io::Error) -> ProviderFault {
+        ProviderFault::Unreadable { path: self.0.clone(), cause }
+    }
+
+    fn ensure_private(&self, file: &File) -> Result<(), ProviderFault> {
+        let metadata = file.metadata().map_err(|cause| self.unreadable(cause))?;
+        let mode = metadata.mode() & 0o7777;
+        if mode & OTHERS != 0 {
+            let fault = format!("its mode is {mode:04o} and must be 0600: others can get at it");
+            return Err(self.wrong(fault));
+        }
+        let own = rustix::process::geteuid().as_raw();
+        if metadata.uid() != own && metadata.uid() != 0 {
+            return Err(self.wrong("it belongs to another user"));
+        }
+        Ok(())
+    }
+
+    /// The whole table. No error shows any of the text: a line of it may be a value.
+    fn read(&self) -> Result<toml::Table, ProviderFault> {
+        let file = open_regular(&self.0).map_err(|cause| self.unreadable(cause))?;
+        self.ensure_private(&file)?;
+        let bytes = read_bounded(file, MAX_FILE).map_err(|cause| self.unreadable(cause))?;
+        if bytes.len() > MAX_FILE {
+            return Err(self.wrong("it is larger than 1 MiB"));
+        }
+        let text = std::str::from_utf8(&bytes).ok().ok_or_else(|| self.wrong("it is not UTF-8"))?;
+        text.parse().map_err(|error: toml::de::Error| {
+            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            let line = before.matches('\n').count().saturating_add(1);
+            self.wrong(format!(
+                "line {line} is not TOML as it should be, such as `NAME = \"value\"`"
+            ))
+        })
+    }
+}
+
+impl SecretProvider for FileSecrets {
+    fn kind(&self) -> ProviderKind {
+        ProviderKind::File
+    }
+
+    fn place(&self) -> String {
+        self.0.display().to_string()
+    }
+
+    fn find(&self, name: &str) -> Result<Option<SecretText>, ProviderFault> {
+        let mut table = self.read()?;
+        let found = table.remove(name);
+        forget(table);
+        match found {
+            None => Ok(None),
+            Some(Toml::String(text)) => {
+                checked(text.into_bytes()).map(Some).map_err(ProviderFault::Value)
+            }
+            Some(_) => Err(self.wrong(format!("`{name}` must be a text in quotes"))),
+        }
+    }
+
+    fn names(&self) -> Result<Vec<String>, ProviderFault> {
+        let table = self.read()?;
+        let names: Vec<String> = table.keys().cloned().collect();
+        forget(table);
+        match names.iter().find(|name| check_secret_name(name).is_err()) {
+            // The key is not shown: a text without its name can look like one.
+            Some(_) => Err(self.wrong("a key in it is not the name of a secret")),
+            None => Ok(names),
+        }
+    }
+}
+
+/// Overwrites values, so that they do not stay in freed memory.
+fn forget(table: toml::Table) {
+    for (_, value) in table {
+        if let Toml::String(mut text) = value {
+            text.zeroize();
+        }
+    }
+}

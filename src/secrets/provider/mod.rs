@@ -1,0 +1,47 @@
+//! The places that values come from.
+
+pub(crate) mod command;
+pub(crate) mod environment;
+pub(crate) mod file;
+pub(crate) mod folder;
+mod open;
+
+use std::fmt::Debug;
+
+use crate::secret_text::SecretText;
+use crate::secrets::error::ProviderFault;
+
+/// The sorts of providers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProviderKind {
+    Environment,
+    Folder,
+    File,
+    Command,
+}
+
+impl ProviderKind {
+    /// The name that callers and operators see.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Environment => "environment",
+            Self::Folder => "folder",
+            Self::File => "file",
+            Self::Command => "command",
+        }
+    }
+}
+
+/// One place that values come from.
+pub(crate) trait SecretProvider: Debug + Send + Sync {
+    fn kind(&self) -> ProviderKind;
+
+    /// The place, for operators.
+    fn place(&self) -> String;
+
+    /// The value of `name`, which is an identifier; nothing if the place has none.
+    fn find(&self, name: &str) -> Result<Option<SecretText>, ProviderFault>;
+
+    /// The names that it has, as far as it can tell.
+    fn names(&self) -> Result<Vec<String>, ProviderFault>;
+}

@@ -1,0 +1,308 @@
+//! The providers, on real files and with real commands.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::error::CauseChain;
+use crate::secrets::config::{SecretCommand, SecretsConfig};
+use crate::secrets::{ListedSecret, Secrets, SecretsError};
+
+const VALUE: &str = "s3cr3t-v4lu3-0f-t3sts";
+
+/// Every text that an error or a `Debug` of it may show.
+fn shown(error: &SecretsError) -> String {
+    format!("{error} / {} / {error:?}", CauseChain(error))
+}
+
+fn one(secrets: &Secrets, name: &str) -> Result<String, String> {
+    let found = secrets.find_all([name]);
+    let found = found.map(|mut found| found.remove(name).unwrap().expose().to_owned());
+    found.map_err(|error| told(&error))
+}
+
+fn told(error: &SecretsError) -> String {
+    assert!(!shown(error).contains("s3cr3t"), "no value told: {}", shown(error));
+    CauseChain(error).to_string()
+}
+
+fn of_folder(folder: &Path) -> Secrets {
+    Secrets::new(&SecretsConfig { folders: vec![folder.to_owned()], ..SecretsConfig::default() })
+}
+
+fn of_file(path: &Path) -> Secrets {
+    Secrets::new(&SecretsConfig { file: Some(path.to_owned()), ..SecretsConfig::default() })
+}
+
+fn command(arguments: &[&str]) -> SecretCommand {
+    SecretCommand {
+        arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
+        timeout: Duration::from_secs(30),
+        max_age: Duration::ZERO,
+        hidden_variables: Vec::new(),
+    }
+}
+
+fn of_command(command: SecretCommand) -> Secrets {
+    Secrets::new(&SecretsConfig { command: Some(command), ..SecretsConfig::default() })
+}
+
+#[test]
+fn a_mount_of_kubernetes_is_read_through_its_links_and_rotated() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for (version, value) in [("..2026_11_01", "old-value\n"), ("..2026_11_02", "new-value\n")] {
+        fs::create_dir(at(version)).unwrap();
+        fs::write(at(version).join("ACME_KEY"), value).unwrap();
+    }
+    symlink("..2026_11_01", at("..data")).unwrap();
+    symlink("..data/ACME_KEY", at("ACME_KEY")).unwrap();
+    let secrets = of_folder(folder.path());
+    assert_eq!(one(&secrets, "ACME_KEY").unwrap(), "old-value");
+    symlink("..2026_11_02", at("..data_tmp")).unwrap();
+    fs::rename(at("..data_tmp"), at("..data")).unwrap();
+    assert_eq!(one(&secrets, "ACME_KEY").unwrap(), "new-value", "the next run has the new value");
+    let (listed, _) = secrets.list();
+    assert_eq!(listed.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["ACME_KEY"]);
+    fs::remove_file(at("ACME_KEY")).unwrap();
+    assert!(one(&secrets, "ACME_KEY").unwrap_err().contains("has no secret `ACME_KEY`"));
+}
+
+#[test]
+fn files_that_are_no_secrets_are_named_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("EMPTY"), "\n").unwrap();
+    fs::write(at("BINARY"), b"s3cr3t\xff\xfe").unwrap();
+    fs::write(at("ZERO"), b"s3cr3t\0").unwrap();
+    fs::write(at("LARGE"), VALUE.repeat(50_000)).unwrap();
+    fs::write(at("PEM"), "-----BEGIN-----\nabc\n-----END-----\n").unwrap();
+    fs::create_dir(at("FOLDER")).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        at("PIPE"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
+    let secrets = of_folder(folder.path());
+    for (name, reason) in [
+        ("EMPTY", "`EMPTY` of the provider `folder` cannot be used: it is empty"),
+        ("BINARY", "is not text in UTF-8"),
+        ("ZERO", "has a zero byte"),
+        ("LARGE", "is larger than 32 KiB"),
+        ("FOLDER", "not a regular file"),
+        ("PIPE", "not a regular file"),
+    ] {
+        let told = one(&secrets, name).unwrap_err();
+        assert!(told.contains(reason), "{name}: {told}");
+    }
+    assert_eq!(one(&secrets, "PEM").unwrap(), "-----BEGIN-----\nabc\n-----END-----");
+    for name in ["../PEM", "", ".", "PEM/", "PEM\0"] {
+        assert!(one(&secrets, name).unwrap_err().contains("has no secret"), "{name:?}");
+    }
+}
+
+fn private_file(folder: &Path, text: &str) -> PathBuf {
+    let path = folder.join("secrets.toml");
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    path
+}
+
+#[test]
+fn a_file_is_read_only_if_it_is_private() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = private_file(folder.path(), &format!("ACME_KEY = \"{VALUE}\"\n"));
+    let secrets = of_file(&path);
+    assert_eq!(one(&secrets, "ACME_KEY").unwrap(), VALUE);
+    assert!(one(&secrets, "OTHER").unwrap_err().contains("has no secret `OTHER`"));
+    for mode in [0o640, 0o604, 0o666, 0o602] {
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        let told = one(&secrets, "ACME_KEY").unwrap_err();
+        assert!(told.contains(&format!("its mode is {mode:04o} and must be 0600")), "{told}");
+    }
+    fs::set_permissions(&path, Permissions::from_mode(0o400)).unwrap();
+    assert_eq!(one(&secrets, "ACME_KEY").unwrap(), VALUE);
+    fs::remove_file(&path).unwrap();
+    assert!(one(&secrets, "ACME_KEY").unwrap_err().contains("provider `file` failed"));
+}
+
+#[test]
+fn no_value_told_by_a_file_that_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    for (text, reason) in [
+        (format!("A = 1\nACME_KEY = \"{VALUE}\nB = 2"), "line 2 is not TOML"),
+        (format!("ACME_KEY = {VALUE}"), "line 1 is not TOML"),
+        (VALUE.to_owned(), "line 1 is not TOML"),
+        (format!("ACME_KEY = [\"{VALUE}\"]"), "`ACME_KEY` must be a text in quotes"),
+        (format!("[ACME_KEY]\nx = \"{VALUE}\""), "`ACME_KEY` must be a text in quotes"),
+        (format!("A = \"{VALUE}\"\nA = \"{VALUE}\""), "line 2 is not TOML"),
+        ("x = 1 #".repeat(200_000), "larger than 1 MiB"),
+    ] {
+        let secrets = of_file(&private_file(folder.path(), &text));
+        let told = one(&secrets, "ACME_KEY").unwrap_err();
+        assert!(told.contains(reason), "{told}");
+        let (listed, providers) = secrets.list();
+        assert!(!format!("{listed:?}{providers:?}").contains("s3cr3t"));
+    }
+}
+
+#[test]
+fn a_command_gets_the_name_and_nothing_of_the_environment_of_secrets() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "printf '%s %s %s' \"$0\" \"$#\" \"$1\"";
+    let secrets = of_command(command(&["/bin/sh", "-c", script, "{name}", "x{name}y"]));
+    assert_eq!(one(&secrets, "ACME_KEY").unwrap(), "ACME_KEY 1 xACME_KEYy");
+    let secrets = of_command(command(&["/bin/sh", "-c", "printf %s \"$0\""]));
+    assert_eq!(one(&secrets, "ACME_KEY").unwrap(), "ACME_KEY", "it is the last argument");
+    let mut hiding = command(&["/bin/sh", "-c", "printf '%s' \"${PATH:-hidden}\""]);
+    hiding.hidden_variables = vec!["PATH".to_owned()];
+    let seen = one(&of_command(hiding), "A").unwrap();
+    assert!(seen == "hidden" || !seen.contains("cargo"), "the shell's own at most: {seen}");
+    drop(folder);
+}
+
+#[test]
+fn no_value_told_by_a_command_that_fails() {
+    let print = format!("echo {VALUE}; echo {VALUE} >&2; ");
+    for (script, reason) in [
+        (print.clone() + "exit 3", "ended with exit status: 3"),
+        (print.clone() + "kill -9 $$", "ended with signal: 9"),
+        (format!("yes {VALUE}"), "is larger than 32 KiB"),
+        ("printf 's3cr3t\\377'".to_owned(), "is not text in UTF-8"),
+    ] {
+        let told = one(&of_command(command(&["/bin/sh", "-c", &script])), "ACME_KEY").unwrap_err();
+        assert!(told.contains(reason), "{told}");
+    }
+    let told = one(&of_command(command(&["/no/such/program"])), "ACME_KEY").unwrap_err();
+    assert!(told.contains("the command cannot be run"), "{told}");
+    let silent = of_command(command(&["/bin/true"]));
+    assert!(one(&silent, "ACME_KEY").unwrap_err().contains("has no secret `ACME_KEY`"));
+}
+
+#[test]
+fn a_command_that_hangs_is_stopped_with_all_that_it_has_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let mark = folder.path().join("child");
+    // The child keeps the output open and goes on alone.
+    let script = format!("sleep 1000 & echo $! > {}; wait", mark.display());
+    for script in [script.clone(), script.replace("; wait", "; exit 0"), script + "; exec >&-"] {
+        let mut late = command(&["/bin/sh", "-c", &script]);
+        late.timeout = Duration::from_millis(300);
+        let begun = Instant::now();
+        let told = one(&of_command(late), "ACME_KEY").unwrap_err();
+        assert!(told.contains("took longer"), "{told}");
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        let child = fs::read_to_string(&mark).unwrap();
+        let status = format!("/proc/{}/status", child.trim());
+        let is_gone =
+            || fs::read_to_string(&status).map_or(true, |status| status.contains("State:\tZ"));
+        let until = Instant::now() + Duration::from_secs(10);
+        while !is_gone() {
+            assert!(Instant::now() < until, "the child goes on");
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn runs_that_wait_for_a_command_share_its_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let count = folder.path().join("count");
+    for (end, expected) in [("sleep 100", "took longer"), ("sleep 0.3; echo value-1", "value-1")] {
+        fs::write(&count, "").unwrap();
+        let script = format!("echo x >> {}; {end}", count.display());
+        let mut slow = command(&["/bin/sh", "-c", &script]);
+        slow.timeout = Duration::from_secs(if end == "sleep 100" { 1 } else { 30 });
+        let (secrets, begun) = (of_command(slow), Instant::now());
+        std::thread::scope(|scope| {
+            let ask = || one(&secrets, "ACME_KEY").unwrap_or_else(|told| told);
+            let asking: Vec<_> = (0..8).map(|_| scope.spawn(ask)).collect();
+            for asked in asking {
+                let answer = asked.join().unwrap();
+                assert!(answer.contains(expected), "{answer}");
+            }
+        });
+        let started = fs::read_to_string(&count).unwrap().lines().count();
+        assert!(started <= 2 && begun.elapsed() < Duration::from_secs(6), "{started} processes");
+    }
+}
+
+#[test]
+fn a_value_of_a_command_is_kept_as_long_as_the_operator_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let count = folder.path().join("count");
+    let script = format!("echo x >> {0}; wc -l < {0}", count.display());
+    let mut counting = command(&["/bin/sh", "-c", &script]);
+    let fresh = of_command(counting.clone());
+    assert_eq!([one(&fresh, "A").unwrap(), one(&fresh, "A").unwrap()], ["1", "2"]);
+    counting.max_age = Duration::from_secs(3_600);
+    let kept = of_command(counting);
+    assert_eq!([one(&kept, "A").unwrap(), one(&kept, "A").unwrap()], ["3", "3"]);
+    assert_eq!(one(&kept, "B").unwrap(), "4", "each name by itself");
+}
+
+#[test]
+fn the_first_provider_wins_and_one_that_fails_hides_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("BOTH"), "of the folder").unwrap();
+    fs::write(folder.path().join("FOLDER_ONLY"), "x").unwrap();
+    fs::create_dir(folder.path().join("BROKEN")).unwrap();
+    let inner = tempfile::tempdir().unwrap();
+    let text = "BOTH = \"of the file\"\nBROKEN = \"of the file\"\nFILE_ONLY = \"of the file\"\n";
+    let mut config = SecretsConfig {
+        folders: vec![folder.path().to_owned()],
+        file: Some(private_file(inner.path(), text)),
+        command: Some(command(&["/bin/echo"])),
+        ..SecretsConfig::default()
+    };
+    assert!(config.environment.add("WARDIAN_SECRET_ENV_ONLY", b"of the environment".to_vec()));
+    assert!(!config.environment.add("WARDIAN_SECRET_LD_PRELOAD", b"x".to_vec()));
+    assert!(!config.environment.add("WARDIAN_SECRET_", b"x".to_vec()));
+    let secrets = Secrets::new(&config);
+    for (name, value) in [
+        ("ENV_ONLY", "of the environment"),
+        ("BOTH", "of the folder"),
+        ("FILE_ONLY", "of the file"),
+        ("COMMAND_ONLY", "COMMAND_ONLY"),
+    ] {
+        assert_eq!(one(&secrets, name).unwrap(), value);
+    }
+    assert!(one(&secrets, "BROKEN").unwrap_err().contains("provider `folder` failed"));
+    let (listed, providers) = secrets.list();
+    let listed: Vec<(&str, &str, bool)> = listed
+        .iter()
+        .map(|ListedSecret { name, provider, is_short, .. }| (name.as_str(), *provider, *is_short))
+        .collect();
+    let expected = [
+        ("BOTH", "folder", false),
+        ("BROKEN", "folder", false),
+        ("ENV_ONLY", "environment", false),
+        ("FILE_ONLY", "file", false),
+        ("FOLDER_ONLY", "folder", true),
+    ];
+    assert_eq!(listed, expected);
+    let kinds: Vec<&str> = providers.iter().map(|one| one.provider).collect();
+    assert_eq!(kinds, ["environment", "folder", "file", "command"]);
+}
+
+#[test]
+fn all_missing_names_are_told_at_once() {
+    let error = Secrets::new(&SecretsConfig::default()).find_all(["A_KEY", "B_KEY"]).unwrap_err();
+    let told = "the server has no secret `A_KEY`, `B_KEY`: it looked in `environment`";
+    assert_eq!(error.to_string(), told);
+}
+
+#[test]
+fn all_secrets_of_a_run_together_are_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["A", "B", "C"] {
+        fs::write(folder.path().join(name), "x".repeat(30 << 10)).unwrap();
+    }
+    let secrets = of_folder(folder.path());
+    assert_eq!(secrets.find_all(["A", "B"]).unwrap().len(), 2);
+    assert!(matches!(secrets.find_all(["A", "B", "C"]), Err(SecretsError::TooMuch)));
+}

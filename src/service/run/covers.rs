@@ -1,0 +1,184 @@
+//! Covers values of secrets in what a run leaves behind: its outcome, what it prints, what it
+//! stores.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::dispatch::FinishedRun;
+use crate::job::outcome::{LogChunk, Logs, RunFailure, Stream};
+use crate::secrets::mask::Masks;
+use crate::secrets::mask::stream::MaskStream;
+use crate::service::caller::Caller;
+use crate::service::error::ServiceError;
+
+/// Logs up to this size, in bytes, are covered on the event loop: it takes less time than a switch
+/// of threads.
+const SMALL_LOGS: usize = 64 << 10;
+
+/// Covers values in the outcome of a run that has secrets.
+pub(crate) async fn covered(
+    caller: &Caller,
+    masks: Option<Arc<Masks>>,
+    mut finished: FinishedRun,
+) -> Result<FinishedRun, ServiceError> {
+    let Some(masks) = masks else { return Ok(finished) };
+    let size: usize = finished.outcome.logs.chunks.iter().map(|chunk| chunk.text.len()).sum();
+    let cover = move || {
+        cover_outcome(&masks, &mut finished);
+        finished
+    };
+    match size <= SMALL_LOGS {
+        true => Ok(cover()),
+        false => caller.memory.on_thread(cover).await.map_err(ServiceError::Interrupted),
+    }
+}
+
+/// Covers values in the logs, the failure and the names of files of a run.
+fn cover_outcome(masks: &Masks, finished: &mut FinishedRun) {
+    let outcome = &mut finished.outcome;
+    cover_logs(masks, &mut outcome.logs);
+    for file in &mut outcome.files.listed {
+        masks.cover_text(&mut file.path);
+        if let Some(problem) = &mut file.problem {
+            masks.cover_text(problem);
+        }
+    }
+    match &mut outcome.end {
+        Err(RunFailure::Exception { class, message, traceback }) => {
+            masks.cover_text(class);
+            masks.cover_text(message);
+            traceback.iter_mut().for_each(|text| masks.cover_text(text));
+        }
+        Err(RunFailure::MemoryLimit { traceback: Some(text), .. }) => masks.cover_text(text),
+        Err(RunFailure::SandboxCrash { reason }) => masks.cover_text(reason),
+        _ => {}
+    }
+}
+
+/// Covers values in each stream, wherever it was cut, and in all of them as they are shown.
+fn cover_logs(masks: &Masks, logs: &mut Logs) {
+    let streams = [Stream::Stdout, Stream::Stderr, Stream::Log].map(Some);
+    for wanted in streams.into_iter().chain([None]) {
+        let is_wanted = |stream: Stream| wanted.is_none_or(|wanted| wanted == stream);
+        let chunks = logs.chunks.iter_mut().filter(|chunk| is_wanted(chunk.stream));
+        let mut texts: Vec<&mut String> = chunks.map(|chunk| &mut chunk.text).collect();
+        let mut whole: Vec<u8> = texts.iter().flat_map(|text| text.bytes()).collect();
+        if !masks.cover(&mut whole) {
+            continue;
+        }
+        let mut rest = whole.as_slice();
+        for text in &mut texts {
+            let Some((piece, more)) = rest.split_at_checked(text.len()) else { break };
+            **text = String::from_utf8_lossy(piece).into_owned();
+            rest = more;
+        }
+    }
+}
+
+/// Hands on what a program prints while it runs, with covers over values.
+#[derive(Debug)]
+pub(crate) struct MaskedListener {
+    listener: UnboundedSender<LogChunk>,
+    streams: Option<[MaskStream; 3]>,
+}
+
+impl MaskedListener {
+    pub(crate) fn new(listener: UnboundedSender<LogChunk>, masks: Option<&Arc<Masks>>) -> Self {
+        let stream = |masks: &Arc<Masks>| MaskStream::new(Arc::clone(masks));
+        Self { listener, streams: masks.map(|masks| [(); 3].map(|()| stream(masks))) }
+    }
+
+    pub(crate) fn hear(&mut self, mut printed: LogChunk) {
+        let stream =
+            self.streams.as_mut().and_then(|streams| streams.get_mut(slot(printed.stream)));
+        if let Some(stream) = stream {
+            let text = stream.push(printed.text.as_bytes());
+            printed.text = String::from_utf8_lossy(&text).into_owned();
+        }
+        if !printed.text.is_empty() {
+            // The listener may have gone away; ignore the error.
+            self.listener.send(printed).ok();
+        }
+    }
+}
+
+const fn slot(stream: Stream) -> usize {
+    match stream {
+        Stream::Stdout => 0,
+        Stream::Stderr => 1,
+        Stream::Log => 2,
+    }
+}
+
+/// True for blobs of text, by their MIME types. Values are covered in these alone: in others they
+/// are packed, or the cover would damage what is not a value.
+pub(crate) fn is_text(kind: &str) -> bool {
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let texts = ["json", "xml", "yaml", "x-yaml", "toml", "csv", "sql", "javascript", "x-ndjson"];
+    let texts = [&texts[..], &["jsonl", "x-sh", "x-www-form-urlencoded", "ld+json"]].concat();
+    kind.starts_with("text/")
+        || kind.ends_with("+json")
+        || kind.ends_with("+xml")
+        || kind.strip_prefix("application/").is_some_and(|name| texts.contains(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn logs(chunks: &[(Stream, &str)]) -> Logs {
+        let chunk = |(stream, text): &(Stream, &str)| LogChunk {
+            stream: *stream,
+            text: (*text).to_owned(),
+        };
+        Logs { chunks: chunks.iter().map(chunk).collect(), dropped: 0 }
+    }
+
+    fn texts(logs: &Logs) -> Vec<&str> {
+        logs.chunks.iter().map(|chunk| chunk.text.as_str()).collect()
+    }
+
+    #[test]
+    fn values_are_covered_across_pieces_and_between_streams() {
+        let masks = Masks::hiding(["hunter2-hunter2"]).unwrap();
+        let mut split = logs(&[
+            (Stream::Stdout, "é hunter2-"),
+            (Stream::Stderr, "other\n"),
+            (Stream::Stdout, "hunter2 é"),
+        ]);
+        cover_logs(&masks, &mut split);
+        assert_eq!(texts(&split), ["é ********", "other\n", "******* é"]);
+        let mut mixed = logs(&[(Stream::Stdout, "hunter2"), (Stream::Stderr, "-hunter2")]);
+        cover_logs(&masks, &mut mixed);
+        assert_eq!(texts(&mixed), ["*******", "********"]);
+    }
+
+    #[test]
+    fn what_is_heard_while_it_is_printed_shows_no_value() {
+        let (listener, mut heard) = tokio::sync::mpsc::unbounded_channel();
+        let masks = Arc::new(Masks::hiding(["hunter2"]).unwrap());
+        let mut masked = MaskedListener::new(listener, Some(&masks));
+        for (stream, text) in
+            [(Stream::Stdout, "a hun"), (Stream::Stderr, "b\n"), (Stream::Stdout, "ter2 c\n")]
+        {
+            masked.hear(LogChunk { stream, text: text.to_owned() });
+        }
+        drop(masked);
+        let mut texts = Vec::new();
+        while let Ok(chunk) = heard.try_recv() {
+            texts.push(chunk.text);
+        }
+        assert_eq!(texts, ["a ", "b\n", "******* c\n"]);
+    }
+
+    #[test]
+    fn texts_are_known_by_their_types() {
+        for kind in ["text/csv", "application/json", "application/vnd.x+json; charset=utf-8"] {
+            assert!(is_text(kind), "{kind}");
+        }
+        for kind in ["image/png", "application/octet-stream", "application/zip"] {
+            assert!(!is_text(kind), "{kind}");
+        }
+    }
+}
