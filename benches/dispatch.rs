@@ -49,7 +49,7 @@ fn main() -> Result<ExitCode> {
     })?;
     let image = runtime.images.base();
     let spec = Box::new(order::order(EMPTY, image.digest())?);
-    let job = Job { spec, image, skills: Vec::new(), blobs: Vec::new() };
+    let job = Job { spec, image, skills: Vec::new(), layers: Vec::new(), blobs: Vec::new() };
     let mut criterion = Criterion::default().configure_from_args();
     threads.block_on(ensure_completed(&runtime.pool, &job))?;
     criterion.bench_function("dispatch/empty", |bencher| {

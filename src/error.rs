@@ -35,6 +35,8 @@ pub enum ErrorKind {
     Overloaded,
     /// The tenant's storage quota is used up.
     QuotaExceeded,
+    /// Packages that a skill needs are not on this server. Its operator has to fetch them.
+    PackagesMissing,
     /// The server failed. Callers get one fixed sentence; the log gets the causes.
     Internal,
 }

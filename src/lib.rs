@@ -6,8 +6,8 @@
 //! ```text
 //! vocabulary   error  ids  units  clock  budget  heap  secret_text
 //! formats      skill  protocol  job  framing
-//! engines      blobs  registry  engine  sandbox  images  image_builder  worker  dispatch  egress
-//!              secrets
+//! engines      blobs  registry  packages  engine  sandbox  images  image_builder  worker  dispatch
+//!              egress  secrets
 //! use cases    service
 //! edges        http
 //! program      config  assembly  cli
@@ -36,6 +36,7 @@ pub mod egress;
 pub mod engine;
 pub mod image_builder;
 pub mod images;
+pub mod packages;
 pub mod registry;
 pub mod sandbox;
 pub mod secrets;

@@ -28,6 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     // 2 engines: strangers to each other, except where a row says otherwise
     ("blobs",     &["error", "ids", "units", "clock"]),
     ("registry",  &["error", "ids", "units", "job", "skill"]),
+    ("packages",  &["error", "ids", "units", "job"]),
     ("engine",    &["ids", "units", "clock"]),
     ("sandbox",   &["ids", "units", "clock", "heap", "job", "secret_text", "engine"]),
     ("images",    &["error", "ids", "units", "clock", "job"]),
@@ -38,16 +39,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("secrets",   &["error", "secret_text", "skill"]),
     // 3 use cases: the only place where the engines meet
     ("service",   &["error", "ids", "units", "clock", "budget", "skill", "protocol", "job", "blobs",
-                    "registry", "images", "dispatch", "egress", "secrets", "secret_text"]),
+                    "registry", "packages", "images", "dispatch", "egress", "secrets", "secret_text"]),
     // 4 edges: translate, never decide
     ("http",      &["error", "ids", "units", "budget", "protocol", "framing", "service"]),
     // 5 program: reads the world, builds the rest
     ("config",    &["error", "ids", "units", "budget", "skill", "job", "blobs", "registry", "engine",
                     "images", "dispatch", "egress", "secrets", "http"]),
-    ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "blobs", "registry", "engine",
+    ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "blobs", "registry", "packages", "engine",
                     "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "secrets", "service", "http", "config"]),
     ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "protocol", "blobs", "egress",
-                    "registry", "engine", "sandbox", "images", "worker", "dispatch", "secrets", "service",
+                    "registry", "packages", "engine", "sandbox", "images", "worker", "dispatch", "secrets", "service",
                     "http", "config", "assembly"]),
 ];
 
@@ -56,6 +57,8 @@ const FENCES: &[(&str, &[&str])] = &[
     ("wasmtime::", &["engine/", "sandbox/"]),
     ("axum::", &["http/"]),
     ("clap::", &["cli/"]),
+    ("pep508_rs::", &["packages/"]),
+    ("pep440_rs::", &["packages/"]),
     ("rustls::", &["egress/", "cli/commands/blobs/remote.rs"]),
     ("rustls_native_certs::", &["egress/", "cli/commands/blobs/remote.rs"]),
     ("ureq::", &["cli/commands/blobs/"]),

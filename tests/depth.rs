@@ -102,6 +102,7 @@ fn run(source: &str, variant: Variant) -> Ended {
         args: RawValue::from_string("{}".to_owned()).unwrap(),
         skills: Vec::new(),
         blobs: Vec::new(),
+        layers: Vec::new(),
         image: base_digest(),
         stream_logs: false,
         keep_files: KeepFiles::Nothing,

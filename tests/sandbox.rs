@@ -85,6 +85,7 @@ fn run(source: &str, limits: RunLimits) -> (RunOutcome, Vec<u8>) {
         args: RawValue::from_string("{}".to_owned()).unwrap(),
         skills: Vec::new(),
         blobs: Vec::new(),
+        layers: Vec::new(),
         image: base_digest(),
         environment: BTreeMap::new(),
         stream_logs: false,

@@ -18,6 +18,7 @@ pub(crate) fn order(source: &str, image: Digest) -> Result<RunSpec> {
         args: RawValue::from_string("{}".to_owned())?,
         skills: Vec::new(),
         blobs: Vec::new(),
+        layers: Vec::new(),
         image,
         environment: BTreeMap::new(),
         stream_logs: false,

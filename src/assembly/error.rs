@@ -9,6 +9,10 @@ use crate::egress::EgressError;
 use crate::engine::EngineError;
 use crate::image_builder::ImageError;
 use crate::images::ImageFault;
+use crate::packages::StoreError;
+use crate::packages::fetch::FetchError;
+use crate::packages::guest::UnknownPython;
+use crate::packages::lock::LockError;
 use crate::registry::RegistryError;
 use crate::worker::WorkerError;
 
@@ -43,6 +47,18 @@ pub enum AssemblyError {
     /// The setup of a worker is malformed: it was not started by its gateway.
     #[error("a worker's setup cannot be read; workers are started by `wardian serve`, not by hand")]
     Setup(#[source] serde_json::Error),
+    /// The engine's list of contents names no Python.
+    #[error("the packages of guests cannot be set up")]
+    Guest(#[from] UnknownPython),
+    /// The lock of the batteries is malformed.
+    #[error("the lock of the batteries cannot be read")]
+    Batteries(#[from] LockError),
+    /// The batteries cannot be fetched.
+    #[error("the batteries cannot be fetched")]
+    FetchBatteries(#[from] FetchError),
+    /// Layers of packages cannot be kept.
+    #[error("packages cannot be kept")]
+    Layers(#[from] StoreError),
     /// Guests cannot have a network as it is configured.
     #[error("the network for guests cannot be set up")]
     Network(#[from] EgressError),

@@ -4,6 +4,7 @@ mod blobs;
 mod engine;
 mod engine_files;
 mod error;
+mod packages;
 mod provision;
 mod runtime;
 mod skills;
@@ -13,6 +14,10 @@ mod worker_memory;
 pub use crate::assembly::blobs::{open_blobs, open_blobs_beside};
 pub use crate::assembly::engine::{MeteredCode, images_made, install_engine, open_engine};
 pub use crate::assembly::error::{AssemblyError, ProvisionError};
+pub use crate::assembly::packages::{
+    BatteriesReport, batteries, batteries_are_compiled, clean_layers, guest_of, install_batteries,
+    layer_store,
+};
 pub use crate::assembly::provision::Provision;
 pub use crate::assembly::runtime::Runtime;
 pub use crate::assembly::skills::{SkillsRead, is_bundled, open_registry};

@@ -3,8 +3,10 @@
 
 use std::error::Error;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::sleep;
 use tracing::{info, warn};
 
 use crate::assembly::engine_files::EngineFiles;
@@ -14,7 +16,10 @@ use crate::dispatch::Pool;
 use crate::engine::progress::Silent;
 use crate::error::CauseChain;
 use crate::images::{ImageMaker, PackageSet};
-use crate::service::Metering;
+use crate::service::{Metering, PackageAccess, Service};
+
+/// Time that the first calls of a new server have for themselves.
+const BATTERIES_DELAY: Duration = Duration::from_secs(3);
 
 /// Makes images and metered code in a child process. Compiling takes 2 GB of memory and making an
 /// image some hundred MB, most of which the process that does it never releases.
@@ -25,6 +30,13 @@ pub trait Provision: Send + Sync + 'static {
     ///
     /// The reason why the image could not be made, for the log.
     fn image(&self, packages: PackageSet) -> Result<(), ProvisionError>;
+
+    /// Fetches and compiles the batteries.
+    ///
+    /// # Errors
+    ///
+    /// The reason why they could not be fetched, for the log.
+    fn batteries(&self) -> Result<(), ProvisionError>;
 
     /// Compiles the metered code into the cache.
     ///
@@ -65,6 +77,39 @@ pub(super) fn compile_when_asked(
                 metering.failed();
                 warn!("fuel cannot be counted: {}", CauseChain(&*error));
             }
+        }
+    })
+}
+
+/// Fetches the batteries if they are missing, and compiles them if they were not. The start of a
+/// server does not wait for either.
+pub(super) fn provide_batteries(
+    service: &Arc<Service>,
+    packages: &Arc<PackageAccess>,
+    provision: Arc<dyn Provision>,
+) -> JoinHandle<()> {
+    let (service, packages) = (Arc::clone(service), Arc::clone(packages));
+    tokio::spawn(async move {
+        sleep(BATTERIES_DELAY).await;
+        let fetched = spawn_blocking(move || -> Result<bool, ProvisionError> {
+            if packages.open_batteries()? {
+                return Ok(true);
+            }
+            provision.batteries()?;
+            Ok(packages.open_batteries()?)
+        });
+        match fetched.await {
+            Ok(Ok(true)) => service.compile_batteries_beside(),
+            Ok(Ok(false)) => {
+                warn!("runs go without the batteries: `wardian engine install` fetches them");
+            }
+            Ok(Err(error)) => warn!(
+                "runs go without the batteries, which could not be fetched: {}; \
+                 `wardian engine install` tries again",
+                CauseChain(&*error)
+            ),
+            // The server stops.
+            Err(_interrupted) => {}
         }
     })
 }

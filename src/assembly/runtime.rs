@@ -14,7 +14,8 @@ use crate::assembly::blobs::{open_blobs, sweep};
 use crate::assembly::engine::MeteredCode;
 use crate::assembly::engine_files::EngineFiles;
 use crate::assembly::error::AssemblyError;
-use crate::assembly::provision::{ImagesOf, Provision, compile_when_asked};
+use crate::assembly::packages::package_access;
+use crate::assembly::provision::{ImagesOf, Provision, compile_when_asked, provide_batteries};
 use crate::assembly::skills::{SkillsRead, registry_settings};
 use crate::blobs::BlobStore;
 use crate::config::Config;
@@ -22,13 +23,14 @@ use crate::dispatch::{Pool, PoolConfig};
 use crate::egress::Egress;
 use crate::egress::world::resolver::SystemResolver;
 use crate::engine::progress::Progress;
+use crate::error::CauseChain;
 use crate::image_builder::ImageStore;
 use crate::images::{ImageCache, ImageRules};
 use crate::job::frame::outcome_max;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
 use crate::service::{
-    LimitPolicy, Metering, NetworkAccess, Parts, SecretAccess, Service, Status as _,
+    LimitPolicy, Metering, NetworkAccess, PackageAccess, Parts, SecretAccess, Service, Status as _,
 };
 
 /// Most images that are made on need. Beyond it one image with all packages is used.
@@ -47,6 +49,7 @@ pub struct Runtime {
     pub pool: Arc<Pool>,
     /// The memory images in which runs begin.
     pub images: Arc<ImageCache>,
+    packages: Arc<PackageAccess>,
     metering: Arc<Metering>,
     /// Open files for workers that are started later.
     files: Arc<EngineFiles>,
@@ -95,6 +98,11 @@ impl Runtime {
         settings.queue_wait = config.workers.queue_wait;
         settings.max_message = outcome_max(config.limits.max.logs);
         let pool = Arc::new(Pool::start(settings)?);
+        let packages = Arc::new(package_access(config, &files.timed)?);
+        let batteries = block_in_place(|| packages.open_batteries());
+        if let Err(error) = batteries {
+            warn!("the batteries cannot be read: {}", CauseChain(&error));
+        }
         let registry =
             block_in_place(|| registry.join()).map_err(|_panic| AssemblyError::System {
                 what: "read the skills",
@@ -112,6 +120,7 @@ impl Runtime {
             limits,
             metering: Arc::clone(&metering),
             network: NetworkAccess::new(egress, config.network.code.clone()),
+            packages: Arc::clone(&packages),
             max_transfers: config.http.max_transfers,
             secrets: Arc::new(SecretAccess::new(
                 Secrets::new(&config.secrets),
@@ -120,7 +129,7 @@ impl Runtime {
         }));
         let tasks = Mutex::new(vec![sweeping]);
         let files = Arc::new(files);
-        Ok(Self { service, registry, blobs, pool, images, metering, files, tasks })
+        Ok(Self { service, registry, blobs, pool, images, packages, metering, files, tasks })
     }
 
     /// Starts the background work of a server that is ready: following skills, making images and
@@ -139,7 +148,8 @@ impl Runtime {
         self.images.start(Box::new(ImagesOf(Arc::clone(provision)))).map_err(refused)?;
         let (files, pool, metering) = (&self.files, &self.pool, &self.metering);
         let compiling = compile_when_asked(config, files, pool, metering, Arc::clone(provision));
-        self.tasks.lock().push(compiling);
+        let batteries = provide_batteries(&self.service, &self.packages, Arc::clone(provision));
+        self.tasks.lock().extend([compiling, batteries]);
         Ok(())
     }
 

@@ -245,6 +245,9 @@ pub(crate) enum SkillsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Lock the packages that skills need, and fetch them.
+    #[command(subcommand, after_help = examples::DEPS)]
+    Deps(DepsCommand),
     /// Write the skeleton of a skill that works.
     #[command(after_help = examples::NEW)]
     New {
@@ -256,6 +259,36 @@ pub(crate) enum SkillsCommand {
         /// Folder to create the skill's folder in; it is created if it does not exist.
         #[arg(long = "in", value_name = "FOLDER", default_value = ".")]
         parent: PathBuf,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DepsCommand {
+    /// Choose the versions of the packages in `code/requirements.txt` and write `code/pylock.toml`.
+    #[command(after_help = examples::DEPS_LOCK)]
+    Lock {
+        /// The skill's folder.
+        #[arg(value_name = "FOLDER")]
+        folder: PathBuf,
+        /// Take wheels from this folder only, without network.
+        #[arg(long, value_name = "WHEELS")]
+        from: Option<PathBuf>,
+        /// Print what was locked as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Fetch the locked packages, so that the skills can run.
+    #[command(after_help = examples::DEPS_SYNC)]
+    Sync {
+        /// The skills' folders [default: all skills that a server would serve].
+        #[arg(value_name = "FOLDER")]
+        folders: Vec<PathBuf>,
+        /// Take wheels from this folder only, without network.
+        #[arg(long, value_name = "WHEELS")]
+        from: Option<PathBuf>,
+        /// Print the outcome for each skill as JSON.
+        #[arg(long)]
+        json: bool,
     },
 }
 

@@ -74,6 +74,32 @@ describes it. The skill is executed in the sandbox, as a server would.
 
 Exit codes: 0 all cases passed, 1 one failed or a skill has none, 2 a folder or a case is malformed.";
 
+pub(crate) const DEPS: &str = "\
+Examples:
+  wardian skills deps lock my-skills/acme.text.slug
+  wardian skills deps sync";
+
+pub(crate) const DEPS_LOCK: &str = "\
+Examples:
+  wardian skills deps lock my-skills/acme.text.slug
+  wardian skills deps lock my-skills/acme.text.slug --from wheels/
+
+pip chooses the versions, for the platform of the sandbox: wheels of pure Python, and the packages of
+the engine. Needs a Python with pip on this machine; the server needs none. The lock belongs to the
+skill: keep it with its other files.
+
+Exit codes: 0 locked, 1 a package cannot be had, 2 the list is malformed, 3 pip or the machine failed.";
+
+pub(crate) const DEPS_SYNC: &str = "\
+Examples:
+  wardian skills deps sync                        all skills that `wardian serve` would serve
+  wardian skills deps sync my-skills/acme.text.slug
+  wardian skills deps sync --from wheels/         without network
+
+A running server uses the packages from the next call on.
+
+Exit codes: 0 all packages are there, 1 some are not, 2 a folder is not there, 3 the machine failed.";
+
 pub(crate) const NEW: &str = "\
 Examples:
   wardian skills new acme.sales.report

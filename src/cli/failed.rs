@@ -25,6 +25,11 @@ impl Failed {
         Self { exit: Exit::WrongUsage, message: message.into() }
     }
 
+    /// What the user asked for cannot be had, for a reason within it.
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Self { exit: Exit::GuestFailed, message: message.into() }
+    }
+
     /// A file or folder that the user named cannot be used.
     pub(crate) fn named(what: impl fmt::Display, error: &(dyn Error + 'static)) -> Self {
         Self::usage(format!("{what}: {}", CauseChain(error)))

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use clap::CommandFactory as _;
 
 use crate::cli::args::{Cli, Command, EngineCommand, SecretsCommand, ServeArgs, SkillsCommand};
-use crate::cli::commands::skills::{check_skills, list_skills, new_skill, test_skills};
+use crate::cli::commands::skills::{check_skills, deps, list_skills, new_skill, test_skills};
 use crate::cli::commands::{blobs, doctor, engine, run, secrets, serve, show_config};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -120,6 +120,7 @@ fn with_config(
         Command::Skills(SkillsCommand::Test { folders, case, json }) => {
             test_skills::test_skills(config, installer, &folders, case.as_deref(), json)
         }
+        Command::Skills(SkillsCommand::Deps(command)) => deps::deps(&config, &command),
         Command::Skills(SkillsCommand::List { namespace, json }) => {
             list_skills::list(&config, namespace.as_deref(), json)
         }

@@ -141,6 +141,10 @@ impl Provision for Installer {
         self.install_beside(&["--image", &packages.to_string()])
     }
 
+    fn batteries(&self) -> Result<(), ProvisionError> {
+        self.install_beside(&[])
+    }
+
     fn metered_code(&self) -> Result<(), ProvisionError> {
         self.install_beside(&["--metered"])
     }

@@ -52,6 +52,7 @@ use crate::ids::BlobId;
 use crate::job::RunSpec;
 use crate::job::host::HostTime;
 use crate::job::image::ImageContent;
+use crate::job::layer::LayerContent;
 use crate::job::message::Refusal;
 use crate::job::network::{NetworkReply, NetworkRequest};
 use crate::job::outcome::{LogChunk, RunOutcome};
@@ -66,6 +67,8 @@ pub struct Job {
     pub image: Arc<ImageContent>,
     /// The content of all of [`RunSpec::skills`].
     pub skills: Vec<Arc<SkillContent>>,
+    /// The content of all of [`RunSpec::layers`], bytecode included.
+    pub layers: Vec<LayerContent>,
     /// The content of all of [`RunSpec::blobs`].
     pub blobs: Vec<BlobSource>,
 }

@@ -28,6 +28,7 @@ use crate::error::CauseChain;
 use crate::job::attachment::AttachmentKey;
 use crate::job::frame;
 use crate::job::host::HostTime;
+use crate::job::layer::LayerContent;
 use crate::job::message::Order;
 use crate::job::outcome::{LeftFiles, Logs, RunFailure, RunOutcome, RunUsage};
 
@@ -119,7 +120,9 @@ impl Pool {
         let order = Arc::new(order.map_err(DispatchError::TooLarge)?);
         let skills = job.skills.iter().map(|skill| skill.key());
         let blobs = job.blobs.iter().map(BlobSource::key);
-        let wanted: Vec<AttachmentKey> = skills.chain(blobs).chain([job.image.key()]).collect();
+        let layers = job.layers.iter().map(LayerContent::key);
+        let wanted: Vec<AttachmentKey> =
+            skills.chain(layers).chain(blobs).chain([job.image.key()]).collect();
 
         let mut queued = Duration::ZERO;
         for _ in 0..self.size.saturating_add(ATTEMPTS) {

@@ -33,6 +33,11 @@ pub enum AttachedContent {
         /// Names the blob.
         id: BlobId,
     },
+    /// A layer of packages: see [`crate::job::layer`].
+    Layer {
+        /// Names the layer.
+        digest: Digest,
+    },
     /// An image's memory.
     Image {
         /// Names the image: the digest of its memory.
@@ -77,6 +82,8 @@ pub enum AttachedName {
     Skill(Digest),
     /// A blob.
     Blob(BlobId),
+    /// A layer of packages.
+    Layer(Digest),
     /// A memory image.
     Image(Digest),
 }
@@ -88,6 +95,7 @@ impl Attachment {
         let name = match &self.content {
             AttachedContent::Skill { digest, .. } => AttachedName::Skill(*digest),
             AttachedContent::Blob { id } => AttachedName::Blob(id.clone()),
+            AttachedContent::Layer { digest } => AttachedName::Layer(*digest),
             AttachedContent::Image { digest, .. } => AttachedName::Image(*digest),
         };
         AttachmentKey { owner: self.owner.clone(), name }

@@ -163,6 +163,7 @@ mod tests {
             args: RawValue::from_string(r#"{"deep": [1, {"x": null}]}"#.into()).unwrap(),
             skills: vec![],
             blobs: vec![],
+            layers: vec![],
             image: Digest::of(b"image"),
             environment: BTreeMap::from([("TOKEN".into(), "hunter2".to_owned().into())]),
             stream_logs: false,

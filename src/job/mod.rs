@@ -8,6 +8,7 @@ pub mod attachment;
 pub mod frame;
 pub mod host;
 pub mod image;
+pub mod layer;
 pub mod limits;
 pub mod message;
 pub mod network;
@@ -42,6 +43,9 @@ pub struct RunSpec {
     pub skills: Vec<SkillMount>,
     /// Blobs to mount under `/blobs`, each attached to the worker before.
     pub blobs: Vec<BlobMount>,
+    /// Layers of packages to mount, each attached to the worker before. Earlier ones are searched
+    /// first.
+    pub layers: Vec<LayerMount>,
     /// The image that the run begins as, attached to the worker before. It affects the speed of a
     /// run and never its result.
     pub image: Digest,
@@ -127,6 +131,49 @@ pub struct SkillMount {
     /// skill. It affects only the speed of the import.
     pub bytecode: Option<Digest>,
 }
+
+/// A layer of packages that a run mounts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayerMount {
+    /// Names the attached layer.
+    pub digest: Digest,
+    /// Names the attached bytecode of its modules, if they were compiled. It affects only the speed
+    /// of imports.
+    pub bytecode: Option<Digest>,
+    /// Its place among the packages of the run.
+    pub place: LayerPlace,
+}
+
+/// The place of a layer among the packages of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LayerPlace {
+    /// The packages of mounted skills: searched behind those of the engine.
+    Skill,
+    /// The batteries: searched behind those of skills.
+    Batteries,
+}
+
+impl LayerMount {
+    /// The folder in which guests see the layer. Bytecode contains it, so it depends on the layer
+    /// alone.
+    #[must_use]
+    pub fn path(&self) -> String {
+        match self.place {
+            LayerPlace::Batteries => BATTERIES.to_owned(),
+            LayerPlace::Skill => {
+                let name: String = self.digest.to_string().chars().take(16).collect();
+                format!("{LAYERS}/{name}")
+            }
+        }
+    }
+}
+
+/// The folder in which guests see the batteries.
+const BATTERIES: &str = "/usr/local/lib/batteries";
+
+/// The folder in which guests see the layers of skills.
+const LAYERS: &str = "/usr/local/lib/layers";
 
 /// The entry point of a skill's code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

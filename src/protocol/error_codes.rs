@@ -44,6 +44,7 @@ impl WireError {
             ErrorKind::Overloaded => Self::row(1004, "overloaded", 503),
             ErrorKind::QuotaExceeded => Self::row(1005, "quota_exceeded", 429),
             ErrorKind::SecretUnavailable => Self::row(1006, "secret_unavailable", 424),
+            ErrorKind::PackagesMissing => Self::row(1007, "packages_missing", 424),
             ErrorKind::Internal => Self::row(-32603, "internal", 200),
         }
     }
@@ -59,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    const ALL: [ErrorKind; 14] = [
+    const ALL: [ErrorKind; 15] = [
         ErrorKind::InvalidParams,
         ErrorKind::SkillNotFound,
         ErrorKind::VersionNotFound,
@@ -73,6 +74,7 @@ mod tests {
         ErrorKind::Overloaded,
         ErrorKind::QuotaExceeded,
         ErrorKind::SecretUnavailable,
+        ErrorKind::PackagesMissing,
         ErrorKind::Internal,
     ];
 

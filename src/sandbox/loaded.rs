@@ -125,6 +125,19 @@ impl Sandbox {
         self.attachments.attach_blob(key, payload)
     }
 
+    /// Keeps a layer of packages until it is detached. It is read when a run first looks into it.
+    ///
+    /// # Errors
+    ///
+    /// The payload is no file.
+    pub fn attach_layer(
+        &mut self,
+        key: AttachmentKey,
+        payload: Payload,
+    ) -> Result<(), SandboxError> {
+        self.attachments.attach_layer(key, payload)
+    }
+
     /// Drops an attachment. Does nothing if it is unknown.
     pub fn detach(&mut self, key: &AttachmentKey) {
         self.images.remove(key);

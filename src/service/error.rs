@@ -15,6 +15,7 @@ use crate::protocol::params_error::ParamsError;
 use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
 use crate::service::run::metering::NotMetering;
+use crate::service::run::packages_error::PackagesError;
 
 /// Errors of method calls.
 ///
@@ -79,6 +80,9 @@ pub enum ServiceError {
     /// No worker can take the run.
     #[error(transparent)]
     Dispatch(#[from] DispatchError),
+    /// The packages of a run are not there.
+    #[error(transparent)]
+    Packages(#[from] PackagesError),
     /// A result cannot be written.
     #[error("a result cannot be written")]
     Unserialisable(#[source] serde_json::Error),
@@ -116,6 +120,7 @@ impl ServiceError {
             Self::Registry(error) => error.kind(),
             Self::Blob(error) => error.kind(),
             Self::Dispatch(error) => error.kind(),
+            Self::Packages(error) => error.kind(),
             Self::Metering(NotMetering::Compiling) | Self::Memory(_) | Self::TooManyTransfers => {
                 ErrorKind::Overloaded
             }

@@ -41,7 +41,7 @@ impl Service {
                 None => (name.as_str(), None),
             };
             let snapshot = self.find_skill(name, version).await?;
-            let mounted = self.contents.mounted(&snapshot);
+            let mounted = self.contents.mounted(&snapshot, &self.packages);
             if skills.iter().any(|other| other.mount.name == mounted.mount.name) {
                 return Err(duplicate("mount_skills", name));
             }

@@ -24,6 +24,8 @@ pub use crate::service::run::host::LogListener;
 pub use crate::service::run::limits::{LEAST_FUEL, LimitPolicy};
 pub use crate::service::run::metering::{Metering, NotMetering};
 pub use crate::service::run::network::NetworkAccess;
+pub use crate::service::run::packages::PackageAccess;
+pub use crate::service::run::packages_error::PackagesError;
 pub use crate::service::run::secrets::SecretAccess;
 pub use crate::service::self_test::SelfTestError;
 pub use crate::service::status::Status;

@@ -12,6 +12,7 @@ use crate::service::run::limits::LimitPolicy;
 use crate::service::run::metering::Metering;
 use crate::service::run::mounted_skill::Contents;
 use crate::service::run::network::NetworkAccess;
+use crate::service::run::packages::PackageAccess;
 use crate::service::run::secrets::SecretAccess;
 use crate::service::transfers::BlobTransfers;
 
@@ -24,6 +25,7 @@ pub struct Service {
     pub(super) limits: LimitPolicy,
     pub(super) metering: Arc<Metering>,
     pub(super) network: NetworkAccess,
+    pub(super) packages: Arc<PackageAccess>,
     pub(super) secrets: Arc<SecretAccess>,
     pub(super) contents: Contents,
     pub(super) blob_writes: BlobWrites,
@@ -47,6 +49,8 @@ pub struct Parts {
     pub metering: Arc<Metering>,
     /// What runs may reach.
     pub network: NetworkAccess,
+    /// The packages of skills, and the batteries.
+    pub packages: Arc<PackageAccess>,
     /// Most uploads of blobs, and most downloads, at one time.
     pub max_transfers: usize,
     /// The secrets that runs may get.
@@ -65,6 +69,7 @@ impl Service {
             limits,
             metering,
             network,
+            packages,
             secrets,
             max_transfers,
         } = parts;
@@ -79,6 +84,7 @@ impl Service {
             limits,
             metering,
             network,
+            packages,
             secrets,
             contents,
             blob_writes,

@@ -118,6 +118,7 @@ impl Runner for PythonRunner {
                 self.sandbox.attach_skill(key, files, content)?;
             }
             AttachedContent::Blob { .. } => self.sandbox.attach_blob(key, content)?,
+            AttachedContent::Layer { .. } => self.sandbox.attach_layer(key, content)?,
             AttachedContent::Image { open_files, .. } => {
                 let descriptors = serde_json::from_str(open_files.get())?;
                 // An image consists of pages that processes share, so it must be a file.

@@ -161,6 +161,8 @@ impl Runner for ScriptedRunner {
                 }
                 self.skills.insert(digest, unpacked);
             }
+            // Scripts import nothing.
+            AttachedContent::Layer { .. } => {}
             AttachedContent::Blob { id } => drop(self.blobs.insert(id, content)),
             AttachedContent::Image { digest, .. } => drop(self.images.insert(digest, content)),
         }
@@ -170,6 +172,7 @@ impl Runner for ScriptedRunner {
     fn detach(&mut self, key: &AttachmentKey) {
         match &key.name {
             AttachedName::Skill(digest) => drop(self.skills.remove(digest)),
+            AttachedName::Layer(_) => {}
             AttachedName::Blob(id) => drop(self.blobs.remove(id)),
             AttachedName::Image(digest) => drop(self.images.remove(digest)),
         }
@@ -229,6 +232,7 @@ pub(crate) fn script(source: &str) -> Box<RunSpec> {
         args: serde_json::value::RawValue::from_string("{}".to_owned()).unwrap(),
         skills: Vec::new(),
         blobs: Vec::new(),
+        layers: Vec::new(),
         image: Digest::of(b"image"),
         environment: BTreeMap::new(),
         stream_logs: false,

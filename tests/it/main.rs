@@ -33,6 +33,7 @@ mod limits;
 mod lockdown;
 mod memory;
 mod network;
+mod packages;
 mod pictures;
 mod programs;
 mod results;

@@ -23,6 +23,8 @@ from types import ModuleType
 
 OWN_CODE = "<wardian>/"
 
+BATTERIES = "/usr/local/lib/batteries"  # as in `_wardian.places`, which is loaded later
+
 ENVIRONMENT = {
     "HOME": "/workspace",
     "LANG": "C.UTF-8",
@@ -73,6 +75,7 @@ def prepare_process():
     os.environ.clear()
     os.environ.update(ENVIRONMENT)
     os.chdir("/workspace")
+    sys.path.append(BATTERIES)  # behind the library, whose packages come first
     sys.path.append("/workspace")  # behind the library: a file there shadows nothing
     sys.argv = ["main.py"]
     zoneinfo.reset_tzpath(to=())  # time zones come from the package tzdata
@@ -164,7 +167,8 @@ def forget_the_build():
     atexit._clear()  # what packages have registered concerns the end of this process
     linecache.clearcache()
     tempfile._name_sequence = None
-    sys.path_importer_cache.pop("/workspace", None)
+    for folder in ("/workspace", BATTERIES):
+        sys.path_importer_cache.pop(folder, None)
     for name in ("last_exc", "last_type", "last_value", "last_traceback"):
         if hasattr(sys, name):
             delattr(sys, name)

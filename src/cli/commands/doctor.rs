@@ -86,6 +86,7 @@ pub(crate) fn doctor(config: Config, as_json: bool) -> Result<Exit, Failed> {
     findings.push(secrets(&config));
     let (engine, is_ready) = engine(&config);
     findings.push(engine);
+    findings.push(batteries(&config));
     if is_ready {
         let ended = block_on_until_interrupted(Box::pin(async {
             findings.extend(workers(config).await);
@@ -109,6 +110,23 @@ fn print_findings(findings: &[Finding]) {
         print_line(&format!("{state:<9} {what:<14} {}", shown(says)));
         if let Some(advice) = advice {
             print_line(&format!("{:<24} -> {advice}", ""));
+        }
+    }
+}
+
+fn batteries(config: &Config) -> Finding {
+    match assembly::batteries(config) {
+        Ok(found) if found.is_there => {
+            Finding::good("batteries", format!("{} packages", found.packages.len()))
+        }
+        Ok(_) => Finding::degraded(
+            "batteries",
+            "not fetched: runs lack packages such as requests",
+            "`wardian engine install` fetches them",
+        ),
+        Err(error) => {
+            let says = CauseChain(&error).to_string();
+            Finding::bad("batteries", says, "this program was built wrongly")
         }
     }
 }

@@ -1,18 +1,23 @@
 //! `wardian engine`: the interpreter in its cache.
 
 use rustix::process::{Signal, set_parent_process_death_signal};
+use serde::Serialize;
 
-use crate::assembly::{self, MeteredCode};
+use crate::assembly::{self, BatteriesReport, MeteredCode};
 use crate::cli::args::EngineCommand;
 use crate::cli::commands::images::images;
+use crate::cli::commands::skills::deps::on_a_runtime;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::progress;
-use crate::cli::terminal::output::{note, print_json, print_line, print_table};
+use crate::cli::terminal::output::{note, print_json, print_line, print_table, shown};
 use crate::cli::terminal::readable::{first_digits, readable};
 use crate::config::Config;
 use crate::engine::cache::entry::Finding;
 use crate::engine::report::{CleanUp, EngineReport};
+use crate::error::CauseChain;
+use crate::packages::resolve::WheelSource;
+use crate::units::ByteCount;
 
 pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, Failed> {
     match command {
@@ -23,15 +28,20 @@ pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, F
             }
             let metered = if *metered { MeteredCode::Wanted } else { MeteredCode::IfThere };
             assembly::install_engine(config, metered, images, progress().as_ref())?;
+            // A server that asks for code or an image does not wait for packages.
+            if !*end_with_parent || (metered == MeteredCode::IfThere && images.is_empty()) {
+                install_batteries(config);
+            }
             note("the engine is ready");
             Ok(Exit::Done)
         }
         EngineCommand::Info { json } => {
             let report = assembly::open_engine(config)?.report()?;
+            let batteries = assembly::batteries(config)?;
             if *json {
-                print_json(&report);
+                print_json(&Info { report: &report, batteries: &batteries });
             } else {
-                describe(&report);
+                describe(&report, &batteries);
             }
             Ok(Exit::Done)
         }
@@ -39,7 +49,10 @@ pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, F
         EngineCommand::Verify { json } => verify(config, *json),
         EngineCommand::Clean { all, json } => {
             let what = if *all { CleanUp::Everything } else { CleanUp::Unused };
-            let removed = assembly::open_engine(config)?.clean(what)?;
+            let mut removed = assembly::open_engine(config)?.clean(what)?;
+            let layers = assembly::clean_layers(config, what)?;
+            let freed = removed.freed_bytes.as_u64().saturating_add(layers.as_u64());
+            removed.freed_bytes = ByteCount::bytes(freed);
             if *json {
                 print_json(&removed);
                 return Ok(Exit::Done);
@@ -53,7 +66,42 @@ pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, F
     }
 }
 
-fn describe(report: &EngineReport) {
+/// Fetches and compiles the batteries. Without them the engine works as well.
+fn install_batteries(config: &Config) {
+    let source = match &config.engine.source {
+        None => WheelSource::Registry,
+        Some(path) if path.is_dir() => WheelSource::Folder(path),
+        Some(path) => WheelSource::Folder(path.parent().unwrap_or(path)),
+    };
+    match assembly::install_batteries(config, source, &|_| ()) {
+        Ok(true) => note("the batteries were fetched"),
+        Ok(false) => {}
+        Err(error) => {
+            let why = CauseChain(&error).to_string();
+            note(&format!("runs go without the batteries (docs/packages.md): {}", shown(&why)));
+            return;
+        }
+    }
+    if assembly::batteries_are_compiled(config).unwrap_or(true) {
+        return;
+    }
+    note("compiling the batteries");
+    let compiled =
+        on_a_runtime(config, async |runtime| Ok(runtime.service.compile_batteries().await?));
+    if let Err(failed) = compiled {
+        note(&format!("the batteries were not compiled, so their imports are slower: {failed}"));
+    }
+}
+
+/// The engine and the batteries, for programs.
+#[derive(Serialize)]
+struct Info<'a> {
+    #[serde(flatten)]
+    report: &'a EngineReport,
+    batteries: &'a BatteriesReport,
+}
+
+fn describe(report: &EngineReport, batteries: &BatteriesReport) {
     let python = report.contents.as_ref().map_or("not installed", |found| found.python.as_str());
     print_line(&format!("engine     {} {}", report.package, report.version));
     print_line(&format!("sha256     {}", report.sha256));
@@ -70,6 +118,10 @@ fn describe(report: &EngineReport) {
             packages.map(|one| format!("{} {}", one.name, one.version)).collect();
         print_line(&format!("packages   {}", packages.join(", ")));
     }
+    let packages: Vec<String> =
+        batteries.packages.iter().map(|(name, version)| format!("{name} {version}")).collect();
+    let state = if batteries.is_there { "" } else { "not fetched: " };
+    print_line(&format!("batteries  {state}{}", packages.join(", ")));
     if report.files.is_empty() {
         note(
             "nothing is in the cache yet: `wardian engine install` fetches and compiles the engine",

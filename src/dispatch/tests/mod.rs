@@ -83,13 +83,15 @@ fn job(source: &str) -> Job {
         args: RawValue::from_string("{}".to_owned()).unwrap(),
         skills: Vec::new(),
         blobs: Vec::new(),
+        layers: Vec::new(),
         image: IMAGE.digest(),
         environment: BTreeMap::new(),
         stream_logs: false,
         keep_files: crate::job::KeepFiles::Nothing,
         limits: RunLimits::DEFAULT,
     };
-    Job { spec: Box::new(spec), image: Arc::clone(&IMAGE), skills: Vec::new(), blobs: Vec::new() }
+    let (skills, layers, blobs) = (Vec::new(), Vec::new(), Vec::new());
+    Job { spec: Box::new(spec), image: Arc::clone(&IMAGE), skills, layers, blobs }
 }
 
 /// Keeps what guests write.

@@ -145,7 +145,7 @@ struct Exchange<'run> {
 impl Exchange<'_> {
     async fn start(&mut self, job: &Job, order: &Arc<Vec<u8>>) -> Result<(), Broken> {
         let tell = async {
-            self.worker.attach(&job.image, &job.skills, &job.blobs).await?;
+            self.worker.attach(job).await?;
             Ok(self.worker.order(Arc::clone(order)).await?)
         };
         let told = timeout_at(self.clock.deadline(), tell).await;

@@ -3,6 +3,7 @@
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Weak};
 
+use crate::dispatch::Job;
 use crate::dispatch::content::{BlobSource, SkillContent};
 use crate::dispatch::worker::attachments::{AttachmentLimits, SentAttachments};
 use crate::dispatch::worker::channel::{Frames, WorkerChannel, WorkerChannelError};
@@ -11,6 +12,7 @@ use crate::dispatch::worker::process::Process;
 use crate::job::attachment::{AttachedContent, Attachment, AttachmentKey};
 use crate::job::frame::{self, FrameError};
 use crate::job::image::ImageContent;
+use crate::job::layer::LayerContent;
 use crate::job::message::{FromWorker, Payload, ToWorker, WorkerReport};
 use crate::units::ByteCount;
 
@@ -45,6 +47,7 @@ pub(crate) enum AttachError {
 enum Piece<'run> {
     Image(&'run Arc<ImageContent>),
     Skill(&'run SkillContent),
+    Layer(&'run LayerContent),
     Blob(&'run BlobSource),
 }
 
@@ -53,6 +56,7 @@ impl Piece<'_> {
         match self {
             Self::Image(image) => image.key(),
             Self::Skill(skill) => skill.key(),
+            Self::Layer(layer) => layer.key(),
             Self::Blob(blob) => blob.key(),
         }
     }
@@ -61,7 +65,17 @@ impl Piece<'_> {
         match self {
             Self::Image(image) => image.length(),
             Self::Skill(skill) => skill.pack().len().into(),
+            Self::Layer(layer) => layer.length,
             Self::Blob(blob) => blob.size,
+        }
+    }
+
+    /// The size that counts against the limit on what a worker keeps. A layer is a file whose pages
+    /// the system can drop at any time.
+    fn kept(&self) -> ByteCount {
+        match self {
+            Self::Layer(_) => ByteCount::default(),
+            Self::Image(_) | Self::Skill(_) | Self::Blob(_) => self.size(),
         }
     }
 
@@ -69,7 +83,7 @@ impl Piece<'_> {
     fn image(&self) -> Option<Weak<ImageContent>> {
         match self {
             Self::Image(image) => Some(Arc::downgrade(image)),
-            Self::Skill(_) | Self::Blob(_) => None,
+            Self::Skill(_) | Self::Layer(_) | Self::Blob(_) => None,
         }
     }
 
@@ -85,6 +99,7 @@ impl Piece<'_> {
                 let file = skill.shared().map_err(AttachError::Share)?;
                 (AttachedContent::Skill { digest, files }, file)
             }
+            Self::Layer(layer) => (AttachedContent::Layer { digest: layer.digest }, layer.as_fd()),
             Self::Blob(blob) => (AttachedContent::Blob { id: blob.id.clone() }, blob.file.as_fd()),
         };
         let message = ToWorker::Attach(Attachment { owner: self.key().owner, content });
@@ -117,23 +132,19 @@ impl Worker {
     ///
     /// Cancellation: an attachment that is noted as attached reaches the worker before any later
     /// frame.
-    pub(crate) async fn attach(
-        &mut self,
-        image: &Arc<ImageContent>,
-        skills: &[Arc<SkillContent>],
-        blobs: &[BlobSource],
-    ) -> Result<(), AttachError> {
-        let skills = skills.iter().map(|skill| Piece::Skill(skill));
-        let pieces = [Piece::Image(image)].into_iter().chain(skills);
+    pub(crate) async fn attach(&mut self, job: &Job) -> Result<(), AttachError> {
+        let skills = job.skills.iter().map(|skill| Piece::Skill(skill));
+        let pieces = [Piece::Image(&job.image)].into_iter().chain(skills);
+        let pieces = pieces.chain(job.layers.iter().map(Piece::Layer));
         self.attachments.open_run();
         let mut missing = Vec::new();
-        for piece in pieces.chain(blobs.iter().map(Piece::Blob)) {
+        for piece in pieces.chain(job.blobs.iter().map(Piece::Blob)) {
             let key = piece.key();
             if !self.attachments.note_use(&key) {
                 missing.push((key, piece));
             }
         }
-        let incoming = missing.iter().map(|(key, piece)| (key.clone(), piece.size()));
+        let incoming = missing.iter().map(|(key, piece)| (key.clone(), piece.kept()));
         let mut detaches = Vec::new();
         for key in self.attachments.make_room(incoming) {
             frame::encode_into(&mut detaches, &ToWorker::Detach(key), &[], false)?;
@@ -145,7 +156,7 @@ impl Worker {
             // A job may name the same thing twice.
             if !self.attachments.has(&key) {
                 self.channel.queue(piece.frame()?);
-                self.attachments.add(key, piece.size(), piece.image());
+                self.attachments.add(key, piece.kept(), piece.image());
                 self.channel.flush().await?;
             }
         }

@@ -1,26 +1,27 @@
-//! Attached skills and blobs, shared by all runs that mount them.
+//! Attached skills, blobs and layers of packages, shared by all runs that mount them.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use crate::ids::{BlobId, Digest, TenantId};
 use crate::job::attachment::{AttachedName, AttachmentKey, Owner, PackedFile};
 use crate::job::message::Payload;
-use crate::job::{RunSpec, SkillMount};
+use crate::job::{LayerMount, RunSpec, SkillMount};
 use crate::sandbox::SandboxError;
+use crate::sandbox::attached::file_part::FilePart;
+use crate::sandbox::attached::layer::AttachedLayer;
 use crate::sandbox::vfs::Mount;
 use crate::sandbox::vfs::content::{Content, SharedBytes};
 use crate::sandbox::vfs::immutable::ImmutableTree;
 
-/// The attached skills and blobs, by key. The gateway bounds their number.
+/// The attached skills, blobs and layers, by key. The gateway bounds their number.
 #[derive(Default)]
 pub(crate) struct AttachedContents {
     skills: HashMap<AttachmentKey, Arc<ImmutableTree>>,
     blobs: HashMap<AttachmentKey, Arc<dyn Content>>,
+    layers: HashMap<AttachmentKey, AttachedLayer>,
 }
 
 impl fmt::Debug for AttachedContents {
@@ -62,8 +63,23 @@ impl AttachedContents {
         Ok(())
     }
 
-    /// Forgets a skill or a blob.
+    /// Keeps a layer of packages, or the bytecode of one.
+    pub(crate) fn attach_layer(
+        &mut self,
+        key: AttachmentKey,
+        payload: Payload,
+    ) -> Result<(), SandboxError> {
+        let layer = AttachedLayer::new(payload).ok_or(SandboxError::Attachment)?;
+        self.layers.insert(key, layer);
+        Ok(())
+    }
+
+    /// Forgets a skill, a blob or a layer.
     pub(crate) fn detach(&mut self, key: &AttachmentKey) {
+        if let AttachedName::Layer(digest) = key.name {
+            self.layers.remove(key);
+            self.layers.values().for_each(|layer| layer.forget_bytecode(digest));
+        }
         self.skills.remove(key);
         self.blobs.remove(key);
     }
@@ -84,9 +100,19 @@ impl AttachedContents {
                 visible(&self.blobs, &spec.tenant, &AttachedName::Blob(mount.id.clone()))?;
             Ok(Mount::file(blob_path(&mount.id), Arc::clone(content)))
         };
+        let layer = |mount: &LayerMount| {
+            let find = |digest: &Digest| {
+                visible(&self.layers, &spec.tenant, &AttachedName::Layer(*digest))
+            };
+            let bytecode = mount.bytecode.as_ref().map(find).transpose()?;
+            let bytecode = mount.bytecode.zip(bytecode);
+            Ok(Mount::tree(mount.path(), find(&mount.digest)?.tree(bytecode)))
+        };
         let skills = spec.skills.iter();
         let blobs = spec.blobs.iter().map(blob);
-        skills.clone().map(skill).chain(skills.filter_map(bytecode)).chain(blobs).collect()
+        let layers = spec.layers.iter().map(layer);
+        let skills = skills.clone().map(skill).chain(skills.filter_map(bytecode));
+        skills.chain(blobs).chain(layers).collect()
     }
 }
 
@@ -132,29 +158,9 @@ impl Pack {
             Self::File(file, total) => {
                 let file = Arc::clone(file);
                 let inside = start.checked_add(size)? <= *total;
-                inside.then(|| -> Arc<dyn Content> { Arc::new(FilePart { file, start, size }) })
+                inside.then(|| -> Arc<dyn Content> { Arc::new(FilePart::new(file, start, size)) })
             }
         }
-    }
-}
-
-/// A part of a file that several contents share.
-struct FilePart {
-    file: Arc<File>,
-    start: u64,
-    size: u64,
-}
-
-impl Content for FilePart {
-    fn size(&self) -> u64 {
-        self.size
-    }
-
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
-        let wanted = into.len().min(left);
-        let into = into.get_mut(..wanted).unwrap_or_default();
-        self.file.read_at(into, self.start.saturating_add(offset))
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::ids::{BlobId, RunId, SkillName, SkillVersion};
-use crate::job::{BlobMount, Entrypoint, Program, RunSpec, SkillMount};
+use crate::job::{BlobMount, Entrypoint, LayerMount, LayerPlace, Program, RunSpec, SkillMount};
 use crate::secret_text::SecretText;
 use crate::units::ByteCount;
 
@@ -19,6 +19,8 @@ struct Job<'a> {
     args: &'a RawValue,
     skills: Vec<Skill<'a>>,
     blobs: Vec<Blob<'a>>,
+    /// The folders of the layers of skills.
+    packages: Vec<String>,
     environment: &'a BTreeMap<String, SecretText>,
     seed: u64,
 }
@@ -52,6 +54,12 @@ impl<'a> From<&'a BlobMount> for Blob<'a> {
     }
 }
 
+/// The folders of the layers that are not in every run.
+fn skill_layers(spec: &RunSpec) -> Vec<String> {
+    let layers = spec.layers.iter().filter(|layer| layer.place == LayerPlace::Skill);
+    layers.map(LayerMount::path).collect()
+}
+
 /// The job of `spec`. `seed` seeds Python's non-cryptographic generators.
 ///
 /// # Errors
@@ -65,6 +73,7 @@ pub(crate) fn job_text(spec: &RunSpec, seed: u64) -> serde_json::Result<Vec<u8>>
         args: &spec.args,
         skills: spec.skills.iter().map(Skill::from).collect(),
         blobs: spec.blobs.iter().map(Blob::from).collect(),
+        packages: skill_layers(spec),
         environment: &spec.environment,
         seed,
     })

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::sandbox::vfs::content::Content;
 use crate::sandbox::vfs::device::Device;
@@ -46,8 +46,13 @@ struct Node {
 ///
 /// The memory it takes does not depend on the number of runs: they share it through an `Arc`.
 pub struct ImmutableTree {
-    nodes: Box<[Node]>,
+    nodes: OnceLock<Box<[Node]>>,
+    /// Lists the files of a tree that is built when it is first looked into.
+    source: Option<Source>,
 }
+
+/// Lists the files of a tree.
+type Source = Box<dyn Fn() -> Vec<(String, Arc<dyn Content>)> + Send + Sync>;
 
 impl ImmutableTree {
     /// Builds the tree of these files; the folders follow from the paths.
@@ -62,7 +67,14 @@ impl ImmutableTree {
         for (path, content) in files {
             builder.add(path.as_ref(), content)?;
         }
-        Ok(builder.finish())
+        Ok(Self::of_nodes(builder.finish()))
+    }
+
+    /// A tree that is built when it is first looked into. Of files that make no tree it is empty.
+    pub(crate) fn lazy(
+        files: impl Fn() -> Vec<(String, Arc<dyn Content>)> + Send + Sync + 'static,
+    ) -> Self {
+        Self { nodes: OnceLock::new(), source: Some(Box::new(files)) }
     }
 
     /// Builds a folder of devices.
@@ -77,7 +89,7 @@ impl ImmutableTree {
         if let Some(root) = nodes.first_mut() {
             root.kind = Kind::Folder(entries.into());
         }
-        Self { nodes: nodes.into() }
+        Self::of_nodes(nodes.into())
     }
 
     /// The content of the file at `path`, relative to the root.
@@ -141,15 +153,31 @@ impl ImmutableTree {
         names.join("/")
     }
 
+    fn of_nodes(nodes: Box<[Node]>) -> Self {
+        Self { nodes: OnceLock::from(nodes), source: None }
+    }
+
+    fn nodes(&self) -> &[Node] {
+        self.nodes.get_or_init(|| {
+            let files = self.source.as_ref().map(|source| source()).unwrap_or_default();
+            let mut builder = Builder::default();
+            let built =
+                files.into_iter().try_for_each(|(path, content)| builder.add(&path, content));
+            let builder = built.map_or_else(|_no_tree| Builder::default(), |()| builder);
+            builder.finish()
+        })
+    }
+
     fn node(&self, node: TreeNode) -> Option<&Node> {
-        self.nodes.get(usize::try_from(node).ok()?)
+        self.nodes().get(usize::try_from(node).ok()?)
     }
 }
 
 /// Prints the size only: names may belong to a tenant.
 impl fmt::Debug for ImmutableTree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ImmutableTree").field("nodes", &self.nodes.len()).finish_non_exhaustive()
+        let nodes = self.nodes.get().map_or(0, |nodes| nodes.len());
+        f.debug_struct("ImmutableTree").field("nodes", &nodes).finish_non_exhaustive()
     }
 }
 
@@ -214,13 +242,13 @@ impl Builder {
         self.drafts.get(usize::try_from(node).ok()?)
     }
 
-    fn finish(self) -> ImmutableTree {
+    fn finish(self) -> Box<[Node]> {
         let finished = self.drafts.into_iter().map(|draft| {
             let entries = || draft.children.into_iter().collect();
             let kind = draft.content.map_or_else(|| Kind::Folder(entries()), Kind::File);
             Node { parent: draft.parent, kind }
         });
-        ImmutableTree { nodes: finished.collect() }
+        finished.collect()
     }
 }
 

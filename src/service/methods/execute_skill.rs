@@ -67,7 +67,7 @@ impl Service {
         let entrypoint = Some(runtime.export.clone());
         let (args, blobs) = checked_arguments(caller, &snapshot, args).await?;
         let limits = self.limits.for_caller(caller.limits).resolve(requested)?;
-        let skills = vec![self.contents.mounted(&snapshot)];
+        let skills = vec![self.contents.mounted(&snapshot, &self.packages)];
         let program = Program::Skill { name };
         let keep_files = KeepFiles::default();
         let network = NetworkGrant::Manifest(snapshot.manifest().permissions.network.clone());

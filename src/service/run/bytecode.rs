@@ -35,7 +35,7 @@ const COMPILER: &str = "from _wardian import bytecode\n\n\ndef main(name):\n    
     return bytecode.compile_skill(name)\n";
 
 /// The time limit for compiling one skill.
-const COMPILE_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const COMPILE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The compiler's arguments.
 #[derive(Serialize)]
@@ -112,6 +112,7 @@ impl Service {
             args: serde_json::value::to_raw_value(&arguments).unwrap_or_default(),
             skills: vec![SkillMount { bytecode: None, ..skill.mount.clone() }],
             blobs: Vec::new(),
+            layers: Vec::new(),
             image: image.digest(),
             environment: BTreeMap::new(),
             stream_logs: false,
@@ -119,7 +120,7 @@ impl Service {
             limits,
         };
         let skills = vec![Arc::clone(&skill.content)];
-        Job { spec: Box::new(spec), image, skills, blobs: Vec::new() }
+        Job { spec: Box::new(spec), image, skills, layers: Vec::new(), blobs: Vec::new() }
     }
 }
 
@@ -127,21 +128,27 @@ impl Service {
 /// of the skill.
 fn packed(skill: &SkillContent, output: &[u8]) -> Option<Arc<SkillContent>> {
     let known: HashSet<&str> = skill.files().iter().map(|file| file.path.as_str()).collect();
-    let mut text = serde_json::Deserializer::from_slice(output);
-    let Packed { mut files, pack } = PackedVisitor { known }.deserialize(&mut text).ok()?;
-    text.end().ok()?;
-    files.sort_by(|one, other| one.path.cmp(&other.path));
+    let Packed { files, pack } = read_packed(known, output)?;
     // The digest covers the skill's own digest as well, so equal bytecode of two skills makes two
     // attachments.
     let digest = Digest::of(&[skill.digest().to_string().as_bytes(), &pack].concat());
     Some(Arc::new(SkillContent::new(digest, files, pack.into())))
 }
 
+/// Reads what a compiler returned. Returns `None` if any of it belongs to no file in `known`.
+pub(crate) fn read_packed(known: HashSet<&str>, output: &[u8]) -> Option<Packed> {
+    let mut text = serde_json::Deserializer::from_slice(output);
+    let mut packed = PackedVisitor { known }.deserialize(&mut text).ok()?;
+    text.end().ok()?;
+    packed.files.sort_by(|one, other| one.path.cmp(&other.path));
+    Some(packed)
+}
+
 /// Bytecode files, concatenated.
-#[derive(Default)]
-struct Packed {
-    files: Vec<PackedFile>,
-    pack: Vec<u8>,
+#[derive(Debug, Default)]
+pub(crate) struct Packed {
+    pub(crate) files: Vec<PackedFile>,
+    pub(crate) pack: Vec<u8>,
 }
 
 /// Reads an object of paths and base64. Stops at the first member that is not a file of the skill,
@@ -187,7 +194,7 @@ impl<'de> Visitor<'de> for PackedVisitor<'_> {
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// The host of a compiling run, which stores no blobs.
-struct NoBlobs(OutputRoom);
+pub(crate) struct NoBlobs(pub(crate) OutputRoom);
 
 impl dispatch::RunHost for NoBlobs {
     async fn write_blob(

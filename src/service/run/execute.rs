@@ -44,7 +44,7 @@ impl Service {
             Bytecode::Compiled => self.with_bytecode(caller, plan).await,
             Bytecode::AsItIs => plan,
         };
-        let performed = self.perform_logged(caller, run_id, plan, &mut log).await;
+        let performed = self.perform_logged(caller, run_id, plan, bytecode, &mut log).await;
         log.close(performed.as_ref().map(|performed| &performed.result));
         performed
     }
@@ -54,10 +54,15 @@ impl Service {
         caller: &Caller,
         run_id: RunId,
         mut plan: RunPlan,
+        bytecode: Bytecode,
         log: &mut RunLog,
     ) -> Result<Performed, ServiceError> {
         if plan.limits.fuel.is_some() {
             self.metering.ensure()?;
+        }
+        let layers = self.layers_of(caller, &plan.skills).await?;
+        if bytecode == Bytecode::Compiled {
+            self.compile_beside(&layers.used);
         }
         let mut secrets = self.secrets.prepare(caller, plan.secrets.take()).await?;
         let image = self.images.pick(plan.packages(), plan.limits.memory);
@@ -82,13 +87,15 @@ impl Service {
             args: plan.args,
             skills,
             blobs: mounts,
+            layers: layers.mounts,
             image: image.digest(),
             environment: std::mem::take(&mut secrets.environment),
             keep_files: plan.keep_files,
             stream_logs: plan.listener.is_some(),
             limits: plan.limits,
         };
-        let job = Job { spec: Box::new(spec), image, skills: contents, blobs: sources };
+        let layers = layers.contents;
+        let job = Job { spec: Box::new(spec), image, skills: contents, layers, blobs: sources };
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
         let (writes, memory) = (self.blob_writes.clone(), caller.memory.clone());
         let network = Arc::new(self.network.open(plan.network, &secrets));

@@ -11,7 +11,9 @@ use crate::dispatch::SkillContent;
 use crate::ids::Digest;
 use crate::images::PackageSet;
 use crate::job::SkillMount;
+use crate::packages::SkillNeeds;
 use crate::registry::folders::snapshot::Snapshot;
+use crate::service::run::packages::PackageAccess;
 
 /// A skill that a run mounts.
 #[derive(Debug, Clone)]
@@ -20,6 +22,8 @@ pub(crate) struct MountedSkill {
     pub(crate) content: Arc<SkillContent>,
     /// The packages of images that its code imports.
     pub(crate) packages: PackageSet,
+    /// The packages that it needs.
+    pub(crate) needs: Arc<SkillNeeds>,
     /// The bytecode of its code, for this run.
     pub(crate) bytecode: Option<Arc<SkillContent>>,
     /// The bytecode that all runs share.
@@ -41,17 +45,18 @@ pub(crate) struct Contents(Mutex<HashMap<Digest, Prepared>>);
 struct Prepared {
     content: Arc<SkillContent>,
     packages: PackageSet,
+    needs: Arc<SkillNeeds>,
     compiled: Compiled,
 }
 
 impl Contents {
     /// Returns the skill of a snapshot, ready to be mounted.
-    pub(crate) fn mounted(&self, snapshot: &Snapshot) -> MountedSkill {
-        let Prepared { content, packages, compiled } = self.of(snapshot);
-        MountedSkill { mount: snapshot.mount(), content, packages, bytecode: None, compiled }
+    pub(crate) fn mounted(&self, snapshot: &Snapshot, access: &PackageAccess) -> MountedSkill {
+        let Prepared { content, packages, needs, compiled } = self.of(snapshot, access);
+        MountedSkill { mount: snapshot.mount(), content, packages, needs, bytecode: None, compiled }
     }
 
-    fn of(&self, snapshot: &Snapshot) -> Prepared {
+    fn of(&self, snapshot: &Snapshot, access: &PackageAccess) -> Prepared {
         let mut contents = self.0.lock();
         if contents.len() >= MAX_CONTENTS {
             contents.clear();
@@ -59,7 +64,9 @@ impl Contents {
         let prepared = contents.entry(snapshot.digest()).or_insert_with(|| {
             let (files, pack) = (snapshot.files().to_vec(), Arc::clone(snapshot.pack()));
             let content = Arc::new(SkillContent::new(snapshot.digest(), files, pack));
-            Prepared { content, packages: packages_of(snapshot), compiled: Compiled::default() }
+            let needs = Arc::new(access.needs_of(snapshot));
+            let (packages, compiled) = (packages_of(snapshot), Compiled::default());
+            Prepared { content, packages, needs, compiled }
         });
         prepared.clone()
     }

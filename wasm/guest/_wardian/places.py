@@ -12,6 +12,9 @@ BYTECODE = "/usr/local/lib/skills"
 """For a mounted skill whose code was compiled before: a folder with its name, and in it the code
 of each file at the file's path, as `marshal` writes it."""
 
+BATTERIES = "/usr/local/lib/batteries"
+"""The batteries, read-only. A run without them has no such folder."""
+
 BLOBS = "/blobs"
 """One file for each mounted blob, named by its whole id, read-only."""
 

@@ -73,6 +73,7 @@ def _job(program: dict[str, Any], skills: list[dict[str, Any]]) -> dict[str, Any
         "args": {"n": 1},
         "skills": skills,
         "blobs": [],
+        "packages": [],
         "environment": {},
         "seed": 0x5EED_5EED_5EED_5EED,
     }

@@ -72,6 +72,10 @@ def _prepare(job: dict[str, Any]) -> None:
     environment = job["environment"]
     if environment:
         _environment.update(environment)
+    packages = job["packages"]
+    if packages:  # before the batteries, whose versions may be others
+        at = sys.path.index(places.BATTERIES)
+        sys.path[at:at] = packages
     importer.mount(job["skills"])
 
 

@@ -222,6 +222,7 @@ class Sandbox(unittest.TestCase):
             "args": {},
             "skills": [],
             "blobs": [],
+            "packages": [],
             "environment": {},
             "seed": 1,
             **fields,

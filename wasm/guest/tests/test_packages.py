@@ -33,9 +33,9 @@ class Packages(Sandbox):
 
     def test_an_import_says_what_to_use(self):
         for statement, name, advice in [
-            ("import PyPDF2", "PyPDF2", "use pypdf"),
+            ("import PyPDF4", "PyPDF4", "use pypdf"),
             ("from duckdb import connect", "duckdb", "sqlite3"),
-            ("import pytz as tz", "pytz", "zoneinfo"),
+            ("import pendulum as tz", "pendulum", "zoneinfo"),
             ("import plotly.express as px", "plotly", "matplotlib"),
             ("__import__('polars')", "polars", "pandas"),
             ("import importlib\nimportlib.import_module('torch.nn')", "torch", "sklearn"),
@@ -47,6 +47,12 @@ class Packages(Sandbox):
                     failure["message"].startswith(f"No module named '{name}': it is not installed")
                 )
                 self.assertIn(advice, failure["message"])
+
+    def test_a_missing_battery_is_said_to_belong_to_the_server(self):
+        name = min(packages.BATTERIES - sys.modules.keys() - {"py"})
+        message = packages.substitute_for(f"{name}.part")
+        self.assertIn("wardian engine install", message or "")
+        self.assertFalse(packages.BATTERIES & packages.SUBSTITUTES.keys())
 
     def test_programs_can_still_ask(self):
         source = (

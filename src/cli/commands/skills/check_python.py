@@ -1,7 +1,7 @@
 """Looks at the Python of a skill, inside the sandbox and without running any of it.
 
-`args` has `files` (path and text of each Python file), `entrypoint` and `export`. Returns a list of
-findings, each with `file`, `line`, `column` and `end` (columns counted in characters from 0),
+`args` has `files` (path and text of each Python file), `entrypoint`, `export` and
+`provided` (modules of its own packages). Returns a list of findings, each with `file`, `line`, `column` and `end` (columns counted in characters from 0),
 `severity`, `code`, `message` and `help`.
 """
 
@@ -23,6 +23,7 @@ def main(args):
         inside = path[len(folder) + 1 :] if folder and path.startswith(folder + "/") else path
         if not folder or path.startswith(folder + "/"):
             siblings.add(inside.partition("/")[0].removesuffix(".py"))
+    siblings.update(args["provided"])
     findings = []
     for path, source in files.items():
         tree = parse(path, source, findings)
@@ -109,7 +110,7 @@ def check_imports(path, tree, siblings, is_entrypoint, findings):
             names = [node.module or ""]
         for name in names:
             top = name.partition(".")[0]
-            if top in OWN or top in siblings or top in told or find(top):
+            if top in OWN or top in siblings or "*" in siblings or top in told or find(top):
                 continue
             told.add(top)
             severity = "error" if is_certain and is_entrypoint else "warning"

@@ -16,6 +16,10 @@ use crate::cli::failed::Failed;
 use crate::cli::prepare::{block_on_until_interrupted, progress};
 use crate::config::Config;
 use crate::engine::code::compile::Variant;
+use crate::packages::lock::Lock;
+use crate::packages::{
+    GuestPlatform, LOCK_FILE, LayerStore, NeedsError, REQUIREMENTS_FILE, SkillNeeds, batteries,
+};
 use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
 use crate::registry::FolderCheck;
 use crate::registry::folders::snapshot::Snapshot;
@@ -49,6 +53,8 @@ struct Source<'s> {
     files: BTreeMap<&'s str, &'s str>,
     entrypoint: &'s str,
     export: &'s str,
+    /// Modules of the skill's own packages; `*` if they are not on this machine.
+    provided: &'s [String],
 }
 
 /// The result of the program.
@@ -71,12 +77,17 @@ struct Found {
 
 /// Adds the findings about the Python of each skill that has no errors yet.
 pub(crate) fn check_python(config: Config, checks: &mut [FolderCheck]) -> Result<Looked, Failed> {
+    let guest = assembly::guest_of(&config).ok().flatten();
     for check in &mut *checks {
         let snapshot = check.snapshot.clone();
         if let Some(snapshot) = snapshot {
             check.diagnostics.extend(requirements(&snapshot));
+            check
+                .diagnostics
+                .extend(guest.as_ref().and_then(|guest| needs(&config, guest, &snapshot)));
         }
     }
+    let store = assembly::layer_store(&config);
     let has_python = |check: &FolderCheck| check.snapshot.as_deref().is_some_and(is_action);
     if !checks.iter().any(has_python) {
         return Ok(Looked::Yes);
@@ -100,7 +111,8 @@ pub(crate) fn check_python(config: Config, checks: &mut [FolderCheck]) -> Result
             Runtime::start(&config, MeteredCode::IfThere, SkillsRead::Once, progress().as_ref())
                 .await?;
         for check in &mut *checks {
-            if let Err(why) = look_at(&runtime, check).await {
+            let provided = provided(&store, check);
+            if let Err(why) = look_at(&runtime, check, &provided).await {
                 looked = Looked::No(why);
             }
         }
@@ -118,17 +130,71 @@ fn is_action(snapshot: &Snapshot) -> bool {
 fn requirements(snapshot: &Snapshot) -> Vec<Diagnostic> {
     let is_list = |path: &str| REQUIREMENTS.contains(&path.rsplit('/').next().unwrap_or(path));
     let lists = snapshot.files().iter().filter(|file| is_list(&file.path));
+    let lists = lists.filter(|file| file.path != REQUIREMENTS_FILE);
     let told = lists.map(|file| {
-        let message = "nothing is installed from it: a skill has the packages of the engine only";
-        let help = "`wardian engine info` lists them; pure Python can lie beside the entrypoint";
+        let message = "nothing is installed from it";
+        let help = "list packages in `code/requirements.txt`, and lock them with `wardian skills deps lock`";
         let problem = Problem::new("requirements-ignored", message).help(help);
         Diagnostic::about(Severity::Warning, &file.path, problem)
     });
     told.collect()
 }
 
+/// The state of the packages that a skill needs.
+fn needs(config: &Config, guest: &GuestPlatform, snapshot: &Snapshot) -> Option<Diagnostic> {
+    let (severity, code, message, help) = match needs_of(guest, snapshot) {
+        SkillNeeds::Nothing | SkillNeeds::Batteries => return None,
+        SkillNeeds::Unknown(error) => {
+            let code = match error {
+                NeedsError::NotLocked { .. } => "lock-missing",
+                NeedsError::Stale | NeedsError::OtherEngine { .. } => "lock-stale",
+                _ => "lock-malformed",
+            };
+            let help = "without its packages the skill does not run";
+            (Severity::Error, code, error.to_string(), help)
+        }
+        SkillNeeds::Layer { key, .. } if assembly::layer_store(config).has(key) => return None,
+        SkillNeeds::Layer { .. } => {
+            let message = "its packages are not on this machine".to_owned();
+            (Severity::Warning, "layer-missing", message, "`wardian skills deps sync` fetches them")
+        }
+    };
+    Some(Diagnostic::about(severity, REQUIREMENTS_FILE, Problem::new(code, message).help(help)))
+}
+
+fn needs_of(guest: &GuestPlatform, snapshot: &Snapshot) -> SkillNeeds {
+    let file = |path: &str| snapshot.read_file(path).ok();
+    let Ok(batteries) = batteries::lock() else { return SkillNeeds::Nothing };
+    SkillNeeds::of(file(REQUIREMENTS_FILE), file(LOCK_FILE), guest, &batteries)
+}
+
+/// The modules that the locked packages of a skill provide.
+fn provided(store: &LayerStore, check: &FolderCheck) -> Vec<String> {
+    let Some(snapshot) = &check.snapshot else { return Vec::new() };
+    if snapshot.read_file(REQUIREMENTS_FILE).is_err() {
+        return Vec::new();
+    }
+    let lock = snapshot.read_file(LOCK_FILE).ok().and_then(|text| Lock::parse(text).ok());
+    let layer = lock.and_then(|lock| lock.layer()).and_then(|key| store.open(key).ok().flatten());
+    let Some(index) = layer.and_then(|layer| layer.content.index().ok()) else {
+        // What is not there cannot be told from what is misspelt.
+        return vec!["*".to_owned()];
+    };
+    let tops = index.files.iter().filter_map(|(path, _)| {
+        let top = path.split('/').next().unwrap_or(path);
+        (!top.ends_with(".dist-info")).then(|| top.trim_end_matches(".py").to_owned())
+    });
+    let mut tops: Vec<String> = tops.collect();
+    tops.dedup();
+    tops
+}
+
 /// Checks the Python of one skill. An error is the reason why it cannot be checked.
-async fn look_at(runtime: &Runtime, check: &mut FolderCheck) -> Result<(), String> {
+async fn look_at(
+    runtime: &Runtime,
+    check: &mut FolderCheck,
+    provided: &[String],
+) -> Result<(), String> {
     let Some(snapshot) = check.snapshot.clone().filter(|snapshot| is_action(snapshot)) else {
         return Ok(());
     };
@@ -147,7 +213,7 @@ async fn look_at(runtime: &Runtime, check: &mut FolderCheck) -> Result<(), Strin
         return Err(format!("`{}` has more than 8 MiB of Python", snapshot.name()));
     }
     let (entrypoint, export) = (manifest.entrypoint.as_str(), manifest.export.as_str());
-    let args = to_raw_value(&Source { files: files.clone(), entrypoint, export });
+    let args = to_raw_value(&Source { files: files.clone(), entrypoint, export, provided });
     let request = LocalRun {
         program: LocalProgram::File {
             source: PROGRAM.to_owned(),

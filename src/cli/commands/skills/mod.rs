@@ -2,6 +2,7 @@
 
 pub(crate) mod check_python;
 pub(crate) mod check_skills;
+pub(crate) mod deps;
 pub(crate) mod list_skills;
 pub(crate) mod new_skill;
 pub(crate) mod test_case;

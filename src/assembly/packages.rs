@@ -1,0 +1,132 @@
+//! The packages of guests: the platform that they are for, and the layers on this machine.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+
+use crate::assembly::engine::open_engine;
+use crate::assembly::error::AssemblyError;
+use crate::assembly::skills::open_registry;
+use crate::config::Config;
+use crate::engine::EngineArtifacts;
+use crate::engine::cache::manifest::EngineManifest;
+use crate::engine::code::compile::Variant;
+use crate::engine::progress::Silent;
+use crate::engine::report::CleanUp;
+use crate::packages::fetch::sync_wheels;
+use crate::packages::lock::Lock;
+use crate::packages::resolve::WheelSource;
+use crate::packages::wheel::WheelName;
+use crate::packages::{GuestPlatform, LOCK_FILE, LayerStore, batteries};
+use crate::service::PackageAccess;
+use crate::units::ByteCount;
+
+/// The layers in the cache of this machine.
+#[must_use]
+pub fn layer_store(config: &Config) -> LayerStore {
+    LayerStore::new(&config.cache_dir)
+}
+
+/// The platform of the engine's guests; `None` if the engine is not installed.
+///
+/// # Errors
+///
+/// The cache cannot be read.
+pub fn guest_of(config: &Config) -> Result<Option<GuestPlatform>, AssemblyError> {
+    let contents = open_engine(config)?.report()?.contents;
+    contents.as_ref().map(guest).transpose()
+}
+
+fn guest(manifest: &EngineManifest) -> Result<GuestPlatform, AssemblyError> {
+    let packages = manifest.packages.iter();
+    let packages = packages.map(|one| (one.name.as_str(), one.version.as_str()));
+    Ok(GuestPlatform::new(&manifest.python, packages)?)
+}
+
+/// The packages of runs.
+pub(super) fn package_access(
+    config: &Config,
+    engine: &EngineArtifacts,
+) -> Result<PackageAccess, AssemblyError> {
+    let guest = guest(&engine.manifest)?;
+    let (store, library) = (layer_store(config), engine.library.digest());
+    Ok(PackageAccess::new(store, guest, library, batteries::lock()?))
+}
+
+/// The batteries of this version, and their state.
+#[derive(Debug, Clone, Serialize)]
+pub struct BatteriesReport {
+    /// True if they are on this machine.
+    pub is_there: bool,
+    /// Names and versions.
+    pub packages: Vec<(String, String)>,
+}
+
+/// Describes the batteries.
+///
+/// # Errors
+///
+/// The built-in lock is malformed.
+pub fn batteries(config: &Config) -> Result<BatteriesReport, AssemblyError> {
+    let lock = batteries::lock()?;
+    let is_there = lock.layer().is_none_or(|key| layer_store(config).has(key));
+    let wheels = lock.packages.iter().map(|one| &one.wheel);
+    let packages = wheels.map(|wheel| (wheel.package.to_string(), wheel.version.to_string()));
+    Ok(BatteriesReport { is_there, packages: packages.collect() })
+}
+
+/// True if the batteries were compiled, or are missing.
+///
+/// # Errors
+///
+/// The cache cannot be read.
+pub fn batteries_are_compiled(config: &Config) -> Result<bool, AssemblyError> {
+    let (store, lock, engine) = (layer_store(config), batteries::lock()?, open_engine(config)?);
+    let Some(key) = lock.layer() else { return Ok(true) };
+    let Some(layer) = store.open(key)? else { return Ok(true) };
+    if !engine.is_ready(Variant::Timed)? {
+        return Ok(true);
+    }
+    let library = engine.ensure(Variant::Timed, &Silent)?.library.digest();
+    Ok(store.open_bytecode(layer.content.digest, library)?.is_some())
+}
+
+/// Removes layers: those that neither the batteries nor a configured skill use, or all of them.
+/// Returns the freed bytes.
+///
+/// # Errors
+///
+/// A skill or a layer cannot be read, or a file cannot be removed.
+pub fn clean_layers(config: &Config, what: CleanUp) -> Result<ByteCount, AssemblyError> {
+    let mut used = HashSet::new();
+    if what == CleanUp::Unused {
+        used.extend(batteries::lock()?.layer());
+        let index = open_registry(config)?.current();
+        for snapshot in index.snapshots() {
+            let lock = snapshot.read_file(LOCK_FILE).ok().and_then(|text| Lock::parse(text).ok());
+            used.extend(lock.and_then(|lock| lock.layer()));
+        }
+    }
+    Ok(layer_store(config).clean(&used)?)
+}
+
+/// Fetches the batteries, unless they are there. Returns true if they were fetched.
+///
+/// # Errors
+///
+/// They cannot be fetched or kept.
+pub fn install_batteries(
+    config: &Config,
+    source: WheelSource<'_>,
+    advanced: &dyn Fn(&WheelName),
+) -> Result<bool, AssemblyError> {
+    let (store, lock) = (layer_store(config), batteries::lock()?);
+    let Some(key) = lock.layer() else { return Ok(false) };
+    if store.has(key) && store.open(key)?.is_some() {
+        return Ok(false);
+    }
+    let Some(guest) = guest_of(config)? else { return Ok(false) };
+    let draft = sync_wheels(&lock.packages, &guest, &config.engine.python, source, advanced)?;
+    store.keep(key, &draft)?;
+    Ok(true)
+}

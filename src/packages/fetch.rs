@@ -1,0 +1,215 @@
+//! Gets wheels: from a registry through pip, which knows the mirror, the proxy and the certificates
+//! of this machine, or from a folder. Both are believed nothing: sizes and digests are checked here.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::ids::Digest;
+use crate::packages::guest::{GuestPlatform, PackageVersion};
+use crate::packages::layer::{LayerDraft, LayerError};
+use crate::packages::lock::{LockedPackage, MAX_WHEEL};
+use crate::packages::python::PythonError;
+use crate::packages::resolve::{ChosenWheel, ResolveError, WheelSource, pip, shortened};
+use crate::packages::wheel::{WheelError, WheelLimits, WheelName, unpack};
+
+/// The reason why wheels cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FetchError {
+    /// A wheel is not in the folder.
+    #[error("the folder has no `{file}`")]
+    NotInFolder {
+        /// The wheel.
+        file: String,
+    },
+    /// A wheel was locked from a folder, so no registry has it.
+    #[error("`{file}` was locked from a folder: sync with `--from` and a folder that has it")]
+    OnlyInFolder {
+        /// The wheel.
+        file: String,
+    },
+    /// A wheel is not the locked one.
+    #[error("`{file}` is not the locked one: its SHA-256 is {found}, the lock has {locked}")]
+    Digest {
+        /// The wheel.
+        file: String,
+        /// The digest in the lock.
+        locked: Digest,
+        /// The digest of the file.
+        found: Digest,
+    },
+    /// A wheel has another length than the locked one, or is too large.
+    #[error("`{file}` is not the locked one: it has {found} bytes, the lock says {locked}")]
+    Size {
+        /// The wheel.
+        file: String,
+        /// The length in the lock.
+        locked: u64,
+        /// The length of the file.
+        found: u64,
+    },
+    /// The registry does not have the locked wheel.
+    #[error("the registry does not have the locked wheels: {said}")]
+    Registry {
+        /// The words of pip.
+        said: String,
+    },
+    /// pip cannot be run.
+    #[error(transparent)]
+    Python(#[from] PythonError),
+    /// A wheel must not be unpacked.
+    #[error(transparent)]
+    Wheel(#[from] WheelError),
+    /// The wheels make no layer.
+    #[error(transparent)]
+    Layer(#[from] LayerError),
+    /// A file cannot be read or written.
+    #[error("a file cannot be read or written")]
+    File(#[from] io::Error),
+}
+
+/// Gets the wheels that pip chose, and locks them.
+///
+/// # Errors
+///
+/// A wheel cannot be had, or must not be unpacked.
+pub fn lock_wheels(
+    wheels: &[ChosenWheel],
+    guest: &GuestPlatform,
+    python: &Path,
+    source: WheelSource<'_>,
+    advanced: &dyn Fn(&WheelName),
+) -> Result<(Vec<LockedPackage>, LayerDraft), FetchError> {
+    let wanted: Vec<Wanted<'_>> = wheels
+        .iter()
+        .map(|one| Wanted { name: &one.name, sha256: one.sha256, size: None })
+        .collect();
+    let (sizes, draft) = fetch(&wanted, guest, python, source, advanced)?;
+    let locked = wheels.iter().map(|wheel| LockedPackage {
+        wheel: wheel.name.clone(),
+        url: wheel.url.clone(),
+        size: sizes.get(wheel.name.as_str()).copied().unwrap_or_default(),
+        sha256: wheel.sha256,
+    });
+    Ok((locked.collect(), draft))
+}
+
+/// Gets locked wheels.
+///
+/// # Errors
+///
+/// A wheel cannot be had, is another one, or must not be unpacked.
+pub fn sync_wheels(
+    packages: &[LockedPackage],
+    guest: &GuestPlatform,
+    python: &Path,
+    source: WheelSource<'_>,
+    advanced: &dyn Fn(&WheelName),
+) -> Result<LayerDraft, FetchError> {
+    if let WheelSource::Registry = source {
+        let only = packages.iter().find(|one| one.url.is_none());
+        if let Some(only) = only {
+            return Err(FetchError::OnlyInFolder { file: only.wheel.as_str().to_owned() });
+        }
+    }
+    let wanted: Vec<Wanted<'_>> = packages
+        .iter()
+        .map(|one| Wanted { name: &one.wheel, sha256: one.sha256, size: Some(one.size) })
+        .collect();
+    Ok(fetch(&wanted, guest, python, source, advanced)?.1)
+}
+
+/// A wheel with the digest that it must have.
+struct Wanted<'a> {
+    name: &'a WheelName,
+    sha256: Digest,
+    size: Option<u64>,
+}
+
+fn fetch(
+    wanted: &[Wanted<'_>],
+    guest: &GuestPlatform,
+    python: &Path,
+    source: WheelSource<'_>,
+    advanced: &dyn Fn(&WheelName),
+) -> Result<(BTreeMap<String, u64>, LayerDraft), FetchError> {
+    let scratch;
+    let folder = match source {
+        WheelSource::Folder(folder) => folder,
+        WheelSource::Registry => {
+            scratch = tempfile::Builder::new().prefix("wardian-sync-").tempdir()?;
+            download(wanted, guest, python, scratch.path())?;
+            scratch.path()
+        }
+    };
+    let (mut sizes, mut draft) = (BTreeMap::new(), LayerDraft::default());
+    for wheel in wanted {
+        advanced(wheel.name);
+        let bytes = read(wheel, folder)?;
+        let unpacked = unpack(wheel.name, io::Cursor::new(&bytes), &WheelLimits::DEFAULT)?;
+        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        sizes.insert(wheel.name.as_str().to_owned(), size);
+        let WheelName { package, version, .. } = wheel.name.clone();
+        draft.add(PackageVersion { name: package, version }, unpacked)?;
+    }
+    Ok((sizes, draft))
+}
+
+/// Lets pip fetch the wheels into an empty folder. It gets the digests too.
+fn download(
+    wanted: &[Wanted<'_>],
+    guest: &GuestPlatform,
+    python: &Path,
+    folder: &Path,
+) -> Result<(), FetchError> {
+    let lines = wanted.iter().map(|Wanted { name, sha256, .. }| {
+        format!("{}=={} --hash=sha256:{sha256}\n", name.package, name.version)
+    });
+    fs::write(folder.join("requirements.txt"), lines.collect::<String>())?;
+    let arguments: Vec<&OsStr> = "download --no-deps --require-hashes --ignore-requires-python \
+         -r requirements.txt --dest ."
+        .split_ascii_whitespace()
+        .map(OsStr::new)
+        .collect();
+    match pip(guest, python, &arguments, folder) {
+        Ok(()) => Ok(()),
+        Err(ResolveError::Python(PythonError::Failed { said })) => {
+            Err(FetchError::Registry { said: shortened(&said) })
+        }
+        Err(ResolveError::Python(error)) => Err(error.into()),
+        Err(other) => Err(io::Error::other(other).into()),
+    }
+}
+
+/// Reads a wheel and checks that it is the wanted one.
+fn read(wanted: &Wanted<'_>, folder: &Path) -> Result<Vec<u8>, FetchError> {
+    let file = wanted.name.as_str().to_owned();
+    let opened = match File::open(folder.join(&file)) {
+        Ok(opened) => opened,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(FetchError::NotInFolder { file });
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let metadata = opened.metadata()?;
+    if !metadata.is_file() {
+        return Err(FetchError::NotInFolder { file });
+    }
+    let (found, locked) = (metadata.len(), wanted.size.unwrap_or(metadata.len()));
+    if found != locked || found > MAX_WHEEL {
+        return Err(FetchError::Size { file, locked: locked.min(MAX_WHEEL), found });
+    }
+    let mut bytes = Vec::new();
+    opened.take(MAX_WHEEL).read_to_end(&mut bytes)?;
+    let digest: [u8; 32] = Sha256::digest(&bytes).into();
+    let found = Digest::from_bytes(digest);
+    if found != wanted.sha256 {
+        return Err(FetchError::Digest { file, locked: wanted.sha256, found });
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,117 @@
+//! Runs the operator's Python with pip.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Bytes of a program's output that are kept: its end.
+const MAX_TRANSCRIPT: usize = 16 << 10;
+
+/// Python or pip failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PythonError {
+    /// There is no such program.
+    #[error(
+        "`{program}` cannot be run: locking and fetching packages needs a Python with pip on this \
+         machine; install one, or name another with `--set engine.python=PATH`"
+    )]
+    Missing {
+        /// The program.
+        program: String,
+    },
+    /// It has no pip, or one that is too old.
+    #[error(
+        "`{program}` has no pip of version 22.2 or later: `{program} -m pip install --upgrade pip` \
+         may get it, or name another Python with `--set engine.python=PATH`"
+    )]
+    NoPip {
+        /// The program.
+        program: String,
+    },
+    /// It ended with an error.
+    #[error("pip failed: {said}")]
+    Failed {
+        /// The end of what it said.
+        said: String,
+    },
+}
+
+/// Runs a script of this program with `python`, in `folder`, to its end. Returns its standard
+/// error.
+pub(super) fn run(
+    python: &Path,
+    script: &str,
+    arguments: &[&std::ffi::OsStr],
+    folder: &Path,
+) -> Result<(), PythonError> {
+    let program = python.to_string_lossy().into_owned();
+    let mut command = Command::new(python);
+    // Python looks for modules in the working folder first, so it must be a folder of this program.
+    command.arg("-c").arg(script).args(arguments).current_dir(folder);
+    // Settings of pip for installing could break a resolution; those of registries stay.
+    for name in ["PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_REPORT", "PIP_REQUIRE_VIRTUALENV"] {
+        command.env_remove(name);
+    }
+    let missing = |_: io::Error| PythonError::Missing { program: program.clone() };
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(missing)?;
+    let said = child.stderr.take().map(last_words).unwrap_or_default();
+    let status = child.wait().map_err(missing)?;
+    if status.success() {
+        return Ok(());
+    }
+    if said.contains("wardian: no pip") || said.contains("no such option: --report") {
+        return Err(PythonError::NoPip { program });
+    }
+    let said = if said.is_empty() { format!("it ended with {status}") } else { said };
+    Err(PythonError::Failed { said })
+}
+
+/// Reads to the end and keeps the last bytes as printable text.
+fn last_words(mut from: impl Read) -> String {
+    let mut kept = Vec::new();
+    let mut chunk = [0; 1_024];
+    loop {
+        match from.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(read) => kept.extend_from_slice(chunk.get(..read).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // The exit status shows if the program failed.
+            Err(_) => break,
+        }
+        if let Some(surplus) = kept.len().checked_sub(MAX_TRANSCRIPT) {
+            kept.drain(..surplus);
+        }
+    }
+    let is_printable = |letter: char| letter == '\n' || !letter.is_control();
+    String::from_utf8_lossy(&kept).trim().replace(|letter| !is_printable(letter), " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn python_that_is_missing_or_has_no_pip_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = run(Path::new("/no/python"), "", &[], folder.path()).unwrap_err();
+        assert!(error.to_string().contains("`/no/python` cannot be run"), "{error}");
+        let shell = |script: &str| {
+            let path = folder.path().join("python");
+            std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(&path, mode).unwrap();
+            run(&path, "", &[], folder.path())
+        };
+        assert_eq!(shell("exit 0"), Ok(()));
+        let error = shell("echo 'wardian: no pip' >&2; exit 1").unwrap_err();
+        assert!(matches!(error, PythonError::NoPip { .. }), "{error}");
+        let error = shell("echo why >&2; exit 1").unwrap_err();
+        assert_eq!(error, PythonError::Failed { said: "why".into() });
+    }
+}

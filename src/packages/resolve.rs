@@ -1,0 +1,573 @@
+//! Chooses versions with pip, for the platform of guests.
+//!
+//! pip's report mode states which wheel it would install for each package, and installs nothing.
+//! The engine's packages are given to pip as empty wheels, and their versions as constraints: so
+//! pip chooses versions that fit the engine, or says which do not.
+//!
+//! # Why the answer is checked again
+//!
+//! pip knows nothing of guests: the values of markers are put into it from outside (`pip.py`), which
+//! a later version of pip may undo. So the result is walked from the requirements once more, with
+//! the markers of guests. A package that is missing then, or does not fit, is an error and not a
+//! lock that is subtly wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+use std::str::FromStr as _;
+
+use pep440_rs::Version;
+use pep508_rs::{ExtraName, PackageName, Requirement};
+use serde::Deserialize;
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+use crate::ids::Digest;
+use crate::packages::guest::{GuestPlatform, PackageVersion};
+use crate::packages::python::{self, PythonError};
+use crate::packages::requirements::{Requirements, admits};
+use crate::packages::wheel::{WheelError, WheelKind, WheelName};
+
+/// The script that runs pip.
+pub(super) const PIP: &str = include_str!("pip.py");
+
+/// Longest report that is read.
+const MAX_REPORT: u64 = 64 << 20;
+
+/// The reason why no versions could be chosen.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResolveError {
+    /// A requirement excludes the version that the engine contains.
+    #[error(
+        "`{requirement}` excludes {package} of the engine, which no other version can replace: \
+         require a range that has it, or `{}` alone", .package.name
+    )]
+    ExcludesEngine {
+        /// The requirement.
+        requirement: String,
+        /// The engine's package.
+        package: PackageVersion,
+    },
+    /// A package requires another version than the engine contains.
+    #[error("a package requires another version of {packages} than the engine contains:\n{said}")]
+    EngineConflict {
+        /// The engine's packages in question, with their versions.
+        packages: String,
+        /// The words of pip.
+        said: String,
+    },
+    /// The requirements contradict each other.
+    #[error("the requirements contradict each other:\n{said}")]
+    Conflict {
+        /// The words of pip.
+        said: String,
+    },
+    /// A package has no wheel for guests.
+    #[error("package `{name}` {problem}")]
+    NoWheel {
+        /// The package.
+        name: String,
+        /// The reason.
+        problem: &'static str,
+    },
+    /// A package requires another one that was not chosen.
+    #[error(
+        "pip chose no `{requirement}`, which `{by}` requires in guests: this pip cannot resolve \
+         for another platform"
+    )]
+    Incomplete {
+        /// The requirement.
+        requirement: String,
+        /// The package that has it.
+        by: String,
+    },
+    /// The chosen wheel cannot be used.
+    #[error(transparent)]
+    Wheel(#[from] WheelError),
+    /// Python or pip failed.
+    #[error(transparent)]
+    Python(#[from] PythonError),
+    /// pip's report cannot be read.
+    #[error("pip's report cannot be read: {0}")]
+    Report(String),
+    /// A temporary file cannot be written or read.
+    #[error("a temporary file cannot be used")]
+    File(#[from] io::Error),
+}
+
+/// Where wheels are looked for.
+#[derive(Debug, Clone, Copy)]
+pub enum WheelSource<'a> {
+    /// The registry that pip is set up with.
+    Registry,
+    /// A folder with wheels, and no network.
+    Folder(&'a Path),
+}
+
+/// The chosen packages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolution {
+    /// The wheels, sorted by package.
+    pub wheels: Vec<ChosenWheel>,
+    /// The packages of the engine that are required, sorted.
+    pub engine: Vec<PackageVersion>,
+}
+
+/// A wheel that pip chose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChosenWheel {
+    /// Its name.
+    pub name: WheelName,
+    /// Its address; `None` for one from a folder.
+    pub url: Option<String>,
+    /// Its digest.
+    pub sha256: Digest,
+}
+
+/// Chooses versions for `requirements`.
+///
+/// # Errors
+///
+/// They cannot be fulfilled with wheels of pure Python and the engine's packages, or Python with
+/// pip is missing.
+pub fn resolve(
+    requirements: &Requirements,
+    guest: &GuestPlatform,
+    python: &Path,
+    source: WheelSource<'_>,
+) -> Result<Resolution, ResolveError> {
+    let roots: Vec<&Requirement> = requirements.that_apply(guest.markers()).collect();
+    for root in &roots {
+        let version = guest.version_of(&root.name);
+        if let Some(version) = version.filter(|version| !admits(root, version)) {
+            let package = PackageVersion { name: root.name.clone(), version: version.clone() };
+            return Err(ResolveError::ExcludesEngine { requirement: root.to_string(), package });
+        }
+    }
+    let is_provided = |root: &&Requirement| guest.version_of(&root.name).is_some();
+    if roots.iter().all(is_provided) {
+        return walk(&roots, &BTreeMap::new(), guest);
+    }
+    let scratch = tempfile::Builder::new().prefix("wardian-lock-").tempdir()?;
+    let report = scratch.path().join("report.json");
+    if let Err(error) = ask_pip(&roots, guest, python, source, scratch.path()) {
+        return Err(explained(error, guest, python, source, scratch.path()));
+    }
+    let mut text = String::new();
+    fs::File::open(&report)?.take(MAX_REPORT).read_to_string(&mut text)?;
+    let report: Report =
+        serde_json::from_str(&text).map_err(|error| ResolveError::Report(error.to_string()))?;
+    let installed = report.install.into_iter().map(|one| {
+        let name = PackageName::from_str(&one.metadata.name);
+        name.map(|name| (name, one)).map_err(|error| ResolveError::Report(error.to_string()))
+    });
+    walk(&roots, &installed.collect::<Result<_, _>>()?, guest)
+}
+
+fn ask_pip(
+    roots: &[&Requirement],
+    guest: &GuestPlatform,
+    python: &Path,
+    source: WheelSource<'_>,
+    scratch: &Path,
+) -> Result<(), ResolveError> {
+    let lines: Vec<String> = roots
+        .iter()
+        .map(|root| {
+            let mut plain = (*root).clone();
+            plain.marker = pep508_rs::MarkerTree::TRUE;
+            plain.to_string()
+        })
+        .collect();
+    fs::write(scratch.join("requirements.txt"), lines.join("\n") + "\n")?;
+    let engine: Vec<String> =
+        guest.packages().iter().map(|(name, version)| format!("{name}=={version}")).collect();
+    fs::write(scratch.join("engine.txt"), engine.join("\n") + "\n")?;
+    let engine = scratch.join("engine");
+    fs::create_dir(&engine)?;
+    for (name, version) in guest.packages() {
+        write_stub(&engine, name, version)?;
+    }
+    let mut arguments: Vec<&OsStr> = "install --dry-run --ignore-installed --report report.json \
+         --target target -r requirements.txt -c engine.txt --find-links engine"
+        .split_ascii_whitespace()
+        .map(OsStr::new)
+        .collect();
+    if let WheelSource::Folder(folder) = source {
+        arguments.extend([
+            OsStr::new("--no-index"),
+            OsStr::new("--find-links"),
+            folder.as_os_str(),
+        ]);
+    }
+    pip(guest, python, &arguments, scratch)
+}
+
+/// Runs pip for the platform of guests.
+pub(super) fn pip(
+    guest: &GuestPlatform,
+    python: &Path,
+    command: &[&OsStr],
+    folder: &Path,
+) -> Result<(), ResolveError> {
+    let markers = serde_json::to_string(guest.marker_values()).unwrap_or_default();
+    let platform = "--only-binary=:all: --implementation py --abi none --platform any --no-input \
+         --disable-pip-version-check --progress-bar off --python-version";
+    let mut arguments = vec![OsStr::new(&markers)];
+    arguments.extend(command);
+    arguments.extend(platform.split_ascii_whitespace().map(OsStr::new));
+    arguments.push(OsStr::new(guest.python_version()));
+    Ok(python::run(python, PIP, &arguments, folder)?)
+}
+
+/// Writes an empty wheel in the name of a package of the engine. Its build number lets pip prefer
+/// it to a wheel of the same version in a registry.
+fn write_stub(folder: &Path, name: &PackageName, version: &Version) -> io::Result<()> {
+    let stem = format!("{}-{version}", name.as_dist_info_name());
+    let file = fs::File::create(folder.join(format!("{stem}-99999999-py3-none-any.whl")))?;
+    let mut wheel = ZipWriter::new(file);
+    let metadata = format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n");
+    let kind = "Wheel-Version: 1.0\nGenerator: wardian\nRoot-Is-Purelib: true\nTag: py3-none-any\n";
+    for (path, text) in [("METADATA", metadata.as_str()), ("WHEEL", kind), ("RECORD", "")] {
+        wheel.start_file(format!("{stem}.dist-info/{path}"), SimpleFileOptions::default())?;
+        wheel.write_all(text.as_bytes())?;
+    }
+    wheel.finish()?;
+    Ok(())
+}
+
+/// pip's report, as far as it is used.
+#[derive(Deserialize)]
+struct Report {
+    install: Vec<Installed>,
+}
+
+#[derive(Deserialize)]
+struct Installed {
+    metadata: Metadata,
+    download_info: DownloadInfo,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    name: String,
+    version: String,
+    #[serde(default)]
+    requires_dist: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct DownloadInfo {
+    url: String,
+    archive_info: Option<ArchiveInfo>,
+}
+
+#[derive(Deserialize)]
+struct ArchiveInfo {
+    #[serde(default)]
+    hashes: BTreeMap<String, String>,
+}
+
+/// Walks from the requirements to all packages that guests need, and checks that each was chosen.
+fn walk(
+    roots: &[&Requirement],
+    installed: &BTreeMap<PackageName, Installed>,
+    guest: &GuestPlatform,
+) -> Result<Resolution, ResolveError> {
+    let mut open: Vec<(Requirement, String)> =
+        roots.iter().map(|root| ((*root).clone(), "requirements.txt".to_owned())).collect();
+    let mut seen: BTreeSet<(PackageName, Vec<ExtraName>)> = BTreeSet::new();
+    let (mut wheels, mut engine) = (BTreeMap::new(), BTreeSet::new());
+    while let Some((requirement, by)) = open.pop() {
+        let incomplete = |requirement: &Requirement, by: &str| ResolveError::Incomplete {
+            requirement: requirement.to_string(),
+            by: by.to_owned(),
+        };
+        if let Some(version) = guest.version_of(&requirement.name) {
+            let package =
+                PackageVersion { name: requirement.name.clone(), version: version.clone() };
+            if !admits(&requirement, version) {
+                return Err(ResolveError::EngineConflict {
+                    packages: package.to_string(),
+                    said: format!("`{by}` requires `{requirement}`"),
+                });
+            }
+            engine.insert(package);
+            continue;
+        }
+        let chosen = installed.get(&requirement.name);
+        let chosen = chosen.ok_or_else(|| incomplete(&requirement, &by))?;
+        let version = Version::from_str(&chosen.metadata.version)
+            .map_err(|error| ResolveError::Report(error.to_string()))?;
+        if !admits(&requirement, &version) {
+            return Err(incomplete(&requirement, &by));
+        }
+        let mut extras = requirement.extras.clone();
+        extras.sort();
+        if !seen.insert((requirement.name.clone(), extras.clone())) {
+            continue;
+        }
+        for line in &chosen.metadata.requires_dist {
+            let next = Requirement::from_str(line).map_err(|error| {
+                ResolveError::Report(format!(
+                    "`{}` requires {line:?}: {}",
+                    requirement.name, error.message
+                ))
+            })?;
+            if next.evaluate_markers(guest.markers(), &extras) {
+                open.push((next, requirement.name.to_string()));
+            }
+        }
+        wheels.insert(requirement.name.clone(), chosen_wheel(chosen)?);
+    }
+    Ok(Resolution { wheels: wheels.into_values().collect(), engine: engine.into_iter().collect() })
+}
+
+fn chosen_wheel(chosen: &Installed) -> Result<ChosenWheel, ResolveError> {
+    let DownloadInfo { url, archive_info } = &chosen.download_info;
+    let file = url.split(['#', '?']).next().and_then(|place| place.rsplit('/').next());
+    let name = WheelName::parse(&file.unwrap_or_default().replace("%2B", "+"))?;
+    let hashes = archive_info.as_ref().map(|info| &info.hashes);
+    let sha256 = hashes.and_then(|hashes| hashes.get("sha256"));
+    let sha256 = sha256.and_then(|text| Digest::parse(text).ok());
+    let sha256 = sha256
+        .ok_or_else(|| ResolveError::Report(format!("it has no SHA-256 of `{}`", name.as_str())))?;
+    let url = (!url.starts_with("file:")).then(|| url.clone());
+    Ok(ChosenWheel { name, url, sha256 })
+}
+
+/// Finds the cause in the words of pip.
+fn explained(
+    error: ResolveError,
+    guest: &GuestPlatform,
+    python: &Path,
+    source: WheelSource<'_>,
+    scratch: &Path,
+) -> ResolveError {
+    let ResolveError::Python(PythonError::Failed { said }) = &error else { return error };
+    let missing = said.split("No matching distribution found for ").nth(1);
+    let missing = missing.and_then(|rest| rest.lines().next());
+    let missing =
+        missing.and_then(|text| Requirement::<pep508_rs::VerbatimUrl>::from_str(text.trim()).ok());
+    if let Some(requirement) = missing {
+        let version = guest.version_of(&requirement.name);
+        if let Some(version) = version {
+            let package =
+                PackageVersion { name: requirement.name.clone(), version: version.clone() };
+            return ResolveError::EngineConflict {
+                packages: package.to_string(),
+                said: cause_in(said),
+            };
+        }
+        let offered = match source {
+            WheelSource::Folder(folder) => offered_in(folder, &requirement.name),
+            WheelSource::Registry => offered_by_registry(guest, python, &requirement.name, scratch),
+        };
+        return ResolveError::NoWheel { name: requirement.to_string(), problem: offered };
+    }
+    if said.contains("ResolutionImpossible") || said.contains("conflicting dependencies") {
+        let said = cause_in(said);
+        let engine = guest
+            .packages()
+            .iter()
+            .filter(|(name, version)| said.contains(&format!("(constraint) {name}=={version}")));
+        let engine: Vec<String> =
+            engine.map(|(name, version)| format!("{name} {version}")).collect();
+        if engine.is_empty() {
+            return ResolveError::Conflict { said };
+        }
+        return ResolveError::EngineConflict { packages: engine.join(", "), said };
+    }
+    PythonError::Failed { said: shortened(said) }.into()
+}
+
+/// The lines of pip that state errors, or the last ones.
+pub(super) fn shortened(said: &str) -> String {
+    const MOST: usize = 8;
+    let errors: Vec<&str> = said.lines().filter(|line| line.contains("ERROR")).collect();
+    let lines = if errors.is_empty() { said.lines().collect() } else { errors };
+    let first = lines.len().saturating_sub(MOST);
+    lines.get(first..).unwrap_or_default().join("\n")
+}
+
+/// The lines of pip that state the cause.
+fn cause_in(said: &str) -> String {
+    let lines = said.lines().map(str::trim);
+    let is_cause = |line: &&str| {
+        ["depends on", "user requested", "The conflict is", "Could not find", "Cannot install"]
+            .iter()
+            .any(|word| line.contains(word))
+    };
+    let lines: Vec<String> = lines
+        .filter(is_cause)
+        .take(12)
+        .map(|line| format!("  {}", line.trim_start_matches("ERROR: ")))
+        .collect();
+    lines.join("\n")
+}
+
+const NATIVE_ONLY: &str =
+    "has only wheels with native code, or for other versions of Python: guests cannot have it";
+const SOURCE_ONLY: &str = "has only source distributions, which would have to be built: build a \
+     wheel with `pip wheel`, and lock with `--from` if it is pure Python";
+const UNKNOWN: &str = "is unknown, or has no such version";
+
+/// What a folder has of a package that pip did not take.
+fn offered_in(folder: &Path, name: &PackageName) -> &'static str {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found = UNKNOWN;
+    for file in files.take(100_000) {
+        let file = file.file_name().to_string_lossy().into_owned();
+        let stem = file.split('-').next().unwrap_or_default();
+        if PackageName::from_str(stem).ok().as_ref() != Some(name) {
+            continue;
+        }
+        match WheelKind::of(&file) {
+            WheelKind::Native => return NATIVE_ONLY,
+            WheelKind::Source => found = SOURCE_ONLY,
+            WheelKind::Pure | WheelKind::Other => {}
+        }
+    }
+    found
+}
+
+/// What the registry has of a package that pip did not take. Nothing of it is run.
+fn offered_by_registry(
+    guest: &GuestPlatform,
+    python: &Path,
+    name: &PackageName,
+    scratch: &Path,
+) -> &'static str {
+    let markers = serde_json::to_string(guest.marker_values()).unwrap_or_default();
+    let asks = |command: &str| {
+        let mut arguments = vec![OsStr::new(&markers)];
+        arguments.extend(command.split_ascii_whitespace().map(OsStr::new));
+        python::run(python, PIP, &arguments, scratch).is_ok()
+    };
+    // A wheel for the machine of this Python stands for those of other machines.
+    if asks(&format!(
+        "download --no-deps --only-binary=:all: --ignore-requires-python --no-input \
+         --disable-pip-version-check --progress-bar off --dest offered {name}"
+    )) {
+        return NATIVE_ONLY;
+    }
+    if asks(&format!("index versions --disable-pip-version-check {name}")) {
+        return SOURCE_ONLY;
+    }
+    UNKNOWN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packages::guest::testing::guest;
+
+    fn installed(list: &[(&str, &str, &[&str])]) -> BTreeMap<PackageName, Installed> {
+        let one = |(name, version, requires): &(&str, &str, &[&str])| {
+            let metadata = Metadata {
+                name: (*name).to_owned(),
+                version: (*version).to_owned(),
+                requires_dist: requires.iter().map(|line| (*line).to_owned()).collect(),
+            };
+            let sha256 = Digest::of(name.as_bytes()).to_string();
+            let download_info = DownloadInfo {
+                url: format!("https://example.com/x/{name}-{version}-py3-none-any.whl"),
+                archive_info: Some(ArchiveInfo { hashes: [("sha256".to_owned(), sha256)].into() }),
+            };
+            (PackageName::from_str(name).unwrap(), Installed { metadata, download_info })
+        };
+        list.iter().map(one).collect()
+    }
+
+    fn walked(roots: &str, list: &[(&str, &str, &[&str])]) -> Result<Vec<String>, String> {
+        let requirements = Requirements::parse(roots.as_bytes()).unwrap();
+        let guest = guest();
+        let roots: Vec<&Requirement> = requirements.that_apply(guest.markers()).collect();
+        let resolution = walk(&roots, &installed(list), &guest).map_err(|e| e.to_string())?;
+        let mut names: Vec<String> =
+            resolution.wheels.iter().map(|wheel| wheel.name.package.to_string()).collect();
+        names.extend(resolution.engine.iter().map(ToString::to_string));
+        Ok(names)
+    }
+
+    #[test]
+    fn only_what_guests_need_is_locked() {
+        // A pip that evaluates markers of its own platform would choose `c`, too.
+        let list: &[(&str, &str, &[&str])] = &[
+            ("a", "1", &["b>=1", "c; sys_platform == 'linux'", "numpy>=2", "d; extra == 'x'"]),
+            ("b", "1.5", &["a"]),
+            ("c", "1", &[]),
+            ("d", "1", &[]),
+        ];
+        assert_eq!(walked("a", list).unwrap(), ["a", "b", "numpy 2.5.2"]);
+        assert_eq!(
+            walked("a[x]\nz; os_name == 'nt'", list).unwrap(),
+            ["a", "b", "d", "numpy 2.5.2"]
+        );
+    }
+
+    #[test]
+    fn a_wrong_choice_is_noticed() {
+        let list: &[(&str, &str, &[&str])] = &[("a", "1", &["b>=2"]), ("b", "1.5", &[])];
+        assert!(walked("a", list).unwrap_err().contains("pip chose no `b>=2`, which `a` requires"));
+        let list: &[(&str, &str, &[&str])] = &[("a", "1", &["c; sys_platform == 'wasi'"])];
+        assert!(walked("a", list).unwrap_err().contains("pip chose no `c"));
+        let list: &[(&str, &str, &[&str])] = &[("a", "1", &["numpy<2"])];
+        let error = walked("a", list).unwrap_err();
+        assert!(
+            error.contains("another version of numpy 2.5.2")
+                && error.contains("`a` requires `numpy<2`"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn requirements_that_exclude_the_engine_are_refused_without_pip() {
+        let resolved = |text: &str| {
+            let requirements = Requirements::parse(text.as_bytes()).unwrap();
+            resolve(&requirements, &guest(), Path::new("/no/python"), WheelSource::Registry)
+        };
+        let error = resolved("NumPy<2").unwrap_err().to_string();
+        assert!(error.starts_with("`numpy<2` excludes numpy 2.5.2 of the engine"), "{error}");
+        let engine = resolved("numpy>=2\nPyYAML").unwrap();
+        assert_eq!((engine.wheels.len(), engine.engine.len()), (0, 2));
+    }
+
+    #[test]
+    fn the_words_of_pip_are_understood() {
+        let folder = tempfile::tempdir().unwrap();
+        for file in ["native-1-cp315-cp315-linux_x86_64.whl", "source-1.tar.gz"] {
+            fs::write(folder.path().join(file), "").unwrap();
+        }
+        let explained = |said: &str| {
+            let error = ResolveError::Python(PythonError::Failed { said: said.to_owned() });
+            let source = WheelSource::Folder(folder.path());
+            explained(error, &guest(), Path::new("/no/python"), source, folder.path()).to_string()
+        };
+        let none = |name: &str| {
+            explained(&format!(
+                "ERROR: Could not find a version that satisfies the requirement {name} (from versions: none)\nERROR: No matching distribution found for {name}"
+            ))
+        };
+        assert!(none("native>=1").contains("`native>=1` has only wheels with native code"));
+        assert!(none("source").contains("`source` has only source distributions"));
+        assert!(none("typo").contains("`typo` is unknown"));
+        assert!(none("numpy<2").contains("another version of numpy 2.5.2"));
+        let conflict = explained(
+            "ERROR: Cannot install -r requirements.txt (line 1) because these package versions have conflicting dependencies.\n\nThe conflict is caused by:\n    a 1 depends on numpy<2\n    The user requested (constraint) numpy==2.5.2\n\nERROR: ResolutionImpossible: for help",
+        );
+        assert!(
+            conflict.contains("another version of numpy 2.5.2 than the engine contains:\n"),
+            "{conflict}"
+        );
+        assert!(conflict.contains("  a 1 depends on numpy<2"), "{conflict}");
+        let conflict = explained(
+            "The conflict is caused by:\n    a 1 depends on c<2\n    b 1 depends on c>2\nERROR: ResolutionImpossible",
+        );
+        assert!(conflict.starts_with("the requirements contradict"), "{conflict}");
+        assert!(explained("no network").contains("pip failed: no network"));
+    }
+}

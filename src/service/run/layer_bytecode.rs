@@ -1,0 +1,280 @@
+//! Compiles the modules of layers once, so that runs load bytecode instead of compiling.
+//!
+//! A run that sees nothing but the layer compiles it, a part at a time. The result is kept on the
+//! disk beside the layer, for later processes. Bytecode that a wheel brings along is never used.
+//!
+//! INVARIANT(own-layer-bytecode): the bytecode of a layer is used for the layer that it was made
+//! from, and for modules that the layer has. So a hostile package can at most make its bytecode
+//! differ from its source.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::task::JoinSet;
+use tracing::{debug, warn};
+
+use crate::dispatch::{DispatchError, Job, Pool};
+use crate::error::CauseChain;
+use crate::ids::RunId;
+use crate::images::ImageCache;
+use crate::job::attachment::PackedFile;
+use crate::job::limits::RunLimits;
+use crate::job::{KeepFiles, LayerMount, Program, RunSpec};
+use crate::packages::layer::LayerKey;
+use crate::service::caller::Caller;
+use crate::service::error::ServiceError;
+use crate::service::parts::Service;
+use crate::service::run::bytecode::{COMPILE_TIMEOUT, NoBlobs, Packed, read_packed};
+use crate::service::run::host::OutputRoom;
+use crate::service::run::limits::LimitPolicy;
+use crate::service::run::log_line::{RunLog, RunPurpose};
+use crate::service::run::mounted_skill::is_python;
+use crate::service::run::packages::{PackageAccess, UsedLayer};
+use crate::service::run::packages_error::PackagesError;
+
+/// The program that compiles.
+const COMPILER: &str = "from _wardian import bytecode\n\n\ndef main(root, paths):\n    \
+    return bytecode.compile_modules(root, paths)\n";
+
+/// Python that one run compiles, in bytes: about a second of work.
+const PART: u64 = 512 << 10;
+
+/// Modules that one run compiles.
+const MODULES: usize = 300;
+
+/// Longest module that is compiled. Longer ones are tables that import as fast from their source.
+const MAX_MODULE: u64 = 4 << 20;
+
+/// The compiler's arguments.
+#[derive(Serialize)]
+struct Arguments<'a> {
+    root: &'a str,
+    paths: &'a [String],
+}
+
+/// What the compilation of a layer needs of the service.
+#[derive(Clone)]
+struct Compiler {
+    pool: Arc<Pool>,
+    images: Arc<ImageCache>,
+    limits: LimitPolicy,
+    packages: Arc<PackageAccess>,
+}
+
+impl Service {
+    /// Compiles layers in the background that were not compiled before, one at a time.
+    pub(crate) fn compile_beside(&self, layers: &[Arc<UsedLayer>]) {
+        for layer in layers {
+            if layer.is_compiled.swap(true, Ordering::AcqRel) {
+                continue;
+            }
+            let (compiler, layer) = (self.compiler(), Arc::clone(layer));
+            tokio::spawn(async move {
+                let _one_at_a_time = compiler.packages.compiling.lock().await;
+                if let Err(error) = compiler.compile(&layer, 1).await {
+                    warn!("packages were not compiled: {}", CauseChain(&error));
+                }
+            });
+        }
+    }
+
+    /// Compiles the batteries in the background, if they are there and were not compiled before.
+    pub fn compile_batteries_beside(&self) {
+        self.compile_beside(self.packages.batteries().as_slice());
+    }
+
+    /// Compiles the batteries, unless they are missing or were compiled before.
+    ///
+    /// # Errors
+    ///
+    /// No worker can run the compiler, or the disk is full.
+    pub async fn compile_batteries(&self) -> Result<(), ServiceError> {
+        match self.packages.batteries() {
+            Some(layer) => self.compile_now(&layer).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Compiles a layer of this machine, unless it was compiled before.
+    ///
+    /// # Errors
+    ///
+    /// No worker can run the compiler, or the disk is full.
+    pub async fn compile_layer(&self, caller: &Caller, key: LayerKey) -> Result<(), ServiceError> {
+        match self.open_layer(caller, key).await? {
+            Some(layer) => self.compile_now(&layer).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn compile_now(&self, layer: &Arc<UsedLayer>) -> Result<(), ServiceError> {
+        if layer.is_compiled.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.compiler().compile(layer, self.pool.size()).await
+    }
+
+    fn compiler(&self) -> Compiler {
+        Compiler {
+            pool: Arc::clone(&self.pool),
+            images: Arc::clone(&self.images),
+            limits: self.limits,
+            packages: Arc::clone(&self.packages),
+        }
+    }
+}
+
+impl Compiler {
+    /// Compiles a layer with `at_once` runs at a time, and keeps the result.
+    async fn compile(&self, layer: &UsedLayer, at_once: usize) -> Result<(), ServiceError> {
+        let content = &layer.layer.content;
+        let places = content.places().map_err(ServiceError::Unreadable)?;
+        let mount = LayerMount { digest: content.digest, bytecode: None, place: layer.place };
+        let mut parts = parts_of(&places).into_iter();
+        let (mut running, mut compiled) = (JoinSet::new(), BTreeMap::new());
+        loop {
+            while running.len() < at_once.max(1) {
+                let Some(part) = parts.next() else { break };
+                let (compiler, mount, content) = (self.clone(), mount.clone(), content.clone());
+                running.spawn(async move { compiler.compile_part(mount, content, part).await });
+            }
+            let Some(ended) = running.join_next().await else { break };
+            let packed = ended.map_err(ServiceError::Interrupted)??;
+            for file in packed.files {
+                let start = usize::try_from(file.offset).unwrap_or(usize::MAX);
+                let size = usize::try_from(file.size).unwrap_or(usize::MAX);
+                let code = packed.pack.get(start..start.saturating_add(size));
+                if let Some(path) = cache_path(&file.path, self.packages.guest.python_version()) {
+                    compiled.insert(path, code.unwrap_or_default().to_vec());
+                }
+            }
+        }
+        let files: Vec<(String, &[u8])> =
+            compiled.iter().map(|(path, code)| (path.clone(), code.as_slice())).collect();
+        let PackageAccess { store, engine, .. } = &*self.packages;
+        let kept = store.keep_bytecode(content.digest, *engine, &files);
+        kept.map_err(PackagesError::Store)?;
+        debug!("{} modules of packages were compiled", files.len());
+        let opened = store.open_bytecode(content.digest, *engine).map_err(PackagesError::Store)?;
+        *layer.bytecode.lock() = opened;
+        Ok(())
+    }
+
+    /// Compiles some modules. Those that do not compile are left out: importing them raises the
+    /// error.
+    async fn compile_part(
+        &self,
+        mount: LayerMount,
+        content: crate::job::layer::LayerContent,
+        paths: Vec<String>,
+    ) -> Result<Packed, ServiceError> {
+        let caller = Caller::local("packages");
+        let (image, default) = (self.images.base(), self.limits.default);
+        let root = mount.path();
+        let arguments = Arguments { root: &root, paths: &paths };
+        let limits = RunLimits {
+            wall_time: COMPILE_TIMEOUT.max(Duration::from_secs(60)),
+            fuel: None,
+            ..default
+        };
+        let spec = RunSpec {
+            run_id: RunId::generate(),
+            tenant: caller.tenant.clone(),
+            program: Program::Code {
+                source: COMPILER.to_owned(),
+                file_name: "compiler.py".to_owned(),
+            },
+            entrypoint: Some("main".to_owned()),
+            args: serde_json::value::to_raw_value(&arguments).unwrap_or_default(),
+            skills: Vec::new(),
+            blobs: Vec::new(),
+            layers: vec![mount],
+            image: image.digest(),
+            environment: BTreeMap::new(),
+            stream_logs: false,
+            keep_files: KeepFiles::Nothing,
+            limits,
+        };
+        let layers = vec![content];
+        let job =
+            Job { spec: Box::new(spec), image, skills: Vec::new(), layers, blobs: Vec::new() };
+        let mut log = RunLog::open(&job.spec.run_id, &caller.tenant, RunPurpose::Compilation);
+        let mut host = NoBlobs(OutputRoom::of_call(caller.memory.clone()));
+        let finished = loop {
+            match self.pool.run(&job, &mut host).await {
+                // Runs of callers go first.
+                Err(DispatchError::Overloaded) => tokio::time::sleep(Duration::from_secs(1)).await,
+                other => break other?,
+            }
+        };
+        log.note(&finished);
+        let output = finished.output.filter(|_| finished.outcome.end.is_ok());
+        let Some(output) = output else { return Ok(Packed::default()) };
+        let read = move || {
+            let known: HashSet<&str> = paths.iter().map(String::as_str).collect();
+            read_packed(known, &output.into_bytes().unwrap_or_default()).unwrap_or_default()
+        };
+        caller.memory.on_thread(read).await.map_err(ServiceError::Interrupted)
+    }
+}
+
+/// Divides the modules of a layer into parts that one run compiles.
+fn parts_of(places: &[PackedFile]) -> Vec<Vec<String>> {
+    let mut parts: Vec<Vec<String>> = Vec::new();
+    let mut size = PART;
+    for place in places.iter().filter(|place| is_python(&place.path) && place.size <= MAX_MODULE) {
+        let is_full = parts.last().is_none_or(|part| part.len() >= MODULES);
+        if is_full || size.saturating_add(place.size) > PART {
+            parts.push(Vec::new());
+            size = 0;
+        }
+        size = size.saturating_add(place.size);
+        if let Some(part) = parts.last_mut() {
+            part.push(place.path.clone());
+        }
+    }
+    parts
+}
+
+/// The path at which Python looks for the bytecode of a module.
+fn cache_path(path: &str, python: &str) -> Option<String> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let stem = name.strip_suffix(".py")?;
+    let tag = python.replace('.', "");
+    let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+    Some(format!("{folder}__pycache__/{stem}.cpython-{tag}.pyc"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_layer_bytecode_lies_where_python_looks_for_it() {
+        assert_eq!(cache_path("a.py", "3.15").unwrap(), "__pycache__/a.cpython-315.pyc");
+        let path = cache_path("a/b/__init__.py", "3.15").unwrap();
+        assert_eq!(path, "a/b/__pycache__/__init__.cpython-315.pyc");
+        assert_eq!(cache_path("a/b.txt", "3.15"), None);
+    }
+
+    #[test]
+    fn a_layer_is_compiled_in_parts() {
+        let place = |path: &str, size| PackedFile { path: path.to_owned(), offset: 0, size };
+        let places = [
+            place("a.py", PART - 1),
+            place("b.py", 2),
+            place("c.txt", 1),
+            place("d.py", MAX_MODULE),
+            place("e.py", MAX_MODULE + 1),
+            place("f.py", 0),
+        ];
+        let parts = parts_of(&places);
+        assert_eq!(parts, [vec!["a.py"], vec!["b.py"], vec!["d.py"], vec!["f.py"]]);
+        let many: Vec<PackedFile> = (0..1_000).map(|n| place(&format!("{n}.py"), 1)).collect();
+        assert_eq!(parts_of(&many).len(), 4);
+        assert!(parts_of(&[]).is_empty());
+    }
+}

@@ -1,0 +1,119 @@
+//! The layers of this machine, and those that are open.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use parking_lot::Mutex;
+
+use crate::ids::Digest;
+use crate::job::layer::LayerContent;
+use crate::job::{LayerMount, LayerPlace};
+use crate::packages::layer::LayerKey;
+use crate::packages::lock::Lock;
+use crate::packages::{GuestPlatform, LayerStore, OpenLayer, SkillNeeds, StoreError};
+use crate::registry::folders::snapshot::Snapshot;
+
+/// Most layers that stay open for later runs. Each can cost two descriptors.
+const MAX_OPEN: usize = 128;
+
+/// The layers of this machine, and those that are open.
+pub struct PackageAccess {
+    pub(crate) store: LayerStore,
+    pub(crate) guest: GuestPlatform,
+    /// Names the interpreter that reads bytecode.
+    pub(crate) engine: Digest,
+    batteries: Lock,
+    open: Mutex<HashMap<LayerKey, Arc<UsedLayer>>>,
+    /// Held while a layer is compiled: one at a time.
+    pub(crate) compiling: tokio::sync::Mutex<()>,
+}
+
+impl fmt::Debug for PackageAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PackageAccess").field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+/// A layer that runs of this process use.
+#[derive(Debug)]
+pub(crate) struct UsedLayer {
+    pub(crate) layer: OpenLayer,
+    pub(crate) place: LayerPlace,
+    pub(crate) bytecode: Mutex<Option<LayerContent>>,
+    /// True once a task has begun to compile it.
+    pub(crate) is_compiled: AtomicBool,
+}
+
+impl UsedLayer {
+    /// The mount of the layer, and what a worker needs for it.
+    pub(crate) fn mount(&self) -> (LayerMount, Vec<LayerContent>) {
+        let bytecode = self.bytecode.lock().clone();
+        let digest = self.layer.content.digest;
+        let compiled = bytecode.as_ref().map(|content| content.digest);
+        let mount = LayerMount { digest, bytecode: compiled, place: self.place };
+        (mount, [Some(self.layer.content.clone()), bytecode].into_iter().flatten().collect())
+    }
+}
+
+impl PackageAccess {
+    /// The layers of `store`, for an engine that `guest` describes and `engine` names.
+    #[must_use]
+    pub fn new(store: LayerStore, guest: GuestPlatform, engine: Digest, batteries: Lock) -> Self {
+        let (open, compiling) = (Mutex::default(), tokio::sync::Mutex::default());
+        Self { store, guest, engine, batteries, open, compiling }
+    }
+
+    /// Opens the batteries if they are there, which reads all of them once. Returns false if they
+    /// are missing.
+    ///
+    /// # Errors
+    ///
+    /// The disk fails.
+    pub fn open_batteries(&self) -> Result<bool, StoreError> {
+        let Some(key) = self.batteries.layer() else { return Ok(true) };
+        Ok(self.find(key, LayerPlace::Batteries)?.is_some())
+    }
+
+    /// The packages that a skill needs.
+    pub(crate) fn needs_of(&self, snapshot: &Snapshot) -> SkillNeeds {
+        let file = |path: &str| snapshot.read_file(path).ok();
+        let requirements = file(crate::packages::REQUIREMENTS_FILE);
+        let lock = file(crate::packages::LOCK_FILE);
+        SkillNeeds::of(requirements, lock, &self.guest, &self.batteries)
+    }
+
+    /// The batteries, if they are open.
+    pub(crate) fn batteries(&self) -> Option<Arc<UsedLayer>> {
+        let key = self.batteries.layer()?;
+        self.open.lock().get(&key).cloned()
+    }
+
+    /// Finds a layer among those that are open.
+    pub(crate) fn find_open(&self, key: LayerKey) -> Option<Arc<UsedLayer>> {
+        self.open.lock().get(&key).cloned()
+    }
+
+    /// Opens a layer. Blocks while it is read for the first time.
+    pub(crate) fn find(
+        &self,
+        key: LayerKey,
+        place: LayerPlace,
+    ) -> Result<Option<Arc<UsedLayer>>, StoreError> {
+        if let Some(found) = self.find_open(key) {
+            return Ok(Some(found));
+        }
+        let Some(layer) = self.store.open(key)? else { return Ok(None) };
+        let bytecode = self.store.open_bytecode(layer.content.digest, self.engine)?;
+        let is_compiled = AtomicBool::new(bytecode.is_some());
+        let used = UsedLayer { layer, place, bytecode: Mutex::new(bytecode), is_compiled };
+        let mut open = self.open.lock();
+        if open.len() >= MAX_OPEN {
+            // Runs in progress keep theirs.
+            open.retain(|_, layer| layer.place == LayerPlace::Batteries);
+        }
+        // A concurrent caller may have opened it too; all runs share one.
+        Ok(Some(Arc::clone(open.entry(key).or_insert_with(|| Arc::new(used)))))
+    }
+}
