@@ -57,7 +57,11 @@ impl TestServer {
             #[expect(unsafe_code, reason = "nothing else runs at the end of all tests")]
             let registered = unsafe { libc::atexit(stop) };
             assert_eq!(registered, 0);
-            Self::start(&["--skills", repository("tests/it/skills").to_str().unwrap()])
+            // A skill of that folder declares the secret.
+            Self::start_in(
+                &["--skills", repository("tests/it/skills").to_str().unwrap()],
+                &[("WARDIAN_SECRET_ACME_KEY", "a value that no test reads")],
+            )
         })
     }
 
