@@ -122,9 +122,9 @@ fn waiting_for_what_never_comes_is_a_clear_error() {
 #[test]
 fn what_cannot_work_says_what_to_do() {
     for (code, error_type, wanted) in [
-        ("import requests", "ModuleNotFoundError", "input_blobs"),
-        ("from PyPDF2 import PdfReader", "ModuleNotFoundError", "use pypdf"),
-        ("import pytz", "ModuleNotFoundError", "zoneinfo"),
+        ("import playwright", "ModuleNotFoundError", "there is no browser"),
+        ("import fitz", "ModuleNotFoundError", "use pypdf"),
+        ("import pendulum", "ModuleNotFoundError", "zoneinfo"),
         ("import duckdb", "ModuleNotFoundError", "data.sql.query"),
         ("import polars as pl", "ModuleNotFoundError", "use pandas"),
         ("import plotly.express", "ModuleNotFoundError", "matplotlib"),

@@ -16,7 +16,8 @@ use crate::service::run::network::NetworkGrant;
 use crate::service::run::secrets::DeclaredSecrets;
 
 /// Most blobs that one run mounts: those of `input_blobs`, and 64 that its arguments name. A worker
-/// keeps a file open for each of them, and may have 512 open files.
+/// keeps a file open for each of them, and may have 640 open files, those of skills and layers
+/// among them.
 const MAX_BLOBS: usize = MAX_INPUT_BLOBS + 64;
 
 /// The plan of a run: everything is looked up and nothing is started.
