@@ -459,7 +459,17 @@ fn check_descriptors(process: &str) {
         opened => opened.unwrap(),
     };
     let opened: Vec<String> = opened
-        .map(|entry| fs::read_link(entry.unwrap().path()).unwrap().display().to_string())
+        .map(|entry| {
+            let entry = entry.unwrap();
+            let target = fs::read_link(entry.path()).unwrap().display().to_string();
+            if target.contains("/layers/") {
+                let number = entry.file_name().to_str().unwrap().to_owned();
+                let info = fs::read_to_string(format!("{process}/fdinfo/{number}")).unwrap();
+                let flags = info.lines().find_map(|line| line.strip_prefix("flags:")).unwrap();
+                assert!(flags.ends_with('0'), "{target} can be written: {flags}");
+            }
+            target
+        })
         .collect();
     let count = |what: &str| opened.iter().filter(|target| target.contains(what)).count();
     for (what, least, most) in [
@@ -468,12 +478,16 @@ fn check_descriptors(process: &str) {
         ("socket:", 1, 1),
         ("/pagemap", 0, 1),
         ("python-stdlib.zip", 1, 1),
+        // The batteries, and what was compiled of them.
+        (".layer", 0, 1),
+        (".bytecode", 0, 1),
         // One that has not run anything yet has no image.
         ("/memfd:wardian-image (deleted)", 0, 8),
     ] {
         assert!((least..=most).contains(&count(what)), "{what}: {opened:?}");
     }
-    let known = ["/dev/null", "pipe:", "socket:", "/pagemap", "python-stdlib.zip", "/memfd:"];
+    let known =
+        ["/dev/null", "pipe:", "socket:", "/pagemap", "python-stdlib.zip", "/memfd:", "/layers/"];
     let strangers =
         opened.iter().filter(|target| !known.iter().any(|known| target.contains(known)));
     assert_eq!(strangers.count(), 0, "{opened:?}");
