@@ -1,4 +1,4 @@
-# refused: ModuleNotFoundError: network
+# refused: ModuleNotFoundError: httpx
 import aiohttp
 import asyncio
 

@@ -1,4 +1,4 @@
-# refused: ModuleNotFoundError: network
+# refused: ConnectError: network
 import httpx
 
 print(httpx.get("https://x.org").status_code)

@@ -1,3 +1,3 @@
-# refused: ModuleNotFoundError: network
+# refused: ConnectionError: network
 import requests
 print(requests.get("https://example.com").text)

@@ -1,2 +1,0 @@
-# refused: ModuleNotFoundError: network
-import httpx

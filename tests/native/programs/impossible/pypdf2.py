@@ -1,2 +1,0 @@
-# refused: ModuleNotFoundError: pypdf
-import PyPDF2

@@ -1,6 +1,0 @@
-# refused: ModuleNotFoundError: docx
-from docx import Document
-
-d = Document()
-d.add_heading("Report")
-d.save("r.docx")

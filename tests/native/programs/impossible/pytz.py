@@ -1,2 +1,0 @@
-# refused: ModuleNotFoundError: zoneinfo
-import pytz

@@ -1,4 +1,0 @@
-# refused: ModuleNotFoundError: zoneinfo
-import pytz
-
-print(pytz.timezone("Europe/Berlin"))

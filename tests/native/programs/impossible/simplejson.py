@@ -1,2 +1,0 @@
-# refused: ModuleNotFoundError: json
-import simplejson
