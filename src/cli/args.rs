@@ -388,10 +388,10 @@ pub(crate) enum EngineCommand {
         /// Also make this memory image, such as `matplotlib+sklearn`; can be given several times.
         #[arg(long = "image", value_name = "GROUP[+GROUP...]")]
         images: Vec<PackageSet>,
-        /// End when the process ends that started this one. A server passes this to the
+        /// End when this process ends, which started this one. A server passes its own id to the
         /// installations that it starts, so that none goes on after the server was killed.
-        #[arg(long, hide = true)]
-        end_with_parent: bool,
+        #[arg(long, hide = true, value_name = "PID")]
+        end_with_parent: Option<i32>,
     },
     /// Describe the engine and its files in the cache.
     #[command(after_help = examples::INFO)]

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::io::{self, IsTerminal as _};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{self, Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -87,6 +87,7 @@ impl Installer {
             arguments.extend(["--set".to_owned(), format!("{key}={text}")]);
         }
         arguments.extend(["engine", "install", "--end-with-parent"].map(str::to_owned));
+        arguments.push(process::id().to_string());
         Self { arguments, hidden_variables }
     }
 

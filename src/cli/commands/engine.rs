@@ -1,6 +1,6 @@
 //! `wardian engine`: the interpreter in its cache.
 
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use serde::Serialize;
 
 use crate::assembly::{self, BatteriesReport, MeteredCode};
@@ -22,14 +22,13 @@ use crate::units::ByteCount;
 pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, Failed> {
     match command {
         EngineCommand::Install { metered, images, end_with_parent, .. } => {
-            if *end_with_parent {
-                set_parent_process_death_signal(Some(Signal::KILL))
-                    .map_err(|fault| Failed::at("tie the installation to its parent", &fault))?;
+            if let Some(parent) = end_with_parent {
+                tie_to_parent(*parent)?;
             }
             let metered = if *metered { MeteredCode::Wanted } else { MeteredCode::IfThere };
             assembly::install_engine(config, metered, images, progress().as_ref())?;
             // A server that asks for code or an image does not wait for packages.
-            if !*end_with_parent || (metered == MeteredCode::IfThere && images.is_empty()) {
+            if end_with_parent.is_none() || (metered == MeteredCode::IfThere && images.is_empty()) {
                 install_batteries(config);
             }
             note("the engine is ready");
@@ -64,6 +63,17 @@ pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, F
             Ok(Exit::Done)
         }
     }
+}
+
+/// Makes the kernel kill this process when its parent ends. A parent that has ended before this
+/// call sends no signal any more, so its id is compared afterwards.
+fn tie_to_parent(parent: i32) -> Result<(), Failed> {
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|fault| Failed::at("tie the installation to its parent", &fault))?;
+    if Pid::as_raw(getppid()) == parent {
+        return Ok(());
+    }
+    Err(Failed::because("the process that asked for this installation has ended"))
 }
 
 /// Fetches and compiles the batteries. Without them the engine works as well.
