@@ -59,7 +59,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("clap::", &["cli/"]),
     ("pep508_rs::", &["packages/"]),
     ("pep440_rs::", &["packages/"]),
-    ("rustls::", &["egress/", "cli/commands/blobs/remote.rs"]),
+    ("rustls::", &["egress/", "http/tls/", "cli/commands/blobs/remote.rs"]),
     ("rustls_native_certs::", &["egress/", "cli/commands/blobs/remote.rs"]),
     ("ureq::", &["cli/commands/blobs/"]),
     ("hyper::client", &["egress/"]),

@@ -18,7 +18,7 @@ use crate::assembly::packages::package_access;
 use crate::assembly::provision::{ImagesOf, Provision, compile_when_asked, provide_batteries};
 use crate::assembly::skills::{SkillsRead, registry_settings};
 use crate::blobs::BlobStore;
-use crate::config::Config;
+use crate::config::{CompileMetered, Config};
 use crate::dispatch::{Pool, PoolConfig};
 use crate::egress::Egress;
 use crate::egress::world::resolver::SystemResolver;
@@ -89,7 +89,7 @@ impl Runtime {
             cap: config.limits.max,
             least_memory: base.content.length(),
         };
-        let metering = if files.has_metered() { Metering::ready() } else { Metering::missing() };
+        let metering = metering(config, &files);
         let kept = ImageStore::new(&files.engine, &files.timed);
         let images = ImageCache::new(Box::new(kept), base, image_rules(config));
         let mut settings = PoolConfig::new(files.command(config)?, config.workers.count);
@@ -180,6 +180,14 @@ impl Runtime {
         self.tasks.lock().drain(..).for_each(|task| task.abort());
         self.images.note_usage();
         self.pool.shut_down(patience).await;
+    }
+}
+
+fn metering(config: &Config, files: &EngineFiles) -> Metering {
+    match config.engine.compile_metered {
+        _ if files.has_metered() => Metering::ready(),
+        CompileMetered::OnDemand => Metering::missing(),
+        CompileMetered::Never => Metering::not_installed(),
     }
 }
 

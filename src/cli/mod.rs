@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use clap::CommandFactory as _;
 
 use crate::cli::args::{Cli, Command, EngineCommand, SecretsCommand, ServeArgs, SkillsCommand};
+use crate::cli::commands::reload::ConfigSource;
 use crate::cli::commands::skills::{check_skills, deps, list_skills, new_skill, test_skills};
 use crate::cli::commands::{blobs, doctor, engine, run, secrets, serve, show_config};
 use crate::cli::exit_code::Exit;
@@ -72,7 +73,7 @@ fn execute(cli: Cli) -> Result<Exit, Failed> {
     let flags = cli.settings.flags(flags_of(&cli.command));
     let surroundings = Surroundings::of_this_process();
     let installer = Installer::new(&flags, surroundings.secrets.variables());
-    let config = Config::load(&surroundings, flags)?;
+    let config = Config::load(&surroundings, flags.clone())?;
     match &cli.command {
         Command::Serve(_) => logging::start_for_a_server(&config),
         Command::Doctor(_) | Command::Skills(SkillsCommand::List { .. }) => {
@@ -83,7 +84,7 @@ fn execute(cli: Cli) -> Result<Exit, Failed> {
     for name in &config.ignored_variables {
         tracing::warn!("the environment variable `{name}` is no setting and has no effect");
     }
-    with_config(cli.command, config, &installer, surroundings.api_key())
+    with_config(cli.command, config, &installer, ConfigSource { surroundings, flags })
 }
 
 /// Returns the options of a command that are settings.
@@ -108,10 +109,10 @@ fn with_config(
     command: Command,
     config: Config,
     installer: &Installer,
-    api_key: Option<&str>,
+    source: ConfigSource,
 ) -> Result<Exit, Failed> {
     match command {
-        Command::Serve(_) => serve::serve(&config, installer),
+        Command::Serve(_) => serve::serve(&config, installer, source),
         Command::Run(args) => run::run_code(config, installer, args),
         Command::Exec(args) => run::execute_skill(config, installer, args),
         Command::Skills(SkillsCommand::Check { folders, json }) => {
@@ -127,7 +128,7 @@ fn with_config(
         Command::Skills(SkillsCommand::Show { skill, file, json }) => {
             list_skills::show(&config, &skill, file.as_deref(), json)
         }
-        Command::Blobs(command) => blobs::blobs(&config, &command, api_key),
+        Command::Blobs(command) => blobs::blobs(&config, &command, source.surroundings.api_key()),
         Command::Secrets(SecretsCommand::List { json }) => secrets::list(&config, json),
         Command::Engine(command) => engine::engine(&config, &command),
         Command::Doctor(args) => doctor::doctor(config, args.json),

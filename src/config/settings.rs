@@ -151,6 +151,17 @@ pub struct EngineConfig {
     pub source: Option<PathBuf>,
     /// The Python interpreter whose package client fetches it. Default `python3`.
     pub python: PathBuf,
+    /// Whether a call that sets a limit on fuel can start a compilation. Default: it can.
+    pub compile_metered: CompileMetered,
+}
+
+/// Whether a server compiles the code that counts fuel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompileMetered {
+    /// When a call first sets a limit on fuel, in the background.
+    OnDemand,
+    /// Never. `wardian engine install --metered` compiles it beforehand.
+    Never,
 }
 
 /// The log's level and format.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use crate::config::settings::{LogFormat, LogLevel, RequireLockdown};
+use crate::config::settings::{CompileMetered, LogFormat, LogLevel, RequireLockdown};
 use crate::egress::config::ProxyAddress;
 use crate::images::PackageSet;
 use crate::skill::manifest::secret_hosts::{BrokeredHosts, SecretHosts};
@@ -402,6 +402,9 @@ macro_rules! choice {
     };
 }
 
+choice!(
+    CompileMetered, "\"on_demand\" or \"never\"", "on_demand" => OnDemand, "never" => Never
+);
 choice!(LogFormat, "\"text\" or \"json\"", "text" => Text, "json" => Json);
 choice!(
     LogLevel, "\"error\", \"warn\", \"info\", \"debug\" or \"trace\"",

@@ -125,6 +125,7 @@ impl ServiceError {
                 ErrorKind::Overloaded
             }
             Self::Metering(NotMetering::Failed) => ErrorKind::Internal,
+            Self::Metering(NotMetering::NotInstalled) => ErrorKind::InvalidParams,
             Self::Unserialisable(_) | Self::Unreadable(_) | Self::Interrupted(_) => {
                 ErrorKind::Internal
             }
