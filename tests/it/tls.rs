@@ -293,3 +293,25 @@ fn an_expired_certificate_is_told_at_the_start() {
     let refused = connect(&server, &client(&[&identity], &[])).unwrap_err();
     assert!(refused.to_string().contains("xpired"), "{refused}");
 }
+
+#[test]
+fn the_doctor_looks_at_the_certificate() {
+    for (identity, key, finding) in [
+        (Identity::new(), None, "good      certificate    it fits its key and is valid"),
+        (Identity::until(2020), None, "degraded  certificate    the TLS certificate expired "),
+        (Identity::new(), Some(Identity::new().key), "bad       certificate    the key in "),
+    ] {
+        let place = Command::new();
+        let files = identity.write(place.folder());
+        if let Some(other) = key {
+            fs::write(&files.key, other).unwrap();
+        }
+        let settings = files.settings();
+        let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+        // Without an engine nothing else takes long.
+        let cache = place.folder().join("cache");
+        let cache = ["--cache-dir", cache.to_str().unwrap()];
+        let ended = place.run(&[&["doctor"], &settings[..], &cache[..]].concat());
+        assert!(ended.stdout.contains(finding), "{}", ended.stdout);
+    }
+}
