@@ -117,12 +117,6 @@ fn read_http(reader: &mut Reader, listen: SocketAddr, surroundings: &Surrounding
             1..=1_000_000,
         ),
         unlimited_addresses: reader.read("http.unlimited_addresses", usual.unlimited_addresses),
-        tls: read_tls(reader, surroundings),
-        handshake_timeout: reader.read_within(
-            "http.tls.handshake_timeout",
-            usual.handshake_timeout,
-            short..=Duration::from_secs(60),
-        ),
         max_body: reader.read_within(
             "http.max_body",
             usual.max_body,
@@ -148,6 +142,12 @@ fn read_http(reader: &mut Reader, listen: SocketAddr, surroundings: &Surrounding
             "http.drain_timeout",
             usual.drain_timeout,
             Duration::ZERO..=long,
+        ),
+        tls: read_tls(reader, surroundings),
+        handshake_timeout: reader.read_within(
+            "http.tls.handshake_timeout",
+            usual.handshake_timeout,
+            short..=Duration::from_secs(60),
         ),
     };
     if config.max_body.as_u64().saturating_mul(5) > config.memory.as_u64() {

@@ -16,7 +16,7 @@ use crate::cli::terminal::logging;
 use crate::clock::Clock;
 use crate::config::{Config, Flags, ReloadedConfig, Surroundings};
 use crate::error::CauseChain;
-use crate::http::{FileStamp, LiveHttpConfig, ReloadedCertificate, Server, TlsEndpoint};
+use crate::http::{LiveHttpConfig, PathStamp, ReloadedCertificate, Server, TlsEndpoint};
 use crate::registry::Registry;
 
 /// The interval of looking at the files.
@@ -44,8 +44,8 @@ pub(crate) struct Reloader {
     tls: Option<Arc<TlsEndpoint>>,
     skills: SkillsSeat,
     /// The state of the file when it was read, and at the last look.
-    file_read: Option<FileStamp>,
-    file_seen: Option<FileStamp>,
+    file_read: Option<PathStamp>,
+    file_seen: Option<PathStamp>,
     /// The settings of which the log has said that they wait for another start.
     told: Vec<&'static str>,
     /// The time of the last warning of the certificate's end.
@@ -59,7 +59,7 @@ impl Reloader {
         server: &Server,
         skills: SkillsSeat,
     ) -> Self {
-        let stamp = running.file.as_deref().and_then(FileStamp::of);
+        let stamp = running.file.as_deref().and_then(PathStamp::of);
         Self {
             source,
             running,
@@ -100,7 +100,7 @@ impl Reloader {
     /// Reads everything again, because the operator asked for it.
     fn reload(&mut self) {
         info!("SIGHUP: reading the configuration, the certificate and the skills again");
-        self.file_read = self.running.file.as_deref().and_then(FileStamp::of);
+        self.file_read = self.running.file.as_deref().and_then(PathStamp::of);
         self.file_seen = self.file_read;
         if self.read_configuration() == Changes::None {
             info!("the configuration is as it was");
@@ -117,7 +117,7 @@ impl Reloader {
     /// changed between two looks.
     fn look(&mut self) {
         if let Some(path) = &self.running.file {
-            let found = FileStamp::of(path);
+            let found = PathStamp::of(path);
             let is_settled = found == self.file_seen;
             self.file_seen = found;
             if found != self.file_read && is_settled {

@@ -14,7 +14,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::http::tls::error::TlsError;
-use crate::http::tls::files::{FileStamp, TlsFiles};
+use crate::http::tls::files::{PathStamp, TlsFiles};
 use crate::http::tls::validity::Validity;
 
 /// Bytes of an answer that wait, encrypted or not, until the socket takes them.
@@ -47,9 +47,9 @@ struct Shown {
 #[derive(Debug)]
 struct WatchedFiles {
     files: TlsFiles,
-    read: [Option<FileStamp>; 2],
+    read: [Option<PathStamp>; 2],
     /// The state at the last look. Two files are seldom written at the same moment.
-    seen: [Option<FileStamp>; 2],
+    seen: [Option<PathStamp>; 2],
 }
 
 /// The result of looking for a new certificate.
@@ -292,7 +292,7 @@ mod tests {
             .unwrap()
             .with_root_certificates(roots)
             .with_no_client_auth();
-        let (ours, theirs) = duplex(64);
+        let (ours, theirs) = duplex(4 << 10);
         let name = ServerName::try_from("localhost").unwrap();
         let connector = TlsConnector::from(Arc::new(client));
         let shaken = tokio::join!(
@@ -314,7 +314,7 @@ mod tests {
         let config = HttpConfig { stall_timeout: STALL, ..HttpConfig::listening_on(listen) };
         for is_closed in [false, true] {
             let (mut server, _client) = connected(&config).await;
-            server.write_all(&[7; 1_000]).await.unwrap();
+            server.write_all(&[7; 16_000]).await.unwrap();
             let start = Instant::now();
             let ended = end(&mut server, is_closed);
             let ended = timeout(100 * STALL, ended).await.expect("it waits forever");

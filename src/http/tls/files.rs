@@ -35,14 +35,14 @@ pub struct TlsFiles {
 
 /// The state of a file on disk. Two different contents have different stamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileStamp {
+pub struct PathStamp {
     inode: (u64, u64),
     size: u64,
     modified: (i64, i64),
     changed: (i64, i64),
 }
 
-impl FileStamp {
+impl PathStamp {
     /// The stamp of the file that the path leads to; `None` if there is no such file.
     #[must_use]
     pub fn of(path: &Path) -> Option<Self> {
@@ -58,7 +58,7 @@ impl FileStamp {
 
 /// A certificate with its key, as it was read.
 #[derive(Debug)]
-pub(crate) struct Identity {
+pub(crate) struct ServerIdentity {
     pub(crate) key: CertifiedKey,
     /// The time in which the certificate is valid, if it can be told.
     pub(crate) validity: Option<Validity>,
@@ -66,12 +66,12 @@ pub(crate) struct Identity {
 
 impl TlsFiles {
     /// The stamps of both files.
-    pub(crate) fn stamps(&self) -> [Option<FileStamp>; 2] {
-        [FileStamp::of(&self.certificate), FileStamp::of(&self.key)]
+    pub(crate) fn stamps(&self) -> [Option<PathStamp>; 2] {
+        [PathStamp::of(&self.certificate), PathStamp::of(&self.key)]
     }
 
     /// Reads both files.
-    pub(crate) fn read(&self, provider: &CryptoProvider) -> Result<Identity, TlsError> {
+    pub(crate) fn read(&self, provider: &CryptoProvider) -> Result<ServerIdentity, TlsError> {
         let chain = self.chain()?;
         let validity = chain.first().and_then(|own| Validity::of(own));
         let key = CertifiedKey::from_der(chain, self.private_key()?, provider);
@@ -84,7 +84,7 @@ impl TlsFiles {
             }
             cause => TlsError::Unusable { setting: KEY, path: self.key.clone(), cause },
         })?;
-        Ok(Identity { key, validity })
+        Ok(ServerIdentity { key, validity })
     }
 
     fn chain(&self) -> Result<Vec<CertificateDer<'static>>, TlsError> {

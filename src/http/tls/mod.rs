@@ -14,4 +14,4 @@ mod validity;
 
 pub use crate::http::tls::endpoint::{ReloadedCertificate, TlsEndpoint};
 pub use crate::http::tls::error::TlsError;
-pub use crate::http::tls::files::{FileStamp, TlsFiles};
+pub use crate::http::tls::files::{PathStamp, TlsFiles};
