@@ -7,7 +7,7 @@
 //! vocabulary   error  ids  units  clock  budget  heap  secret_text
 //! formats      skill  protocol  job  framing
 //! engines      blobs  registry  packages  engine  sandbox  images  image_builder  worker  dispatch
-//!              egress  secrets
+//!              egress  secrets  database  tenants
 //! use cases    service
 //! edges        http
 //! program      config  assembly  cli
@@ -31,6 +31,7 @@ pub mod protocol;
 pub mod skill;
 
 pub mod blobs;
+pub mod database;
 pub mod dispatch;
 pub mod egress;
 pub mod engine;
@@ -40,6 +41,7 @@ pub mod packages;
 pub mod registry;
 pub mod sandbox;
 pub mod secrets;
+pub mod tenants;
 pub mod worker;
 
 pub mod service;

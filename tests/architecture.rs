@@ -37,18 +37,22 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("dispatch",  &["error", "ids", "units", "job"]),
     ("egress",    &["error", "ids", "units", "clock", "budget", "skill", "framing"]),
     ("secrets",   &["error", "secret_text", "skill"]),
+    ("database",  &["error"]),
+    ("tenants",   &["error", "ids", "clock", "database"]),
     // 3 use cases: the only place where the engines meet
     ("service",   &["error", "ids", "units", "clock", "budget", "skill", "protocol", "job", "blobs",
-                    "registry", "packages", "images", "dispatch", "egress", "secrets", "secret_text"]),
+                    "registry", "packages", "images", "dispatch", "egress", "secrets", "secret_text",
+                    "tenants"]),
     // 4 edges: translate, never decide
     ("http",      &["error", "ids", "units", "budget", "protocol", "framing", "service"]),
     // 5 program: reads the world, builds the rest
     ("config",    &["error", "ids", "units", "budget", "skill", "job", "blobs", "registry", "engine",
                     "images", "dispatch", "egress", "secrets", "http"]),
     ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "blobs", "registry", "packages", "engine",
-                    "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "secrets", "service", "http", "config"]),
+                    "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "secrets", "database", "tenants", "service", "http",
+                    "config"]),
     ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "protocol", "blobs", "egress",
-                    "registry", "packages", "engine", "sandbox", "images", "worker", "dispatch", "secrets", "service",
+                    "registry", "packages", "engine", "sandbox", "images", "worker", "dispatch", "secrets", "database", "tenants", "service",
                     "http", "config", "assembly"]),
 ];
 
@@ -64,6 +68,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("ureq::", &["cli/commands/blobs/"]),
     ("hyper::client", &["egress/"]),
     ("lookup_host", &["egress/"]),
+    ("sqlx::", &["database/", "tenants/key_table.rs"]),
     ("std::env", &["config/"]),
     ("unsafe ", &["sandbox/memory/", "engine/code/compile.rs", "worker/", "heap.rs"]),
     ("println!", &["cli/terminal/output.rs"]),

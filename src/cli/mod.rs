@@ -7,6 +7,7 @@ mod commands;
 mod examples;
 mod exit_code;
 mod failed;
+mod key_args;
 mod prepare;
 mod terminal;
 
@@ -16,7 +17,7 @@ use clap::CommandFactory as _;
 
 use crate::cli::args::{Cli, Command, EngineCommand, SecretsCommand, ServeArgs, SkillsCommand};
 use crate::cli::commands::skills::{check_skills, deps, list_skills, new_skill, test_skills};
-use crate::cli::commands::{blobs, doctor, engine, run, secrets, serve, show_config};
+use crate::cli::commands::{blobs, doctor, engine, keys, run, secrets, serve, show_config};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::Installer;
@@ -128,6 +129,7 @@ fn with_config(
             list_skills::show(&config, &skill, file.as_deref(), json)
         }
         Command::Blobs(command) => blobs::blobs(&config, &command, api_key),
+        Command::Keys(command) => keys::keys(&config, &command),
         Command::Secrets(SecretsCommand::List { json }) => secrets::list(&config, json),
         Command::Engine(command) => engine::engine(&config, &command),
         Command::Doctor(args) => doctor::doctor(config, args.json),

@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 82] = [
+const EXPLANATIONS: [(&str, &str); 83] = [
     ("listen", "Address and port to listen on."),
     ("data_dir", "Folder for data to keep, such as blobs."),
     ("cache_dir", "Folder for data that can be made again: the engine, its native code and its images."),
@@ -23,13 +23,14 @@ const EXPLANATIONS: [(&str, &str); 82] = [
     ("http.stall_timeout", "For a client to take any part of an answer; one that takes nothing for so long is gone."),
     ("http.idle_timeout", "Time for which a connection may be idle between requests."),
     ("http.drain_timeout", "How long calls in progress may take to finish when the server stops."),
+    ("auth.mode", "How callers are known: `open`, not at all, and the server listens on loopback only; `keys`, by keys of `wardian keys`; `proxy`, by a proxy in front of the server."),
     ("workers.count", "Programs that run at once, each in a process of its own."),
     ("workers.spares", "Processes beyond those, ready to take the place of one that was lost."),
     ("workers.queue", "Runs that may wait for a worker; more are refused with status 503."),
     ("workers.queue_wait", "How long a run may wait for a worker."),
     ("workers.uid", "User that workers become if the server was started as root."),
     ("workers.gid", "Group that workers become if the server was started as root."),
-    ("workers.require_lockdown", "Whether guests run only if the whole lock-down of the workers is active: true, false, or auto, which is true when the server listens beyond loopback."),
+    ("workers.require_lockdown", "Whether guests run only if the whole lock-down of the workers is active: true, false, or auto, which is true when the server listens beyond loopback or has tenants."),
     ("workers.paranoid", "Whether to compare the whole memory with its image after every run; costs milliseconds."),
     ("limits.fuel", "WebAssembly instructions of a run; not counted unless set."),
     ("limits.timeout", "Wall-clock time of a run."),

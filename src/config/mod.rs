@@ -24,9 +24,10 @@ pub use crate::config::environment::{Surroundings, command_line};
 pub use crate::config::error::ConfigError;
 pub use crate::config::load::Flags;
 pub use crate::config::settings::{
-    BlobsConfig, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig, LogFormat, LogLevel,
-    RequireLockdown, SkillsConfig, WorkersConfig,
+    AuthConfig, AuthMode, BlobsConfig, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig,
+    LogFormat, LogLevel, RequireLockdown, SkillsConfig, WorkersConfig,
 };
+pub(crate) use crate::config::value::parse_duration;
 
 #[cfg(test)]
 mod tests;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::config::environment::Surroundings;
 use crate::config::reader::Reader;
 use crate::config::settings::{
-    BlobsConfig, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig, LogFormat, LogLevel,
-    NetworkConfig, RequireLockdown, SkillsConfig, WorkersConfig,
+    AuthConfig, AuthMode, BlobsConfig, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig,
+    LogFormat, LogLevel, NetworkConfig, RequireLockdown, SkillsConfig, WorkersConfig,
 };
 use crate::config::value::SettingValue;
 use crate::egress::config::{EgressConfig, NetworkLimits};
@@ -39,6 +39,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         max_watches: reader.read_within("skills.max_watches", 262_144, 0..=10_000_000),
     };
     let http = read_http(&mut reader, listen);
+    let auth = AuthConfig { mode: reader.read("auth.mode", AuthMode::Open) };
     let workers = read_workers(&mut reader);
     let limits = read_limits(&mut reader);
     let images = ImagesConfig {
@@ -65,6 +66,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let (effective, ignored_variables) = reader.finish()?;
     Ok(Config {
         http,
+        auth,
         data_dir,
         cache_dir,
         skills,

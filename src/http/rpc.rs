@@ -23,7 +23,7 @@ use crate::protocol::envelope::{self, Call, IncomingCalls, RefusedCall};
 use crate::protocol::request_id::RequestId;
 use crate::protocol::response;
 use crate::protocol::{MethodCall, MethodResult};
-use crate::service::{Caller, Methods, Status};
+use crate::service::{Caller, CallerIdentity, Methods, Status};
 
 /// Once the answers of a batch are longer than this, in bytes, its remaining calls are refused.
 const MAX_BATCH_ANSWER: usize = 8 << 20;
@@ -49,6 +49,7 @@ enum Calls {
 struct Exchange<'a, M> {
     edge: &'a Edge<M>,
     methods: &'a M,
+    identity: CallerIdentity,
     request_id: String,
     /// The memory that the body is charged with.
     memory: CallMemory,
@@ -59,7 +60,11 @@ pub(crate) async fn rpc<M: Methods + Status>(
     request: Request,
 ) -> Response {
     let request_id = edge.next_request_id();
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    // The router has found out who calls, or has refused the request.
+    let Some(identity) = parts.extensions.remove::<CallerIdentity>() else {
+        return closing(empty(StatusCode::INTERNAL_SERVER_ERROR, &request_id));
+    };
     if !is_json(&parts.headers) {
         let message = "the `Content-Type` must be `application/json`";
         return closing(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, message, &request_id));
@@ -83,7 +88,7 @@ pub(crate) async fn rpc<M: Methods + Status>(
         }
     };
     memory.shrink_to(size.saturating_mul(CALL_FACTOR));
-    let exchange = Exchange { edge: &edge, methods, request_id, memory };
+    let exchange = Exchange { edge: &edge, methods, identity, request_id, memory };
     match calls {
         Ok(Calls::Single(call)) => exchange.answer_single(call).await,
         Ok(Calls::Batch(calls)) => exchange.answer_batch(calls).await,
@@ -171,7 +176,7 @@ impl<M: Methods + Status> Exchange<'_, M> {
     /// Returns the caller of one call. The call has a charge of its own, released with its result,
     /// and shares the charge of the body.
     fn caller(&self) -> Caller {
-        Caller::known_by(self.request_id.clone(), self.memory.of_call())
+        Caller::of(self.identity.clone(), self.request_id.clone(), self.memory.of_call())
     }
 
     fn answer(&self) -> Answer {

@@ -30,7 +30,7 @@ use crate::http::connection::timeouts::{ConnectionPhase, TimedStream};
 use crate::http::readiness::Readiness;
 use crate::http::router::router_within;
 use crate::http::shutdown::Stage;
-use crate::service::{Methods, Status, Transfers};
+use crate::service::{Authentication, Methods, Status, Transfers};
 
 /// Most bytes of a request line and its headers.
 const MAX_HEADER: usize = 16 << 10;
@@ -66,21 +66,26 @@ pub struct Server {
     address: SocketAddr,
     config: HttpConfig,
     budget: Arc<MemoryBudget>,
+    authentication: Authentication,
 }
 
 impl Server {
-    /// Starts to listen. Connections wait until the server serves.
+    /// Starts to listen, for callers that are known in this way. Connections wait until the server
+    /// serves.
     ///
     /// # Errors
     ///
     /// The address cannot be listened on.
-    pub async fn bind(config: HttpConfig) -> Result<Self, HttpError> {
+    pub async fn bind(
+        config: HttpConfig,
+        authentication: Authentication,
+    ) -> Result<Self, HttpError> {
         let address = config.listen;
         let failed = |cause| HttpError::Listen { address, cause };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let budget = MemoryBudget::new(config.memory);
-        Ok(Self { listener, address, config, budget })
+        Ok(Self { listener, address, config, budget, authentication })
     }
 
     /// The budget for requests, their results and their answers.
@@ -104,7 +109,8 @@ impl Server {
     ) {
         let config = Arc::new(self.config);
         let connections = GracefulShutdown::new();
-        let router = router_within(&config, Arc::clone(&readiness), self.budget);
+        let router =
+            router_within(&config, Arc::clone(&readiness), self.budget, self.authentication);
         let accepting = accept_all(&self.listener, &config, &router, &connections);
         tokio::select! {
             biased;

@@ -16,6 +16,7 @@ use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
 use crate::service::run::metering::NotMetering;
 use crate::service::run::packages_error::PackagesError;
+use crate::tenants::UnknownCaller;
 
 /// Errors of method calls.
 ///
@@ -26,8 +27,14 @@ pub enum ServiceError {
     /// A parameter has a wrong value.
     #[error(transparent)]
     Params(#[from] ParamsError),
+    /// The caller has no valid credential.
+    #[error(transparent)]
+    Unauthorized(UnknownCaller),
+    /// Credentials cannot be checked now.
+    #[error(transparent)]
+    KeysUnavailable(UnknownCaller),
     /// The caller lacks a right.
-    #[error("the caller has no right to `{right}`")]
+    #[error("the caller lacks the scope `{right}`")]
     Forbidden {
         /// The name of the right.
         right: &'static str,
@@ -113,6 +120,7 @@ impl ServiceError {
             | Self::Kind(_)
             | Self::Arguments { .. }
             | Self::DigestMismatch => ErrorKind::InvalidParams,
+            Self::Unauthorized(_) => ErrorKind::Unauthorized,
             Self::Forbidden { .. } => ErrorKind::Forbidden,
             Self::Secrets { .. } => ErrorKind::SecretUnavailable,
             Self::NoSuchBlob { .. } => ErrorKind::BlobNotFound,
@@ -121,9 +129,10 @@ impl ServiceError {
             Self::Blob(error) => error.kind(),
             Self::Dispatch(error) => error.kind(),
             Self::Packages(error) => error.kind(),
-            Self::Metering(NotMetering::Compiling) | Self::Memory(_) | Self::TooManyTransfers => {
-                ErrorKind::Overloaded
-            }
+            Self::Metering(NotMetering::Compiling)
+            | Self::Memory(_)
+            | Self::TooManyTransfers
+            | Self::KeysUnavailable(_) => ErrorKind::Overloaded,
             Self::Metering(NotMetering::Failed) => ErrorKind::Internal,
             Self::Unserialisable(_) | Self::Unreadable(_) | Self::Interrupted(_) => {
                 ErrorKind::Internal

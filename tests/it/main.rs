@@ -44,4 +44,5 @@ mod secrets;
 mod skill_tests;
 mod support;
 mod tables;
+mod tenants;
 mod workers;

@@ -10,16 +10,17 @@ use tokio::task::spawn_blocking;
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
-use crate::assembly::{MeteredCode, Provision, Runtime, SkillsRead};
+use crate::assembly::{self, MeteredCode, Provision, Runtime, SkillsRead};
 use crate::budget::{MemoryBudget, OPEN_BLOBS};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on, progress};
 use crate::cli::terminal::output::print_line;
 use crate::config::{Config, GatewayMemory};
+use crate::error::CauseChain;
 use crate::heap::{give_back_free_memory, map_large_buffers};
 use crate::http::{EXPOSED, Readiness, Server, stop_on_signals};
-use crate::service::Service;
+use crate::service::{Authentication, Service};
 use crate::units::ByteCount;
 
 /// The interval of checking for memory to release to the system.
@@ -32,6 +33,9 @@ const WORTH_TRIMMING: ByteCount = ByteCount::mebibytes(4);
 const OTHER_FILES: u64 = 256;
 
 pub(crate) fn serve(config: &Config, installer: &Installer) -> Result<Exit, Failed> {
+    if let Some(reason) = config.exposure() {
+        return Err(Failed::usage(reason));
+    }
     raise_open_files(config);
     map_large_buffers();
     let memory = GatewayMemory::of(config);
@@ -75,12 +79,15 @@ async fn listen(config: &Config, installer: &Installer) -> Result<Exit, Failed> 
     let _too_large = signal(SignalKind::from_raw(libc::SIGXFSZ))
         .map_err(|fault| Failed::at("listen for signals", &fault))?;
     let stop = stop_on_signals().map_err(|fault| Failed::at("listen for signals", &fault))?;
-    let server = Server::bind(config.http.clone()).await?;
+    let database = assembly::open_database(config).await?;
+    let authentication = assembly::open_authentication(config, &database).await?;
+    let server = Server::bind(config.http.clone(), authentication.clone()).await?;
     let address = server.address();
     info!("listening on http://{address}");
-    if config.http.is_exposed() {
+    if config.http.is_exposed() && !authentication.is_required() {
         warn!("{EXPOSED}");
     }
+    let following = tokio::spawn(follow_keys(authentication.clone()));
     let readiness = Arc::new(Readiness::waiting_for("the engine"));
     let trimming = tokio::spawn(trim(Arc::clone(server.budget())));
     let mut serving = tokio::spawn(server.serve(Arc::clone(&readiness), stop));
@@ -92,10 +99,28 @@ async fn listen(config: &Config, installer: &Installer) -> Result<Exit, Failed> 
     };
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
     trimming.abort();
+    following.abort();
+    write_last_uses(&authentication).await;
+    database.close().await;
     // Calls in progress have ended or timed out, so their runs need no more time.
     runtime.shut_down(Duration::ZERO).await;
     info!("stopped");
     Ok(Exit::Done)
+}
+
+/// Follows the changes of keys that commands make.
+async fn follow_keys(authentication: Authentication) {
+    if let Authentication::Keys(keys) = authentication {
+        keys.follow().await;
+    }
+}
+
+async fn write_last_uses(authentication: &Authentication) {
+    if let Authentication::Keys(keys) = authentication
+        && let Err(fault) = keys.write_uses().await
+    {
+        warn!("the last use of keys is not written: {}", CauseChain(&fault));
+    }
 }
 
 /// Releases memory to the system after bursts.

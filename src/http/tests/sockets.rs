@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 
 use crate::http::tests::support::{Fake, config};
 use crate::http::{HttpConfig, Readiness, Server, Stage};
+use crate::service::Authentication;
 
 const NEVER: &str = r#"{"jsonrpc":"2.0","id":1,"method":"run_code",
     "params":{"language":"python","code":"x"}}"#;
@@ -29,7 +30,7 @@ impl Running {
         let fake = Fake::default();
         let readiness = Arc::new(Readiness::waiting_for("nothing"));
         readiness.open(fake.clone());
-        let server = Server::bind(config).await.unwrap();
+        let server = Server::bind(config, Authentication::Open).await.unwrap();
         let (stop, stopped) = watch::channel(Stage::Serve);
         let address = server.address();
         let server = tokio::spawn(server.serve(readiness, stopped));

@@ -9,6 +9,7 @@ use crate::blobs::{BlobPin, BlobStore};
 use crate::dispatch::{BlobSource, Job, SkillContent};
 use crate::ids::{BlobId, RunId, TenantId};
 use crate::job::{BlobMount, RunSpec};
+use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
@@ -17,6 +18,7 @@ use crate::service::run::host::{HostParts, TenantHost};
 use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::Performed;
+use crate::tenants::Right;
 
 /// Whether skills without bytecode are compiled before the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +40,10 @@ impl Service {
         bytecode: Bytecode,
         purpose: RunPurpose,
     ) -> Result<Performed, ServiceError> {
+        // The id of a blob in a call is a use of blobs, whichever parameter names it.
+        if !plan.blobs.is_empty() {
+            ensure_has(caller, Right::Blobs)?;
+        }
         let run_id = RunId::generate();
         let mut log = RunLog::open(&run_id, &caller.tenant, purpose);
         let plan = match bytecode {
