@@ -310,8 +310,10 @@ mod tests {
             }
         }
         assert_eq!(test.files("tenants"), ["local"], "reading made a folder");
-        test.store.put(&other, &plain(), b"abc").unwrap();
-        assert_eq!(test.content(&other, &ids[0]).unwrap(), b"abc");
+        let own = test.store.put(&other, &plain(), b"abc").unwrap().id;
+        assert_eq!(test.content(&other, &own).unwrap(), b"abc");
+        let foreign = test.content(&other, &ids[0]).unwrap_err();
+        assert_eq!(foreign.kind(), ErrorKind::BlobNotFound, "the same content is no key to it");
     }
 
     #[test]
