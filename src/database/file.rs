@@ -9,27 +9,27 @@ use std::path::Path;
 const PRIVATE: u32 = 0o600;
 
 /// Creates the file if it does not exist, and removes the rights of other users on it.
+///
+/// A file that exists is not opened: closing it would drop the locks that SQLite has on it in this
+/// process.
 pub(super) fn prepare(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).mode(PRIVATE).custom_flags(libc::O_NONBLOCK);
-    let file = match options.clone().create_new(true).open(path) {
+    match OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path) {
         Ok(file) => {
             give_to_owner_of(folder, &file, path)?;
-            File::open(folder)?.sync_all()?;
-            file
+            return File::open(folder)?.sync_all();
         }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options.open(path)?,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(error),
-    };
-    let found = file.metadata()?;
+    }
+    let found = fs::metadata(path)?;
     if !found.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a regular file"));
     }
     if found.mode() & 0o077 != 0 {
-        file.set_permissions(Permissions::from_mode(PRIVATE))?;
+        fs::set_permissions(path, Permissions::from_mode(PRIVATE))?;
     }
     Ok(())
 }
