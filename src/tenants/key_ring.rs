@@ -222,6 +222,8 @@ impl KeyRing {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::string_slice, reason = "keys are ASCII")]
+
     use tempfile::TempDir;
 
     use super::*;

@@ -339,7 +339,16 @@ fn nothing_of_one_tenant_can_be_named_by_another() {
         let foreign = ask(&id);
         assert_eq!((foreign.0, &foreign), (404, &ask(&nobody)), "{verb}");
     }
-    // Ids that are nearly the other tenant's, or that try to leave the folder of the own one.
+    assert_eq!(acme.read_bytes(&id), b"of acme alone", "it was removed");
+}
+
+/// Ids that are nearly another tenant's, paths that try to leave the own folder, lists and cursors.
+#[test]
+fn no_other_name_leads_to_a_blob_of_another_tenant() {
+    let hosted = Hosted::start();
+    let acme = hosted.client(&hosted.key("acme", USUAL));
+    let beta = hosted.client(&hosted.key("beta", USUAL));
+    let id = acme.create_text("of acme alone", "text/plain");
     let letters = &id["blob:".len()..];
     for wrong in [
         format!("{id} "),
@@ -366,7 +375,6 @@ fn nothing_of_one_tenant_can_be_named_by_another() {
     );
     let ran = beta.run(&look);
     assert!(!ran.to_string().contains("of acme alone"), "{ran}");
-    // Lists and cursors.
     let own = beta.create_text("of beta", "text/plain");
     let listed = |path: &str| beta.get(path).json()["blobs"].to_string();
     assert!(listed("/v1/blobs").contains(&own) && !listed("/v1/blobs").contains(&id));

@@ -155,38 +155,38 @@ mod tests {
         fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
     }
 
-    /// Whatever fails while the first blob is stored: what was acknowledged can be read after a loss
-    /// of power, and another try succeeds.
+    /// Stores a tenant's first blob on a disk that fails at its `at`-th call, then loses power. What
+    /// was acknowledged has the id that the content has afterwards.
+    fn check_first_blob(fault: Fault, at: u64, lost: usize) {
+        let open = |disk: &FaultyDisk| {
+            let config = BlobStoreConfig::at("/blobs".into());
+            LocalBlobStore::open_on(disk.clone(), config, Clock::Fixed(START)).unwrap()
+        };
+        let disk = FaultyDisk::default();
+        let store = open(&disk);
+        disk.fail_at(at, fault);
+        let mut stored = store.put(&tenant("acme"), &plain(), b"abc");
+        disk.heal();
+        if fault != Fault::PowerCut {
+            stored = store.put(&tenant("acme"), &plain(), b"abc");
+        }
+        drop(store);
+        let mut turn = 0;
+        let disk = disk.after_power_loss(|choices| {
+            turn += 1;
+            (turn * lost + lost) % choices
+        });
+        let again = open(&disk).put(&tenant("acme"), &plain(), b"abc").unwrap();
+        if let Ok(stored) = stored {
+            assert_eq!(stored.id, again.id, "{fault:?} at {at}: the key was lost");
+        }
+    }
+
     #[test]
     fn a_key_is_durable_before_its_first_blob() {
-        let root = || BlobStoreConfig::at("/blobs".into());
-        let open = |disk: &FaultyDisk| {
-            LocalBlobStore::open_on(disk.clone(), root(), Clock::Fixed(START)).unwrap()
-        };
         for fault in [Fault::Once(libc::EIO), Fault::OnceAfterEffect(libc::EIO), Fault::PowerCut] {
-            for at in 0..60 {
-                for lost in 0..3 {
-                    let disk = FaultyDisk::default();
-                    let store = open(&disk);
-                    disk.fail_at(at, fault);
-                    let mut stored = store.put(&tenant("acme"), &plain(), b"abc");
-                    if fault != Fault::PowerCut {
-                        disk.heal();
-                        stored = store.put(&tenant("acme"), &plain(), b"abc");
-                    }
-                    disk.heal();
-                    drop(store);
-                    let mut turn = 0;
-                    let disk = disk.after_power_loss(|choices| {
-                        turn += 1;
-                        (turn * lost + lost) % choices
-                    });
-                    let store = open(&disk);
-                    let again = store.put(&tenant("acme"), &plain(), b"abc").unwrap();
-                    if let Ok(stored) = stored {
-                        assert_eq!(stored.id, again.id, "{fault:?} at {at}: the key was lost");
-                    }
-                }
+            for (at, lost) in (0..60).flat_map(|at| (0..3).map(move |lost| (at, lost))) {
+                check_first_blob(fault, at, lost);
             }
         }
     }
