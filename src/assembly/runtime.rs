@@ -27,6 +27,7 @@ use crate::error::CauseChain;
 use crate::image_builder::ImageStore;
 use crate::images::{ImageCache, ImageRules};
 use crate::job::frame::outcome_max;
+use crate::quotas::CallRates;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
 use crate::service::{
@@ -95,6 +96,8 @@ impl Runtime {
         let mut settings = PoolConfig::new(files.command(config)?, config.workers.count);
         settings.spares = config.workers.spares;
         settings.queue = config.workers.queue;
+        settings.memory = config.workers.memory;
+        settings.tenants = config.tenants.clone();
         settings.queue_wait = config.workers.queue_wait;
         settings.max_message = outcome_max(config.limits.max.logs);
         let pool = Arc::new(Pool::start(settings)?);
@@ -118,6 +121,7 @@ impl Runtime {
             pool: Arc::clone(&pool),
             images: Arc::clone(&images),
             limits,
+            rates: CallRates::of(&config.tenants),
             metering: Arc::clone(&metering),
             network: NetworkAccess::new(egress, config.network.code.clone()),
             packages: Arc::clone(&packages),
