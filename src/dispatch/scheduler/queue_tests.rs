@@ -314,6 +314,25 @@ fn a_tenant_that_pauses_between_long_runs_gets_no_more_than_its_share() {
 }
 
 #[test]
+fn a_tenant_that_is_ahead_is_not_forgotten_while_others_come_and_go() {
+    let mut simulation = Simulation::new(1, bounds(100));
+    simulation.arrive(small(1, 1_000 * MS));
+    for number in 0..400 {
+        simulation.arrive(small(2, MS));
+        simulation.arrive(small(10 + number, MS));
+        simulation.step();
+        simulation.step();
+    }
+    assert!(simulation.queue.accounts.len() < 400, "none was forgotten");
+    simulation.arrive(small(1, MS));
+    for _ in 0..100 {
+        simulation.arrive(small(2, MS));
+        simulation.step();
+        assert_eq!(simulation.runs_of(1), 0, "it is ahead by more than half a second");
+    }
+}
+
+#[test]
 fn unused_shares_are_not_saved_up() {
     let mut simulation = Simulation::new(1, bounds(100));
     for round in 0..1_000 {
