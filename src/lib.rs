@@ -23,6 +23,7 @@ pub mod error;
 pub mod heap;
 pub mod ids;
 pub mod secret_text;
+mod subprocess;
 pub mod units;
 
 pub(crate) mod framing;

@@ -20,6 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("budget",    &["units"]),
     ("heap",      &[]),
     ("secret_text", &[]),
+    ("subprocess", &[]),
     // 1 formats: bytes in, typed values out
     ("skill",     &["error", "ids", "units"]),
     ("protocol",  &["error", "ids", "units"]),
@@ -29,8 +30,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     // 2 engines: strangers to each other, except where a row says otherwise
     ("blobs",     &["error", "ids", "units", "clock"]),
     ("registry",  &["error", "ids", "units", "job", "skill"]),
-    ("packages",  &["error", "ids", "units", "job"]),
-    ("engine",    &["ids", "units", "clock"]),
+    ("packages",  &["error", "ids", "units", "subprocess", "job"]),
+    ("engine",    &["ids", "units", "clock", "subprocess"]),
     ("sandbox",   &["ids", "units", "clock", "heap", "job", "secret_text", "engine"]),
     ("images",    &["error", "ids", "units", "clock", "job"]),
     ("image_builder", &["ids", "units", "clock", "job", "engine", "sandbox", "images"]),
@@ -48,7 +49,7 @@ const LAYERS: &[(&str, &[&str])] = &[
                     "images", "dispatch", "egress", "secrets", "quotas", "http"]),
     ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "blobs", "registry", "packages", "engine",
                     "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "secrets", "quotas", "service", "http", "config"]),
-    ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "protocol", "blobs", "egress",
+    ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "subprocess", "job", "skill", "protocol", "blobs", "egress",
                     "registry", "packages", "engine", "sandbox", "images", "worker", "dispatch", "secrets", "service",
                     "http", "config", "assembly"]),
 ];
@@ -65,7 +66,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("ureq::", &["cli/commands/blobs/"]),
     ("hyper::client", &["egress/"]),
     ("lookup_host", &["egress/"]),
-    ("std::env", &["config/"]),
+    ("std::env", &["subprocess.rs", "config/"]),
     ("unsafe ", &["sandbox/memory/", "engine/code/compile.rs", "worker/", "heap.rs"]),
     ("println!", &["cli/terminal/output.rs"]),
     ("secrecy::", &["secret_text.rs"]),

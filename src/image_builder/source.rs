@@ -30,6 +30,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/failure.py",
     "_wardian/figures.py",
     "_wardian/files.py",
+    "_wardian/floating.py",
     "_wardian/fonts.py",
     "_wardian/import_hooks.py",
     "_wardian/importer.py",

@@ -4,6 +4,8 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::subprocess::hide_own_variables;
+
 /// Bytes of a program's output that are kept: its end.
 const MAX_TRANSCRIPT: usize = 16 << 10;
 
@@ -49,6 +51,7 @@ pub(super) fn run(
     let mut command = Command::new(python);
     // Python looks for modules in the working folder first, so it must be a folder of this program.
     command.arg("-c").arg(script).args(arguments).current_dir(folder);
+    hide_own_variables(&mut command);
     // Settings of pip for installing could break a resolution; those of registries stay.
     for name in ["PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_REPORT", "PIP_REQUIRE_VIRTUALENV"] {
         command.env_remove(name);

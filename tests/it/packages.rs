@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io::{Cursor, Write as _};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -401,6 +402,28 @@ fn what_cannot_be_locked_says_why() {
     let lock = ["skills", "deps", "lock", skill, "--from", wheels.path()];
     let ended = command.run(&[&python[..], &lock[..]].concat()).with(3);
     assert!(ended.stderr.contains("`/no/such/python` cannot be run"), "{}", ended.stderr);
+}
+
+#[test]
+fn pip_gets_no_secrets_of_the_server() {
+    let skills = SkillFolder::new();
+    skills
+        .action("acme.pip", "1.0.0", "def main(args): return 1\n")
+        .file("acme.pip/code/requirements.txt", "humanize\n");
+    let place = tempfile::tempdir().unwrap();
+    let (python, seen) = (place.path().join("python"), place.path().join("seen"));
+    fs::write(&python, format!("#!/bin/sh\nenv > '{}'\nexit 1\n", seen.display())).unwrap();
+    fs::set_permissions(&python, PermissionsExt::from_mode(0o755)).unwrap();
+    let setting = format!("engine.python={}", python.display());
+    let command = Command::new()
+        .set("WARDIAN_SECRET_ACME", "opensesame")
+        .set("PIP_INDEX_URL", "https://registry.example/simple");
+    let folder = skills.at("acme.pip");
+    let arguments = ["--set", &setting, "skills", "deps", "lock", folder.to_str().unwrap()];
+    assert_ne!(command.run(&arguments).code, Some(0));
+    let seen = fs::read_to_string(seen).unwrap();
+    assert!(seen.contains("registry.example"), "{seen}");
+    assert!(!seen.contains("WARDIAN_") && !seen.contains("opensesame"), "{seen}");
 }
 
 #[test]

@@ -24,6 +24,7 @@ use crate::job::message::WorkerReport;
 use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
 use crate::secrets::Secrets;
 use crate::service::{Caller, LocalProgram, LocalRun, sole_tenant};
+use crate::subprocess::hide_own_variables;
 use crate::units::ByteCount;
 
 /// Free disk space below which the engine or a blob may not fit.
@@ -290,6 +291,7 @@ fn engine(config: &Config) -> (Finding, bool) {
 fn has_pip(config: &Config) -> bool {
     let mut command = Command::new(&config.engine.python);
     command.args(["-m", "pip", "--version"]).stdin(Stdio::null());
+    hide_own_variables(&mut command);
     let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
 }

@@ -23,6 +23,7 @@ use crate::engine::cache::record::digest_of;
 use crate::engine::error::{EngineError, PathFault, Transcript};
 use crate::engine::progress::{Progress, Running, Step};
 use crate::engine::source::pin::{EnginePin, PinnedFile};
+use crate::subprocess::hide_own_variables;
 use crate::units::ByteCount;
 
 /// Bytes of the package client's output that are kept: its end, which names the cause.
@@ -79,6 +80,7 @@ fn download(pin: &EnginePin, python: &Path, folder: &Path) -> Result<(), EngineE
     let mut command = Command::new(python);
     // Python looks for modules in the working folder first, so it must be a folder of this program.
     command.args(pip_arguments(&requirements, folder)).current_dir(folder);
+    hide_own_variables(&mut command);
     run(command)
 }
 

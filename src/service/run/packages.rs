@@ -25,6 +25,8 @@ pub struct PackageAccess {
     /// Names the interpreter that reads bytecode.
     pub(crate) engine: Digest,
     batteries: Lock,
+    /// Names the layer of the batteries. It is a digest over the lock, which every run would pay.
+    batteries_layer: Option<LayerKey>,
     open: Mutex<HashMap<LayerKey, Arc<UsedLayer>>>,
     /// Held while a layer is compiled: one at a time.
     pub(crate) compiling: tokio::sync::Mutex<()>,
@@ -62,7 +64,8 @@ impl PackageAccess {
     #[must_use]
     pub fn new(store: LayerStore, guest: GuestPlatform, engine: Digest, batteries: Lock) -> Self {
         let (open, compiling) = (Mutex::default(), tokio::sync::Mutex::default());
-        Self { store, guest, engine, batteries, open, compiling }
+        let batteries_layer = batteries.layer();
+        Self { store, guest, engine, batteries, batteries_layer, open, compiling }
     }
 
     /// Opens the batteries if they are there, which reads all of them once. Returns false if they
@@ -72,7 +75,7 @@ impl PackageAccess {
     ///
     /// The disk fails.
     pub fn open_batteries(&self) -> Result<bool, StoreError> {
-        let Some(key) = self.batteries.layer() else { return Ok(true) };
+        let Some(key) = self.batteries_layer else { return Ok(true) };
         Ok(self.find(key, LayerPlace::Batteries)?.is_some())
     }
 
@@ -86,8 +89,7 @@ impl PackageAccess {
 
     /// The batteries, if they are open.
     pub(crate) fn batteries(&self) -> Option<Arc<UsedLayer>> {
-        let key = self.batteries.layer()?;
-        self.open.lock().get(&key).cloned()
+        self.find_open(self.batteries_layer?)
     }
 
     /// Finds a layer among those that are open.

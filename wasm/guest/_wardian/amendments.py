@@ -20,7 +20,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from _wardian import counting, errors, import_hooks, library
+from _wardian import counting, errors, floating, import_hooks, library
 
 
 def _type_aliases(module: Any) -> None:
@@ -163,6 +163,19 @@ class _WideCounts:
     def dtype(self, kind: Any) -> Any:
         numpy = self._numpy
         return numpy.dtype(numpy.int64 if kind is numpy.intp else kind)
+
+
+def _grouper(module: Any) -> None:
+    """Groups of nothing have an index of positions, the only use of `np.intp`."""
+    module.np = _WidePositions(module.np)
+
+
+class _WidePositions(_WideCounts):
+    """NumPy, except that the type of positions is int64."""
+
+    @property
+    def intp(self) -> Any:
+        return self._numpy.int64
 
 
 def _numeric(module: Any) -> None:
@@ -363,6 +376,7 @@ AMENDMENTS: dict[str, Callable[[Any], None]] = {
     "itertools": library.amend_itertools,
     "numpy._core._type_aliases": _type_aliases,
     "numpy._core.einsumfunc": _einsum,
+    "numpy._core._ufunc_config": floating.amend_ufunc_config,
     "numpy._core.multiarray": _multiarray,
     "numpy._core.numeric": _numeric,
     "numpy.lib._histograms_impl": _histograms,
@@ -374,6 +388,7 @@ AMENDMENTS: dict[str, Callable[[Any], None]] = {
     "pandas.compat._optional": _optional_packages,
     "pandas.core.arrays.string_": _string_types,
     "pandas.core.construction": _construction,
+    "pandas.core.groupby.grouper": _grouper,
     "pandas.core.internals.construction": _frame_construction,
     "pandas.core.internals.managers": _managers,
     "random": library.amend_random,
