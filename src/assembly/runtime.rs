@@ -19,7 +19,7 @@ use crate::assembly::provision::{ImagesOf, Provision, compile_when_asked, provid
 use crate::assembly::skills::{SkillsRead, registry_settings};
 use crate::blobs::BlobStore;
 use crate::config::Config;
-use crate::dispatch::{Pool, PoolConfig};
+use crate::dispatch::{Pool, PoolConfig, WorkerCommand};
 use crate::egress::Egress;
 use crate::egress::world::resolver::SystemResolver;
 use crate::engine::progress::Progress;
@@ -93,14 +93,7 @@ impl Runtime {
         let metering = if files.has_metered() { Metering::ready() } else { Metering::missing() };
         let kept = ImageStore::new(&files.engine, &files.timed);
         let images = ImageCache::new(Box::new(kept), base, image_rules(config));
-        let mut settings = PoolConfig::new(files.command(config)?, config.workers.count);
-        settings.spares = config.workers.spares;
-        settings.queue = config.workers.queue;
-        settings.memory = config.workers.memory;
-        settings.tenants = config.tenants.clone();
-        settings.queue_wait = config.workers.queue_wait;
-        settings.max_message = outcome_max(config.limits.max.logs);
-        let pool = Arc::new(Pool::start(settings)?);
+        let pool = Arc::new(Pool::start(pool_config(config, files.command(config)?))?);
         let packages = Arc::new(package_access(config, &files.timed)?);
         let batteries = block_in_place(|| packages.open_batteries());
         if let Err(error) = batteries {
@@ -184,6 +177,18 @@ impl Runtime {
         self.tasks.lock().drain(..).for_each(|task| task.abort());
         self.images.note_usage();
         self.pool.shut_down(patience).await;
+    }
+}
+
+fn pool_config(config: &Config, command: WorkerCommand) -> PoolConfig {
+    PoolConfig {
+        spares: config.workers.spares,
+        queue: config.workers.queue,
+        memory: config.workers.memory,
+        tenants: config.tenants.clone(),
+        queue_wait: config.workers.queue_wait,
+        max_message: outcome_max(config.limits.max.logs),
+        ..PoolConfig::new(command, config.workers.count)
     }
 }
 

@@ -197,12 +197,12 @@ impl<M: Methods + Status> Exchange<'_, M> {
         caller: &Caller,
         call: Result<MethodCall, Failure>,
     ) -> Result<MethodResult, Failure> {
-        let call = call?;
+        // Malformed calls count too.
         if !self.is_counted.swap(false, Ordering::Relaxed) {
             let counted = self.methods.count_call(&caller.tenant);
             counted.map_err(|error| Failure::of(&error, &self.request_id))?;
         }
-        let called = self.methods.call(caller, call);
+        let called = self.methods.call(caller, call?);
         tokio::select! {
             biased;
             outcome = called => outcome.map_err(|error| Failure::of(&error, &self.request_id)),

@@ -111,7 +111,7 @@ fn own_limits(
 ) -> Result<BTreeMap<TenantId, TenantLimits>, String> {
     let mut named = BTreeMap::new();
     for (name, values) in &tables.0 {
-        let tenant = TenantId::parse(name).map_err(|_| {
+        let tenant = TenantId::parse(name).map_err(|_invalid| {
             let shown = name.escape_debug();
             format!("has a tenant `{shown}`: a name is 1 to 64 of a-z, 0-9 and inner dashes")
         })?;
