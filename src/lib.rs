@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! vocabulary   error  ids  units  clock  budget  heap  secret_text
-//! formats      skill  protocol  job  framing
+//! formats      skill  protocol  job  framing  quotas
 //! engines      blobs  registry  packages  engine  sandbox  images  image_builder  worker  dispatch
 //!              egress  secrets  database  tenants
 //! use cases    service
@@ -29,6 +29,7 @@ pub mod units;
 pub(crate) mod framing;
 pub mod job;
 pub mod protocol;
+pub mod quotas;
 pub mod skill;
 
 pub mod blobs;

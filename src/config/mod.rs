@@ -15,6 +15,7 @@ mod load;
 mod reader;
 mod schema;
 mod settings;
+mod tables;
 mod value;
 mod written;
 

@@ -8,6 +8,7 @@ use crate::egress::config::EgressConfig;
 use crate::http::HttpConfig;
 use crate::images::PackageSet;
 use crate::job::limits::RunLimits;
+use crate::quotas::TenantPolicy;
 use crate::secrets::SecretsConfig;
 use crate::skill::manifest::url_pattern::UrlPattern;
 use crate::units::ByteCount;
@@ -29,6 +30,8 @@ pub struct Config {
     pub workers: WorkersConfig,
     /// Ceilings on runs.
     pub limits: LimitsConfig,
+    /// The shares and limits of tenants.
+    pub tenants: TenantPolicy,
     /// The memory images that runs begin as.
     pub images: ImagesConfig,
     /// What guests may reach.
@@ -91,6 +94,9 @@ pub struct WorkersConfig {
     pub spares: usize,
     /// Runs that may wait for a worker; more are refused at once. Default 256.
     pub queue: usize,
+    /// The memory that all runs in progress together may use, as the sum of their limits on memory
+    /// and workspace. Default: no bound beside the number of workers.
+    pub memory: Option<ByteCount>,
     /// How long a run may wait for a worker. Default 30 s.
     pub queue_wait: Duration,
     /// User that workers become if the server was started as root. Default 65534 (`nobody`).

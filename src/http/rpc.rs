@@ -4,12 +4,14 @@
 //! never get the result, and its memory would be charged to no request.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
+use hyper::body::Body as _;
 use tokio::task::JoinError;
 use tracing::{debug, error};
 
@@ -32,6 +34,10 @@ const MAX_BATCH_ANSWER: usize = 8 << 20;
 /// switch of threads.
 const READ_AT_ONCE: usize = 256 << 10;
 
+/// Bodies above this size, in bytes, and bodies of unknown size are not read if their tenant has
+/// made too many calls. Smaller ones cost less than a new connection, and their calls have an id.
+const READ_ANYWAY: u64 = 16 << 10;
+
 /// A call that no longer borrows from the request's body.
 struct Prepared {
     /// None for a notification.
@@ -53,6 +59,8 @@ struct Exchange<'a, M> {
     request_id: String,
     /// The memory that the body is charged with.
     memory: CallMemory,
+    /// True if the next call of the body has been counted against the rate of its tenant.
+    is_counted: AtomicBool,
 }
 
 pub(crate) async fn rpc<M: Methods + Status>(
@@ -74,6 +82,11 @@ pub(crate) async fn rpc<M: Methods + Status>(
         let failure = overloaded(&format!("the server is not ready: {reasons}"));
         return closing(failure.into_response(RequestId::Null, &request_id));
     };
+    let is_counted = !is_small(&body);
+    if is_counted && let Err(error) = methods.count_call(&identity.tenant) {
+        let failure = Failure::of(&error, &request_id);
+        return closing(failure.into_response(RequestId::Null, &request_id));
+    }
     let ReadBody { bytes, charge } = match edge.bodies.read(body).await {
         Ok(body) => body,
         Err(fault) => return refuse_body(&edge, fault, &request_id),
@@ -88,7 +101,8 @@ pub(crate) async fn rpc<M: Methods + Status>(
         }
     };
     memory.shrink_to(size.saturating_mul(CALL_FACTOR));
-    let exchange = Exchange { edge: &edge, methods, identity, request_id, memory };
+    let is_counted = AtomicBool::new(is_counted);
+    let exchange = Exchange { edge: &edge, methods, identity, request_id, memory, is_counted };
     match calls {
         Ok(Calls::Single(call)) => exchange.answer_single(call).await,
         Ok(Calls::Batch(calls)) => exchange.answer_batch(calls).await,
@@ -188,6 +202,11 @@ impl<M: Methods + Status> Exchange<'_, M> {
         caller: &Caller,
         call: Result<MethodCall, Failure>,
     ) -> Result<MethodResult, Failure> {
+        // Malformed calls count too.
+        if !self.is_counted.swap(false, Ordering::Relaxed) {
+            let counted = self.methods.count_call(&caller.tenant);
+            counted.map_err(|error| Failure::of(&error, &self.request_id))?;
+        }
         let called = self.methods.call(caller, call?);
         tokio::select! {
             biased;
@@ -242,6 +261,11 @@ fn refused(refusal: RefusedCall) -> (RequestId, Failure) {
     let status = refusal.error.wire().http_status;
     let body = refusal.error.body();
     (refusal.id, Failure::new(body, status))
+}
+
+/// True for a body that is read even if its calls are refused.
+fn is_small(body: &Body) -> bool {
+    body.size_hint().exact().is_some_and(|size| size <= READ_ANYWAY)
 }
 
 /// True for `application/json`, with or without parameters.

@@ -12,6 +12,7 @@ use crate::dispatch::DispatchError;
 use crate::error::ErrorKind;
 use crate::ids::InvalidId;
 use crate::protocol::params_error::ParamsError;
+use crate::quotas::TooManyCalls;
 use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
 use crate::service::run::metering::NotMetering;
@@ -102,6 +103,9 @@ pub enum ServiceError {
     /// Uploaded content is not what its digest announced.
     #[error("the content does not have the digest that was sent with it; nothing was stored")]
     DigestMismatch,
+    /// The tenant has made too many calls.
+    #[error(transparent)]
+    TooManyCalls(#[from] TooManyCalls),
     /// The memory budget for clients is used up.
     #[error(transparent)]
     Memory(#[from] BudgetExhausted),
@@ -129,6 +133,7 @@ impl ServiceError {
             Self::Blob(error) => error.kind(),
             Self::Dispatch(error) => error.kind(),
             Self::Packages(error) => error.kind(),
+            Self::TooManyCalls(_) => ErrorKind::RateLimited,
             Self::Metering(NotMetering::Compiling)
             | Self::Memory(_)
             | Self::TooManyTransfers
@@ -157,6 +162,14 @@ impl ServiceError {
     pub fn retry_after(&self) -> Option<Duration> {
         if let Self::Metering(NotMetering::Compiling) = self {
             return Some(Duration::from_secs(30));
+        }
+        if let Self::Dispatch(error) = self
+            && let Some(delay) = error.retry_after()
+        {
+            return Some(delay);
+        }
+        if let Self::TooManyCalls(error) = self {
+            return Some(error.retry_after);
         }
         match self.kind() {
             ErrorKind::Overloaded | ErrorKind::RateLimited => Some(Duration::from_secs(1)),

@@ -41,6 +41,7 @@ mod rpc;
 mod scale;
 mod scripts;
 mod secrets;
+mod shares;
 mod skill_tests;
 mod support;
 mod tables;

@@ -29,6 +29,13 @@ pub(crate) enum Bytecode {
     AsItIs,
 }
 
+/// The decisions about how a run is performed.
+#[derive(Debug, Clone, Copy)]
+struct Steps {
+    bytecode: Bytecode,
+    purpose: RunPurpose,
+}
+
 impl Service {
     /// Runs `plan` and returns its result. A program that fails is a result, not an error.
     ///
@@ -46,11 +53,20 @@ impl Service {
         }
         let run_id = RunId::generate();
         let mut log = RunLog::open(&run_id, &caller.tenant, purpose);
+        if purpose == RunPurpose::Call
+            && let Err(error) = self.pool.ensure_room(&caller.tenant, &plan.limits)
+        {
+            // Nothing was looked up, compiled or opened for the run.
+            let error = error.into();
+            log.close(Err(&error));
+            return Err(error);
+        }
         let plan = match bytecode {
             Bytecode::Compiled => self.with_bytecode(caller, plan).await,
             Bytecode::AsItIs => plan,
         };
-        let performed = self.perform_logged(caller, run_id, plan, bytecode, &mut log).await;
+        let steps = Steps { bytecode, purpose };
+        let performed = self.perform_logged(caller, run_id, plan, steps, &mut log).await;
         log.close(performed.as_ref().map(|performed| &performed.result));
         performed
     }
@@ -60,14 +76,14 @@ impl Service {
         caller: &Caller,
         run_id: RunId,
         mut plan: RunPlan,
-        bytecode: Bytecode,
+        steps: Steps,
         log: &mut RunLog,
     ) -> Result<Performed, ServiceError> {
         if plan.limits.fuel.is_some() {
             self.metering.ensure()?;
         }
         let layers = self.layers_of(caller, &plan.skills).await?;
-        if bytecode == Bytecode::Compiled {
+        if steps.bytecode == Bytecode::Compiled {
             self.compile_beside(&layers.used);
         }
         let mut secrets = self.secrets.prepare(caller, plan.secrets.take()).await?;
@@ -104,12 +120,15 @@ impl Service {
         let job = Job { spec: Box::new(spec), image, skills: contents, layers, blobs: sources };
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
         let (writes, memory) = (self.blob_writes.clone(), caller.memory.clone());
-        let network = Arc::new(self.network.open(plan.network, &secrets));
+        let network = Arc::new(self.network.open(&caller.tenant, plan.network, &secrets));
         log.watch(&network);
         let masks = secrets.masks.clone();
         let parts = HostParts { listener: plan.listener, network, masks };
         let mut host = TenantHost::new(blobs, writes, tenant, memory, parts);
-        let finished = self.pool.run(&job, &mut host).await?;
+        let finished = match steps.purpose {
+            RunPurpose::SelfTest => self.pool.run_own(&job, &mut host).await?,
+            RunPurpose::Call | RunPurpose::Compilation => self.pool.run(&job, &mut host).await?,
+        };
         let finished = covered(caller, secrets.masks, finished).await?;
         drop(job);
         log.note(&finished);
