@@ -7,6 +7,7 @@ mod error;
 mod packages;
 mod provision;
 mod runtime;
+mod settings;
 mod skills;
 mod worker;
 mod worker_memory;
@@ -20,5 +21,6 @@ pub use crate::assembly::packages::{
 };
 pub use crate::assembly::provision::Provision;
 pub use crate::assembly::runtime::Runtime;
+pub use crate::assembly::settings::check_settings;
 pub use crate::assembly::skills::{SkillsRead, is_bundled, open_registry};
 pub use crate::assembly::worker::work;

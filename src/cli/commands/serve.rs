@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
-use crate::assembly::{MeteredCode, Provision, Runtime, SkillsRead};
+use crate::assembly::{MeteredCode, Provision, Runtime, SkillsRead, check_settings};
 use crate::budget::{MemoryBudget, OPEN_BLOBS};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -32,6 +32,7 @@ const WORTH_TRIMMING: ByteCount = ByteCount::mebibytes(4);
 const OTHER_FILES: u64 = 256;
 
 pub(crate) fn serve(config: &Config, installer: &Installer) -> Result<Exit, Failed> {
+    check_settings(config)?;
     raise_open_files(config);
     map_large_buffers();
     let memory = GatewayMemory::of(config);
