@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
-use crate::assembly::{self, MeteredCode, Provision, Runtime, SkillsRead};
+use crate::assembly::{self, MeteredCode, Provision, Runtime, SkillsRead, check_settings};
 use crate::budget::{MemoryBudget, OPEN_BLOBS};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -36,6 +36,7 @@ pub(crate) fn serve(config: &Config, installer: &Installer) -> Result<Exit, Fail
     if let Some(reason) = config.exposure() {
         return Err(Failed::usage(reason));
     }
+    check_settings(config)?;
     raise_open_files(config);
     map_large_buffers();
     let memory = GatewayMemory::of(config);
