@@ -10,9 +10,10 @@ use std::path::Path;
 use std::str::FromStr as _;
 
 use pep440_rs::Version;
-use pep508_rs::{PackageName, Requirement, VerbatimUrl};
+use pep508_rs::{PackageName, Requirement};
 
 use crate::ids::Digest;
+use crate::packages::requirements::parse_requirement;
 use crate::packages::wheel::WheelKind;
 
 /// The file that pip logs to, in its working folder.
@@ -227,7 +228,7 @@ pub(in crate::packages) fn download_fault(said: &str) -> Option<RegistryFault> {
 /// The requirement that no file fulfils, in the words of pip.
 pub(in crate::packages) fn missing_in(said: &str) -> Option<Requirement> {
     let missing = said.split("No matching distribution found for ").nth(1)?;
-    Requirement::<VerbatimUrl>::from_str(missing.lines().next()?.trim()).ok()
+    parse_requirement(missing.lines().next()?.trim()).ok()
 }
 
 /// The requirements that a conflict is about, each with the package that has it; `None` for one of
@@ -238,7 +239,7 @@ pub(in crate::packages) fn conflict_in(said: &str) -> Vec<(Requirement, Option<S
             Some((by, text)) => (text, Some(by.to_owned())),
             None => (line.trim().strip_prefix("The user requested ")?, None),
         };
-        Some((Requirement::<VerbatimUrl>::from_str(text.trim()).ok()?, by))
+        Some((parse_requirement(text.trim()).ok()?, by))
     };
     said.lines().filter_map(line).collect()
 }
