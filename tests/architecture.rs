@@ -26,6 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("protocol",  &["error", "ids", "units"]),
     ("job",       &["ids", "units", "secret_text"]),
     ("framing",   &[]),
+    ("quotas",    &["ids"]),
     // 2 engines: strangers to each other, except where a row says otherwise
     ("blobs",     &["error", "ids", "units", "clock"]),
     ("registry",  &["error", "ids", "units", "job", "skill"]),
@@ -35,21 +36,25 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("images",    &["error", "ids", "units", "clock", "job"]),
     ("image_builder", &["ids", "units", "clock", "job", "engine", "sandbox", "images"]),
     ("worker",    &["error", "ids", "units", "job", "secret_text", "engine", "sandbox"]),
-    ("dispatch",  &["error", "ids", "units", "job"]),
-    ("egress",    &["error", "ids", "units", "clock", "budget", "skill", "framing"]),
+    ("dispatch",  &["error", "ids", "units", "job", "quotas"]),
+    ("egress",    &["error", "ids", "units", "clock", "budget", "skill", "framing", "quotas"]),
     ("secrets",   &["error", "secret_text", "skill"]),
+    ("database",  &["error"]),
+    ("tenants",   &["error", "ids", "clock", "database"]),
     // 3 use cases: the only place where the engines meet
     ("service",   &["error", "ids", "units", "clock", "budget", "skill", "protocol", "job", "blobs",
-                    "registry", "packages", "images", "dispatch", "egress", "secrets", "secret_text"]),
+                    "registry", "packages", "images", "dispatch", "egress", "secrets", "secret_text", "quotas",
+                    "tenants"]),
     // 4 edges: translate, never decide
-    ("http",      &["error", "ids", "units", "budget", "protocol", "framing", "service"]),
+    ("http",      &["error", "ids", "units", "budget", "protocol", "framing", "quotas", "service"]),
     // 5 program: reads the world, builds the rest
     ("config",    &["error", "ids", "units", "budget", "skill", "job", "blobs", "registry", "engine",
-                    "images", "dispatch", "egress", "secrets", "http"]),
+                    "images", "dispatch", "egress", "secrets", "quotas", "http"]),
     ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "blobs", "registry", "packages", "engine",
-                    "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "secrets", "service", "http", "config"]),
+                    "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "secrets", "quotas", "database", "tenants",
+                    "service", "http", "config"]),
     ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "subprocess", "job", "skill", "protocol", "blobs", "egress",
-                    "registry", "packages", "engine", "sandbox", "images", "worker", "dispatch", "secrets", "service",
+                    "registry", "packages", "engine", "sandbox", "images", "worker", "dispatch", "secrets", "database", "tenants", "service",
                     "http", "config", "assembly"]),
 ];
 
@@ -65,6 +70,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("ureq::", &["cli/commands/blobs/"]),
     ("hyper::client", &["egress/"]),
     ("lookup_host", &["egress/"]),
+    ("sqlx::", &["database/", "tenants/key_table.rs"]),
     ("std::env", &["subprocess.rs", "config/"]),
     ("unsafe ", &["sandbox/memory/", "engine/code/compile.rs", "worker/", "heap.rs"]),
     ("println!", &["cli/terminal/output.rs"]),

@@ -1,5 +1,7 @@
 //! Opens the skills: those of the operator's folders, and those that are part of the program.
 
+use std::path::PathBuf;
+
 use crate::assembly::error::AssemblyError;
 use crate::config::Config;
 use crate::registry::cursor::CursorKey;
@@ -37,11 +39,16 @@ pub fn open_registry(config: &Config) -> Result<Registry, AssemblyError> {
     Ok(Registry::open(settings, &built_in)?)
 }
 
+/// The folder of skills that is made if it is not there.
+pub(super) fn own_skills(config: &Config) -> PathBuf {
+    config.data_dir.join("skills")
+}
+
 pub(super) fn registry_settings(
     config: &Config,
     read: SkillsRead,
 ) -> Result<(RegistryConfig, Vec<BuiltIn>), AssemblyError> {
-    let own = config.data_dir.join("skills");
+    let own = own_skills(config);
     for root in config.skills.roots.iter().filter(|root| **root == own) {
         std::fs::create_dir_all(root)
             .map_err(|cause| AssemblyError::System { what: "create the skills folder", cause })?;

@@ -42,11 +42,38 @@ Exit codes: 0 it completed, 1 it failed, 2 wrong usage, 3 an error of Wardian or
 pub(crate) const SERVE: &str = "\
 Examples:
   wardian serve
-  wardian serve --listen 0.0.0.0:8080 --set http.allowed_hosts=skills.example.com
+  wardian serve --listen 0.0.0.0:8080 --set auth.mode=keys --set http.allowed_hosts=skills.example.com
   wardian --skills ./my-skills --set limits.timeout='10 s' serve --workers 4
 
 SIGTERM or Ctrl-C finishes the calls in progress, a second one ends them at once.
 `GET /readyz` answers 200 as soon as calls can be executed.";
+
+pub(crate) const KEYS: &str = "\
+Examples:
+  wardian keys create --tenant acme --name ci --expires 90d
+  wardian keys list
+  wardian keys revoke k3v7a2mq
+
+Keys are kept in the data folder; use the settings of the server (`--config`, `--data-dir`).
+
+Exit codes: 0 done, 2 wrong usage or a database that cannot be used, 3 an error of Wardian or of the
+machine.";
+
+pub(crate) const CREATE_KEY: &str = "\
+Examples:
+  wardian keys create --tenant acme --name ci
+  wardian keys create --tenant acme --name reader --scopes discover,blobs --expires 90d --json
+
+The key goes to standard output and is not stored: only its hash is.";
+
+pub(crate) const LIST_KEYS: &str = "\
+Examples:
+  wardian keys list
+  wardian keys list --json";
+
+pub(crate) const REVOKE_KEY: &str = "\
+Examples:
+  wardian keys revoke k3v7a2mq";
 
 pub(crate) const SECRETS: &str = "\
 Examples:
@@ -62,7 +89,8 @@ Examples:
 
 Python is read in the sandbox and not run: syntax, packages that are not there, the export.
 
-Exit codes: 0 the skills are good (there may be warnings), 1 one has errors, 2 a folder is not there.";
+Exit codes: 0 the skills are good (there may be warnings), 1 one has errors, 2 a folder is not
+there.";
 
 pub(crate) const TEST: &str = "\
 Examples:
@@ -72,7 +100,8 @@ Examples:
 Each file resources/tests/CASE.json is one call with its blobs and what it must give; docs/skills.md
 describes it. The skill is executed in the sandbox, as a server would.
 
-Exit codes: 0 all cases passed, 1 one failed or a skill has none, 2 a folder or a case is malformed.";
+Exit codes: 0 all cases passed, 1 one failed or a skill has none, 2 a folder or a case is malformed
+(then none is run).";
 
 pub(crate) const DEPS: &str = "\
 Examples:
@@ -84,11 +113,12 @@ Examples:
   wardian skills deps lock my-skills/acme.text.slug
   wardian skills deps lock my-skills/acme.text.slug --from wheels/
 
-pip chooses the versions, for the platform of the sandbox: wheels of pure Python, and the packages of
-the engine. Needs a Python with pip on this machine; the server needs none. The lock belongs to the
-skill: keep it with its other files.
+pip chooses the versions, for the platform of the sandbox: wheels of pure Python, and the packages
+of the engine. Needs a Python with pip on this machine; the server needs none. The lock belongs to
+the skill: keep it with its other files.
 
-Exit codes: 0 locked, 1 a package cannot be had, 2 the list is malformed, 3 pip or the machine failed.";
+Exit codes: 0 locked, 1 a package cannot be had, 2 the list is malformed, 3 pip, the registry or the
+machine failed.";
 
 pub(crate) const DEPS_SYNC: &str = "\
 Examples:
@@ -98,7 +128,8 @@ Examples:
 
 A running server uses the packages from the next call on.
 
-Exit codes: 0 all packages are there, 1 some are not, 2 a folder is not there, 3 the machine failed.";
+Exit codes: 0 all packages are there, 1 some are not, 2 a folder is not there, 3 pip, the registry
+or the machine failed.";
 
 pub(crate) const NEW: &str = "\
 Examples:
@@ -214,3 +245,13 @@ Examples:
   wardian doctor --json | jq '.[] | select(.state != \"good\")'
 
 Exit codes: 0 it can run, 3 it cannot.";
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn no_line_is_wrapped_once_more_in_a_wide_terminal() {
+        const WIDTH: usize = 100;
+        let long = |line: &&str| line.trim_end_matches("\";").chars().count() > WIDTH;
+        assert_eq!(include_str!("examples.rs").lines().find(long), None);
+    }
+}

@@ -7,12 +7,14 @@ use crate::assembly::AssemblyError;
 use crate::blobs::BlobError;
 use crate::cli::exit_code::Exit;
 use crate::config::ConfigError;
+use crate::database::DatabaseError;
 use crate::error::{CauseChain, ErrorKind};
 use crate::http::HttpError;
 use crate::ids::InvalidId;
 use crate::protocol::CallError;
 use crate::registry::RegistryError;
 use crate::service::ServiceError;
+use crate::tenants::InvalidKey;
 
 /// A message for the user, with its exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,11 +90,13 @@ impl From<ServiceError> for Failed {
     }
 }
 
-/// An unreadable folder of skills is an error of the settings. All others are Wardian's.
+/// An unreadable folder of skills and a database that cannot be used are errors of the settings. All
+/// others are Wardian's.
 impl From<AssemblyError> for Failed {
     fn from(error: AssemblyError) -> Self {
         match error {
             AssemblyError::Registry(error) => error.into(),
+            AssemblyError::Database(error) => error.into(),
             AssemblyError::Network(error) => Self::usage(CauseChain(&error).to_string()),
             AssemblyError::Blobs(BlobError::InUse) => Self::usage(
                 "another server or a command of `wardian blobs` is using the blob store: stop it, \
@@ -100,6 +104,21 @@ impl From<AssemblyError> for Failed {
             ),
             error => Self::ours(&error),
         }
+    }
+}
+
+impl From<DatabaseError> for Failed {
+    fn from(error: DatabaseError) -> Self {
+        match error {
+            DatabaseError::Failed(_) => Self::ours(&error),
+            _ => Self::usage(CauseChain(&error).to_string()),
+        }
+    }
+}
+
+impl From<InvalidKey> for Failed {
+    fn from(error: InvalidKey) -> Self {
+        Self::usage(error.to_string())
     }
 }
 

@@ -7,6 +7,7 @@ mod commands;
 mod examples;
 mod exit_code;
 mod failed;
+mod key_args;
 mod prepare;
 mod terminal;
 
@@ -14,15 +15,18 @@ use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 
+use crate::assembly::check_settings;
 use crate::cli::args::{Cli, Command, EngineCommand, SecretsCommand, ServeArgs, SkillsCommand};
 use crate::cli::commands::reload::ConfigSource;
 use crate::cli::commands::skills::{check_skills, deps, list_skills, new_skill, test_skills};
-use crate::cli::commands::{blobs, doctor, engine, run, secrets, serve, show_config};
+use crate::cli::commands::{blobs, doctor, engine, keys, run, secrets, serve, show_config};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::Installer;
 use crate::cli::terminal::{logging, output};
 use crate::config::{self, Config, Surroundings};
+use crate::secrets::PREFIX as SECRET_PREFIX;
+use crate::skill::manifest::secret_name::check_secret_name;
 
 /// Executes the command line of this process.
 #[must_use]
@@ -76,15 +80,32 @@ fn execute(cli: Cli) -> Result<Exit, Failed> {
     let config = Config::load(&surroundings, flags.clone())?;
     match &cli.command {
         Command::Serve(_) => logging::start_for_a_server(&config),
-        Command::Doctor(_) | Command::Skills(SkillsCommand::List { .. }) => {
+        Command::Doctor(_)
+        | Command::Run(_)
+        | Command::Exec(_)
+        | Command::Skills(SkillsCommand::List { .. }) => {
             logging::start_for_a_report_on_skills(&config);
         }
         _ => logging::start_for_a_command(&config),
     }
     for name in &config.ignored_variables {
-        tracing::warn!("the environment variable `{name}` is no setting and has no effect");
+        let why = no_secret(name).map_or_else(String::new, |why| format!(": {why}"));
+        tracing::warn!("the environment variable `{name}` is no setting and has no effect{why}");
     }
     with_config(cli.command, config, &installer, ConfigSource { surroundings, flags })
+}
+
+/// Says why a variable that looks like a secret is none.
+fn no_secret(variable: &str) -> Option<String> {
+    let name = variable.strip_prefix(SECRET_PREFIX)?;
+    let problem = check_secret_name(name).err()?;
+    let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let begins_well = !name.starts_with(|letter: char| letter.is_ascii_digit());
+    if name.is_empty() || !begins_well || !name.chars().all(is_word) {
+        let rule = "names of secrets have letters, digits and `_`, and no digit at the beginning";
+        return Some(rule.to_owned());
+    }
+    Some(format!("as the name of a secret, `{name}` {problem}"))
 }
 
 /// Returns the options of a command that are settings.
@@ -129,11 +150,19 @@ fn with_config(
             list_skills::show(&config, &skill, file.as_deref(), json)
         }
         Command::Blobs(command) => blobs::blobs(&config, &command, source.surroundings.api_key()),
+        Command::Keys(command) => keys::keys(&config, &command),
         Command::Secrets(SecretsCommand::List { json }) => secrets::list(&config, json),
         Command::Engine(command) => engine::engine(&config, &command),
         Command::Doctor(args) => doctor::doctor(config, args.json),
-        Command::Config { json: true, .. } => Ok(show_config::as_json(&config)),
-        Command::Config { explain, json: false } => Ok(show_config::as_toml(&config, explain)),
+        Command::Config { explain, json } => {
+            let exit = if json {
+                show_config::as_json(&config)
+            } else {
+                show_config::as_toml(&config, explain)
+            };
+            check_settings(&config)?;
+            Ok(exit)
+        }
         // These were executed without the configuration.
         Command::Worker { .. } | Command::Completions { .. } | Command::Skills(_) => Ok(Exit::Done),
     }

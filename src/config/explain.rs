@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 88] = [
+const EXPLANATIONS: [(&str, &str); 99] = [
     ("listen", "Address and port to listen on."),
     ("data_dir", "Folder for data to keep, such as blobs."),
     ("cache_dir", "Folder for data that can be made again: the engine, its native code and its images."),
@@ -28,13 +28,15 @@ const EXPLANATIONS: [(&str, &str); 88] = [
     ("http.tls.certificate", "File with the server's certificate and those of the authorities between (PEM); with it the server speaks TLS only."),
     ("http.tls.key", "File with the private key of that certificate (PEM)."),
     ("http.tls.handshake_timeout", "For a client to shake hands."),
+    ("auth.mode", "How callers are known: `open`, not at all, and the server listens on loopback only; `keys`, by keys of `wardian keys`; `proxy`, by a proxy in front of the server."),
     ("workers.count", "Programs that run at once, each in a process of its own."),
     ("workers.spares", "Processes beyond those, ready to take the place of one that was lost."),
     ("workers.queue", "Runs that may wait for a worker; more are refused with status 503."),
+    ("workers.memory", "Memory that all runs in progress together may use, as the sum of their limits; a run waits until it fits."),
     ("workers.queue_wait", "How long a run may wait for a worker."),
     ("workers.uid", "User that workers become if the server was started as root."),
     ("workers.gid", "Group that workers become if the server was started as root."),
-    ("workers.require_lockdown", "Whether guests run only if the whole lock-down of the workers is active: true, false, or auto, which is true when the server listens beyond loopback."),
+    ("workers.require_lockdown", "Whether guests run only if the whole lock-down of the workers is active: true, false, or auto, which is true when the server listens beyond loopback or has tenants."),
     ("workers.paranoid", "Whether to compare the whole memory with its image after every run; costs milliseconds."),
     ("limits.fuel", "WebAssembly instructions of a run; not counted unless set."),
     ("limits.timeout", "Wall-clock time of a run."),
@@ -76,6 +78,15 @@ const EXPLANATIONS: [(&str, &str); 88] = [
     ("network.limits.connect_timeout", "For looking a host up, connecting to it and shaking hands, each."),
     ("network.limits.first_byte_timeout", "From the end of a request to the head of its response."),
     ("network.limits.request_timeout", "From the head of a request to the end of its response."),
+    ("tenants.weight", "Share of a tenant in the time of the workers, beside other tenants that wait; twice the weight is twice the time."),
+    ("tenants.running", "Runs of one tenant at one time; further ones wait."),
+    ("tenants.queued", "Runs of one tenant that may wait for a worker; more are refused with status 429."),
+    ("tenants.rate", "Calls of one tenant in a second, on average; more are refused with status 429."),
+    ("tenants.burst", "Calls of one tenant that may come at once; those of a second unless set."),
+    ("tenants.run_time", "Time that the runs of one tenant may take in a period; beyond it they are refused with status 429."),
+    ("tenants.run_time_period", "Period in which that time comes back, evenly."),
+    ("tenants.limits", "Tenants with limits of their own, such as `{ acme = { weight = 2, running = 4 } }`; `none` lifts a limit."),
+    ("tenants.connections", "Connections of the runs of one tenant at one time, by default three quarters of all; look-ups of names are shared alike."),
     ("secrets.folders", "Folders with a file for each secret, such as mounts of Kubernetes; the default is the folder of credentials of systemd."),
     ("secrets.file", "TOML file with a line for each secret; nobody but its owner may read it (mode 0600)."),
     ("secrets.command", "Program and arguments that print a secret; `{name}` stands for its name, which is otherwise the last argument."),

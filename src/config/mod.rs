@@ -16,6 +16,7 @@ mod reader;
 mod reload;
 mod schema;
 mod settings;
+mod tables;
 mod value;
 mod written;
 
@@ -26,9 +27,10 @@ pub use crate::config::error::ConfigError;
 pub use crate::config::load::Flags;
 pub use crate::config::reload::ReloadedConfig;
 pub use crate::config::settings::{
-    BlobsConfig, CompileMetered, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig,
-    LogFormat, LogLevel, RequireLockdown, SkillsConfig, WorkersConfig,
+    AuthConfig, AuthMode, BlobsConfig, CompileMetered, Config, EngineConfig, ImagesConfig,
+    LimitsConfig, LogConfig, LogFormat, LogLevel, RequireLockdown, SkillsConfig, WorkersConfig,
 };
+pub(crate) use crate::config::value::parse_duration;
 
 #[cfg(test)]
 mod tests;

@@ -8,11 +8,14 @@ use std::time::Duration;
 use crate::config::environment::Surroundings;
 use crate::config::reader::Reader;
 use crate::config::settings::{
-    BlobsConfig, CompileMetered, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig,
-    LogFormat, LogLevel, NetworkConfig, RequireLockdown, SkillsConfig, WorkersConfig,
+    AuthConfig, AuthMode, BlobsConfig, CompileMetered, Config, EngineConfig, ImagesConfig,
+    LimitsConfig, LogConfig, LogFormat, LogLevel, NetworkConfig, RequireLockdown, SkillsConfig,
+    WorkersConfig,
 };
+use crate::config::tables::tenants::read_tenants;
 use crate::config::value::SettingValue;
-use crate::egress::config::{EgressConfig, NetworkLimits};
+use crate::dispatch::memory_of;
+use crate::egress::config::{EgressConfig, NetworkLimits, three_quarters};
 use crate::http::{HttpConfig, TlsFiles, share_of_an_address};
 use crate::job::limits::RunLimits;
 use crate::secrets::SecretsConfig;
@@ -39,6 +42,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         max_watches: reader.read_within("skills.max_watches", 262_144, 0..=10_000_000),
     };
     let http = read_http(&mut reader, listen, surroundings);
+    let auth = AuthConfig { mode: reader.read("auth.mode", AuthMode::Open) };
     let workers = read_workers(&mut reader);
     let limits = read_limits(&mut reader);
     let images = ImagesConfig {
@@ -52,6 +56,9 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         },
     };
     let network = read_network(&mut reader, surroundings);
+    let tenants = read_tenants(&mut reader, workers.count);
+    let network = read_share_of_tenant(&mut reader, network);
+    check_memory(&mut reader, workers.memory, &limits);
     let secrets = read_secrets(&mut reader, surroundings);
     let blobs = read_blobs(&mut reader, data_dir.join("blobs"), surroundings);
     let engine = EngineConfig {
@@ -66,11 +73,13 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let (effective, ignored_variables) = reader.finish()?;
     Ok(Config {
         http,
+        auth,
         data_dir,
         cache_dir,
         skills,
         workers,
         limits,
+        tenants,
         images,
         network,
         secrets,
@@ -189,6 +198,7 @@ fn read_workers(reader: &mut Reader) -> WorkersConfig {
         count: reader.read_within("workers.count", cores, 1..=1_024),
         spares: reader.read_within("workers.spares", 1, 0..=1_024),
         queue: reader.read_within("workers.queue", 256, 0..=1_000_000),
+        memory: reader.read_optional("workers.memory"),
         queue_wait: reader.read_within(
             "workers.queue_wait",
             Duration::from_secs(30),
@@ -221,6 +231,7 @@ fn read_network(reader: &mut Reader, surroundings: &Surroundings) -> NetworkConf
             usual.max_open_connections,
             1..=65_536,
         ),
+        most_of_tenant: usual.most_of_tenant,
         limits: NetworkLimits {
             requests: reader.read("network.limits.requests", limits.requests),
             connections: reader.read("network.limits.connections", limits.connections),
@@ -247,6 +258,31 @@ fn read_network(reader: &mut Reader, surroundings: &Surroundings) -> NetworkConf
         },
     };
     NetworkConfig { egress, code }
+}
+
+/// Reads the number of connections that one tenant may have: by default three quarters of all, so
+/// that a tenant that takes what it can get leaves some to others.
+fn read_share_of_tenant(reader: &mut Reader, mut network: NetworkConfig) -> NetworkConfig {
+    const KEY: &str = "tenants.connections";
+    let all = network.egress.max_open_connections;
+    let share = reader.read_within(KEY, three_quarters(all), 1..=65_536);
+    if share > all {
+        reader.complain(format!(
+            "`{KEY}` ({share}) must not be above `network.max_connections` ({all})"
+        ));
+    }
+    network.egress.most_of_tenant = share;
+    network
+}
+
+fn check_memory(reader: &mut Reader, memory: Option<ByteCount>, limits: &LimitsConfig) {
+    let needed = memory_of(&limits.default);
+    if let Some(memory) = memory.filter(|memory| *memory < needed) {
+        reader.complain(format!(
+            "`workers.memory` ({memory}) holds no run: `limits.memory` and `limits.workspace` \
+             together are {needed}"
+        ));
+    }
 }
 
 fn read_secrets(reader: &mut Reader, surroundings: &Surroundings) -> SecretsConfig {

@@ -65,10 +65,12 @@ pub struct HttpConfig {
     pub drain_timeout: Duration,
 }
 
-/// The warning for the operator of a server that other machines can reach.
-pub const EXPOSED: &str = "other machines can reach this server, and it does not authenticate \
-                           callers: every caller can run programs, and read and delete blobs; put \
-                           an authenticating proxy in front of it, or listen on 127.0.0.1";
+/// The warning for the operator of a server that other machines can reach and that does not
+/// authenticate them.
+pub const EXPOSED: &str = "other machines can reach this server, and it leaves authentication to a \
+                           proxy: whoever reaches it without the proxy can run programs, and read \
+                           and delete blobs; let only the proxy connect to it, or set `auth.mode` \
+                           to `keys`";
 
 /// Addresses of this machine itself, where proxies often are: `127.0.0.0/8` and `::1`.
 fn loopback_addresses() -> Vec<IpNet> {

@@ -33,7 +33,7 @@ use crate::http::readiness::Readiness;
 use crate::http::router::router_within;
 use crate::http::shutdown::Stage;
 use crate::http::tls::{TlsEndpoint, TlsError};
-use crate::service::{Methods, Status, Transfers};
+use crate::service::{Authentication, Methods, Status, Transfers};
 
 /// Most bytes of a request line and its headers.
 const MAX_HEADER: usize = 16 << 10;
@@ -76,6 +76,7 @@ pub struct Server {
     config: LiveHttpConfig,
     tls: Option<Arc<TlsEndpoint>>,
     budget: Arc<MemoryBudget>,
+    authentication: Authentication,
 }
 
 /// The settings of a server, of which some can change while it serves: the time-outs of
@@ -120,7 +121,8 @@ impl Server {
         let address = listener.local_addr().map_err(failed)?;
         let budget = MemoryBudget::new(config.memory);
         let config = LiveHttpConfig(watch::Sender::new(Arc::new(config)));
-        Ok(Self { listener, address, config, tls, budget })
+        let authentication = Authentication::Open;
+        Ok(Self { listener, address, config, tls, budget, authentication })
     }
 
     /// The budget for requests, their results and their answers.
@@ -133,6 +135,12 @@ impl Server {
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Lets in callers that are known in this way. Without it every caller is the local user.
+    #[must_use]
+    pub fn with_authentication(self, authentication: Authentication) -> Self {
+        Self { authentication, ..self }
     }
 
     /// The settings, some of which can change while the server serves.
@@ -154,8 +162,14 @@ impl Server {
         readiness: Arc<Readiness<M>>,
         mut stop: watch::Receiver<Stage>,
     ) {
+        let config = self.config.current();
         let shared = Shared {
-            router: router_within(&self.config.current(), Arc::clone(&readiness), self.budget),
+            router: router_within(
+                &config,
+                Arc::clone(&readiness),
+                self.budget,
+                self.authentication,
+            ),
             config: self.config,
             tls: self.tls,
             connections: GracefulShutdown::new(),

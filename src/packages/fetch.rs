@@ -13,8 +13,10 @@ use crate::ids::Digest;
 use crate::packages::guest::{GuestPlatform, PackageVersion};
 use crate::packages::layer::{LayerDraft, LayerError};
 use crate::packages::lock::{LockedPackage, MAX_WHEEL};
-use crate::packages::python::PythonError;
-use crate::packages::resolve::{ChosenWheel, ResolveError, WheelSource, pip, shortened};
+use crate::packages::pip::{
+    PipLog, PythonError, RegistryFault, download_fault, mismatch_in, missing_in, pip, shortened,
+};
+use crate::packages::resolve::{ChosenWheel, WheelSource};
 use crate::packages::wheel::{WheelError, WheelLimits, WheelName, unpack};
 
 /// The reason why wheels cannot be had.
@@ -53,12 +55,15 @@ pub enum FetchError {
         /// The length of the file.
         found: u64,
     },
-    /// The registry does not have the locked wheel.
-    #[error("the registry does not have the locked wheels: {said}")]
-    Registry {
-        /// The words of pip.
-        said: String,
+    /// The registry does not have a wheel any more.
+    #[error("the registry does not have `{file}`")]
+    NotInRegistry {
+        /// The wheel.
+        file: String,
     },
+    /// The registry cannot be asked.
+    #[error(transparent)]
+    Registry(#[from] RegistryFault),
     /// pip cannot be run.
     #[error(transparent)]
     Python(#[from] PythonError),
@@ -177,12 +182,31 @@ fn download(
         .map(OsStr::new)
         .collect();
     match pip(guest, python, &arguments, folder) {
-        Ok(()) => Ok(()),
-        Err(ResolveError::Python(PythonError::Failed { said })) => {
-            Err(FetchError::Registry { said: shortened(&said) })
+        Err(PythonError::Failed { said }) => {
+            Err(refused(&said, wanted, PipLog::read(folder).faults()))
         }
-        Err(ResolveError::Python(error)) => Err(error.into()),
-        Err(other) => Err(io::Error::other(other).into()),
+        ended => Ok(ended?),
+    }
+}
+
+/// Finds the cause of a failed download in the words of pip.
+fn refused(said: &str, wanted: &[Wanted<'_>], faults: &[RegistryFault]) -> FetchError {
+    let file = |one: &Wanted<'_>| one.name.as_str().to_owned();
+    if let Some((locked, found)) = mismatch_in(said)
+        && let Some(one) = wanted.iter().find(|one| one.sha256 == locked)
+    {
+        return FetchError::Digest { file: file(one), locked, found };
+    }
+    // A registry that did not answer may have the wheel.
+    if let Some(fault) = faults.first().cloned().or_else(|| download_fault(said)) {
+        return fault.into();
+    }
+    let missing = missing_in(said);
+    let missing =
+        missing.and_then(|missing| wanted.iter().find(|one| one.name.package == missing.name));
+    match missing {
+        Some(one) => FetchError::NotInRegistry { file: file(one) },
+        None => PythonError::Failed { said: shortened(said) }.into(),
     }
 }
 
@@ -212,4 +236,32 @@ fn read(wanted: &Wanted<'_>, folder: &Path) -> Result<Vec<u8>, FetchError> {
         return Err(FetchError::Digest { file, locked: wanted.sha256, found });
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_pip_become_the_documented_messages() {
+        let name = WheelName::parse("a_b-1.0-py3-none-any.whl").unwrap();
+        let (locked, found) = (Digest::of(b"a"), Digest::of(b"b"));
+        let wanted = [Wanted { name: &name, sha256: locked, size: None }];
+        let other = format!(
+            "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you have updated the package versions, please update the hashes.\n    a-b==1.0 from x:\n        Expected sha256 {locked}\n             Got        {found}"
+        );
+        let missing = "ERROR: Could not find a version that satisfies the requirement a-b==1.0 (from versions: none)\nERROR: No matching distribution found for a-b==1.0";
+        let fault = RegistryFault { registry: "https://x".into(), problem: "fails: 500".into() };
+        let said =
+            |said: &str, faults: &[RegistryFault]| refused(said, &wanted, faults).to_string();
+        assert_eq!(
+            said(&other, &[]),
+            format!(
+                "`a_b-1.0-py3-none-any.whl` is not the locked one: its SHA-256 is {found}, the lock has {locked}"
+            )
+        );
+        assert_eq!(said(missing, &[]), "the registry does not have `a_b-1.0-py3-none-any.whl`");
+        assert_eq!(said(missing, &[fault]), "the registry https://x fails: 500");
+        assert_eq!(said("ERROR: no space", &[]), "pip failed: ERROR: no space");
+    }
 }

@@ -4,6 +4,7 @@
 //! - [`requirements`]: reads `requirements.txt`.
 //! - [`resolve`]: lets pip choose versions, for the platform of guests. Only on an author's command.
 //! - [`lock`]: reads and writes `pylock.toml` (PEP 751).
+//! - [`pip`]: runs pip, and reads its words.
 //! - [`fetch`]: gets the locked wheels, from a registry through pip, or from a folder.
 //! - [`wheel`]: unpacks a wheel that may be hostile.
 //! - [`layer`] and [`store`]: what wheels unpack to, as one file on the disk.
@@ -12,14 +13,16 @@
 //! Nothing is resolved or fetched for a run. Knows nothing of runs and workers.
 
 pub mod batteries;
+mod explain;
 pub mod fetch;
 pub mod guest;
 pub mod layer;
 pub mod lock;
 pub mod needs;
-mod python;
+pub mod pip;
 pub mod requirements;
 pub mod resolve;
+pub mod resolve_error;
 pub mod store;
 pub mod wheel;
 

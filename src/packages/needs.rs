@@ -31,12 +31,12 @@ pub enum NeedsError {
     #[error("{0}")]
     Requirements(#[from] RequirementsError),
     /// The lock cannot be used.
-    #[error("{0}; lock again with `wardian skills deps lock`")]
+    #[error("{0}; lock again with `wardian skills deps lock FOLDER`")]
     Lock(#[from] LockError),
     /// A requirement is not fulfilled by what every run has, and there is no lock.
     #[error(
         "requirements.txt needs {requirement}, and there is no code/pylock.toml: \
-         `wardian skills deps lock` makes it"
+         `wardian skills deps lock FOLDER` makes it"
     )]
     NotLocked {
         /// The first such requirement.
@@ -44,12 +44,12 @@ pub enum NeedsError {
     },
     /// The list has changed since it was locked.
     #[error(
-        "requirements.txt has changed since it was locked: `wardian skills deps lock` locks it again"
+        "requirements.txt has changed since it was locked: `wardian skills deps lock FOLDER` locks it again"
     )]
     Stale,
     /// The lock is for another engine.
     #[error(
-        "code/pylock.toml is for another engine ({difference}): lock again with `wardian skills deps lock`"
+        "code/pylock.toml is for another engine ({difference}): lock again with `wardian skills deps lock FOLDER`"
     )]
     OtherEngine {
         /// The first difference.

@@ -25,78 +25,18 @@ use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
 use crate::ids::Digest;
+use crate::packages::explain::{Demands, explained, passed_over};
 use crate::packages::guest::{GuestPlatform, PackageVersion};
-use crate::packages::python::{self, PythonError};
-use crate::packages::requirements::{Requirements, admits};
-use crate::packages::wheel::{WheelError, WheelKind, WheelName};
+use crate::packages::pip::{PipLog, pip, without_credentials};
+use crate::packages::requirements::{Requirements, admits, parse_requirement};
+use crate::packages::resolve_error::ResolveError;
+use crate::packages::wheel::WheelName;
 
-/// The script that runs pip.
-pub(super) const PIP: &str = include_str!("pip.py");
+/// Most remarks about newer versions.
+const MAX_NOTES: usize = 5;
 
 /// Longest report that is read.
 const MAX_REPORT: u64 = 64 << 20;
-
-/// The reason why no versions could be chosen.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ResolveError {
-    /// A requirement excludes the version that the engine contains.
-    #[error(
-        "`{requirement}` excludes {package} of the engine, which no other version can replace: \
-         require a range that has it, or `{}` alone", .package.name
-    )]
-    ExcludesEngine {
-        /// The requirement.
-        requirement: String,
-        /// The engine's package.
-        package: PackageVersion,
-    },
-    /// A package requires another version than the engine contains.
-    #[error("a package requires another version of {packages} than the engine contains:\n{said}")]
-    EngineConflict {
-        /// The engine's packages in question, with their versions.
-        packages: String,
-        /// The words of pip.
-        said: String,
-    },
-    /// The requirements contradict each other.
-    #[error("the requirements contradict each other:\n{said}")]
-    Conflict {
-        /// The words of pip.
-        said: String,
-    },
-    /// A package has no wheel for guests.
-    #[error("package `{name}` {problem}")]
-    NoWheel {
-        /// The package.
-        name: String,
-        /// The reason.
-        problem: &'static str,
-    },
-    /// A package requires another one that was not chosen.
-    #[error(
-        "pip chose no `{requirement}`, which `{by}` requires in guests: this pip cannot resolve \
-         for another platform"
-    )]
-    Incomplete {
-        /// The requirement.
-        requirement: String,
-        /// The package that has it.
-        by: String,
-    },
-    /// The chosen wheel cannot be used.
-    #[error(transparent)]
-    Wheel(#[from] WheelError),
-    /// Python or pip failed.
-    #[error(transparent)]
-    Python(#[from] PythonError),
-    /// pip's report cannot be read.
-    #[error("pip's report cannot be read: {0}")]
-    Report(String),
-    /// A temporary file cannot be written or read.
-    #[error("a temporary file cannot be used")]
-    File(#[from] io::Error),
-}
 
 /// Where wheels are looked for.
 #[derive(Debug, Clone, Copy)]
@@ -114,6 +54,8 @@ pub struct Resolution {
     pub wheels: Vec<ChosenWheel>,
     /// The packages of the engine that are required, sorted.
     pub engine: Vec<PackageVersion>,
+    /// Remarks for the user: newer versions that were passed over, and why.
+    pub notes: Vec<String>,
 }
 
 /// A wheel that pip chose.
@@ -149,13 +91,11 @@ pub fn resolve(
     }
     let is_provided = |root: &&Requirement| guest.version_of(&root.name).is_some();
     if roots.iter().all(is_provided) {
-        return walk(&roots, &BTreeMap::new(), guest);
+        return Ok(walk(&roots, &BTreeMap::new(), guest)?.0);
     }
     let scratch = tempfile::Builder::new().prefix("wardian-lock-").tempdir()?;
     let report = scratch.path().join("report.json");
-    if let Err(error) = ask_pip(&roots, guest, python, source, scratch.path()) {
-        return Err(explained(error, guest, python, source, scratch.path()));
-    }
+    ask_pip(&roots, guest, python, source, scratch.path())?;
     let mut text = String::new();
     fs::File::open(&report)?.take(MAX_REPORT).read_to_string(&mut text)?;
     let report: Report =
@@ -164,9 +104,21 @@ pub fn resolve(
         let name = PackageName::from_str(&one.metadata.name);
         name.map(|name| (name, one)).map_err(|error| ResolveError::Report(error.to_string()))
     });
-    walk(&roots, &installed.collect::<Result<_, _>>()?, guest)
+    let (mut resolution, demands) = walk(&roots, &installed.collect::<Result<_, _>>()?, guest)?;
+    let log = PipLog::read(scratch.path());
+    let newer = passed_over(&resolution.wheels, &demands, &log);
+    let why = |wanted: &Requirement| {
+        let scratch = tempfile::Builder::new().prefix("wardian-lock-").tempdir().ok()?;
+        let roots: Vec<&Requirement> = roots.iter().copied().chain([wanted]).collect();
+        let refused = ask_pip(&roots, guest, python, source, scratch.path()).err()?;
+        refused.is_about_packages().then(|| refused.to_string())
+    };
+    resolution.notes = newer.iter().filter_map(|newer| newer.note(&why)).take(MAX_NOTES).collect();
+    resolution.notes.extend(log.faults().iter().map(ToString::to_string));
+    Ok(resolution)
 }
 
+/// Lets pip choose versions, and finds the cause if it cannot.
 fn ask_pip(
     roots: &[&Requirement],
     guest: &GuestPlatform,
@@ -204,23 +156,7 @@ fn ask_pip(
         ]);
     }
     pip(guest, python, &arguments, scratch)
-}
-
-/// Runs pip for the platform of guests.
-pub(super) fn pip(
-    guest: &GuestPlatform,
-    python: &Path,
-    command: &[&OsStr],
-    folder: &Path,
-) -> Result<(), ResolveError> {
-    let markers = serde_json::to_string(guest.marker_values()).unwrap_or_default();
-    let platform = "--only-binary=:all: --implementation py --abi none --platform any --no-input \
-         --disable-pip-version-check --progress-bar off --python-version";
-    let mut arguments = vec![OsStr::new(&markers)];
-    arguments.extend(command);
-    arguments.extend(platform.split_ascii_whitespace().map(OsStr::new));
-    arguments.push(OsStr::new(guest.python_version()));
-    Ok(python::run(python, PIP, &arguments, folder)?)
+        .map_err(|error| explained(error, guest, &PipLog::read(scratch)))
 }
 
 /// Writes an empty wheel in the name of a package of the engine. Its build number lets pip prefer
@@ -276,7 +212,8 @@ fn walk(
     roots: &[&Requirement],
     installed: &BTreeMap<PackageName, Installed>,
     guest: &GuestPlatform,
-) -> Result<Resolution, ResolveError> {
+) -> Result<(Resolution, Demands), ResolveError> {
+    let mut demands = Demands::new();
     let mut open: Vec<(Requirement, String)> =
         roots.iter().map(|root| ((*root).clone(), "requirements.txt".to_owned())).collect();
     let mut seen: BTreeSet<(PackageName, Vec<ExtraName>)> = BTreeSet::new();
@@ -305,17 +242,15 @@ fn walk(
         if !admits(&requirement, &version) {
             return Err(incomplete(&requirement, &by));
         }
+        demands.entry(requirement.name.clone()).or_default().push(requirement.clone());
         let mut extras = requirement.extras.clone();
         extras.sort();
         if !seen.insert((requirement.name.clone(), extras.clone())) {
             continue;
         }
         for line in &chosen.metadata.requires_dist {
-            let next = Requirement::from_str(line).map_err(|error| {
-                ResolveError::Report(format!(
-                    "`{}` requires {line:?}: {}",
-                    requirement.name, error.message
-                ))
+            let next = parse_requirement(line).map_err(|problem| {
+                ResolveError::Report(format!("`{}` requires {line:?}: {problem}", requirement.name))
             })?;
             if next.evaluate_markers(guest.markers(), &extras) {
                 open.push((next, requirement.name.to_string()));
@@ -323,7 +258,8 @@ fn walk(
         }
         wheels.insert(requirement.name.clone(), chosen_wheel(chosen)?);
     }
-    Ok(Resolution { wheels: wheels.into_values().collect(), engine: engine.into_iter().collect() })
+    let (wheels, engine) = (wheels.into_values().collect(), engine.into_iter().collect());
+    Ok((Resolution { wheels, engine, notes: Vec::new() }, demands))
 }
 
 fn chosen_wheel(chosen: &Installed) -> Result<ChosenWheel, ResolveError> {
@@ -335,129 +271,9 @@ fn chosen_wheel(chosen: &Installed) -> Result<ChosenWheel, ResolveError> {
     let sha256 = sha256.and_then(|text| Digest::parse(text).ok());
     let sha256 = sha256
         .ok_or_else(|| ResolveError::Report(format!("it has no SHA-256 of `{}`", name.as_str())))?;
-    let url = (!url.starts_with("file:")).then(|| url.clone());
+    // Everybody who may read the skill reads its lock.
+    let url = (!url.starts_with("file:")).then(|| without_credentials(url));
     Ok(ChosenWheel { name, url, sha256 })
-}
-
-/// Finds the cause in the words of pip.
-fn explained(
-    error: ResolveError,
-    guest: &GuestPlatform,
-    python: &Path,
-    source: WheelSource<'_>,
-    scratch: &Path,
-) -> ResolveError {
-    let ResolveError::Python(PythonError::Failed { said }) = &error else { return error };
-    let missing = said.split("No matching distribution found for ").nth(1);
-    let missing = missing.and_then(|rest| rest.lines().next());
-    let missing =
-        missing.and_then(|text| Requirement::<pep508_rs::VerbatimUrl>::from_str(text.trim()).ok());
-    if let Some(requirement) = missing {
-        let version = guest.version_of(&requirement.name);
-        if let Some(version) = version {
-            let package =
-                PackageVersion { name: requirement.name.clone(), version: version.clone() };
-            return ResolveError::EngineConflict {
-                packages: package.to_string(),
-                said: cause_in(said),
-            };
-        }
-        let offered = match source {
-            WheelSource::Folder(folder) => offered_in(folder, &requirement.name),
-            WheelSource::Registry => offered_by_registry(guest, python, &requirement.name, scratch),
-        };
-        return ResolveError::NoWheel { name: requirement.to_string(), problem: offered };
-    }
-    if said.contains("ResolutionImpossible") || said.contains("conflicting dependencies") {
-        let said = cause_in(said);
-        let engine = guest
-            .packages()
-            .iter()
-            .filter(|(name, version)| said.contains(&format!("(constraint) {name}=={version}")));
-        let engine: Vec<String> =
-            engine.map(|(name, version)| format!("{name} {version}")).collect();
-        if engine.is_empty() {
-            return ResolveError::Conflict { said };
-        }
-        return ResolveError::EngineConflict { packages: engine.join(", "), said };
-    }
-    PythonError::Failed { said: shortened(said) }.into()
-}
-
-/// The lines of pip that state errors, or the last ones.
-pub(super) fn shortened(said: &str) -> String {
-    const MOST: usize = 8;
-    let errors: Vec<&str> = said.lines().filter(|line| line.contains("ERROR")).collect();
-    let lines = if errors.is_empty() { said.lines().collect() } else { errors };
-    let first = lines.len().saturating_sub(MOST);
-    lines.get(first..).unwrap_or_default().join("\n")
-}
-
-/// The lines of pip that state the cause.
-fn cause_in(said: &str) -> String {
-    let lines = said.lines().map(str::trim);
-    let is_cause = |line: &&str| {
-        ["depends on", "user requested", "The conflict is", "Could not find", "Cannot install"]
-            .iter()
-            .any(|word| line.contains(word))
-    };
-    let lines: Vec<String> = lines
-        .filter(is_cause)
-        .take(12)
-        .map(|line| format!("  {}", line.trim_start_matches("ERROR: ")))
-        .collect();
-    lines.join("\n")
-}
-
-const NATIVE_ONLY: &str =
-    "has only wheels with native code, or for other versions of Python: guests cannot have it";
-const SOURCE_ONLY: &str = "has only source distributions, which would have to be built: build a \
-     wheel with `pip wheel`, and lock with `--from` if it is pure Python";
-const UNKNOWN: &str = "is unknown, or has no such version";
-
-/// What a folder has of a package that pip did not take.
-fn offered_in(folder: &Path, name: &PackageName) -> &'static str {
-    let files = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut found = UNKNOWN;
-    for file in files.take(100_000) {
-        let file = file.file_name().to_string_lossy().into_owned();
-        let stem = file.split('-').next().unwrap_or_default();
-        if PackageName::from_str(stem).ok().as_ref() != Some(name) {
-            continue;
-        }
-        match WheelKind::of(&file) {
-            WheelKind::Native => return NATIVE_ONLY,
-            WheelKind::Source => found = SOURCE_ONLY,
-            WheelKind::Pure | WheelKind::Other => {}
-        }
-    }
-    found
-}
-
-/// What the registry has of a package that pip did not take. Nothing of it is run.
-fn offered_by_registry(
-    guest: &GuestPlatform,
-    python: &Path,
-    name: &PackageName,
-    scratch: &Path,
-) -> &'static str {
-    let markers = serde_json::to_string(guest.marker_values()).unwrap_or_default();
-    let asks = |command: &str| {
-        let mut arguments = vec![OsStr::new(&markers)];
-        arguments.extend(command.split_ascii_whitespace().map(OsStr::new));
-        python::run(python, PIP, &arguments, scratch).is_ok()
-    };
-    // A wheel for the machine of this Python stands for those of other machines.
-    if asks(&format!(
-        "download --no-deps --only-binary=:all: --ignore-requires-python --no-input \
-         --disable-pip-version-check --progress-bar off --dest offered {name}"
-    )) {
-        return NATIVE_ONLY;
-    }
-    if asks(&format!("index versions --disable-pip-version-check {name}")) {
-        return SOURCE_ONLY;
-    }
-    UNKNOWN
 }
 
 #[cfg(test)]
@@ -486,7 +302,7 @@ mod tests {
         let requirements = Requirements::parse(roots.as_bytes()).unwrap();
         let guest = guest();
         let roots: Vec<&Requirement> = requirements.that_apply(guest.markers()).collect();
-        let resolution = walk(&roots, &installed(list), &guest).map_err(|e| e.to_string())?;
+        let (resolution, _) = walk(&roots, &installed(list), &guest).map_err(|e| e.to_string())?;
         let mut names: Vec<String> =
             resolution.wheels.iter().map(|wheel| wheel.name.package.to_string()).collect();
         names.extend(resolution.engine.iter().map(ToString::to_string));
@@ -534,40 +350,5 @@ mod tests {
         assert!(error.starts_with("`numpy<2` excludes numpy 2.5.2 of the engine"), "{error}");
         let engine = resolved("numpy>=2\nPyYAML").unwrap();
         assert_eq!((engine.wheels.len(), engine.engine.len()), (0, 2));
-    }
-
-    #[test]
-    fn the_words_of_pip_are_understood() {
-        let folder = tempfile::tempdir().unwrap();
-        for file in ["native-1-cp315-cp315-linux_x86_64.whl", "source-1.tar.gz"] {
-            fs::write(folder.path().join(file), "").unwrap();
-        }
-        let explained = |said: &str| {
-            let error = ResolveError::Python(PythonError::Failed { said: said.to_owned() });
-            let source = WheelSource::Folder(folder.path());
-            explained(error, &guest(), Path::new("/no/python"), source, folder.path()).to_string()
-        };
-        let none = |name: &str| {
-            explained(&format!(
-                "ERROR: Could not find a version that satisfies the requirement {name} (from versions: none)\nERROR: No matching distribution found for {name}"
-            ))
-        };
-        assert!(none("native>=1").contains("`native>=1` has only wheels with native code"));
-        assert!(none("source").contains("`source` has only source distributions"));
-        assert!(none("typo").contains("`typo` is unknown"));
-        assert!(none("numpy<2").contains("another version of numpy 2.5.2"));
-        let conflict = explained(
-            "ERROR: Cannot install -r requirements.txt (line 1) because these package versions have conflicting dependencies.\n\nThe conflict is caused by:\n    a 1 depends on numpy<2\n    The user requested (constraint) numpy==2.5.2\n\nERROR: ResolutionImpossible: for help",
-        );
-        assert!(
-            conflict.contains("another version of numpy 2.5.2 than the engine contains:\n"),
-            "{conflict}"
-        );
-        assert!(conflict.contains("  a 1 depends on numpy<2"), "{conflict}");
-        let conflict = explained(
-            "The conflict is caused by:\n    a 1 depends on c<2\n    b 1 depends on c>2\nERROR: ResolutionImpossible",
-        );
-        assert!(conflict.starts_with("the requirements contradict"), "{conflict}");
-        assert!(explained("no network").contains("pip failed: no network"));
     }
 }

@@ -31,7 +31,7 @@ mod skills;
 mod tests;
 
 pub use crate::registry::config::{BuiltIn, RegistryConfig, Watching};
-pub use crate::registry::error::RegistryError;
+pub use crate::registry::error::{AtPath, RegistryError};
 pub use crate::registry::folders::folder_check::{FolderCheck, check_folder};
 pub use crate::registry::folders::walk::{MAX_DEPTH, MAX_FILE, MAX_FILES, MAX_TOTAL};
 pub use crate::registry::skills::Registry;

@@ -228,7 +228,7 @@ mod tests {
             (json!({"year": 2101}), "`year` must be at most 2100, not 2101"),
             (json!({"code": "x"}), "`code` must have at least 2 characters, not 1"),
             (json!({"code": "éèêë"}), "`code` must have at most 3 characters, not 4"),
-            (json!({"tags": []}), "`tags` must have at least 1 items, not 0"),
+            (json!({"tags": []}), "`tags` must have at least 1 item, not 0"),
             (json!({"tags": ["a", 2]}), "`tags[1]` must be a string, not 2"),
             (json!({"tags": ["a", "b", "c", "d"]}), "`tags` must have at most 3 items, not 4"),
             (json!({"order": {}}), "`order.id` is required: an integer (Number of the order)"),

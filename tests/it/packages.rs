@@ -3,11 +3,14 @@
 //! The wheels are made here, so nothing but the batteries needs a network. Locking needs a Python
 //! with pip, as the installation of the engine does.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Cursor, Write as _};
+use std::io::{BufRead as _, BufReader, Cursor, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
 use std::time::Duration;
 
 use data_encoding::BASE64URL_NOPAD;
@@ -206,7 +209,9 @@ fn no_silent_lack_of_packages_a_skill_fails_before_the_run() {
             error.message.contains(expected).then_some(())
         });
     };
-    refusal("needs `tiny-mark`, and there is no code/pylock.toml: `wardian skills deps lock`");
+    refusal(
+        "needs `tiny-mark`, and there is no code/pylock.toml: `wardian skills deps lock FOLDER`",
+    );
     let check = command.run(&["skills", "check", folder]).with(1);
     assert!(check.stderr.contains("lock-missing"), "{}", check.stderr);
 
@@ -232,7 +237,7 @@ fn no_silent_lack_of_packages_a_skill_fails_before_the_run() {
     );
 
     skills.file("acme.mark/code/requirements.txt", "tiny-mark\nidna\n");
-    refusal("requirements.txt has changed since it was locked: `wardian skills deps lock`");
+    refusal("requirements.txt has changed since it was locked: `wardian skills deps lock FOLDER`");
     let check = command.run(&["skills", "check", folder]).with(1);
     assert!(check.stderr.contains("lock-stale"), "{}", check.stderr);
 }
@@ -607,4 +612,175 @@ fn the_guest_knows_the_modules_of_the_batteries() {
          'advised': sorted(tops & packages.SUBSTITUTES.keys())}";
     let found = value(&TestServer::shared().client().run(code));
     assert_eq!(found, json!({"unknown": [], "gone": [], "advised": []}));
+}
+
+/// A registry on this machine, which wants a password.
+struct Registry {
+    port: u16,
+    pages: Arc<Mutex<BTreeMap<String, Vec<u8>>>>,
+}
+
+/// User and password of [`Registry`], as a URL and as a header have them.
+const ACCESS: (&str, &str) = ("me:tokpass4711", "Basic bWU6dG9rcGFzczQ3MTE=");
+
+impl Registry {
+    /// A registry that offers the files in `folder`, by links that are signed.
+    fn of(folder: &Path) -> Self {
+        let mut pages: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let file = path.file_name().unwrap().to_str().unwrap().to_owned();
+            let package = file.split('-').next().unwrap().replace('_', "-");
+            let link = format!("<a href=\"/f/{file}?X-Amz-Signature=sig998877\">{file}</a>\n");
+            let page = pages.entry(format!("/simple/{package}/")).or_default();
+            page.extend_from_slice(link.as_bytes());
+            pages.insert(format!("/f/{file}"), fs::read(&path).unwrap());
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let pages = Arc::new(Mutex::new(pages));
+        let served = Arc::clone(&pages);
+        // The thread ends with the process.
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                answer(stream, &served.lock().unwrap()).ok();
+            }
+        });
+        Self { port, pages }
+    }
+
+    /// Its address with the user and password `access`.
+    fn address(&self, access: &str) -> String {
+        format!("http://{access}@127.0.0.1:{}/simple", self.port)
+    }
+}
+
+fn answer(mut stream: TcpStream, pages: &BTreeMap<String, Vec<u8>>) -> std::io::Result<()> {
+    let mut head = String::new();
+    let mut reader = BufReader::new(stream.try_clone()?);
+    while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head)? > 0 {}
+    let path = head.split(' ').nth(1).unwrap_or_default();
+    let page = pages.get(path.split('?').next().unwrap_or_default());
+    let (status, body) = match page {
+        _ if !head.contains(ACCESS.1) => ("401 Unauthorized", &b""[..]),
+        Some(body) => ("200 OK", body.as_slice()),
+        None => ("404 Not Found", &b""[..]),
+    };
+    let kind = if path.starts_with("/f/") { "application/octet-stream" } else { "text/html" };
+    let length = body.len();
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    )?;
+    stream.write_all(body)
+}
+
+/// A command whose pip asks the registry at `address`, and nothing else.
+fn asking(address: &str) -> Command {
+    Command::new()
+        .set("PIP_INDEX_URL", address)
+        .set("PIP_EXTRA_INDEX_URL", "")
+        .set("PIP_FIND_LINKS", "")
+        .set("PIP_NO_CACHE_DIR", "1")
+}
+
+/// The registry of the following tests: `tiny-reg` 2.0 needs a package that has no wheel.
+fn tiny_registry() -> Registry {
+    let wheels = Wheels::new();
+    wheels
+        .add("tiny_reg", "1.0", &[], &[("tiny_reg.py", &unique())])
+        .add("tiny_reg", "2.0", &["tiny-src>=1"], &[("tiny_reg.py", "")])
+        .add_as("tiny_cpu", "3.0", "cp315-cp315-manylinux_2_17_x86_64", &[], &[]);
+    fs::write(wheels.0.path().join("tiny_src-1.0.tar.gz"), "").unwrap();
+    Registry::of(wheels.0.path())
+}
+
+#[test]
+fn a_registry_is_explained_and_its_credentials_are_kept_out_of_the_lock() {
+    let registry = tiny_registry();
+    let command = asking(&registry.address(ACCESS.0));
+    let list = command.file("skill/code/requirements.txt", "");
+    let skill = list.parent().unwrap().parent().unwrap().to_str().unwrap().to_owned();
+    for (requirements, expected) in [
+        ("tiny-reg==7\n", "`tiny-reg==7` is unknown, or has no such version: there are 2.0, 1.0"),
+        ("tiny-src>=7\n", "`tiny-src>=7` is unknown, or has no such version: there is 1.0"),
+        ("tiny-cpu<3\n", "`tiny-cpu<3` is unknown, or has no such version: there is 3.0"),
+        ("tiny-cpu\n", "`tiny-cpu` has only wheels with native code"),
+        ("tiny-src\n", "`tiny-src` has only source distributions"),
+        ("tiny-typo\n", "`tiny-typo` is unknown, or has no such version\n"),
+        ("tiny-reg>=2\n", "package `tiny-src>=1`, which tiny-reg 2.0 requires, has only source"),
+    ] {
+        command.file("skill/code/requirements.txt", requirements);
+        let ended = command.run(&["skills", "deps", "lock", &skill]).with(1);
+        assert!(ended.stderr.contains(expected), "{requirements}: {}", ended.stderr);
+        assert!(!ended.stderr.contains("requirements.txt (line"), "{}", ended.stderr);
+    }
+
+    command.file("skill/code/requirements.txt", "tiny-reg\n");
+    let locked = command.run(&["skills", "deps", "lock", &skill, "--json"]).with(0);
+    let note = "note: tiny-reg 2.0 was passed over for 1.0: package `tiny-src>=1`";
+    assert!(locked.stderr.contains(note), "{}", locked.stderr);
+    let guard = LayerGuard::of(&command, &locked.json());
+    guard.remove();
+    let path = list.with_file_name("pylock.toml");
+    let lock = fs::read_to_string(&path).unwrap();
+    let url =
+        format!("url = \"http://127.0.0.1:{}/f/tiny_reg-1.0-py3-none-any.whl\"\n", registry.port);
+    assert!(lock.contains(&url), "{lock}");
+    assert!(!lock.contains("tokpass4711") && !lock.contains("sig998877"), "{lock}");
+    command.run(&["skills", "deps", "sync", &skill]).with(0);
+
+    // The lock has another digest than the registry's file.
+    let digest = lock.split("sha256 = \"").nth(1).unwrap().get(..64).unwrap().to_owned();
+    let other = "7".repeat(64);
+    fs::write(&path, lock.replace(&digest, &other)).unwrap();
+    let ended = command.run(&["skills", "deps", "sync", &skill]).with(1);
+    let expected = format!(
+        "`tiny_reg-1.0-py3-none-any.whl` is not the locked one: its SHA-256 is {digest}, the lock \
+         has {other}"
+    );
+    assert!(ended.stdout.contains(&expected), "{}", ended.stdout);
+    assert!(!ended.stdout.contains("HASHES"), "{}", ended.stdout);
+
+    // The file is gone.
+    fs::write(&path, lock).unwrap();
+    guard.remove();
+    registry.pages.lock().unwrap().remove("/simple/tiny-reg/");
+    let ended = command.run(&["skills", "deps", "sync", &skill]).with(1);
+    let expected = "the registry does not have `tiny_reg-1.0-py3-none-any.whl`";
+    assert!(ended.stdout.contains(expected), "{}", ended.stdout);
+}
+
+#[test]
+fn a_registry_that_does_not_answer_is_the_fault_of_no_package() {
+    let registry = tiny_registry();
+    let good = asking(&registry.address(ACCESS.0));
+    let list = good.file("skill/code/requirements.txt", "tiny-reg==1.0\n");
+    let skill = list.parent().unwrap().parent().unwrap().to_str().unwrap().to_owned();
+    let locked = good.run(&["skills", "deps", "lock", &skill, "--json"]).with(0).json();
+    let guard = LayerGuard::of(&good, &locked);
+    guard.remove();
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for (address, expected) in [
+        (
+            format!("http://me:tokpass4712@{closed}/simple"),
+            format!("the registry http://{closed}/simple cannot be reached: Connection refused"),
+        ),
+        (
+            registry.address("me:tokpass4712"),
+            format!(
+                "the registry http://127.0.0.1:{}/simple refuses the request: 401 Unauthorized",
+                registry.port
+            ),
+        ),
+    ] {
+        let command = asking(&address);
+        let ended = command.run(&["skills", "deps", "lock", &skill]).with(3);
+        assert!(ended.stderr.contains(&expected), "{}", ended.stderr);
+        let synced = command.run(&["skills", "deps", "sync", &skill]).with(3);
+        assert!(synced.stdout.contains(&expected), "{}", synced.stdout);
+        for said in [ended.stderr, ended.stdout, synced.stderr, synced.stdout] {
+            assert!(!said.contains("tokpass4712") && !said.contains("\\n"), "{said}");
+        }
+    }
 }

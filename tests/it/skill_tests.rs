@@ -56,12 +56,62 @@ fn a_test_of_a_skill_that_fails_shows_the_differences() {
     let twice = place.run(&["skills", "test", "acme.sum.up", "acme.sum.up"]).with(2);
     assert!(twice.stderr.contains("two folders have version 0.1.0"), "{}", twice.stderr);
     place.file("acme.sum.up/resources/tests/bad.json", r#"{"expects": {}}"#);
+    place.file("acme.sum.up/resources/tests/worse.json", "{");
+    let blob = r#"{"blobs": {"x": {"mime_type": "text/plain", "file": "../x"}},
+        "args": {"z": 1, "a": 1}, "expect": {"status": "completed"}}"#;
+    place.file("acme.sum.up/resources/tests/again.json", blob);
     let malformed = place.run(&["skills", "test", "acme.sum.up"]).with(2);
-    assert!(
-        contained(&malformed.stderr, ["bad.json", "expects"]).is_empty(),
-        "{}",
-        malformed.stderr
-    );
+    let said = &malformed.stderr;
+    let wanted = [
+        "no test was run",
+        "resources/tests/again.json: blob x: `../x` is not a path below resources\n",
+        "resources/tests/bad.json: unknown field `expects`",
+        "resources/tests/worse.json: ",
+    ];
+    assert!(contained(said, wanted).is_empty(), "{said}");
+    let places: Vec<usize> = ["again.json", "bad.json", "worse.json"]
+        .iter()
+        .map(|name| said.find(name).unwrap())
+        .collect();
+    assert!(places.is_sorted(), "{said}");
+    let checked = place.run(&["skills", "check", "acme.sum.up"]).with(0);
+    let wanted = ["test-malformed", "unknown field `expects`", "../x", "worse.json"];
+    assert!(contained(&checked.stderr, wanted).is_empty(), "{}", checked.stderr);
+}
+
+#[test]
+fn a_test_whose_file_is_missing_fails_and_the_others_run() {
+    let place = Command::new();
+    place.run(&["skills", "new", "acme.files"]).with(0);
+    place.file("acme.files/code/main.py", "def main(args):\n    return {'n': 1}\n");
+    let missing = r#"{"blobs": {"x": {"mime_type": "text/plain", "file": "none.txt"}},
+        "args": {"name": "a"}, "expect": {"status": "completed"}}"#;
+    place.file("acme.files/resources/tests/a.json", missing);
+    let good = r#"{"args": {"name": "a"}, "expect": {"status": "completed", "output": {"n": 1}}}"#;
+    place.file("acme.files/resources/tests/b.json", good);
+    let ended = place.run(&["skills", "test", "acme.files"]).with(1);
+    let wanted = ["FAILED acme.files a", "none.txt", "ok     acme.files b", "1 passed, 1 failed"];
+    assert!(contained(&ended.stdout, wanted).is_empty(), "{}", ended.stdout);
+    let checked = place.run(&["skills", "check", "acme.files"]).with(0);
+    let wanted = ["test-file-missing", "needs `resources/none.txt`, which is not there"];
+    assert!(contained(&checked.stderr, wanted).is_empty(), "{}", checked.stderr);
+}
+
+#[test]
+fn only_the_skill_that_is_executed_is_warned_of() {
+    let place = Command::new();
+    place.run(&["skills", "new", "acme.good"]).with(0);
+    place.file("acme.bad/skill.toml", "name = 7\n");
+    place.file("acme.worse/skill.toml", "name = 8\n");
+    let exec = |skill: &str| {
+        let skills = place.folder().to_str().unwrap().to_owned();
+        place.run(&["--skills", &skills, "exec", skill, "--args", "{\"name\": \"a\"}"])
+    };
+    let good = exec("acme.good").with(0);
+    assert_eq!(good.stderr, "");
+    let bad = exec("acme.bad").with(2);
+    assert!(bad.stderr.contains("warning: folder `acme.bad`: "), "{}", bad.stderr);
+    assert!(!bad.stderr.contains("acme.worse"), "{}", bad.stderr);
 }
 
 /// A skill that gets one address with what its argument says.
@@ -153,7 +203,14 @@ fn requests_that_are_not_recorded_fail_and_are_told() {
         ["network[0]: nothing asked for GET https://c.example/"]
     );
     let headers = json!([{"request": {"url": url, "headers": {"x-key": "k2"}}, "response": {}}]);
-    assert_eq!(get(url, headers, message).len(), 2);
+    assert_eq!(
+        get(url, headers, message),
+        [
+            "network: there is no recorded answer for GET https://a.example/new; unlike \
+             network[0], its header `x-key` has another value",
+            "network[0]: nothing asked for GET https://a.example/new",
+        ]
+    );
 }
 
 #[test]
@@ -177,16 +234,16 @@ fn failures_of_servers_can_be_recorded() {
             json!({"request": {"url": "https://a.example/"}, "response": {"file": "../skill.toml"}}),
             "is not a path below resources",
         ),
-        (
-            json!({"request": {"url": "https://a.example/"}, "response": {"file": "none.txt"}}),
-            "none.txt",
-        ),
     ] {
         let case = json!({"network": [wrong], "expect": {"status": "completed"}});
         place.file("acme.one.get/resources/tests/one.json", case.to_string());
         let ended = place.run(&["skills", "test", "acme.one.get"]).with(2);
         assert!(ended.stderr.contains(reason), "{}", ended.stderr);
     }
+    let lost = json!({"request": {"url": "https://a.example/"}, "response": {"file": "none.txt"}});
+    let case = json!({"network": [lost], "expect": {"status": "completed"}});
+    let found = differences(&place, &case);
+    assert!(found.len() == 1 && found[0].starts_with("network[0]: none.txt: "), "{found:?}");
 }
 
 #[test]

@@ -175,6 +175,9 @@ fn configuration(config: &Config) -> Finding {
 
 fn address(config: &Config) -> Finding {
     let address = config.http.listen;
+    if let Some(reason) = config.exposure() {
+        return Finding::bad("address", reason, "`wardian serve` does not start like this");
+    }
     match TcpListener::bind(address) {
         Ok(_) => Finding::good("address", format!("{address} is free")),
         Err(fault) => {

@@ -4,6 +4,7 @@ pub(crate) mod blobs;
 pub(crate) mod doctor;
 pub(crate) mod engine;
 pub(crate) mod images;
+pub(crate) mod keys;
 pub(crate) mod reload;
 pub(crate) mod run;
 pub(crate) mod run_result;

@@ -109,8 +109,32 @@ fn run(
         installer.ensure_engine(&config, metered).await?;
         let runtime =
             Runtime::start(&config, metered, SkillsRead::Once, progress().as_ref()).await?;
+        warn_of_problems(&runtime, &request);
         perform(&runtime, request, args, options).await
     }))
+}
+
+/// Prints the problems of the skills that a run asks for. Those of other skills are no concern of
+/// it.
+fn warn_of_problems(runtime: &Runtime, request: &LocalRun) {
+    let executed = match &request.program {
+        LocalProgram::Skill { name, .. } => Some(name.as_str()),
+        LocalProgram::File { .. } => None,
+    };
+    let mounted = request.mount_skills.iter().map(|skill| name_and_version(skill).0);
+    let asked: Vec<&str> = executed.into_iter().chain(mounted).collect();
+    let index = runtime.registry.current();
+    for skill in index.snapshots().filter(|skill| asked.contains(&skill.name().as_str())) {
+        for warning in skill.warnings() {
+            note(&format!("warning: `{}` {}: {warning}", skill.name(), skill.version()));
+        }
+    }
+    let is_asked = |folder: &str| asked.contains(&name_and_version(folder).0);
+    for rejected in index.rejected().iter().filter(|rejected| is_asked(&rejected.folder)) {
+        for diagnostic in &rejected.diagnostics {
+            note(&format!("warning: folder `{}`: {diagnostic}", rejected.folder));
+        }
+    }
 }
 
 /// The configuration for one run: one worker, and a temporary blob store.

@@ -9,7 +9,7 @@ use tokio::task::{block_in_place, spawn_blocking};
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
-use crate::assembly::{MeteredCode, Provision, Runtime, SkillsRead};
+use crate::assembly::{self, MeteredCode, Provision, Runtime, SkillsRead, check_settings};
 use crate::budget::{MemoryBudget, OPEN_BLOBS};
 use crate::cli::commands::reload::{ConfigSource, Reloader, SkillsSeat};
 use crate::cli::commands::serve_folders::{DataFolderLock, check_folders};
@@ -18,9 +18,10 @@ use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on, progress};
 use crate::cli::terminal::output::print_line;
 use crate::config::{Config, GatewayMemory};
+use crate::error::CauseChain;
 use crate::heap::{give_back_free_memory, map_large_buffers};
 use crate::http::{EXPOSED, Readiness, Server, stop_on_signals};
-use crate::service::Service;
+use crate::service::{Authentication, Service};
 use crate::units::ByteCount;
 
 /// The interval of checking for memory to release to the system.
@@ -37,6 +38,10 @@ pub(crate) fn serve(
     installer: &Installer,
     source: ConfigSource,
 ) -> Result<Exit, Failed> {
+    if let Some(reason) = config.exposure() {
+        return Err(Failed::usage(reason));
+    }
+    check_settings(config)?;
     raise_open_files(config);
     map_large_buffers();
     block_on(Box::pin(listen(config, installer, source)))
@@ -97,12 +102,16 @@ async fn listen(
         check_folders(config)?;
         Ok(lock)
     })?;
+    let database = assembly::open_database(config).await?;
+    let authentication = assembly::open_authentication(config, &database).await?;
+    let server = server.with_authentication(authentication.clone());
     note_memory(config);
     let url = format!("{}://{}", config.http.scheme(), server.address());
     info!("listening on {url}");
-    if config.http.is_exposed() {
+    if config.http.is_exposed() && !authentication.is_required() {
         warn!("{EXPOSED}");
     }
+    let following = tokio::spawn(follow_keys(authentication.clone()));
     let readiness = Arc::new(Readiness::waiting_for("the engine"));
     let trimming = tokio::spawn(trim(Arc::clone(server.budget())));
     let skills = SkillsSeat::default();
@@ -119,10 +128,28 @@ async fn listen(
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
     trimming.abort();
     reloading.abort();
+    following.abort();
+    write_last_uses(&authentication).await;
+    database.close().await;
     // Calls in progress have ended or timed out, so their runs need no more time.
     runtime.shut_down(Duration::ZERO).await;
     info!("stopped");
     Ok(Exit::Done)
+}
+
+/// Follows the changes of keys that commands make.
+async fn follow_keys(authentication: Authentication) {
+    if let Authentication::Keys(keys) = authentication {
+        keys.follow().await;
+    }
+}
+
+async fn write_last_uses(authentication: &Authentication) {
+    if let Authentication::Keys(keys) = authentication
+        && let Err(fault) = keys.write_uses().await
+    {
+        warn!("the last use of keys is not written: {}", CauseChain(&fault));
+    }
 }
 
 /// Releases memory to the system after bursts.

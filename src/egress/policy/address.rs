@@ -59,7 +59,10 @@ const INTRANETS_V6: [Ipv6Net; 3] =
 
 /// A range that no operator may open to guests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no private range: name a part of a private one, such as `10.1.0.0/16`")]
+#[error(
+    "`{0}` in `network.private_ranges` is no private range: name a part of a private one, such as \
+     `10.1.0.0/16`"
+)]
 pub struct NotPrivate(pub IpNet);
 
 /// The addresses that connections may lead to.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use hyper::header::{HeaderMap, HeaderValue};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -118,6 +118,18 @@ impl Recording {
         found
     }
 
+    /// The differences between a request that no exchange describes and the nearest exchange of its
+    /// method and URL, as the end of a line.
+    fn difference_to_nearest(&self, sent: &SentRequest<'_>) -> String {
+        let numbered = self.exchanges.iter().enumerate();
+        let others = numbered
+            .filter_map(|(at, exchange)| Some((at, exchange.request.differences_of(sent)?)));
+        let nearest = others.min_by_key(|(_, differences)| differences.len());
+        nearest.map_or_else(String::new, |(at, differences)| {
+            format!("; unlike network[{at}], {}", differences.join(", and "))
+        })
+    }
+
     /// False if the recording says that there is no such host.
     pub(crate) fn has_host(&self, host: &HostName) -> bool {
         !self.exchanges.iter().any(|exchange| {
@@ -144,7 +156,7 @@ impl Recording {
             let request = format!("{} {}", sent.method, sent.target);
             let text = format!("the test has no recorded answer for {request}");
             if asked.unexpected.len() < MAX_UNEXPECTED {
-                asked.unexpected.push(request);
+                asked.unexpected.push(format!("{request}{}", self.difference_to_nearest(sent)));
             }
             return Err(NetworkError::new(errno::ECONNREFUSED, text));
         };
@@ -165,11 +177,30 @@ impl Recording {
 
 impl RecordedRequest {
     fn describes(&self, sent: &SentRequest<'_>) -> bool {
-        let has = |name, value: &HeaderValue| sent.headers.get_all(name).iter().any(|v| v == value);
-        self.method == *sent.method
-            && self.target == *sent.target
-            && self.headers.iter().all(|(name, value)| has(name, value))
-            && self.body.as_ref().is_none_or(|expected| expected.is_equal_to(sent.body))
+        self.differences_of(sent).is_some_and(|differences| differences.is_empty())
+    }
+
+    /// The differences of a request of this method and URL; `None` for another one. A header that
+    /// was sent can have the value of a secret, so no value is repeated.
+    fn differences_of(&self, sent: &SentRequest<'_>) -> Option<Vec<String>> {
+        if self.method != *sent.method || self.target != *sent.target {
+            return None;
+        }
+        let has = |name: &HeaderName, value: &HeaderValue| {
+            sent.headers.get_all(name).iter().any(|sent| sent == value)
+        };
+        let other = self.headers.iter().filter(|(name, value)| !has(name, value));
+        let mut differences: Vec<String> = other
+            .map(|(name, _)| match sent.headers.contains_key(name) {
+                true => format!("its header `{name}` has another value"),
+                false => format!("it has no header `{name}`"),
+            })
+            .collect();
+        differences.dedup();
+        if self.body.as_ref().is_some_and(|expected| !expected.is_equal_to(sent.body)) {
+            differences.push("its body is another one".to_owned());
+        }
+        Some(differences)
     }
 }
 
@@ -250,6 +281,31 @@ mod tests {
         assert_eq!(post(b"{\"a\" : [1,2]}"), Ok("json".into()));
         assert_eq!(post(b"a=1"), Ok("text".into()));
         assert_eq!(post(b"a=2"), Err(errno::ECONNREFUSED));
+        let found = recording.differences();
+        assert!(found[0].ends_with("; unlike network[0], its body is another one"), "{found:?}");
+    }
+
+    #[test]
+    fn another_header_is_named_and_its_value_is_not() {
+        let url = "https://a.example/";
+        let mut one = exchange("GET", url, ok("one"));
+        one.request.headers.insert("authorization", HeaderValue::from_static("Bearer recorded"));
+        one.request.headers.insert("x-key", HeaderValue::from_static("1"));
+        let recording = Recording::new(vec![one]);
+        let target = RequestTarget::parse(url).unwrap();
+        let mut headers = HeaderMap::new();
+        headers.insert("authorization", HeaderValue::from_static("Bearer opensesame"));
+        let sent =
+            SentRequest { method: &Method::GET, target: &target, headers: &headers, body: b"" };
+        assert!(recording.answer(&sent).is_err());
+        let found = recording.differences().join("\n");
+        let expected = "GET https://a.example/; unlike network[0], its header `authorization` has \
+            another value, and it has no header `x-key`\n";
+        assert!(found.contains(expected), "{found}");
+        assert!(
+            !found.contains("opensesame") && !found.contains("recorded answer for x"),
+            "{found}"
+        );
     }
 
     #[test]

@@ -36,7 +36,9 @@ pub(crate) struct Demand {
 #[non_exhaustive]
 pub enum TlsSetupError {
     /// The operator's file cannot be read or has no certificate.
-    #[error("the file of authorities `{path}` has no readable certificates (PEM)")]
+    #[error(
+        "the file of authorities `{path}` (`network.ca_file`) has no readable certificates (PEM)"
+    )]
     Authorities {
         /// The file as configured.
         path: PathBuf,

@@ -118,17 +118,18 @@ impl Fit {
 
     fn check_size(&mut self, place: &ArgumentPlace<'_>, shape: &InputShape, items: usize) {
         let items = u64::try_from(items).unwrap_or(u64::MAX);
-        if let Some(bound) = beyond(shape.size, items) {
-            self.add(format!("`{place}` must have {bound} items, not {items}"));
+        if let Some((bound, count)) = beyond(shape.size, items) {
+            let word = if count == 1 { "item" } else { "items" };
+            self.add(format!("`{place}` must have {bound} {count} {word}, not {items}"));
         }
     }
 }
 
-/// Names the bound that a size breaks, such as `at least 2`.
-fn beyond((least, most): (Option<u64>, Option<u64>), size: u64) -> Option<String> {
+/// The bound that a size breaks, such as `at least` and 2.
+fn beyond((least, most): (Option<u64>, Option<u64>), size: u64) -> Option<(&'static str, u64)> {
     match (least, most) {
-        (Some(least), _) if size < least => Some(format!("at least {least}")),
-        (_, Some(most)) if size > most => Some(format!("at most {most}")),
+        (Some(least), _) if size < least => Some(("at least", least)),
+        (_, Some(most)) if size > most => Some(("at most", most)),
         _ => None,
     }
 }
@@ -261,8 +262,9 @@ fn misfit(place: &ArgumentPlace<'_>, shape: &InputShape, value: &RawValue) -> Op
         }
         InputType::String if shape.size != (None, None) => {
             let length = characters(value.get());
-            let bound = beyond(shape.size, length)?;
-            Some(format!("`{place}` must have {bound} characters, not {length}"))
+            let (bound, count) = beyond(shape.size, length)?;
+            let word = if count == 1 { "character" } else { "characters" };
+            Some(format!("`{place}` must have {bound} {count} {word}, not {length}"))
         }
         _ => None,
     }

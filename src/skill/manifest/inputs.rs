@@ -202,6 +202,10 @@ mod tests {
         ("a = { type = \"blob\", default = \"blob:x\" }", "2:32: error: `inputs.a.default` must be the id of a blob, not a string"),
         ("a = { type = \"integer\", default = 5, maximum = 4 }", "2:35: error: the default does not fit: `a` must be at most 4, not 5"),
         ("a = { type = \"array\", items = { type = \"string\", enum = [1] } }", "2:58: error: `inputs.a.items.enum` must be a string, not an integer"),
+        ("a = { type = \"array\", minItems = 3, maxItems = 1 }", "2:34: error: `inputs.a.minItems` is greater than `inputs.a.maxItems`, so that no value fits"),
+        ("a = { type = \"string\", maxLength = 1, minLength = 2 }", "2:51: error: `inputs.a.minLength` is greater than `inputs.a.maxLength`, so that no value fits"),
+        ("a = { type = \"number\", minimum = 1.5, maximum = 1 }", "2:34: error: `inputs.a.minimum` is greater than `inputs.a.maximum`, so that no value fits"),
+        ("a = { type = \"array\", items = { type = \"string\", minLength = 2, maxLength = 1 } }", "2:62: error: `inputs.a.items.minLength` is greater than `inputs.a.items.maxLength`, so that no value fits"),
         ("\" \" = { type = \"any\" }", "2:1: error: the name of an input must have 1 to 64 characters, none of them a control character"),
     ];
 

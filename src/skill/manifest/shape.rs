@@ -218,7 +218,29 @@ impl InputShape {
                 findings.warning(&entry.node.span, Problem::new("invalid-shape", message));
             }
         }
+        shape.check_bounds(fields, findings);
         shape
+    }
+
+    /// Refuses a least size or value that is greater than the most one: no value would fit.
+    fn check_bounds(&self, fields: &Fields<'_>, findings: &mut Findings<'_>) {
+        let (least, most) = (&self.range.0, &self.range.1);
+        let range = least.as_ref().zip(most.as_ref());
+        let is_empty_range = range
+            .and_then(|(least, most)| least.as_f64().zip(most.as_f64()))
+            .is_some_and(|(least, most)| least > most);
+        let is_empty_size = self.size.0.zip(self.size.1).is_some_and(|(least, most)| least > most);
+        let (least, most) = match (is_empty_range, is_empty_size, self.input_type) {
+            (true, _, _) => ("minimum", "maximum"),
+            (_, true, InputType::Array) => ("minItems", "maxItems"),
+            (_, true, _) => ("minLength", "maxLength"),
+            (false, false, _) => return,
+        };
+        if let Some(entry) = fields.entry(least) {
+            let (least, most) = (fields.path(least), fields.path(most));
+            let message = format!("`{least}` is greater than `{most}`, so that no value fits");
+            findings.error(&entry.node.span, Problem::new("no-value-fits", message));
+        }
     }
 
     /// Reads one key that fits the type. An error describes the expected value.

@@ -98,8 +98,11 @@ impl TestServer {
         arguments: &[&str],
         environment: &[(&str, &str)],
     ) -> Self {
+        let has_address = arguments.contains(&"--listen");
         let mut child = program(&folder)
-            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg("serve")
+            .args(if has_address { &[][..] } else { &["--listen", "127.0.0.1:0"] })
+            .arg("--data-dir")
             .arg(&data_dir)
             // The tests use the cache of whoever runs them. Images of yesterday would be made anew in
             // the background of any test. Arguments overrule the variable.

@@ -133,7 +133,7 @@ fn requirements(snapshot: &Snapshot) -> Vec<Diagnostic> {
     let lists = lists.filter(|file| file.path != REQUIREMENTS_FILE);
     let told = lists.map(|file| {
         let message = "nothing is installed from it";
-        let help = "list packages in `code/requirements.txt`, and lock them with `wardian skills deps lock`";
+        let help = "list packages in `code/requirements.txt`, and lock them with `wardian skills deps lock FOLDER`";
         let problem = Problem::new("requirements-ignored", message).help(help);
         Diagnostic::about(Severity::Warning, &file.path, problem)
     });

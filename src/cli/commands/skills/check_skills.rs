@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::assembly::is_bundled;
 use crate::cli::commands::skills::check_python::{Looked, check_python};
+use crate::cli::commands::skills::test_file::check_tests;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_error, print_json, print_line, shown};
@@ -40,6 +41,8 @@ pub(crate) fn check_skills(
         let mut check =
             check_folder(&whole(folder)?).map_err(|e| Failed::named(folder.display(), &e))?;
         check.diagnostics.extend(bundled_name(&check));
+        let tests = check.snapshot.as_deref().map(check_tests);
+        check.diagnostics.extend(tests.unwrap_or_default());
         names.push(folder.display().to_string());
         checks.push(check);
     }

@@ -22,7 +22,8 @@ use crate::packages::fetch::{FetchError, lock_wheels, sync_wheels};
 use crate::packages::layer::LayerKey;
 use crate::packages::lock::{Lock, MAX_LOCK};
 use crate::packages::requirements::{MAX_REQUIREMENTS, Requirements};
-use crate::packages::resolve::{ResolveError, WheelSource, resolve};
+use crate::packages::resolve::{WheelSource, resolve};
+use crate::packages::resolve_error::ResolveError;
 use crate::packages::wheel::WheelName;
 use crate::packages::{
     GuestPlatform, LOCK_FILE, LayerStore, REQUIREMENTS_FILE, SkillNeeds, batteries,
@@ -124,7 +125,9 @@ fn lock(
     let guest = guest(config)?;
     let python = &config.engine.python;
     note("choosing versions with pip");
-    let chosen = resolve(&requirements, &guest, python, place).map_err(unresolved)?;
+    let chosen =
+        resolve(&requirements, &guest, python, place).map_err(|error| unresolved(&error))?;
+    chosen.notes.iter().for_each(|line| note(&format!("note: {line}")));
     let (packages, layer) = if chosen.wheels.is_empty() {
         (Vec::new(), None)
     } else {
@@ -192,6 +195,7 @@ fn sync(
     let batteries = batteries::lock().map_err(|error| Failed::ours(&error))?;
     let store = assembly::layer_store(config);
     let (mut results, mut fetched) = (Vec::new(), Vec::new());
+    let mut exit = Exit::Done;
     for skill in skills {
         let (requirements, lock) = (skill.requirements.as_deref(), skill.lock.as_deref());
         let needs = SkillNeeds::of(requirements, lock, &guest, &batteries);
@@ -201,6 +205,7 @@ fn sync(
             SkillNeeds::Nothing | SkillNeeds::Batteries => {}
             SkillNeeds::Unknown(problem) => {
                 (result.state, result.problem) = (State::Failed, Some(problem.to_string()));
+                exit = worse(exit, Exit::GuestFailed);
             }
             SkillNeeds::Layer { key, .. } => {
                 result.layer = Some(key.to_string());
@@ -213,6 +218,7 @@ fn sync(
                     }
                     Ok(state) => result.state = state,
                     Err(failed) => {
+                        exit = worse(exit, failed.exit);
                         (result.state, result.problem) = (State::Failed, Some(failed.to_string()));
                     }
                 }
@@ -224,7 +230,6 @@ fn sync(
         results.push(result);
     }
     compile(config, &fetched);
-    let is_good = results.iter().all(|one| one.state != State::Failed);
     if as_json {
         print_json(&results);
     } else if results.is_empty() {
@@ -235,7 +240,12 @@ fn sync(
         let skills = counted(without, "skill");
         print_line(&format!("{skills} {needs} no packages beyond those of every run"));
     }
-    Ok(if is_good { Exit::Done } else { Exit::GuestFailed })
+    Ok(exit)
+}
+
+/// The exit code of two outcomes: a failure of the machine counts more than one of a skill.
+fn worse(one: Exit, other: Exit) -> Exit {
+    if one == Exit::OurFault || other == Exit::Done { one } else { other }
 }
 
 fn report_sync(result: &Synced) {
@@ -245,7 +255,8 @@ fn report_sync(result: &Synced) {
         (State::Present, _) => "its packages are there",
         (State::Nothing | State::Failed, _) => "needs no packages beyond those of every run",
     };
-    print_line(&format!("{}: {}", result.skill, shown(says)));
+    let lines: Vec<String> = says.lines().map(shown).collect();
+    print_line(&format!("{}: {}", result.skill, lines.join("\n  ")));
 }
 
 /// Makes the layer of a lock unless it is there.
@@ -352,18 +363,17 @@ fn read(path: &Path, limit: usize) -> Result<Option<Vec<u8>>, Failed> {
 fn quiet(_wheel: &WheelName) {}
 
 /// What the user required cannot be had, or the machine failed.
-fn unresolved(error: ResolveError) -> Failed {
-    match error {
-        ResolveError::Python(_) | ResolveError::File(_) | ResolveError::Report(_) => {
-            Failed::ours(&error)
-        }
-        other => Failed::refused(CauseChain(&other).to_string()),
+fn unresolved(error: &ResolveError) -> Failed {
+    if error.is_about_packages() {
+        Failed::refused(CauseChain(error).to_string())
+    } else {
+        Failed::ours(error)
     }
 }
 
 fn unfetched(error: FetchError) -> Failed {
     match error {
-        FetchError::Python(_) | FetchError::File(_) | FetchError::Registry { .. } => {
+        FetchError::Python(_) | FetchError::File(_) | FetchError::Registry(_) => {
             Failed::ours(&error)
         }
         other => Failed::refused(CauseChain(&other).to_string()),

@@ -6,5 +6,6 @@ pub(crate) mod deps;
 pub(crate) mod list_skills;
 pub(crate) mod new_skill;
 pub(crate) mod test_case;
+pub(crate) mod test_file;
 pub(crate) mod test_network;
 pub(crate) mod test_skills;

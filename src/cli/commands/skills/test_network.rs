@@ -77,6 +77,11 @@ const fn ok() -> u16 {
 }
 
 impl CaseExchange {
+    /// Path below `resources` of the file that the server answers with.
+    pub(crate) fn file(&self) -> Option<&str> {
+        self.response.as_ref()?.file.as_deref()
+    }
+
     /// The exchange, with the content of its file, which `read` gives.
     ///
     /// # Errors

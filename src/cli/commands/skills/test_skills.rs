@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read as _};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use crate::cli::commands::run::on_its_own;
 use crate::cli::commands::skills::test_case::{
     BlobContent, CaseBlob, CaseResult, ExpectedStatus, MadeBlob, TestCase, with_ids,
 };
+use crate::cli::commands::skills::test_file::{MAX_CASE, TESTS, parse_case, resource};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on_until_interrupted, progress};
@@ -27,13 +28,9 @@ use crate::config::Config;
 use crate::egress::recorded::Recording;
 use crate::ids::Digest;
 use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
-use crate::protocol::strict;
 use crate::registry::check_folder;
 use crate::registry::folders::snapshot::Snapshot;
 use crate::service::{Caller, LocalProgram, LocalResult, LocalRun, ServiceError, sole_tenant};
-
-/// Longest file of a case, in bytes.
-const MAX_CASE: u64 = 4 << 20;
 
 /// The tests of one skill.
 struct Tested {
@@ -67,8 +64,15 @@ pub(crate) fn test_skills(
 ) -> Result<Exit, Failed> {
     let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
     let root = folder.path().join("skills");
-    let tested: Vec<Tested> =
-        folders.iter().map(|path| read_tests(path, &root, filter)).collect::<Result<_, _>>()?;
+    let mut malformed = Vec::new();
+    let tested: Vec<Tested> = folders
+        .iter()
+        .map(|path| read_tests(path, &root, filter, &mut malformed))
+        .collect::<Result<_, _>>()?;
+    if !malformed.is_empty() {
+        let lines = malformed.join("\n  ");
+        return Err(Failed::usage(format!("no test was run; these are malformed:\n  {lines}")));
+    }
     let mut config = on_its_own(config, &folder);
     // The skills are tested as they are here, whatever a server finds elsewhere.
     config.skills.roots = vec![root];
@@ -102,7 +106,7 @@ async fn test_all(
             note(&format!("{}: {missing}", skill.name));
         }
         for (name, case) in &skill.cases {
-            let (differences, duration_ms) = test(runtime, skill, name, case).await?;
+            let (differences, duration_ms) = test(runtime, skill, case).await?;
             let passed = differences.is_empty();
             is_good &= passed;
             if !as_json {
@@ -131,8 +135,14 @@ async fn test_all(
     Ok(if is_good { Exit::Done } else { Exit::GuestFailed })
 }
 
-/// Reads the tests of the skill in `folder`, and copies the skill below `root`.
-fn read_tests(folder: &Path, root: &Path, filter: Option<&str>) -> Result<Tested, Failed> {
+/// Reads the tests of the skill in `folder`, and copies the skill below `root`. The mistakes of all
+/// tests go to `malformed`.
+fn read_tests(
+    folder: &Path,
+    root: &Path,
+    filter: Option<&str>,
+    malformed: &mut Vec<String>,
+) -> Result<Tested, Failed> {
     #[expect(
         clippy::disallowed_methods,
         reason = "the user's own folder; nothing is contained in it"
@@ -145,32 +155,40 @@ fn read_tests(folder: &Path, root: &Path, filter: Option<&str>) -> Result<Tested
         return Err(Failed::usage(format!("{folder}: has errors; see `wardian skills check`")));
     };
     copy(snapshot, root)?;
-    let tests = whole.join("resources").join("tests");
-    let mut cases = Vec::new();
+    let tests = whole.join(TESTS);
+    let mut paths = Vec::new();
     // Without the folder there are no tests.
     for entry in fs::read_dir(&tests).into_iter().flatten() {
         let path = entry.map_err(|fault| Failed::named(tests.display(), &fault))?.path();
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let is_meant = filter.is_none_or(|filter| name.contains(filter));
         if path.extension().is_some_and(|ending| ending == "json") && is_meant {
-            cases.push((name, read_case(&path)?));
+            paths.push((name, path));
         }
     }
-    cases.sort_by(|(one, _), (other, _)| one.cmp(other));
+    paths.sort();
+    let mut cases = Vec::new();
+    for (name, path) in paths {
+        match read_case(&path)? {
+            Ok(case) => cases.push((name, case)),
+            Err(mistakes) => {
+                let shown_path = folder.join(TESTS).join(path.file_name().unwrap_or_default());
+                let line = |mistake: &String| format!("{}: {mistake}", shown_path.display());
+                malformed.extend(mistakes.iter().map(line).map(|line| shown(&line)));
+            }
+        }
+    }
     let (name, version) = (snapshot.name().to_string(), snapshot.version().to_string());
     Ok(Tested { folder: whole, name, version, cases })
 }
 
-fn read_case(path: &Path) -> Result<TestCase, Failed> {
+/// Reads a case, or its mistakes.
+fn read_case(path: &Path) -> Result<Result<TestCase, Vec<String>>, Failed> {
     let named = |fault: &(dyn std::error::Error + 'static)| Failed::named(path.display(), fault);
-    let mut text = String::new();
+    let mut text = Vec::new();
     let file = fs::File::open(path).map_err(|fault| named(&fault))?;
-    file.take(MAX_CASE + 1).read_to_string(&mut text).map_err(|fault| named(&fault))?;
-    if u64::try_from(text.len()).is_ok_and(|size| size > MAX_CASE) {
-        return Err(Failed::usage(format!("{}: is longer than {MAX_CASE} bytes", path.display())));
-    }
-    strict::read(text.as_bytes()).map_err(|fault| named(&fault))?;
-    serde_json::from_str(&text).map_err(|fault| named(&fault))
+    file.take(MAX_CASE + 1).read_to_end(&mut text).map_err(|fault| named(&fault))?;
+    Ok(parse_case(&text))
 }
 
 /// Writes the files of a skill below `root`, in a folder that has the skill's name and version. Two
@@ -200,22 +218,29 @@ fn copy(snapshot: &Snapshot, root: &Path) -> Result<(), Failed> {
 async fn test(
     runtime: &Runtime,
     skill: &Tested,
-    name: &str,
     case: &TestCase,
 ) -> Result<(Vec<String>, u64), Failed> {
     let mut ids = BTreeMap::new();
     for (blob, content) in &case.blobs {
-        let id = store(runtime, skill, content).map_err(|failed| {
-            Failed::usage(format!("{}, case {name}, blob {blob}: {failed}", skill.name))
-        })?;
-        ids.insert(blob.clone(), id);
+        match store(runtime, skill, content) {
+            Ok(id) => drop(ids.insert(blob.clone(), id)),
+            // A file that is not there fails this case, and not the others.
+            Err(failed) if failed.exit == Exit::WrongUsage => {
+                return Ok((vec![shown(&format!("blob {blob}: {failed}"))], 0));
+            }
+            Err(failed) => return Err(failed),
+        }
     }
-    let args = with_ids(case.args.get(), &ids).map_err(|blob| {
-        Failed::usage(format!("{}, case {name}: there is no blob `{blob}`", skill.name))
-    })?;
+    let args = match with_ids(case.args.get(), &ids) {
+        Ok(args) => args,
+        Err(blob) => return Ok((vec![shown(&format!("there is no blob `{blob}`"))], 0)),
+    };
     let args =
         RawValue::from_string(args).map_err(|fault| Failed::at("write the arguments", &fault))?;
-    let recording = Arc::new(recording_of(skill, name, case)?);
+    let recording = match recording_of(skill, case) {
+        Ok(recording) => Arc::new(recording),
+        Err(problem) => return Ok((vec![shown(&problem)], 0)),
+    };
     let request = LocalRun {
         program: LocalProgram::Skill {
             name: skill.name.clone(),
@@ -245,42 +270,30 @@ const MAX_RECORDED: u64 = 256 << 20;
 
 /// The recorded network of a case. Without one every request fails: a test must not depend on the
 /// state of the world.
-fn recording_of(skill: &Tested, name: &str, case: &TestCase) -> Result<Recording, Failed> {
+fn recording_of(skill: &Tested, case: &TestCase) -> Result<Recording, String> {
     let exchanges = case.network.iter().enumerate().map(|(at, exchange)| {
         let read = |path: &str| {
-            let path = resource_of(skill, path)?;
-            let file =
-                fs::File::open(&path).map_err(|fault| format!("{}: {fault}", path.display()))?;
+            let whole = skill.folder.join(resource(path)?);
+            let file = fs::File::open(&whole).map_err(|fault| format!("{path}: {fault}"))?;
             let mut content = Vec::new();
             file.take(MAX_RECORDED + 1)
                 .read_to_end(&mut content)
-                .map_err(|fault| fault.to_string())?;
+                .map_err(|fault| format!("{path}: {fault}"))?;
             match u64::try_from(content.len()).is_ok_and(|size| size <= MAX_RECORDED) {
                 true => Ok(content),
-                false => Err(format!("{}: is larger than {MAX_RECORDED} bytes", path.display())),
+                false => Err(format!("{path}: is larger than {MAX_RECORDED} bytes")),
             }
         };
-        exchange.recorded(read).map_err(|wrong| {
-            Failed::usage(format!("{}, case {name}, network[{at}]: {wrong}", skill.name))
-        })
+        exchange.recorded(read).map_err(|wrong| format!("network[{at}]: {wrong}"))
     });
     Ok(Recording::new(exchanges.collect::<Result<_, _>>()?))
-}
-
-/// The file of a path below `resources`.
-fn resource_of(skill: &Tested, path: &str) -> Result<PathBuf, String> {
-    let path = Path::new(path);
-    if !path.components().all(|part| matches!(part, Component::Normal(_))) {
-        return Err(format!("`{}` is not a path below resources", path.display()));
-    }
-    Ok(skill.folder.join("resources").join(path))
 }
 
 /// Stores a blob of a case; its id.
 fn store(runtime: &Runtime, skill: &Tested, blob: &CaseBlob) -> Result<String, Failed> {
     let stored = match &blob.content {
         BlobContent::File(path) => {
-            let path = resource_of(skill, path).map_err(Failed::usage)?;
+            let path = skill.folder.join(resource(path).map_err(Failed::usage)?);
             store_file(&runtime.blobs, &path, Some(&blob.mime_type))?
         }
         BlobContent::Text(text) => {

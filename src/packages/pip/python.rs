@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::packages::pip::words::without_credentials;
 use crate::subprocess::hide_own_variables;
 
 /// Bytes of a program's output that are kept: its end.
@@ -52,8 +53,10 @@ pub(super) fn run(
     // Python looks for modules in the working folder first, so it must be a folder of this program.
     command.arg("-c").arg(script).args(arguments).current_dir(folder);
     hide_own_variables(&mut command);
-    // Settings of pip for installing could break a resolution; those of registries stay.
-    for name in ["PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_REPORT", "PIP_REQUIRE_VIRTUALENV"] {
+    // Settings of pip for installing could break a resolution, and its words are read; those of
+    // registries stay.
+    let ours = ["PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_REPORT", "PIP_REQUIRE_VIRTUALENV"];
+    for name in ours.iter().chain(&["PIP_QUIET", "PIP_VERBOSE", "PIP_LOG"]) {
         command.env_remove(name);
     }
     let missing = |_: io::Error| PythonError::Missing { program: program.clone() };
@@ -72,7 +75,7 @@ pub(super) fn run(
         return Err(PythonError::NoPip { program });
     }
     let said = if said.is_empty() { format!("it ended with {status}") } else { said };
-    Err(PythonError::Failed { said })
+    Err(PythonError::Failed { said: without_credentials(&said) })
 }
 
 /// Reads to the end and keeps the last bytes as printable text.

@@ -16,6 +16,8 @@ try:
 except ImportError:
     sys.exit("wardian: no pip")
 markers.default_environment = lambda: dict(values)
+# By itself, pip asks a registry that does not answer six times, for each package.
+os.environ.setdefault("PIP_RETRIES", "2")
 os.dup2(2, 1)  # pip states the cause of a conflict on standard output
 sys.argv[0] = "pip"
 runpy.run_module("pip", run_name="__main__", alter_sys=True)

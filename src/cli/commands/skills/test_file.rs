@@ -1,0 +1,158 @@
+//! Reads the tests of a skill, and finds their mistakes without running them.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use crate::blobs::content::kind::BlobKind;
+use crate::cli::commands::skills::test_case::{BlobContent, TestCase, with_ids};
+use crate::error::CauseChain;
+use crate::protocol::strict;
+use crate::registry::folders::snapshot::Snapshot;
+use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
+
+/// Longest file of a case, in bytes.
+pub(crate) const MAX_CASE: u64 = 4 << 20;
+
+/// The folder with the tests of a skill.
+pub(crate) const TESTS: &str = "resources/tests";
+
+/// Reads the text of a case.
+///
+/// # Errors
+///
+/// Its mistakes, each in one line.
+pub(crate) fn parse_case(text: &[u8]) -> Result<TestCase, Vec<String>> {
+    let one = |problem: String| vec![problem];
+    if u64::try_from(text.len()).is_ok_and(|size| size > MAX_CASE) {
+        return Err(one(format!("it is longer than {MAX_CASE} bytes")));
+    }
+    strict::read(text).map_err(|fault| one(CauseChain(&fault).to_string()))?;
+    let case: TestCase = serde_json::from_slice(text).map_err(|fault| one(fault.to_string()))?;
+    let mistakes = mistakes_of(&case);
+    if mistakes.is_empty() { Ok(case) } else { Err(mistakes) }
+}
+
+/// The mistakes of a case that do not depend on any file.
+fn mistakes_of(case: &TestCase) -> Vec<String> {
+    let mut mistakes = Vec::new();
+    for (name, blob) in &case.blobs {
+        if let Err(fault) = BlobKind::parse(&blob.mime_type) {
+            mistakes.push(format!("blob {name}: {fault}"));
+        }
+        if let BlobContent::File(path) = &blob.content
+            && let Err(fault) = resource(path)
+        {
+            mistakes.push(format!("blob {name}: {fault}"));
+        }
+    }
+    let ids: BTreeMap<String, String> =
+        case.blobs.keys().map(|name| (name.clone(), name.clone())).collect();
+    if let Err(name) = with_ids(case.args.get(), &ids) {
+        mistakes.push(format!("there is no blob `{name}`"));
+    }
+    for (at, exchange) in case.network.iter().enumerate() {
+        let read = |path: &str| resource(path).map(|_| Vec::new());
+        if let Err(fault) = exchange.recorded(read) {
+            mistakes.push(format!("network[{at}]: {fault}"));
+        }
+    }
+    mistakes
+}
+
+/// A path below `resources`, as a case names a file.
+///
+/// # Errors
+///
+/// The path leaves the folder.
+pub(crate) fn resource(path: &str) -> Result<PathBuf, String> {
+    let path = Path::new(path);
+    let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
+    if !is_below || path.as_os_str().is_empty() {
+        return Err(format!("`{}` is not a path below resources", path.display()));
+    }
+    Ok(Path::new("resources").join(path))
+}
+
+/// The files below `resources` that a case needs.
+fn files_of(case: &TestCase) -> Vec<&str> {
+    let blobs = case.blobs.values().filter_map(|blob| match &blob.content {
+        BlobContent::File(path) => Some(path.as_str()),
+        BlobContent::Text(_) => None,
+    });
+    blobs.chain(case.network.iter().filter_map(|exchange| exchange.file())).collect()
+}
+
+/// The mistakes in the tests of a skill. They are warnings: the skill itself can be executed.
+pub(crate) fn check_tests(snapshot: &Snapshot) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for file in snapshot.files() {
+        let name = file.path.strip_prefix(TESTS).and_then(|rest| rest.strip_prefix('/'));
+        if !name.is_some_and(|name| !name.contains('/') && name.ends_with(".json")) {
+            continue;
+        }
+        let mut warn = |code, message: String, help: &str| {
+            let problem = Problem::new(code, message).help(help);
+            found.push(Diagnostic::about(Severity::Warning, &file.path, problem));
+        };
+        match snapshot.read_file(&file.path).map(parse_case) {
+            Ok(Ok(case)) => {
+                let lacks = |path: &&str| {
+                    let path = resource(path).unwrap_or_default();
+                    !snapshot.files().iter().any(|file| Path::new(&file.path) == path)
+                };
+                for path in files_of(&case).into_iter().filter(lacks) {
+                    let message = format!("the test needs `resources/{path}`, which is not there");
+                    warn("test-file-missing", message, "without it the test fails");
+                }
+            }
+            Ok(Err(mistakes)) => {
+                for mistake in mistakes {
+                    let help = "`wardian skills test` runs no test until it is mended";
+                    warn("test-malformed", mistake, help);
+                }
+            }
+            // The check of the folder has reported it.
+            Err(_) => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mistakes_of_cases_are_found_without_a_run() {
+        for (text, expected) in [
+            ("{", "1:2"),
+            (r#"{"expects": {}}"#, "unknown field `expects`"),
+            (r#"{"expect": {"status": "completed"}, "expect": {}}"#, "expect"),
+            (
+                r#"{"args": {"a": "{{blob:x}}"}, "expect": {"status": "completed"}}"#,
+                "there is no blob `x`",
+            ),
+            (
+                r#"{"blobs": {"x": {"mime_type": "text/plain", "file": "../a"}}, "expect": {"status": "failed"}}"#,
+                "blob x: `../a` is not a path below resources",
+            ),
+            (
+                r#"{"blobs": {"x": {"mime_type": "text", "text": ""}}, "expect": {"status": "failed"}}"#,
+                "blob x: ",
+            ),
+            (
+                r#"{"network": [{"request": {"url": "a"}, "response": {}}], "expect": {"status": "failed"}}"#,
+                "network[0]: `a` does not begin with",
+            ),
+        ] {
+            let found = parse_case(text.as_bytes()).unwrap_err().join("\n");
+            assert!(text == "{" || found.contains(expected), "{text}: {found}");
+        }
+        let good = r#"{"blobs": {"x": {"mime_type": "text/plain", "file": "a.txt"}},
+            "args": {"a": "{{blob:x}}"}, "network": [{"request": {"url": "https://a.example/"},
+            "response": {"file": "b.txt"}}], "expect": {"status": "completed"}}"#;
+        let case = parse_case(good.as_bytes()).unwrap();
+        assert_eq!(files_of(&case), ["a.txt", "b.txt"]);
+        assert!(resource("").is_err() && resource("/a").is_err() && resource("a/../b").is_err());
+    }
+}
