@@ -11,8 +11,8 @@ use crate::packages::pip::{
     Offer, OfferKind, PipLog, PythonError, conflict_in, download_fault, missing_in, shortened,
 };
 use crate::packages::requirements::admits;
-use crate::packages::resolve::ChosenWheel;
 use crate::packages::resolve_error::ResolveError;
+use crate::packages::wheel::WheelName;
 
 /// Most versions that a message lists.
 const MAX_VERSIONS: usize = 6;
@@ -29,7 +29,7 @@ pub(super) type Demands = BTreeMap<PackageName, Vec<Requirement>>;
 /// Finds the cause of a failure in the words of pip.
 pub(super) fn explained(error: PythonError, guest: &GuestPlatform, log: &PipLog) -> ResolveError {
     let PythonError::Failed { said } = &error else { return error.into() };
-    if let Some(requirement) = missing_in(said) {
+    if let Some((requirement, by)) = missing_in(said) {
         if let Some(version) = guest.version_of(&requirement.name) {
             let package =
                 PackageVersion { name: requirement.name.clone(), version: version.clone() };
@@ -43,7 +43,7 @@ pub(super) fn explained(error: PythonError, guest: &GuestPlatform, log: &PipLog)
             return fault.clone().into();
         }
         let problem = problem_with(&requirement, &log.offers(&requirement.name));
-        return ResolveError::NoWheel { requirement: requirement.to_string(), by: None, problem };
+        return ResolveError::NoWheel { requirement: requirement.to_string(), by, problem };
     }
     if said.contains("ResolutionImpossible") || said.contains("conflicting dependencies") {
         let engine = guest
@@ -130,22 +130,22 @@ fn cause_in(said: &str) -> String {
 
 /// A version that is newer than the chosen one, and that no requirement excludes.
 pub(super) struct Newer<'a> {
-    chosen: &'a ChosenWheel,
+    chosen: &'a WheelName,
     offer: Offer,
 }
 
 /// The newest versions of packages that pip passed over.
 pub(super) fn passed_over<'a>(
-    chosen: &'a [ChosenWheel],
+    chosen: impl Iterator<Item = &'a WheelName>,
     demands: &Demands,
     log: &PipLog,
 ) -> Vec<Newer<'a>> {
-    let newer = |chosen: &'a ChosenWheel| {
-        let demands = demands.get(&chosen.name.package).map_or(&[][..], Vec::as_slice);
-        let mut offers = log.offers(&chosen.name.package);
+    let newer = |chosen: &'a WheelName| {
+        let demands = demands.get(&chosen.package).map_or(&[][..], Vec::as_slice);
+        let mut offers = log.offers(&chosen.package);
         offers.retain(|offer| {
-            offer.version > chosen.name.version
-                && (!offer.version.any_prerelease() || chosen.name.version.any_prerelease())
+            offer.version > chosen.version
+                && (!offer.version.any_prerelease() || chosen.version.any_prerelease())
                 && demands.iter().all(|demand| admits(demand, &offer.version))
         });
         // A version with a wheel for guests counts as such, whatever else it has.
@@ -159,13 +159,13 @@ pub(super) fn passed_over<'a>(
             .max_by(|one, other| one.version.cmp(&other.version).then(rank(one).cmp(&rank(other))));
         newest.map(|offer| Newer { chosen, offer })
     };
-    chosen.iter().filter_map(newer).collect()
+    chosen.filter_map(newer).collect()
 }
 
 impl Newer<'_> {
     /// A remark for the user. `why` says why pip does not choose what fulfils a requirement.
     pub(super) fn note(&self, why: &dyn Fn(&Requirement) -> Option<String>) -> Option<String> {
-        let (name, older) = (&self.chosen.name.package, &self.chosen.name.version);
+        let (name, older) = (&self.chosen.package, &self.chosen.version);
         let newer = &self.offer.version;
         let reason = match self.offer.kind {
             OfferKind::Native => {
@@ -184,9 +184,7 @@ mod tests {
     use std::str::FromStr as _;
 
     use super::*;
-    use crate::ids::Digest;
     use crate::packages::guest::testing::guest;
-    use crate::packages::wheel::WheelName;
 
     /// A log in which pip was offered these files; those with a `+` it could use.
     fn log(files: &[&str]) -> PipLog {
@@ -301,11 +299,7 @@ mod tests {
 
     #[test]
     fn newer_versions_that_were_passed_over_are_noted() {
-        let wheel = |file: &str| ChosenWheel {
-            name: WheelName::parse(file).unwrap(),
-            url: None,
-            sha256: Digest::of(b""),
-        };
+        let wheel = |file: &str| WheelName::parse(file).unwrap();
         let chosen = [
             wheel("plain-0.4.0-py3-none-any.whl"),
             wheel("newer-1-py3-none-any.whl"),
@@ -322,7 +316,7 @@ mod tests {
         ];
         let capped = PackageName::from_str("capped").unwrap();
         let demands = Demands::from([(capped, vec!["capped<2".parse().unwrap()])]);
-        let newer = passed_over(&chosen, &demands, &log(&files));
+        let newer = passed_over(chosen.iter(), &demands, &log(&files));
         let why = |wanted: &Requirement| Some(format!("because of {wanted}"));
         let notes: Vec<String> = newer.iter().filter_map(|one| one.note(&why)).collect();
         let expected = [

@@ -203,7 +203,7 @@ fn refused(said: &str, wanted: &[Wanted<'_>], faults: &[RegistryFault]) -> Fetch
     }
     let missing = missing_in(said);
     let missing =
-        missing.and_then(|missing| wanted.iter().find(|one| one.name.package == missing.name));
+        missing.and_then(|missing| wanted.iter().find(|one| one.name.package == missing.0.name));
     match missing {
         Some(one) => FetchError::NotInRegistry { file: file(one) },
         None => PythonError::Failed { said: shortened(said) }.into(),

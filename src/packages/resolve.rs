@@ -106,7 +106,7 @@ pub fn resolve(
     });
     let (mut resolution, demands) = walk(&roots, &installed.collect::<Result<_, _>>()?, guest)?;
     let log = PipLog::read(scratch.path());
-    let newer = passed_over(&resolution.wheels, &demands, &log);
+    let newer = passed_over(resolution.wheels.iter().map(|wheel| &wheel.name), &demands, &log);
     let why = |wanted: &Requirement| {
         let scratch = tempfile::Builder::new().prefix("wardian-lock-").tempdir().ok()?;
         let roots: Vec<&Requirement> = roots.iter().copied().chain([wanted]).collect();

@@ -708,7 +708,7 @@ fn a_registry_is_explained_and_its_credentials_are_kept_out_of_the_lock() {
         ("tiny-cpu\n", "`tiny-cpu` has only wheels with native code"),
         ("tiny-src\n", "`tiny-src` has only source distributions"),
         ("tiny-typo\n", "`tiny-typo` is unknown, or has no such version\n"),
-        ("tiny-reg>=2\n", "package `tiny-src>=1`, which tiny-reg 2.0 requires, has only source"),
+        ("tiny-reg>=2\n", "package `tiny-src>=1`, which tiny-reg requires, has only source"),
     ] {
         command.file("skill/code/requirements.txt", requirements);
         let ended = command.run(&["skills", "deps", "lock", &skill]).with(1);

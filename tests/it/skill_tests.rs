@@ -93,7 +93,7 @@ fn a_test_whose_file_is_missing_fails_and_the_others_run() {
     let wanted = ["FAILED acme.files a", "none.txt", "ok     acme.files b", "1 passed, 1 failed"];
     assert!(contained(&ended.stdout, wanted).is_empty(), "{}", ended.stdout);
     let checked = place.run(&["skills", "check", "acme.files"]).with(0);
-    let wanted = ["test-file-missing", "needs `resources/none.txt`, which is not there"];
+    let wanted = ["test-file-missing", "needs `resources/none.txt`"];
     assert!(contained(&checked.stderr, wanted).is_empty(), "{}", checked.stderr);
 }
 
@@ -108,7 +108,7 @@ fn only_the_skill_that_is_executed_is_warned_of() {
         place.run(&["--skills", &skills, "exec", skill, "--args", "{\"name\": \"a\"}"])
     };
     let good = exec("acme.good").with(0);
-    assert_eq!(good.stderr, "");
+    assert!(!good.stderr.contains("acme."), "{}", good.stderr);
     let bad = exec("acme.bad").with(2);
     assert!(bad.stderr.contains("warning: folder `acme.bad`: "), "{}", bad.stderr);
     assert!(!bad.stderr.contains("acme.worse"), "{}", bad.stderr);

@@ -12,7 +12,6 @@ use tokio::task::JoinHandle;
 
 use crate::http::tests::support::{Fake, config};
 use crate::http::{HttpConfig, Readiness, Server, Stage};
-use crate::service::Authentication;
 
 const NEVER: &str = r#"{"jsonrpc":"2.0","id":1,"method":"run_code",
     "params":{"language":"python","code":"x"}}"#;

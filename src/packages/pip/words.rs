@@ -106,6 +106,8 @@ impl PipLog {
         let url = text.split_whitespace().find(|word| word.contains("://"));
         let path = url.and_then(|url| url.split(['#', '?']).next());
         let file = path.and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+        // A link to a file is followed by its version without a bracket before.
+        let file = file.trim_end_matches(',');
         if !file.is_empty() && file.len() <= MAX_NAME && self.files.len() < MAX_FILES {
             self.files.insert((file.replace("%2B", "+").replace("%2b", "+"), usable));
         }
@@ -129,7 +131,10 @@ impl PipLog {
 
     /// The files of a package that pip was offered.
     pub(in crate::packages) fn offers(&self, name: &PackageName) -> Vec<Offer> {
-        let offers = self.files.iter().filter_map(|(file, usable)| {
+        // pip passes over a usable file of a folder while it looks for another package.
+        let is_used = |file: &str| self.files.contains(&(file.to_owned(), true));
+        let offers = self.files.iter().filter(|(file, usable)| *usable || !is_used(file));
+        let offers = offers.filter_map(|(file, usable)| {
             let kind = match WheelKind::of(file) {
                 WheelKind::Pure if *usable => OfferKind::Usable,
                 WheelKind::Pure | WheelKind::Native => OfferKind::Native,
@@ -225,10 +230,18 @@ pub(in crate::packages) fn download_fault(said: &str) -> Option<RegistryFault> {
     Some(fault(format!("{host}:{port}"), reason))
 }
 
-/// The requirement that no file fulfils, in the words of pip.
-pub(in crate::packages) fn missing_in(said: &str) -> Option<Requirement> {
+/// The requirement that no file fulfils, in the words of pip, and the package that has it; `None`
+/// for one of the user.
+pub(in crate::packages) fn missing_in(said: &str) -> Option<(Requirement, Option<String>)> {
     let missing = said.split("No matching distribution found for ").nth(1)?;
-    parse_requirement(missing.lines().next()?.trim()).ok()
+    let text = missing.lines().next()?.trim();
+    let by = said.split("satisfies the requirement ").nth(1).and_then(|line| {
+        let (_, by) = line.lines().next()?.split_once(" (from ")?;
+        by.split(')').next()
+    });
+    // It is `-r requirements.txt (line 1)` for one of the user, or `versions: ...`.
+    let by = by.filter(|by| PackageName::from_str(by).is_ok()).map(str::to_owned);
+    Some((parse_requirement(text).ok()?, by))
 }
 
 /// The requirements that a conflict is about, each with the package that has it; `None` for one of
@@ -349,6 +362,11 @@ mod tests {
             let found: Vec<String> = log.faults().iter().map(ToString::to_string).collect();
             assert_eq!(found, [expected]);
         }
+        let local =
+            log("Skipping link: wrong project name (not b): file:///x/a-1-py3-none-any.whl\n\
+             Found link file:///x/a-1-py3-none-any.whl, version: 1\n");
+        let offers = local.offers(&PackageName::from_str("a").unwrap());
+        assert!(matches!(offers.as_slice(), [Offer { kind: OfferKind::Usable, .. }]), "{offers:?}");
         let unknown = "Could not fetch URL https://x.example/simple/a/: 404 Client Error: Not Found for url: https://x.example/simple/a/ - skipping";
         assert!(log(unknown).faults().is_empty());
         let fault = download_fault("ERROR: HTTP error 403 while getting https://u:p@x.example/f/a-1-py3-none-any.whl?sig=1 (from x)").unwrap();
