@@ -42,7 +42,7 @@ Exit codes: 0 it completed, 1 it failed, 2 wrong usage, 3 an error of Wardian or
 pub(crate) const SERVE: &str = "\
 Examples:
   wardian serve
-  wardian serve --listen 0.0.0.0:8080 --set auth.mode=keys --set http.allowed_hosts=skills.example.com
+  wardian serve --listen 0.0.0.0:8080 --set auth.mode=keys --set http.allowed_hosts=example.com
   wardian --skills ./my-skills --set limits.timeout='10 s' serve --workers 4
 
 SIGTERM or Ctrl-C finishes the calls in progress, a second one ends them at once.

@@ -45,16 +45,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let auth = AuthConfig { mode: reader.read("auth.mode", AuthMode::Open) };
     let workers = read_workers(&mut reader);
     let limits = read_limits(&mut reader);
-    let images = ImagesConfig {
-        profiles: reader.read("images.profiles", Vec::new()),
-        on_need: reader.read("images.on_need", true),
-        memory: reader.read("images.memory", ByteCount::mebibytes(1 << 10)),
-        disk: reader.read("images.disk", ByteCount::mebibytes(4 << 10)),
-        max_age: {
-            let age = reader.read("images.max_age", Duration::from_hours(24));
-            (!age.is_zero()).then_some(age)
-        },
-    };
+    let images = read_images(&mut reader);
     let network = read_network(&mut reader, surroundings);
     let tenants = read_tenants(&mut reader, workers.count);
     let network = read_share_of_tenant(&mut reader, network);
@@ -90,6 +81,19 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         file: None,
         ignored_variables,
     })
+}
+
+fn read_images(reader: &mut Reader) -> ImagesConfig {
+    ImagesConfig {
+        profiles: reader.read("images.profiles", Vec::new()),
+        on_need: reader.read("images.on_need", true),
+        memory: reader.read("images.memory", ByteCount::mebibytes(1 << 10)),
+        disk: reader.read("images.disk", ByteCount::mebibytes(4 << 10)),
+        max_age: {
+            let age = reader.read("images.max_age", Duration::from_hours(24));
+            (!age.is_zero()).then_some(age)
+        },
+    }
 }
 
 /// Reads a folder setting. Default: `wardian` in the user's folder of that kind.
