@@ -5,9 +5,9 @@
 //!
 //! ```text
 //! vocabulary   error  ids  units  clock  budget  heap  secret_text
-//! formats      skill  protocol  job  framing
+//! formats      skill  protocol  job  framing  quotas
 //! engines      blobs  registry  packages  engine  sandbox  images  image_builder  worker  dispatch
-//!              egress  secrets
+//!              egress  secrets  database  tenants
 //! use cases    service
 //! edges        http
 //! program      config  assembly  cli
@@ -29,9 +29,11 @@ pub mod units;
 pub(crate) mod framing;
 pub mod job;
 pub mod protocol;
+pub mod quotas;
 pub mod skill;
 
 pub mod blobs;
+pub mod database;
 pub mod dispatch;
 pub mod egress;
 pub mod engine;
@@ -41,6 +43,7 @@ pub mod packages;
 pub mod registry;
 pub mod sandbox;
 pub mod secrets;
+pub mod tenants;
 pub mod worker;
 
 pub mod service;

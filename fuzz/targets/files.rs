@@ -178,7 +178,9 @@ fn check_mounts(files: &mut FileSystem) {
     while let Some(folder) = pending.pop() {
         for (name, kind) in entries(files, &format!("{folder}/")) {
             let path = format!("{folder}/{name}");
-            let is_known = VISIBLE.contains(&path.as_str()) || path.starts_with("/blobs/late");
+            let is_known = VISIBLE.contains(&path.as_str())
+                || path.starts_with("/blobs/late")
+                || path.starts_with("/dev");
             assert!(is_known, "{path} is there");
             let is_own = ["/workspace", "/tmp"].contains(&path.as_str());
             if kind == FileKind::Folder && !is_own {

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 
 use crate::blobs::BlobError;
+use crate::database::DatabaseError;
 use crate::dispatch::DispatchError;
 use crate::egress::EgressError;
 use crate::engine::EngineError;
@@ -35,6 +36,9 @@ pub enum AssemblyError {
     /// Blobs cannot be kept.
     #[error("the blob store cannot be opened")]
     Blobs(#[from] BlobError),
+    /// The database cannot be opened.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
     /// Skills cannot be read.
     #[error("the skills cannot be opened")]
     Registry(#[from] RegistryError),

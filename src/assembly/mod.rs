@@ -9,6 +9,7 @@ mod provision;
 mod runtime;
 mod settings;
 mod skills;
+mod tenants;
 mod worker;
 mod worker_memory;
 
@@ -23,4 +24,5 @@ pub use crate::assembly::provision::Provision;
 pub use crate::assembly::runtime::Runtime;
 pub use crate::assembly::settings::check_settings;
 pub use crate::assembly::skills::{SkillsRead, is_bundled, open_registry};
+pub use crate::assembly::tenants::{database_path, open_authentication, open_database, open_keys};
 pub use crate::assembly::worker::work;

@@ -18,8 +18,8 @@ use crate::assembly::packages::package_access;
 use crate::assembly::provision::{ImagesOf, Provision, compile_when_asked, provide_batteries};
 use crate::assembly::skills::{SkillsRead, registry_settings};
 use crate::blobs::BlobStore;
-use crate::config::Config;
-use crate::dispatch::{Pool, PoolConfig};
+use crate::config::{CompileMetered, Config};
+use crate::dispatch::{Pool, PoolConfig, WorkerCommand};
 use crate::egress::Egress;
 use crate::egress::world::resolver::SystemResolver;
 use crate::engine::progress::Progress;
@@ -27,6 +27,7 @@ use crate::error::CauseChain;
 use crate::image_builder::ImageStore;
 use crate::images::{ImageCache, ImageRules};
 use crate::job::frame::outcome_max;
+use crate::quotas::CallRates;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
 use crate::service::{
@@ -89,15 +90,10 @@ impl Runtime {
             cap: config.limits.max,
             least_memory: base.content.length(),
         };
-        let metering = if files.has_metered() { Metering::ready() } else { Metering::missing() };
+        let metering = metering(config, &files);
         let kept = ImageStore::new(&files.engine, &files.timed);
         let images = ImageCache::new(Box::new(kept), base, image_rules(config));
-        let mut settings = PoolConfig::new(files.command(config)?, config.workers.count);
-        settings.spares = config.workers.spares;
-        settings.queue = config.workers.queue;
-        settings.queue_wait = config.workers.queue_wait;
-        settings.max_message = outcome_max(config.limits.max.logs);
-        let pool = Arc::new(Pool::start(settings)?);
+        let pool = Arc::new(Pool::start(pool_config(config, files.command(config)?))?);
         let packages = Arc::new(package_access(config, &files.timed)?);
         let batteries = block_in_place(|| packages.open_batteries());
         if let Err(error) = batteries {
@@ -118,6 +114,7 @@ impl Runtime {
             pool: Arc::clone(&pool),
             images: Arc::clone(&images),
             limits,
+            rates: CallRates::of(&config.tenants),
             metering: Arc::clone(&metering),
             network: NetworkAccess::new(egress, config.network.code.clone()),
             packages: Arc::clone(&packages),
@@ -180,6 +177,26 @@ impl Runtime {
         self.tasks.lock().drain(..).for_each(|task| task.abort());
         self.images.note_usage();
         self.pool.shut_down(patience).await;
+    }
+}
+
+fn metering(config: &Config, files: &EngineFiles) -> Metering {
+    match config.engine.compile_metered {
+        _ if files.has_metered() => Metering::ready(),
+        CompileMetered::OnDemand => Metering::missing(),
+        CompileMetered::Never => Metering::not_installed(),
+    }
+}
+
+fn pool_config(config: &Config, command: WorkerCommand) -> PoolConfig {
+    PoolConfig {
+        spares: config.workers.spares,
+        queue: config.workers.queue,
+        memory: config.workers.memory,
+        tenants: config.tenants.clone(),
+        queue_wait: config.workers.queue_wait,
+        max_message: outcome_max(config.limits.max.logs),
+        ..PoolConfig::new(command, config.workers.count)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Stores large content outside the conversation, named by the hash of its kind and bytes.
+//! Stores large content outside the conversation, named by the hash of its kind and bytes, which is
+//! keyed for each tenant.
 //!
 //! This module knows no methods and no runs. It stores bytes of a tenant under a
 //! [`BlobId`](crate::ids::BlobId). All calls block, so callers use a blocking thread.
@@ -7,6 +8,7 @@
 //! <root>/lock                      held while a server uses the store
 //! <root>/drafts/draft-<n>          being written; removed at the next start
 //! <root>/tenants/<tenant>/<id>     content, then a trailer with kind, size and time
+//! <root>/keys/<tenant>             the secret of the tenant's ids; the tenant `local` has none
 //! <root>/quarantine/...            damaged files, set aside and never removed
 //! ```
 //!

@@ -8,6 +8,7 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::cli::examples;
+use crate::cli::key_args::KeysCommand;
 use crate::config::Flags;
 use crate::images::PackageSet;
 
@@ -83,6 +84,9 @@ pub(crate) enum Command {
     /// Put blobs into the store on this machine or of a running server, and take them out.
     #[command(subcommand, after_help = examples::BLOBS)]
     Blobs(BlobsCommand),
+    /// Make, list and revoke the keys by which a server knows its callers, also while it runs.
+    #[command(subcommand, after_help = examples::KEYS)]
+    Keys(KeysCommand),
     /// The secrets that skills can have here.
     #[command(subcommand, after_help = examples::SECRETS)]
     Secrets(SecretsCommand),
@@ -357,10 +361,13 @@ pub(crate) enum BlobsCommand {
 /// The server that a command is about.
 #[derive(Debug, Args)]
 pub(crate) struct ServerOption {
-    /// Ask this running server instead of the store on this machine. The environment variable
-    /// `WARDIAN_API_KEY`, if it is set, is sent as a bearer token.
+    /// Ask this running server instead of the store on this machine. The key is taken from
+    /// `--key-file`, or from the environment variable `WARDIAN_API_KEY`.
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
+    /// File with the key that is sent to the server as a bearer token.
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub(crate) key_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

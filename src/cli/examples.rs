@@ -42,11 +42,38 @@ Exit codes: 0 it completed, 1 it failed, 2 wrong usage, 3 an error of Wardian or
 pub(crate) const SERVE: &str = "\
 Examples:
   wardian serve
-  wardian serve --listen 0.0.0.0:8080 --set http.allowed_hosts=skills.example.com
+  wardian serve --listen 0.0.0.0:8080 --set auth.mode=keys --set http.allowed_hosts=skills.example.com
   wardian --skills ./my-skills --set limits.timeout='10 s' serve --workers 4
 
 SIGTERM or Ctrl-C finishes the calls in progress, a second one ends them at once.
 `GET /readyz` answers 200 as soon as calls can be executed.";
+
+pub(crate) const KEYS: &str = "\
+Examples:
+  wardian keys create --tenant acme --name ci --expires 90d
+  wardian keys list
+  wardian keys revoke k3v7a2mq
+
+Keys are kept in the data folder; use the settings of the server (`--config`, `--data-dir`).
+
+Exit codes: 0 done, 2 wrong usage or a database that cannot be used, 3 an error of Wardian or of the
+machine.";
+
+pub(crate) const CREATE_KEY: &str = "\
+Examples:
+  wardian keys create --tenant acme --name ci
+  wardian keys create --tenant acme --name reader --scopes discover,blobs --expires 90d --json
+
+The key goes to standard output and is not stored: only its hash is.";
+
+pub(crate) const LIST_KEYS: &str = "\
+Examples:
+  wardian keys list
+  wardian keys list --json";
+
+pub(crate) const REVOKE_KEY: &str = "\
+Examples:
+  wardian keys revoke k3v7a2mq";
 
 pub(crate) const SECRETS: &str = "\
 Examples:

@@ -1,16 +1,20 @@
 //! The failure of a command, and its exit code.
 
 use std::error::Error;
-use std::fmt;
+use std::{fmt, io};
 
 use crate::assembly::AssemblyError;
+use crate::blobs::BlobError;
 use crate::cli::exit_code::Exit;
 use crate::config::ConfigError;
+use crate::database::DatabaseError;
 use crate::error::{CauseChain, ErrorKind};
+use crate::http::HttpError;
 use crate::ids::InvalidId;
 use crate::protocol::CallError;
 use crate::registry::RegistryError;
 use crate::service::ServiceError;
+use crate::tenants::InvalidKey;
 
 /// A message for the user, with its exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,14 +90,35 @@ impl From<ServiceError> for Failed {
     }
 }
 
-/// An unreadable folder of skills is an error of the settings. All others are Wardian's.
+/// An unreadable folder of skills and a database that cannot be used are errors of the settings. All
+/// others are Wardian's.
 impl From<AssemblyError> for Failed {
     fn from(error: AssemblyError) -> Self {
         match error {
             AssemblyError::Registry(error) => error.into(),
+            AssemblyError::Database(error) => error.into(),
             AssemblyError::Network(error) => Self::usage(CauseChain(&error).to_string()),
+            AssemblyError::Blobs(BlobError::InUse) => Self::usage(
+                "another server or a command of `wardian blobs` is using the blob store: stop it, \
+                 or name another folder with `--data-dir` (`data_dir`) or `blobs.folder`",
+            ),
             error => Self::ours(&error),
         }
+    }
+}
+
+impl From<DatabaseError> for Failed {
+    fn from(error: DatabaseError) -> Self {
+        match error {
+            DatabaseError::Failed(_) => Self::ours(&error),
+            _ => Self::usage(CauseChain(&error).to_string()),
+        }
+    }
+}
+
+impl From<InvalidKey> for Failed {
+    fn from(error: InvalidKey) -> Self {
+        Self::usage(error.to_string())
     }
 }
 
@@ -109,6 +134,29 @@ impl From<RegistryError> for Failed {
     }
 }
 
+impl From<HttpError> for Failed {
+    fn from(error: HttpError) -> Self {
+        let advice = match &error {
+            HttpError::Listen { cause, .. } => match cause.kind() {
+                io::ErrorKind::AddrInUse => {
+                    "; another program listens there: stop it, or choose another address with \
+                     `--listen` (`listen`)"
+                }
+                io::ErrorKind::AddrNotAvailable => {
+                    "; this machine has no such address: choose another with `--listen` (`listen`)"
+                }
+                io::ErrorKind::PermissionDenied => {
+                    "; choose a port from 1024 on with `--listen` (`listen`), or start the server \
+                     with the capability `CAP_NET_BIND_SERVICE`"
+                }
+                _ => return Self::ours(&error),
+            },
+            HttpError::Tls(_) => "",
+        };
+        Self::usage(format!("{}{advice}", CauseChain(&error)))
+    }
+}
+
 /// Errors that are always Wardian's or the machine's.
 macro_rules! ours {
     ($($error:ty),+ $(,)?) => {
@@ -120,14 +168,11 @@ macro_rules! ours {
     };
 }
 
-ours!(crate::engine::EngineError, crate::blobs::BlobError, crate::http::HttpError,);
+ours!(crate::engine::EngineError, BlobError);
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-
     use super::*;
-    use crate::blobs::BlobError;
     use crate::protocol::params_error::ParamsError;
 
     #[test]

@@ -7,6 +7,7 @@ mod commands;
 mod examples;
 mod exit_code;
 mod failed;
+mod key_args;
 mod prepare;
 mod terminal;
 
@@ -16,8 +17,9 @@ use clap::CommandFactory as _;
 
 use crate::assembly::check_settings;
 use crate::cli::args::{Cli, Command, EngineCommand, SecretsCommand, ServeArgs, SkillsCommand};
+use crate::cli::commands::reload::ConfigSource;
 use crate::cli::commands::skills::{check_skills, deps, list_skills, new_skill, test_skills};
-use crate::cli::commands::{blobs, doctor, engine, run, secrets, serve, show_config};
+use crate::cli::commands::{blobs, doctor, engine, keys, run, secrets, serve, show_config};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::Installer;
@@ -75,7 +77,7 @@ fn execute(cli: Cli) -> Result<Exit, Failed> {
     let flags = cli.settings.flags(flags_of(&cli.command));
     let surroundings = Surroundings::of_this_process();
     let installer = Installer::new(&flags, surroundings.secrets.variables());
-    let config = Config::load(&surroundings, flags)?;
+    let config = Config::load(&surroundings, flags.clone())?;
     match &cli.command {
         Command::Serve(_) => logging::start_for_a_server(&config),
         Command::Doctor(_)
@@ -90,7 +92,7 @@ fn execute(cli: Cli) -> Result<Exit, Failed> {
         let why = no_secret(name).map_or_else(String::new, |why| format!(": {why}"));
         tracing::warn!("the environment variable `{name}` is no setting and has no effect{why}");
     }
-    with_config(cli.command, config, &installer, surroundings.api_key())
+    with_config(cli.command, config, &installer, ConfigSource { surroundings, flags })
 }
 
 /// Says why a variable that looks like a secret is none.
@@ -128,10 +130,10 @@ fn with_config(
     command: Command,
     config: Config,
     installer: &Installer,
-    api_key: Option<&str>,
+    source: ConfigSource,
 ) -> Result<Exit, Failed> {
     match command {
-        Command::Serve(_) => serve::serve(&config, installer),
+        Command::Serve(_) => serve::serve(&config, installer, source),
         Command::Run(args) => run::run_code(config, installer, args),
         Command::Exec(args) => run::execute_skill(config, installer, args),
         Command::Skills(SkillsCommand::Check { folders, json }) => {
@@ -147,7 +149,8 @@ fn with_config(
         Command::Skills(SkillsCommand::Show { skill, file, json }) => {
             list_skills::show(&config, &skill, file.as_deref(), json)
         }
-        Command::Blobs(command) => blobs::blobs(&config, &command, api_key),
+        Command::Blobs(command) => blobs::blobs(&config, &command, source.surroundings.api_key()),
+        Command::Keys(command) => keys::keys(&config, &command),
         Command::Secrets(SecretsCommand::List { json }) => secrets::list(&config, json),
         Command::Engine(command) => engine::engine(&config, &command),
         Command::Doctor(args) => doctor::doctor(config, args.json),

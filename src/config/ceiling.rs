@@ -2,7 +2,7 @@
 
 use crate::budget::MemoryBudget;
 use crate::config::settings::Config;
-use crate::http::CONNECTION_MEMORY;
+use crate::http::{CONNECTION_MEMORY, TLS_MEMORY};
 use crate::job::frame::outcome_max;
 use crate::units::ByteCount;
 
@@ -30,7 +30,7 @@ pub struct GatewayMemory {
     pub budget: ByteCount,
     /// Outputs of runs while they are checked.
     pub outputs: ByteCount,
-    /// Buffers of connections: `http.max_connections`.
+    /// Buffers of connections, those of TLS included: `http.max_connections`.
     pub connections: ByteCount,
     /// Messages of workers, which are mostly logs, and jobs that were cancelled while they were
     /// sent: `workers.count`, `limits.max.logs` and `http.max_body`.
@@ -55,11 +55,13 @@ impl GatewayMemory {
         let run = ByteCount::bytes(read.saturating_add(order));
         let egress = &config.network.egress;
         let connections = if egress.is_enabled { egress.max_open_connections } else { 0 };
+        let tls = config.http.tls.as_ref().map_or(0, |_| TLS_MEMORY.as_u64());
+        let connection = ByteCount::bytes(CONNECTION_MEMORY.as_u64().saturating_add(tls));
         Self {
             at_rest: AT_REST,
             budget: config.http.memory,
             outputs: MemoryBudget::outputs(),
-            connections: times(CONNECTION_MEMORY, config.http.max_connections),
+            connections: times(connection, config.http.max_connections),
             runs: times(run, config.workers.count),
             queue: times(QUEUED, config.workers.queue),
             network: times(NETWORK_CONNECTION, connections),
@@ -104,6 +106,11 @@ mod tests {
         let more = large.total().as_u64() - small.total().as_u64();
         assert_eq!(more, 896 << 20);
         assert!(small.total() < ByteCount::mebibytes(600), "{small:?}");
+        let tls = [("http.tls.certificate", "/c"), ("http.tls.key", "/k")];
+        let encrypted = memory(&[&few[..], &tls].concat());
+        let plain = memory(&few);
+        let more = encrypted.connections.as_u64() - plain.connections.as_u64();
+        assert_eq!(more, 16 * TLS_MEMORY.as_u64());
         let many = memory(&[("http.max_connections", "1000000")]);
         assert!(many.total() > ByteCount::mebibytes(50_000), "{many:?}");
     }

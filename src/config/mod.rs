@@ -13,8 +13,10 @@ mod error;
 mod explain;
 mod load;
 mod reader;
+mod reload;
 mod schema;
 mod settings;
+mod tables;
 mod value;
 mod written;
 
@@ -23,10 +25,12 @@ pub use crate::config::effective::{EffectiveSetting, SettingOrigin};
 pub use crate::config::environment::{Surroundings, command_line};
 pub use crate::config::error::ConfigError;
 pub use crate::config::load::Flags;
+pub use crate::config::reload::ReloadedConfig;
 pub use crate::config::settings::{
-    BlobsConfig, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig, LogFormat, LogLevel,
-    RequireLockdown, SkillsConfig, WorkersConfig,
+    AuthConfig, AuthMode, BlobsConfig, CompileMetered, Config, EngineConfig, ImagesConfig,
+    LimitsConfig, LogConfig, LogFormat, LogLevel, RequireLockdown, SkillsConfig, WorkersConfig,
 };
+pub(crate) use crate::config::value::parse_duration;
 
 #[cfg(test)]
 mod tests;

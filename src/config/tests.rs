@@ -116,11 +116,12 @@ fn in_toml(key: &str, told: &str) -> Option<String> {
     Some(match (key, told) {
         ("limits.fuel", "not counted")
         | ("engine.source", "the package registry")
-        | ("network.proxy" | "network.ca_file" | "secrets.file", "not set") => return None,
+        | (_, "not set") => return None,
+        ("http.unlimited_addresses", "loopback") => r#"["127.0.0.0/8", "::1/128"]"#.to_owned(),
         ("workers.count", "one for each core") => {
             std::thread::available_parallelism().map_or(1, usize::from).to_string()
         }
-        ("secrets.hosts", "none") => "{}".to_owned(),
+        ("secrets.hosts" | "tenants.limits", "none") => "{}".to_owned(),
         (_, "none") => "[]".to_owned(),
         ("skills.roots", root) => format!("[\"{root}\"]"),
         (_, other) => {

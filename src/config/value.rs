@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use crate::config::settings::{LogFormat, LogLevel, RequireLockdown};
+use crate::config::settings::{AuthMode, CompileMetered, LogFormat, LogLevel, RequireLockdown};
 use crate::egress::config::ProxyAddress;
 use crate::images::PackageSet;
 use crate::skill::manifest::secret_hosts::{BrokeredHosts, SecretHosts};
@@ -100,12 +100,43 @@ impl SettingValue for Duration {
     }
 }
 
+/// Reads a duration such as `90d` or `30 s`.
+pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
+    Duration::from_text(text)
+}
+
 /// Splits `256 MiB` into its number and its unit; the space is optional.
 fn quantity(text: &str) -> Option<(u64, &str)> {
     let text = text.trim();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at_checked(digits)?;
     Some((number.parse().ok()?, unit.trim_start()))
+}
+
+impl SettingValue for AuthMode {
+    const EXPECTED: &'static str = "\"open\", \"keys\" or \"proxy\"";
+
+    fn from_text(text: &str) -> Option<Self> {
+        match text {
+            "open" => Some(Self::Open),
+            "keys" => Some(Self::Keys),
+            "proxy" => Some(Self::Proxy),
+            _ => None,
+        }
+    }
+
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        value.as_str().and_then(Self::from_text)
+    }
+
+    fn to_toml(&self) -> toml::Value {
+        let text = match self {
+            Self::Open => "open",
+            Self::Keys => "keys",
+            Self::Proxy => "proxy",
+        };
+        toml::Value::String(text.to_owned())
+    }
 }
 
 impl SettingValue for RequireLockdown {
@@ -402,6 +433,9 @@ macro_rules! choice {
     };
 }
 
+choice!(
+    CompileMetered, "\"on_demand\" or \"never\"", "on_demand" => OnDemand, "never" => Never
+);
 choice!(LogFormat, "\"text\" or \"json\"", "text" => Text, "json" => Json);
 choice!(
     LogLevel, "\"error\", \"warn\", \"info\", \"debug\" or \"trace\"",

@@ -2,6 +2,7 @@
 
 use crate::config::explain::explanation;
 use crate::config::reader::variable_of;
+use crate::config::reload::RELOADABLE;
 use crate::config::settings::Config;
 
 impl Config {
@@ -14,7 +15,11 @@ impl Config {
     /// The same, with a sentence about each setting and the name of its environment variable.
     #[must_use]
     pub fn to_explained_toml(&self) -> String {
-        self.written(|key| format!("\n# {}\n# {}\n", explanation(key), variable_of(key)))
+        self.written(|key| {
+            let reloaded =
+                if RELOADABLE.contains(&key) { " Read again while a server runs." } else { "" };
+            format!("\n# {}{reloaded}\n# {}\n", explanation(key), variable_of(key))
+        })
     }
 
     /// Writes the settings, each after the text that `before` returns for its key.

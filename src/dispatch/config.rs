@@ -5,6 +5,8 @@ use std::time::Duration;
 use crate::dispatch::supervisor::spawner::WorkerCommand;
 use crate::dispatch::worker::attachments::AttachmentLimits;
 use crate::job::frame;
+use crate::quotas::TenantPolicy;
+use crate::units::ByteCount;
 
 /// Set by operators.
 #[derive(Debug, Clone)]
@@ -17,6 +19,11 @@ pub struct PoolConfig {
     pub spares: usize,
     /// Runs that may wait for a worker, of all tenants together. Default 256.
     pub queue: usize,
+    /// The memory that all runs in progress together may use, as the sum of their limits. A run
+    /// waits until it fits. Default: no bound beside the number of workers.
+    pub memory: Option<ByteCount>,
+    /// The limits of tenants. Default: none.
+    pub tenants: TenantPolicy,
     /// How long a run may wait for a worker. Default 30 s.
     pub queue_wait: Duration,
     /// How long a worker may take to become ready. Default 60 s: the first one may have to read
@@ -43,6 +50,8 @@ impl PoolConfig {
             workers,
             spares: 1,
             queue: 256,
+            memory: None,
+            tenants: TenantPolicy::NONE,
             queue_wait: Duration::from_secs(30),
             startup_timeout: Duration::from_secs(60),
             grace: Duration::from_secs(1),

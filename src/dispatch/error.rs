@@ -2,7 +2,9 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
+use crate::dispatch::scheduler::claim::RunRefusal;
 use crate::dispatch::worker::start_failure::StartFailure;
 use crate::error::ErrorKind;
 use crate::job::frame::FrameError;
@@ -13,7 +15,25 @@ use crate::job::frame::FrameError;
 pub enum DispatchError {
     /// Too many runs are waiting, or this one has waited too long.
     #[error("every worker is busy and too many runs are waiting")]
-    Overloaded,
+    Overloaded {
+        /// The time in which the waiting runs are worked off.
+        retry_after: Duration,
+    },
+    /// The tenant has as many runs in progress and waiting as it may have.
+    #[error("the tenant has as many runs in progress and waiting as it may have")]
+    TenantBusy {
+        /// The time in which its waiting runs are worked off.
+        retry_after: Duration,
+    },
+    /// The tenant has used up its time of workers.
+    #[error("the tenant has used up the time that its runs may take")]
+    TimeUsed {
+        /// The time after which a part of it is there again.
+        retry_after: Duration,
+    },
+    /// The run may use more memory than all runs together.
+    #[error("the run may use more memory than this server has for runs; ask for less")]
+    TooMuchMemory,
     /// The pool is closing.
     #[error("the server is shutting down")]
     ShuttingDown,
@@ -39,9 +59,31 @@ impl DispatchError {
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {
-            Self::Overloaded | Self::ShuttingDown => ErrorKind::Overloaded,
-            Self::TooLarge(_) => ErrorKind::TooLarge,
+            Self::Overloaded { .. } | Self::ShuttingDown => ErrorKind::Overloaded,
+            Self::TenantBusy { .. } | Self::TimeUsed { .. } => ErrorKind::RateLimited,
+            Self::TooLarge(_) | Self::TooMuchMemory => ErrorKind::TooLarge,
             Self::NoWorker | Self::Share(_) | Self::Start(_) | Self::Open(_) => ErrorKind::Internal,
+        }
+    }
+    /// The delay after which a retry can succeed, if it is known.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Overloaded { retry_after }
+            | Self::TenantBusy { retry_after }
+            | Self::TimeUsed { retry_after } => Some(*retry_after),
+            _ => None,
+        }
+    }
+}
+
+impl From<RunRefusal> for DispatchError {
+    fn from(refusal: RunRefusal) -> Self {
+        match refusal {
+            RunRefusal::Full { retry_after } => Self::Overloaded { retry_after },
+            RunRefusal::TenantFull { retry_after } => Self::TenantBusy { retry_after },
+            RunRefusal::TimeUsed { retry_after } => Self::TimeUsed { retry_after },
+            RunRefusal::NeverFits => Self::TooMuchMemory,
         }
     }
 }

@@ -39,7 +39,7 @@ use std::time::Duration;
 pub use crate::dispatch::config::PoolConfig;
 pub use crate::dispatch::content::{BlobSource, SkillContent};
 pub use crate::dispatch::error::DispatchError;
-pub use crate::dispatch::pool::Pool;
+pub use crate::dispatch::pool::{Pool, memory_of};
 pub use crate::dispatch::report::{Counters, PoolReport, WorkerStatus};
 pub use crate::dispatch::supervisor::spawner::WorkerCommand;
 pub use crate::dispatch::worker::attachments::AttachmentLimits;

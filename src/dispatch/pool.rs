@@ -13,6 +13,7 @@ use tracing::warn;
 use crate::dispatch::config::PoolConfig;
 use crate::dispatch::error::DispatchError;
 use crate::dispatch::report::PoolReport;
+use crate::dispatch::scheduler::claim::Claim;
 use crate::dispatch::scheduler::lease::Lease;
 use crate::dispatch::scheduler::shared::Scheduler;
 use crate::dispatch::scheduler::state::Phase;
@@ -25,12 +26,16 @@ use crate::dispatch::worker::id::WorkerId;
 use crate::dispatch::worker::run_clock::Patience;
 use crate::dispatch::{BlobSource, FinishedRun, Job, RunHost};
 use crate::error::CauseChain;
+use crate::ids::TenantId;
 use crate::job::attachment::AttachmentKey;
 use crate::job::frame;
 use crate::job::host::HostTime;
 use crate::job::layer::LayerContent;
+use crate::job::limits::RunLimits;
 use crate::job::message::Order;
 use crate::job::outcome::{LeftFiles, Logs, RunFailure, RunOutcome, RunUsage};
+use crate::quotas::TenantPolicy;
+use crate::units::ByteCount;
 
 /// The number of workers that may break before a run begins until the run is given up. The size of
 /// the pool is added, since every worker may also have died while it was idle.
@@ -49,6 +54,7 @@ pub struct Pool {
     supervisors: Mutex<JoinSet<()>>,
     /// Belongs to the supervisors: with the last of them every worker ends.
     spawner: Weak<WorkerSpawner>,
+    tenants: TenantPolicy,
     size: usize,
     patience: Patience,
 }
@@ -80,7 +86,8 @@ impl Pool {
         let supervisors = Mutex::new(supervisors);
         let spawner = Arc::downgrade(&spawner);
         let patience = Patience { grace: config.grace, host_time: config.host_time };
-        Ok(Self { scheduler, supervisors, spawner, size, patience })
+        let tenants = config.tenants;
+        Ok(Self { scheduler, supervisors, spawner, tenants, size, patience })
     }
 
     /// Waits until all workers are ready.
@@ -116,6 +123,48 @@ impl Pool {
         job: &Job,
         host: &mut impl RunHost,
     ) -> Result<FinishedRun, DispatchError> {
+        self.run_claimed(job, host, self.claim(&job.spec.tenant, &job.spec.limits)).await
+    }
+
+    /// As [`Self::run`], for a run of the server itself. Its time counts against no quota.
+    ///
+    /// # Errors
+    ///
+    /// The run was not begun.
+    pub async fn run_own(
+        &self,
+        job: &Job,
+        host: &mut impl RunHost,
+    ) -> Result<FinishedRun, DispatchError> {
+        let claim = self.claim(&job.spec.tenant, &job.spec.limits);
+        self.run_claimed(job, host, Claim { is_own: true, ..claim }).await
+    }
+
+    /// Refuses a run that would be refused now, before anything is prepared for it.
+    ///
+    /// # Errors
+    ///
+    /// The run would not be begun.
+    pub fn ensure_room(&self, tenant: &TenantId, limits: &RunLimits) -> Result<(), DispatchError> {
+        let refusal = self.scheduler.refuse_early(&self.claim(tenant, limits));
+        refusal.map_or(Ok(()), |refusal| Err(refusal.into()))
+    }
+
+    fn claim(&self, tenant: &TenantId, limits: &RunLimits) -> Claim {
+        Claim {
+            tenant: tenant.clone(),
+            limits: self.tenants.of(tenant),
+            memory: memory_of(limits),
+            is_own: false,
+        }
+    }
+
+    async fn run_claimed(
+        &self,
+        job: &Job,
+        host: &mut impl RunHost,
+        claim: Claim,
+    ) -> Result<FinishedRun, DispatchError> {
         let order = frame::encode_order(&Order::Run(&job.spec));
         let order = Arc::new(order.map_err(DispatchError::TooLarge)?);
         let skills = job.skills.iter().map(|skill| skill.key());
@@ -127,7 +176,7 @@ impl Pool {
         let mut queued = Duration::ZERO;
         for _ in 0..self.size.saturating_add(ATTEMPTS) {
             let asked = Instant::now();
-            let mut lease = Lease::acquire(&self.scheduler, &job.spec.tenant, &wanted).await?;
+            let mut lease = Lease::acquire(&self.scheduler, &claim, &wanted).await?;
             queued = queued.saturating_add(asked.elapsed());
             let begun = Instant::now();
             let Some(worker) = lease.begin() else { continue };
@@ -251,6 +300,12 @@ impl Drop for Pool {
         self.scheduler.close();
         self.supervisors.get_mut().detach_all();
     }
+}
+
+/// The memory that a run may use: that of its program, and the files of its workspace.
+#[must_use]
+pub fn memory_of(limits: &RunLimits) -> ByteCount {
+    ByteCount::bytes(limits.memory.as_u64().saturating_add(limits.workspace.as_u64()))
 }
 
 /// The outcome of a run whose worker is lost.

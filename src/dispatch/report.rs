@@ -54,4 +54,6 @@ pub struct Counters {
     pub repeated: u64,
     /// Runs that were refused because too many were waiting, or that waited too long.
     pub overloaded: u64,
+    /// Runs that were refused because their tenant had reached one of its limits.
+    pub limited: u64,
 }

@@ -28,8 +28,22 @@ pub struct EgressConfig {
     pub allows_unverified: bool,
     /// Connections that all runs together may have open.
     pub max_open_connections: usize,
+    /// Connections that the runs of one tenant may have open. Default three quarters of all.
+    pub most_of_tenant: usize,
     /// Limits of each run.
     pub limits: NetworkLimits,
+}
+
+/// The most connections that all runs together have open, unless the configuration sets another
+/// number. Each has about 0.5 MiB of buffers, so 128 MiB at the most.
+const CONNECTIONS: usize = 256;
+
+/// The part of `all` that one tenant may have, unless the configuration sets another: a tenant that
+/// takes what it can get leaves some to others.
+#[must_use]
+pub const fn three_quarters(all: usize) -> usize {
+    let quarter = all / 4;
+    if quarter == 0 { all } else { all.saturating_sub(quarter) }
 }
 
 impl Default for EgressConfig {
@@ -41,8 +55,8 @@ impl Default for EgressConfig {
             proxy: None,
             authorities: None,
             allows_unverified: false,
-            // About 0.5 MiB of buffers each, so 128 MiB at the most.
-            max_open_connections: 256,
+            max_open_connections: CONNECTIONS,
+            most_of_tenant: three_quarters(CONNECTIONS),
             limits: NetworkLimits::default(),
         }
     }

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::egress::config::NetworkLimits;
 use crate::egress::error::NetworkError;
 use crate::egress::policy::target::HostName;
+use crate::ids::TenantId;
 
 /// Hosts that the record names; a guest chooses the names of refused ones.
 const MAX_HOSTS: usize = 64;
@@ -63,6 +64,8 @@ pub(crate) struct HostMeter {
 /// Counts of a run.
 #[derive(Debug)]
 pub(crate) struct Meter {
+    /// The tenant of the run.
+    tenant: TenantId,
     limits: NetworkLimits,
     connections: AtomicU64,
     lookups: AtomicU64,
@@ -74,8 +77,9 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(crate) fn new(limits: NetworkLimits) -> Self {
+    pub(crate) fn new(tenant: TenantId, limits: NetworkLimits) -> Self {
         Self {
+            tenant,
             limits,
             connections: AtomicU64::new(0),
             lookups: AtomicU64::new(0),
@@ -85,6 +89,10 @@ impl Meter {
             refusals: AtomicU64::new(0),
             hosts: Mutex::new(BTreeMap::new()),
         }
+    }
+
+    pub(crate) const fn tenant(&self) -> &TenantId {
+        &self.tenant
     }
 
     pub(crate) const fn limits(&self) -> &NetworkLimits {
@@ -179,7 +187,7 @@ mod tests {
 
     #[test]
     fn names_that_a_guest_makes_up_do_not_grow_the_record() {
-        let meter = Meter::new(NetworkLimits::default());
+        let meter = Meter::new(TenantId::local(), NetworkLimits::default());
         for number in 0..1_000 {
             let name = HostName::parse(&format!("a{number}.example.com")).unwrap();
             meter.add_refusal(Some(&name));
@@ -192,7 +200,7 @@ mod tests {
     #[test]
     fn limits_are_exact() {
         let limits = NetworkLimits { requests: 2, ..NetworkLimits::default() };
-        let meter = Meter::new(limits);
+        let meter = Meter::new(TenantId::local(), limits);
         let host = meter.host(None);
         assert!(meter.add_request(&host).is_ok() && meter.add_request(&host).is_ok());
         assert_eq!(

@@ -28,8 +28,6 @@ pub mod world;
 
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
-
 use crate::egress::config::EgressConfig;
 use crate::egress::guest::session::World;
 use crate::egress::meter::Meter;
@@ -41,6 +39,8 @@ use crate::egress::recorded::Recording;
 use crate::egress::world::dial::Dialer;
 use crate::egress::world::resolver::Resolver;
 use crate::egress::world::tls::{Tls, TlsSetupError};
+use crate::ids::TenantId;
+use crate::quotas::FairShare;
 use crate::skill::manifest::url_pattern::UrlPattern;
 
 /// Why the network of guests cannot be set up: the operator's configuration is wrong.
@@ -86,34 +86,39 @@ impl Egress {
         };
         let dialer = Arc::new(dialer);
         let tls = Arc::new(Tls::load(config.authorities.as_deref(), config.allows_unverified)?);
-        let permits = Arc::new(Semaphore::new(config.max_open_connections));
+        let permits = FairShare::new(config.max_open_connections, config.most_of_tenant);
         let denied = Arc::from(config.denied.clone());
         let world = World { dialer, tls, permits, recording: None };
         Ok(Self { config, denied, world: Arc::new(world) })
     }
 
-    /// The network of a run with these rules. Nothing happens before the guest asks.
+    /// The network of a run of `tenant` with these rules. Nothing happens before the guest asks.
     #[must_use]
-    pub fn open(&self, policy: RunPolicy) -> RunNetwork {
-        self.open_in(Arc::clone(&self.world), policy)
+    pub fn open(&self, tenant: &TenantId, policy: RunPolicy) -> RunNetwork {
+        self.open_in(Arc::clone(&self.world), tenant, policy)
     }
 
     /// The network of a run whose requests are answered from `recording`. Rules and limits are
     /// those of every run.
     #[must_use]
-    pub fn open_recorded(&self, policy: RunPolicy, recording: Arc<Recording>) -> RunNetwork {
+    pub fn open_recorded(
+        &self,
+        tenant: &TenantId,
+        policy: RunPolicy,
+        recording: Arc<Recording>,
+    ) -> RunNetwork {
         let World { dialer, tls, permits, .. } = &*self.world;
         let world = World {
             dialer: Arc::clone(dialer),
             tls: Arc::clone(tls),
-            permits: Arc::clone(permits),
+            permits: permits.clone(),
             recording: Some(recording),
         };
-        self.open_in(Arc::new(world), policy)
+        self.open_in(Arc::new(world), tenant, policy)
     }
 
-    fn open_in(&self, world: Arc<World>, policy: RunPolicy) -> RunNetwork {
+    fn open_in(&self, world: Arc<World>, tenant: &TenantId, policy: RunPolicy) -> RunNetwork {
         let rules = NetworkRules::new(policy, Arc::clone(&self.denied), self.config.is_enabled);
-        RunNetwork::new(world, rules, Meter::new(self.config.limits))
+        RunNetwork::new(world, rules, Meter::new(tenant.clone(), self.config.limits))
     }
 }

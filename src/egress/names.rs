@@ -58,7 +58,7 @@ impl KnownNames {
             return Ok(known.clone());
         }
         meter.add_lookup()?;
-        let found = dialer.resolve(host, meter.limits().connect_timeout).await?;
+        let found = dialer.resolve(meter.tenant(), host, meter.limits().connect_timeout).await?;
         self.0.lock().keep(host, &found, Instant::now());
         Ok(found)
     }

@@ -1,14 +1,21 @@
 //! The settings of the HTTP server.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use ipnet::IpNet;
+
+use crate::http::tls::TlsFiles;
 use crate::protocol::envelope::DEFAULT_BATCH_MAX;
 use crate::units::ByteCount;
 
 /// The most memory of one connection that is not charged to the budget: the read buffer, the head
 /// of a request as bytes and parsed, a small answer, and the tasks that serve the connection.
 pub const CONNECTION_MEMORY: ByteCount = ByteCount::kibibytes(160);
+
+/// The most memory that TLS adds to a connection: the handshake, a record in each direction, and
+/// what is encrypted and not yet sent.
+pub const TLS_MEMORY: ByteCount = ByteCount::kibibytes(160);
 
 /// The settings of the server's socket and of the requests that it accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +31,16 @@ pub struct HttpConfig {
     /// Most open connections. For a further one, the longest-idle connection is closed. Default
     /// 1,024.
     pub max_connections: usize,
+    /// Most open connections of one address. For a further one, the longest-idle connection of that
+    /// address is closed; if none of them is idle, the new one is. Default: a quarter of
+    /// [`max_connections`](Self::max_connections).
+    pub max_connections_per_address: usize,
+    /// Addresses without that limit, such as those of proxies. Default: loopback addresses.
+    pub unlimited_addresses: Vec<IpNet>,
+    /// The certificate and its key; without them, connections are not encrypted. Default none.
+    pub tls: Option<TlsFiles>,
+    /// Time for a client to shake hands. Default 10 s.
+    pub handshake_timeout: Duration,
     /// Largest body of a request. Default 16 MiB.
     pub max_body: ByteCount,
     /// Memory for all requests, results and answers together. A request that does not fit is
@@ -48,12 +65,41 @@ pub struct HttpConfig {
     pub drain_timeout: Duration,
 }
 
-/// The warning for the operator of a server that other machines can reach.
-pub const EXPOSED: &str = "other machines can reach this server, and it does not authenticate \
-                           callers: every caller can run programs, and read and delete blobs; put \
-                           an authenticating proxy in front of it, or listen on 127.0.0.1";
+/// The warning for the operator of a server that other machines can reach and that does not
+/// authenticate them.
+pub const EXPOSED: &str = "other machines can reach this server, and it leaves authentication to a \
+                           proxy: whoever reaches it without the proxy can run programs, and read \
+                           and delete blobs; let only the proxy connect to it, or set `auth.mode` \
+                           to `keys`";
+
+/// Addresses of this machine itself, where proxies often are: `127.0.0.0/8` and `::1`.
+fn loopback_addresses() -> Vec<IpNet> {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    let v4 = ipnet::Ipv4Net::new(Ipv4Addr::LOCALHOST, 8).map(|net| IpNet::V4(net.trunc()));
+    let v6 = ipnet::Ipv6Net::new(Ipv6Addr::LOCALHOST, 128).map(IpNet::V6);
+    v4.into_iter().chain(v6).collect()
+}
+
+/// The part of `max_connections` that one address gets by default.
+#[must_use]
+pub fn share_of_an_address(max_connections: usize) -> usize {
+    max_connections.div_ceil(4).max(1)
+}
 
 impl HttpConfig {
+    /// The most connections of a client's address; `None` if it has no limit of its own.
+    pub(crate) fn connections_of(&self, address: IpAddr) -> Option<usize> {
+        let is_unlimited = self.unlimited_addresses.iter().any(|net| net.contains(&address));
+        (!is_unlimited).then_some(self.max_connections_per_address)
+    }
+
+    /// The scheme of the server's URLs.
+    #[must_use]
+    pub const fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+
     /// True if other machines can reach the server.
     #[must_use]
     pub fn is_exposed(&self) -> bool {
@@ -62,12 +108,16 @@ impl HttpConfig {
 
     /// The defaults for a server that listens on this address.
     #[must_use]
-    pub const fn listening_on(listen: SocketAddr) -> Self {
+    pub fn listening_on(listen: SocketAddr) -> Self {
         Self {
             listen,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             max_connections: 1_024,
+            max_connections_per_address: share_of_an_address(1_024),
+            unlimited_addresses: loopback_addresses(),
+            tls: None,
+            handshake_timeout: Duration::from_secs(10),
             max_body: ByteCount::mebibytes(16),
             memory: ByteCount::mebibytes(512),
             max_batch: DEFAULT_BATCH_MAX,

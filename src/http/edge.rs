@@ -11,6 +11,7 @@ use crate::http::access::hosts::Hosts;
 use crate::http::config::HttpConfig;
 use crate::http::exchange::body::Bodies;
 use crate::http::readiness::Readiness;
+use crate::service::Authentication;
 
 /// The state that all requests share.
 #[derive(Debug)]
@@ -21,9 +22,10 @@ pub(crate) struct Edge<M> {
     pub(crate) max_batch: usize,
     /// The base of the time for an upload, and its longest pause.
     pub(crate) upload_timeout: Duration,
-    /// True if other machines can reach the server.
+    /// True if other machines can reach the server, and it does not authenticate them.
     pub(crate) is_exposed: bool,
     pub(crate) hosts: Hosts,
+    pub(crate) authentication: Authentication,
     started: String,
     requests: AtomicU64,
 }
@@ -33,6 +35,7 @@ impl<M> Edge<M> {
         config: &HttpConfig,
         readiness: Arc<Readiness<M>>,
         budget: Arc<MemoryBudget>,
+        authentication: Authentication,
     ) -> Self {
         // The last 12 hexadecimal digits of a UUIDv7 are random.
         let started = Uuid::now_v7().simple().to_string().split_off(20);
@@ -42,8 +45,9 @@ impl<M> Edge<M> {
             budget,
             max_batch: config.max_batch,
             upload_timeout: config.body_timeout,
-            is_exposed: config.is_exposed(),
+            is_exposed: config.is_exposed() && !authentication.is_required(),
             hosts: Hosts::of(config),
+            authentication,
             started,
             requests: AtomicU64::new(1),
         }

@@ -29,12 +29,16 @@ mod server;
 mod shutdown;
 #[cfg(test)]
 mod tests;
+mod tls;
 
-pub use crate::http::config::{CONNECTION_MEMORY, EXPOSED, HttpConfig};
+pub use crate::http::config::{
+    CONNECTION_MEMORY, EXPOSED, HttpConfig, TLS_MEMORY, share_of_an_address,
+};
 pub use crate::http::readiness::Readiness;
 pub use crate::http::router::router;
-pub use crate::http::server::{HttpError, Server};
+pub use crate::http::server::{HttpError, LiveHttpConfig, Server};
 pub use crate::http::shutdown::{Stage, stop_on_signals};
+pub use crate::http::tls::{PathStamp, ReloadedCertificate, TlsEndpoint, TlsError, TlsFiles};
 
 #[cfg(doc)]
 use crate::service::{Methods, Transfers};

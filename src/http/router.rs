@@ -13,6 +13,7 @@ use tracing::debug;
 
 use crate::budget::MemoryBudget;
 use crate::http::access::cors::{preflight, vary};
+use crate::http::access::credentials::{credential, is_public, refuse_caller};
 use crate::http::access::hosts::HostFault;
 use crate::http::blobs::catalogue::{list, remove, verify};
 use crate::http::blobs::download::{describe, download};
@@ -23,23 +24,25 @@ use crate::http::exchange::respond::{closing, refuse};
 use crate::http::operations::{healthz, readyz, tools, version};
 use crate::http::readiness::Readiness;
 use crate::http::rpc::rpc;
-use crate::service::{Methods, Status, Transfers};
+use crate::service::{Authentication, Methods, Status, Transfers};
 
-/// Builds the routes, with a memory budget of their own.
+/// Builds the routes, with a memory budget of their own. Every caller is the local user.
 pub fn router<M: Methods + Status + Transfers>(
     config: &HttpConfig,
     readiness: Arc<Readiness<M>>,
 ) -> Router {
-    router_within(config, readiness, MemoryBudget::new(config.memory))
+    let budget = MemoryBudget::new(config.memory);
+    router_within(config, readiness, budget, Authentication::Open)
 }
 
-/// Builds the routes, with this memory budget.
+/// Builds the routes, with this memory budget and these callers.
 pub(crate) fn router_within<M: Methods + Status + Transfers>(
     config: &HttpConfig,
     readiness: Arc<Readiness<M>>,
     budget: Arc<MemoryBudget>,
+    authentication: Authentication,
 ) -> Router {
-    let edge = Arc::new(Edge::new(config, readiness, budget));
+    let edge = Arc::new(Edge::new(config, readiness, budget, authentication));
     Router::new()
         .route("/rpc", post(rpc::<M>))
         .route("/v1/blobs", get(list::<M>).put(upload::<M>))
@@ -61,7 +64,7 @@ async fn check_host<M: Methods + Status + Transfers>(
     next: Next,
 ) -> Response {
     let mut answer = match edge.hosts.check(request.uri(), request.headers()) {
-        Ok(None) => next.run(request).await,
+        Ok(None) => answer_caller(&edge, request, next).await,
         Ok(Some(permission)) => {
             let mut answer = answer_website(&edge, request, next).await;
             permission.grant(&mut answer);
@@ -86,7 +89,28 @@ async fn answer_website<M: Methods + Status + Transfers>(
         // A preflight request has no body. If this one has, the connection is closed.
         Some(answer) if request.body().is_end_stream() => answer,
         Some(answer) => closing(answer),
-        None => next.run(request).await,
+        None => answer_caller(edge, request, next).await,
+    }
+}
+
+/// Answers a caller that is known, or refuses it before anything of its body is read.
+async fn answer_caller<M: Methods + Status + Transfers>(
+    edge: &Edge<M>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    if is_public(request.uri().path()) {
+        return next.run(request).await;
+    }
+    match edge.authentication.identify(credential(request.headers())) {
+        Ok(identity) => {
+            request.extensions_mut().insert(identity);
+            next.run(request).await
+        }
+        Err(error) => {
+            let answer = refuse_caller(&error, request.headers(), &edge.next_request_id());
+            if request.body().is_end_stream() { answer } else { closing(answer) }
+        }
     }
 }
 

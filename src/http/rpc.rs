@@ -4,12 +4,14 @@
 //! never get the result, and its memory would be charged to no request.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
+use hyper::body::Body as _;
 use tokio::task::JoinError;
 use tracing::{debug, error};
 
@@ -23,7 +25,7 @@ use crate::protocol::envelope::{self, Call, IncomingCalls, RefusedCall};
 use crate::protocol::request_id::RequestId;
 use crate::protocol::response;
 use crate::protocol::{MethodCall, MethodResult};
-use crate::service::{Caller, Methods, Status};
+use crate::service::{Caller, CallerIdentity, Methods, Status};
 
 /// Once the answers of a batch are longer than this, in bytes, its remaining calls are refused.
 const MAX_BATCH_ANSWER: usize = 8 << 20;
@@ -31,6 +33,10 @@ const MAX_BATCH_ANSWER: usize = 8 << 20;
 /// Bodies up to this size, in bytes, are parsed on the event loop: that takes less time than a
 /// switch of threads.
 const READ_AT_ONCE: usize = 256 << 10;
+
+/// Bodies above this size, in bytes, and bodies of unknown size are not read if their tenant has
+/// made too many calls. Smaller ones cost less than a new connection, and their calls have an id.
+const READ_ANYWAY: u64 = 16 << 10;
 
 /// A call that no longer borrows from the request's body.
 struct Prepared {
@@ -49,9 +55,12 @@ enum Calls {
 struct Exchange<'a, M> {
     edge: &'a Edge<M>,
     methods: &'a M,
+    identity: CallerIdentity,
     request_id: String,
     /// The memory that the body is charged with.
     memory: CallMemory,
+    /// True if the next call of the body has been counted against the rate of its tenant.
+    is_counted: AtomicBool,
 }
 
 pub(crate) async fn rpc<M: Methods + Status>(
@@ -59,7 +68,11 @@ pub(crate) async fn rpc<M: Methods + Status>(
     request: Request,
 ) -> Response {
     let request_id = edge.next_request_id();
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    // The router has found out who calls, or has refused the request.
+    let Some(identity) = parts.extensions.remove::<CallerIdentity>() else {
+        return closing(empty(StatusCode::INTERNAL_SERVER_ERROR, &request_id));
+    };
     if !is_json(&parts.headers) {
         let message = "the `Content-Type` must be `application/json`";
         return closing(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, message, &request_id));
@@ -69,6 +82,11 @@ pub(crate) async fn rpc<M: Methods + Status>(
         let failure = overloaded(&format!("the server is not ready: {reasons}"));
         return closing(failure.into_response(RequestId::Null, &request_id));
     };
+    let is_counted = !is_small(&body);
+    if is_counted && let Err(error) = methods.count_call(&identity.tenant) {
+        let failure = Failure::of(&error, &request_id);
+        return closing(failure.into_response(RequestId::Null, &request_id));
+    }
     let ReadBody { bytes, charge } = match edge.bodies.read(body).await {
         Ok(body) => body,
         Err(fault) => return refuse_body(&edge, fault, &request_id),
@@ -83,7 +101,8 @@ pub(crate) async fn rpc<M: Methods + Status>(
         }
     };
     memory.shrink_to(size.saturating_mul(CALL_FACTOR));
-    let exchange = Exchange { edge: &edge, methods, request_id, memory };
+    let is_counted = AtomicBool::new(is_counted);
+    let exchange = Exchange { edge: &edge, methods, identity, request_id, memory, is_counted };
     match calls {
         Ok(Calls::Single(call)) => exchange.answer_single(call).await,
         Ok(Calls::Batch(calls)) => exchange.answer_batch(calls).await,
@@ -171,7 +190,7 @@ impl<M: Methods + Status> Exchange<'_, M> {
     /// Returns the caller of one call. The call has a charge of its own, released with its result,
     /// and shares the charge of the body.
     fn caller(&self) -> Caller {
-        Caller::known_by(self.request_id.clone(), self.memory.of_call())
+        Caller::of(self.identity.clone(), self.request_id.clone(), self.memory.of_call())
     }
 
     fn answer(&self) -> Answer {
@@ -183,6 +202,11 @@ impl<M: Methods + Status> Exchange<'_, M> {
         caller: &Caller,
         call: Result<MethodCall, Failure>,
     ) -> Result<MethodResult, Failure> {
+        // Malformed calls count too.
+        if !self.is_counted.swap(false, Ordering::Relaxed) {
+            let counted = self.methods.count_call(&caller.tenant);
+            counted.map_err(|error| Failure::of(&error, &self.request_id))?;
+        }
         let called = self.methods.call(caller, call?);
         tokio::select! {
             biased;
@@ -237,6 +261,11 @@ fn refused(refusal: RefusedCall) -> (RequestId, Failure) {
     let status = refusal.error.wire().http_status;
     let body = refusal.error.body();
     (refusal.id, Failure::new(body, status))
+}
+
+/// True for a body that is read even if its calls are refused.
+fn is_small(body: &Body) -> bool {
+    body.size_hint().exact().is_some_and(|size| size <= READ_ANYWAY)
 }
 
 /// True for `application/json`, with or without parameters.

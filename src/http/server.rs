@@ -1,10 +1,10 @@
 //! The server's socket: accepts connections, limits them, and closes them.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{future, io};
 
 use axum::Router;
@@ -13,7 +13,8 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -23,14 +24,16 @@ use tracing::{debug, info, warn};
 use crate::budget::MemoryBudget;
 use crate::framing::ClearStream;
 use crate::http::config::HttpConfig;
-use crate::http::connection::limit::{ConnectionLimit, ConnectionPermit};
+use crate::http::connection::limit::{AddressBlock, ConnectionLimit, ConnectionPermit};
 use crate::http::connection::phased_body::PhasedBody;
 use crate::http::connection::repoll::Repoll;
 use crate::http::connection::timeouts::{ConnectionPhase, TimedStream};
+use crate::http::connection::write_timeouts::TimedWrites;
 use crate::http::readiness::Readiness;
 use crate::http::router::router_within;
 use crate::http::shutdown::Stage;
-use crate::service::{Methods, Status, Transfers};
+use crate::http::tls::{TlsEndpoint, TlsError};
+use crate::service::{Authentication, Methods, Status, Transfers};
 
 /// Most bytes of a request line and its headers.
 const MAX_HEADER: usize = 16 << 10;
@@ -40,6 +43,9 @@ const READ_AHEAD: usize = 64 << 10;
 
 /// The pause before the next attempt when the machine has run out of a resource.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// The interval of naming connections that were closed because of others of their address.
+const REFUSALS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The time for writing the answers of calls that were aborted.
 const FINAL_WRITE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -57,6 +63,9 @@ pub enum HttpError {
         #[source]
         cause: io::Error,
     },
+    /// The certificate or its key cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
 }
 
 /// A server that listens and does not serve yet.
@@ -64,23 +73,56 @@ pub enum HttpError {
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
-    config: HttpConfig,
+    config: LiveHttpConfig,
+    tls: Option<Arc<TlsEndpoint>>,
     budget: Arc<MemoryBudget>,
+    authentication: Authentication,
+}
+
+/// The settings of a server, of which some can change while it serves: the time-outs of
+/// connections, and the limit for each address. Connections keep those that they began with.
+#[derive(Debug, Clone)]
+pub struct LiveHttpConfig(watch::Sender<Arc<HttpConfig>>);
+
+impl LiveHttpConfig {
+    /// Replaces the settings for new connections.
+    pub fn replace(&self, config: HttpConfig) {
+        self.0.send_replace(Arc::new(config));
+    }
+
+    /// The current settings.
+    #[must_use]
+    pub fn current(&self) -> Arc<HttpConfig> {
+        Arc::clone(&self.0.borrow())
+    }
+}
+
+/// The parts that all connections share.
+struct Shared {
+    config: LiveHttpConfig,
+    tls: Option<Arc<TlsEndpoint>>,
+    router: Router,
+    connections: GracefulShutdown,
+    stop: watch::Receiver<Stage>,
 }
 
 impl Server {
-    /// Starts to listen. Connections wait until the server serves.
+    /// Reads the certificate, if there is one, and starts to listen. Connections wait until the
+    /// server serves.
     ///
     /// # Errors
     ///
-    /// The address cannot be listened on.
+    /// The certificate cannot be used, or the address cannot be listened on.
     pub async fn bind(config: HttpConfig) -> Result<Self, HttpError> {
         let address = config.listen;
+        let tls = config.tls.as_ref().map(TlsEndpoint::load).transpose()?.map(Arc::new);
         let failed = |cause| HttpError::Listen { address, cause };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let budget = MemoryBudget::new(config.memory);
-        Ok(Self { listener, address, config, budget })
+        let config = LiveHttpConfig(watch::Sender::new(Arc::new(config)));
+        let authentication = Authentication::Open;
+        Ok(Self { listener, address, config, tls, budget, authentication })
     }
 
     /// The budget for requests, their results and their answers.
@@ -95,6 +137,24 @@ impl Server {
         self.address
     }
 
+    /// Lets in callers that are known in this way. Without it every caller is the local user.
+    #[must_use]
+    pub fn with_authentication(self, authentication: Authentication) -> Self {
+        Self { authentication, ..self }
+    }
+
+    /// The settings, some of which can change while the server serves.
+    #[must_use]
+    pub const fn live_config(&self) -> &LiveHttpConfig {
+        &self.config
+    }
+
+    /// The certificate; `None` if connections are not encrypted.
+    #[must_use]
+    pub const fn tls(&self) -> Option<&Arc<TlsEndpoint>> {
+        self.tls.as_ref()
+    }
+
     /// Serves until `stop` changes, then gives requests in progress the configured time to finish.
     /// Dropping the future leaves open connections to their tasks.
     pub async fn serve<M: Methods + Status + Transfers>(
@@ -102,24 +162,35 @@ impl Server {
         readiness: Arc<Readiness<M>>,
         mut stop: watch::Receiver<Stage>,
     ) {
-        let config = Arc::new(self.config);
-        let connections = GracefulShutdown::new();
-        let router = router_within(&config, Arc::clone(&readiness), self.budget);
-        let accepting = accept_all(&self.listener, &config, &router, &connections);
+        let config = self.config.current();
+        let shared = Shared {
+            router: router_within(
+                &config,
+                Arc::clone(&readiness),
+                self.budget,
+                self.authentication,
+            ),
+            config: self.config,
+            tls: self.tls,
+            connections: GracefulShutdown::new(),
+            stop: stop.clone(),
+        };
         tokio::select! {
             biased;
             () = reaches(&mut stop, Stage::Drain) => {}
-            () = accepting => {}
+            () = accept_all(&self.listener, &shared) => {}
         }
         drop(self.listener);
         readiness.drain();
+        let Shared { config, connections, .. } = shared;
         info!(connections = connections.count(), "finishing requests in progress");
         let mut finished = pin!(connections.shutdown());
+        let patience = config.current().drain_timeout;
         tokio::select! {
             biased;
             () = &mut finished => return,
             () = reaches(&mut stop, Stage::Abort) => {}
-            () = sleep(config.drain_timeout) => warn!("ending requests that are still in progress"),
+            () = sleep(patience) => warn!("ending requests that are still in progress"),
         }
         readiness.close();
         if timeout(FINAL_WRITE_TIMEOUT, finished).await.is_err() {
@@ -135,20 +206,23 @@ async fn reaches(stop: &mut watch::Receiver<Stage>, stage: Stage) {
     }
 }
 
-/// Accepts connections forever, within the connection limit.
-async fn accept_all(
-    listener: &TcpListener,
-    config: &Arc<HttpConfig>,
-    router: &Router,
-    connections: &GracefulShutdown,
-) {
-    let limit = ConnectionLimit::new(config.max_connections);
+/// Accepts connections forever, within the limits on connections.
+async fn accept_all(listener: &TcpListener, shared: &Shared) {
+    let limit = ConnectionLimit::new(shared.config.current().max_connections);
+    let mut refused = RefusedConnections::default();
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, client)) => {
+                let config = shared.config.current();
+                let address = AddressBlock::of(client.ip());
+                let most = config.connections_of(client.ip().to_canonical());
+                if most.is_some_and(|most| !limit.make_room_within(address, most)) {
+                    refused.note(client.ip());
+                    continue;
+                }
                 let phase = limit.new_phase();
-                let Some(permit) = limit.admit(phase.clone()).await else { return };
-                serve_connection(stream, (phase, permit), config, router, connections);
+                let Some(permit) = limit.admit(address, phase.clone()).await else { return };
+                serve_connection(stream, Admitted { phase, permit }, config, shared);
             }
             Err(fault) => {
                 // After a client's disconnect the next accept can succeed at once. After other
@@ -166,19 +240,83 @@ async fn accept_all(
     }
 }
 
+/// Connections that were closed because all others of their address were busy. The log names them
+/// now and then: a client can open thousands in a second.
+#[derive(Debug, Default)]
+struct RefusedConnections {
+    count: u64,
+    told: Option<Instant>,
+}
+
+impl RefusedConnections {
+    fn note(&mut self, address: IpAddr) {
+        self.count = self.count.saturating_add(1);
+        if self.told.is_some_and(|told| told.elapsed() < REFUSALS_INTERVAL) {
+            return;
+        }
+        let Self { count, .. } =
+            std::mem::replace(self, Self { count: 0, told: Some(Instant::now()) });
+        warn!(
+            count,
+            "{count} connections were closed, the last one of {address}: their addresses have as \
+             many busy connections as `http.max_connections_per_address` allows"
+        );
+    }
+}
+
+/// A connection within the limits.
+struct Admitted {
+    phase: ConnectionPhase,
+    permit: ConnectionPermit,
+}
+
 fn serve_connection(
     stream: TcpStream,
-    (phase, permit): (ConnectionPhase, ConnectionPermit),
-    config: &HttpConfig,
-    router: &Router,
-    connections: &GracefulShutdown,
+    admitted: Admitted,
+    config: Arc<HttpConfig>,
+    shared: &Shared,
 ) {
     if let Err(fault) = stream.set_nodelay(true) {
         debug!("a connection is gone: {fault}");
         return;
     }
-    let stream = TokioIo::new(TimedStream::new(ClearStream::new(stream), phase.clone(), config));
-    let router = router.clone();
+    let stream = TimedWrites::new(stream, &config);
+    let (router, watcher) = (shared.router.clone(), shared.connections.watcher());
+    let Some(tls) = &shared.tls else {
+        tokio::spawn(Repoll::new(serve_stream(stream, admitted, config, router, watcher)));
+        return;
+    };
+    let (tls, mut stop) = (Arc::clone(tls), shared.stop.clone());
+    tokio::spawn(async move {
+        let shaken = tokio::select! {
+            biased;
+            () = reaches(&mut stop, Stage::Drain) => return,
+            () = admitted.permit.revoked() => {
+                debug!("a connection had to make room for another");
+                return;
+            }
+            shaken = timeout(config.handshake_timeout, tls.accept(stream)) => shaken,
+        };
+        match shaken {
+            Ok(Ok(stream)) => {
+                // The client has used up no time for headers yet.
+                Repoll::new(serve_stream(stream, admitted, config, router, watcher)).await;
+            }
+            Ok(Err(fault)) => debug!("a TLS handshake failed: {fault}"),
+            Err(_elapsed) => debug!("a client did not shake hands in time"),
+        }
+    });
+}
+
+/// Serves the requests of one connection, one after the other.
+async fn serve_stream<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+    Admitted { phase, permit }: Admitted,
+    config: Arc<HttpConfig>,
+    router: Router,
+    watcher: Watcher,
+) {
+    let stream = TokioIo::new(TimedStream::new(ClearStream::new(stream), phase.clone(), &config));
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         phase.begin_request();
         let phase = phase.clone();
@@ -195,16 +333,13 @@ fn serve_connection(
         .max_buf_size(READ_AHEAD)
         .half_close(false)
         .serve_connection(stream, service);
-    let connection = connections.watch(connection);
-    tokio::spawn(Repoll::new(async move {
-        tokio::select! {
-            biased;
-            ended = connection => {
-                if let Err(fault) = ended {
-                    debug!("a connection ended: {fault}");
-                }
+    tokio::select! {
+        biased;
+        ended = watcher.watch(connection) => {
+            if let Err(fault) = ended {
+                debug!("a connection ended: {fault}");
             }
-            () = permit.revoked() => debug!("a connection had to make room for another"),
         }
-    }));
+        () = permit.revoked() => debug!("a connection had to make room for another"),
+    }
 }

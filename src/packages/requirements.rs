@@ -133,12 +133,23 @@ fn parse_line(line: &str) -> Result<Requirement, String> {
             shown(word)
         ));
     }
-    let requirement = Requirement::from_str(line)
-        .map_err(|error| format!("`{}` is not a requirement: {}", shown(line), error.message))?;
+    let requirement = parse_requirement(line)
+        .map_err(|problem| format!("`{}` is not a requirement: {problem}", shown(line)))?;
     match requirement.version_or_url {
         Some(VersionOrUrl::Url(_)) => Err("a package is required by its name".to_owned()),
         _ => Ok(requirement),
     }
+}
+
+/// Reads one requirement (PEP 508). All code of this module that does so calls this function: the
+/// library panics at some names that end with punctuation.
+pub(super) fn parse_requirement(text: &str) -> Result<Requirement, String> {
+    let in_name = |letter: &char| letter.is_alphanumeric() || ['-', '_', '.'].contains(letter);
+    let last = text.trim_start().chars().take_while(in_name).last();
+    if last.is_some_and(|last| !last.is_ascii_alphanumeric()) {
+        return Err("the name of a package ends with a letter or a digit".to_owned());
+    }
+    Requirement::from_str(text).map_err(|error| error.message.to_string())
 }
 
 fn is_path(word: &str) -> bool {
@@ -180,6 +191,17 @@ mod tests {
     fn lines(text: &str) -> Vec<String> {
         let read = Requirements::parse(text.as_bytes()).unwrap();
         read.list.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn names_that_end_with_punctuation_are_refused() {
+        for line in ["lock-vock- ", "a-", "a_ >=1", "a. ; python_version > '3'", "a-[x]", "é- "] {
+            assert!(parse_requirement(line).is_err(), "{line}");
+            assert!(Requirements::parse(line.as_bytes()).is_err(), "{line}");
+        }
+        for line in ["a", " a-b.c_d>=1", "zope.interface [x] ; python_version > '3'"] {
+            assert!(parse_requirement(line).is_ok(), "{line}");
+        }
     }
 
     #[test]

@@ -28,7 +28,7 @@ use crate::ids::Digest;
 use crate::packages::explain::{Demands, explained, passed_over};
 use crate::packages::guest::{GuestPlatform, PackageVersion};
 use crate::packages::pip::{PipLog, pip, without_credentials};
-use crate::packages::requirements::{Requirements, admits};
+use crate::packages::requirements::{Requirements, admits, parse_requirement};
 use crate::packages::resolve_error::ResolveError;
 use crate::packages::wheel::WheelName;
 
@@ -249,11 +249,8 @@ fn walk(
             continue;
         }
         for line in &chosen.metadata.requires_dist {
-            let next = Requirement::from_str(line).map_err(|error| {
-                ResolveError::Report(format!(
-                    "`{}` requires {line:?}: {}",
-                    requirement.name, error.message
-                ))
+            let next = parse_requirement(line).map_err(|problem| {
+                ResolveError::Report(format!("`{}` requires {line:?}: {problem}", requirement.name))
             })?;
             if next.evaluate_markers(guest.markers(), &extras) {
                 open.push((next, requirement.name.to_string()));

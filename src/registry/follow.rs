@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -127,8 +127,12 @@ impl Follower {
         loop {
             match self.wait(mounts.as_ref()) {
                 Ok(Woken { is_over: true, .. }) => return,
-                Ok(woken) if woken.has_mounted => self.walk_at = self.walk_at.min(Instant::now()),
-                Ok(_) => {}
+                Ok(woken) => {
+                    let is_wanted = self.shared.is_walk_wanted.swap(false, Ordering::AcqRel);
+                    if woken.has_mounted || is_wanted {
+                        self.walk_at = self.walk_at.min(Instant::now());
+                    }
+                }
                 Err(cause) => {
                     error!("changes of skills are no longer noticed: {cause}");
                     return;

@@ -1,6 +1,7 @@
-//! The current index that calls read. It is replaced as a whole.
+//! The current index that calls read, which is replaced as a whole.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use parking_lot::RwLock;
 
@@ -10,4 +11,6 @@ use crate::registry::index::Index;
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) current: RwLock<Arc<Index>>,
+    /// True if the thread that follows the folders must walk all of them soon.
+    pub(crate) is_walk_wanted: AtomicBool,
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use parking_lot::{Mutex, RwLock};
@@ -38,7 +39,10 @@ impl Registry {
         let disk = RootsOnDisk::open(config, built_in)?;
         let index = Arc::new(disk.index());
         log_changes(None, &index);
-        let shared = Arc::new(Shared { current: RwLock::new(index) });
+        let shared = Arc::new(Shared {
+            current: RwLock::new(index),
+            is_walk_wanted: AtomicBool::new(false),
+        });
         Ok(Self { shared, disk: Mutex::new(Some(disk)), stop: Mutex::new(None) })
     }
 
@@ -54,6 +58,12 @@ impl Registry {
         *self.stop.lock() = Some(stop);
         let follow = move || Follower::new(shared, disk, stopped).run();
         thread::Builder::new().name("registry".to_owned()).spawn(follow).map(drop)
+    }
+
+    /// Makes the thread that follows changes walk all folders within a second, also those that it
+    /// polls seldom.
+    pub fn walk_soon(&self) {
+        self.shared.is_walk_wanted.store(true, Ordering::Release);
     }
 
     /// The current index. Never waits for a disk.

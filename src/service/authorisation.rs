@@ -3,7 +3,7 @@
 use crate::protocol::MethodCall;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
-use crate::service::rights::Right;
+use crate::tenants::Right;
 
 /// Refuses a call that the caller has no right to make.
 pub(super) fn ensure_may_call(caller: &Caller, call: &MethodCall) -> Result<(), ServiceError> {
@@ -37,7 +37,7 @@ mod tests {
 
     use super::*;
     use crate::error::ErrorKind;
-    use crate::service::rights::Rights;
+    use crate::tenants::Rights;
 
     const RIGHTS: [Right; 5] =
         [Right::Discover, Right::Execute, Right::Code, Right::Blobs, Right::Admin];
@@ -73,6 +73,6 @@ mod tests {
     fn a_refusal_names_the_missing_right() {
         let refused = ensure_has(&caller(Rights::NONE), Right::Execute).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Forbidden);
-        assert_eq!(refused.to_string(), "the caller has no right to `execute`");
+        assert_eq!(refused.to_string(), "the caller lacks the scope `execute`");
     }
 }

@@ -3,7 +3,7 @@
 use crate::budget::CallMemory;
 use crate::ids::TenantId;
 use crate::job::limits::RunLimits;
-use crate::service::rights::Rights;
+use crate::tenants::{CallerIdentity, Rights};
 
 /// The caller of a method: its tenant, its rights and limits, and the account of its memory.
 #[derive(Debug, Clone)]
@@ -27,15 +27,22 @@ impl Caller {
         Self::known_by(request_id.to_owned(), CallMemory::unlimited())
     }
 
-    /// A client whose call is charged to `memory`. Every client acts as the local user, with all
-    /// rights.
+    /// A client that acts as the local user, with all rights. Its call is charged to `memory`.
     #[must_use]
     pub fn known_by(request_id: String, memory: CallMemory) -> Self {
-        Self { tenant: sole_tenant(), rights: Rights::ALL, limits: None, request_id, memory }
+        Self::of(CallerIdentity::local(), request_id, memory)
+    }
+
+    /// A client whose identity was found. Its call is charged to `memory`.
+    #[must_use]
+    pub fn of(identity: CallerIdentity, request_id: String, memory: CallMemory) -> Self {
+        let CallerIdentity { tenant, rights } = identity;
+        Self { tenant, rights, limits: None, request_id, memory }
     }
 }
 
-/// The tenant of every caller: callers are not authenticated yet. No other code chooses a tenant.
+/// The tenant of this machine's user, and of every caller of a server that does not authenticate
+/// them.
 #[must_use]
 pub fn sole_tenant() -> TenantId {
     TenantId::local()

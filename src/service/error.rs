@@ -12,10 +12,12 @@ use crate::dispatch::DispatchError;
 use crate::error::ErrorKind;
 use crate::ids::InvalidId;
 use crate::protocol::params_error::ParamsError;
+use crate::quotas::TooManyCalls;
 use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
 use crate::service::run::metering::NotMetering;
 use crate::service::run::packages_error::PackagesError;
+use crate::tenants::UnknownCaller;
 
 /// Errors of method calls.
 ///
@@ -26,8 +28,14 @@ pub enum ServiceError {
     /// A parameter has a wrong value.
     #[error(transparent)]
     Params(#[from] ParamsError),
+    /// The caller has no valid credential.
+    #[error(transparent)]
+    Unauthorized(UnknownCaller),
+    /// Credentials cannot be checked now.
+    #[error(transparent)]
+    KeysUnavailable(UnknownCaller),
     /// The caller lacks a right.
-    #[error("the caller has no right to `{right}`")]
+    #[error("the caller lacks the scope `{right}`")]
     Forbidden {
         /// The name of the right.
         right: &'static str,
@@ -95,6 +103,9 @@ pub enum ServiceError {
     /// Uploaded content is not what its digest announced.
     #[error("the content does not have the digest that was sent with it; nothing was stored")]
     DigestMismatch,
+    /// The tenant has made too many calls.
+    #[error(transparent)]
+    TooManyCalls(#[from] TooManyCalls),
     /// The memory budget for clients is used up.
     #[error(transparent)]
     Memory(#[from] BudgetExhausted),
@@ -113,6 +124,7 @@ impl ServiceError {
             | Self::Kind(_)
             | Self::Arguments { .. }
             | Self::DigestMismatch => ErrorKind::InvalidParams,
+            Self::Unauthorized(_) => ErrorKind::Unauthorized,
             Self::Forbidden { .. } => ErrorKind::Forbidden,
             Self::Secrets { .. } => ErrorKind::SecretUnavailable,
             Self::NoSuchBlob { .. } => ErrorKind::BlobNotFound,
@@ -121,10 +133,13 @@ impl ServiceError {
             Self::Blob(error) => error.kind(),
             Self::Dispatch(error) => error.kind(),
             Self::Packages(error) => error.kind(),
-            Self::Metering(NotMetering::Compiling) | Self::Memory(_) | Self::TooManyTransfers => {
-                ErrorKind::Overloaded
-            }
+            Self::TooManyCalls(_) => ErrorKind::RateLimited,
+            Self::Metering(NotMetering::Compiling)
+            | Self::Memory(_)
+            | Self::TooManyTransfers
+            | Self::KeysUnavailable(_) => ErrorKind::Overloaded,
             Self::Metering(NotMetering::Failed) => ErrorKind::Internal,
+            Self::Metering(NotMetering::NotInstalled) => ErrorKind::InvalidParams,
             Self::Unserialisable(_) | Self::Unreadable(_) | Self::Interrupted(_) => {
                 ErrorKind::Internal
             }
@@ -148,6 +163,14 @@ impl ServiceError {
     pub fn retry_after(&self) -> Option<Duration> {
         if let Self::Metering(NotMetering::Compiling) = self {
             return Some(Duration::from_secs(30));
+        }
+        if let Self::Dispatch(error) = self
+            && let Some(delay) = error.retry_after()
+        {
+            return Some(delay);
+        }
+        if let Self::TooManyCalls(error) = self {
+            return Some(error.retry_after);
         }
         match self.kind() {
             ErrorKind::Overloaded | ErrorKind::RateLimited => Some(Duration::from_secs(1)),

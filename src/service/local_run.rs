@@ -15,7 +15,6 @@ use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
-use crate::service::rights::Right;
 use crate::service::run::execute::Bytecode;
 use crate::service::run::host::LogListener;
 use crate::service::run::log_line::RunPurpose;
@@ -23,6 +22,7 @@ use crate::service::run::network::NetworkGrant;
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::Performed;
 use crate::service::run::secrets::DeclaredSecrets;
+use crate::tenants::Right;
 
 /// A program of the local user to run in the sandbox.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! The use cases: the eight methods and the code that they share. The only module that uses the
 //! registry, the blobs, the images and the pool together.
 
+mod authentication;
 mod authorisation;
 mod caller;
 mod error;
@@ -8,18 +9,17 @@ mod find;
 mod local_run;
 mod methods;
 mod parts;
-mod rights;
 mod run;
 mod self_test;
 mod status;
 mod transfers;
 
+pub use crate::service::authentication::Authentication;
 pub use crate::service::caller::{Caller, sole_tenant};
 pub use crate::service::error::ServiceError;
 pub use crate::service::local_run::{LocalProgram, LocalResult, LocalRun};
 pub use crate::service::methods::Methods;
 pub use crate::service::parts::{Parts, Service};
-pub use crate::service::rights::{Right, Rights};
 pub use crate::service::run::host::LogListener;
 pub use crate::service::run::limits::{LEAST_FUEL, LimitPolicy};
 pub use crate::service::run::metering::{Metering, NotMetering};
@@ -33,3 +33,4 @@ pub use crate::service::transfers::catalogue::{BlobList, BlobListing, VerifiedBl
 pub use crate::service::transfers::download::{BlobBytes, BlobDescription, BlobDownload, PIECE};
 pub use crate::service::transfers::upload::{BlobUpload, UploadOrder, UploadedBlob};
 pub use crate::service::transfers::{BlobTransfers, Transfers};
+pub use crate::tenants::{CallerIdentity, Right, Rights};

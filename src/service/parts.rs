@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::blobs::BlobStore;
 use crate::dispatch::{Pool, PoolReport};
 use crate::images::ImageCache;
+use crate::quotas::CallRates;
 use crate::registry::Registry;
 use crate::service::run::host::BlobWrites;
 use crate::service::run::limits::LimitPolicy;
@@ -21,6 +22,7 @@ pub struct Service {
     pub(super) registry: Arc<Registry>,
     pub(super) blobs: Arc<dyn BlobStore>,
     pub(super) pool: Arc<Pool>,
+    pub(super) rates: CallRates,
     pub(super) images: Arc<ImageCache>,
     pub(super) limits: LimitPolicy,
     pub(super) metering: Arc<Metering>,
@@ -45,6 +47,8 @@ pub struct Parts {
     pub images: Arc<ImageCache>,
     /// The limits of runs.
     pub limits: LimitPolicy,
+    /// The rates of calls.
+    pub rates: CallRates,
     /// The state of the code that counts fuel.
     pub metering: Arc<Metering>,
     /// What runs may reach.
@@ -67,6 +71,7 @@ impl Service {
             pool,
             images,
             limits,
+            rates,
             metering,
             network,
             packages,
@@ -82,6 +87,7 @@ impl Service {
             pool,
             images,
             limits,
+            rates,
             metering,
             network,
             packages,

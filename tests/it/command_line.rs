@@ -115,11 +115,6 @@ fn what_is_wrong_with_a_command_is_told_with_the_exit_code_2() {
 #[test]
 fn what_the_machine_refuses_is_told_with_the_exit_code_3() {
     let place = Command::new();
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
-    let ended = place.run(&["serve", "--listen", &address]).with(3);
-    assert!(ended.stderr.contains(&address), "{}", ended.stderr);
-
     place.file("data", "a file where a folder has to be");
     let ended = place.run(&["blobs", "put", "data"]).with(3);
     assert!(ended.stderr.starts_with("error: "), "{}", ended.stderr);

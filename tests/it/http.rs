@@ -309,7 +309,7 @@ fn a_browser_may_call_from_an_allowed_origin_and_from_no_other() {
     for (name, value) in [
         ("access-control-allow-origin", origin),
         ("access-control-allow-methods", "POST"),
-        ("access-control-allow-headers", "content-type"),
+        ("access-control-allow-headers", "authorization, content-type"),
         ("access-control-allow-credentials", ""),
         ("vary", "origin"),
     ] {

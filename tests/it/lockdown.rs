@@ -56,7 +56,8 @@ fn where_all_walls_are_required_and_one_is_missing_nothing_starts() {
         for arguments in [
             &["serve", "--listen", "127.0.0.1:0", "--require-lockdown"][..],
             &["serve", "--listen", "127.0.0.1:0", "--set", "workers.require_lockdown=true"],
-            &["serve", "--listen", "0.0.0.0:0"],
+            &["serve", "--listen", "0.0.0.0:0", "--set", "auth.mode=proxy"],
+            &["serve", "--listen", "127.0.0.1:0", "--set", "auth.mode=keys"],
             &["serve", "--listen", "[::ffff:127.0.0.1]:0", "--require-lockdown=auto"],
             &["run", "-c", "print(1)", "--set", "workers.require_lockdown=true"],
         ] {

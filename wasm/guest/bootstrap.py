@@ -195,10 +195,11 @@ def build(modules, warm_ups):
     install_platform()
     warm_up(warm_ups)
 
-    from _wardian import amendments, rehearsal
+    from _wardian import amendments, library, rehearsal
 
     rehearsal.rehearse()
     amendments.set_maxsize()
+    library.amend_recursion_limit(sys)
     forget_the_build()
     start_runs_directly()
 

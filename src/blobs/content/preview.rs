@@ -73,7 +73,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::blobs::content::blob_id::id_of;
+    use crate::blobs::content::blob_id::{IdScheme, id_of};
     use crate::blobs::content::kind::BlobKind;
     use crate::blobs::content::trailer::StoredBlob;
     use crate::units::ByteCount;
@@ -82,7 +82,7 @@ mod tests {
         let kind = BlobKind::parse(kind).unwrap();
         BlobWindow {
             blob: StoredBlob {
-                id: id_of(&kind, blob),
+                id: id_of(&IdScheme::Content, &kind, blob),
                 kind,
                 size: ByteCount::from(blob.len()),
                 created: Duration::ZERO,

@@ -89,12 +89,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::blobs::content::blob_id::id_of;
+    use crate::blobs::content::blob_id::{IdScheme, id_of};
 
     fn blob() -> StoredBlob {
         let kind = BlobKind::parse("text/plain; charset=utf-8").unwrap();
         StoredBlob {
-            id: id_of(&kind, b"abc"),
+            id: id_of(&IdScheme::Content, &kind, b"abc"),
             kind,
             size: ByteCount::bytes(3),
             created: Duration::from_millis(1_790_000_000_123),
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_trailer_belongs_to_one_blob() {
         let bytes: [u8; TRAILER] = blob().encode().try_into().unwrap();
-        let other = id_of(&blob().kind, b"abd");
+        let other = id_of(&IdScheme::Content, &blob().kind, b"abd");
         assert_eq!(StoredBlob::decode(&other, &bytes), None);
     }
 

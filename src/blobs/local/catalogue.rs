@@ -140,7 +140,8 @@ impl<D: Disk> LocalBlobStore<D> {
             opened.map_err(|error| missing_or_failed(error, id))?
         };
         let stamp = self.disk.stamp(&file).map_err(BlobError::from_disk("read"))?;
-        let examined = self.examine(id, &file, stamp.size).map_err(BlobError::from_disk("read"))?;
+        let examined = self.examine(&self.id_scheme(&tenant_folder)?, id, &file, stamp.size);
+        let examined = examined.map_err(BlobError::from_disk("read"))?;
         if let Some(blob) = examined {
             return Ok(BlobVerdict::Intact(blob));
         }

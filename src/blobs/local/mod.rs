@@ -6,6 +6,7 @@ pub mod disk;
 pub(crate) mod failure_tests;
 #[cfg(test)]
 pub(crate) mod faulty_disk;
+pub(crate) mod id_scheme;
 pub mod read;
 pub mod retention;
 pub(crate) mod store;

@@ -4,7 +4,7 @@ use std::io;
 
 use tracing::{error, warn};
 
-use crate::blobs::content::blob_id::BlobHasher;
+use crate::blobs::content::blob_id::{BlobHasher, IdScheme};
 use crate::blobs::content::trailer::{StoredBlob, TRAILER};
 use crate::blobs::local::disk::{Disk, FileStamp};
 use crate::blobs::local::tenant_folder::{TenantFolder, usage_of};
@@ -121,7 +121,9 @@ impl<D: Disk> LocalBlobStore<D> {
         if let Some(blob) = self.verified.lock().find(&tenant_folder.tenant, id, &stamp) {
             return Ok(blob);
         }
-        let examined = self.examine(id, file, stamp.size).map_err(BlobError::from_disk("read"))?;
+        let scheme = self.id_scheme(tenant_folder)?;
+        let examined = self.examine(&scheme, id, file, stamp.size);
+        let examined = examined.map_err(BlobError::from_disk("read"))?;
         let blob = examined.ok_or_else(|| self.set_aside(tenant_folder, id, &stamp))?;
         self.verified.lock().remember(&tenant_folder.tenant, stamp, blob.clone());
         Ok(blob)
@@ -129,6 +131,7 @@ impl<D: Disk> LocalBlobStore<D> {
 
     pub(crate) fn examine(
         &self,
+        scheme: &IdScheme,
         id: &BlobId,
         file: &D::File,
         file_size: u64,
@@ -136,7 +139,7 @@ impl<D: Disk> LocalBlobStore<D> {
         let Some(blob) = self.trailer(id, file, file_size)? else {
             return Ok(None);
         };
-        let mut hasher = BlobHasher::new(&blob.kind);
+        let mut hasher = BlobHasher::with(scheme, &blob.kind);
         let mut chunk = vec![0; CHUNK.min(blob.size.as_usize())];
         let mut offset = 0;
         while offset < blob.size.as_u64() {
@@ -165,7 +168,12 @@ impl<D: Disk> LocalBlobStore<D> {
         Ok(StoredBlob::decode(id, &bytes).filter(|blob| blob.size.as_u64() == content))
     }
 
-    fn read_exact(&self, file: &D::File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    pub(crate) fn read_exact(
+        &self,
+        file: &D::File,
+        buffer: &mut [u8],
+        offset: u64,
+    ) -> io::Result<()> {
         let (mut rest, mut offset) = (buffer, offset);
         while !rest.is_empty() {
             match self.disk.read_at(file, rest, offset) {
@@ -302,8 +310,10 @@ mod tests {
             }
         }
         assert_eq!(test.files("tenants"), ["local"], "reading made a folder");
-        test.store.put(&other, &plain(), b"abc").unwrap();
-        assert_eq!(test.content(&other, &ids[0]).unwrap(), b"abc");
+        let own = test.store.put(&other, &plain(), b"abc").unwrap().id;
+        assert_eq!(test.content(&other, &own).unwrap(), b"abc");
+        let foreign = test.content(&other, &ids[0]).unwrap_err();
+        assert_eq!(foreign.kind(), ErrorKind::BlobNotFound, "the same content is no key to it");
     }
 
     #[test]

@@ -221,10 +221,11 @@ mod tests {
         let (one, two) = (tenant("one"), tenant("two"));
         let id = test.store.put(&one, &plain(), b"abc").unwrap().id;
         let test = test.reopened_at(START + WEEK - HOUR);
-        test.store.put(&two, &plain(), b"abc").unwrap();
+        let theirs = test.store.put(&two, &plain(), b"abc").unwrap().id;
+        assert!(test.content(&two, &id).is_err());
         assert_eq!(test.store.sweep(START + WEEK).unwrap().expired, 1);
         assert!(test.content(&one, &id).is_err());
-        assert!(test.content(&two, &id).is_ok());
+        assert!(test.content(&two, &theirs).is_ok());
     }
 
     #[test]

@@ -25,6 +25,9 @@ use crate::clock::Clock;
 use crate::ids::{BlobId, TenantId};
 use crate::units::ByteCount;
 
+/// The folder of the keys of ids.
+pub(crate) const KEYS: &str = "keys";
+
 /// A store of the blobs of all tenants on a disk.
 #[derive(Debug)]
 pub struct LocalBlobStore<D: Disk = LocalDisk> {
@@ -73,7 +76,7 @@ impl<D: Disk> LocalBlobStore<D> {
             .and_then(|()| disk.lock(&root.join("lock")))
             .map_err(BlobError::from_disk("open"))?
             .ok_or(BlobError::InUse)?;
-        for folder in ["drafts", "tenants", "quarantine"] {
+        for folder in ["drafts", "tenants", "quarantine", KEYS] {
             tenant_folder::ensure_private_folder(&disk, &root.join(folder))
                 .map_err(BlobError::from_disk("open"))?;
         }

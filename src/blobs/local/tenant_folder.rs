@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::blobs::content::blob_id::IdScheme;
 use crate::blobs::content::trailer::TRAILER;
 use crate::blobs::local::disk::{Disk, FolderEntry};
 use crate::blobs::{BlobError, BlobStoreConfig};
@@ -50,8 +51,18 @@ pub(crate) struct TenantFolder {
     pub(crate) tenant: TenantId,
     pub(crate) folder: PathBuf,
     state: Mutex<FolderState>,
+    /// The scheme of the tenant's ids, once it is known.
+    id_scheme: Mutex<Option<KnownScheme>>,
     /// Held while the folder is counted for the first time. Writers wait for it, readers do not.
     counting: Mutex<()>,
+}
+
+/// The scheme of a tenant's ids.
+#[derive(Debug, Clone)]
+pub(crate) struct KnownScheme {
+    pub(crate) scheme: IdScheme,
+    /// True once the name of the key's file is durable.
+    pub(crate) is_durable: bool,
 }
 
 /// The known state of a folder.
@@ -83,7 +94,13 @@ impl FolderState {
 
 impl TenantFolder {
     pub(crate) fn new(tenant: TenantId, folder: PathBuf) -> Self {
-        Self { tenant, folder, state: Mutex::default(), counting: Mutex::default() }
+        Self {
+            tenant,
+            folder,
+            state: Mutex::default(),
+            id_scheme: Mutex::default(),
+            counting: Mutex::default(),
+        }
     }
 
     /// The path of a blob's file.
@@ -94,6 +111,11 @@ impl TenantFolder {
     /// Locks the folder.
     pub(crate) fn lock(&self) -> MutexGuard<'_, FolderState> {
         self.state.lock()
+    }
+
+    /// Locks the scheme of the tenant's ids.
+    pub(crate) fn id_scheme(&self) -> MutexGuard<'_, Option<KnownScheme>> {
+        self.id_scheme.lock()
     }
 
     /// Creates the folder and counts its blobs, once.

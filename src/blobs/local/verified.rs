@@ -77,14 +77,19 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::blobs::content::blob_id::id_of;
+    use crate::blobs::content::blob_id::{IdScheme, id_of};
     use crate::blobs::content::kind::BlobKind;
     use crate::units::ByteCount;
 
     fn blob(content: &[u8]) -> StoredBlob {
         let kind = BlobKind::parse("a/b").unwrap();
         let size = ByteCount::from(content.len());
-        StoredBlob { id: id_of(&kind, content), kind, size, created: Duration::ZERO }
+        StoredBlob {
+            id: id_of(&IdScheme::Content, &kind, content),
+            kind,
+            size,
+            created: Duration::ZERO,
+        }
     }
 
     fn stamp(inode: u64) -> FileStamp {

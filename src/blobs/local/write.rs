@@ -1,13 +1,13 @@
 //! Stores content: write a draft, sync it, rename it, sync the folder.
 
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tracing::{error, warn};
 
-use crate::blobs::content::blob_id::{BlobHasher, id_of};
+use crate::blobs::content::blob_id::{BlobHasher, IdScheme, id_of};
 use crate::blobs::content::kind::BlobKind;
 use crate::blobs::content::trailer::StoredBlob;
 use crate::blobs::local::disk::Disk;
@@ -41,7 +41,7 @@ impl<D: Disk> LocalBlobStore<D> {
     ) -> Result<StoredBlob, BlobError> {
         let size = ByteCount::from(content.len());
         let tenant_folder = self.folder_for_writing(tenant, size)?;
-        let id = id_of(kind, content);
+        let id = id_of(&self.ensure_id_scheme(&tenant_folder)?, kind, content);
         if let Some(blob) = self.reuse(&tenant_folder, &id)? {
             return Ok(blob);
         }
@@ -68,7 +68,8 @@ impl<D: Disk> LocalBlobStore<D> {
     ) -> Result<StoredBlob, BlobError> {
         let tenant_folder = self.folder_for_writing(tenant, size)?;
         let room = tenant_folder.reserve(&self.disk, size, &self.config)?;
-        let mut writing = self.start(room, kind, ContentId::of(kind))?;
+        let scheme = self.ensure_id_scheme(&tenant_folder)?;
+        let mut writing = self.start(room, kind, ContentId::of(&scheme, kind))?;
         let mut chunk = vec![0; CHUNK.min(size.as_usize())];
         let mut left = size.as_usize();
         while left > 0 {
@@ -102,7 +103,8 @@ impl<D: Disk> LocalBlobStore<D> {
         if self.disk.free(&self.config.root).is_ok_and(|free| free < size.as_u64()) {
             return Err(BlobError::DiskFull(io::ErrorKind::StorageFull.into()));
         }
-        let writing = self.start(room, kind, ContentId::of(kind))?;
+        let scheme = self.ensure_id_scheme(&tenant_folder)?;
+        let writing = self.start(room, kind, ContentId::of(&scheme, kind))?;
         Ok(StoreWriter { store: self, writing })
     }
 
@@ -148,9 +150,7 @@ impl<D: Disk> LocalBlobStore<D> {
         kind: &BlobKind,
         id: ContentId,
     ) -> Result<Writing<D>, BlobError> {
-        let path = self.config.root.join("drafts").join(format!("{DRAFT}{}", self.number()));
-        let file = self.disk.create(&path).map_err(BlobError::from_disk("write to"))?;
-        let draft = Draft { disk: self.disk.clone(), path, file, is_kept: false };
+        let draft = BlobDraft::create(self).map_err(BlobError::from_disk("write to"))?;
         Ok(Writing { room, draft, id, kind: kind.clone(), size: 0 })
     }
 
@@ -170,7 +170,7 @@ impl<D: Disk> LocalBlobStore<D> {
     fn commit(
         &self,
         mut room: Reservation,
-        mut draft: Draft<D>,
+        mut draft: BlobDraft<D>,
         blob: StoredBlob,
     ) -> Result<WrittenBlob, BlobError> {
         let tenant_folder = Arc::clone(&room.tenant_folder);
@@ -209,13 +209,18 @@ impl<D: Disk> LocalBlobStore<D> {
 
     /// Makes the names in a tenant's folder durable, or seals the store.
     pub(crate) fn sync_tenant_folder(&self, tenant_folder: &TenantFolder) -> Result<(), BlobError> {
+        self.sync_or_seal(&tenant_folder.folder, &tenant_folder.tenant)
+    }
+
+    /// Makes the names in a folder of the store durable, or seals the store.
+    pub(crate) fn sync_or_seal(&self, folder: &Path, tenant: &TenantId) -> Result<(), BlobError> {
         if self.is_sealed() {
             return Err(BlobError::Sealed);
         }
-        self.disk.sync_folder(&tenant_folder.folder).map_err(|cause| {
+        self.disk.sync_folder(folder).map_err(|cause| {
             self.is_sealed.store(true, Ordering::Release);
             error!(
-                tenant.id = %tenant_folder.tenant, error = %cause,
+                tenant.id = %tenant, error = %cause,
                 "the blob store takes no more writes: its folder could not be synced"
             );
             BlobError::Storage { what: "write to", cause }
@@ -248,8 +253,8 @@ enum ContentId {
 }
 
 impl ContentId {
-    fn of(kind: &BlobKind) -> Self {
-        Self::Hashed(BlobHasher::new(kind))
+    fn of(scheme: &IdScheme, kind: &BlobKind) -> Self {
+        Self::Hashed(BlobHasher::with(scheme, kind))
     }
 
     fn update(&mut self, content: &[u8]) {
@@ -271,7 +276,7 @@ impl ContentId {
 #[derive(Debug)]
 struct Writing<D: Disk> {
     room: Reservation,
-    draft: Draft<D>,
+    draft: BlobDraft<D>,
     id: ContentId,
     kind: BlobKind,
     size: u64,
@@ -311,18 +316,27 @@ impl<D: Disk> BlobWriter for StoreWriter<D> {
     }
 }
 
-/// A file that is being written. It is removed when dropped, unless it became a blob.
+/// A file that is being written. It is removed when dropped, unless it was given its final name.
 #[derive(Debug)]
-struct Draft<D: Disk> {
+pub(crate) struct BlobDraft<D: Disk> {
     disk: D,
-    path: PathBuf,
-    file: D::File,
-    is_kept: bool,
+    pub(crate) path: PathBuf,
+    pub(crate) file: D::File,
+    /// True once the file has its final name.
+    pub(crate) is_kept: bool,
 }
 
-impl<D: Disk> Draft<D> {
+impl<D: Disk> BlobDraft<D> {
+    /// Creates a file in the folder of drafts.
+    pub(crate) fn create(store: &LocalBlobStore<D>) -> io::Result<Self> {
+        let name = format!("{DRAFT}{}", store.number());
+        let path = store.config.root.join("drafts").join(name);
+        let file = store.disk.create(&path)?;
+        Ok(Self { disk: store.disk.clone(), path, file, is_kept: false })
+    }
+
     /// Appends all of `bytes`, in as many writes as it takes.
-    fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match self.disk.write(&mut self.file, bytes) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -335,7 +349,7 @@ impl<D: Disk> Draft<D> {
     }
 }
 
-impl<D: Disk> Drop for Draft<D> {
+impl<D: Disk> Drop for BlobDraft<D> {
     fn drop(&mut self) {
         if self.is_kept {
             return;

@@ -17,9 +17,11 @@ use crate::cli::failed::Failed;
 use crate::cli::prepare::{block_on_until_interrupted, progress};
 use crate::cli::terminal::output::{print_json, print_line, shown};
 use crate::cli::terminal::readable::readable;
+use crate::clock::Clock;
 use crate::config::{Config, RequireLockdown};
 use crate::engine::code::compile::Variant;
 use crate::error::CauseChain;
+use crate::http::TlsEndpoint;
 use crate::job::message::WorkerReport;
 use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
 use crate::secrets::Secrets;
@@ -81,6 +83,7 @@ impl Finding {
 /// Checks everything that runs depend on.
 pub(crate) fn doctor(config: Config, as_json: bool) -> Result<Exit, Failed> {
     let mut findings = vec![kernel(), user(&config), configuration(&config), address(&config)];
+    findings.extend(certificate(&config));
     findings.push(blobs(&config));
     findings.push(disk(&config));
     findings.push(skills(&config));
@@ -172,6 +175,9 @@ fn configuration(config: &Config) -> Finding {
 
 fn address(config: &Config) -> Finding {
     let address = config.http.listen;
+    if let Some(reason) = config.exposure() {
+        return Finding::bad("address", reason, "`wardian serve` does not start like this");
+    }
     match TcpListener::bind(address) {
         Ok(_) => Finding::good("address", format!("{address} is free")),
         Err(fault) => {
@@ -179,6 +185,22 @@ fn address(config: &Config) -> Finding {
             Finding::degraded("address", format!("{address}: {fault}"), advice)
         }
     }
+}
+
+/// The certificate, if the server has one.
+fn certificate(config: &Config) -> Option<Finding> {
+    const WHAT: &str = "certificate";
+    let endpoint = match TlsEndpoint::load(config.http.tls.as_ref()?) {
+        Ok(endpoint) => endpoint,
+        Err(error) => {
+            let advice = "the server does not start with it; `http.tls.certificate` and `http.tls.key` name it";
+            return Some(Finding::bad(WHAT, CauseChain(&error).to_string(), advice));
+        }
+    };
+    Some(match endpoint.warning(Clock::System.now()) {
+        Some(warning) => Finding::degraded(WHAT, warning, "renew it; the server takes a new one"),
+        None => Finding::good(WHAT, "it fits its key and is valid"),
+    })
 }
 
 /// The secrets, and whether their providers work.

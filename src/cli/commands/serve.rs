@@ -1,25 +1,27 @@
 //! `wardian serve`: listens, prepares the engine and the workers, and serves until it is stopped.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::spawn_blocking;
+use tokio::task::{block_in_place, spawn_blocking};
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
-use crate::assembly::{MeteredCode, Provision, Runtime, SkillsRead, check_settings};
+use crate::assembly::{self, MeteredCode, Provision, Runtime, SkillsRead, check_settings};
 use crate::budget::{MemoryBudget, OPEN_BLOBS};
+use crate::cli::commands::reload::{ConfigSource, Reloader, SkillsSeat};
+use crate::cli::commands::serve_folders::{DataFolderLock, check_folders};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on, progress};
 use crate::cli::terminal::output::print_line;
 use crate::config::{Config, GatewayMemory};
+use crate::error::CauseChain;
 use crate::heap::{give_back_free_memory, map_large_buffers};
 use crate::http::{EXPOSED, Readiness, Server, stop_on_signals};
-use crate::service::Service;
+use crate::service::{Authentication, Service};
 use crate::units::ByteCount;
 
 /// The interval of checking for memory to release to the system.
@@ -31,10 +33,22 @@ const WORTH_TRIMMING: ByteCount = ByteCount::mebibytes(4);
 /// Descriptors that are needed in addition to those of connections and blobs.
 const OTHER_FILES: u64 = 256;
 
-pub(crate) fn serve(config: &Config, installer: &Installer) -> Result<Exit, Failed> {
+pub(crate) fn serve(
+    config: &Config,
+    installer: &Installer,
+    source: ConfigSource,
+) -> Result<Exit, Failed> {
+    if let Some(reason) = config.exposure() {
+        return Err(Failed::usage(reason));
+    }
     check_settings(config)?;
     raise_open_files(config);
     map_large_buffers();
+    block_on(Box::pin(listen(config, installer, source)))
+}
+
+/// Logs the most memory that the gateway takes.
+fn note_memory(config: &Config) {
     let memory = GatewayMemory::of(config);
     info!(
         "the gateway takes at most {} and the files of skills: {} at rest, {} for requests and \
@@ -48,7 +62,6 @@ pub(crate) fn serve(config: &Config, installer: &Installer) -> Result<Exit, Fail
         memory.queue,
         memory.network
     );
-    block_on(Box::pin(listen(config, installer)))
 }
 
 /// Raises the limit of open files to the allowed maximum. Many systems start programs with 1,024,
@@ -70,33 +83,73 @@ fn raise_open_files(config: &Config) {
     }
 }
 
-async fn listen(config: &Config, installer: &Installer) -> Result<Exit, Failed> {
+async fn listen(
+    config: &Config,
+    installer: &Installer,
+    source: ConfigSource,
+) -> Result<Exit, Failed> {
     // A file that becomes larger than the system allows is an error of one upload. Without a handler
     // the signal would end the server.
     let _too_large = signal(SignalKind::from_raw(libc::SIGXFSZ))
         .map_err(|fault| Failed::at("listen for signals", &fault))?;
     let stop = stop_on_signals().map_err(|fault| Failed::at("listen for signals", &fault))?;
+    let hangups =
+        signal(SignalKind::hangup()).map_err(|fault| Failed::at("listen for signals", &fault))?;
+    // Nothing is changed on the disk before the certificate, the address and the lock are there.
     let server = Server::bind(config.http.clone()).await?;
-    let address = server.address();
-    info!("listening on http://{address}");
-    if config.http.is_exposed() {
+    let _lock = block_in_place(|| -> Result<DataFolderLock, Failed> {
+        let lock = DataFolderLock::take(&config.data_dir)?;
+        check_folders(config)?;
+        Ok(lock)
+    })?;
+    let database = assembly::open_database(config).await?;
+    let authentication = assembly::open_authentication(config, &database).await?;
+    let server = server.with_authentication(authentication.clone());
+    note_memory(config);
+    let url = format!("{}://{}", config.http.scheme(), server.address());
+    info!("listening on {url}");
+    if config.http.is_exposed() && !authentication.is_required() {
         warn!("{EXPOSED}");
     }
+    let following = tokio::spawn(follow_keys(authentication.clone()));
     let readiness = Arc::new(Readiness::waiting_for("the engine"));
     let trimming = tokio::spawn(trim(Arc::clone(server.budget())));
+    let skills = SkillsSeat::default();
+    let reloader = Reloader::new(source, config.clone(), &server, Arc::clone(&skills));
+    let reloading = tokio::spawn(reloader.run(hangups));
     let mut serving = tokio::spawn(server.serve(Arc::clone(&readiness), stop));
     let runtime = tokio::select! {
         biased;
         // The server was stopped before it was ready.
         _ = &mut serving => return Ok(Exit::Done),
-        started = start(config, installer, &readiness, address) => started?,
+        started = start(config, installer, &readiness, &url) => started?,
     };
+    skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
     trimming.abort();
+    reloading.abort();
+    following.abort();
+    write_last_uses(&authentication).await;
+    database.close().await;
     // Calls in progress have ended or timed out, so their runs need no more time.
     runtime.shut_down(Duration::ZERO).await;
     info!("stopped");
     Ok(Exit::Done)
+}
+
+/// Follows the changes of keys that commands make.
+async fn follow_keys(authentication: Authentication) {
+    if let Authentication::Keys(keys) = authentication {
+        keys.follow().await;
+    }
+}
+
+async fn write_last_uses(authentication: &Authentication) {
+    if let Authentication::Keys(keys) = authentication
+        && let Err(fault) = keys.write_uses().await
+    {
+        warn!("the last use of keys is not written: {}", CauseChain(&fault));
+    }
 }
 
 /// Releases memory to the system after bursts.
@@ -117,7 +170,7 @@ async fn start(
     config: &Config,
     installer: &Installer,
     readiness: &Readiness<Arc<Service>>,
-    address: SocketAddr,
+    url: &str,
 ) -> Result<Runtime, Failed> {
     let began = Instant::now();
     installer.ensure_engine(config, MeteredCode::IfThere).await?;
@@ -131,7 +184,7 @@ async fn start(
     let stopped = runtime.service.self_test().await.map_err(|error| Failed::ours(&error))?;
     readiness.open(Arc::clone(&runtime.service));
     // For programs that start a server on port 0 and read its address.
-    print_line(&format!("listening on http://{address}"));
+    print_line(&format!("listening on {url}"));
     let milliseconds = began.elapsed().as_millis();
     info!("ready after {milliseconds} ms; the sandbox stopped all {stopped} attempts to escape");
     let provision: Arc<dyn Provision> = Arc::new(installer.clone());

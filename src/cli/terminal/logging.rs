@@ -1,13 +1,14 @@
 //! Log lines: to standard error, as text or as JSON.
 
 use std::io::{self, IsTerminal as _};
+use std::sync::OnceLock;
 
 use tracing::level_filters::LevelFilter;
-use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::layer;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Layer as _, Registry, reload};
 
 use crate::cli::terminal::output::note;
 use crate::config::{Config, LogFormat, LogLevel, SettingOrigin};
@@ -17,6 +18,17 @@ const QUIET: LogLevel = LogLevel::Warn;
 
 /// The target of log lines about skills.
 const REGISTRY: &str = concat!(env!("CARGO_CRATE_NAME"), "::registry");
+
+/// The filter of the log, once it was started. There is one log for a process.
+static FILTER: OnceLock<reload::Handle<Targets, Registry>> = OnceLock::new();
+
+/// Changes the level of a log that was started.
+pub(crate) fn set_level(level: LogLevel) {
+    let changed = FILTER.get().map(|filter| filter.modify(|filter| *filter = targets(level)));
+    if let Some(Err(fault)) = changed {
+        note(&format!("warning: the log level cannot be changed: {fault}"));
+    }
+}
 
 /// Starts logging for a server, as configured.
 pub(crate) fn start_for_a_server(config: &Config) {
@@ -60,8 +72,9 @@ fn start(format: LogFormat, filter: Targets) {
         }
         LogFormat::Json => layer().json().flatten_event(true).with_writer(io::stderr).boxed(),
     };
+    let (filter, handle) = reload::Layer::new(filter);
     let subscriber = tracing_subscriber::registry().with(layer.with_filter(filter));
-    if subscriber.try_init().is_err() {
+    if subscriber.try_init().is_err() || FILTER.set(handle).is_err() {
         note("warning: logging was started before, so these settings have no effect");
     }
 }

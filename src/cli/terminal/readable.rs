@@ -1,4 +1,6 @@
-//! Formats sizes and digests for people.
+//! Formats sizes, times and digests for people.
+
+use std::time::Duration;
 
 use crate::ids::Digest;
 use crate::units::ByteCount;
@@ -31,9 +33,38 @@ pub(crate) fn readable(size: ByteCount) -> String {
     }
 }
 
+/// Formats the time since something happened, such as `3 h ago`.
+pub(crate) fn age(time: Duration) -> String {
+    format!("{} ago", span(time))
+}
+
+/// Formats a duration in its largest unit.
+pub(crate) fn span(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let units = [(86_400, "d"), (3_600, "h"), (60, "min")];
+    let unit = units.iter().find(|(length, _)| seconds >= *length);
+    unit.map_or_else(
+        || format!("{seconds} s"),
+        |(length, name)| format!("{} {name}", seconds / length),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ages_are_readable() {
+        for (seconds, text) in [
+            (0, "0 s ago"),
+            (59, "59 s ago"),
+            (60, "1 min ago"),
+            (7_200, "2 h ago"),
+            (200_000, "2 d ago"),
+        ] {
+            assert_eq!(age(Duration::from_secs(seconds)), text);
+        }
+    }
 
     #[test]
     fn sizes_are_readable() {

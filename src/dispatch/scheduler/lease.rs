@@ -9,17 +9,19 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::dispatch::error::DispatchError;
+use crate::dispatch::scheduler::claim::{Claim, Ticket};
 use crate::dispatch::scheduler::queued_run::QueuedRun;
 use crate::dispatch::scheduler::shared::Scheduler;
 use crate::dispatch::scheduler::state::Admission;
 use crate::dispatch::worker::handle::Worker;
 use crate::dispatch::worker::id::WorkerId;
-use crate::ids::TenantId;
 use crate::job::attachment::AttachmentKey;
 
 /// The right to use a worker for one run.
 #[derive(Debug)]
 pub(crate) struct Lease {
+    /// The number of the run.
+    ticket: Ticket,
     worker: Option<Worker>,
     scheduler: Arc<Scheduler>,
     condition: Condition,
@@ -36,30 +38,32 @@ enum Condition {
 }
 
 impl Lease {
-    /// Waits for a worker for a run of `tenant`, preferably one that has all of `wanted` attached.
+    /// Waits for a worker for a run, preferably one that has all of `wanted` attached.
     ///
     /// Cancellation: the place in the queue is given up.
     pub(crate) async fn acquire(
         scheduler: &Arc<Scheduler>,
-        tenant: &TenantId,
+        claim: &Claim,
         wanted: &[AttachmentKey],
     ) -> Result<Self, DispatchError> {
         let (grant, granted) = oneshot::channel();
-        let worker = match scheduler.admit(tenant, wanted, grant) {
-            Admission::Granted(worker) => worker,
+        let (ticket, worker) = match scheduler.admit(claim, wanted, grant) {
+            Admission::Granted(ticket, worker) => (ticket, worker),
             Admission::Queued { ticket, displaced } => {
-                let queued = QueuedRun::new(Arc::clone(scheduler), tenant.clone(), ticket, granted);
+                let tenant = claim.tenant.clone();
+                let queued = QueuedRun::new(Arc::clone(scheduler), tenant, ticket, granted);
                 if let Some(displaced) = displaced {
+                    let retry_after = scheduler.drain_time();
                     // The caller may have gone away.
-                    displaced.send(Err(DispatchError::Overloaded)).ok();
+                    displaced.send(Err(DispatchError::Overloaded { retry_after })).ok();
                 }
-                queued.wait().await?
+                (ticket, queued.wait().await?)
             }
-            Admission::Overloaded => return Err(DispatchError::Overloaded),
+            Admission::Refused(refusal) => return Err(refusal.into()),
             Admission::ShuttingDown => return Err(DispatchError::ShuttingDown),
         };
         let scheduler = Arc::clone(scheduler);
-        Ok(Self { worker: Some(worker), scheduler, condition: Condition::Idle })
+        Ok(Self { ticket, worker: Some(worker), scheduler, condition: Condition::Idle })
     }
 
     /// Begins the run and returns the worker. Returns `None` if the worker broke while it was idle;
@@ -95,27 +99,27 @@ impl Drop for Lease {
     fn drop(&mut self) {
         let Some(worker) = self.worker.take() else { return };
         match self.condition {
-            Condition::Idle => self.scheduler.give_back(worker),
-            Condition::Busy => stop_run(&self.scheduler, worker),
+            Condition::Idle => self.scheduler.give_back(self.ticket, worker),
+            Condition::Busy => stop_run(&self.scheduler, self.ticket, worker),
             Condition::Broken => {
                 drop(worker);
-                self.scheduler.end_run();
+                self.scheduler.end_run(self.ticket);
             }
         }
     }
 }
 
 /// Stops an abandoned run, in a task of its own.
-fn stop_run(scheduler: &Arc<Scheduler>, mut worker: Worker) {
+fn stop_run(scheduler: &Arc<Scheduler>, ticket: Ticket, mut worker: Worker) {
     let scheduler = Arc::clone(scheduler);
     let runtime = scheduler.runtime.clone();
     runtime.spawn(async move {
         let stopped = timeout(scheduler.grace, worker.settle()).await;
         if matches!(stopped, Ok(Ok(()))) {
-            scheduler.give_back(worker);
+            scheduler.give_back(ticket, worker);
         } else {
             drop(worker);
-            scheduler.end_run();
+            scheduler.end_run(ticket);
         }
     });
 }

@@ -2,7 +2,11 @@
 //!
 //! | file            | purpose                                                                  |
 //! | --------------- | ------------------------------------------------------------------------ |
-//! | `queue.rs`      | waiting runs, fair between tenants                                       |
+//! | `virtual_time.rs` | the position of a tenant among the others                              |
+//! | `run_time.rs`   | the time that a tenant has used, against its quota                       |
+//! | `claim.rs`      | new runs, and the decisions about them                                   |
+//! | `account.rs`    | the runs of one tenant, waiting and in progress                          |
+//! | `queue.rs`      | all waiting runs, fair between tenants                                   |
 //! | `state.rs`      | the decisions: plain data, no tokio, no processes                        |
 //! | `shared.rs`     | the state behind a lock; carries its decisions out and tells watchers    |
 //! | `queued_run.rs` | a place in the queue, given up when it is dropped                        |
@@ -10,8 +14,12 @@
 //!
 //! Each file uses only those above it.
 
+mod account;
+pub(crate) mod claim;
 pub(crate) mod lease;
-pub(crate) mod queue;
-pub(crate) mod queued_run;
+mod queue;
+mod queued_run;
+mod run_time;
 pub(crate) mod shared;
 pub(crate) mod state;
+mod virtual_time;

@@ -1,201 +1,433 @@
-//! A bounded queue that is fair between tenants.
+//! A bounded queue that shares the time of workers fairly between tenants.
 //!
-//! Tenants take turns. Entries of one tenant are served in the order of their arrival. When the
-//! queue is full, a new entry takes the place of the youngest entry of the tenant that has the most
-//! entries, unless the new entry's tenant would then have more. So a tenant with many requests can
-//! neither delay the others nor displace them.
+//! # How
 //!
-//! INVARIANT(fair-turns): with `n` tenants waiting, each gets every `n`-th place.
-//! INVARIANT(fair-room): a tenant with fewer entries than another is not turned away.
+//! This is start-time fair queueing with measured costs. Each tenant has a position: the time of
+//! workers that its runs took, divided by its weight. The next run is one of the tenant whose
+//! position is the lowest, so a tenant with long runs gets fewer of them. Runs in progress count
+//! with the time that they have taken so far, or with the time that the tenant's runs usually take
+//! if that is longer; the real time replaces it at the end.
+//!
+//! A tenant that begins to wait starts at the position of the last run that was started, if its own
+//! is lower. So it saves up nothing while it does not use its share. Its own position counts if it is
+//! higher, so a tenant with one long run after another gets no more than its share by pausing
+//! between them.
+//!
+//! The runs of one tenant start in the order of their arrival. When the queue is full, a new run
+//! takes the place of the youngest run of the tenant with the most waiting runs, unless the new
+//! run's tenant would then have more.
+//!
+//! INVARIANT(fair-turns): tenants with equal weights whose runs take equally long take turns.
+//! INVARIANT(fair-time): while two tenants wait all the time, the times of workers that they get,
+//! divided by their weights, differ by a bound that depends on the longest run and the number of
+//! workers only.
+//! INVARIANT(fair-room): a tenant with fewer waiting runs than another is not turned away because
+//! the queue is full.
+//! INVARIANT(work-conserving): [`FairQueue::pop`] finds nothing only if each waiting run would pass
+//! its tenant's bound on runs or does not fit into the memory, or if a run that has been overtaken
+//! [`MAX_OVERTAKEN`] times waits for memory.
+//! INVARIANT(memory-admission): the sum of what runs in progress may use never passes the budget.
+//! INVARIANT(bounded-accounts): tenants that come and go leave a bounded number of accounts.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
+use crate::dispatch::scheduler::account::{
+    Account, LEAST_COST, StartedRun, UNKNOWN_COST, Waiting, average,
+};
+use crate::dispatch::scheduler::claim::{
+    Claim, Offered, OutOfTime, QueueBounds, RunRefusal, Ticket,
+};
+use crate::dispatch::scheduler::run_time::{ratio, wait_for_quota};
+use crate::dispatch::scheduler::virtual_time::VirtualTime;
 use crate::ids::TenantId;
 
-/// Entries of type `T`, each waiting for its turn.
+/// How often other runs may start before a run that waits for memory. After that, runs behind it
+/// wait until it fits, so that small runs cannot keep a large one waiting for ever.
+pub(crate) const MAX_OVERTAKEN: u32 = 32;
+
+/// Accounts that are kept before any is forgotten.
+const FEW_ACCOUNTS: usize = 128;
+
+/// Accounts of tenants without runs that are kept at most.
+const MAX_RESTING: usize = 16_384;
+
+/// The shortest and the longest delay that a refused caller is told.
+const RETRY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
+
+/// Waiting runs, each with an item of type `T`, and the accounts of runs in progress.
 #[derive(Debug)]
 pub(crate) struct FairQueue<T> {
-    /// The waiting entries of each tenant. No line is empty.
-    lines: BTreeMap<TenantId, VecDeque<T>>,
-    /// The tenants of `lines`, in the order of their turns.
-    turns: VecDeque<TenantId>,
-    length: usize,
-    capacity: usize,
+    bounds: QueueBounds,
+    accounts: BTreeMap<TenantId, Account<T>>,
+    /// Tenants that wait and may start a run, by position and number of their first run.
+    ready: BTreeSet<(VirtualTime, Ticket, TenantId)>,
+    running: BTreeMap<Ticket, StartedRun>,
+    memory_used: u64,
+    waiting: usize,
+    next_ticket: u64,
+    /// The position of the last run that was started; never lower than before.
+    clock: VirtualTime,
+    /// The highest position of all tenants so far.
+    furthest: VirtualTime,
+    /// The time that a run took lately, of any tenant.
+    usual: Option<Duration>,
+    /// The number of accounts at which those that are not needed are forgotten.
+    full: usize,
 }
 
-/// The decision about a new entry.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Enqueued<T> {
-    /// The entry waits.
-    Waits,
-    /// The entry waits, and this older entry has lost its place to it.
-    Displaces(T),
-    /// There is no room for the entry.
-    NoRoom(T),
+/// The tenant whose run is next, with the tenants whose runs it overtakes.
+struct Next {
+    position: VirtualTime,
+    tenant: TenantId,
+    overtaken: Vec<TenantId>,
 }
 
 impl<T> FairQueue<T> {
-    pub(crate) fn new(capacity: usize) -> Self {
-        Self { lines: BTreeMap::new(), turns: VecDeque::new(), length: 0, capacity }
+    pub(crate) const fn new(bounds: QueueBounds) -> Self {
+        Self {
+            bounds,
+            accounts: BTreeMap::new(),
+            ready: BTreeSet::new(),
+            running: BTreeMap::new(),
+            memory_used: 0,
+            waiting: 0,
+            next_ticket: 0,
+            clock: VirtualTime::ZERO,
+            furthest: VirtualTime::ZERO,
+            usual: None,
+            full: FEW_ACCOUNTS,
+        }
     }
 
+    /// The number of waiting runs.
     pub(crate) const fn len(&self) -> usize {
-        self.length
+        self.waiting
     }
 
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.length == 0
+    /// The number of runs in progress.
+    pub(crate) fn running(&self) -> usize {
+        self.running.len()
     }
 
-    /// Adds `item` at the end of its tenant's line.
-    pub(crate) fn push(&mut self, tenant: &TenantId, item: T) -> Enqueued<T> {
-        if self.length < self.capacity {
-            self.append(tenant, item);
-            return Enqueued::Waits;
-        }
-        match self.displace(tenant) {
-            Some(displaced) => {
-                self.append(tenant, item);
-                Enqueued::Displaces(displaced)
-            }
-            None => Enqueued::NoRoom(item),
-        }
-    }
-
-    /// Takes out the entry whose turn it is.
-    pub(crate) fn pop(&mut self) -> Option<T> {
-        let tenant = self.turns.pop_front()?;
-        let line = self.lines.get_mut(&tenant)?;
-        let item = line.pop_front();
-        if line.is_empty() {
-            self.lines.remove(&tenant);
-        } else {
-            self.turns.push_back(tenant);
-        }
-        self.length = self.length.saturating_sub(usize::from(item.is_some()));
-        item
-    }
-
-    /// Removes the first entry of `tenant` for which `is_wanted` holds.
-    pub(crate) fn remove(
+    /// Decides about a new run. It may start only if `has_room`, and if no waiting run is before it.
+    pub(crate) fn offer(
         &mut self,
-        tenant: &TenantId,
-        is_wanted: impl FnMut(&T) -> bool,
-    ) -> Option<T> {
-        let line = self.lines.get_mut(tenant)?;
-        let at = line.iter().position(is_wanted)?;
-        let item = line.remove(at);
-        self.forget_if_empty(tenant);
-        self.length = self.length.saturating_sub(usize::from(item.is_some()));
-        item
-    }
-
-    fn append(&mut self, tenant: &TenantId, item: T) {
-        let line = self.lines.entry(tenant.clone()).or_default();
-        if line.is_empty() {
-            self.turns.push_back(tenant.clone());
+        claim: &Claim,
+        item: T,
+        has_room: bool,
+        now: Instant,
+    ) -> Offered<T> {
+        if let Some(refusal) = self.refusal_for_ever_or_of_time(claim, now) {
+            return Offered::Refused(refusal, item);
         }
-        line.push_back(item);
-        self.length = self.length.saturating_add(1);
+        let ticket = self.append(claim, item, now);
+        if has_room
+            && let Some(next) = self.next(now).filter(|next| next.tenant == claim.tenant)
+            && self.first_of(&claim.tenant) == Some(ticket)
+            && let Some((ticket, item)) = self.start(next, now)
+        {
+            return Offered::Starts(ticket, item);
+        }
+        let own = self.lines(&claim.tenant);
+        let is_within_own = own <= claim.limits.queued;
+        if is_within_own && self.waiting <= self.bounds.waiting {
+            return Offered::Waits { ticket, displaced: None };
+        }
+        if is_within_own && let Some(displaced) = self.displace(own) {
+            return Offered::Waits { ticket, displaced: Some(displaced) };
+        }
+        let Some(item) = self.remove(&claim.tenant, ticket) else {
+            // It was just added, so this cannot happen.
+            return Offered::Waits { ticket, displaced: None };
+        };
+        let refusal = if is_within_own {
+            RunRefusal::Full { retry_after: self.drain_time() }
+        } else {
+            self.refusal_of_tenant(claim)
+        };
+        Offered::Refused(refusal, item)
     }
 
-    /// Removes the youngest entry of the longest line, if that line stays at least as long as
-    /// the one of `tenant` will be.
-    fn displace(&mut self, tenant: &TenantId) -> Option<T> {
-        let own = self.lines.get(tenant).map_or(0, VecDeque::len);
-        let (longest, line) = self.lines.iter_mut().max_by_key(|(_, line)| line.len())?;
-        if line.len() <= own.saturating_add(1) {
+    /// Returns the refusal that a run would get now.
+    pub(crate) fn refusal_of(
+        &self,
+        claim: &Claim,
+        has_room: bool,
+        now: Instant,
+    ) -> Option<RunRefusal> {
+        if let Some(refusal) = self.refusal_for_ever_or_of_time(claim, now) {
+            return Some(refusal);
+        }
+        if has_room && self.fits(claim.memory.as_u64()) {
+            let runs = self.accounts.get(&claim.tenant).map_or(0, |account| account.running.len());
+            if runs < claim.limits.running {
+                return None;
+            }
+        }
+        let own = self.lines(&claim.tenant);
+        if own >= claim.limits.queued {
+            return Some(self.refusal_of_tenant(claim));
+        }
+        let is_full = self.waiting >= self.bounds.waiting;
+        let longest = self.accounts.values().map(|account| account.waiting.len()).max();
+        let may_displace = longest.is_some_and(|longest| longest > own.saturating_add(1));
+        (is_full && !may_displace).then(|| RunRefusal::Full { retry_after: self.drain_time() })
+    }
+
+    /// Starts the run that is next, if one may start.
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<(Ticket, T)> {
+        let next = self.next(now)?;
+        self.start(next, now)
+    }
+
+    /// Removes a waiting run.
+    pub(crate) fn remove(&mut self, tenant: &TenantId, ticket: Ticket) -> Option<T> {
+        self.leave_ready(tenant);
+        let removed = self.accounts.get_mut(tenant).and_then(|account| {
+            let at = account.waiting.iter().position(|waiting| waiting.ticket == ticket)?;
+            account.waiting.remove(at)
+        });
+        self.enter_ready(tenant);
+        let removed = removed?;
+        self.waiting = self.waiting.saturating_sub(1);
+        Some(removed.item)
+    }
+
+    /// Ends a run. Returns the waiting runs that are refused, because their tenant has used up its
+    /// time.
+    pub(crate) fn end(&mut self, ticket: Ticket, now: Instant) -> OutOfTime<T> {
+        let Some(run) = self.running.remove(&ticket) else { return OutOfTime::NONE };
+        let taken = now.saturating_duration_since(run.started).max(LEAST_COST);
+        self.memory_used = self.memory_used.saturating_sub(run.memory);
+        self.usual = Some(average(self.usual, taken));
+        self.leave_ready(&run.tenant);
+        let mut refused = OutOfTime::NONE;
+        if let Some(account) = self.accounts.get_mut(&run.tenant) {
+            account.running.retain(|running| *running != ticket);
+            let charge = VirtualTime::of(taken, account.limits.weight);
+            account.position = account.position.plus(charge);
+            account.usual = Some(average(account.usual, taken));
+            self.furthest = self.furthest.max(account.position);
+            if let Some(quota) = account.limits.run_time.filter(|_| !run.is_own) {
+                account.used.add(taken, now, quota);
+                if let Some(wait) = wait_for_quota(account.used.at(now, quota), quota) {
+                    refused = OutOfTime { runs: account.refuse_all(), retry_after: wait };
+                }
+            }
+        }
+        self.waiting = self.waiting.saturating_sub(refused.runs.len());
+        self.enter_ready(&run.tenant);
+        if self.running.is_empty() && self.waiting == 0 {
+            // Nobody competes with anybody, so all begin again as equals.
+            self.clock = self.clock.max(self.furthest);
+        }
+        self.forget(now);
+        refused
+    }
+
+    /// Takes out all waiting runs.
+    pub(crate) fn close(&mut self) -> Vec<T> {
+        self.ready.clear();
+        self.waiting = 0;
+        let lines = self.accounts.values_mut().map(|account| std::mem::take(&mut account.waiting));
+        lines.flatten().map(|waiting| waiting.item).collect()
+    }
+
+    /// The time in which the runs that wait are worked off, as the last runs took.
+    pub(crate) fn drain_time(&self) -> Duration {
+        let runs = u128::try_from(self.waiting.max(1)).unwrap_or(u128::MAX);
+        let workers = u128::try_from(self.running.len().max(1)).unwrap_or(u128::MAX);
+        let time = ratio(self.usual.unwrap_or(UNKNOWN_COST), runs, workers);
+        time.clamp(RETRY.0, RETRY.1)
+    }
+
+    fn lines(&self, tenant: &TenantId) -> usize {
+        self.accounts.get(tenant).map_or(0, |account| account.waiting.len())
+    }
+
+    fn first_of(&self, tenant: &TenantId) -> Option<Ticket> {
+        Some(self.accounts.get(tenant)?.waiting.front()?.ticket)
+    }
+
+    fn fits(&self, memory: u64) -> bool {
+        let sum = self.memory_used.saturating_add(memory);
+        self.bounds.memory.is_none_or(|most| sum <= most.as_u64())
+    }
+
+    fn refusal_for_ever_or_of_time(&self, claim: &Claim, now: Instant) -> Option<RunRefusal> {
+        if self.bounds.memory.is_some_and(|most| claim.memory > most) {
+            return Some(RunRefusal::NeverFits);
+        }
+        let quota = claim.limits.run_time.filter(|_| !claim.is_own)?;
+        let account = self.accounts.get(&claim.tenant)?;
+        let elapsed = account.running.iter().filter_map(|ticket| self.running.get(ticket));
+        let elapsed = elapsed.filter(|run| !run.is_own);
+        let elapsed = elapsed.map(|run| now.saturating_duration_since(run.started));
+        let used = elapsed.fold(account.used.at(now, quota), Duration::saturating_add);
+        wait_for_quota(used, quota).map(|retry_after| RunRefusal::TimeUsed { retry_after })
+    }
+
+    /// The refusal of a tenant with too many waiting runs. They are served with the tenant's share
+    /// of the workers, and with no more than it may have.
+    fn refusal_of_tenant(&self, claim: &Claim) -> RunRefusal {
+        let account = self.accounts.get(&claim.tenant);
+        let usual = account.and_then(|account| account.usual).or(self.usual);
+        let count = |count: usize| u128::try_from(count.max(1)).unwrap_or(u128::MAX);
+        let runs = count(self.lines(&claim.tenant));
+        let busy =
+            |account: &&Account<T>| !account.running.is_empty() || !account.waiting.is_empty();
+        let weights = self.accounts.values().filter(busy);
+        let weights: u128 = weights.map(|account| u128::from(account.limits.weight.get())).sum();
+        let weight = u128::from(claim.limits.weight.get());
+        let usual = usual.unwrap_or(UNKNOWN_COST);
+        let by_share = ratio(
+            usual,
+            runs.saturating_mul(weights.max(weight)),
+            weight.saturating_mul(count(self.running.len())),
+        );
+        let by_bound = ratio(usual, runs, count(claim.limits.running));
+        let retry_after = by_share.max(by_bound).clamp(RETRY.0, RETRY.1);
+        RunRefusal::TenantFull { retry_after }
+    }
+
+    fn append(&mut self, claim: &Claim, item: T, now: Instant) -> Ticket {
+        let ticket = Ticket(self.next_ticket);
+        self.next_ticket = self.next_ticket.saturating_add(1);
+        self.leave_ready(&claim.tenant);
+        let ahead = self.in_progress(&claim.tenant, now);
+        let clock = self.clock;
+        let account = self.accounts.entry(claim.tenant.clone()).or_insert_with(Account::new);
+        account.limits = claim.limits;
+        if account.waiting.is_empty() {
+            let missing = clock.minus(account.position.plus(ahead));
+            account.position = account.position.plus(missing);
+        }
+        let memory = claim.memory.as_u64();
+        let is_own = claim.is_own;
+        account.waiting.push_back(Waiting { ticket, item, memory, is_own, overtaken: 0 });
+        self.waiting = self.waiting.saturating_add(1);
+        self.enter_ready(&claim.tenant);
+        ticket
+    }
+
+    /// The part of a tenant's position that its runs in progress make.
+    fn in_progress(&self, tenant: &TenantId, now: Instant) -> VirtualTime {
+        let Some(account) = self.accounts.get(tenant) else { return VirtualTime::ZERO };
+        let runs = account.running.iter().filter_map(|ticket| self.running.get(ticket));
+        runs.fold(VirtualTime::ZERO, |sum, run| {
+            let taken = now.saturating_duration_since(run.started).max(run.expected);
+            sum.plus(VirtualTime::of(taken, account.limits.weight))
+        })
+    }
+
+    /// Finds the tenant whose run is next.
+    fn next(&self, now: Instant) -> Option<Next> {
+        let mut best: Option<(VirtualTime, Ticket, &TenantId)> = None;
+        let mut blocked = Vec::new();
+        for (position, ticket, tenant) in &self.ready {
+            // Runs in progress only add to a position, so no later tenant comes before the best.
+            if best.is_some_and(|(lowest, ..)| *position > lowest) {
+                break;
+            }
+            let first = self.accounts.get(tenant).and_then(|account| account.waiting.front());
+            let Some(first) = first else { continue };
+            let position = position.plus(self.in_progress(tenant, now));
+            if !self.fits(first.memory) {
+                blocked.push((position, first.overtaken, tenant));
+            } else if best.is_none_or(|(lowest, number, _)| (position, *ticket) < (lowest, number))
+            {
+                best = Some((position, *ticket, tenant));
+            }
+        }
+        let (position, _, tenant) = best?;
+        let before = blocked.into_iter().filter(|(other, ..)| *other <= position);
+        let before: Vec<(VirtualTime, u32, &TenantId)> = before.collect();
+        if before.iter().any(|(_, overtaken, _)| *overtaken >= MAX_OVERTAKEN) {
             return None;
         }
-        let longest = longest.clone();
-        let item = line.pop_back();
-        self.forget_if_empty(&longest);
-        self.length = self.length.saturating_sub(usize::from(item.is_some()));
-        item
+        let overtaken = before.into_iter().map(|(.., tenant)| tenant.clone()).collect();
+        Some(Next { position, tenant: tenant.clone(), overtaken })
     }
 
-    fn forget_if_empty(&mut self, tenant: &TenantId) {
-        if self.lines.get(tenant).is_some_and(VecDeque::is_empty) {
-            self.lines.remove(tenant);
-            self.turns.retain(|other| other != tenant);
+    fn start(&mut self, next: Next, now: Instant) -> Option<(Ticket, T)> {
+        let Next { position, tenant, overtaken } = next;
+        self.clock = self.clock.max(position);
+        for tenant in overtaken {
+            let account = self.accounts.get_mut(&tenant);
+            if let Some(first) = account.and_then(|account| account.waiting.front_mut()) {
+                first.overtaken = first.overtaken.saturating_add(1);
+            }
         }
+        self.leave_ready(&tenant);
+        let started = self.accounts.get_mut(&tenant).and_then(|account| {
+            let waiting = account.waiting.pop_front()?;
+            account.running.push(waiting.ticket);
+            let expected = account.usual.unwrap_or(UNKNOWN_COST);
+            Some((waiting, expected))
+        });
+        self.enter_ready(&tenant);
+        let (Waiting { ticket, item, memory, is_own, .. }, expected) = started?;
+        self.waiting = self.waiting.saturating_sub(1);
+        self.memory_used = self.memory_used.saturating_add(memory);
+        self.running.insert(ticket, StartedRun { tenant, started: now, expected, memory, is_own });
+        Some((ticket, item))
+    }
+
+    /// Takes out the youngest run of the longest line, if that line is longer than `own` runs.
+    fn displace(&mut self, own: usize) -> Option<T> {
+        let (longest, account) =
+            self.accounts.iter().max_by_key(|(_, account)| account.waiting.len())?;
+        if account.waiting.len() <= own {
+            return None;
+        }
+        let (longest, youngest) = (longest.clone(), account.waiting.back()?.ticket);
+        self.remove(&longest, youngest)
+    }
+
+    /// The tenant's entry in `ready`, if it has one.
+    fn place(&self, tenant: &TenantId) -> Option<(VirtualTime, Ticket, TenantId)> {
+        let account = self.accounts.get(tenant)?;
+        let first = account.waiting.front()?;
+        let may_start = account.running.len() < account.limits.running;
+        may_start.then(|| (account.position, first.ticket, tenant.clone()))
+    }
+
+    /// Removes a tenant from `ready`, before its account is changed.
+    fn leave_ready(&mut self, tenant: &TenantId) {
+        if let Some(place) = self.place(tenant) {
+            self.ready.remove(&place);
+        }
+    }
+
+    /// Adds a tenant to `ready` again, after its account was changed.
+    fn enter_ready(&mut self, tenant: &TenantId) {
+        self.ready.extend(self.place(tenant));
+    }
+
+    /// Forgets accounts that are not needed, if there are twice as many as were left the last time.
+    fn forget(&mut self, now: Instant) {
+        if self.accounts.len() < self.full {
+            return;
+        }
+        let clock = self.clock;
+        self.accounts.retain(|_, account| {
+            let quota = account.limits.run_time;
+            let owes = quota.is_some_and(|quota| !account.used.at(now, quota).is_zero());
+            account.is_busy() || account.position > clock || owes
+        });
+        let resting = self.accounts.values().filter(|account| !account.is_busy());
+        let mut positions: Vec<VirtualTime> = resting.map(|account| account.position).collect();
+        if positions.len() > MAX_RESTING {
+            // Those that are least ahead lose least.
+            let (_, middle, _) = positions.select_nth_unstable(MAX_RESTING / 2);
+            let middle = *middle;
+            self.accounts.retain(|_, account| account.is_busy() || account.position > middle);
+        }
+        self.full = self.accounts.len().saturating_mul(2).max(FEW_ACCOUNTS);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn tenant(name: &str) -> TenantId {
-        TenantId::parse(name).unwrap()
-    }
-
-    fn drain<T>(queue: &mut FairQueue<T>) -> Vec<T> {
-        std::iter::from_fn(|| queue.pop()).collect()
-    }
-
-    #[test]
-    fn fair_turns_however_many_one_tenant_brings() {
-        let mut queue = FairQueue::new(100);
-        for item in ["a1", "a2", "a3", "a4", "b1", "c1", "b2"] {
-            assert_eq!(queue.push(&tenant(item.get(..1).unwrap()), item), Enqueued::Waits);
-        }
-        assert_eq!(drain(&mut queue), ["a1", "b1", "c1", "a2", "b2", "a3", "a4"]);
-    }
-
-    #[test]
-    fn fair_room_when_the_queue_is_full() {
-        let mut queue = FairQueue::new(4);
-        for item in ["a1", "a2", "a3", "a4"] {
-            assert_eq!(queue.push(&tenant("a"), item), Enqueued::Waits);
-        }
-        assert_eq!(queue.push(&tenant("a"), "a5"), Enqueued::NoRoom("a5"));
-        assert_eq!(queue.push(&tenant("b"), "b1"), Enqueued::Displaces("a4"));
-        assert_eq!(queue.push(&tenant("b"), "b2"), Enqueued::Displaces("a3"));
-        assert_eq!(queue.push(&tenant("b"), "b3"), Enqueued::NoRoom("b3"), "two each is fair");
-        assert_eq!(drain(&mut queue), ["a1", "b1", "a2", "b2"]);
-    }
-
-    #[test]
-    fn a_removed_entry_is_not_served() {
-        let mut queue = FairQueue::new(4);
-        for item in ["a1", "b1", "b2"] {
-            queue.push(&tenant(item.get(..1).unwrap()), item);
-        }
-        assert_eq!(queue.remove(&tenant("b"), |item| *item == "b1"), Some("b1"));
-        assert_eq!(queue.remove(&tenant("a"), |item| *item == "a1"), Some("a1"));
-        assert_eq!(queue.remove(&tenant("a"), |item| *item == "a1"), None);
-        assert_eq!(drain(&mut queue), ["b2"]);
-    }
-
-    #[test]
-    fn a_queue_without_capacity_refuses_every_entry() {
-        let mut queue = FairQueue::new(0);
-        assert_eq!(queue.push(&tenant("a"), 1), Enqueued::NoRoom(1));
-    }
-
-    proptest! {
-        #[test]
-        fn whatever_happens_the_length_is_right(
-            steps in proptest::collection::vec((0_u8..4, 0_usize..3), 0..200),
-        ) {
-            let names = [tenant("a"), tenant("b"), tenant("c")];
-            let mut queue = FairQueue::new(10);
-            for (number, (step, who)) in steps.into_iter().enumerate() {
-                match step {
-                    0 | 1 => drop(queue.push(&names[who], number)),
-                    2 => drop(queue.pop()),
-                    _ => drop(queue.remove(&names[who], |_| true)),
-                }
-                let waiting: usize = queue.lines.values().map(VecDeque::len).sum();
-                prop_assert_eq!(queue.len(), waiting);
-                prop_assert_eq!(queue.turns.len(), queue.lines.len());
-                prop_assert!(queue.len() <= 10);
-            }
-            let length = queue.len();
-            prop_assert_eq!(drain(&mut queue).len(), length);
-        }
-    }
-}
+#[path = "queue_tests.rs"]
+mod tests;

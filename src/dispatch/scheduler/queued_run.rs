@@ -6,8 +6,8 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::dispatch::error::DispatchError;
+use crate::dispatch::scheduler::claim::Ticket;
 use crate::dispatch::scheduler::shared::{Granted, Scheduler};
-use crate::dispatch::scheduler::state::Ticket;
 use crate::ids::TenantId;
 
 /// A run that waits for a worker. Dropping it gives up its place in the queue.
@@ -39,7 +39,8 @@ impl QueuedRun {
                 self.scheduler.count(|counters| {
                     counters.overloaded = counters.overloaded.saturating_add(1);
                 });
-                Err(DispatchError::Overloaded)
+                let retry_after = self.scheduler.drain_time();
+                Err(DispatchError::Overloaded { retry_after })
             }
         }
     }
@@ -52,7 +53,7 @@ impl Drop for QueuedRun {
         // After this, a grant fails and its sender keeps the worker.
         self.granted.close();
         if let Ok(Ok(worker)) = self.granted.try_recv() {
-            self.scheduler.give_back(worker);
+            self.scheduler.give_back(self.ticket, worker);
         }
     }
 }

@@ -10,11 +10,13 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
 
 use crate::dispatch::config::PoolConfig;
 use crate::dispatch::error::DispatchError;
 use crate::dispatch::report::{Counters, PoolReport, WorkerStatus};
-use crate::dispatch::scheduler::state::{Admission, Closing, Phase, SchedulerState, Ticket};
+use crate::dispatch::scheduler::claim::{Claim, OutOfTime, QueueBounds, RunRefusal, Ticket};
+use crate::dispatch::scheduler::state::{Admission, Closing, Phase, SchedulerState};
 use crate::dispatch::worker::handle::Worker;
 use crate::dispatch::worker::id::WorkerId;
 use crate::dispatch::worker::process::Process;
@@ -69,8 +71,8 @@ struct Registration {
 
 impl Scheduler {
     pub(crate) fn new(config: &PoolConfig, runtime: Handle) -> Self {
-        let PoolConfig { workers, queue, queue_wait, grace, .. } = *config;
-        let state = SchedulerState::new(workers, queue);
+        let PoolConfig { workers, queue, memory, queue_wait, grace, .. } = *config;
+        let state = SchedulerState::new(workers, QueueBounds { waiting: queue, memory });
         let shared = Mutex::new(Shared { state, registered: BTreeMap::new(), failure: None });
         Self { shared, status: watch::Sender::default(), runtime, queue_wait, grace }
     }
@@ -78,29 +80,43 @@ impl Scheduler {
     /// Decides about a new run. If the run has to wait, `grant` gets the answer.
     pub(crate) fn admit(
         &self,
-        tenant: &TenantId,
+        claim: &Claim,
         wanted: &[AttachmentKey],
         grant: oneshot::Sender<Granted>,
     ) -> Admission<Worker, oneshot::Sender<Granted>> {
-        self.change(|shared| shared.state.admit(tenant, |worker| worker.has_all(wanted), grant))
+        let fits = |worker: &Worker| worker.has_all(wanted);
+        self.change(|shared| shared.state.admit(claim, fits, grant, now()))
+    }
+
+    /// Returns the refusal that a run would get now.
+    pub(crate) fn refuse_early(&self, claim: &Claim) -> Option<RunRefusal> {
+        self.change(|shared| shared.state.refuse_early(claim, now()))
     }
 
     /// Ends the wait of a run.
     pub(crate) fn abandon(&self, tenant: &TenantId, ticket: Ticket) {
         let grant = self.change(|shared| shared.state.abandon(tenant, ticket));
-        drop(grant);
+        if grant.is_some() {
+            // Other runs may have waited for the memory that this one was promised.
+            self.serve_queue();
+        }
     }
 
     /// Ends a run and takes its worker back for the next one.
-    pub(crate) fn give_back(&self, worker: Worker) {
-        self.make_idle(worker);
+    pub(crate) fn give_back(&self, ticket: Ticket, worker: Worker) {
+        self.take_back(ticket, worker);
         self.serve_queue();
     }
 
     /// Ends a run whose worker is lost.
-    pub(crate) fn end_run(&self) {
-        self.change(|shared| shared.state.end_run());
+    pub(crate) fn end_run(&self, ticket: Ticket) {
+        refuse(self.change(|shared| shared.state.end_run(ticket, now())));
         self.serve_queue();
+    }
+
+    /// The time in which the runs that wait are worked off.
+    pub(crate) fn drain_time(&self) -> Duration {
+        self.shared.lock().state.drain_time()
     }
 
     /// The number of the next worker.
@@ -201,17 +217,23 @@ impl Scheduler {
         }
     }
 
-    fn make_idle(&self, worker: Worker) {
-        let unwanted = self.change(|shared| shared.state.give_back(worker.id, worker));
+    fn take_back(&self, ticket: Ticket, worker: Worker) {
+        let (refused, unwanted) = self.change(|shared| {
+            let refused = shared.state.end_run(ticket, now());
+            (refused, shared.state.give_back(worker.id, worker))
+        });
+        refuse(refused);
         drop(unwanted);
     }
 
     /// Sends idle workers to the runs that wait.
     fn serve_queue(&self) {
-        while let Some((grant, worker)) = self.change(|shared| shared.state.grant_next()) {
+        while let Some((ticket, grant, worker)) =
+            self.change(|shared| shared.state.grant_next(now()))
+        {
             if let Err(Ok(worker)) = grant.send(Ok(worker)) {
                 // The caller has gone away.
-                self.make_idle(worker);
+                self.take_back(ticket, worker);
             }
         }
     }
@@ -236,5 +258,18 @@ impl Scheduler {
             !is_same
         });
         result
+    }
+}
+
+fn now() -> std::time::Instant {
+    Instant::now().into_std()
+}
+
+/// Tells waiting runs that their tenant has used up its time.
+fn refuse(refused: OutOfTime<oneshot::Sender<Granted>>) {
+    let OutOfTime { runs, retry_after } = refused;
+    for grant in runs {
+        // The caller may have gone away.
+        grant.send(Err(DispatchError::TimeUsed { retry_after })).ok();
     }
 }

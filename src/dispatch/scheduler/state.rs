@@ -1,16 +1,21 @@
 //! The scheduler's decisions: the worker of each run, the waiting runs, and the workers to retire.
 //!
 //! The state is plain data: it has no lock, no clock, no task and no process. Each method changes
-//! the state and returns a decision, which the caller carries out. `W` is an idle worker, and `G`
-//! is the way to grant one to a waiting run; the state stores both and uses neither.
+//! the state and returns a decision, which the caller carries out. Methods that need the time are
+//! told it. `W` is an idle worker, and `G` is the way to grant one to a waiting run; the state stores
+//! both and uses neither.
 //!
 //! INVARIANT(admission): never more runs at once than `max_running`, never more waiting than the
 //! queue holds.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use crate::dispatch::report::Counters;
-use crate::dispatch::scheduler::queue::{Enqueued, FairQueue};
+use crate::dispatch::scheduler::claim::{
+    Claim, Offered, OutOfTime, QueueBounds, RunRefusal, Ticket,
+};
+use crate::dispatch::scheduler::queue::FairQueue;
 use crate::dispatch::worker::id::WorkerId;
 use crate::ids::TenantId;
 
@@ -25,19 +30,15 @@ pub(crate) enum Phase {
     Closed,
 }
 
-/// The number of a waiting run. No other waiting run of the same pool has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Ticket(u64);
-
 /// The decision about a new run.
 #[derive(Debug)]
 pub(crate) enum Admission<W, G> {
     /// The run starts now, on this worker.
-    Granted(W),
+    Granted(Ticket, W),
     /// The run waits. If another waiting run has lost its place to it, that run is overloaded.
     Queued { ticket: Ticket, displaced: Option<G> },
-    /// The queue is full.
-    Overloaded,
+    /// The run is refused.
+    Refused(RunRefusal),
     /// The pool admits no runs any more.
     ShuttingDown,
 }
@@ -63,28 +64,24 @@ pub(crate) struct Closing<W, G> {
 pub(crate) struct SchedulerState<W, G> {
     phase: Phase,
     max_running: usize,
-    running: usize,
     /// Idle workers. The most recently used one is the last; its memory is still in the caches.
     idle: Vec<(WorkerId, W)>,
-    queue: FairQueue<(Ticket, G)>,
+    queue: FairQueue<G>,
     records: BTreeMap<WorkerId, WorkerRecord>,
     next_id: u64,
-    next_ticket: u64,
     pub(crate) counters: Counters,
 }
 
 impl<W, G> SchedulerState<W, G> {
-    /// A pool without workers that admits `max_running` runs at once and lets `queue` runs wait.
-    pub(crate) fn new(max_running: usize, queue: usize) -> Self {
+    /// A pool without workers that admits `max_running` runs at once, within the bounds of `queue`.
+    pub(crate) fn new(max_running: usize, queue: QueueBounds) -> Self {
         Self {
             phase: Phase::Open,
             max_running: max_running.max(1),
-            running: 0,
             idle: Vec::new(),
             queue: FairQueue::new(queue),
             records: BTreeMap::new(),
             next_id: 1,
-            next_ticket: 0,
             counters: Counters::default(),
         }
     }
@@ -93,8 +90,8 @@ impl<W, G> SchedulerState<W, G> {
         self.phase
     }
 
-    pub(crate) const fn running(&self) -> usize {
-        self.running
+    pub(crate) fn running(&self) -> usize {
+        self.queue.running()
     }
 
     pub(crate) const fn waiting(&self) -> usize {
@@ -110,64 +107,88 @@ impl<W, G> SchedulerState<W, G> {
         self.idle.iter().any(|(idle, _)| *idle == id)
     }
 
-    /// Decides about a new run of `tenant`. It gets an idle worker for which `fits` holds, if there
-    /// is one, and otherwise the idle worker that was used last.
+    /// Decides about a new run. It gets an idle worker for which `fits` holds, if there is one, and
+    /// otherwise the idle worker that was used last.
     pub(crate) fn admit(
         &mut self,
-        tenant: &TenantId,
+        claim: &Claim,
         fits: impl Fn(&W) -> bool,
         grant: G,
+        now: Instant,
     ) -> Admission<W, G> {
         if self.phase != Phase::Open {
             return Admission::ShuttingDown;
         }
-        // A new run does not overtake the waiting ones.
-        if self.queue.is_empty()
-            && self.running < self.max_running
-            && let Some(worker) = self.choose(fits)
-        {
-            return Admission::Granted(worker);
-        }
-        let ticket = Ticket(self.next_ticket);
-        self.next_ticket = self.next_ticket.saturating_add(1);
-        match self.queue.push(tenant, (ticket, grant)) {
-            Enqueued::Waits => Admission::Queued { ticket, displaced: None },
-            Enqueued::Displaces((_, displaced)) => {
-                self.count_overloaded();
-                Admission::Queued { ticket, displaced: Some(displaced) }
+        let worker = self.choose(fits).filter(|_| self.running() < self.max_running);
+        match (self.queue.offer(claim, grant, worker.is_some(), now), worker) {
+            (Offered::Starts(ticket, _), Some(at)) => {
+                let (id, worker) = self.idle.remove(at);
+                self.count_run(id);
+                Admission::Granted(ticket, worker)
             }
-            Enqueued::NoRoom(_) => {
-                self.count_overloaded();
-                Admission::Overloaded
+            (Offered::Waits { ticket, displaced }, _) => {
+                if displaced.is_some() {
+                    self.count_overloaded();
+                }
+                Admission::Queued { ticket, displaced }
+            }
+            (Offered::Refused(refusal, _), _) => {
+                self.count_refused(refusal);
+                Admission::Refused(refusal)
+            }
+            // A run starts only if there is a worker.
+            (Offered::Starts(ticket, _), None) => {
+                self.queue.end(ticket, now);
+                Admission::Refused(RunRefusal::Full { retry_after: self.queue.drain_time() })
             }
         }
     }
 
+    /// Returns the refusal that a run would get now. It is counted.
+    pub(crate) fn refuse_early(&mut self, claim: &Claim, now: Instant) -> Option<RunRefusal> {
+        let has_room = !self.idle.is_empty() && self.running() < self.max_running;
+        let refusal = self.queue.refusal_of(claim, has_room, now)?;
+        self.count_refused(refusal);
+        Some(refusal)
+    }
+
     /// Grants an idle worker to the run whose turn it is, if a run waits and may start.
-    pub(crate) fn grant_next(&mut self) -> Option<(G, W)> {
-        if self.running >= self.max_running || self.idle.is_empty() {
+    pub(crate) fn grant_next(&mut self, now: Instant) -> Option<(Ticket, G, W)> {
+        if self.running() >= self.max_running || self.idle.is_empty() {
             return None;
         }
-        let (_, grant) = self.queue.pop()?;
+        let (ticket, grant) = self.queue.pop(now)?;
         let (id, worker) = self.idle.pop()?;
-        self.begin_run(id);
-        Some((grant, worker))
+        self.count_run(id);
+        Some((ticket, grant, worker))
     }
 
     /// Ends the wait of a run. Returns its grant if it was still waiting.
     pub(crate) fn abandon(&mut self, tenant: &TenantId, ticket: Ticket) -> Option<G> {
-        self.queue.remove(tenant, |(waiting, _)| *waiting == ticket).map(|(_, grant)| grant)
+        self.queue.remove(tenant, ticket)
     }
 
-    /// Ends a run and takes its worker back. Returns the worker if it must end.
+    /// Ends a run. Returns the waiting runs that are refused.
+    pub(crate) fn end_run(&mut self, ticket: Ticket, now: Instant) -> OutOfTime<G> {
+        let refused = self.queue.end(ticket, now);
+        let count = u64::try_from(refused.runs.len()).unwrap_or(u64::MAX);
+        self.counters.limited = self.counters.limited.saturating_add(count);
+        refused
+    }
+
+    /// Makes a worker idle, or returns it if it is outdated or removed, or if the pool is closed.
     pub(crate) fn give_back(&mut self, id: WorkerId, worker: W) -> Option<W> {
-        self.end_run();
-        self.make_idle(id, worker)
+        let is_wanted = self.records.get(&id).is_some_and(|record| !record.is_outdated);
+        if self.phase == Phase::Closed || !is_wanted {
+            return Some(worker);
+        }
+        self.idle.push((id, worker));
+        None
     }
 
-    /// Ends a run whose worker is lost.
-    pub(crate) fn end_run(&mut self) {
-        self.running = self.running.saturating_sub(1);
+    /// The time in which the runs that wait are worked off.
+    pub(crate) fn drain_time(&self) -> Duration {
+        self.queue.drain_time()
     }
 
     /// The number of the next worker.
@@ -181,7 +202,7 @@ impl<W, G> SchedulerState<W, G> {
     pub(crate) fn add_worker(&mut self, id: WorkerId, worker: W) -> Option<W> {
         self.records.insert(id, WorkerRecord::default());
         self.counters.started = self.counters.started.saturating_add(1);
-        self.make_idle(id, worker)
+        self.give_back(id, worker)
     }
 
     /// Removes a worker whose process has ended. Returns its record, and the worker if it was idle.
@@ -213,7 +234,7 @@ impl<W, G> SchedulerState<W, G> {
     /// Closes the pool. Returns the waiting runs and the idle workers.
     pub(crate) fn close(&mut self) -> Closing<W, G> {
         self.phase = Phase::Closed;
-        let waiting = std::iter::from_fn(|| self.queue.pop()).map(|(_, grant)| grant).collect();
+        let waiting = self.queue.close();
         let idle = self.idle.drain(..).map(|(_, worker)| worker).collect();
         Closing { waiting, idle }
     }
@@ -223,31 +244,25 @@ impl<W, G> SchedulerState<W, G> {
         self.counters.overloaded = self.counters.overloaded.saturating_add(1);
     }
 
-    fn choose(&mut self, fits: impl Fn(&W) -> bool) -> Option<W> {
-        let best = self.idle.iter().rposition(|(_, worker)| fits(worker));
-        let (id, worker) = match best {
-            Some(at) => self.idle.remove(at),
-            None => self.idle.pop()?,
-        };
-        self.begin_run(id);
-        Some(worker)
+    fn count_refused(&mut self, refusal: RunRefusal) {
+        match refusal {
+            RunRefusal::Full { .. } => self.count_overloaded(),
+            RunRefusal::TenantFull { .. } | RunRefusal::TimeUsed { .. } | RunRefusal::NeverFits => {
+                self.counters.limited = self.counters.limited.saturating_add(1);
+            }
+        }
     }
 
-    fn begin_run(&mut self, id: WorkerId) {
-        self.running = self.running.saturating_add(1);
+    /// The place of the idle worker for the next run.
+    fn choose(&self, fits: impl Fn(&W) -> bool) -> Option<usize> {
+        let best = self.idle.iter().rposition(|(_, worker)| fits(worker));
+        best.or_else(|| self.idle.len().checked_sub(1))
+    }
+
+    fn count_run(&mut self, id: WorkerId) {
         if let Some(record) = self.records.get_mut(&id) {
             record.runs = record.runs.saturating_add(1);
         }
-    }
-
-    /// Makes a worker idle, or returns it if it is outdated or removed, or if the pool is closed.
-    fn make_idle(&mut self, id: WorkerId, worker: W) -> Option<W> {
-        let is_wanted = self.records.get(&id).is_some_and(|record| !record.is_outdated);
-        if self.phase == Phase::Closed || !is_wanted {
-            return Some(worker);
-        }
-        self.idle.push((id, worker));
-        None
     }
 }
 
@@ -258,6 +273,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::quotas::TenantLimits;
+    use crate::units::ByteCount;
 
     /// A simulation in which workers and grants are represented by their numbers.
     type State = SchedulerState<WorkerId, u64>;
@@ -292,25 +309,36 @@ mod tests {
     /// A pool in which every decision is carried out at once and every lost worker is replaced.
     struct Simulation {
         state: State,
-        /// Each worker that a run has, by run.
-        leased: BTreeMap<u64, WorkerId>,
+        /// Each worker that a run has, with the number of its lease, by run.
+        leased: BTreeMap<u64, (Ticket, WorkerId)>,
         waiting: Vec<(u64, TenantId, Ticket)>,
         arrived: u64,
         /// Runs that ended, were refused or were abandoned.
         over: BTreeSet<u64>,
+        now: Instant,
     }
 
     fn tenant(who: usize) -> TenantId {
         TenantId::parse(["a", "b", "c"][who]).unwrap()
     }
 
+    fn claim(who: usize) -> Claim {
+        let (tenant, limits) = (tenant(who), TenantLimits::NONE);
+        Claim { tenant, limits, memory: ByteCount::bytes(1), is_own: false }
+    }
+
+    fn bounds(waiting: usize) -> QueueBounds {
+        QueueBounds { waiting, memory: None }
+    }
+
     fn pool() -> Simulation {
         let mut simulation = Simulation {
-            state: State::new(MAX_RUNNING, QUEUE),
+            state: State::new(MAX_RUNNING, bounds(QUEUE)),
             leased: BTreeMap::new(),
             waiting: Vec::new(),
             arrived: 0,
             over: BTreeSet::new(),
+            now: Instant::now(),
         };
         (0..MAX_RUNNING + SPARES).for_each(|_| simulation.add_worker());
         simulation
@@ -329,43 +357,48 @@ mod tests {
             self.add_worker();
         }
 
-        fn lease(&mut self, run: u64, worker: WorkerId) {
-            assert!(!self.leased.values().any(|leased| *leased == worker), "{worker} leased twice");
+        fn lease(&mut self, run: u64, ticket: Ticket, worker: WorkerId) {
+            let mut leased = self.leased.values();
+            assert!(!leased.any(|(_, leased)| *leased == worker), "{worker} leased twice");
             assert!(self.state.records().contains_key(&worker));
-            self.leased.insert(run, worker);
+            assert_eq!(self.leased.insert(run, (ticket, worker)), None, "{run} granted twice");
         }
 
         fn serve(&mut self) {
-            while let Some((run, worker)) = self.state.grant_next() {
+            while let Some((ticket, run, worker)) = self.state.grant_next(self.now) {
                 self.waiting.retain(|(waiting, ..)| *waiting != run);
-                self.lease(run, worker);
+                self.lease(run, ticket, worker);
             }
         }
 
         fn arrive(&mut self, who: usize) {
             self.arrived += 1;
-            let (run, tenant) = (self.arrived, tenant(who));
-            match self.state.admit(&tenant, |worker| worker.0.is_multiple_of(2), run) {
-                Admission::Granted(worker) => self.lease(run, worker),
+            let (run, tenant, claim) = (self.arrived, tenant(who), claim(who));
+            let is_even = |worker: &WorkerId| worker.0.is_multiple_of(2);
+            match self.state.admit(&claim, is_even, run, self.now) {
+                Admission::Granted(ticket, worker) => self.lease(run, ticket, worker),
                 Admission::Queued { ticket, displaced } => {
                     assert!(self.waiting.iter().all(|(.., other)| *other != ticket));
                     self.waiting.retain(|(waiting, ..)| Some(*waiting) != displaced);
                     self.over.extend(displaced);
                     self.waiting.push((run, tenant, ticket));
                 }
-                Admission::Overloaded | Admission::ShuttingDown => {
+                Admission::Refused(_) | Admission::ShuttingDown => {
                     self.over.insert(run);
                 }
             }
         }
 
         fn finish(&mut self, at: usize) {
-            let Some((run, worker)) = self.leased.iter().nth(at).map(|(run, id)| (*run, *id))
+            let Some((run, (ticket, worker))) =
+                self.leased.iter().nth(at).map(|(run, lease)| (*run, *lease))
             else {
                 return;
             };
+            self.now += Duration::from_millis(7);
             self.leased.remove(&run);
             self.over.insert(run);
+            assert!(self.state.end_run(ticket, self.now).runs.is_empty());
             if let Some(unwanted) = self.state.give_back(worker, worker) {
                 self.replace(unwanted);
             }
@@ -385,10 +418,11 @@ mod tests {
                     }
                 }
                 Step::LoseBusy(at) => {
-                    if let Some((run, worker)) = self.leased.iter().nth(at).map(|(r, w)| (*r, *w)) {
+                    let lost = self.leased.iter().nth(at).map(|(run, lease)| (*run, *lease));
+                    if let Some((run, (ticket, worker))) = lost {
                         self.leased.remove(&run);
                         self.over.insert(run);
-                        self.state.end_run();
+                        assert!(self.state.end_run(ticket, self.now).runs.is_empty());
                         self.replace(worker);
                     }
                 }
@@ -457,18 +491,23 @@ mod tests {
 
     #[test]
     fn an_idle_worker_that_fits_is_preferred_and_otherwise_the_last_used() {
-        let mut state = State::new(2, 0);
+        let mut state = State::new(2, bounds(0));
         for _ in 0..3 {
             let id = state.next_worker_id();
             state.add_worker(id, id);
         }
-        let first = state.admit(&tenant(0), |worker| worker.0 == 1, 0);
-        assert!(matches!(first, Admission::Granted(WorkerId(1))), "{first:?}");
-        let second = state.admit(&tenant(0), |_| false, 1);
-        assert!(matches!(second, Admission::Granted(WorkerId(3))), "{second:?}");
-        let third = state.admit(&tenant(0), |_| true, 2);
-        assert!(matches!(third, Admission::Overloaded), "a spare is no further run: {third:?}");
-        assert_eq!(state.counters.overloaded, 1);
+        let now = Instant::now();
+        let first = state.admit(&claim(0), |worker| worker.0 == 1, 0, now);
+        assert!(matches!(first, Admission::Granted(_, WorkerId(1))), "{first:?}");
+        let second = state.admit(&claim(0), |_| false, 1, now);
+        assert!(matches!(second, Admission::Granted(_, WorkerId(3))), "{second:?}");
+        let early = state.refuse_early(&claim(0), now);
+        let third = state.admit(&claim(0), |_| true, 2, now);
+        assert!(
+            matches!(third, Admission::Refused(refusal) if Some(refusal) == early),
+            "a spare is no further run: {third:?}"
+        );
+        assert_eq!((state.counters.overloaded, state.counters.limited), (2, 0));
     }
 
     #[test]
@@ -476,13 +515,13 @@ mod tests {
         let mut simulation = pool();
         (0..=MAX_RUNNING).for_each(|_| simulation.arrive(0));
         simulation.state.drain();
-        let refused = simulation.state.admit(&tenant(1), |_| true, 99);
+        let refused = simulation.state.admit(&claim(1), |_| true, 99, simulation.now);
         assert!(matches!(refused, Admission::ShuttingDown), "{refused:?}");
         let Closing { waiting, idle } = simulation.state.close();
         assert_eq!((waiting.len(), idle.len()), (1, SPARES));
         simulation.state.drain();
         assert_eq!(simulation.state.phase(), Phase::Closed, "a closed pool stays closed");
-        let worker = *simulation.leased.values().next().unwrap();
+        let (_, worker) = *simulation.leased.values().next().unwrap();
         assert_eq!(simulation.state.give_back(worker, worker), Some(worker));
     }
 }

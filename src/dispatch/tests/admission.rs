@@ -10,9 +10,12 @@ use tokio::time::{Instant, timeout};
 use crate::dispatch::tests::{
     WrittenBlobs, config, error_type, job, run, run_script, start, until,
 };
-use crate::dispatch::{DispatchError, Job, PoolConfig};
+use crate::dispatch::{DispatchError, Job, PoolConfig, memory_of};
 use crate::error::ErrorKind;
 use crate::ids::TenantId;
+use crate::job::limits::RunLimits;
+use crate::quotas::{RunTimeQuota, TenantLimits, TenantPolicy};
+use crate::units::ByteCount;
 
 #[tokio::test]
 async fn nothing_leaks_when_a_caller_goes_away() {
@@ -97,11 +100,98 @@ async fn admission_is_bounded_by_workers_and_the_queue() {
         _ = until(&pool, "full", |report| report.running == 2 && report.queued == 2) => {}
     }
     let refused = (&mut last).await.unwrap_err();
-    assert!(matches!(refused, DispatchError::Overloaded), "{refused}");
+    assert!(matches!(refused, DispatchError::Overloaded { .. }), "{refused}");
     assert_eq!(refused.kind(), ErrorKind::Overloaded);
     let report = pool.report();
     assert_eq!((report.workers.len(), report.counters.overloaded), (3, 1));
     assert_eq!(report.workers.iter().filter(|worker| worker.is_resting).count(), 1);
+}
+
+/// A pool of two scripted workers in which every tenant has these limits.
+fn limiting(usual: TenantLimits) -> PoolConfig {
+    PoolConfig { tenants: TenantPolicy { usual, ..TenantPolicy::NONE }, ..config(2) }
+}
+
+fn job_of(tenant: &str, source: &str) -> Job {
+    let mut job = job(source);
+    job.spec.tenant = TenantId::parse(tenant).unwrap();
+    job
+}
+
+#[tokio::test]
+async fn a_tenant_at_its_bounds_is_refused_and_others_are_not() {
+    let pool = start(limiting(TenantLimits { running: 1, queued: 1, ..TenantLimits::NONE })).await;
+    let jobs: Vec<Job> = (0..2).map(|_| job_of("greedy", "wait")).collect();
+    let mut hosts: Vec<WrittenBlobs> = (0..2).map(|_| WrittenBlobs::default()).collect();
+    let mut runs: Vec<_> =
+        jobs.iter().zip(&mut hosts).map(|(job, host)| Box::pin(pool.run(job, host))).collect();
+    let mut others = JoinAll(&mut runs);
+    tokio::select! {
+        biased;
+        () = &mut others => panic!("a run ended by itself"),
+        _ = until(&pool, "full", |report| report.running == 1 && report.queued == 1) => {}
+    }
+    let greedy = job_of("greedy", "return {}");
+    let (tenant, limits) = (&greedy.spec.tenant, &greedy.spec.limits);
+    let early = pool.ensure_room(tenant, limits).unwrap_err();
+    let refused = pool.run(&greedy, &mut WrittenBlobs::default()).await.unwrap_err();
+    for refused in [early, refused] {
+        assert!(matches!(refused, DispatchError::TenantBusy { .. }), "{refused}");
+        assert_eq!(refused.kind(), ErrorKind::RateLimited);
+        assert!(refused.retry_after().unwrap() >= Duration::from_millis(100));
+    }
+    assert_eq!((pool.report().counters.limited, pool.report().counters.overloaded), (2, 0));
+    let modest = job_of("modest", "return {}");
+    assert!(pool.ensure_room(&modest.spec.tenant, limits).is_ok());
+    assert_eq!(error_type(&run(&pool, &modest).await), "completed");
+}
+
+#[tokio::test]
+async fn memory_admission_makes_runs_wait_for_one_another() {
+    let one = memory_of(&RunLimits::DEFAULT);
+    let pool = start(PoolConfig { memory: Some(one), ..config(2) }).await;
+    let (busy, waiting) = (job("wait"), job("return {}"));
+    let (mut host, mut other) = (WrittenBlobs::default(), WrittenBlobs::default());
+    let mut waiting = Box::pin(pool.run(&waiting, &mut other));
+    {
+        let busy = pool.run(&busy, &mut host);
+        tokio::pin!(busy);
+        tokio::select! {
+            biased;
+            _ = &mut busy => panic!("ended by itself"),
+            _ = &mut waiting => panic!("two runs do not fit into the memory"),
+            _ = until(&pool, "queued", |report| report.queued == 1) => {}
+        }
+        assert!(
+            pool.report().workers.iter().any(|worker| worker.is_resting),
+            "it waits for memory"
+        );
+    }
+    assert_eq!(error_type(&waiting.await.unwrap()), "completed");
+    let mut large = job("return {}");
+    large.spec.limits.memory = ByteCount::bytes(one.as_u64() + 1);
+    let refused = pool.run(&large, &mut WrittenBlobs::default()).await.unwrap_err();
+    assert!(matches!(refused, DispatchError::TooMuchMemory), "{refused}");
+    assert_eq!(refused.kind(), ErrorKind::TooLarge);
+}
+
+#[tokio::test]
+async fn a_tenant_that_has_used_its_time_is_refused_and_the_server_itself_is_not() {
+    let (time, period) = (Duration::from_millis(50), Duration::from_secs(3_600));
+    let run_time = Some(RunTimeQuota { time, period });
+    let pool = start(limiting(TenantLimits { run_time, ..TenantLimits::NONE })).await;
+    let long = job_of("greedy", "wait");
+    let mut host = WrittenBlobs::default();
+    timeout(Duration::from_millis(100), pool.run(&long, &mut host)).await.unwrap_err();
+    until(&pool, "free", |report| report.running == 0).await;
+    let next = job_of("greedy", "return {}");
+    let refused = pool.run(&next, &mut host).await.unwrap_err();
+    assert!(matches!(refused, DispatchError::TimeUsed { .. }), "{refused}");
+    assert_eq!(refused.kind(), ErrorKind::RateLimited);
+    // 50 ms too many come back at 50 ms in an hour.
+    assert!(refused.retry_after().unwrap() >= period * 9 / 10, "{:?}", refused.retry_after());
+    assert_eq!(error_type(&pool.run_own(&next, &mut host).await.unwrap()), "completed");
+    assert_eq!(error_type(&run(&pool, &job_of("modest", "return {}")).await), "completed");
 }
 
 /// Polls futures that are not expected to end.
@@ -129,7 +219,7 @@ async fn a_run_waits_no_longer_than_the_limit() {
         biased;
         _ = pool.run(&busy, &mut host) => panic!("ended by itself"),
         refused = pool.run(&waiting, &mut other) => {
-            assert!(matches!(refused, Err(DispatchError::Overloaded)), "{refused:?}");
+            assert!(matches!(refused, Err(DispatchError::Overloaded { .. })), "{refused:?}");
         }
     }
 }

@@ -11,7 +11,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep_until, timeout};
 
 use crate::egress::error::{NetworkError, errno};
@@ -28,13 +28,14 @@ use crate::egress::world::tasks::TaskScope;
 use crate::egress::world::tls::Tls;
 use crate::egress::world::upstream::{Driver, MAX_HEADERS, Upstream};
 use crate::framing::ClearStream;
+use crate::quotas::FairShare;
 
 /// What connections of all runs share.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) dialer: Arc<Dialer>,
     pub(crate) tls: Arc<Tls>,
-    pub(crate) permits: Arc<Semaphore>,
+    pub(crate) permits: FairShare,
     /// Answers all requests, if there is one.
     pub(crate) recording: Option<Arc<Recording>>,
 }
@@ -68,15 +69,16 @@ impl Session {
 
     async fn serve(&self) -> Result<(), NetworkError> {
         let within = self.counting.meter.limits().connect_timeout;
-        let permit = timeout(within, Arc::clone(&self.world.permits).acquire_owned()).await;
+        let tenant = self.counting.meter.tenant();
+        let permit = timeout(within, self.world.permits.acquire(tenant)).await;
         let busy = || NetworkError::new(errno::EAGAIN, "the server has no connection left now");
-        let _permit = permit.ok().and_then(Result::ok).ok_or_else(busy)?;
+        let _permit = permit.ok().ok_or_else(busy)?;
         if let Some(recording) = &self.world.recording {
             return self.replay(recording).await;
         }
         let addresses = self.addresses().await?;
         let dialer = &self.world.dialer;
-        let stream = dialer.connect(&self.destination, &addresses, within).await?;
+        let stream = dialer.connect(tenant, &self.destination, &addresses, within).await?;
         let stream = Metered { stream, counting: self.counting.clone() };
         self.pipe.set_connected();
 

@@ -10,6 +10,7 @@ use crate::egress::error::errno;
 use crate::egress::network::StreamReadiness;
 use crate::egress::tests::support::{Gateway, Guest, Server, config, ok, policy, read_head};
 use crate::egress::world::resolver::{Resolver as _, SystemResolver};
+use crate::ids::TenantId;
 use crate::skill::manifest::url_pattern::UrlPattern;
 
 const NAME: &str = "api.example.com";
@@ -195,7 +196,7 @@ async fn connections_end_with_their_run() {
     })
     .await;
     let gateway = Gateway::new(config());
-    let network = gateway.egress.open(policy(&[&pattern(hanging.port)]));
+    let network = gateway.egress.open(&TenantId::local(), policy(&[&pattern(hanging.port)]));
     let guest = Guest::connect(&network, NAME, hanging.port).await.unwrap();
     guest
         .send(format!("GET / HTTP/1.1\r\nHost: {NAME}:{}\r\n\r\n", hanging.port).as_bytes())
@@ -218,7 +219,9 @@ async fn connections_end_with_their_run() {
 
 #[tokio::test]
 async fn the_system_resolves_names() {
-    let found = SystemResolver::default().lookup("localhost").await.unwrap();
+    let found = SystemResolver::default().lookup(&TenantId::local(), "localhost").await.unwrap();
     assert!(!found.is_empty() && found.iter().all(IpAddr::is_loopback), "{found:?}");
-    assert!(SystemResolver::default().lookup("no-such-name.invalid").await.is_err());
+    assert!(
+        SystemResolver::default().lookup(&TenantId::local(), "no-such-name.invalid").await.is_err()
+    );
 }

@@ -23,6 +23,7 @@ use crate::egress::tests::support::{
     AnyStream, Authority, Gateway, Guest, Server, authority_file, config, default_hello, ok,
     policy, secure,
 };
+use crate::ids::TenantId;
 use crate::units::ByteCount;
 
 const NAME: &str = "api.example.com";
@@ -235,7 +236,7 @@ async fn a_server_that_nobody_checked_gets_no_secrets() {
     let authorities = Some(authority_file(&authority));
     let gateway = Gateway::new(EgressConfig { authorities, allows_unverified: true, ..config() });
     let rules = policy(&[&pattern(&server)]).rewritten_by(Arc::new(Broker));
-    let network = gateway.egress.open(rules);
+    let network = gateway.egress.open(&TenantId::local(), rules);
     for (asks, sent) in [(true, "Bearer the-secret"), (false, "Bearer PLACEHOLDER")] {
         let guest = Guest::connect(&network, NAME, server.port).await.unwrap();
         let mut hello = default_hello(NAME);

@@ -10,6 +10,7 @@ use crate::egress::policy::RunPolicy;
 use crate::egress::policy::rules::NetworkRules;
 use crate::egress::policy::target::RequestTarget;
 use crate::egress::rewrite::{RequestRewriter, ResponseFilter};
+use crate::ids::TenantId;
 
 const NAME: &str = "site.test";
 
@@ -66,7 +67,7 @@ async fn a_filter_sees_everything_of_a_response() {
     let host = format!("{NAME}:{}", server.port);
     let gateway = Gateway::new(config());
     let rules = policy(&[&format!("http://{host}")]).rewritten_by(Arc::new(Dashing));
-    let network = gateway.egress.open(rules);
+    let network = gateway.egress.open(&TenantId::local(), rules);
     let mut answers = Vec::new();
     for path in ["/head", "/chunks", "/whole", "/unseen"] {
         let guest = Guest::connect(&network, NAME, server.port).await.unwrap();

@@ -7,8 +7,11 @@ use tokio::io::AsyncWriteExt as _;
 use crate::egress::config::{EgressConfig, NetworkLimits};
 use crate::egress::error::errno;
 use crate::egress::guest::pipe::BUFFER;
-use crate::egress::network::{RunNetwork, StreamReadiness};
-use crate::egress::tests::support::{AnyStream, Gateway, Guest, Server, config, ok, read_head};
+use crate::egress::network::{ClosedPart, RunNetwork, StreamReadiness};
+use crate::egress::tests::support::{
+    AnyStream, Gateway, Guest, Server, config, ok, policy, read_head,
+};
+use crate::ids::TenantId;
 use crate::units::ByteCount;
 
 const NAME: &str = "api.example.com";
@@ -262,6 +265,32 @@ async fn all_runs_together_have_a_bounded_number_of_connections() {
     assert_eq!(refused.errno(), errno::EAGAIN);
     drop(one);
     assert!(Guest::connect(&other, NAME, server.port).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_tenant_leaves_connections_to_others() {
+    let server = Server::answering(None, |_| ok("x")).await;
+    let limits =
+        NetworkLimits { connect_timeout: Duration::from_millis(200), ..NetworkLimits::default() };
+    let config = EgressConfig { limits, max_open_connections: 4, most_of_tenant: 3, ..config() };
+    let gateway = Gateway::new(config);
+    let pattern = format!("http://{NAME}:{}", server.port);
+    let network =
+        |tenant: &str| gateway.egress.open(&TenantId::parse(tenant).unwrap(), policy(&[&pattern]));
+    let (greedy, again, modest) = (network("greedy"), network("greedy"), network("modest"));
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        held.push(Guest::connect(&greedy, NAME, server.port).await.unwrap());
+    }
+    let refused = Guest::connect(&again, NAME, server.port).await.err().unwrap();
+    assert_eq!(refused.errno(), errno::EAGAIN, "another run of the tenant has the same share");
+    let _first = Guest::connect(&modest, NAME, server.port).await.unwrap();
+    // The next connection that ends goes to the tenant that has fewer.
+    let second = Guest::connect(&modest, NAME, server.port);
+    let last = held.pop().unwrap().handle;
+    let ends = async { greedy.close(last, ClosedPart::Everything).unwrap() };
+    let (second, ()) = tokio::join!(second, ends);
+    assert!(second.is_ok());
 }
 
 #[tokio::test]

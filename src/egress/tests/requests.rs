@@ -11,6 +11,7 @@ use crate::egress::network::{ClosedPart, ConnectionHandle, MAX_HANDLES, StreamRe
 use crate::egress::policy::target::RequestTarget;
 use crate::egress::rewrite::RequestRewriter;
 use crate::egress::tests::support::{Gateway, Guest, Server, config, ok, policy, read_head, text};
+use crate::ids::TenantId;
 
 const NAME: &str = "api.example.com";
 
@@ -430,7 +431,7 @@ async fn secrets_enter_after_the_checks_and_only_where_they_belong() {
     let host = format!("{NAME}:{}", server.port);
     let gateway = Gateway::new(config());
     let rules = policy(&[&format!("http://{host}")]).rewritten_by(std::sync::Arc::new(Broker));
-    let network = gateway.egress.open(rules);
+    let network = gateway.egress.open(&TenantId::local(), rules);
     for path in ["/here", "/elsewhere", "/body"] {
         let guest = Guest::connect(&network, NAME, server.port).await.unwrap();
         guest.send(format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer PLACEHOLDER\r\nContent-Length: 15\r\n\r\nkey=PLACEHOLDER").as_bytes()).await.unwrap();

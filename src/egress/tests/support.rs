@@ -24,6 +24,7 @@ use crate::egress::guest::pipe::StreamRead;
 use crate::egress::network::{ConnectionHandle, RunNetwork, StreamReadiness};
 use crate::egress::policy::RunPolicy;
 use crate::egress::world::resolver::{Lookup, Resolver};
+use crate::ids::TenantId;
 use crate::skill::manifest::url_pattern::UrlPattern;
 
 /// Answers as a test says: one list of addresses after the other, the last one for ever. Names
@@ -42,7 +43,7 @@ impl Names {
 }
 
 impl Resolver for Names {
-    fn lookup<'a>(&'a self, name: &'a str) -> Lookup<'a> {
+    fn lookup<'a>(&'a self, _: &'a TenantId, name: &'a str) -> Lookup<'a> {
         self.asked.lock().push(name.to_owned());
         let mut answers = self.answers.lock();
         let found = match answers.get_mut(name) {
@@ -121,7 +122,7 @@ impl Gateway {
     }
 
     pub(super) fn open(&self, patterns: &[&str]) -> RunNetwork {
-        self.egress.open(policy(patterns))
+        self.egress.open(&TenantId::local(), policy(patterns))
     }
 }
 

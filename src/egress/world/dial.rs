@@ -17,6 +17,7 @@ use crate::egress::error::{NetworkError, errno};
 use crate::egress::policy::address::AddressRules;
 use crate::egress::policy::target::{Destination, HostName};
 use crate::egress::world::resolver::Resolver;
+use crate::ids::TenantId;
 
 /// Addresses of a name that are tried.
 const MAX_ADDRESSES: usize = 8;
@@ -37,13 +38,14 @@ impl Dialer {
     /// the proxy looks names up.
     pub(crate) async fn resolve(
         &self,
+        tenant: &TenantId,
         host: &HostName,
         within: Duration,
     ) -> Result<Vec<IpAddr>, NetworkError> {
         if self.proxy.is_some() {
             return Ok(Vec::new());
         }
-        let mut found = self.lookup(host.as_str(), within).await?;
+        let mut found = self.lookup(tenant, host.as_str(), within).await?;
         if !found.iter().all(|address| self.addresses.allow(*address)) {
             return Err(NetworkError::denied(format!(
                 "`{host}` resolves to an address that is not public; the operator's setting \
@@ -54,9 +56,14 @@ impl Dialer {
         Ok(found)
     }
 
-    async fn lookup(&self, name: &str, within: Duration) -> Result<Vec<IpAddr>, NetworkError> {
+    async fn lookup(
+        &self,
+        tenant: &TenantId,
+        name: &str,
+        within: Duration,
+    ) -> Result<Vec<IpAddr>, NetworkError> {
         let unknown = || NetworkError::new(errno::EHOSTUNREACH, "Name or service not known");
-        match timeout(within, self.resolver.lookup(name)).await {
+        match timeout(within, self.resolver.lookup(tenant, name)).await {
             Err(_) => Err(NetworkError::timeout("the name could not be looked up in time")),
             Ok(Ok(found)) if !found.is_empty() => Ok(found),
             Ok(_) => Err(unknown()),
@@ -67,6 +74,7 @@ impl Dialer {
     /// proxy.
     pub(crate) async fn connect(
         &self,
+        tenant: &TenantId,
         to: &Destination,
         addresses: &[IpAddr],
         within: Duration,
@@ -76,7 +84,7 @@ impl Dialer {
                 return connect_to_any(addresses, to.port).await;
             };
             // The operator named the proxy, so its address is not checked.
-            let addresses = self.lookup(proxy.host(), within).await?;
+            let addresses = self.lookup(tenant, proxy.host(), within).await?;
             let mut stream = connect_to_any(&addresses, proxy.port()).await?;
             open_tunnel(&mut stream, proxy, to).await?;
             Ok(stream)

@@ -5,10 +5,12 @@ use std::future::Future;
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 
 use tokio::net::lookup_host;
-use tokio::sync::Semaphore;
+
+use crate::egress::config::three_quarters;
+use crate::ids::TenantId;
+use crate::quotas::FairShare;
 
 /// Look-ups of the system at one time; each takes a thread.
 const MAX_LOOKUPS: usize = 32;
@@ -22,27 +24,26 @@ pub type Lookup<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Sen
 /// pass another one. No configuration replaces it: a program that is tested from outside reaches
 /// the servers of a test through a proxy instead.
 pub trait Resolver: Debug + Send + Sync {
-    /// Finds all addresses of `name`, in the order to try them.
-    fn lookup<'a>(&'a self, name: &'a str) -> Lookup<'a>;
+    /// Finds all addresses of `name`, in the order to try them, for a run of `tenant`.
+    fn lookup<'a>(&'a self, tenant: &'a TenantId, name: &'a str) -> Lookup<'a>;
 }
 
-/// The resolver of the operating system.
+/// The resolver of the operating system. Tenants share its threads.
 #[derive(Debug)]
 pub struct SystemResolver {
-    permits: Arc<Semaphore>,
+    permits: FairShare,
 }
 
 impl Default for SystemResolver {
     fn default() -> Self {
-        Self { permits: Arc::new(Semaphore::new(MAX_LOOKUPS)) }
+        Self { permits: FairShare::new(MAX_LOOKUPS, three_quarters(MAX_LOOKUPS)) }
     }
 }
 
 impl Resolver for SystemResolver {
-    fn lookup<'a>(&'a self, name: &'a str) -> Lookup<'a> {
+    fn lookup<'a>(&'a self, tenant: &'a TenantId, name: &'a str) -> Lookup<'a> {
         Box::pin(async move {
-            let permit = Arc::clone(&self.permits).acquire_owned().await;
-            let permit = permit.map_err(io::Error::other)?;
+            let permit = self.permits.acquire(tenant).await;
             let name = name.to_owned();
             // The task holds the permit: a look-up that nobody waits for any more still counts.
             let found = tokio::spawn(async move {

@@ -17,6 +17,7 @@ const TABLES: &[(&str, &str)] = &[
     ("casts.tsv", include_str!("../../../wasm/patches/casts.tsv")),
     ("memory.tsv", include_str!("../../../wasm/patches/memory.tsv")),
     ("bounds.tsv", include_str!("../../../wasm/patches/bounds.tsv")),
+    ("indices.tsv", include_str!("../../../wasm/patches/indices.tsv")),
     ("shifts.tsv", include_str!("../../../wasm/patches/shifts.tsv")),
 ];
 

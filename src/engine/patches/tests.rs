@@ -19,6 +19,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("casts.tsv", include_str!("../../../wasm/patches/casts.wat")),
     ("memory.tsv", include_str!("../../../wasm/patches/memory.wat")),
     ("bounds.tsv", include_str!("../../../wasm/patches/bounds.wat")),
+    ("indices.tsv", include_str!("../../../wasm/patches/indices.wat")),
 ];
 
 /// `go` returns 7 and the byte at address 16.

@@ -10,11 +10,11 @@ use axum::response::Response;
 use crate::http::exchange::respond::empty;
 
 /// Headers that a website may set, in addition to those that need no permission.
-const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static("content-type");
+const ALLOWED_HEADERS: HeaderValue = HeaderValue::from_static("authorization, content-type");
 
 /// Headers that a website may set in requests for blobs.
 const ALLOWED_HEADERS_OF_BLOBS: HeaderValue = HeaderValue::from_static(
-    "content-type, content-digest, repr-digest, range, if-range, if-match, if-none-match",
+    "authorization, content-type, content-digest, repr-digest, range, if-range, if-match, if-none-match",
 );
 
 /// Headers of an answer that a website may read, in addition to those that need no permission.

@@ -1,4 +1,6 @@
-//! Access: the host names that the server answers to, and the websites that may call it.
+//! Access: the host names that the server answers to, the websites that may call it, and the
+//! credentials of callers.
 
 pub(crate) mod cors;
+pub(crate) mod credentials;
 pub(crate) mod hosts;

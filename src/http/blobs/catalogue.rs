@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
@@ -14,7 +15,7 @@ use crate::http::edge::Edge;
 use crate::http::exchange::answer::Answer;
 use crate::http::exchange::respond::{empty, json, json_bytes};
 use crate::ids::BlobId;
-use crate::service::{BlobListing, Methods, Status, Transfers};
+use crate::service::{BlobListing, CallerIdentity, Methods, Status, Transfers};
 
 /// Blobs of one page, unless the request says how many.
 const DEFAULT_PAGE: usize = 100;
@@ -60,9 +61,10 @@ struct Verified {
 /// Answers `GET /v1/blobs`.
 pub(crate) async fn list<M: Methods + Status + Transfers>(
     State(edge): State<Arc<Edge<M>>>,
+    Extension(identity): Extension<CallerIdentity>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let request = match BlobRequest::begin(&edge) {
+    let request = match BlobRequest::begin(&edge, identity) {
         Ok(request) => request,
         Err(answer) => return *answer,
     };
@@ -91,9 +93,10 @@ pub(crate) async fn list<M: Methods + Status + Transfers>(
 /// Answers `DELETE /v1/blobs/{id}`.
 pub(crate) async fn remove<M: Methods + Status + Transfers>(
     State(edge): State<Arc<Edge<M>>>,
+    Extension(identity): Extension<CallerIdentity>,
     Path(id): Path<String>,
 ) -> Response {
-    let request = match BlobRequest::begin(&edge) {
+    let request = match BlobRequest::begin(&edge, identity) {
         Ok(request) => request,
         Err(answer) => return *answer,
     };
@@ -106,10 +109,11 @@ pub(crate) async fn remove<M: Methods + Status + Transfers>(
 /// Answers `POST /v1/blobs/{id}/verify`.
 pub(crate) async fn verify<M: Methods + Status + Transfers>(
     State(edge): State<Arc<Edge<M>>>,
+    Extension(identity): Extension<CallerIdentity>,
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let request = match BlobRequest::begin(&edge) {
+    let request = match BlobRequest::begin(&edge, identity) {
         Ok(request) => request,
         Err(answer) => return *answer,
     };

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -16,7 +17,7 @@ use crate::http::blobs::range::{Selection, select};
 use crate::http::blobs::{BlobRequest, single};
 use crate::http::edge::Edge;
 use crate::http::exchange::respond::empty;
-use crate::service::{BlobDescription, Methods, Status, Transfers};
+use crate::service::{BlobDescription, CallerIdentity, Methods, Status, Transfers};
 
 /// What a browser may do with the content: nothing.
 const INERT: HeaderValue = HeaderValue::from_static("sandbox; default-src 'none'");
@@ -24,11 +25,12 @@ const INERT: HeaderValue = HeaderValue::from_static("sandbox; default-src 'none'
 /// Answers `GET /v1/blobs/{id}`.
 pub(crate) async fn download<M: Methods + Status + Transfers>(
     State(edge): State<Arc<Edge<M>>>,
+    Extension(identity): Extension<CallerIdentity>,
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    let request = match BlobRequest::begin(&edge) {
+    let request = match BlobRequest::begin(&edge, identity) {
         Ok(request) => request,
         Err(answer) => return *answer,
     };
@@ -61,11 +63,12 @@ pub(crate) async fn download<M: Methods + Status + Transfers>(
 /// Answers `HEAD /v1/blobs/{id}`, without verifying the content. It has no ranges.
 pub(crate) async fn describe<M: Methods + Status + Transfers>(
     State(edge): State<Arc<Edge<M>>>,
+    Extension(identity): Extension<CallerIdentity>,
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    let request = match BlobRequest::begin(&edge) {
+    let request = match BlobRequest::begin(&edge, identity) {
         Ok(request) => request,
         Err(answer) => return *answer,
     };

@@ -25,7 +25,9 @@ use crate::http::edge::Edge;
 use crate::http::exchange::respond::{Failure, refuse};
 use crate::protocol::error_codes::WireError;
 use crate::protocol::request_id::RequestId;
-use crate::service::{BlobTransfers, Caller, Methods, ServiceError, Status, Transfers};
+use crate::service::{
+    BlobTransfers, Caller, CallerIdentity, Methods, ServiceError, Status, Transfers,
+};
 
 /// One request, and the blobs that it is about.
 struct BlobRequest<'a> {
@@ -35,8 +37,11 @@ struct BlobRequest<'a> {
 }
 
 impl<'a> BlobRequest<'a> {
-    /// Begins to answer a request. Fails if the server is not ready.
-    fn begin<M: Methods + Status + Transfers>(edge: &'a Edge<M>) -> Result<Self, Box<Response>> {
+    /// Begins to answer a request of this caller. Fails if the server is not ready.
+    fn begin<M: Methods + Status + Transfers>(
+        edge: &'a Edge<M>,
+        identity: CallerIdentity,
+    ) -> Result<Self, Box<Response>> {
         let request_id = edge.next_request_id();
         let Some(methods) = edge.readiness.methods() else {
             let reasons = edge.readiness.obstacles().join("; ");
@@ -45,7 +50,7 @@ impl<'a> BlobRequest<'a> {
             let failure = failure.retried_after(Some(std::time::Duration::from_secs(1)));
             return Err(Box::new(failure.into_response(RequestId::Null, &request_id)));
         };
-        let caller = Caller::known_by(request_id.clone(), CallMemory::new(&edge.budget));
+        let caller = Caller::of(identity, request_id.clone(), CallMemory::new(&edge.budget));
         Ok(Self { transfers: methods.transfers(), caller, request_id })
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -24,7 +25,8 @@ use crate::http::exchange::respond::{Failure, closing, empty, json};
 use crate::protocol::methods::blobs::CreateBlobResult;
 use crate::protocol::request_id::RequestId;
 use crate::service::{
-    BlobUpload, Methods, PIECE, ServiceError, Status, Transfers, UploadOrder, UploadedBlob,
+    BlobUpload, CallerIdentity, Methods, PIECE, ServiceError, Status, Transfers, UploadOrder,
+    UploadedBlob,
 };
 use crate::units::ByteCount;
 
@@ -63,10 +65,11 @@ impl From<ServiceError> for UploadFault {
 /// Answers `PUT /v1/blobs`.
 pub(crate) async fn upload<M: Methods + Status + Transfers>(
     State(edge): State<Arc<Edge<M>>>,
+    Extension(identity): Extension<CallerIdentity>,
     request: Request,
 ) -> Response {
     let (parts, mut body) = request.into_parts();
-    let blobs = match BlobRequest::begin(&edge) {
+    let blobs = match BlobRequest::begin(&edge, identity) {
         Ok(request) => request,
         Err(answer) => return closing(*answer),
     };

@@ -1,11 +1,9 @@
-//! Time-outs of a connection: for headers, for the next request, and for a client that does not
-//! take its answer.
+//! Time-outs of a connection for headers and for the next request.
 //!
-//! hyper's own timeout for headers also closes idle connections, and hyper has no timeout for
-//! answers. This stream sees all bytes and so can tell the cases apart. The timeout for bodies is
-//! in `exchange::body`.
+//! hyper's own timeout for headers also closes idle connections. This stream sees all bytes and so
+//! can tell the cases apart. It sees them without their encryption. The timeout for bodies is in
+//! `exchange::body`, the one for answers in `connection::write_timeouts`.
 
-use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,12 +13,10 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::Instant;
 
 use crate::http::config::HttpConfig;
-
-/// Bytes of an answer for which a client gets another second.
-const BYTES_PER_SECOND: u64 = 64 << 10;
+use crate::http::connection::alarm::Alarm;
 
 /// Waiting for the first byte of a request.
 const IDLE: u8 = 0;
@@ -97,19 +93,14 @@ impl ConnectionPhase {
     }
 }
 
-/// A stream with deadlines.
+/// A stream with deadlines for requests.
 #[derive(Debug)]
 pub(crate) struct TimedStream<S> {
     stream: S,
     phase: ConnectionPhase,
     reading: Alarm,
-    writing: Alarm,
-    stalling: Alarm,
     header_timeout: Duration,
     idle_timeout: Duration,
-    write_timeout: Duration,
-    stall_timeout: Duration,
-    written: u64,
 }
 
 impl<S> TimedStream<S> {
@@ -117,46 +108,8 @@ impl<S> TimedStream<S> {
         let mut reading = Alarm::default();
         // A new connection that sends nothing gets the header timeout, not the idle timeout.
         reading.set(config.header_timeout);
-        Self {
-            stream,
-            phase,
-            reading,
-            writing: Alarm::default(),
-            stalling: Alarm::default(),
-            header_timeout: config.header_timeout,
-            idle_timeout: config.idle_timeout,
-            write_timeout: config.write_timeout,
-            stall_timeout: config.stall_timeout,
-            written: 0,
-        }
-    }
-
-    /// Applies the time-outs to the result of a write. The time for an answer runs from the first
-    /// write that has to wait until everything is written. A client that takes nothing at all has
-    /// less time, because the answer occupies memory.
-    fn wrote(
-        &mut self,
-        written: Poll<io::Result<usize>>,
-        cx: &mut Context<'_>,
-    ) -> Poll<io::Result<usize>> {
-        if let Poll::Ready(written) = written {
-            let bytes = written.as_ref().map_or(0, |count| u64::try_from(*count).unwrap_or(0));
-            self.written = self.written.saturating_add(bytes);
-            self.stalling.clear();
-            return Poll::Ready(written);
-        }
-        if !self.writing.is_set() {
-            self.written = 0;
-            self.writing.set(self.write_timeout);
-        }
-        if !self.stalling.is_set() {
-            self.stalling.set(self.stall_timeout);
-        }
-        if self.stalling.poll_rung(cx, Duration::ZERO).is_ready() {
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-        }
-        let earned = Duration::from_secs(self.written / BYTES_PER_SECOND);
-        self.writing.poll_rung(cx, earned).map(|()| Err(io::ErrorKind::TimedOut.into()))
+        let (header_timeout, idle_timeout) = (config.header_timeout, config.idle_timeout);
+        Self { stream, phase, reading, header_timeout, idle_timeout }
     }
 }
 
@@ -189,8 +142,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.wrote(written, cx)
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
 
     fn poll_write_vectored(
@@ -198,8 +150,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
         cx: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, pieces);
-        self.wrote(written, cx)
+        Pin::new(&mut self.stream).poll_write_vectored(cx, pieces)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -209,7 +160,6 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     /// A flush means that an answer is written: hyper flushes only when its buffer is empty.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = ready!(Pin::new(&mut self.stream).poll_flush(cx));
-        self.writing.clear();
         if self.phase.now() == ANSWERED && self.phase.rest() {
             let timeout = self.idle_timeout;
             self.reading.set(timeout);
@@ -222,45 +172,6 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     }
 }
 
-/// A deadline that is cheap to move. The timer is reset only when it fires or must fire earlier.
-#[derive(Debug, Default)]
-struct Alarm {
-    deadline: Option<Instant>,
-    timer: Option<Pin<Box<Sleep>>>,
-}
-
-impl Alarm {
-    fn set(&mut self, after: Duration) {
-        self.deadline = Instant::now().checked_add(after);
-    }
-
-    fn clear(&mut self) {
-        self.deadline = None;
-    }
-
-    fn is_set(&self) -> bool {
-        self.deadline.is_some()
-    }
-
-    /// Ready when the deadline plus `extra` has passed.
-    fn poll_rung(&mut self, cx: &mut Context<'_>, extra: Duration) -> Poll<()> {
-        let Some(deadline) = self.deadline.and_then(|deadline| deadline.checked_add(extra)) else {
-            return Poll::Pending;
-        };
-        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
-        if timer.deadline() > deadline {
-            timer.as_mut().reset(deadline);
-        }
-        loop {
-            ready!(timer.as_mut().poll(cx));
-            if timer.deadline() >= deadline {
-                return Poll::Ready(());
-            }
-            timer.as_mut().reset(deadline);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
@@ -270,13 +181,11 @@ mod tests {
 
     const HEADER: Duration = Duration::from_millis(20);
     const IDLE: Duration = Duration::from_millis(150);
-    const WRITE: Duration = Duration::from_millis(50);
 
     fn config() -> HttpConfig {
         HttpConfig {
             header_timeout: HEADER,
             idle_timeout: IDLE,
-            write_timeout: WRITE,
             ..HttpConfig::listening_on(([127, 0, 0, 1], 0).into())
         }
     }
@@ -337,55 +246,5 @@ mod tests {
         let mut stream = TimedStream::new(server, phase.clone(), &config());
         phase.begin_request();
         assert!(timeout(5 * HEADER, stream.read_u8()).await.is_err(), "it went on waiting");
-    }
-
-    #[tokio::test]
-    async fn a_client_that_does_not_take_its_answer_is_disconnected() {
-        let (_client, server) = duplex(64);
-        let mut stream = TimedStream::new(server, ConnectionPhase::default(), &config());
-        let start = Instant::now();
-        let error = stream.write_all(&[0; 65]).await.unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        assert!(start.elapsed() >= WRITE);
-    }
-
-    #[tokio::test]
-    async fn a_client_that_takes_nothing_is_disconnected_after_the_stall_timeout() {
-        let (mut client, server) = duplex(64);
-        let config = HttpConfig { write_timeout: 100 * WRITE, stall_timeout: WRITE, ..config() };
-        let mut stream = TimedStream::new(server, ConnectionPhase::default(), &config);
-        let start = Instant::now();
-        // A client that takes a part now and then is not cut off.
-        let drip = async {
-            for _ in 0..4 {
-                sleep(WRITE / 2).await;
-                client.read_exact(&mut [0; 64]).await.unwrap();
-            }
-        };
-        let answer = [0; 64 * 6];
-        let (ended, ()) = tokio::join!(stream.write_all(&answer), drip);
-        assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::TimedOut);
-        assert!((2 * WRITE..20 * WRITE).contains(&start.elapsed()), "{:?}", start.elapsed());
-    }
-
-    #[tokio::test]
-    async fn a_client_that_takes_its_answer_slowly_gets_time_for_what_it_takes() {
-        let (mut client, server) = duplex(1 << 10);
-        let mut stream = TimedStream::new(server, ConnectionPhase::default(), &config());
-        let start = Instant::now();
-        let slow_reader = async {
-            let mut buffer = vec![0; 64 << 10];
-            while client.read_exact(&mut buffer).await.is_ok() {
-                sleep(Duration::from_millis(5)).await;
-            }
-        };
-        let answer = vec![0; 40 * (64 << 10)];
-        let write = async {
-            stream.write_all(&answer).await.unwrap();
-            stream.flush().await.unwrap();
-            drop(stream);
-        };
-        tokio::join!(slow_reader, write);
-        assert!(start.elapsed() > 2 * WRITE, "{:?}", start.elapsed());
     }
 }

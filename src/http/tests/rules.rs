@@ -1,7 +1,7 @@
 //! The rules of the edge, without a socket.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -13,6 +13,7 @@ use crate::budget::MemoryBudget;
 use crate::http::router::router_within;
 use crate::http::tests::support::{Fake, config, get, post, router_to, send};
 use crate::http::{HttpConfig, Readiness, router};
+use crate::service::Authentication;
 use crate::units::ByteCount;
 
 const GUIDE: &str = r#"{"jsonrpc":"2.0","id":7,"method":"load_skills_protocol_guide"}"#;
@@ -353,7 +354,8 @@ async fn a_body_is_charged_until_nothing_works_on_it_any_more() {
     let readiness = Readiness::waiting_for("nothing");
     readiness.open(fake.clone());
     let budget = MemoryBudget::new(ByteCount::mebibytes(64));
-    let router = router_within(&config(), Arc::new(readiness), Arc::clone(&budget));
+    let router =
+        router_within(&config(), Arc::new(readiness), Arc::clone(&budget), Authentication::Open);
     let call =
         r#"{"jsonrpc":"2.0","id":1,"method":"run_code","params":{"language":"python","code":"x"}}"#;
     let spaces = " ".repeat(1 << 20);
@@ -369,4 +371,70 @@ async fn a_body_is_charged_until_nothing_works_on_it_any_more() {
         fake.held.lock().clear();
         assert_eq!(budget.used(), ByteCount::bytes(0));
     }
+}
+
+fn limited(calls: usize) -> (Fake, axum::Router) {
+    let fake = Fake { calls_left: Arc::new(AtomicUsize::new(calls)), ..Fake::default() };
+    (fake.clone(), router_to(fake, &config()))
+}
+
+#[tokio::test]
+async fn a_tenant_with_too_many_calls_is_told_when_to_come_back() {
+    let (fake, router) = limited(1);
+    assert_eq!(send(&router, post(GUIDE)).await.0.status(), 200);
+    let (answer, value) = send(&router, post(GUIDE)).await;
+    assert_eq!((answer.status().as_u16(), &value["id"]), (429, &json!(7)));
+    assert_eq!(answer.headers()[header::RETRY_AFTER], "3");
+    let error = &value["error"];
+    assert_eq!((&error["code"], &error["data"]["kind"]), (&json!(1003), &json!("rate_limited")));
+    assert_eq!(error["data"]["retry_after_ms"], 2_500);
+    assert!(!answer.headers().contains_key(header::CONNECTION), "a small body was read");
+    assert_eq!(fake.calls.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_large_body_of_a_tenant_with_too_many_calls_is_not_read() {
+    let unread = || Body::new(Unread(32 << 10));
+    let (fake, router) = limited(0);
+    let (answer, value) = send(&router, post(unread())).await;
+    assert_eq!((answer.status().as_u16(), &value["error"]["code"]), (429, &json!(1003)));
+    assert_eq!(
+        (&value["id"], &answer.headers()[header::CONNECTION]),
+        (&json!(null), &"close".parse().unwrap())
+    );
+    assert_eq!(fake.calls.load(Ordering::SeqCst), 0);
+    let (fake, router) = limited(1);
+    let padded = format!("{GUIDE}{}", " ".repeat(32 << 10));
+    assert_eq!(send(&router, post(padded)).await.0.status(), 200, "a large body counts once");
+    assert_eq!(fake.calls_left.load(Ordering::SeqCst), 0);
+}
+
+/// A body that must not be read.
+struct Unread(u64);
+
+impl hyper::body::Body for Unread {
+    type Data = axum::body::Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<hyper::body::Frame<Self::Data>, Self::Error>>> {
+        panic!("the body was read")
+    }
+
+    fn size_hint(&self) -> hyper::body::SizeHint {
+        hyper::body::SizeHint::with_exact(self.0)
+    }
+}
+
+#[tokio::test]
+async fn each_call_of_a_batch_counts() {
+    let (fake, router) = limited(2);
+    let (answer, value) = send(&router, post(format!("[{GUIDE},{GUIDE},{GUIDE}]"))).await;
+    assert_eq!(answer.status(), 200);
+    let codes: Vec<&Value> =
+        value.as_array().unwrap().iter().map(|one| &one["error"]["code"]).collect();
+    assert_eq!(codes, [&json!(null), &json!(null), &json!(1003)]);
+    assert_eq!(fake.calls.load(Ordering::SeqCst), 2);
 }

@@ -5,6 +5,7 @@ use std::future;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -20,16 +21,18 @@ use crate::budget::CallMemory;
 use crate::clock::Clock;
 use crate::dispatch::DispatchError;
 use crate::http::{HttpConfig, Readiness, router};
+use crate::ids::TenantId;
 use crate::protocol::methods::blobs::{Encoding, ReadBlobResult};
 use crate::protocol::methods::bootstrap::GuideResult;
 use crate::protocol::params_error::ParamsError;
 use crate::protocol::schema::{Bounds, LimitBounds};
 use crate::protocol::{MethodCall, MethodResult};
+use crate::quotas::TooManyCalls;
 use crate::service::{BlobTransfers, Caller, Methods, ServiceError, Status, Transfers};
 
 /// `load_skills_protocol_guide` answers, `list_skills` is overloaded, `create_blob` fails with a
 /// secret cause, `read_blob` answers at length, `run_code` never ends, and the rest is refused.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Fake {
     pub(crate) calls: Arc<AtomicUsize>,
     /// Calls that have started and neither finished nor were dropped.
@@ -37,9 +40,25 @@ pub(crate) struct Fake {
     pub(crate) obstacles: Vec<String>,
     /// The charge of `run_code`, held as if by a thread that cannot be stopped.
     pub(crate) held: Arc<Mutex<Vec<CallMemory>>>,
+    /// The calls that the tenant may still make.
+    pub(crate) calls_left: Arc<AtomicUsize>,
     /// Blobs in a folder of their own.
     pub(crate) transfers: Arc<OnceLock<BlobTransfers>>,
     pub(crate) folder: Arc<Mutex<Option<TempDir>>>,
+}
+
+impl Default for Fake {
+    fn default() -> Self {
+        Self {
+            calls: Arc::default(),
+            running: Arc::default(),
+            obstacles: Vec::new(),
+            held: Arc::default(),
+            calls_left: Arc::new(AtomicUsize::new(usize::MAX)),
+            transfers: Arc::default(),
+            folder: Arc::default(),
+        }
+    }
 }
 
 struct Running(Arc<AtomicUsize>);
@@ -51,6 +70,13 @@ impl Drop for Running {
 }
 
 impl Methods for Fake {
+    fn count_call(&self, _: &TenantId) -> Result<(), ServiceError> {
+        let take = |left: usize| left.checked_sub(1);
+        let taken = self.calls_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take);
+        let refused = TooManyCalls { retry_after: Duration::from_millis(2_500) };
+        taken.map(drop).map_err(|_none| refused.into())
+    }
+
     async fn call(&self, caller: &Caller, call: MethodCall) -> Result<MethodResult, ServiceError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         self.running.fetch_add(1, Ordering::SeqCst);
@@ -67,7 +93,10 @@ impl Methods for Fake {
                 size_bytes: 1 << 20,
                 encoding: Encoding::Utf8,
             })),
-            MethodCall::ListSkills(_) => Err(DispatchError::Overloaded.into()),
+            MethodCall::ListSkills(_) => {
+                let retry_after = Duration::from_millis(1_000);
+                Err(DispatchError::Overloaded { retry_after }.into())
+            }
             MethodCall::CreateBlob(_) => {
                 let cause = io::Error::other("/var/lib/wardian/blobs: disk\nfull");
                 Err(BlobError::Storage { what: "write to", cause }.into())

@@ -10,9 +10,10 @@ use std::path::Path;
 use std::str::FromStr as _;
 
 use pep440_rs::Version;
-use pep508_rs::{PackageName, Requirement, VerbatimUrl};
+use pep508_rs::{PackageName, Requirement};
 
 use crate::ids::Digest;
+use crate::packages::requirements::parse_requirement;
 use crate::packages::wheel::WheelKind;
 
 /// The file that pip logs to, in its working folder.
@@ -240,7 +241,7 @@ pub(in crate::packages) fn missing_in(said: &str) -> Option<(Requirement, Option
     });
     // It is `-r requirements.txt (line 1)` for one of the user, or `versions: ...`.
     let by = by.filter(|by| PackageName::from_str(by).is_ok()).map(str::to_owned);
-    Some((Requirement::<VerbatimUrl>::from_str(text).ok()?, by))
+    Some((parse_requirement(text).ok()?, by))
 }
 
 /// The requirements that a conflict is about, each with the package that has it; `None` for one of
@@ -251,7 +252,7 @@ pub(in crate::packages) fn conflict_in(said: &str) -> Vec<(Requirement, Option<S
             Some((by, text)) => (text, Some(by.to_owned())),
             None => (line.trim().strip_prefix("The user requested ")?, None),
         };
-        Some((Requirement::<VerbatimUrl>::from_str(text.trim()).ok()?, by))
+        Some((parse_requirement(text.trim()).ok()?, by))
     };
     said.lines().filter_map(line).collect()
 }

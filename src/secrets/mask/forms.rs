@@ -14,6 +14,50 @@ const MIN_OTHER_CASE: usize = 16;
 /// too, and no form is long.
 const PIECE: usize = 96;
 
+/// Longest value, in bytes, of which rarer forms are searched for, too: keys and passwords.
+pub(crate) const MAX_KEY: usize = 512;
+
+/// What templates and serializers write in place of characters that have a meaning in HTML.
+const HTML_ESCAPES: [&[(char, &str)]; 5] = [
+    // Python, Django, Jinja
+    &[('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;"), ('\'', "&#x27;")],
+    // Rails, PHP, Java
+    &[('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;"), ('\'', "&#39;")],
+    // Go
+    &[
+        ('&', "&amp;"),
+        ('<', "&lt;"),
+        ('>', "&gt;"),
+        ('"', "&#34;"),
+        ('\'', "&#39;"),
+        ('+', "&#43;"),
+    ],
+    // Mustache, Lodash
+    &[
+        ('&', "&amp;"),
+        ('<', "&lt;"),
+        ('>', "&gt;"),
+        ('"', "&quot;"),
+        ('\'', "&#39;"),
+        ('/', "&#x2F;"),
+        ('`', "&#x60;"),
+        ('=', "&#x3D;"),
+    ],
+    // text in elements, where quotes stay
+    &[('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;")],
+];
+
+/// What serializers of JSON write so that the text can stand in HTML. The backslashes of JSON are
+/// there already.
+const JSON_ESCAPES: [&[(char, &str)]; 3] = [
+    // Go, Rails, Jackson
+    &[('&', "\\u0026"), ('<', "\\u003c"), ('>', "\\u003e")],
+    // Gson
+    &[('&', "\\u0026"), ('<', "\\u003c"), ('>', "\\u003e"), ('=', "\\u003d"), ('\'', "\\u0027")],
+    // PHP with its flags for HTML, .NET
+    &[('&', "\\u0026"), ('<', "\\u003C"), ('>', "\\u003E"), ('\'', "\\u0027"), ('+', "\\u002B")],
+];
+
 /// Cuts a value into pieces of [`MIN_VALUE`] to about [`PIECE`] bytes.
 pub(crate) fn pieces(value: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
@@ -28,9 +72,9 @@ pub(crate) fn pieces(value: &str) -> Vec<&str> {
     pieces
 }
 
-/// All forms of a piece, always in the same order. Two texts of one shape have forms of the same
-/// lengths.
-pub(crate) fn forms(piece: &str) -> Vec<Vec<u8>> {
+/// All forms of a piece, always in the same order, with the rarer ones if it is of a key. Two texts
+/// of one shape have forms of the same lengths.
+pub(crate) fn forms(piece: &str, is_key: bool) -> Vec<Vec<u8>> {
     let bytes = piece.as_bytes();
     let mut forms = vec![bytes.to_vec()];
     let mut add = |form: String| forms.push(form.into_bytes());
@@ -47,16 +91,68 @@ pub(crate) fn forms(piece: &str) -> Vec<Vec<u8>> {
         add(percent_encoded(bytes, b"/", digits));
         add(percent_encoded(bytes, b" ", digits).replace(' ', "+"));
     }
-    let json = serde_json::to_string(piece).unwrap_or_default();
-    let json = json.get(1..json.len().saturating_sub(1)).unwrap_or_default().to_owned();
+    let json = json_of(piece);
     add(json.replace('/', "\\/"));
     add(ascii_only(&json));
     add(json);
+    if is_key {
+        add_rarer_forms(piece, &json_of(piece), &mut add);
+    }
     if piece.len() >= MIN_OTHER_CASE {
         add(piece.to_ascii_lowercase());
         add(piece.to_ascii_uppercase());
     }
     forms
+}
+
+/// Forms that hosts write when they show what they were sent: escaped for HTML, and encoded twice.
+fn add_rarer_forms(piece: &str, json: &str, add: &mut impl FnMut(String)) {
+    let bytes = piece.as_bytes();
+    for escapes in HTML_ESCAPES {
+        add(escaped(piece, escapes));
+    }
+    for escapes in JSON_ESCAPES {
+        add(escaped(json, escapes));
+    }
+    add(escaped(json, &[('"', "&quot;")]));
+    add(json_of(json));
+    // encodeURIComponent, encodeURI
+    add(percent_encoded(bytes, b"!'()*", HexDigits::Upper));
+    add(percent_encoded(bytes, b"!'()*;,/?:@&=+$#", HexDigits::Upper));
+    for safe in [b"".as_slice(), b"/", b"!'()*"] {
+        add(percent_encoded(bytes, safe, HexDigits::Upper).replace('%', "%25"));
+    }
+    for offset in 0..3 {
+        let padded = [vec![0; offset].as_slice(), bytes].concat();
+        let once = inner(&BASE64_NOPAD.encode(&padded), offset, padded.len());
+        add(percent_encoded(once.as_bytes(), b"", HexDigits::Upper));
+        for offset in 0..3 {
+            let padded = [vec![0; offset].as_slice(), once.as_bytes()].concat();
+            add(inner(&BASE64_NOPAD.encode(&padded), offset, padded.len()));
+        }
+    }
+    if piece.is_ascii() {
+        // UTF-16: the high byte behind or before each character.
+        let wide: String = piece.chars().flat_map(|letter| [letter, '\0']).collect();
+        add(wide.trim_end_matches('\0').to_owned());
+    }
+}
+
+/// The text as JSON writes it, without the quotes around it.
+fn json_of(text: &str) -> String {
+    let json = serde_json::to_string(text).unwrap_or_default();
+    json.get(1..json.len().saturating_sub(1)).unwrap_or_default().to_owned()
+}
+
+fn escaped(text: &str, escapes: &[(char, &str)]) -> String {
+    let mut written = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match escapes.iter().find(|(escaped, _)| *escaped == letter) {
+            Some((_, escape)) => written.push_str(escape),
+            None => written.push(letter),
+        }
+    }
+    written
 }
 
 /// The characters of an encoded text that depend on no bytes before `start` and behind `end`.
@@ -114,7 +210,9 @@ mod tests {
     const VALUE: &str = "pa$$ w0rd/é\"?>~key";
 
     fn has(text: &str) -> bool {
-        forms(VALUE).iter().any(|form| text.as_bytes().windows(form.len()).any(|part| part == form))
+        forms(VALUE, true)
+            .iter()
+            .any(|form| text.as_bytes().windows(form.len()).any(|part| part == form))
     }
 
     #[test]
@@ -149,6 +247,32 @@ mod tests {
     }
 
     #[test]
+    fn what_hosts_write_when_they_show_a_request_is_found() {
+        for text in [
+            // HTML by Python, Go, Lodash, and within an element
+            "pa$$ w0rd/é&quot;?&gt;~key",
+            "pa$$ w0rd/é&#34;?&gt;~key",
+            "pa$$ w0rd&#x2F;é&quot;?&gt;~key",
+            "pa$$ w0rd/é\"?&gt;~key",
+            // JSON by Go, PHP, in an attribute, and in JSON
+            r#"pa$$ w0rd/é\"?\u003e~key"#,
+            r#"pa$$ w0rd/é\"?\u003E~key"#,
+            r"pa$$ w0rd/é\&quot;?>~key",
+            r#"{"k": "{\"v\": \"pa$$ w0rd/é\\\"?>~key\"}"}"#,
+            // encodeURI, and quote twice
+            "pa$$%20w0rd/%C3%A9%22?%3E~key",
+            "pa%2524%2524%2520w0rd%252F%25C3%25A9%2522%253F%253E~key",
+        ] {
+            assert!(has(text), "{text}");
+        }
+        let twice = BASE64.encode(BASE64.encode(format!("user:{VALUE}").as_bytes()).as_bytes());
+        assert!(has(&twice), "{twice}");
+        let wide: Vec<u8> = "a sk-12345".encode_utf16().flat_map(u16::to_be_bytes).collect();
+        let form = forms("sk-12345", true).into_iter().find(|form| form.contains(&0)).unwrap();
+        assert!(wide.windows(form.len()).any(|part| part == form));
+    }
+
+    #[test]
     fn long_values_are_cut_between_characters_and_no_piece_is_short() {
         for value in ["é".repeat(500), "k".repeat(97), "k".repeat(102), "k".repeat(103), "k".into()]
         {
@@ -163,7 +287,7 @@ mod tests {
     fn texts_of_one_shape_have_forms_of_the_same_lengths() {
         let value = "sk_live_51Hx/Ab+CdEf GhIj\"Kl\\Mn==";
         let other = crate::secrets::placeholder::draw(value).unwrap();
-        let lengths = |text: &str| forms(text).iter().map(Vec::len).collect::<Vec<_>>();
+        let lengths = |text: &str| forms(text, true).iter().map(Vec::len).collect::<Vec<_>>();
         assert_eq!(lengths(value), lengths(&other));
     }
 }

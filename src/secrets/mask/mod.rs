@@ -17,10 +17,12 @@ use std::fmt;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, Input, MatchKind};
 use zeroize::Zeroize;
 
-use crate::secrets::mask::forms::{MIN_VALUE, forms, pieces};
+use crate::secrets::mask::forms::{MAX_KEY, MIN_VALUE, forms, pieces};
 
-/// Memory of masks for each byte of a value, and beside it: measured, and rounded up.
+/// Memory of masks for each byte of a value, for each byte of a key in addition, and beside them:
+/// measured, and rounded up.
 const PER_BYTE: usize = 400;
+const PER_BYTE_OF_KEYS: usize = 1_200;
 const BESIDE: usize = 64 << 10;
 
 /// What is written over a value.
@@ -68,8 +70,10 @@ impl Masks {
     pub fn hiding<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> Result<Self, BuildError> {
         let mut covers = BTreeMap::new();
         for value in values.into_iter().filter(|value| is_masked(value.as_ref())) {
+            let is_key = value.as_ref().len() <= MAX_KEY;
             for piece in pieces(value.as_ref()) {
-                covers.extend(forms(piece).into_iter().map(|form| (form, Cover::Asterisks)));
+                let forms = forms(piece, is_key).into_iter();
+                covers.extend(forms.map(|form| (form, Cover::Asterisks)));
             }
         }
         Self::of(covers)
@@ -86,8 +90,9 @@ impl Masks {
     ) -> Result<Self, BuildError> {
         let mut covers = BTreeMap::new();
         for (from, to) in pairs.into_iter().filter(|(from, _)| is_masked(from)) {
+            let is_key = from.len() <= MAX_KEY;
             for (from, to) in pieces(from).into_iter().zip(pieces(to)) {
-                let pairs = forms(from).into_iter().zip(forms(to));
+                let pairs = forms(from, is_key).into_iter().zip(forms(to, is_key));
                 let pairs = pairs.filter(|(from, to)| from.len() == to.len());
                 covers.extend(pairs.map(|(from, to)| (from, Cover::Text(to.into()))));
             }
@@ -95,10 +100,14 @@ impl Masks {
         Self::of(covers)
     }
 
-    /// The most memory that masks over values of so many bytes take.
+    /// The most memory that masks over values of these sizes, in bytes, take.
     #[must_use]
-    pub const fn memory_for(values: usize) -> usize {
-        values.saturating_mul(PER_BYTE).saturating_add(BESIDE)
+    pub fn memory_for(values: impl IntoIterator<Item = usize>) -> usize {
+        let memory = |size: usize| {
+            let rarer = if size <= MAX_KEY { PER_BYTE_OF_KEYS } else { 0 };
+            size.saturating_mul(PER_BYTE.saturating_add(rarer))
+        };
+        values.into_iter().map(memory).fold(BESIDE, usize::saturating_add)
     }
 
     fn of(covers: BTreeMap<Vec<u8>, Cover>) -> Result<Self, BuildError> {
@@ -241,8 +250,8 @@ mod tests {
             let masks = Masks::hiding(&values).unwrap();
             let forms: usize = masks.forms.iter().map(|form| form.len()).sum();
             let memory = masks.automaton.memory_usage() + forms;
-            let whole = values.concat().len();
-            assert!(memory <= Masks::memory_for(whole), "{count} of {size}: {memory}");
+            let most = Masks::memory_for(values.iter().map(String::len));
+            assert!(memory <= most, "{count} of {size}: {memory}");
         }
     }
 

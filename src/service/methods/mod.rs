@@ -15,6 +15,7 @@ mod run_code;
 use std::future::Future;
 use std::sync::Arc;
 
+use crate::ids::TenantId;
 use crate::protocol::{MethodCall, MethodResult};
 use crate::service::authorisation::ensure_may_call;
 use crate::service::caller::Caller;
@@ -23,6 +24,14 @@ use crate::service::parts::Service;
 
 /// The interface of the methods for the edges.
 pub trait Methods: Send + Sync + 'static {
+    /// Counts a call against the rate of its tenant. An edge does this once for each call, before
+    /// it executes the call.
+    ///
+    /// # Errors
+    ///
+    /// The tenant has made too many calls.
+    fn count_call(&self, tenant: &TenantId) -> Result<(), ServiceError>;
+
     /// Executes one call. Dropping the future before it is done cancels the call.
     fn call(
         &self,
@@ -32,6 +41,10 @@ pub trait Methods: Send + Sync + 'static {
 }
 
 impl Methods for Service {
+    fn count_call(&self, tenant: &TenantId) -> Result<(), ServiceError> {
+        Ok(self.rates.count(tenant)?)
+    }
+
     async fn call(&self, caller: &Caller, call: MethodCall) -> Result<MethodResult, ServiceError> {
         ensure_may_call(caller, &call)?;
         Ok(match call {
@@ -62,6 +75,10 @@ impl Methods for Service {
 }
 
 impl<M: Methods> Methods for Arc<M> {
+    fn count_call(&self, tenant: &TenantId) -> Result<(), ServiceError> {
+        M::count_call(self, tenant)
+    }
+
     fn call(
         &self,
         caller: &Caller,

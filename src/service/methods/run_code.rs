@@ -4,6 +4,7 @@ use serde_json::value::RawValue;
 
 use crate::job::Program;
 use crate::protocol::methods::execution::{Language, RunCodeParams, RunResult};
+use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::find::blob_ids;
@@ -13,6 +14,7 @@ use crate::service::run::left_files;
 use crate::service::run::log_line::RunPurpose;
 use crate::service::run::network::NetworkGrant;
 use crate::service::run::plan::RunPlan;
+use crate::tenants::Right;
 
 /// The file name of code in tracebacks.
 const FILE_NAME: &str = "main.py";
@@ -32,6 +34,10 @@ impl Service {
     ) -> Result<RunResult, ServiceError> {
         let limits = self.limits.for_caller(caller.limits).resolve(&params.limits())?;
         let Language::Python = params.language;
+        // Code can read the files of the skills that it mounts.
+        if !params.mount_skills.is_empty() {
+            ensure_has(caller, Right::Discover)?;
+        }
         let skills = self.mounted_skills(&params.mount_skills).await?;
         let blobs = blob_ids(&params.input_blobs)?;
         let program = Program::Code { source: params.code, file_name: FILE_NAME.to_owned() };

@@ -9,6 +9,7 @@ use crate::blobs::{BlobPin, BlobStore};
 use crate::dispatch::{BlobSource, Job, SkillContent};
 use crate::ids::{BlobId, RunId, TenantId};
 use crate::job::{BlobMount, RunSpec};
+use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
@@ -17,6 +18,7 @@ use crate::service::run::host::{HostParts, TenantHost};
 use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::Performed;
+use crate::tenants::Right;
 
 /// Whether skills without bytecode are compiled before the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +27,13 @@ pub(crate) enum Bytecode {
     Compiled,
     /// They are not compiled, since there are no later runs.
     AsItIs,
+}
+
+/// The decisions about how a run is performed.
+#[derive(Debug, Clone, Copy)]
+struct Steps {
+    bytecode: Bytecode,
+    purpose: RunPurpose,
 }
 
 impl Service {
@@ -38,13 +47,26 @@ impl Service {
         bytecode: Bytecode,
         purpose: RunPurpose,
     ) -> Result<Performed, ServiceError> {
+        // The id of a blob in a call is a use of blobs, whichever parameter names it.
+        if !plan.blobs.is_empty() {
+            ensure_has(caller, Right::Blobs)?;
+        }
         let run_id = RunId::generate();
         let mut log = RunLog::open(&run_id, &caller.tenant, purpose);
+        if purpose == RunPurpose::Call
+            && let Err(error) = self.pool.ensure_room(&caller.tenant, &plan.limits)
+        {
+            // Nothing was looked up, compiled or opened for the run.
+            let error = error.into();
+            log.close(Err(&error));
+            return Err(error);
+        }
         let plan = match bytecode {
             Bytecode::Compiled => self.with_bytecode(caller, plan).await,
             Bytecode::AsItIs => plan,
         };
-        let performed = self.perform_logged(caller, run_id, plan, bytecode, &mut log).await;
+        let steps = Steps { bytecode, purpose };
+        let performed = self.perform_logged(caller, run_id, plan, steps, &mut log).await;
         log.close(performed.as_ref().map(|performed| &performed.result));
         performed
     }
@@ -54,14 +76,14 @@ impl Service {
         caller: &Caller,
         run_id: RunId,
         mut plan: RunPlan,
-        bytecode: Bytecode,
+        steps: Steps,
         log: &mut RunLog,
     ) -> Result<Performed, ServiceError> {
         if plan.limits.fuel.is_some() {
             self.metering.ensure()?;
         }
         let layers = self.layers_of(caller, &plan.skills).await?;
-        if bytecode == Bytecode::Compiled {
+        if steps.bytecode == Bytecode::Compiled {
             self.compile_beside(&layers.used);
         }
         let mut secrets = self.secrets.prepare(caller, plan.secrets.take()).await?;
@@ -98,12 +120,15 @@ impl Service {
         let job = Job { spec: Box::new(spec), image, skills: contents, layers, blobs: sources };
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
         let (writes, memory) = (self.blob_writes.clone(), caller.memory.clone());
-        let network = Arc::new(self.network.open(plan.network, &secrets));
+        let network = Arc::new(self.network.open(&caller.tenant, plan.network, &secrets));
         log.watch(&network);
         let masks = secrets.masks.clone();
         let parts = HostParts { listener: plan.listener, network, masks };
         let mut host = TenantHost::new(blobs, writes, tenant, memory, parts);
-        let finished = self.pool.run(&job, &mut host).await?;
+        let finished = match steps.purpose {
+            RunPurpose::SelfTest => self.pool.run_own(&job, &mut host).await?,
+            RunPurpose::Call | RunPurpose::Compilation => self.pool.run(&job, &mut host).await?,
+        };
         let finished = covered(caller, secrets.masks, finished).await?;
         drop(job);
         log.note(&finished);

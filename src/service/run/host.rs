@@ -355,8 +355,11 @@ mod tests {
         let (blobs, tenant) = (Arc::clone(store) as Arc<dyn BlobStore>, TenantId::local());
         let resolver = Arc::new(SystemResolver::default());
         let egress = Egress::new(EgressConfig::default(), resolver).unwrap();
-        let network = NetworkAccess::new(egress, Vec::new())
-            .open(NetworkGrant::Operator, &RunSecrets::default());
+        let network = NetworkAccess::new(egress, Vec::new()).open(
+            &tenant,
+            NetworkGrant::Operator,
+            &RunSecrets::default(),
+        );
         let memory = CallMemory::unlimited();
         let parts = HostParts { listener: None, network: Arc::new(network), masks: None };
         TenantHost::new(blobs, writes.clone(), tenant, memory, parts)

@@ -204,9 +204,11 @@ impl Compiler {
         let mut log = RunLog::open(&job.spec.run_id, &caller.tenant, RunPurpose::Compilation);
         let mut host = NoBlobs(OutputRoom::of_call(caller.memory.clone()));
         let finished = loop {
-            match self.pool.run(&job, &mut host).await {
+            match self.pool.run_own(&job, &mut host).await {
                 // Runs of callers go first.
-                Err(DispatchError::Overloaded) => tokio::time::sleep(Duration::from_secs(1)).await,
+                Err(DispatchError::Overloaded { .. } | DispatchError::TenantBusy { .. }) => {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
                 other => break other?,
             }
         };

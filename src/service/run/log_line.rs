@@ -220,7 +220,8 @@ mod tests {
         assert!(completed.contains("duration_ms=2 queued_ms=7 write_blob_ms=3"), "{completed}");
         let failed = line_of(|mut log| log.note(&finished(Err(RunFailure::StackOverflow))));
         assert!(failed.contains("ended: StackOverflow"), "{failed}");
-        let refused = line_of(|log| log.close(Err(&DispatchError::Overloaded.into())));
+        let busy = DispatchError::Overloaded { retry_after: Duration::from_secs(1) };
+        let refused = line_of(|log| log.close(Err(&busy.into())));
         assert!(refused.contains("ended: refused: every worker is busy"), "{refused}");
         let hostile = ServiceError::NoSuchBlob { id: "\n\u{1b}[2J".repeat(100) };
         let hostile = line_of(|log| log.close(Err(&hostile)));

@@ -17,6 +17,12 @@ pub enum NotMetering {
     /// The code could not be compiled.
     #[error("fuel cannot be counted on this server: leave `limits.fuel` out")]
     Failed,
+    /// The code is not there, and calls do not start its compilation.
+    #[error(
+        "this server does not count fuel, because its operator has not installed the engine's code \
+         for it (`wardian engine install --metered`): leave `limits.fuel` out"
+    )]
+    NotInstalled,
 }
 
 /// Tracks the state of the metered code.
@@ -31,6 +37,7 @@ enum State {
     Missing,
     Compiling,
     Failed,
+    NotInstalled,
     Ready,
 }
 
@@ -47,6 +54,12 @@ impl Metering {
         Self::new(State::Missing)
     }
 
+    /// For workers that do not have the metered code, on a server that never compiles it.
+    #[must_use]
+    pub fn not_installed() -> Self {
+        Self::new(State::NotInstalled)
+    }
+
     fn new(state: State) -> Self {
         Self { state: Mutex::new(state), asked: Notify::new() }
     }
@@ -58,6 +71,7 @@ impl Metering {
         match *state {
             State::Ready => Ok(()),
             State::Failed => Err(NotMetering::Failed),
+            State::NotInstalled => Err(NotMetering::NotInstalled),
             State::Compiling => Err(NotMetering::Compiling),
             State::Missing => {
                 *state = State::Compiling;
@@ -104,5 +118,15 @@ mod tests {
         metering.failed();
         assert_eq!(metering.ensure(), Err(NotMetering::Failed));
         assert_eq!(Metering::ready().ensure(), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn a_server_that_never_compiles_is_asked_for_nothing() {
+        let metering = Metering::not_installed();
+        for _ in 0..2 {
+            assert_eq!(metering.ensure(), Err(NotMetering::NotInstalled));
+        }
+        let asked = tokio::time::timeout(std::time::Duration::from_millis(20), metering.asked());
+        assert!(asked.await.is_err());
     }
 }

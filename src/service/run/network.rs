@@ -18,6 +18,7 @@ use crate::egress::network::{ClosedPart, ConnectionHandle, RunNetwork, StreamRea
 use crate::egress::policy::RunPolicy;
 use crate::egress::recorded::Recording;
 use crate::egress::rewrite::RequestRewriter;
+use crate::ids::TenantId;
 use crate::job::network::{NetworkReply, NetworkRequest, PIECE_MAX, Wish};
 use crate::secrets::mask::Masks;
 use crate::service::run::secrets::RunSecrets;
@@ -54,8 +55,13 @@ impl NetworkAccess {
         Self { egress, code }
     }
 
-    /// The network of one run.
-    pub(crate) fn open(&self, grant: NetworkGrant, secrets: &RunSecrets) -> GuestNetwork {
+    /// The network of one run of `tenant`.
+    pub(crate) fn open(
+        &self,
+        tenant: &TenantId,
+        grant: NetworkGrant,
+        secrets: &RunSecrets,
+    ) -> GuestNetwork {
         let brokered = |policy: RunPolicy| match &secrets.broker {
             Some(broker) => policy.rewritten_by(Arc::clone(broker) as Arc<dyn RequestRewriter>),
             None => policy,
@@ -63,16 +69,16 @@ impl NetworkAccess {
         let (network, rules) = match grant {
             NetworkGrant::Manifest(patterns) => {
                 let count = patterns.len();
-                (self.egress.open(brokered(RunPolicy::of_manifest(patterns))), count)
+                (self.egress.open(tenant, brokered(RunPolicy::of_manifest(patterns))), count)
             }
             NetworkGrant::Recorded(patterns, recording) => {
                 let count = patterns.len();
                 let policy = RunPolicy::of_manifest(patterns);
-                (self.egress.open_recorded(policy, recording), count)
+                (self.egress.open_recorded(tenant, policy, recording), count)
             }
             NetworkGrant::Operator => {
                 let policy = RunPolicy::of_operator(self.code.clone());
-                (self.egress.open(policy), self.code.len())
+                (self.egress.open(tenant, policy), self.code.len())
             }
         };
         let masks = secrets.masks.clone();

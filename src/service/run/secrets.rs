@@ -54,9 +54,9 @@ impl SecretAccess {
         let skill = declared.skill.clone();
         let prepared = caller.memory.on_thread(move || {
             let values = access.secrets.find_all(&declared.names)?;
-            let size = values.values().map(|value| value.expose().len()).sum();
+            let sizes = values.values().map(|value| value.expose().len());
             // One set of masks for what the run leaves, one for responses.
-            let masks = Masks::memory_for(size).saturating_mul(2);
+            let masks = Masks::memory_for(sizes).saturating_mul(2);
             let lists = [&declared.hosts, &access.hosts];
             let rewrites = declared.names.iter().any(|name| {
                 lists.iter().filter_map(|hosts| hosts.of(name)).any(|hosts| hosts.in_body)

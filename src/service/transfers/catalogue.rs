@@ -8,8 +8,8 @@ use crate::protocol::params_error::ParamsError;
 use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
-use crate::service::rights::Right;
 use crate::service::transfers::{BlobTransfers, begin, find};
+use crate::tenants::Right;
 use crate::units::ByteCount;
 
 /// Most blobs of one page of the list.

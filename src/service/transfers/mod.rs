@@ -21,7 +21,7 @@ use crate::ids::BlobId;
 use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
-use crate::service::rights::Right;
+use crate::tenants::Right;
 
 /// The interface of blobs as streams for the edges.
 pub trait Transfers: Send + Sync + 'static {
@@ -85,7 +85,7 @@ mod tests {
     use crate::budget::{CallMemory, MemoryBudget};
     use crate::clock::Clock;
     use crate::error::ErrorKind;
-    use crate::service::rights::Rights;
+    use crate::tenants::Rights;
     use crate::units::ByteCount;
 
     struct Place {

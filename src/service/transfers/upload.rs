@@ -12,9 +12,9 @@ use crate::ids::BlobId;
 use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
-use crate::service::rights::Right;
 use crate::service::transfers::download::PIECE;
 use crate::service::transfers::{BlobTransfers, TransferPermit, begin};
+use crate::tenants::Right;
 use crate::units::ByteCount;
 
 /// Memory of an upload: a buffer that collects a piece, and the client's bytes that do not fit into

@@ -17,6 +17,8 @@ const MAX_ANSWER: u64 = 64 << 20;
 pub(crate) struct Client {
     agent: ureq::Agent,
     url: String,
+    /// Sent as a bearer token.
+    key: Option<String>,
 }
 
 /// An HTTP response.
@@ -85,7 +87,19 @@ impl Client {
             .proxy(None)
             .timeout_global(Some(PATIENCE))
             .build();
-        Self { agent: config.into(), url }
+        Self { agent: config.into(), url, key: None }
+    }
+
+    /// The same client with a key.
+    pub(crate) fn with_key(self, key: &str) -> Self {
+        Self { key: Some(key.to_owned()), ..self }
+    }
+
+    fn authorized<B>(&self, request: ureq::RequestBuilder<B>) -> ureq::RequestBuilder<B> {
+        match &self.key {
+            Some(key) => request.header("Authorization", format!("Bearer {key}")),
+            None => request,
+        }
     }
 
     /// Calls a method, and checks that the answer belongs to the call.
@@ -153,14 +167,14 @@ impl Client {
 
     /// Sends a body to `/rpc` as it is.
     pub(crate) fn post(&self, body: impl AsRef<[u8]>) -> Answer {
-        let request = self.agent.post(format!("{}/rpc", self.url));
+        let request = self.authorized(self.agent.post(format!("{}/rpc", self.url)));
         let sent = request.header("Content-Type", "application/json").send(body.as_ref());
         answer(sent.unwrap())
     }
 
     /// Asks for a path.
     pub(crate) fn get(&self, path: &str) -> Answer {
-        answer(self.agent.get(format!("{}{path}", self.url)).call().unwrap())
+        answer(self.authorized(self.agent.get(format!("{}{path}", self.url))).call().unwrap())
     }
 }
 

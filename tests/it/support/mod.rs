@@ -15,7 +15,7 @@ pub(crate) use client::{Answer, Client, failed, output};
 pub(crate) use command::{Command, Ended};
 pub(crate) use matching::{contained, matches};
 pub(crate) use processes::Watched;
-pub(crate) use raw::{Connection, Reply};
+pub(crate) use raw::{ClientConnectionFacts as Facts, Connection, Reply};
 pub(crate) use server::TestServer;
 pub(crate) use skills::SkillFolder;
 

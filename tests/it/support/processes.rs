@@ -54,6 +54,11 @@ impl Watched {
         self.signal(Signal::INT);
     }
 
+    /// Asks the process to read its configuration again.
+    pub(crate) fn hang_up(&self) {
+        self.signal(Signal::HUP);
+    }
+
     /// Ends the process without asking.
     pub(crate) fn kill(&self) {
         self.signal(Signal::KILL);

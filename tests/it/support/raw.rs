@@ -1,9 +1,12 @@
 //! A connection on which any bytes can be sent, for clients that break the rules.
 
-use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use serde_json::Value;
 
 /// How long the server may take to answer or to hang up.
@@ -11,7 +14,48 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One connection to a server.
 #[derive(Debug)]
-pub(crate) struct Connection(BufReader<TcpStream>);
+pub(crate) struct Connection(BufReader<Stream>);
+
+/// A stream of bytes, encrypted or not.
+#[derive(Debug)]
+enum Stream {
+    Plain(TcpStream),
+    Encrypted(Box<StreamOwned<ClientConnection, TcpStream>>),
+}
+
+impl Stream {
+    const fn socket(&self) -> &TcpStream {
+        match self {
+            Self::Plain(stream) => stream,
+            Self::Encrypted(stream) => &stream.sock,
+        }
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.read(buffer),
+            Self::Encrypted(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.write(bytes),
+            Self::Encrypted(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(stream) => stream.flush(),
+            Self::Encrypted(stream) => stream.flush(),
+        }
+    }
+}
 
 /// An answer as it came over the wire.
 #[derive(Debug)]
@@ -39,12 +83,45 @@ impl Reply {
     }
 }
 
+/// What a handshake has agreed upon.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ClientConnectionFacts {
+    pub(crate) protocol: Option<String>,
+    /// The server's certificate (DER).
+    pub(crate) certificate: Vec<u8>,
+}
+
 impl Connection {
     pub(crate) fn open(address: &str) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
+        Self::over(TcpStream::connect(address).unwrap())
+    }
+
+    /// A connection over a socket that is open already.
+    pub(crate) fn over(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
-        Self(BufReader::new(stream))
+        Self(BufReader::new(Stream::Plain(stream)))
+    }
+
+    /// An encrypted connection. The handshake is complete.
+    pub(crate) fn encrypted(
+        address: &str,
+        config: Arc<ClientConfig>,
+    ) -> io::Result<(Self, ClientConnectionFacts)> {
+        let mut socket = TcpStream::connect(address)?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.set_write_timeout(Some(PATIENCE))?;
+        let name = ServerName::try_from("localhost").unwrap();
+        let mut session = ClientConnection::new(config, name).map_err(io::Error::other)?;
+        while session.is_handshaking() {
+            session.complete_io(&mut socket)?;
+        }
+        let facts = ClientConnectionFacts {
+            protocol: session.alpn_protocol().map(|name| String::from_utf8_lossy(name).into()),
+            certificate: session.peer_certificates().unwrap()[0].to_vec(),
+        };
+        let stream = Stream::Encrypted(Box::new(StreamOwned::new(session, socket)));
+        Ok((Self(BufReader::new(stream)), facts))
     }
 
     /// Sends bytes as they are.
@@ -54,8 +131,9 @@ impl Connection {
     }
 
     /// Sends bytes to a server that may not want them.
-    pub(crate) fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> std::io::Result<()> {
-        self.0.get_mut().write_all(bytes.as_ref())
+    pub(crate) fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+        self.0.get_mut().write_all(bytes.as_ref())?;
+        self.0.get_mut().flush()
     }
 
     /// Sends a whole request with a body.
@@ -90,10 +168,21 @@ impl Connection {
 
     /// Reads an answer that has begun to arrive after this time, if one has.
     pub(crate) fn reply_within(&mut self, patience: Duration) -> Option<Reply> {
-        self.0.get_ref().set_read_timeout(Some(patience)).unwrap();
+        self.0.get_ref().socket().set_read_timeout(Some(patience)).unwrap();
         let has_begun = self.0.fill_buf().is_ok_and(|bytes| !bytes.is_empty());
-        self.0.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
+        self.0.get_ref().socket().set_read_timeout(Some(PATIENCE)).unwrap();
         has_begun.then(|| self.reply())
+    }
+
+    /// True if the server hangs up within this time, and says nothing before.
+    pub(crate) fn ends_within(&mut self, patience: Duration) -> bool {
+        self.0.get_ref().socket().set_read_timeout(Some(patience)).unwrap();
+        let has_ended = match self.0.fill_buf() {
+            Ok(bytes) => bytes.is_empty(),
+            Err(fault) => is_end(&fault),
+        };
+        self.0.get_ref().socket().set_read_timeout(Some(PATIENCE)).unwrap();
+        has_ended
     }
 
     fn line(&mut self) -> String {
@@ -107,8 +196,13 @@ impl Connection {
         let mut rest = Vec::new();
         match self.0.read_to_end(&mut rest) {
             Ok(_) => rest,
-            Err(fault) if fault.kind() == ErrorKind::ConnectionReset => rest,
+            Err(fault) if is_end(&fault) => rest,
             Err(fault) => panic!("the server does not hang up: {fault}"),
         }
     }
+}
+
+/// True if the server has hung up, with or without an announcement.
+fn is_end(fault: &io::Error) -> bool {
+    matches!(fault.kind(), ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof)
 }

@@ -102,14 +102,25 @@ _WIDE_LETTERS = {ord("l"): "q", ord("L"): "Q"}
 def _csv(module: Any) -> None:
     """`csv.field_size_limit(sys.maxsize)` is the usual way to lift the limit."""
     field_size_limit = module.field_size_limit
+    beyond: int | None = None
 
     @functools.wraps(field_size_limit)
     def clamped(*limit: Any) -> Any:
-        if limit and type(limit[0]) is int:
-            limit = (min(limit[0], _LARGEST_OBJECT), *limit[1:])
-        return field_size_limit(*limit)
+        nonlocal beyond
+        if not limit or type(limit[0]) is not int or limit[0] > _MAXSIZE:
+            last = field_size_limit(*limit)
+            return last if beyond is None else beyond
+        last = field_size_limit(min(limit[0], _LARGEST_OBJECT), *limit[1:])
+        last = last if beyond is None else beyond
+        beyond = limit[0] if limit[0] > _LARGEST_OBJECT else None
+        return last
 
     module.field_size_limit = clamped
+
+
+def _ctypes(module: Any) -> None:
+    """Sizes are C `long`, with 64 bits, as on 64-bit Linux."""
+    module.c_size_t, module.c_ssize_t, module.c_time_t = module.c_ulong, module.c_long, module.c_long
 
 
 def _functools(module: Any) -> None:
@@ -369,6 +380,7 @@ AMENDMENTS: dict[str, Callable[[Any], None]] = {
     "_strptime": _strptime,
     "bisect": library.amend_bisect,
     "csv": _csv,
+    "ctypes": _ctypes,
     "decimal": library.amend_decimal,
     "errno": errors.renumber,
     "functools": _functools,

@@ -63,8 +63,8 @@ class SandboxEventLoop(asyncio.selector_events.BaseSelectorEventLoop):
         raise OSError(errno.EPROTONOSUPPORT, network.NO_DATAGRAMS)
 
     async def _refuse_process(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(
-            "no other program can run in the sandbox: use Python's library instead"
+        raise OSError(
+            errno.ENOTSUP, "no other program can run in the sandbox: use Python's library instead"
         )
 
     create_server = create_unix_server = create_unix_connection = _refuse_server

@@ -186,6 +186,27 @@ _SPACED = frozenset("ekl")
 _MORE = frozenset("klP")
 
 
+_OWN_FRAMES = 7
+"""Frames of the runner below the code of a program."""
+
+
+def amend_recursion_limit(module: Any) -> None:
+    """The frames of the runner do not count: programs get all of the limit that they see."""
+    get, put = module.getrecursionlimit, module.setrecursionlimit
+
+    @functools.wraps(get)
+    def getrecursionlimit() -> Any:
+        return get() - _OWN_FRAMES
+
+    @functools.wraps(put)
+    def setrecursionlimit(limit: Any, /) -> None:
+        is_usual = type(limit) is int and 0 < limit < _LARGEST_SIZE - _OWN_FRAMES
+        put(limit + _OWN_FRAMES if is_usual else limit)
+
+    module.getrecursionlimit, module.setrecursionlimit = getrecursionlimit, setrecursionlimit
+    setrecursionlimit(1000)
+
+
 def amend_time(module: Any) -> None:
     """Directives of `strftime` as of glibc, and the clock of the only thread."""
     strftime = module.strftime
@@ -206,9 +227,19 @@ def amend_time(module: Any) -> None:
                 return match[0].replace("%", "%%")
             return _shown(strftime, found, flags, int(width or 0), letter).replace("%", "%%")
 
-        return strftime(_DIRECTIVE.sub(part, format), *found)  # type: ignore[no-any-return]
+        text: str = strftime(_DIRECTIVE.sub(part, format), *found)
+        # The C library here writes a sign before years of five digits.
+        year = found[0][0] if isinstance(found[0], tuple) else 0
+        return text.replace(f"+{year}", str(year)) if year > 9999 else text
 
     module.strftime = glibc_strftime
+    gmtime, struct_time = module.gmtime, module.struct_time
+
+    @functools.wraps(gmtime)
+    def in_gmt(*when: Any) -> Any:
+        return struct_time(tuple(gmtime(*when)), {"tm_zone": "GMT", "tm_gmtoff": 0})
+
+    module.gmtime = in_gmt
     if not hasattr(module, "thread_time"):
         module.thread_time, module.thread_time_ns = module.process_time, module.process_time_ns
 

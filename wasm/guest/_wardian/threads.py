@@ -330,6 +330,18 @@ def _join(self: Any, timeout: float | None = None) -> None:
     _schedule.wait(lambda: self._turn == "done", limit, what)
 
 
+def _repr(self: Any) -> str:
+    """Replaces `Thread.__repr__`, which asks the system whether the thread has ended."""
+    if not self._initialized:
+        raise AssertionError("Thread.__init__() was not called")
+    status = "initial"
+    if self._started.is_set():
+        status = "stopped" if getattr(self, "_turn", "") == "done" else "started"
+    daemon = " daemon" if self._daemonic else ""
+    ident = "" if self._ident is None else f" {self._ident}"
+    return f"<{self.__class__.__name__}({self._name}, {status}{daemon}{ident})>"
+
+
 def _is_alive(self: Any) -> bool:
     """Replaces `Thread.is_alive`. A second call runs a queued thread, so that polling ends."""
     if not self._initialized or not self._started.is_set():
@@ -653,8 +665,18 @@ def install() -> None:
     threads.RLock = threads._RLock = threads._PyRLock
     lowest.RLock = threads._PyRLock
     threads._PyRLock.__name__ = threads._PyRLock.__qualname__ = "RLock"
+    threads._PyRLock.__module__ = "_thread"
+    acquire = threads._PyRLock.acquire
+
+    def acquired(self: Any, blocking: bool = True, timeout: float = -1) -> bool:
+        # The class in Python returns 1 when its owner acquires it again.
+        return bool(acquire(self, blocking, timeout))
+
+    acquired.__name__, acquired.__qualname__ = "acquire", "RLock.acquire"
+    threads._PyRLock.acquire = threads._PyRLock.__enter__ = acquired
     threads.local = lowest._local = _threading_local.local
     _Thread.start, _Thread.join, _Thread.is_alive = _start, _join, _is_alive  # type: ignore
+    _Thread.__repr__ = _repr  # type: ignore
     threads.Timer.run = _run_timer
     threads.Event.is_set = threads.Event.isSet = _is_set
     threads.Event.wait = _event_wait

@@ -82,7 +82,7 @@ class Loop(Sandbox):
         report = self.fails(
             "import asyncio\nasync def main(args): await asyncio.create_subprocess_exec('true')\n"
         )
-        self.assertEqual(report["type"], "NotImplementedError")
+        self.assertEqual(report["type"], "OSError")
 
     def test_an_exception_of_a_task_is_the_program_s(self):
         report = self.fails(

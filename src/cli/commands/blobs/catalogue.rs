@@ -9,6 +9,7 @@ use crate::cli::commands::blobs::transfer_progress::readable;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{print_json, print_line, print_table};
+use crate::cli::terminal::readable::age;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::ErrorKind;
@@ -74,17 +75,6 @@ fn shown(listed: ListedBlob) -> RemoteBlob {
     }
 }
 
-/// A duration for people, such as `3 h ago`.
-fn age(time: Duration) -> String {
-    let seconds = time.as_secs();
-    let units = [(86_400, "d"), (3_600, "h"), (60, "min")];
-    let unit = units.iter().find(|(length, _)| seconds >= *length);
-    unit.map_or_else(
-        || format!("{seconds} s ago"),
-        |(length, name)| format!("{} {name} ago", seconds / length),
-    )
-}
-
 /// Removes blobs. All ids are checked before the first one is removed.
 pub(super) fn delete(
     config: &Config,
@@ -111,22 +101,4 @@ pub(super) fn delete(
         }
     }
     Ok(Exit::Done)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ages_are_readable() {
-        for (seconds, text) in [
-            (0, "0 s ago"),
-            (59, "59 s ago"),
-            (60, "1 min ago"),
-            (7_200, "2 h ago"),
-            (200_000, "2 d ago"),
-        ] {
-            assert_eq!(age(Duration::from_secs(seconds)), text);
-        }
-    }
 }

@@ -8,6 +8,12 @@ mod scrub;
 mod transfer;
 mod transfer_progress;
 
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use zeroize::Zeroizing;
+
 use crate::cli::args::{BlobsCommand, ServerOption};
 use crate::cli::commands::blobs::remote::Remote;
 use crate::cli::exit_code::Exit;
@@ -18,6 +24,22 @@ pub(crate) use crate::cli::commands::blobs::local::{
     read_blob, read_text_blob, save_all, store_file,
 };
 
+/// Longest file with a key that is read, in bytes.
+const MAX_KEY_FILE: u64 = 16 << 10;
+
+/// Reads the key in a file. White space around it, such as the end of its line, is left out.
+fn read_key(path: &Path) -> Result<Zeroizing<String>, Failed> {
+    let unreadable = |fault: io::Error| Failed::named(path.display(), &fault);
+    let mut text = Zeroizing::new(String::new());
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(MAX_KEY_FILE).read_to_string(&mut text).map_err(unreadable)?;
+    let key = text.trim();
+    if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(Failed::usage(format!("{} must hold one key", path.display())));
+    }
+    Ok(Zeroizing::new(key.to_owned()))
+}
+
 /// Executes a command on blobs. `api_key` is for a server.
 pub(crate) fn blobs(
     config: &Config,
@@ -25,8 +47,10 @@ pub(crate) fn blobs(
     api_key: Option<&str>,
 ) -> Result<Exit, Failed> {
     let remote = |at: &ServerOption| {
-        let url = at.server.as_deref();
-        url.map(|url| Remote::at(url, api_key)).transpose()
+        let Some(url) = at.server.as_deref() else { return Ok(None) };
+        let of_file = at.key_file.as_deref().map(read_key).transpose()?;
+        let key = of_file.as_ref().map(|key| key.as_str()).or(api_key);
+        Remote::at(url, key).map(Some)
     };
     match command {
         BlobsCommand::Put { file, kind, json, at } => {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use data_encoding::BASE64;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use ureq::http::Response;
@@ -40,6 +41,14 @@ impl fmt::Debug for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Remote").field("url", &self.url).finish_non_exhaustive()
     }
+}
+
+/// What is known of content before it is sent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Announced {
+    pub(super) size: Option<u64>,
+    /// SHA-256, which the server compares.
+    pub(super) digest: Option<[u8; 32]>,
 }
 
 /// A page of the list of blobs.
@@ -96,6 +105,11 @@ impl Remote {
         Ok(Self { agent: config.build().into(), url: url.to_owned(), authorization })
     }
 
+    /// True if calls have a key. The ids of the blobs may be keyed then.
+    pub(super) const fn has_key(&self) -> bool {
+        self.authorization.is_some()
+    }
+
     fn address(&self, path: &str) -> String {
         format!("{}/v1/blobs{path}", self.url)
     }
@@ -111,7 +125,7 @@ impl Remote {
     pub(super) fn put(
         &self,
         kind: &str,
-        size: Option<u64>,
+        announced: Announced,
         content: &mut dyn Read,
         is_unread: &dyn Fn() -> bool,
     ) -> Result<BlobId, Failed> {
@@ -120,8 +134,15 @@ impl Remote {
             let request = self.agent.put(self.address("")).header("content-type", kind);
             // A server that refuses does so before the content is sent.
             let request = self.authorized(request).header("expect", "100-continue");
-            let request = match size {
+            let request = match announced.size {
                 Some(size) => request.header("content-length", size.to_string()),
+                None => request,
+            };
+            let request = match announced.digest {
+                Some(digest) => {
+                    let digest = format!("sha-256=:{}:", BASE64.encode(&digest));
+                    request.header("repr-digest", digest)
+                }
                 None => request,
             };
             let answer = request.send(SendBody::from_reader(content));

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
 use crate::blobs::BlobStore;
@@ -16,7 +17,7 @@ use crate::cli::commands::blobs::hashed::HashedContent;
 use crate::cli::commands::blobs::local::{
     UseOfStore, copy_blob, kind_of, open, open_blob, store_file, store_stream,
 };
-use crate::cli::commands::blobs::remote::Remote;
+use crate::cli::commands::blobs::remote::{Announced, Remote};
 use crate::cli::commands::blobs::transfer_progress::TransferProgress;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -68,23 +69,43 @@ fn put_remote(
     is_stdin: bool,
 ) -> Result<(BlobId, u64), Failed> {
     let unreadable = |fault: io::Error| Failed::named(path.display(), &fault);
-    let (content, size): (Box<dyn Read>, _) = if is_stdin {
-        (Box::new(io::stdin().lock()), None)
+    let (content, size, digest): (Box<dyn Read>, _, _) = if is_stdin {
+        (Box::new(io::stdin().lock()), None, None)
     } else {
-        let file = File::open(path).map_err(unreadable)?;
+        let mut file = File::open(path).map_err(unreadable)?;
         let metadata = file.metadata().map_err(unreadable)?;
         let size = Some(metadata.len()).filter(|size| metadata.is_file() && *size > 0);
-        (Box::new(file), size)
+        // The server compares: this command cannot, because a tenant's ids are keyed.
+        let digest = match size.filter(|_| remote.has_key()) {
+            Some(_) => Some(digest_of(&mut file).map_err(unreadable)?),
+            None => None,
+        };
+        (Box::new(file), size, digest)
     };
     let count = Rc::new(Cell::new(0));
     let counted = Counted { content, count: Rc::clone(&count) };
     let progress = TransferProgress::begin("storing", size);
     let mut hashed = HashedContent::new(counted, kind, progress);
-    let id = remote.put(kind.as_str(), size, &mut hashed, &|| count.get() == 0)?;
-    if hashed.finish() != id {
+    let announced = Announced { size, digest };
+    let id = remote.put(kind.as_str(), announced, &mut hashed, &|| count.get() == 0)?;
+    if hashed.finish() != id && !remote.has_key() {
         return Err(Failed::because("the server stored other bytes than were sent"));
     }
     Ok((id, count.get()))
+}
+
+/// The SHA-256 of a file, which is read from its beginning again afterwards.
+fn digest_of(file: &mut File) -> io::Result<[u8; 32]> {
+    let mut hasher = Sha256::new();
+    let mut piece = vec![0; CHUNK];
+    loop {
+        match file.read(&mut piece)? {
+            0 => break,
+            count => hasher.update(piece.get(..count).unwrap_or_default()),
+        }
+    }
+    file.rewind()?;
+    Ok(hasher.finalize().into())
 }
 
 /// Content whose bytes are counted.
@@ -138,7 +159,7 @@ pub(super) fn fetch(
 }
 
 /// Copies a blob of a server, and goes on where a connection broke. The bytes are compared with the
-/// id at the end.
+/// id at the end, unless the id is that of a tenant, which is keyed.
 fn fetch_remote(
     remote: &Remote,
     id: &BlobId,
@@ -176,7 +197,7 @@ fn fetch_remote(
         note(&format!("the connection broke ({fault}); going on at byte {done}"));
         body = body_of(remote.open(id, done)?);
     }
-    if hasher.finish() != *id {
+    if hasher.finish() != *id && !remote.has_key() {
         return Err(Failed::because("the server sent other bytes than those of the blob"));
     }
     Ok(done)

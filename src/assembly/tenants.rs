@@ -1,0 +1,64 @@
+//! Opens the database of the data folder, and the keys in it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tracing::warn;
+
+use crate::assembly::error::AssemblyError;
+use crate::clock::Clock;
+use crate::config::{AuthMode, Config};
+use crate::database::Database;
+use crate::service::Authentication;
+use crate::tenants::{KeyRing, KeyTable};
+
+/// The file of the database in the data folder.
+const FILE: &str = "wardian.db";
+
+/// The path of the database.
+#[must_use]
+pub fn database_path(config: &Config) -> PathBuf {
+    config.data_dir.join(FILE)
+}
+
+/// Opens the database, also beside a server that uses it.
+///
+/// # Errors
+///
+/// It cannot be opened, is damaged, or was written by a later version.
+pub async fn open_database(config: &Config) -> Result<Database, AssemblyError> {
+    Ok(Database::open(&database_path(config)).await?)
+}
+
+/// The table of keys, also beside a server that uses it.
+///
+/// # Errors
+///
+/// As [`open_database`].
+pub async fn open_keys(config: &Config) -> Result<KeyTable, AssemblyError> {
+    Ok(KeyTable::new(open_database(config).await?))
+}
+
+/// The callers of a server, as the configuration says how they are known.
+///
+/// # Errors
+///
+/// The keys cannot be read.
+pub async fn open_authentication(
+    config: &Config,
+    database: &Database,
+) -> Result<Authentication, AssemblyError> {
+    match config.auth.mode {
+        AuthMode::Open | AuthMode::Proxy => Ok(Authentication::Open),
+        AuthMode::Keys => {
+            let keys = KeyRing::load(KeyTable::new(database.clone()), Clock::System).await?;
+            if keys.is_empty() {
+                warn!(
+                    "there is no valid key, so every call is refused: make one with \
+                     `wardian keys create --tenant TENANT --name NAME`"
+                );
+            }
+            Ok(Authentication::Keys(Arc::new(keys)))
+        }
+    }
+}

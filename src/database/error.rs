@@ -1,0 +1,82 @@
+//! Errors of the database. Shown to the operator, who knows the paths, and never to a client.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Errors of the database.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DatabaseError {
+    /// The file or its folder cannot be used.
+    #[error(
+        "the database {} cannot be used; the user that runs Wardian must be able to write to it \
+         and to its folder (`data_dir`)",
+        path.display()
+    )]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// The error of the operating system.
+        #[source]
+        cause: io::Error,
+    },
+    /// A later version of Wardian made or changed the file.
+    #[error(
+        "the database {} has schema version {found}, and this program knows version {known} at \
+         most; run the version of Wardian that wrote it or a later one, or restore the backup from \
+         before the upgrade",
+        path.display()
+    )]
+    NewerSchema {
+        /// The file.
+        path: PathBuf,
+        /// The version of the file.
+        found: i64,
+        /// The latest version that this program knows.
+        known: i64,
+    },
+    /// The file is no database, or is damaged.
+    #[error(
+        "the database {} is damaged or no database; restore it from a backup, or move it away to \
+         begin with an empty one, which has no keys",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The error of SQLite.
+        #[source]
+        cause: sqlx::Error,
+    },
+    /// A statement failed.
+    #[error("the database failed")]
+    Failed(#[from] sqlx::Error),
+}
+
+impl DatabaseError {
+    /// The error about the file at `path` that has this cause.
+    pub(super) fn of_file(path: &Path, cause: sqlx::Error) -> Self {
+        let path = path.to_owned();
+        let code = match &cause {
+            sqlx::Error::Database(error) => error.code().and_then(|code| code.parse::<i32>().ok()),
+            _ => None,
+        };
+        // The lowest byte of an extended code is the primary one.
+        match code.map(|code| code & 0xff) {
+            Some(CORRUPT | NOT_A_DATABASE) => Self::Damaged { path, cause },
+            Some(PERMISSION | READ_ONLY | CANNOT_OPEN | INPUT_OUTPUT | FULL) => {
+                Self::Unusable { path, cause: io::Error::other(cause) }
+            }
+            _ => Self::Failed(cause),
+        }
+    }
+}
+
+/// Primary result codes of SQLite.
+const PERMISSION: i32 = 3;
+const READ_ONLY: i32 = 8;
+const INPUT_OUTPUT: i32 = 10;
+const CORRUPT: i32 = 11;
+const FULL: i32 = 13;
+const CANNOT_OPEN: i32 = 14;
+const NOT_A_DATABASE: i32 = 26;

@@ -1,0 +1,96 @@
+//! The embedded database of a server, one SQLite file in the data folder.
+//!
+//! This module opens the file, brings its schema up to date and says what is wrong with a file that
+//! cannot be used. The statements on a table are in the module that owns the table. They are
+//! portable SQL: only this module knows that the database is SQLite.
+//!
+//! INVARIANT(committed-is-durable): a change that was committed survives a kill of any process that
+//! has the file open, and a loss of power.
+//!
+//! INVARIANT(newer-schema-is-refused): a file whose schema is newer than this program is refused
+//! and not changed.
+//!
+//! # Why
+//!
+//! Commands such as `wardian keys revoke` change the file while a server has it open, so the file
+//! has no lock of its own: SQLite's write-ahead log lets one process write while others read.
+
+mod error;
+mod file;
+mod schema;
+
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{ConnectOptions as _, Sqlite, Transaction};
+
+pub use crate::database::error::DatabaseError;
+
+/// How long a statement waits while another process writes.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Most connections of one process. SQLite has one writer at a time, and reads are short.
+const CONNECTIONS: u32 = 4;
+
+/// Begins a transaction that writes. SQLite then waits for other writers at the beginning, where
+/// waiting is safe, and not in the middle.
+const BEGIN: &str = "BEGIN IMMEDIATE";
+
+/// An open database. Clones share its connections.
+#[derive(Debug, Clone)]
+pub struct Database {
+    pool: SqlitePool,
+}
+
+impl Database {
+    /// Opens the file, which is created if it does not exist, and brings its schema up to date.
+    ///
+    /// # Errors
+    ///
+    /// The file or its folder cannot be used, the file is damaged, or its schema is newer than this
+    /// program.
+    pub async fn open(path: &Path) -> Result<Self, DatabaseError> {
+        let unusable = |cause| DatabaseError::Unusable { path: path.to_owned(), cause };
+        file::prepare(path).map_err(unusable)?;
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(false)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .busy_timeout(BUSY_TIMEOUT)
+            .disable_statement_logging();
+        let pool = SqlitePoolOptions::new().max_connections(CONNECTIONS);
+        let failed = |cause| DatabaseError::of_file(path, cause);
+        let pool = pool.connect_with(options).await.map_err(failed)?;
+        let database = Self { pool };
+        match schema::update(&database).await {
+            Ok(found) if found > schema::VERSION => {
+                let (path, known) = (path.to_owned(), schema::VERSION);
+                Err(DatabaseError::NewerSchema { path, found, known })
+            }
+            Ok(_) => Ok(database),
+            Err(cause) => Err(failed(cause)),
+        }
+    }
+
+    /// The connections, for statements that only read.
+    pub(crate) const fn connections(&self) -> &SqlitePool {
+        &self.pool
+    }
+
+    /// Begins a transaction that writes. Dropped before its commit, it changes nothing.
+    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Sqlite>, sqlx::Error> {
+        self.pool.begin_with(BEGIN).await
+    }
+
+    /// Closes all connections. The last process that closes the file folds its log into it.
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+#[cfg(test)]
+mod tests;

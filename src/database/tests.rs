@@ -1,0 +1,151 @@
+//! Tests of opening databases.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use crate::database::schema::{SCRIPTS, VERSION};
+use crate::database::{Database, DatabaseError};
+use crate::error::CauseChain;
+
+async fn fault_of(path: &Path) -> DatabaseError {
+    match Database::open(path).await {
+        Err(fault) => fault,
+        Ok(_) => panic!("it was opened"),
+    }
+}
+
+async fn count_keys(database: &Database) -> i64 {
+    let count = sqlx::query_scalar("SELECT COUNT(*) FROM api_keys");
+    count.fetch_one(database.connections()).await.unwrap()
+}
+
+#[test]
+fn each_version_has_a_script() {
+    assert_eq!(i64::try_from(SCRIPTS.len()), Ok(VERSION));
+}
+
+#[tokio::test]
+async fn a_new_file_is_private_and_has_the_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new/wardian.db");
+    let database = Database::open(&path).await.unwrap();
+    assert_eq!(count_keys(&database).await, 0);
+    for name in ["wardian.db", "wardian.db-wal"] {
+        let mode = fs::metadata(path.with_file_name(name)).unwrap().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn rights_of_other_users_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wardian.db");
+    Database::open(&path).await.unwrap().close().await;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    Database::open(&path).await.unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn a_schema_is_applied_once_however_many_processes_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wardian.db");
+    let opened = (0..8).map(|_| {
+        let path = path.clone();
+        tokio::spawn(async move { Database::open(&path).await.map(drop) })
+    });
+    for opening in opened.collect::<Vec<_>>() {
+        opening.await.unwrap().unwrap();
+    }
+    let database = Database::open(&path).await.unwrap();
+    let versions: Vec<i64> = sqlx::query_scalar("SELECT version FROM schema_version")
+        .fetch_all(database.connections())
+        .await
+        .unwrap();
+    assert_eq!(versions, [VERSION]);
+}
+
+#[tokio::test]
+async fn newer_schema_is_refused_and_not_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wardian.db");
+    let database = Database::open(&path).await.unwrap();
+    let newer = "UPDATE schema_version SET version = 7";
+    sqlx::query(newer).execute(database.connections()).await.unwrap();
+    database.close().await;
+    let before = fs::read(&path).unwrap();
+    let fault = fault_of(&path).await;
+    assert!(matches!(fault, DatabaseError::NewerSchema { found: 7, .. }), "{fault:?}");
+    assert!(!fault.to_string().contains('\n') && fault.to_string().contains("version 7"));
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[tokio::test]
+async fn a_broken_file_is_named_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wardian.db");
+    for broken in [&b"not a database, but a long enough text to be read as one"[..], &[0xff; 9_000]]
+    {
+        fs::write(&path, broken).unwrap();
+        let fault = fault_of(&path).await;
+        assert!(matches!(fault, DatabaseError::Damaged { .. }), "{}", CauseChain(&fault));
+        assert!(fault.to_string().contains("wardian.db"), "{fault}");
+        assert_eq!(fs::read(&path).unwrap(), broken);
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_page_is_an_error_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wardian.db");
+    Database::open(&path).await.unwrap().close().await;
+    let mut bytes = fs::read(&path).unwrap();
+    assert!(bytes.len() > 4_096, "its pages are smaller");
+    bytes[100..4_096].fill(0xa5);
+    fs::write(&path, &bytes).unwrap();
+    let fault = fault_of(&path).await;
+    assert!(matches!(fault, DatabaseError::Damaged { .. }), "{}", CauseChain(&fault));
+}
+
+#[tokio::test]
+async fn a_place_that_cannot_be_written_to_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    for path in [file.join("wardian.db"), folder.path().to_owned(), "/proc/none/wardian.db".into()]
+    {
+        let fault = fault_of(&path).await;
+        assert!(matches!(fault, DatabaseError::Unusable { .. }), "{}", CauseChain(&fault));
+        assert!(fault.to_string().contains(&path.display().to_string()), "{fault}");
+    }
+}
+
+/// The log of the killed process is still beside the file: nothing was folded into it.
+#[tokio::test]
+async fn committed_is_durable_without_a_close() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wardian.db");
+    let database = Database::open(&path).await.unwrap();
+    let mut transaction = database.begin().await.unwrap();
+    let change = "UPDATE key_changes SET changes = 5";
+    sqlx::query(change).execute(&mut *transaction).await.unwrap();
+    transaction.commit().await.unwrap();
+    let mut unfinished = database.begin().await.unwrap();
+    let change = "UPDATE key_changes SET changes = 6";
+    sqlx::query(change).execute(&mut *unfinished).await.unwrap();
+    // What a kill leaves: the files as they are now.
+    let copy = folder.path().join("copy.db");
+    for suffix in ["", "-wal"] {
+        let name = |of: &Path| {
+            of.with_file_name(format!("{}{suffix}", of.file_name().unwrap().to_str().unwrap()))
+        };
+        fs::copy(name(&path), name(&copy)).unwrap();
+    }
+    let copied = Database::open(&copy).await.unwrap();
+    let changes: i64 = sqlx::query_scalar("SELECT changes FROM key_changes")
+        .fetch_one(copied.connections())
+        .await
+        .unwrap();
+    assert_eq!(changes, 5);
+}

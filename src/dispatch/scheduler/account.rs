@@ -1,0 +1,81 @@
+//! The account of one tenant: its waiting runs, its runs in progress, and the time that its runs
+//! took.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use crate::dispatch::scheduler::claim::Ticket;
+use crate::dispatch::scheduler::run_time::UsedTime;
+use crate::dispatch::scheduler::virtual_time::VirtualTime;
+use crate::ids::TenantId;
+use crate::quotas::TenantLimits;
+
+/// The least time that a run counts with: granting a worker costs something too.
+pub(crate) const LEAST_COST: Duration = Duration::from_micros(100);
+
+/// The time that a run is expected to take as long as none of its tenant has ended.
+pub(crate) const UNKNOWN_COST: Duration = Duration::from_millis(10);
+
+/// The account of a tenant with runs, or of one that has lately had more than its share.
+#[derive(Debug)]
+pub(crate) struct Account<T> {
+    pub(crate) limits: TenantLimits,
+    pub(crate) waiting: VecDeque<Waiting<T>>,
+    pub(crate) running: Vec<Ticket>,
+    /// The time of the runs that have ended.
+    pub(crate) position: VirtualTime,
+    /// The time that a run of the tenant took lately.
+    pub(crate) usual: Option<Duration>,
+    pub(crate) used: UsedTime,
+}
+
+#[derive(Debug)]
+pub(crate) struct Waiting<T> {
+    pub(crate) ticket: Ticket,
+    pub(crate) item: T,
+    pub(crate) memory: u64,
+    pub(crate) is_own: bool,
+    /// How often the run of another tenant was started while this one did not fit into the memory.
+    pub(crate) overtaken: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct StartedRun {
+    pub(crate) tenant: TenantId,
+    pub(crate) started: Instant,
+    /// The time that the run is expected to take.
+    pub(crate) expected: Duration,
+    pub(crate) memory: u64,
+    pub(crate) is_own: bool,
+}
+
+impl<T> Account<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            limits: TenantLimits::NONE,
+            waiting: VecDeque::new(),
+            running: Vec::new(),
+            position: VirtualTime::ZERO,
+            usual: None,
+            used: UsedTime::default(),
+        }
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.running.is_empty() || !self.waiting.is_empty()
+    }
+
+    /// Takes out all waiting runs but those of the server itself.
+    pub(crate) fn refuse_all(&mut self) -> Vec<T> {
+        let (own, refused) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition::<VecDeque<Waiting<T>>, _>(|waiting| waiting.is_own);
+        self.waiting = own;
+        refused.into_iter().map(|waiting| waiting.item).collect()
+    }
+}
+
+/// The average of the times of runs, in which a new time has a quarter of the weight.
+pub(crate) fn average(before: Option<Duration>, taken: Duration) -> Duration {
+    before.map_or(taken, |before| (before.saturating_mul(3).saturating_add(taken)) / 4)
+}

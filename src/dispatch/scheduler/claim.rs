@@ -1,0 +1,67 @@
+//! New runs and the decisions about them.
+
+use std::time::Duration;
+
+use crate::ids::TenantId;
+use crate::quotas::TenantLimits;
+use crate::units::ByteCount;
+
+/// The number of a run. No other run of the same pool has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ticket(pub(crate) u64);
+
+/// A run as the queue sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct Claim {
+    pub(crate) tenant: TenantId,
+    pub(crate) limits: TenantLimits,
+    /// The memory that the run may use.
+    pub(crate) memory: ByteCount,
+    /// True for work of the server itself. It takes turns like any run, and counts against no quota
+    /// of a tenant's time.
+    pub(crate) is_own: bool,
+}
+
+/// The reason why a run is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunRefusal {
+    /// The queue is full.
+    Full { retry_after: Duration },
+    /// The tenant has as many runs waiting as it may have.
+    TenantFull { retry_after: Duration },
+    /// The tenant has used up its time of workers.
+    TimeUsed { retry_after: Duration },
+    /// The run may use more memory than there is for all runs.
+    NeverFits,
+}
+
+/// The decision about a new run.
+#[derive(Debug)]
+pub(crate) enum Offered<T> {
+    /// The run starts now.
+    Starts(Ticket, T),
+    /// The run waits. The displaced run has lost its place to it.
+    Waits { ticket: Ticket, displaced: Option<T> },
+    /// The run is refused.
+    Refused(RunRefusal, T),
+}
+
+/// The bounds of a queue.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct QueueBounds {
+    /// Runs that may wait.
+    pub(crate) waiting: usize,
+    /// The memory that all runs in progress together may use.
+    pub(crate) memory: Option<ByteCount>,
+}
+
+/// Waiting runs that are refused, because their tenant has used up its time of workers.
+#[derive(Debug)]
+pub(crate) struct OutOfTime<T> {
+    pub(crate) runs: Vec<T>,
+    pub(crate) retry_after: Duration,
+}
+
+impl<T> OutOfTime<T> {
+    pub(crate) const NONE: Self = Self { runs: Vec::new(), retry_after: Duration::ZERO };
+}

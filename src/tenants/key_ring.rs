@@ -1,0 +1,383 @@
+//! The keys in memory: finds the caller of a request, and follows the changes in the database.
+//!
+//! A lookup takes a lock for an instant and reads no disk. The last use of keys is written in
+//! batches by [`KeyRing::follow`].
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, RwLock};
+use subtle::ConstantTimeEq as _;
+use tokio::time::{MissedTickBehavior, interval};
+use tracing::{debug, info, warn};
+
+use crate::clock::Clock;
+use crate::database::DatabaseError;
+use crate::error::CauseChain;
+use crate::ids::{Digest, TenantId};
+use crate::tenants::api_key::StoredKey;
+use crate::tenants::key_table::KeyTable;
+use crate::tenants::rights::Rights;
+use crate::tenants::token::{KeyPrefix, prefix_of};
+
+/// The interval of asking for changes: a revoked key works no longer than this, and the time of one
+/// query, after its revocation.
+const POLL: Duration = Duration::from_millis(250);
+
+/// The interval of writing the last use of keys, as a number of polls.
+const POLLS_PER_WRITE: u32 = 20;
+
+/// The longest time for which keys are trusted without the database having been read.
+pub(crate) const MOST_STALE: Duration = Duration::from_secs(30);
+
+/// Longest credential that is hashed. Longer ones are no keys.
+const MAX_CREDENTIAL: usize = 256;
+
+/// The tenant and the rights of a caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallerIdentity {
+    /// The tenant that the caller acts for.
+    pub tenant: TenantId,
+    /// The calls that it may make.
+    pub rights: Rights,
+}
+
+impl CallerIdentity {
+    /// The identity of every caller of a server that does not authenticate them.
+    #[must_use]
+    pub fn local() -> Self {
+        Self { tenant: TenantId::local(), rights: Rights::ALL }
+    }
+}
+
+/// The reason why a caller is not known. It does not tell what is wrong with a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownCaller {
+    /// No credential that is valid now.
+    #[error("a valid key is needed: `Authorization: Bearer wardian_...`")]
+    Unauthorized,
+    /// The keys could not be read for too long.
+    #[error("keys cannot be checked at this time; repeat the call a little later")]
+    Unavailable,
+}
+
+/// The keys of a server.
+#[derive(Debug)]
+pub struct KeyRing {
+    table: KeyTable,
+    clock: Clock,
+    keys: RwLock<Arc<Keys>>,
+    /// When the database was last read.
+    fresh: Mutex<Instant>,
+    /// The last use of each key that is in the database, in milliseconds since the Unix epoch.
+    written: tokio::sync::Mutex<HashMap<KeyPrefix, u64>>,
+}
+
+/// All keys, as they were at one time.
+#[derive(Debug, Default)]
+struct Keys {
+    changes: i64,
+    by_prefix: HashMap<KeyPrefix, KnownKey>,
+}
+
+#[derive(Debug)]
+struct KnownKey {
+    stored: StoredKey,
+    /// The last use, in milliseconds since the Unix epoch. Outlives the key's reloading.
+    used: Arc<AtomicU64>,
+}
+
+impl KeyRing {
+    /// Reads all keys.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub async fn load(table: KeyTable, clock: Clock) -> Result<Self, DatabaseError> {
+        let ring = Self {
+            table,
+            clock,
+            keys: RwLock::default(),
+            fresh: Mutex::new(Instant::now()),
+            written: tokio::sync::Mutex::default(),
+        };
+        ring.reload().await?;
+        Ok(ring)
+    }
+
+    /// True if no caller can have a valid key now.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let (keys, now) = (Arc::clone(&self.keys.read()), self.clock.now());
+        !keys.by_prefix.values().any(|known| known.stored.key.is_valid_at(now))
+    }
+
+    /// Finds the caller that presents this credential.
+    ///
+    /// # Errors
+    ///
+    /// [`UnknownCaller`], which is the same for every credential that is not valid.
+    pub fn identify(&self, credential: &[u8]) -> Result<CallerIdentity, UnknownCaller> {
+        if self.fresh.lock().elapsed() > MOST_STALE {
+            return Err(UnknownCaller::Unavailable);
+        }
+        if credential.len() > MAX_CREDENTIAL {
+            return Err(UnknownCaller::Unauthorized);
+        }
+        // Every credential is hashed and compared, also one whose prefix nobody has.
+        let presented = Digest::of(credential);
+        let keys = Arc::clone(&self.keys.read());
+        let known = prefix_of(credential).and_then(|prefix| keys.by_prefix.get(&prefix));
+        let nobody = Digest::from_bytes([0; 32]);
+        let expected = known.map_or(&nobody, |known| &known.stored.digest);
+        let is_same = bool::from(expected.as_bytes().ct_eq(presented.as_bytes()));
+        let now = self.clock.now();
+        let is_valid = known.is_some_and(|known| known.stored.key.is_valid_at(now));
+        match known.filter(|_| is_same & is_valid) {
+            Some(known) => {
+                let milliseconds = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+                known.used.fetch_max(milliseconds, Ordering::Relaxed);
+                let key = &known.stored.key;
+                Ok(CallerIdentity { tenant: key.tenant.clone(), rights: key.rights })
+            }
+            None => Err(UnknownCaller::Unauthorized),
+        }
+    }
+
+    /// Follows the changes of keys, and writes their last use, until it is dropped.
+    pub async fn follow(&self) {
+        let mut clock = interval(POLL);
+        clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut polls, mut is_failing) = (0_u32, false);
+        loop {
+            clock.tick().await;
+            polls = polls.wrapping_add(1);
+            let mut done = self.refresh().await;
+            if polls.is_multiple_of(POLLS_PER_WRITE) && done.is_ok() {
+                done = self.write_uses().await;
+            }
+            match &done {
+                Ok(()) if is_failing => info!("keys can be read and written again"),
+                Err(error) if !is_failing => {
+                    let causes = CauseChain(error).to_string();
+                    warn!("keys cannot be read or written: {causes}");
+                }
+                Ok(()) | Err(_) => {}
+            }
+            is_failing = done.is_err();
+        }
+    }
+
+    /// Reads the keys again if they have changed.
+    async fn refresh(&self) -> Result<(), DatabaseError> {
+        let asked = Instant::now();
+        let known = self.keys.read().changes;
+        if self.table.changes().await? != known {
+            self.reload().await?;
+            debug!("the keys have changed");
+        }
+        *self.fresh.lock() = asked;
+        Ok(())
+    }
+
+    async fn reload(&self) -> Result<(), DatabaseError> {
+        let (changes, stored) = self.table.load().await?;
+        let before = Arc::clone(&self.keys.read());
+        let known = |stored: StoredKey| {
+            let used = before.by_prefix.get(&stored.key.prefix);
+            let used = used.map(|known| Arc::clone(&known.used)).unwrap_or_default();
+            (stored.key.prefix.clone(), KnownKey { stored, used })
+        };
+        let by_prefix = stored.into_iter().map(known).collect();
+        *self.keys.write() = Arc::new(Keys { changes, by_prefix });
+        Ok(())
+    }
+
+    /// Writes when keys were last used.
+    ///
+    /// # Errors
+    ///
+    /// The database failed. The next call writes what is missing.
+    pub async fn write_uses(&self) -> Result<(), DatabaseError> {
+        let mut written = self.written.lock().await;
+        let keys = Arc::clone(&self.keys.read());
+        let mut uses = Vec::new();
+        for (prefix, known) in &keys.by_prefix {
+            let used = known.used.load(Ordering::Relaxed);
+            if used > written.get(prefix).copied().unwrap_or(0) {
+                uses.push((prefix.clone(), Duration::from_millis(used)));
+            }
+        }
+        if uses.is_empty() {
+            return Ok(());
+        }
+        self.table.note_uses(&uses).await?;
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        written.extend(uses.into_iter().map(|(prefix, time)| (prefix, milliseconds(time))));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::string_slice, reason = "keys are ASCII")]
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::database::Database;
+    use crate::tenants::{ApiToken, KeyName, KeyOrder, Revocation, Right};
+
+    const NOW: Duration = Duration::from_secs(1_790_000_000);
+
+    struct Place {
+        table: KeyTable,
+        database: Database,
+        folder: TempDir,
+    }
+
+    impl Place {
+        async fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let database = Database::open(&folder.path().join("wardian.db")).await.unwrap();
+            Self { table: KeyTable::new(database.clone()), database, folder }
+        }
+
+        async fn key(&self, tenant: &str, expires: Option<Duration>) -> ApiToken {
+            let order = KeyOrder {
+                tenant: TenantId::parse(tenant).unwrap(),
+                name: KeyName::parse("ci").unwrap(),
+                rights: Rights::NONE.with(Right::Code),
+                expires,
+            };
+            self.table.create(&order, NOW).await.unwrap().0
+        }
+
+        async fn ring(&self) -> KeyRing {
+            KeyRing::load(self.table.clone(), Clock::Fixed(NOW)).await.unwrap()
+        }
+    }
+
+    fn identify(ring: &KeyRing, token: &ApiToken) -> Result<CallerIdentity, UnknownCaller> {
+        ring.identify(token.reveal().as_bytes())
+    }
+
+    #[tokio::test]
+    async fn a_key_names_its_tenant_and_rights() {
+        let place = Place::new().await;
+        let (acme, beta) = (place.key("acme", None).await, place.key("beta", None).await);
+        let ring = place.ring().await;
+        let found = identify(&ring, &acme).unwrap();
+        assert_eq!((found.tenant.as_str(), found.rights.names()), ("acme", vec!["code"]));
+        assert_eq!(identify(&ring, &beta).unwrap().tenant.as_str(), "beta");
+    }
+
+    #[tokio::test]
+    async fn keys_are_not_stored() {
+        let place = Place::new().await;
+        let token = place.key("acme", None).await;
+        place.database.close().await;
+        let bytes = std::fs::read(place.folder.path().join("wardian.db")).unwrap();
+        let has = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+        assert!(has(token.prefix().as_str()) && has(&token.digest().to_string()));
+        assert!(!has(&token.reveal()[17..]), "the secret is in the file");
+    }
+
+    #[tokio::test]
+    async fn one_refusal_for_every_wrong_key() {
+        let place = Place::new().await;
+        let good = place.key("acme", None).await;
+        let revoked = place.key("acme", None).await;
+        let expired = place.key("acme", Some(NOW)).await;
+        let later = place.key("acme", Some(NOW + Duration::from_millis(1))).await;
+        assert_eq!(place.table.revoke(&revoked.prefix(), NOW).await.unwrap(), Revocation::Revoked);
+        assert_eq!(place.table.revoke(&revoked.prefix(), NOW).await.unwrap(), Revocation::Already);
+        let unknown = ApiToken::generate().unwrap();
+        let nobody = place.table.revoke(&unknown.prefix(), NOW).await.unwrap();
+        assert_eq!(nobody, Revocation::Unknown);
+        let ring = place.ring().await;
+        assert!(identify(&ring, &good).is_ok() && identify(&ring, &later).is_ok());
+        let text = good.reveal();
+        // The prefix of a good key with the secret of another.
+        let mixed = format!("{}{}", &text[..17], &unknown.reveal()[17..]);
+        let long = "a".repeat(4 << 20);
+        for wrong in [
+            revoked.reveal(),
+            expired.reveal(),
+            unknown.reveal(),
+            &mixed,
+            "",
+            " ",
+            &text[..text.len() - 1],
+            &format!("{text}a"),
+            &format!("{text}\n"),
+            &format!(" {text}"),
+            &text.to_uppercase(),
+            &format!("{text},{text}"),
+            &long,
+        ] {
+            let refused = ring.identify(wrong.as_bytes());
+            assert_eq!(refused, Err(UnknownCaller::Unauthorized), "{wrong:.80}");
+        }
+    }
+
+    #[tokio::test]
+    async fn changes_in_the_database_are_followed() {
+        let place = Place::new().await;
+        let ring = Arc::new(place.ring().await);
+        assert!(ring.is_empty());
+        let following = tokio::spawn({
+            let ring = Arc::clone(&ring);
+            async move { ring.follow().await }
+        });
+        let becomes = async |token: &ApiToken, is_known: bool| {
+            let deadline = Instant::now() + Duration::from_secs(20);
+            while identify(&ring, token).is_ok() != is_known {
+                assert!(Instant::now() < deadline, "it is never noticed");
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let token = place.key("acme", None).await;
+        becomes(&token, true).await;
+        assert!(!ring.is_empty());
+        place.table.revoke(&token.prefix(), NOW).await.unwrap();
+        becomes(&token, false).await;
+        following.abort();
+    }
+
+    #[tokio::test]
+    async fn the_last_use_is_written_later_and_survives_a_reload() {
+        let place = Place::new().await;
+        let (used, unused) = (place.key("acme", None).await, place.key("acme", None).await);
+        let ring = place.ring().await;
+        identify(&ring, &used).unwrap();
+        ring.identify(format!("{}x", unused.reveal()).as_bytes()).unwrap_err();
+        let last_use = async |token: &ApiToken| {
+            let keys = place.table.list().await.unwrap();
+            keys.into_iter().find(|key| key.prefix == token.prefix()).unwrap().last_used
+        };
+        assert_eq!(last_use(&used).await, None, "it is written on the path of a call");
+        ring.reload().await.unwrap();
+        ring.write_uses().await.unwrap();
+        assert_eq!((last_use(&used).await, last_use(&unused).await), (Some(NOW), None));
+    }
+
+    #[tokio::test]
+    async fn stale_keys_fail_closed() {
+        let place = Place::new().await;
+        let token = place.key("acme", None).await;
+        let ring = place.ring().await;
+        let Some(past) = Instant::now().checked_sub(MOST_STALE + Duration::from_secs(1)) else {
+            // The machine was started less than half a minute ago.
+            return;
+        };
+        *ring.fresh.lock() = past;
+        assert_eq!(identify(&ring, &token), Err(UnknownCaller::Unavailable));
+        ring.refresh().await.unwrap();
+        assert!(identify(&ring, &token).is_ok());
+        place.database.close().await;
+        ring.refresh().await.unwrap_err();
+    }
+}
