@@ -38,11 +38,16 @@ class _Handler(BaseHTTPRequestHandler):
         """Says nothing of single requests."""
 
 
+class _Server(ThreadingHTTPServer):
+    # With the usual five, a client of ten connections waits a second for the system's next try.
+    request_queue_size = 64
+
+
 class Origin:
     """The server, in threads of this process. Ends with the process."""
 
     def __init__(self) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+        self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 

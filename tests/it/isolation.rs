@@ -40,7 +40,7 @@ def main(args):
     decimal.getcontext().prec = 3
     logging.basicConfig(level=0)
     warnings.simplefilter('error')
-    np.seterr(all='raise')
+    np.seterr(all='ignore')
     pd.set_option('display.max_rows', 1)
     random.seed(1)
     np.random.seed(1)
