@@ -15,7 +15,7 @@ use tower::ServiceExt as _;
 use wardian::blobs::{BlobStoreConfig, LocalBlobStore};
 use wardian::clock::Clock;
 use wardian::http::{HttpConfig, Readiness, router};
-use wardian::ids::RunId;
+use wardian::ids::{RunId, TenantId};
 use wardian::protocol::methods::execution::{RunResult, RunStatus};
 use wardian::protocol::schema::LimitBounds;
 use wardian::protocol::{MethodCall, MethodResult};
@@ -48,6 +48,10 @@ impl Methods for Done {
             memory_peak_bytes: 1 << 20,
             fuel: None,
         }))
+    }
+
+    fn count_call(&self, _: &TenantId) -> Result<(), ServiceError> {
+        Ok(())
     }
 }
 
