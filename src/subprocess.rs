@@ -1,15 +1,70 @@
-//! Other programs that this one starts: what they must not inherit.
+//! Other programs that this one starts.
 
 use std::env;
-use std::process::Command;
+use std::io::{self, Read};
+use std::process::{Command, ExitStatus, Stdio};
 
-/// Takes the variables of this program from the environment that `command` inherits. Settings are
-/// no concern of other programs, and the values of secrets (`WARDIAN_SECRET_*`) must not reach
-/// them: a package manager runs code of packages.
+/// The end of a program.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    /// The end of its standard error, as printable text.
+    pub(crate) said: String,
+}
+
+/// Runs a program without input to its end, and keeps the last `transcript` bytes of its standard
+/// error. It does not get the variables of this program.
+///
+/// # Errors
+///
+/// The program cannot be started.
+pub(crate) fn run_to_end(mut command: Command, transcript: usize) -> io::Result<Ended> {
+    hide_own_variables(&mut command);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn()?;
+    let said = child.stderr.take().map(|stderr| last_words(stderr, transcript));
+    Ok(Ended { status: child.wait()?, said: said.unwrap_or_default() })
+}
+
+/// Takes the variables of this program from the environment that `command` inherits. Other programs
+/// do not need its settings, and the values of secrets (`WARDIAN_SECRET_*`) must not reach them: a
+/// package manager runs code of packages.
 pub(crate) fn hide_own_variables(command: &mut Command) {
     for (name, _) in env::vars_os() {
         if name.as_encoded_bytes().starts_with(b"WARDIAN_") {
             command.env_remove(name);
         }
+    }
+}
+
+/// Reads to the end and keeps the last `most` bytes as printable text.
+fn last_words(mut from: impl Read, most: usize) -> String {
+    let mut kept = Vec::new();
+    let mut chunk = [0; 1_024];
+    loop {
+        match from.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(read) => kept.extend_from_slice(chunk.get(..read).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // The exit status shows if the program failed.
+            Err(_) => break,
+        }
+        if let Some(surplus) = kept.len().checked_sub(most) {
+            kept.drain(..surplus);
+        }
+    }
+    let is_printable = |letter: char| letter == '\n' || !letter.is_control();
+    String::from_utf8_lossy(&kept).trim().replace(|letter| !is_printable(letter), " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_end_of_what_a_program_says_is_kept() {
+        let long = [vec![b'a'; 100_000], b"the \x1b cause".to_vec()].concat();
+        let kept = last_words(long.as_slice(), 4_096);
+        assert!(kept.len() == 4_096 && kept.ends_with("the   cause"), "{kept}");
     }
 }

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use zip::ZipArchive;
 
@@ -23,7 +23,7 @@ use crate::engine::cache::record::digest_of;
 use crate::engine::error::{EngineError, PathFault, Transcript};
 use crate::engine::progress::{Progress, Running, Step};
 use crate::engine::source::pin::{EnginePin, PinnedFile};
-use crate::subprocess::hide_own_variables;
+use crate::subprocess::{Ended, run_to_end};
 use crate::units::ByteCount;
 
 /// Bytes of the package client's output that are kept: its end, which names the cause.
@@ -80,7 +80,6 @@ fn download(pin: &EnginePin, python: &Path, folder: &Path) -> Result<(), EngineE
     let mut command = Command::new(python);
     // Python looks for modules in the working folder first, so it must be a folder of this program.
     command.args(pip_arguments(&requirements, folder)).current_dir(folder);
-    hide_own_variables(&mut command);
     run(command)
 }
 
@@ -93,49 +92,17 @@ fn pip_arguments(requirements: &Path, folder: &Path) -> Vec<OsString> {
     arguments
 }
 
-/// Runs a program to its end and keeps the end of its standard error.
-fn run(mut command: Command) -> Result<(), EngineError> {
+/// Runs the package client to its end.
+fn run(command: Command) -> Result<(), EngineError> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let failed = |outcome: String, said: Transcript| EngineError::Fetch {
+    let failed = |outcome: String, said: String| EngineError::Fetch {
         program: program.clone(),
         outcome,
-        said,
+        said: Transcript(said),
     };
-    let refused =
-        |error: io::Error| failed("cannot be run".to_owned(), Transcript(error.to_string()));
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(refused)?;
-    let said = child.stderr.take().map(last_words).unwrap_or_default();
-    let status = child.wait().map_err(refused)?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(failed(format!("failed ({status})"), Transcript(said)))
-    }
-}
-
-/// Reads to the end and keeps the last [`MAX_TRANSCRIPT`] bytes as printable text.
-fn last_words(mut from: impl Read) -> String {
-    let mut kept = Vec::new();
-    let mut chunk = [0; 1_024];
-    loop {
-        match from.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(read) => kept.extend_from_slice(chunk.get(..read).unwrap_or_default()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // The exit status shows if the program failed.
-            Err(_) => break,
-        }
-        if let Some(surplus) = kept.len().checked_sub(MAX_TRANSCRIPT) {
-            kept.drain(..surplus);
-        }
-    }
-    let printable = |letter: char| letter == '\n' || !letter.is_control();
-    String::from_utf8_lossy(&kept).trim().replace(|letter| !printable(letter), " ")
+    let Ended { status, said } = run_to_end(command, MAX_TRANSCRIPT)
+        .map_err(|error| failed("cannot be run".to_owned(), error.to_string()))?;
+    if status.success() { Ok(()) } else { Err(failed(format!("failed ({status})"), said)) }
 }
 
 fn from_path(
@@ -411,12 +378,5 @@ mod tests {
         assert_eq!(said, "no  [31mmatching [0m wheel");
         let silent = run(shell("exit 1")).unwrap_err();
         assert_eq!(std::error::Error::source(&silent).unwrap().to_string(), "it said nothing");
-    }
-
-    #[test]
-    fn only_the_end_of_a_clients_output_is_kept() {
-        let long = [vec![b'a'; 100_000], b"the cause".to_vec()].concat();
-        let kept = last_words(long.as_slice());
-        assert!(kept.len() == MAX_TRANSCRIPT && kept.ends_with("the cause"));
     }
 }

@@ -1,11 +1,10 @@
 //! Runs the operator's Python with pip.
 
-use std::io::{self, Read};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::packages::pip::words::without_credentials;
-use crate::subprocess::hide_own_variables;
+use crate::subprocess::{Ended, run_to_end};
 
 /// Bytes of a program's output that are kept: its end.
 const MAX_TRANSCRIPT: usize = 16 << 10;
@@ -40,8 +39,7 @@ pub enum PythonError {
     },
 }
 
-/// Runs a script of this program with `python`, in `folder`, to its end. Returns its standard
-/// error.
+/// Runs a script of this program with `python`, in `folder`, to its end.
 pub(super) fn run(
     python: &Path,
     script: &str,
@@ -52,22 +50,14 @@ pub(super) fn run(
     let mut command = Command::new(python);
     // Python looks for modules in the working folder first, so it must be a folder of this program.
     command.arg("-c").arg(script).args(arguments).current_dir(folder);
-    hide_own_variables(&mut command);
     // Settings of pip for installing could break a resolution, and its words are read; those of
     // registries stay.
     let ours = ["PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_REPORT", "PIP_REQUIRE_VIRTUALENV"];
     for name in ours.iter().chain(&["PIP_QUIET", "PIP_VERBOSE", "PIP_LOG"]) {
         command.env_remove(name);
     }
-    let missing = |_: io::Error| PythonError::Missing { program: program.clone() };
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(missing)?;
-    let said = child.stderr.take().map(last_words).unwrap_or_default();
-    let status = child.wait().map_err(missing)?;
+    let Ended { status, said } = run_to_end(command, MAX_TRANSCRIPT)
+        .map_err(|_not_started| PythonError::Missing { program: program.clone() })?;
     if status.success() {
         return Ok(());
     }
@@ -76,26 +66,6 @@ pub(super) fn run(
     }
     let said = if said.is_empty() { format!("it ended with {status}") } else { said };
     Err(PythonError::Failed { said: without_credentials(&said) })
-}
-
-/// Reads to the end and keeps the last bytes as printable text.
-fn last_words(mut from: impl Read) -> String {
-    let mut kept = Vec::new();
-    let mut chunk = [0; 1_024];
-    loop {
-        match from.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(read) => kept.extend_from_slice(chunk.get(..read).unwrap_or_default()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // The exit status shows if the program failed.
-            Err(_) => break,
-        }
-        if let Some(surplus) = kept.len().checked_sub(MAX_TRANSCRIPT) {
-            kept.drain(..surplus);
-        }
-    }
-    let is_printable = |letter: char| letter == '\n' || !letter.is_control();
-    String::from_utf8_lossy(&kept).trim().replace(|letter| !is_printable(letter), " ")
 }
 
 #[cfg(test)]

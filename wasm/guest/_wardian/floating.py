@@ -2,7 +2,7 @@
 
 NumPy reads the processor's flags after each operation. WebAssembly has no such flags, so a division
 by zero gives the right result without a report. A program that asks for exceptions, calls or
-messages would wait for them in vain. `amendments` calls `amend_ufunc_config`.
+messages would never get them. `amendments` calls `amend_ufunc_config`.
 """
 
 from __future__ import annotations
@@ -53,6 +53,6 @@ def _ensure_possible(modes: dict[str, Any], caller: Any) -> None:
         if isinstance(mode, str) and mode in _REPORTS:
             raise NotImplementedError(
                 f"{kind}={mode!r}: this interpreter does not notice floating-point errors, so "
-                "NumPy cannot report them; check the result instead, for example with "
-                "`np.isfinite(result).all()`, or the operands before"
+                "NumPy cannot report them; check the operands before the operation, or the result "
+                "with `np.isfinite(result).all()`"
             )
