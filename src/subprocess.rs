@@ -6,7 +6,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 /// The end of a program.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct ExitReport {
     pub(crate) status: ExitStatus,
     /// The end of its standard error, as printable text.
     pub(crate) said: String,
@@ -18,12 +18,12 @@ pub(crate) struct Ended {
 /// # Errors
 ///
 /// The program cannot be started.
-pub(crate) fn run_to_end(mut command: Command, transcript: usize) -> io::Result<Ended> {
+pub(crate) fn run_to_end(mut command: Command, transcript: usize) -> io::Result<ExitReport> {
     hide_own_variables(&mut command);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     let said = child.stderr.take().map(|stderr| last_words(stderr, transcript));
-    Ok(Ended { status: child.wait()?, said: said.unwrap_or_default() })
+    Ok(ExitReport { status: child.wait()?, said: said.unwrap_or_default() })
 }
 
 /// Takes the variables of this program from the environment that `command` inherits. Other programs

@@ -10,7 +10,7 @@ use crate::packages::guest::{GuestPlatform, PackageVersion};
 use crate::packages::pip::{
     Offer, OfferKind, PipLog, PythonError, conflict_in, download_fault, missing_in, shortened,
 };
-use crate::packages::requirements::admits;
+use crate::packages::requirements::{admits, parse_requirement};
 use crate::packages::resolve_error::ResolveError;
 use crate::packages::wheel::WheelName;
 
@@ -172,7 +172,7 @@ impl Newer<'_> {
                 "it has only wheels with native code, or for other versions of Python".to_owned()
             }
             OfferKind::Source => "it has only a source distribution".to_owned(),
-            OfferKind::Usable => why(&format!("{name}=={newer}").parse().ok()?)?,
+            OfferKind::Usable => why(&parse_requirement(&format!("{name}=={newer}")).ok()?)?,
         };
         Some(format!("{name} {newer} was passed over for {older}: {reason}"))
     }

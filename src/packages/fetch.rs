@@ -197,11 +197,12 @@ fn refused(said: &str, wanted: &[Wanted<'_>], faults: &[RegistryFault]) -> Fetch
     {
         return FetchError::Digest { file: file(one), locked, found };
     }
-    // A registry that did not answer may have the wheel.
-    if let Some(fault) = faults.first().cloned().or_else(|| download_fault(said)) {
+    let missing = missing_in(said);
+    // A registry that did not answer may have the wheel that no other has.
+    let fault = faults.first().filter(|_| missing.is_some()).cloned();
+    if let Some(fault) = fault.or_else(|| download_fault(said)) {
         return fault.into();
     }
-    let missing = missing_in(said);
     let missing =
         missing.and_then(|missing| wanted.iter().find(|one| one.name.package == missing.0.name));
     match missing {

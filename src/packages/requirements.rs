@@ -141,13 +141,18 @@ fn parse_line(line: &str) -> Result<Requirement, String> {
     }
 }
 
-/// Reads one requirement (PEP 508). All code of this module that does so calls this function: the
-/// library panics at some names that end with punctuation.
+/// Reads one requirement (PEP 508). All code of `packages` that does so calls this function: the
+/// library panics if the name or an extra ends with punctuation.
 pub(super) fn parse_requirement(text: &str) -> Result<Requirement, String> {
-    let in_name = |letter: &char| letter.is_alphanumeric() || ['-', '_', '.'].contains(letter);
-    let last = text.trim_start().chars().take_while(in_name).last();
-    if last.is_some_and(|last| !last.is_ascii_alphanumeric()) {
-        return Err("the name of a package ends with a letter or a digit".to_owned());
+    let plain = text.split(';').next().unwrap_or_default();
+    // The library ends a name before the first letter that is not ASCII.
+    let in_name = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    let name = plain.trim_start().split(|letter| !in_name(letter)).next();
+    let extras = plain.split_once('[').map_or("", |(_, extras)| extras);
+    let extras = extras.split(']').next().unwrap_or_default();
+    let extras = extras.split(|letter| !in_name(letter));
+    if name.into_iter().chain(extras).any(|word| word.ends_with(['-', '_', '.'])) {
+        return Err("names of packages and extras end with a letter or a digit".to_owned());
     }
     Requirement::from_str(text).map_err(|error| error.message.to_string())
 }
@@ -193,13 +198,22 @@ mod tests {
         read.list.iter().map(ToString::to_string).collect()
     }
 
+    proptest::proptest! {
+        #[test]
+        fn no_requirement_makes_the_library_panic(text in "[ab1\\-_.,;<>=!~'\"@()/ é\u{3000}\\[\\]]{0,24}") {
+            drop(parse_requirement(&text));
+        }
+    }
+
     #[test]
     fn names_that_end_with_punctuation_are_refused() {
-        for line in ["lock-vock- ", "a-", "a_ >=1", "a. ; python_version > '3'", "a-[x]", "é- "] {
+        let names = ["lock-vock- ", "a-", "a_ >=1", "a. ; python_version > '3'", "a-[x]", "é- "];
+        let extras = ["a[x-]", "a[x, y.]", "a [ x_ , y ] >=1", "a[x-", "a[x-,]"];
+        for line in names.into_iter().chain(extras) {
             assert!(parse_requirement(line).is_err(), "{line}");
             assert!(Requirements::parse(line.as_bytes()).is_err(), "{line}");
         }
-        for line in ["a", " a-b.c_d>=1", "zope.interface [x] ; python_version > '3'"] {
+        for line in ["a", " a-b.c_d>=1", "zope.interface [x, y] ; python_version > '3'", "a[]"] {
             assert!(parse_requirement(line).is_ok(), "{line}");
         }
     }

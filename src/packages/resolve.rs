@@ -271,8 +271,9 @@ fn chosen_wheel(chosen: &Installed) -> Result<ChosenWheel, ResolveError> {
     let sha256 = sha256.and_then(|text| Digest::parse(text).ok());
     let sha256 = sha256
         .ok_or_else(|| ResolveError::Report(format!("it has no SHA-256 of `{}`", name.as_str())))?;
-    // Everybody who may read the skill reads its lock.
-    let url = (!url.starts_with("file:")).then(|| without_credentials(url));
+    // Everybody who may read the skill reads its lock. Whatever stands behind the path may be a token.
+    let plain = url.split(['?', '#']).next().unwrap_or_default();
+    let url = (!url.starts_with("file:")).then(|| without_credentials(plain));
     Ok(ChosenWheel { name, url, sha256 })
 }
 

@@ -23,7 +23,7 @@ use crate::engine::cache::record::digest_of;
 use crate::engine::error::{EngineError, PathFault, Transcript};
 use crate::engine::progress::{Progress, Running, Step};
 use crate::engine::source::pin::{EnginePin, PinnedFile};
-use crate::subprocess::{Ended, run_to_end};
+use crate::subprocess::{ExitReport, run_to_end};
 use crate::units::ByteCount;
 
 /// Bytes of the package client's output that are kept: its end, which names the cause.
@@ -100,7 +100,7 @@ fn run(command: Command) -> Result<(), EngineError> {
         outcome,
         said: Transcript(said),
     };
-    let Ended { status, said } = run_to_end(command, MAX_TRANSCRIPT)
+    let ExitReport { status, said } = run_to_end(command, MAX_TRANSCRIPT)
         .map_err(|error| failed("cannot be run".to_owned(), error.to_string()))?;
     if status.success() { Ok(()) } else { Err(failed(format!("failed ({status})"), said)) }
 }

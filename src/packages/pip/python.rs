@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::packages::pip::words::without_credentials;
-use crate::subprocess::{Ended, run_to_end};
+use crate::subprocess::{ExitReport, run_to_end};
 
 /// Bytes of a program's output that are kept: its end.
 const MAX_TRANSCRIPT: usize = 16 << 10;
@@ -56,7 +56,7 @@ pub(super) fn run(
     for name in ours.iter().chain(&["PIP_QUIET", "PIP_VERBOSE", "PIP_LOG"]) {
         command.env_remove(name);
     }
-    let Ended { status, said } = run_to_end(command, MAX_TRANSCRIPT)
+    let ExitReport { status, said } = run_to_end(command, MAX_TRANSCRIPT)
         .map_err(|_not_started| PythonError::Missing { program: program.clone() })?;
     if status.success() {
         return Ok(());

@@ -183,7 +183,16 @@ fn fault(registry: String, reason: &str) -> RegistryFault {
         let verb = if status.starts_with('4') { "refuses the request" } else { "fails" };
         format!("{verb}: {}", shortened(format!("{status} {phrase}").trim()))
     } else {
-        format!("cannot be reached: {}", shortened(&cause_of(reason)))
+        let cause = shortened(&cause_of(reason));
+        // What is left of a call says nothing to a reader.
+        let is_plain = !cause.is_empty() && !cause.contains("port=") && !cause.contains("host=");
+        if reason.contains("timed out") {
+            "cannot be reached: it does not answer in time".to_owned()
+        } else if is_plain {
+            format!("cannot be reached: {cause}")
+        } else {
+            "cannot be reached".to_owned()
+        }
     };
     RegistryFault { registry, problem }
 }
@@ -271,11 +280,11 @@ pub(in crate::packages) fn mismatch_in(said: &str) -> Option<(Digest, Digest)> {
 pub(in crate::packages) fn without_credentials(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some((before, after)) = rest.split_once("://") {
+    while let Some((before, after)) = next_url(rest) {
         safe.push_str(before);
-        safe.push_str("://");
-        let is_end = |letter: char| letter.is_whitespace() || "'\"<>)".contains(letter);
-        let (url, remains) = after.split_at(after.find(is_end).unwrap_or(after.len()));
+        // A password may hold brackets and quotes, so a URL ends at white space alone.
+        let end = after.find(char::is_whitespace).unwrap_or(after.len());
+        let (url, remains) = after.split_at(end);
         let path = url.find(['/', '?', '#']).unwrap_or(url.len());
         let (authority, path) = url.split_at(path);
         safe.push_str(authority.rsplit('@').next().unwrap_or_default());
@@ -284,6 +293,14 @@ pub(in crate::packages) fn without_credentials(text: &str) -> String {
     }
     safe.push_str(rest);
     safe
+}
+
+/// The text up to the next URL, its scheme included, and the text from its host on. pip's HTTP
+/// library names URLs without scheme and host: `with url: /path`.
+fn next_url(text: &str) -> Option<(&str, &str)> {
+    let marks = ["://", "with url: "];
+    let ends = marks.iter().filter_map(|mark| Some(text.find(mark)?.saturating_add(mark.len())));
+    text.split_at_checked(ends.min()?)
 }
 
 #[cfg(test)]
@@ -351,7 +368,7 @@ mod tests {
             ),
             (
                 "Could not fetch URL https://x.example/simple/a/: timed out - skipping",
-                "the registry https://x.example/simple cannot be reached: timed out",
+                "the registry https://x.example/simple cannot be reached: it does not answer in time",
             ),
             (
                 "WARNING: The repository located at x.example is not a trusted or secure host and is being ignored. If",
@@ -389,7 +406,9 @@ mod tests {
         for (text, expected) in [
             ("https://u:p@a.example/x.whl?token=1#sha256=00", "https://a.example/x.whl"),
             ("from https://u:p@q@a.example (x)", "from https://a.example (x)"),
-            ("('http://a.example?k=1') and http://b/#c, d", "('http://a.example') and http://b/ d"),
+            ("('http://a.example?k=1') and http://b/#c, d", "('http://a.example and http://b/ d"),
+            ("https://u:p>'\")(@a.example/x", "https://a.example/x"),
+            ("exceeded with url: /x?token=1 (x)", "exceeded with url: /x (x)"),
             ("no address: a@b?c#d", "no address: a@b?c#d"),
         ] {
             assert_eq!(without_credentials(text), expected);
