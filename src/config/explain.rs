@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 99] = [
+const EXPLANATIONS: [(&str, &str); 100] = [
     ("listen", "Address and port to listen on."),
     ("data_dir", "Folder for data to keep, such as blobs."),
     ("cache_dir", "Folder for data that can be made again: the engine, its native code and its images."),
@@ -78,6 +78,7 @@ const EXPLANATIONS: [(&str, &str); 99] = [
     ("network.limits.connect_timeout", "For looking a host up, connecting to it and shaking hands, each."),
     ("network.limits.first_byte_timeout", "From the end of a request to the head of its response."),
     ("network.limits.request_timeout", "From the head of a request to the end of its response."),
+    ("tenants.isolation", "Whether a worker process serves one tenant and never another (process) or all of them (shared); process, unless set, if callers are known."),
     ("tenants.weight", "Share of a tenant in the time of the workers, beside other tenants that wait; twice the weight is twice the time."),
     ("tenants.running", "Runs of one tenant at one time; further ones wait."),
     ("tenants.queued", "Runs of one tenant that may wait for a worker; more are refused with status 429."),

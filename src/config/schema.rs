@@ -12,7 +12,7 @@ use crate::config::settings::{
     LimitsConfig, LogConfig, LogFormat, LogLevel, NetworkConfig, RequireLockdown, SkillsConfig,
     WorkersConfig,
 };
-use crate::config::tables::tenants::read_tenants;
+use crate::config::tables::tenants::{read_isolation, read_tenants};
 use crate::config::value::SettingValue;
 use crate::dispatch::memory_of;
 use crate::egress::config::{EgressConfig, NetworkLimits, three_quarters};
@@ -47,6 +47,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let limits = read_limits(&mut reader);
     let images = read_images(&mut reader);
     let network = read_network(&mut reader, surroundings);
+    let isolation = read_isolation(&mut reader, auth.mode);
     let tenants = read_tenants(&mut reader, workers.count);
     let network = read_share_of_tenant(&mut reader, network);
     check_memory(&mut reader, workers.memory, &limits);
@@ -71,6 +72,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         workers,
         limits,
         tenants,
+        isolation,
         images,
         network,
         secrets,

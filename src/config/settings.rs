@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::effective::EffectiveSetting;
+use crate::dispatch::Isolation;
 use crate::egress::config::EgressConfig;
 use crate::http::HttpConfig;
 use crate::images::PackageSet;
@@ -32,6 +33,9 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// The shares and limits of tenants.
     pub tenants: TenantPolicy,
+    /// The runs that may follow one another in a worker. Default: those of one tenant if callers
+    /// are known, and of all otherwise.
+    pub isolation: Isolation,
     /// The memory images that runs begin as.
     pub images: ImagesConfig,
     /// What guests may reach.

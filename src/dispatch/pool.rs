@@ -12,6 +12,7 @@ use tracing::warn;
 
 use crate::dispatch::config::PoolConfig;
 use crate::dispatch::error::DispatchError;
+use crate::dispatch::isolation::Isolation;
 use crate::dispatch::report::PoolReport;
 use crate::dispatch::scheduler::claim::Claim;
 use crate::dispatch::scheduler::lease::Lease;
@@ -55,6 +56,7 @@ pub struct Pool {
     /// Belongs to the supervisors: with the last of them every worker ends.
     spawner: Weak<WorkerSpawner>,
     tenants: TenantPolicy,
+    isolation: Isolation,
     size: usize,
     patience: Patience,
 }
@@ -86,8 +88,8 @@ impl Pool {
         let supervisors = Mutex::new(supervisors);
         let spawner = Arc::downgrade(&spawner);
         let patience = Patience { grace: config.grace, host_time: config.host_time };
-        let tenants = config.tenants;
-        Ok(Self { scheduler, supervisors, spawner, tenants, size, patience })
+        let (tenants, isolation) = (config.tenants, config.isolation);
+        Ok(Self { scheduler, supervisors, spawner, tenants, isolation, size, patience })
     }
 
     /// Waits until all workers are ready.
@@ -126,7 +128,23 @@ impl Pool {
         self.run_claimed(job, host, self.claim(&job.spec.tenant, &job.spec.limits)).await
     }
 
-    /// As [`Self::run`], for a run of the server itself. Its time counts against no quota.
+    /// As [`Self::run`], for a run whose result all tenants will use. If tenants have workers of
+    /// their own, it gets a worker that has never served one.
+    ///
+    /// # Errors
+    ///
+    /// The run was not begun.
+    pub async fn run_for_all(
+        &self,
+        job: &Job,
+        host: &mut impl RunHost,
+    ) -> Result<FinishedRun, DispatchError> {
+        let claim = self.claim(&job.spec.tenant, &job.spec.limits);
+        let owner = self.isolation.owner_for_all();
+        self.run_claimed(job, host, Claim { owner, ..claim }).await
+    }
+
+    /// As [`Self::run_for_all`], for a run of the server itself. Its time counts against no quota.
     ///
     /// # Errors
     ///
@@ -137,7 +155,8 @@ impl Pool {
         host: &mut impl RunHost,
     ) -> Result<FinishedRun, DispatchError> {
         let claim = self.claim(&job.spec.tenant, &job.spec.limits);
-        self.run_claimed(job, host, Claim { is_own: true, ..claim }).await
+        let owner = self.isolation.owner_for_all();
+        self.run_claimed(job, host, Claim { is_own: true, owner, ..claim }).await
     }
 
     /// Refuses a run that would be refused now, before anything is prepared for it.
@@ -156,6 +175,7 @@ impl Pool {
             limits: self.tenants.of(tenant),
             memory: memory_of(limits),
             is_own: false,
+            owner: self.isolation.owner_of(tenant),
         }
     }
 
@@ -179,6 +199,7 @@ impl Pool {
             let mut lease = Lease::acquire(&self.scheduler, &claim, &wanted).await?;
             queued = queued.saturating_add(asked.elapsed());
             let begun = Instant::now();
+            let id = lease.worker_id();
             let Some(worker) = lease.begin() else { continue };
             match exchange::perform(worker, job, &order, host, self.patience).await {
                 Ok(ran) => {
@@ -195,7 +216,7 @@ impl Pool {
                         counters.crashed = counters.crashed.saturating_add(crashes);
                     });
                     let Ran { outcome, output, host_time } = ran;
-                    return Ok(FinishedRun { outcome, output, queued, host_time });
+                    return Ok(FinishedRun { outcome, output, worker: id, queued, host_time });
                 }
                 Err(Broken::NotStarted(AttachError::Share(error))) => {
                     lease.end();
@@ -207,12 +228,13 @@ impl Pool {
                 }
                 Err(broken) => {
                     let may_repeat = matches!(broken, Broken::NotStarted(_) | Broken::Declined);
-                    let failure = self.explain(&broken, job, lease.worker_id());
+                    let failure = self.explain(&broken, job, id);
                     lease.discard();
                     if !may_repeat {
                         let outcome = without_worker(failure, begun.elapsed());
                         let host_time = HostTime::default();
-                        return Ok(FinishedRun { outcome, output: None, queued, host_time });
+                        let output = None;
+                        return Ok(FinishedRun { outcome, output, worker: id, queued, host_time });
                     }
                 }
             }

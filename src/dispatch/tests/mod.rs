@@ -8,6 +8,7 @@ mod frames;
 mod hostile;
 mod leaving;
 mod lifetime;
+mod owners;
 mod runs;
 
 use std::collections::BTreeMap;

@@ -29,6 +29,8 @@ pub(crate) struct RunLog {
     end: End,
     /// The durations of the run's phases, once they are known.
     phases: Option<Phases>,
+    /// The number of the worker that had the run.
+    worker: Option<u64>,
     /// The network of the run.
     network: Option<Arc<GuestNetwork>>,
 }
@@ -71,7 +73,8 @@ enum End {
 impl RunLog {
     pub(crate) fn open(run_id: &RunId, tenant: &TenantId, purpose: RunPurpose) -> Self {
         let (run_id, tenant, opened) = (run_id.clone(), tenant.clone(), Instant::now());
-        Self { run_id, tenant, purpose, opened, end: End::Open, phases: None, network: None }
+        let (end, phases, worker, network) = (End::Open, None, None, None);
+        Self { run_id, tenant, purpose, opened, end, phases, worker, network }
     }
 
     /// Names the hosts of this network in the line, whatever the end of the run.
@@ -81,6 +84,7 @@ impl RunLog {
 
     /// Records the worker's outcome. The result may still differ.
     pub(crate) fn note(&mut self, finished: &FinishedRun) {
+        self.worker = Some(finished.worker.number());
         self.phases = Some(Phases {
             ran: finished.outcome.usage.wall_time,
             queued: finished.queued,
@@ -121,7 +125,7 @@ impl Drop for RunLog {
         let hosts = hosts.as_deref();
         match self.purpose {
             RunPurpose::Call => {
-                info!(run.id = %run_id, tenant.id = %tenant, duration_ms = ran, queued_ms = queued,
+                info!(run.id = %run_id, tenant.id = %tenant, worker.id = self.worker, duration_ms = ran, queued_ms = queued,
                     write_blob_ms = stored, network_ms = waited, network.hosts = hosts,
                     "run `{run_id}` ended: {end}");
             }
@@ -153,6 +157,7 @@ mod tests {
 
     use super::*;
     use crate::dispatch::DispatchError;
+    use crate::dispatch::WorkerId;
     use crate::job::host::HostTime;
     use crate::job::outcome::{LeftFiles, Logs, RunFailure, RunOutcome, RunUsage};
 
@@ -208,7 +213,8 @@ mod tests {
         let outcome = RunOutcome { end, logs: Logs::default(), files: LeftFiles::default(), usage };
         let mut host_time = HostTime::default();
         host_time.add(RequestKind::WriteBlob, Duration::from_micros(2_500));
-        FinishedRun { outcome, output: None, queued: Duration::from_millis(7), host_time }
+        let (worker, queued) = (WorkerId::default(), Duration::from_millis(7));
+        FinishedRun { outcome, output: None, worker, queued, host_time }
     }
 
     #[test]
