@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 100] = [
+const EXPLANATIONS: [(&str, &str); 101] = [
     ("listen", "Address and port to listen on."),
     ("data_dir", "Folder for data to keep, such as blobs."),
     ("cache_dir", "Folder for data that can be made again: the engine, its native code and its images."),
@@ -31,6 +31,7 @@ const EXPLANATIONS: [(&str, &str); 100] = [
     ("auth.mode", "How callers are known: `open`, not at all, and the server listens on loopback only; `keys`, by keys of `wardian keys`; `proxy`, by a proxy in front of the server."),
     ("workers.count", "Programs that run at once, each in a process of its own."),
     ("workers.spares", "Processes beyond those, ready to take the place of one that was lost."),
+    ("workers.fork", "Whether workers are forked from a process that has loaded the engine, instead of each being started by itself; true, unless set, if tenants have workers of their own."),
     ("workers.queue", "Runs that may wait for a worker; more are refused with status 503."),
     ("workers.memory", "Memory that all runs in progress together may use, as the sum of their limits; a run waits until it fits."),
     ("workers.queue_wait", "How long a run may wait for a worker."),

@@ -203,6 +203,7 @@ fn read_workers(reader: &mut Reader) -> WorkersConfig {
     WorkersConfig {
         count: reader.read_within("workers.count", cores, 1..=1_024),
         spares: reader.read_within("workers.spares", 1, 0..=1_024),
+        fork: reader.read_optional("workers.fork"),
         queue: reader.read_within("workers.queue", 256, 0..=1_000_000),
         memory: reader.read_optional("workers.memory"),
         queue_wait: reader.read_within(

@@ -96,6 +96,9 @@ pub struct WorkersConfig {
     pub count: usize,
     /// Further workers, ready to replace a lost one. Default 1.
     pub spares: usize,
+    /// Forks workers from a process that has loaded the engine, instead of starting each by itself.
+    /// Default: if tenants have workers of their own.
+    pub fork: Option<bool>,
     /// Runs that may wait for a worker; more are refused at once. Default 256.
     pub queue: usize,
     /// The memory that all runs in progress together may use, as the sum of their limits on memory
@@ -242,6 +245,12 @@ impl Config {
              to `keys` (`wardian keys create` makes keys), or to `proxy` if a proxy in front of \
              the server authenticates callers, or listen on 127.0.0.1"
         ))
+    }
+
+    /// True if workers are forked from a template.
+    #[must_use]
+    pub fn forks_workers(&self) -> bool {
+        self.workers.fork.unwrap_or(self.isolation == Isolation::Process)
     }
 
     /// True if guests run only with the whole lock-down.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::warn;
@@ -55,6 +56,8 @@ pub struct Pool {
     supervisors: Mutex<JoinSet<()>>,
     /// Belongs to the supervisors: with the last of them every worker ends.
     spawner: Weak<WorkerSpawner>,
+    /// Closed when no process is left.
+    processes: watch::Receiver<()>,
     tenants: TenantPolicy,
     isolation: Isolation,
     size: usize,
@@ -71,7 +74,9 @@ impl Pool {
     pub fn start(config: PoolConfig) -> Result<Self, DispatchError> {
         let (runs, runtime) = (config.workers.max(1), Handle::current());
         let scheduler = Arc::new(Scheduler::new(&config, runtime));
-        let spawner = Arc::new(WorkerSpawner::open(config.command).map_err(DispatchError::Open)?);
+        let (open, processes) = watch::channel(());
+        let spawner = WorkerSpawner::open(config.command, open).map_err(DispatchError::Open)?;
+        let spawner = Arc::new(spawner);
         let supervisor = Supervisor {
             scheduler: Arc::clone(&scheduler),
             spawner: Arc::clone(&spawner),
@@ -89,7 +94,7 @@ impl Pool {
         let spawner = Arc::downgrade(&spawner);
         let patience = Patience { grace: config.grace, host_time: config.host_time };
         let (tenants, isolation) = (config.tenants, config.isolation);
-        Ok(Self { scheduler, supervisors, spawner, tenants, isolation, size, patience })
+        Ok(Self { scheduler, supervisors, spawner, processes, tenants, isolation, size, patience })
     }
 
     /// Waits until all workers are ready.
@@ -280,10 +285,21 @@ impl Pool {
         timeout(patience, status.wait_for(|status| status.engaged == 0)).await.ok();
         self.scheduler.close();
         let mut supervisors = std::mem::take(&mut *self.supervisors.lock());
-        let gone = async { while supervisors.join_next().await.is_some() {} };
+        let mut processes = self.processes.clone();
+        let gone = async {
+            while supervisors.join_next().await.is_some() {}
+            // The last supervisor has ended the thread that starts workers, and so the template.
+            while processes.changed().await.is_ok() {}
+        };
         if timeout(END_OF_PROCESSES, gone).await.is_err() {
             warn!("workers that were killed are not gone yet");
         }
+    }
+
+    /// The process of the present template.
+    #[cfg(test)]
+    pub(crate) fn template(&self) -> Option<u32> {
+        self.spawner.upgrade()?.template()
     }
 
     fn explain(&self, broken: &Broken, job: &Job, worker: WorkerId) -> RunFailure {

@@ -26,6 +26,8 @@ pub struct WorkerStatus {
     pub id: WorkerId,
     /// Its process.
     pub process: u32,
+    /// True if it was forked from a template.
+    pub is_forked: bool,
     /// True between two runs.
     pub is_resting: bool,
     /// Runs that it was given.

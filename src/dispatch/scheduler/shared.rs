@@ -207,6 +207,7 @@ impl Scheduler {
         let status = |(id, registration): (&WorkerId, &Registration)| WorkerStatus {
             id: *id,
             process: registration.process.id,
+            is_forked: registration.process.is_forked,
             is_resting: state.is_idle(*id),
             runs: records.get(id).map_or(0, |record| record.runs),
             owner: records.get(id).and_then(|record| record.owner.clone()),
