@@ -17,13 +17,13 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 use wardian::egress::Egress;
 use wardian::egress::config::{EgressConfig, NetworkLimits};
-use wardian::ids::TenantId;
 use wardian::egress::guest::hello::Hello;
 use wardian::egress::guest::pipe::StreamRead;
 use wardian::egress::network::{ClosedPart, StreamReadiness};
 use wardian::egress::policy::RunPolicy;
 use wardian::egress::policy::rules::NetworkRules;
 use wardian::egress::world::resolver::{Lookup, Resolver};
+use wardian::ids::TenantId;
 use wardian::skill::manifest::url_pattern::UrlPattern;
 
 const NAME: &str = "api.example.com";
@@ -99,7 +99,8 @@ fn check_stream(size: usize, bytes: &[u8]) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let server = tokio::spawn(serve(listener));
-        let network = world.egress.open(&TenantId::local(), policy(&format!("http://{NAME}:{port}/v1/*")));
+        let network =
+            world.egress.open(&TenantId::local(), policy(&format!("http://{NAME}:{port}/v1/*")));
         let handle = network.start(NAME, port).unwrap();
         network.poll(&[(handle, StreamReadiness::WRITE)], Some(WAIT)).await.unwrap();
         for piece in bytes.chunks(size) {
