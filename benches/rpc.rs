@@ -19,7 +19,9 @@ use wardian::ids::{RunId, TenantId};
 use wardian::protocol::methods::execution::{RunResult, RunStatus};
 use wardian::protocol::schema::LimitBounds;
 use wardian::protocol::{MethodCall, MethodResult};
-use wardian::service::{BlobTransfers, Caller, Methods, ServiceError, Status, Transfers};
+use wardian::service::{
+    BlobTransfers, Caller, LogListener, Methods, ServiceError, Status, Transfers,
+};
 
 /// Methods that have every run done already, and an empty store of blobs.
 struct Done(BlobTransfers);
@@ -31,7 +33,12 @@ impl Transfers for Done {
 }
 
 impl Methods for Done {
-    async fn call(&self, _: &Caller, _: MethodCall) -> Result<MethodResult, ServiceError> {
+    async fn call_listening(
+        &self,
+        _: &Caller,
+        _: MethodCall,
+        _: Option<LogListener>,
+    ) -> Result<MethodResult, ServiceError> {
         Ok(MethodResult::Run(RunResult {
             status: RunStatus::Completed,
             run_id: RunId::generate(),

@@ -21,11 +21,13 @@ use crate::http::edge::Edge;
 use crate::http::exchange::answer::{Answer, AnswerFault};
 use crate::http::exchange::body::{BodyFault, CALL_FACTOR, ReadBody};
 use crate::http::exchange::respond::{Failure, closing, empty, json_bytes, refuse};
+use crate::http::run_events::{ListenedRun, WAITING, accepts_events, answer};
 use crate::protocol::envelope::{self, Call, IncomingCalls, RefusedCall};
+use crate::protocol::error_codes::WireError;
 use crate::protocol::request_id::RequestId;
 use crate::protocol::response;
 use crate::protocol::{MethodCall, MethodResult};
-use crate::service::{Caller, CallerIdentity, Methods, Status};
+use crate::service::{Caller, CallerIdentity, LogListener, Methods, Status, log_stream};
 
 /// Once the answers of a batch are longer than this, in bytes, its remaining calls are refused.
 const MAX_BATCH_ANSWER: usize = 8 << 20;
@@ -49,6 +51,14 @@ struct Prepared {
     call: Result<MethodCall, Failure>,
 }
 
+impl Prepared {
+    /// True for a call that runs a program and is answered.
+    const fn is_run(&self) -> bool {
+        let is_run = matches!(&self.call, Ok(MethodCall::ExecuteSkill(_) | MethodCall::RunCode(_)));
+        is_run && self.id.is_some()
+    }
+}
+
 /// The calls of a body.
 enum Calls {
     Single(Box<Prepared>),
@@ -57,7 +67,7 @@ enum Calls {
 
 /// One request and the methods that its calls go to.
 struct Exchange<'a, M> {
-    edge: &'a Edge<M>,
+    edge: &'a Arc<Edge<M>>,
     methods: &'a M,
     identity: CallerIdentity,
     request_id: String,
@@ -86,6 +96,7 @@ pub(crate) async fn rpc<M: Methods + Status>(
         let failure = overloaded(&format!("the server is not ready: {reasons}"));
         return closing(failure.into_response(RequestId::Null, &request_id));
     };
+    let wants_events = accepts_events(&parts.headers);
     let is_counted = !is_small(&body);
     if is_counted && let Err(error) = methods.count_call(&identity.tenant) {
         let failure = Failure::of(&error, &request_id);
@@ -108,6 +119,9 @@ pub(crate) async fn rpc<M: Methods + Status>(
     let is_counted = AtomicBool::new(is_counted);
     let exchange = Exchange { edge: &edge, methods, identity, request_id, memory, is_counted };
     match calls {
+        Ok(Calls::Single(call)) if wants_events && call.is_run() => {
+            exchange.answer_with_events(call).await
+        }
         Ok(Calls::Single(call)) => exchange.answer_single(call).await,
         Ok(Calls::Batch(calls)) => exchange.answer_batch(calls).await,
         Err(refusal) => {
@@ -130,6 +144,31 @@ async fn calls_of(
 }
 
 impl<M: Methods + Status> Exchange<'_, M> {
+    /// Answers a run with events. The run has a task of its own.
+    async fn answer_with_events(&self, call: Box<Prepared>) -> Response {
+        let Prepared { id, call } = *call;
+        let request_id = self.request_id.clone();
+        let Some(id) = id else {
+            return empty(StatusCode::NO_CONTENT, &request_id);
+        };
+        let caller = self.caller();
+        if let Err(exhausted) = caller.memory.reserve(WAITING) {
+            return overloaded(&exhausted.to_string()).into_response(id, &request_id);
+        }
+        if let Err(failure) = self.count(&caller) {
+            return failure.into_response(id, &request_id);
+        }
+        let (listener, logs) = log_stream(WAITING);
+        let edge = Arc::clone(self.edge);
+        let task = tokio::spawn(async move {
+            let Some(methods) = edge.readiness.methods() else {
+                return Err(overloaded("the server is shutting down"));
+            };
+            execute(&edge, methods, &caller, call, Some(listener)).await
+        });
+        answer(self.edge, ListenedRun { id, request_id, task, logs }).await
+    }
+
     async fn answer_single(&self, call: Box<Prepared>) -> Response {
         let request_id = self.request_id.as_str();
         let Some(id) = call.id else {
@@ -201,36 +240,51 @@ impl<M: Methods + Status> Exchange<'_, M> {
         Answer::charged_to(Charge::none(&self.edge.budget))
     }
 
-    async fn execute_uncounted(
-        &self,
-        caller: &Caller,
-        call: Result<MethodCall, Failure>,
-    ) -> Result<MethodResult, Failure> {
-        // Malformed calls count too.
-        if !self.is_counted.swap(false, Ordering::Relaxed) {
-            let counted = self.methods.count_call(&caller.tenant);
-            counted.map_err(|error| Failure::of(&error, &self.request_id))?;
-        }
-        let called = self.methods.call(caller, call?);
-        tokio::select! {
-            biased;
-            outcome = called => outcome.map_err(|error| Failure::of(&error, &self.request_id)),
-            () = self.edge.readiness.closed() => Err(overloaded("the server is shutting down")),
-        }
-    }
-
-    /// Executes a call and counts it.
     async fn execute(
         &self,
         caller: &Caller,
         call: Result<MethodCall, Failure>,
     ) -> Result<MethodResult, Failure> {
-        let method = call.as_ref().map_or(NO_METHOD, MethodCall::method);
-        let outcome = self.execute_uncounted(caller, call).await;
-        let result = outcome.as_ref().map_or_else(|failure| failure.body.data.kind, |_| OK);
-        self.edge.metrics.count_call(method, result);
-        outcome
+        self.count(caller)?;
+        execute(self.edge, self.methods, caller, call, None).await
     }
+
+    /// Counts a call against the rate of its tenant. Malformed calls count too.
+    fn count(&self, caller: &Caller) -> Result<(), Failure> {
+        if self.is_counted.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let counted = self.methods.count_call(&caller.tenant);
+        counted.map_err(|error| {
+            self.edge.metrics.count_call(NO_METHOD, WireError::of(error.kind()).label);
+            Failure::of(&error, &self.request_id)
+        })
+    }
+}
+
+/// Executes a call, and counts it by its end.
+async fn execute<M: Methods + Status>(
+    edge: &Edge<M>,
+    methods: &M,
+    caller: &Caller,
+    call: Result<MethodCall, Failure>,
+    listener: Option<LogListener>,
+) -> Result<MethodResult, Failure> {
+    let method = call.as_ref().map_or(NO_METHOD, MethodCall::method);
+    let outcome = match call {
+        Ok(call) => {
+            let called = methods.call_listening(caller, call, listener);
+            tokio::select! {
+                biased;
+                outcome = called => outcome.map_err(|error| Failure::of(&error, &caller.request_id)),
+                () = edge.readiness.closed() => Err(overloaded("the server is shutting down")),
+            }
+        }
+        Err(failure) => Err(failure),
+    };
+    let result = outcome.as_ref().map_or_else(|failure| failure.body.data.kind, |_| OK);
+    edge.metrics.count_call(method, result);
+    outcome
 }
 
 /// The failure of a call that was executed but whose answer does not fit into memory.

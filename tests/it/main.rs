@@ -40,6 +40,7 @@ mod pictures;
 mod programs;
 mod results;
 mod rpc;
+mod run_events;
 mod scale;
 mod scripts;
 mod secrets;
