@@ -2,6 +2,9 @@
 //!
 //! INVARIANT(notifications-do-nothing): a call without an id executes nothing. Its client would
 //! never get the result, and its memory would be charged to no request.
+//!
+//! INVARIANT(revoked-in-between): a call whose key is no longer valid when its turn comes is refused,
+//! also if the key was valid when the request began.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -202,6 +205,8 @@ impl<M: Methods + Status> Exchange<'_, M> {
         caller: &Caller,
         call: Result<MethodCall, Failure>,
     ) -> Result<MethodResult, Failure> {
+        let confirmed = self.edge.authentication.confirm(caller.key.as_ref());
+        confirmed.map_err(|error| Failure::of(&error, &self.request_id))?;
         // Malformed calls count too.
         if !self.is_counted.swap(false, Ordering::Relaxed) {
             let counted = self.methods.count_call(&caller.tenant);

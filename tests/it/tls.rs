@@ -278,6 +278,46 @@ fn a_new_certificate_is_taken_without_losing_connections() {
 }
 
 #[test]
+fn kept_configuration_as_a_whole_when_it_names_a_certificate_that_cannot_be_used() {
+    let place = Command::new();
+    let (first, second) = (Identity::new(), Identity::new());
+    let files = first.write(place.folder());
+    let text = |certificate: &Path, key: &Path, more: &str| {
+        let (certificate, key) = (certificate.display(), key.display());
+        format!("[http]\n{more}\n[http.tls]\ncertificate = \"{certificate}\"\nkey = \"{key}\"\n")
+    };
+    let config = place.file("wardian.toml", text(&files.certificate, &files.key, ""));
+    let server = TestServer::start(&["--config", config.to_str().unwrap()]);
+    let client = client(&[&first, &second], &[]);
+    let shown = || connect(&server, &client).unwrap().1.certificate;
+    let replace = |text: String| {
+        let draft = place.file("draft", text);
+        fs::rename(draft, &config).unwrap();
+    };
+    let gone = place.folder().join("gone.crt");
+    let faster = "idle_timeout = \"200 ms\"";
+    replace(text(&gone, &files.key, faster));
+    let line = server.wait_for_log("gone.crt` cannot be read");
+    assert!(line.contains("WARN the configuration stays as it was: "), "{line}");
+    let other = place.file("other/tls.key", &second.key);
+    replace(text(&files.certificate, &other, faster));
+    server.wait_for_log("does not belong to the first certificate");
+    server.process().hang_up();
+    server.wait_for_log("SIGHUP");
+    // The old files are still followed, and nothing of the new file applies.
+    second.write(place.folder());
+    eventually(PATIENCE, || (shown() == second.der).then_some(()));
+    let (mut idle, _) = connect(&server, &client).unwrap();
+    assert_served(&mut idle);
+    assert!(!idle.ends_within(Duration::from_secs(3)), "the time-out applies");
+    assert!(!server.log().contains("`http.idle_timeout` is"), "{}", server.log());
+    let good = first.write(&place.folder().join("other"));
+    replace(text(&good.certificate, &good.key, faster));
+    server.wait_for_log("`http.idle_timeout` is \"200 ms\" now");
+    eventually(PATIENCE, || (shown() == first.der).then_some(()));
+}
+
+#[test]
 fn files_that_make_no_certificate_are_refused_in_one_line_and_nothing_is_changed() {
     let place = Command::new();
     let (identity, other) = (Identity::new(), Identity::new());
