@@ -2,6 +2,9 @@
 //!
 //! INVARIANT(notifications-do-nothing): a call without an id executes nothing. Its client would
 //! never get the result, and its memory would be charged to no request.
+//!
+//! INVARIANT(revoked-in-between): a call whose key is no longer valid when its turn comes is refused,
+//! also if the key was valid when the request began.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -249,8 +252,11 @@ impl<M: Methods + Status> Exchange<'_, M> {
         execute(self.edge, self.methods, caller, call, None).await
     }
 
-    /// Counts a call against the rate of its tenant. Malformed calls count too.
+    /// Confirms the key of a call, and counts it against the rate of its tenant. Malformed calls
+    /// count too.
     fn count(&self, caller: &Caller) -> Result<(), Failure> {
+        let confirmed = self.edge.authentication.confirm(caller.key.as_ref());
+        confirmed.map_err(|error| Failure::of(&error, &self.request_id))?;
         if self.is_counted.swap(false, Ordering::Relaxed) {
             return Ok(());
         }

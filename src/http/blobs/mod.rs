@@ -16,6 +16,10 @@ pub(crate) mod range;
 pub(crate) mod upload;
 pub(crate) mod upload_time;
 
+use std::convert::Infallible;
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::Response;
 
@@ -29,6 +33,19 @@ use crate::service::{
     BlobTransfers, Caller, CallerIdentity, Methods, ServiceError, Status, Transfers,
 };
 
+/// The id in the path of a request. One that is not UTF-8 stays as it was sent: like every text that
+/// is no id it names no blob.
+pub(crate) struct BlobName(String);
+
+impl<S: Send + Sync> FromRequestParts<S> for BlobName {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        let decoded = Path::<String>::from_request_parts(parts, state).await;
+        Ok(Self(decoded.map_or_else(|_| parts.uri.path().to_owned(), |Path(id)| id)))
+    }
+}
+
 /// One request, and the blobs that it is about.
 struct BlobRequest<'a> {
     transfers: &'a BlobTransfers,
@@ -37,7 +54,8 @@ struct BlobRequest<'a> {
 }
 
 impl<'a> BlobRequest<'a> {
-    /// Begins to answer a request of this caller. Fails if the server is not ready.
+    /// Begins to answer a request of this caller, which counts against the rate of its tenant. Fails
+    /// if the server is not ready, or if the tenant has made too many calls.
     fn begin<M: Methods + Status + Transfers>(
         edge: &'a Edge<M>,
         identity: CallerIdentity,
@@ -50,6 +68,10 @@ impl<'a> BlobRequest<'a> {
             let failure = failure.retried_after(Some(std::time::Duration::from_secs(1)));
             return Err(Box::new(failure.into_response(RequestId::Null, &request_id)));
         };
+        if let Err(error) = methods.count_call(&identity.tenant) {
+            let failure = Failure::of(&error, &request_id);
+            return Err(Box::new(failure.into_response(RequestId::Null, &request_id)));
+        }
         let caller = Caller::of(identity, request_id.clone(), CallMemory::new(&edge.budget));
         Ok(Self { transfers: methods.transfers(), caller, request_id })
     }
