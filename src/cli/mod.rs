@@ -10,6 +10,7 @@ mod failed;
 mod key_args;
 mod prepare;
 mod terminal;
+mod top_args;
 
 use std::process::ExitCode;
 
@@ -19,7 +20,7 @@ use crate::assembly::check_settings;
 use crate::cli::args::{Cli, Command, EngineCommand, SecretsCommand, ServeArgs, SkillsCommand};
 use crate::cli::commands::reload::ConfigSource;
 use crate::cli::commands::skills::{check_skills, deps, list_skills, new_skill, test_skills};
-use crate::cli::commands::{blobs, doctor, engine, keys, run, secrets, serve, show_config};
+use crate::cli::commands::{blobs, doctor, engine, keys, run, secrets, serve, show_config, top};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::Installer;
@@ -156,6 +157,7 @@ fn with_config(
         Command::Keys(command) => keys::keys(&config, &command),
         Command::Secrets(SecretsCommand::List { json }) => secrets::list(&config, json),
         Command::Engine(command) => engine::engine(&config, &command),
+        Command::Top(args) => top::top(&config, &args),
         Command::Doctor(args) => doctor::doctor(config, args.json),
         Command::Config { explain, json } => {
             let exit = if json {

@@ -13,3 +13,4 @@ pub(crate) mod serve;
 pub(crate) mod serve_folders;
 pub(crate) mod show_config;
 pub(crate) mod skills;
+pub(crate) mod top;
