@@ -33,6 +33,7 @@ pub mod job;
 pub mod protocol;
 pub mod quotas;
 pub mod skill;
+pub mod telemetry;
 
 pub mod blobs;
 pub mod database;

@@ -2,8 +2,8 @@
 
 mod blobs;
 mod engine;
-mod engine_files;
 mod error;
+mod metrics;
 mod packages;
 mod provision;
 mod runtime;
@@ -11,7 +11,6 @@ mod settings;
 mod skills;
 mod tenants;
 mod worker;
-mod worker_memory;
 
 pub use crate::assembly::blobs::{open_blobs, open_blobs_beside};
 pub use crate::assembly::engine::{MeteredCode, images_made, install_engine, open_engine};

@@ -12,6 +12,7 @@ use crate::http::config::HttpConfig;
 use crate::http::exchange::body::Bodies;
 use crate::http::readiness::Readiness;
 use crate::service::Authentication;
+use crate::telemetry::Metrics;
 
 /// The state that all requests share.
 #[derive(Debug)]
@@ -26,6 +27,7 @@ pub(crate) struct Edge<M> {
     pub(crate) is_exposed: bool,
     pub(crate) hosts: Hosts,
     pub(crate) authentication: Authentication,
+    pub(crate) metrics: Arc<Metrics>,
     started: String,
     requests: AtomicU64,
 }
@@ -36,6 +38,7 @@ impl<M> Edge<M> {
         readiness: Arc<Readiness<M>>,
         budget: Arc<MemoryBudget>,
         authentication: Authentication,
+        metrics: Arc<Metrics>,
     ) -> Self {
         // The last 12 hexadecimal digits of a UUIDv7 are random.
         let started = Uuid::now_v7().simple().to_string().split_off(20);
@@ -48,6 +51,7 @@ impl<M> Edge<M> {
             is_exposed: config.is_exposed() && !authentication.is_required(),
             hosts: Hosts::of(config),
             authentication,
+            metrics,
             started,
             requests: AtomicU64::new(1),
         }

@@ -21,10 +21,12 @@ use crate::http::blobs::upload::upload;
 use crate::http::config::HttpConfig;
 use crate::http::edge::Edge;
 use crate::http::exchange::respond::{closing, refuse};
+use crate::http::metrics::count_request;
 use crate::http::operations::{healthz, readyz, tools, version};
 use crate::http::readiness::Readiness;
 use crate::http::rpc::rpc;
 use crate::service::{Authentication, Methods, Status, Transfers};
+use crate::telemetry::Metrics;
 
 /// Builds the routes, with a memory budget of their own. Every caller is the local user.
 pub fn router<M: Methods + Status + Transfers>(
@@ -32,7 +34,7 @@ pub fn router<M: Methods + Status + Transfers>(
     readiness: Arc<Readiness<M>>,
 ) -> Router {
     let budget = MemoryBudget::new(config.memory);
-    router_within(config, readiness, budget, Authentication::Open)
+    router_within(config, readiness, budget, Authentication::Open, Metrics::new())
 }
 
 /// Builds the routes, with this memory budget and these callers.
@@ -41,8 +43,9 @@ pub(crate) fn router_within<M: Methods + Status + Transfers>(
     readiness: Arc<Readiness<M>>,
     budget: Arc<MemoryBudget>,
     authentication: Authentication,
+    metrics: Arc<Metrics>,
 ) -> Router {
-    let edge = Arc::new(Edge::new(config, readiness, budget, authentication));
+    let edge = Arc::new(Edge::new(config, readiness, budget, authentication, metrics));
     Router::new()
         .route("/rpc", post(rpc::<M>))
         .route("/v1/blobs", get(list::<M>).put(upload::<M>))
@@ -55,6 +58,7 @@ pub(crate) fn router_within<M: Methods + Status + Transfers>(
         .method_not_allowed_fallback(wrong_method::<M>)
         .fallback(nothing_here::<M>)
         .layer(from_fn_with_state(Arc::clone(&edge), check_host::<M>))
+        .layer(from_fn_with_state(Arc::clone(&edge.metrics), count_request))
         .with_state(edge)
 }
 

@@ -32,6 +32,7 @@ mod isolation;
 mod limits;
 mod lockdown;
 mod memory;
+mod metrics;
 mod network;
 mod operation;
 mod packages;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::{JoinError, block_in_place, spawn_blocking};
+use tokio::task::{JoinError, JoinHandle, block_in_place, spawn_blocking};
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
@@ -22,6 +22,7 @@ use crate::error::CauseChain;
 use crate::heap::{give_back_free_memory, map_large_buffers};
 use crate::http::{EXPOSED, Readiness, Server, stop_on_signals};
 use crate::service::{Authentication, Service};
+use crate::telemetry::Metrics;
 use crate::units::ByteCount;
 
 /// The interval of checking for memory to release to the system.
@@ -98,6 +99,10 @@ async fn listen(
     // Nothing is changed on the disk before the certificate and the address are there, and the
     // folders can be used.
     let server = Server::bind(config.http.clone()).await?;
+    let admin = match config.http.admin_listen {
+        Some(address) => Some(server.bind_admin(address).await?),
+        None => None,
+    };
     let _lock = block_in_place(|| -> Result<DataFolderLock, Failed> {
         check_unchanged(config)?;
         let lock = DataFolderLock::take(&config.data_dir)?;
@@ -119,17 +124,23 @@ async fn listen(
     let skills = SkillsSeat::default();
     let reloader = Reloader::new(source, config.clone(), &server, Arc::clone(&skills));
     let reloading = tokio::spawn(reloader.run(hangups));
+    let administering = admin.map(|admin| {
+        info!("metrics are at http://{}/metrics", admin.address());
+        tokio::spawn(admin.serve_admin(Arc::clone(&readiness), stop.clone()))
+    });
+    let metrics = Arc::clone(server.metrics());
     let mut serving = tokio::spawn(server.serve(Arc::clone(&readiness), stop));
     let runtime = tokio::select! {
         biased;
         ended = &mut serving => return stopped_early(ended),
-        started = start(config, installer, &readiness, &url) => started?,
+        started = start(config, installer, &readiness, metrics, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
     trimming.abort();
     reloading.abort();
     following.abort();
+    administering.iter().for_each(JoinHandle::abort);
     write_last_uses(&authentication).await;
     database.close().await;
     // Calls in progress have ended or timed out, so their runs need no more time.
@@ -176,14 +187,20 @@ async fn start(
     config: &Config,
     installer: &Installer,
     readiness: &Readiness<Arc<Service>>,
+    metrics: Arc<Metrics>,
     url: &str,
 ) -> Result<Runtime, Failed> {
     let began = Instant::now();
     installer.ensure_engine(config, MeteredCode::IfThere).await?;
     readiness.wait_for("the workers");
-    let runtime =
-        Runtime::start(config, MeteredCode::IfThere, SkillsRead::Followed, progress().as_ref())
-            .await?;
+    let runtime = Runtime::start(
+        config,
+        MeteredCode::IfThere,
+        SkillsRead::Followed,
+        metrics,
+        progress().as_ref(),
+    )
+    .await?;
     runtime.ready().await?;
     runtime.warn_of_missing_walls();
     readiness.wait_for("the self-test");

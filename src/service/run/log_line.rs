@@ -1,7 +1,7 @@
-//! The log line about the end of a run.
+//! The log line about the end of a run, and its metrics.
 //!
 //! INVARIANT(one-line-per-run): every run that has an id has exactly one such line, whatever its
-//! end. The line is written when the [`RunLog`] is dropped. So an early return writes it too, and
+//! end, and is counted once. The line is written when the [`RunLog`] is dropped. So an early return writes it too, and
 //! so does a future that is dropped because the client disconnected or the server stops.
 
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use crate::job::host::RequestKind;
 use crate::protocol::methods::execution::RunResult;
 use crate::service::error::ServiceError;
 use crate::service::run::network::GuestNetwork;
+use crate::telemetry::{Metrics, RunPhases};
 
 /// Longest reason of a refusal in a log line, in characters. It may quote a caller's parameters.
 const MAX_REASON: usize = 200;
@@ -31,6 +32,8 @@ pub(crate) struct RunLog {
     phases: Option<Phases>,
     /// The network of the run.
     network: Option<Arc<GuestNetwork>>,
+    /// The metrics that the run is counted in.
+    metrics: Option<Arc<Metrics>>,
 }
 
 /// How long the phases of a run took.
@@ -71,7 +74,16 @@ enum End {
 impl RunLog {
     pub(crate) fn open(run_id: &RunId, tenant: &TenantId, purpose: RunPurpose) -> Self {
         let (run_id, tenant, opened) = (run_id.clone(), tenant.clone(), Instant::now());
-        Self { run_id, tenant, purpose, opened, end: End::Open, phases: None, network: None }
+        let (end, phases, network, metrics) = (End::Open, None, None, None);
+        Self { run_id, tenant, purpose, opened, end, phases, network, metrics }
+    }
+
+    /// Counts the run in these metrics too, if a caller asked for it.
+    pub(crate) fn counted_in(mut self, metrics: &Arc<Metrics>) -> Self {
+        if self.purpose == RunPurpose::Call {
+            self.metrics = Some(Arc::clone(metrics));
+        }
+        self
     }
 
     /// Names the hosts of this network in the line, whatever the end of the run.
@@ -104,8 +116,35 @@ impl RunLog {
     }
 }
 
+impl End {
+    /// The end as a label of metrics.
+    fn label(&self) -> &str {
+        match self {
+            Self::Open => "Cancelled",
+            Self::Completed => "completed",
+            Self::Failed(error_type) => error_type,
+            Self::Refused(_) => "refused",
+        }
+    }
+}
+
+impl RunLog {
+    fn count(&self, metrics: &Metrics) {
+        let total = self.opened.elapsed();
+        let phases = self.phases.unwrap_or_default();
+        let phases = RunPhases { queued: phases.queued, ran: phases.ran, total };
+        metrics.count_run(&self.tenant, self.end.label(), phases);
+        if let Some(network) = &self.network {
+            metrics.count_traffic(network.traffic());
+        }
+    }
+}
+
 impl Drop for RunLog {
     fn drop(&mut self) {
+        if let Some(metrics) = &self.metrics {
+            self.count(metrics);
+        }
         let unknown = || Phases { ran: self.opened.elapsed(), ..Phases::default() };
         let Phases { ran, queued, stored, waited } = self.phases.unwrap_or_else(unknown);
         let [ran, queued, stored] = [ran, queued, stored].map(whole_milliseconds);
@@ -182,10 +221,15 @@ mod tests {
     /// Returns the lines that `happens` makes a run write.
     fn lines_of(purpose: RunPurpose, happens: impl FnOnce(RunLog)) -> String {
         let lines = Lines::default();
+        let metrics = Metrics::new();
         let writer = tracing_subscriber::fmt().with_writer(lines.clone()).with_ansi(false);
         tracing::subscriber::with_default(writer.finish(), || {
-            happens(RunLog::open(&RunId::generate(), &TenantId::local(), purpose));
+            let log = RunLog::open(&RunId::generate(), &TenantId::local(), purpose);
+            happens(log.counted_in(&metrics));
         });
+        let text = metrics.text().unwrap();
+        let runs = text.lines().filter(|line| line.starts_with("wardian_runs_total")).count();
+        assert_eq!(runs, usize::from(purpose == RunPurpose::Call), "{text}");
         String::from_utf8(lines.0.lock().clone()).unwrap()
     }
 
