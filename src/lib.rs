@@ -32,6 +32,7 @@ pub mod protocol;
 pub mod quotas;
 pub mod skill;
 
+pub mod audit;
 pub mod blobs;
 pub mod database;
 pub mod dispatch;
@@ -40,6 +41,7 @@ pub mod engine;
 pub mod image_builder;
 pub mod images;
 pub mod packages;
+pub mod records;
 pub mod registry;
 pub mod sandbox;
 pub mod secrets;

@@ -41,20 +41,22 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("secrets",   &["error", "secret_text", "skill"]),
     ("database",  &["error"]),
     ("tenants",   &["error", "ids", "clock", "database"]),
+    ("records",   &["error", "ids", "units", "clock", "job", "database"]),
+    ("audit",     &["clock"]),
     // 3 use cases: the only place where the engines meet
     ("service",   &["error", "ids", "units", "clock", "budget", "skill", "protocol", "job", "blobs",
                     "registry", "packages", "images", "dispatch", "egress", "secrets", "secret_text", "quotas",
-                    "tenants"]),
+                    "database", "tenants", "records", "audit"]),
     // 4 edges: translate, never decide
-    ("http",      &["error", "ids", "units", "budget", "protocol", "framing", "quotas", "service"]),
+    ("http",      &["error", "ids", "units", "budget", "protocol", "framing", "quotas", "audit", "service"]),
     // 5 program: reads the world, builds the rest
     ("config",    &["error", "ids", "units", "budget", "skill", "job", "blobs", "registry", "engine",
-                    "images", "dispatch", "egress", "secrets", "quotas", "http"]),
+                    "images", "dispatch", "egress", "secrets", "quotas", "records", "audit", "http"]),
     ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "blobs", "registry", "packages", "engine",
                     "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "secrets", "quotas", "database", "tenants",
-                    "service", "http", "config"]),
+                    "records", "audit", "service", "http", "config"]),
     ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "subprocess", "job", "skill", "protocol", "blobs", "egress",
-                    "registry", "packages", "engine", "sandbox", "images", "worker", "dispatch", "secrets", "database", "tenants", "service",
+                    "registry", "packages", "engine", "sandbox", "images", "worker", "dispatch", "secrets", "database", "tenants", "records", "audit", "service",
                     "http", "config", "assembly"]),
 ];
 
@@ -70,7 +72,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("ureq::", &["cli/commands/blobs/"]),
     ("hyper::client", &["egress/"]),
     ("lookup_host", &["egress/"]),
-    ("sqlx::", &["database/", "tenants/key_table.rs"]),
+    ("sqlx::", &["database/", "tenants/key_table.rs", "records/table/"]),
     ("std::env", &["subprocess.rs", "config/"]),
     ("unsafe ", &["sandbox/memory/", "engine/code/compile.rs", "worker/", "heap.rs"]),
     ("println!", &["cli/terminal/output.rs"]),

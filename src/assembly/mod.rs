@@ -24,5 +24,7 @@ pub use crate::assembly::provision::Provision;
 pub use crate::assembly::runtime::Runtime;
 pub use crate::assembly::settings::check_settings;
 pub use crate::assembly::skills::{SkillsRead, is_bundled, open_registry};
-pub use crate::assembly::tenants::{database_path, open_authentication, open_database, open_keys};
+pub use crate::assembly::tenants::{
+    database_path, open_authentication, open_database, open_keys, open_records, records_path,
+};
 pub use crate::assembly::worker::work;

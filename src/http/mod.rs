@@ -25,6 +25,7 @@ mod operations;
 mod readiness;
 mod router;
 mod rpc;
+mod runs;
 mod server;
 mod shutdown;
 #[cfg(test)]

@@ -17,6 +17,7 @@ use tracing::{debug, error};
 
 use crate::budget::{BudgetExhausted, CallMemory, Charge};
 use crate::error::ErrorKind;
+use crate::http::access::audited::{PeerAddress, note_refusal};
 use crate::http::edge::Edge;
 use crate::http::exchange::answer::{Answer, AnswerFault};
 use crate::http::exchange::body::{BodyFault, CALL_FACTOR, ReadBody};
@@ -25,7 +26,7 @@ use crate::protocol::envelope::{self, Call, IncomingCalls, RefusedCall};
 use crate::protocol::request_id::RequestId;
 use crate::protocol::response;
 use crate::protocol::{MethodCall, MethodResult};
-use crate::service::{Caller, CallerIdentity, Methods, Status};
+use crate::service::{Caller, CallerIdentity, Methods, ServiceError, Status};
 
 /// Once the answers of a batch are longer than this, in bytes, its remaining calls are refused.
 const MAX_BATCH_ANSWER: usize = 8 << 20;
@@ -56,6 +57,7 @@ struct Exchange<'a, M> {
     edge: &'a Edge<M>,
     methods: &'a M,
     identity: CallerIdentity,
+    peer: Option<PeerAddress>,
     request_id: String,
     /// The memory that the body is charged with.
     memory: CallMemory,
@@ -73,6 +75,7 @@ pub(crate) async fn rpc<M: Methods + Status>(
     let Some(identity) = parts.extensions.remove::<CallerIdentity>() else {
         return closing(empty(StatusCode::INTERNAL_SERVER_ERROR, &request_id));
     };
+    let peer = parts.extensions.get::<PeerAddress>().copied();
     if !is_json(&parts.headers) {
         let message = "the `Content-Type` must be `application/json`";
         return closing(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, message, &request_id));
@@ -84,6 +87,8 @@ pub(crate) async fn rpc<M: Methods + Status>(
     };
     let is_counted = !is_small(&body);
     if is_counted && let Err(error) = methods.count_call(&identity.tenant) {
+        let caller = Caller::of(identity, request_id.clone(), CallMemory::new(&edge.budget));
+        note_refusal(&edge.audit, &caller, peer, &error);
         let failure = Failure::of(&error, &request_id);
         return closing(failure.into_response(RequestId::Null, &request_id));
     }
@@ -102,7 +107,8 @@ pub(crate) async fn rpc<M: Methods + Status>(
     };
     memory.shrink_to(size.saturating_mul(CALL_FACTOR));
     let is_counted = AtomicBool::new(is_counted);
-    let exchange = Exchange { edge: &edge, methods, identity, request_id, memory, is_counted };
+    let exchange =
+        Exchange { edge: &edge, methods, identity, peer, request_id, memory, is_counted };
     match calls {
         Ok(Calls::Single(call)) => exchange.answer_single(call).await,
         Ok(Calls::Batch(calls)) => exchange.answer_batch(calls).await,
@@ -205,14 +211,19 @@ impl<M: Methods + Status> Exchange<'_, M> {
         // Malformed calls count too.
         if !self.is_counted.swap(false, Ordering::Relaxed) {
             let counted = self.methods.count_call(&caller.tenant);
-            counted.map_err(|error| Failure::of(&error, &self.request_id))?;
+            counted.map_err(|error| self.failed(caller, &error))?;
         }
         let called = self.methods.call(caller, call?);
         tokio::select! {
             biased;
-            outcome = called => outcome.map_err(|error| Failure::of(&error, &self.request_id)),
+            outcome = called => outcome.map_err(|error| self.failed(caller, &error)),
             () = self.edge.readiness.closed() => Err(overloaded("the server is shutting down")),
         }
+    }
+
+    fn failed(&self, caller: &Caller, error: &ServiceError) -> Failure {
+        note_refusal(&self.edge.audit, caller, self.peer, error);
+        Failure::of(error, &self.request_id)
     }
 }
 

@@ -21,8 +21,10 @@ use tokio::time::{sleep, timeout};
 use tower::Service as _;
 use tracing::{debug, info, warn};
 
+use crate::audit::AuditLog;
 use crate::budget::MemoryBudget;
 use crate::framing::ClearStream;
+use crate::http::access::audited::PeerAddress;
 use crate::http::config::HttpConfig;
 use crate::http::connection::limit::{AddressBlock, ConnectionLimit, ConnectionPermit};
 use crate::http::connection::phased_body::PhasedBody;
@@ -33,7 +35,7 @@ use crate::http::readiness::Readiness;
 use crate::http::router::router_within;
 use crate::http::shutdown::Stage;
 use crate::http::tls::{TlsEndpoint, TlsError};
-use crate::service::{Authentication, Methods, Status, Transfers};
+use crate::service::{Authentication, Methods, Runs, Status, Transfers};
 
 /// Most bytes of a request line and its headers.
 const MAX_HEADER: usize = 16 << 10;
@@ -77,6 +79,7 @@ pub struct Server {
     tls: Option<Arc<TlsEndpoint>>,
     budget: Arc<MemoryBudget>,
     authentication: Authentication,
+    audit: AuditLog,
 }
 
 /// The settings of a server, of which some can change while it serves: the time-outs of
@@ -122,7 +125,8 @@ impl Server {
         let budget = MemoryBudget::new(config.memory);
         let config = LiveHttpConfig(watch::Sender::new(Arc::new(config)));
         let authentication = Authentication::Open;
-        Ok(Self { listener, address, config, tls, budget, authentication })
+        let audit = AuditLog::default();
+        Ok(Self { listener, address, config, tls, budget, authentication, audit })
     }
 
     /// The budget for requests, their results and their answers.
@@ -143,6 +147,12 @@ impl Server {
         Self { authentication, ..self }
     }
 
+    /// Notes the use of keys, and refusals, in this log.
+    #[must_use]
+    pub fn with_audit(self, audit: AuditLog) -> Self {
+        Self { audit, ..self }
+    }
+
     /// The settings, some of which can change while the server serves.
     #[must_use]
     pub const fn live_config(&self) -> &LiveHttpConfig {
@@ -157,7 +167,7 @@ impl Server {
 
     /// Serves until `stop` changes, then gives requests in progress the configured time to finish.
     /// Dropping the future leaves open connections to their tasks.
-    pub async fn serve<M: Methods + Status + Transfers>(
+    pub async fn serve<M: Methods + Status + Transfers + Runs>(
         self,
         readiness: Arc<Readiness<M>>,
         mut stop: watch::Receiver<Stage>,
@@ -169,6 +179,7 @@ impl Server {
                 Arc::clone(&readiness),
                 self.budget,
                 self.authentication,
+                self.audit,
             ),
             config: self.config,
             tls: self.tls,
@@ -222,7 +233,8 @@ async fn accept_all(listener: &TcpListener, shared: &Shared) {
                 }
                 let phase = limit.new_phase();
                 let Some(permit) = limit.admit(address, phase.clone()).await else { return };
-                serve_connection(stream, Admitted { phase, permit }, config, shared);
+                let address = PeerAddress(client.ip().to_canonical());
+                serve_connection(stream, Admitted { phase, permit, address }, config, shared);
             }
             Err(fault) => {
                 // After a client's disconnect the next accept can succeed at once. After other
@@ -268,6 +280,7 @@ impl RefusedConnections {
 struct Admitted {
     phase: ConnectionPhase,
     permit: ConnectionPermit,
+    address: PeerAddress,
 }
 
 fn serve_connection(
@@ -311,7 +324,7 @@ fn serve_connection(
 /// Serves the requests of one connection, one after the other.
 async fn serve_stream<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
-    Admitted { phase, permit }: Admitted,
+    Admitted { phase, permit, address }: Admitted,
     config: Arc<HttpConfig>,
     router: Router,
     watcher: Watcher,
@@ -320,7 +333,9 @@ async fn serve_stream<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         phase.begin_request();
         let phase = phase.clone();
-        let answered = router.clone().call(request.map(Body::new));
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(address);
+        let answered = router.clone().call(request);
         async move {
             let answer = answered.await.map_err(|never: Infallible| never)?;
             Ok::<_, Infallible>(answer.map(|body| PhasedBody::new(body, phase)))

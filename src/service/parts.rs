@@ -15,6 +15,7 @@ use crate::service::run::mounted_skill::Contents;
 use crate::service::run::network::NetworkAccess;
 use crate::service::run::packages::PackageAccess;
 use crate::service::run::secrets::SecretAccess;
+use crate::service::runs::history::RunHistory;
 use crate::service::transfers::BlobTransfers;
 
 /// The implementation of the Skills Protocol, called by every edge.
@@ -32,6 +33,7 @@ pub struct Service {
     pub(super) contents: Contents,
     pub(super) blob_writes: BlobWrites,
     pub(super) transfers: BlobTransfers,
+    pub(super) runs: RunHistory,
 }
 
 /// The parts of a [`Service`].
@@ -95,6 +97,7 @@ impl Service {
             contents,
             blob_writes,
             transfers,
+            runs: RunHistory::default(),
         }
     }
 

@@ -42,13 +42,15 @@ pub struct CallerIdentity {
     pub tenant: TenantId,
     /// The calls that it may make.
     pub rights: Rights,
+    /// Names the key of the caller; none if the server asks for no keys.
+    pub key: Option<KeyPrefix>,
 }
 
 impl CallerIdentity {
     /// The identity of every caller of a server that does not authenticate them.
     #[must_use]
     pub fn local() -> Self {
-        Self { tenant: TenantId::local(), rights: Rights::ALL }
+        Self { tenant: TenantId::local(), rights: Rights::ALL, key: None }
     }
 }
 
@@ -140,7 +142,8 @@ impl KeyRing {
                 let milliseconds = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
                 known.used.fetch_max(milliseconds, Ordering::Relaxed);
                 let key = &known.stored.key;
-                Ok(CallerIdentity { tenant: key.tenant.clone(), rights: key.rights })
+                let (tenant, prefix) = (key.tenant.clone(), key.prefix.clone());
+                Ok(CallerIdentity { tenant, rights: key.rights, key: Some(prefix) })
             }
             None => Err(UnknownCaller::Unauthorized),
         }

@@ -13,6 +13,7 @@ use crate::assembly::{self, MeteredCode, Provision, Runtime, SkillsRead, check_s
 use crate::budget::{MemoryBudget, OPEN_BLOBS};
 use crate::cli::commands::reload::{ConfigSource, Reloader, SkillsSeat};
 use crate::cli::commands::serve_folders::{DataFolderLock, check_folders};
+use crate::cli::commands::serve_records::{ServerJournal, reopen_audit};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on, progress};
@@ -21,7 +22,7 @@ use crate::config::{Config, GatewayMemory};
 use crate::error::CauseChain;
 use crate::heap::{give_back_free_memory, map_large_buffers};
 use crate::http::{EXPOSED, Readiness, Server, stop_on_signals};
-use crate::service::{Authentication, Service};
+use crate::service::{Authentication, Runs as _, Service};
 use crate::units::ByteCount;
 
 /// The interval of checking for memory to release to the system.
@@ -52,7 +53,8 @@ fn note_memory(config: &Config) {
     let memory = GatewayMemory::of(config);
     info!(
         "the gateway takes at most {} and the files of skills: {} at rest, {} for requests and \
-         answers, {} for outputs, {} for connections, {} for runs, {} for the queue, {} for the network of runs",
+         answers, {} for outputs, {} for connections, {} for runs, {} for the queue, {} for the network of runs, {} for \
+         records",
         memory.total(),
         memory.at_rest,
         memory.budget,
@@ -60,7 +62,8 @@ fn note_memory(config: &Config) {
         memory.connections,
         memory.runs,
         memory.queue,
-        memory.network
+        memory.network,
+        memory.records
     );
 }
 
@@ -104,7 +107,8 @@ async fn listen(
     })?;
     let database = assembly::open_database(config).await?;
     let authentication = assembly::open_authentication(config, &database).await?;
-    let server = server.with_authentication(authentication.clone());
+    let records = ServerJournal::open(config).await?;
+    let server = server.with_authentication(authentication.clone()).with_audit(records.audit());
     note_memory(config);
     let url = format!("{}://{}", config.http.scheme(), server.address());
     info!("listening on {url}");
@@ -115,24 +119,32 @@ async fn listen(
     let readiness = Arc::new(Readiness::waiting_for("the engine"));
     let trimming = tokio::spawn(trim(Arc::clone(server.budget())));
     let skills = SkillsSeat::default();
+    let rotations =
+        signal(SignalKind::hangup()).map_err(|fault| Failed::at("listen for signals", &fault))?;
+    let reopening = tokio::spawn(reopen_audit(records.audit(), rotations));
     let reloader = Reloader::new(source, config.clone(), &server, Arc::clone(&skills));
     let reloading = tokio::spawn(reloader.run(hangups));
     let mut serving = tokio::spawn(server.serve(Arc::clone(&readiness), stop));
     let runtime = tokio::select! {
         biased;
         // The server was stopped before it was ready.
-        _ = &mut serving => return Ok(Exit::Done),
-        started = start(config, installer, &readiness, &url) => started?,
+        _ = &mut serving => {
+            records.close().await;
+            return Ok(Exit::Done);
+        }
+        started = start(config, installer, &readiness, &records, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
     trimming.abort();
     reloading.abort();
+    reopening.abort();
     following.abort();
     write_last_uses(&authentication).await;
     database.close().await;
     // Calls in progress have ended or timed out, so their runs need no more time.
     runtime.shut_down(Duration::ZERO).await;
+    records.close().await;
     info!("stopped");
     Ok(Exit::Done)
 }
@@ -170,6 +182,7 @@ async fn start(
     config: &Config,
     installer: &Installer,
     readiness: &Readiness<Arc<Service>>,
+    records: &ServerJournal,
     url: &str,
 ) -> Result<Runtime, Failed> {
     let began = Instant::now();
@@ -182,6 +195,7 @@ async fn start(
     runtime.warn_of_missing_walls();
     readiness.wait_for("the self-test");
     let stopped = runtime.service.self_test().await.map_err(|error| Failed::ours(&error))?;
+    runtime.service.runs().open(records.journal());
     readiness.open(Arc::clone(&runtime.service));
     // For programs that start a server on port 0 and read its address.
     print_line(&format!("listening on {url}"));
