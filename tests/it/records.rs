@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -60,33 +59,24 @@ fn run_code(code: &str) -> String {
     json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": params}).to_string()
 }
 
-#[test]
-fn one_record_per_run_whatever_its_end() {
-    let server = TestServer::start(&["--skills", &skills(), "--set", "workers.count=1"]);
+/// Makes a run with each end. Returns the result of the first one, and all ends, the last one first.
+fn runs_with_each_end(server: &TestServer, unknown_blob: &str) -> (Value, Vec<&'static str>) {
     let client = server.client();
-    let mut expected = Vec::new();
     let completed = client.run("import sys\nprint('out')\nprint('err', file=sys.stderr)\n7");
-    expected.push("completed");
     client.run("raise ValueError('wrong')");
-    expected.push("exception");
     client.run_with("while True: pass", json!({"limits": {"timeout_ms": 300}}));
-    expected.push("timeout");
     client.execute("acme.echo", json!({"x": 1}));
-    expected.push("completed");
-    let unknown = format!("blob:{}", "a".repeat(52));
-    let call = json!({"language": "python", "code": "1", "input_blobs": [unknown]});
+    let call = json!({"language": "python", "code": "1", "input_blobs": [unknown_blob]});
     assert_eq!(client.refusal("run_code", call).kind, "blob_not_found");
-    expected.push("refused");
     // The worker is killed in the middle of a run.
     let crashing = {
         let client = client.clone();
         thread::spawn(move || client.run("import time\ntime.sleep(20)"))
     };
-    thread::sleep(Duration::from_millis(700));
+    thread::park_timeout(Duration::from_millis(700));
     server.workers().iter().for_each(crate::support::Watched::kill);
     let crashed = crashing.join().unwrap();
     assert_eq!(crashed["error"]["type"], "SandboxCrash", "{crashed}");
-    expected.push("sandbox_crash");
     // The client goes away.
     let mut connection = server.connect();
     let body = run_code("import time\ntime.sleep(30)");
@@ -95,39 +85,27 @@ fn one_record_per_run_whatever_its_end() {
          Content-Length: {}\r\n\r\n{body}",
         body.len()
     ));
-    thread::sleep(Duration::from_millis(700));
+    thread::park_timeout(Duration::from_millis(700));
     drop(connection);
-    expected.push("cancelled");
-    expected.reverse();
+    let ends = ["cancelled", "sandbox_crash", "refused", "completed", "timeout", "exception"];
+    (completed, [&ends[..], &["completed"]].concat())
+}
+
+#[test]
+fn one_record_per_run_whatever_its_end() {
+    let server = TestServer::start(&["--skills", &skills(), "--set", "workers.count=1"]);
+    let client = server.client();
+    let unknown = format!("blob:{}", "a".repeat(52));
+    let (completed, expected) = runs_with_each_end(&server, &unknown);
     let found = eventually(PATIENCE, || {
         let found = listed(&client, "");
         (found.len() == expected.len()).then_some(found)
     });
     let ends: Vec<&str> = found.iter().map(|(_, end)| end.as_str()).collect();
     assert_eq!(ends, expected);
-    thread::sleep(Duration::from_millis(500));
+    thread::park_timeout(Duration::from_millis(500));
     assert_eq!(listed(&client, ""), found, "there is one record of each");
-
-    let id = id_of(&completed);
-    let made = record(&client, &id);
-    assert_eq!((&made["kind"], &made["tenant"]), (&json!("run_code"), &json!("local")));
-    assert_eq!(made["key"], Value::Null);
-    assert!(made["request_id"].as_str().unwrap().starts_with("req_"), "{made}");
-    assert_eq!(made["code"]["digest"].as_str().unwrap().len(), 64);
-    assert_eq!(made["arguments"]["size_bytes"], 2);
-    assert_eq!(made["arguments"].get("value"), None, "values are not asked for");
-    assert_eq!(made["limits"]["timeout_ms"], 30_000);
-    for phase in ["prepare", "queue", "set_up", "execute", "finish"] {
-        assert!(made["phases_us"][phase].is_u64(), "{phase}: {made}");
-    }
-    assert!(made["memory_peak_bytes"].as_u64().unwrap() > 1 << 20);
-    assert_eq!(made["engine"].as_str().unwrap().len(), 64);
-    assert_eq!(made["image"]["digest"].as_str().unwrap().len(), 64);
-    assert_eq!(log_of(&client, &id), "out\nerr\n");
-    let pieces = client.get(&format!("/v1/runs/{id}/log?format=json")).json();
-    let piece = |at: usize| (&pieces["pieces"][at]["stream"], &pieces["pieces"][at]["text"]);
-    assert_eq!(piece(1), (&json!("stderr"), &json!("err\n")));
-
+    check_completed(&client, &id_of(&completed));
     let of_end = |end: &str| {
         let (id, _) = found.iter().find(|(_, other)| other == end).unwrap();
         record(&client, id)
@@ -148,6 +126,27 @@ fn one_record_per_run_whatever_its_end() {
     assert_eq!(executed["skill"]["digest"].as_str().unwrap().len(), 64);
     assert_eq!(executed["mounted_skills"][0], executed["skill"]);
     assert_eq!(log_of(&client, executed["run_id"].as_str().unwrap()), "");
+}
+
+fn check_completed(client: &Client, id: &str) {
+    let made = record(client, id);
+    assert_eq!((&made["kind"], &made["tenant"]), (&json!("run_code"), &json!("local")));
+    assert_eq!(made["key"], Value::Null);
+    assert!(made["request_id"].as_str().unwrap().starts_with("req_"), "{made}");
+    assert_eq!(made["code"]["digest"].as_str().unwrap().len(), 64);
+    assert_eq!(made["arguments"]["size_bytes"], 2);
+    assert_eq!(made["arguments"].get("value"), None, "values are not asked for");
+    assert_eq!(made["limits"]["timeout_ms"], 30_000);
+    for phase in ["prepare", "queue", "set_up", "execute", "finish"] {
+        assert!(made["phases_us"][phase].is_u64(), "{phase}: {made}");
+    }
+    assert!(made["memory_peak_bytes"].as_u64().unwrap() > 1 << 20);
+    assert_eq!(made["engine"].as_str().unwrap().len(), 64);
+    assert_eq!(made["image"]["digest"].as_str().unwrap().len(), 64);
+    assert_eq!(log_of(client, id), "out\nerr\n");
+    let pieces = client.get(&format!("/v1/runs/{id}/log?format=json")).json();
+    let piece = |at: usize| (&pieces["pieces"][at]["stream"], &pieces["pieces"][at]["text"]);
+    assert_eq!(piece(1), (&json!("stderr"), &json!("err\n")));
 }
 
 #[test]
@@ -283,7 +282,7 @@ fn a_kill_loses_no_record_of_a_run_that_was_answered_a_moment_before() {
                 })
             })
             .collect();
-        thread::sleep(DURABLE_AFTER + Duration::from_millis(700 + 337 * round));
+        thread::park_timeout(DURABLE_AFTER + Duration::from_millis(700 + 337 * round));
         let killed = Instant::now();
         server.process().kill();
         stop.store(true, Ordering::Relaxed);
@@ -497,5 +496,5 @@ fn the_command_line_shows_the_same_from_the_folder_and_from_the_server() {
         none.contains("there are no records of runs in") && none.contains("--server"),
         "{none}"
     );
-    assert!(!Path::new(&empty).exists(), "nothing is made");
+    assert!(!empty.try_exists().unwrap(), "nothing is made");
 }
