@@ -35,7 +35,7 @@ pub use crate::records::config::RecordsConfig;
 pub use crate::records::queue::{QUEUE_MEMORY, RecordCounts, Recorder, RoomForLog};
 pub use crate::records::record::{
     MAX_LISTED, NetworkUse, RecordedArguments, RecordedContent, RecordedError, RecordedHost,
-    RecordedImage, RecordedLimits, RecordedLog, RecordedSkill, RunKind, RunOutcomeKind, RunPhases,
+    RecordedImage, RecordedLimits, RecordedLog, RecordedSkill, RunKind, RunOutcomeKind, RecordedPhases,
     RunRecord, RunSummary,
 };
 pub use crate::records::table::read::{ListedRuns, RunFilter, SCANNED};

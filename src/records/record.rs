@@ -56,7 +56,7 @@ pub struct RunRecord {
     /// Its limits.
     pub limits: RecordedLimits,
     /// How long its phases took, as far as they are known.
-    pub phases_us: RunPhases,
+    pub phases_us: RecordedPhases,
     /// Time of a processor in microseconds, if it was measured.
     pub cpu_us: Option<u64>,
     /// Largest size of its memory.
@@ -268,7 +268,7 @@ impl From<&RunLimits> for RecordedLimits {
 
 /// How long the phases of a run took, in microseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunPhases {
+pub struct RecordedPhases {
     /// Looking everything up: skills, layers, secrets, blobs.
     pub prepare: Option<u64>,
     /// Waiting for a worker.

@@ -15,7 +15,7 @@ use crate::records::queue::Recorder;
 use crate::records::table::Row;
 use crate::records::{
     QUEUE_MEMORY, RecordTable, RecordWriter, RecordedArguments, RecordedLog, RecordedSkill,
-    RecordsConfig, RunFilter, RunKind, RunOutcomeKind, RunPhases, RunRecord, SCANNED,
+    RecordsConfig, RunFilter, RunKind, RunOutcomeKind, RecordedPhases, RunRecord, SCANNED,
 };
 use crate::units::ByteCount;
 
@@ -85,7 +85,7 @@ fn record(owner: &str, number: u64) -> RunRecord {
         engine: digest,
         image: None,
         limits: (&RunLimits::DEFAULT).into(),
-        phases_us: RunPhases::default(),
+        phases_us: RecordedPhases::default(),
         cpu_us: None,
         memory_peak_bytes: Some(1 << 20),
         fuel: None,

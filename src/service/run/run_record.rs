@@ -21,7 +21,7 @@ use crate::protocol::error_codes::WireError;
 use crate::protocol::methods::execution::{RunError, RunResult};
 use crate::records::{
     MAX_LISTED, RecordedArguments, RecordedContent, RecordedError, RecordedImage, RecordedLog,
-    RecordedSkill, Recorder, RoomForLog, RunKind, RunOutcomeKind, RunPhases, RunRecord,
+    RecordedSkill, Recorder, RoomForLog, RunKind, RunOutcomeKind, RecordedPhases, RunRecord,
 };
 use crate::secrets::mask::Masks;
 use crate::service::caller::Caller;
@@ -102,7 +102,7 @@ impl DraftRecord {
             engine,
             image: None,
             limits: (&plan.limits).into(),
-            phases_us: RunPhases::default(),
+            phases_us: RecordedPhases::default(),
             cpu_us: None,
             memory_peak_bytes: None,
             fuel: None,
