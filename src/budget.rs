@@ -67,6 +67,12 @@ impl MemoryBudget {
         ByteCount::mebibytes((OUTPUTS as u64).saturating_mul(OUTPUT_COPIES))
     }
 
+    /// The most memory that all charges together may have.
+    #[must_use]
+    pub const fn limit(&self) -> ByteCount {
+        ByteCount::bytes(self.limit)
+    }
+
     /// The sum of all charges.
     #[must_use]
     pub fn used(&self) -> ByteCount {

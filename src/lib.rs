@@ -31,6 +31,7 @@ pub mod job;
 pub mod protocol;
 pub mod quotas;
 pub mod skill;
+pub mod telemetry;
 
 pub mod audit;
 pub mod blobs;

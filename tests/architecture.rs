@@ -27,6 +27,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("job",       &["ids", "units", "secret_text"]),
     ("framing",   &[]),
     ("quotas",    &["ids"]),
+    ("telemetry", &["ids"]),
     // 2 engines: strangers to each other, except where a row says otherwise
     ("blobs",     &["error", "ids", "units", "clock"]),
     ("registry",  &["error", "ids", "units", "job", "skill"]),
@@ -46,17 +47,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     // 3 use cases: the only place where the engines meet
     ("service",   &["error", "ids", "units", "clock", "budget", "skill", "protocol", "job", "blobs",
                     "registry", "packages", "images", "dispatch", "egress", "secrets", "secret_text", "quotas",
-                    "database", "tenants", "records", "audit"]),
+                    "telemetry", "database", "tenants", "records", "audit"]),
     // 4 edges: translate, never decide
-    ("http",      &["error", "ids", "units", "budget", "protocol", "framing", "quotas", "audit", "service"]),
+    ("http",      &["error", "ids", "units", "budget", "protocol", "framing", "quotas", "telemetry", "audit", "service"]),
     // 5 program: reads the world, builds the rest
     ("config",    &["error", "ids", "units", "budget", "skill", "job", "blobs", "registry", "engine",
                     "images", "dispatch", "egress", "secrets", "quotas", "records", "audit", "http"]),
     ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "blobs", "registry", "packages", "engine",
-                    "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "secrets", "quotas", "database", "tenants",
+                    "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "secrets", "quotas", "telemetry", "database", "tenants",
                     "records", "audit", "service", "http", "config"]),
     ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "subprocess", "job", "skill", "protocol", "blobs", "egress",
-                    "registry", "packages", "engine", "sandbox", "images", "worker", "dispatch", "secrets", "database", "tenants", "records", "audit", "service",
+                    "registry", "packages", "engine", "sandbox", "images", "worker", "dispatch", "secrets", "telemetry", "database", "tenants", "records", "audit", "service",
                     "http", "config", "assembly"]),
 ];
 
@@ -77,6 +78,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("unsafe ", &["sandbox/memory/", "engine/code/compile.rs", "worker/", "heap.rs"]),
     ("println!", &["cli/terminal/output.rs"]),
     ("secrecy::", &["secret_text.rs"]),
+    ("prometheus_client::", &["telemetry/"]),
     ("zune_jpeg::", &["sandbox/codecs/"]),
     ("jpeg_encoder::", &["sandbox/codecs/"]),
     ("image_webp::", &["sandbox/codecs/"]),

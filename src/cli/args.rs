@@ -131,6 +131,9 @@ pub(crate) struct ServeArgs {
     /// Address to listen on [default: 127.0.0.1:8080].
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<String>,
+    /// Address for operators: metrics at `/metrics`, and health [default: none].
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) admin_listen: Option<String>,
     /// How many programs run at once [default: one for each core].
     #[arg(long, value_name = "COUNT")]
     pub(crate) workers: Option<String>,

@@ -113,12 +113,15 @@ fn no_secret(variable: &str) -> Option<String> {
 /// Returns the options of a command that are settings.
 fn flags_of(command: &Command) -> Vec<(String, String)> {
     let flags = match command {
-        Command::Serve(ServeArgs { listen, workers, paranoid, require_lockdown }) => vec![
-            ("listen", listen.clone()),
-            ("workers.count", workers.clone()),
-            ("workers.paranoid", paranoid.then(|| "true".to_owned())),
-            ("workers.require_lockdown", require_lockdown.clone()),
-        ],
+        Command::Serve(ServeArgs { listen, admin_listen, workers, paranoid, require_lockdown }) => {
+            vec![
+                ("listen", listen.clone()),
+                ("admin_listen", admin_listen.clone()),
+                ("workers.count", workers.clone()),
+                ("workers.paranoid", paranoid.then(|| "true".to_owned())),
+                ("workers.require_lockdown", require_lockdown.clone()),
+            ]
+        }
         Command::Engine(EngineCommand::Install { from: Some(path), .. }) => {
             vec![("engine.source", Some(path.to_string_lossy().into_owned()))]
         }

@@ -2,8 +2,9 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 107] = [
+const EXPLANATIONS: [(&str, &str); 108] = [
     ("listen", "Address and port to listen on."),
+    ("admin_listen", "Address and port for operators, where Prometheus gets the metrics; none by default."),
     ("data_dir", "Folder for data to keep, such as blobs."),
     ("cache_dir", "Folder for data that can be made again: the engine, its native code and its images."),
     ("skills.roots", "Folders with skills; earlier ones win."),

@@ -17,6 +17,7 @@ use crate::http::exchange::respond::Failure;
 use crate::http::readiness::Readiness;
 use crate::protocol::request_id::RequestId;
 use crate::service::{Authentication, Methods, Status};
+use crate::telemetry::Metrics;
 
 /// The state that all requests share.
 #[derive(Debug)]
@@ -32,6 +33,7 @@ pub(crate) struct Edge<M> {
     pub(crate) hosts: Hosts,
     pub(crate) authentication: Authentication,
     pub(crate) audit: AuditLog,
+    pub(crate) metrics: Arc<Metrics>,
     started: String,
     requests: AtomicU64,
 }
@@ -43,6 +45,7 @@ impl<M> Edge<M> {
         budget: Arc<MemoryBudget>,
         authentication: Authentication,
         audit: AuditLog,
+        metrics: Arc<Metrics>,
     ) -> Self {
         // The last 12 hexadecimal digits of a UUIDv7 are random.
         let started = Uuid::now_v7().simple().to_string().split_off(20);
@@ -56,6 +59,7 @@ impl<M> Edge<M> {
             hosts: Hosts::of(config),
             authentication,
             audit,
+            metrics,
             started,
             requests: AtomicU64::new(1),
         }

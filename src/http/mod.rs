@@ -16,11 +16,13 @@
 //! configuration names (see `access::cors`).
 
 mod access;
+mod admin;
 mod blobs;
 mod config;
 mod connection;
 mod edge;
 mod exchange;
+mod metrics;
 mod operations;
 mod readiness;
 mod router;

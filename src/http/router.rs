@@ -23,11 +23,13 @@ use crate::http::blobs::upload::upload;
 use crate::http::config::HttpConfig;
 use crate::http::edge::Edge;
 use crate::http::exchange::respond::{closing, refuse};
+use crate::http::metrics::count_request;
 use crate::http::operations::{healthz, readyz, tools, version};
 use crate::http::readiness::Readiness;
 use crate::http::rpc::rpc;
 use crate::http::runs;
 use crate::service::{Authentication, Methods, Runs, Status, Transfers};
+use crate::telemetry::Metrics;
 
 /// Builds the routes, with a memory budget of their own. Every caller is the local user.
 pub fn router<M: Methods + Status + Transfers + Runs>(
@@ -35,7 +37,8 @@ pub fn router<M: Methods + Status + Transfers + Runs>(
     readiness: Arc<Readiness<M>>,
 ) -> Router {
     let budget = MemoryBudget::new(config.memory);
-    router_within(config, readiness, budget, Authentication::Open, AuditLog::default())
+    let (audit, metrics) = (AuditLog::default(), Metrics::new());
+    router_within(config, readiness, budget, Authentication::Open, audit, metrics)
 }
 
 /// Builds the routes, with this memory budget and these callers.
@@ -45,8 +48,10 @@ pub(crate) fn router_within<M: Methods + Status + Transfers + Runs>(
     budget: Arc<MemoryBudget>,
     authentication: Authentication,
     audit: AuditLog,
+    metrics: Arc<Metrics>,
 ) -> Router {
-    let edge = Arc::new(Edge::new(config, readiness, budget, authentication, audit));
+    let edge = Edge::new(config, readiness, budget, authentication, audit, metrics);
+    let edge = Arc::new(edge);
     Router::new()
         .route("/rpc", post(rpc::<M>))
         .route("/v1/blobs", get(list::<M>).put(upload::<M>))
@@ -62,6 +67,7 @@ pub(crate) fn router_within<M: Methods + Status + Transfers + Runs>(
         .method_not_allowed_fallback(wrong_method::<M>)
         .fallback(nothing_here::<M>)
         .layer(from_fn_with_state(Arc::clone(&edge), check_host::<M>))
+        .layer(from_fn_with_state(Arc::clone(&edge.metrics), count_request))
         .with_state(edge)
 }
 

@@ -39,6 +39,10 @@ const READ_AT_ONCE: usize = 256 << 10;
 /// made too many calls. Smaller ones cost less than a new connection, and their calls have an id.
 const READ_ANYWAY: u64 = 16 << 10;
 
+/// The labels of a call that names no method, and of one that succeeds.
+const NO_METHOD: &str = "(none)";
+const OK: &str = "ok";
+
 /// A call that no longer borrows from the request's body.
 struct Prepared {
     /// None for a notification.
@@ -203,7 +207,7 @@ impl<M: Methods + Status> Exchange<'_, M> {
         Answer::charged_to(Charge::none(&self.edge.budget))
     }
 
-    async fn execute(
+    async fn execute_uncounted(
         &self,
         caller: &Caller,
         call: Result<MethodCall, Failure>,
@@ -219,6 +223,19 @@ impl<M: Methods + Status> Exchange<'_, M> {
             outcome = called => outcome.map_err(|error| self.failed(caller, &error)),
             () = self.edge.readiness.closed() => Err(overloaded("the server is shutting down")),
         }
+    }
+
+    /// Executes a call and counts it.
+    async fn execute(
+        &self,
+        caller: &Caller,
+        call: Result<MethodCall, Failure>,
+    ) -> Result<MethodResult, Failure> {
+        let method = call.as_ref().map_or(NO_METHOD, MethodCall::method);
+        let outcome = self.execute_uncounted(caller, call).await;
+        let result = outcome.as_ref().map_or_else(|failure| failure.body.data.kind, |_| OK);
+        self.edge.metrics.count_call(method, result);
+        outcome
     }
 
     fn failed(&self, caller: &Caller, error: &ServiceError) -> Failure {

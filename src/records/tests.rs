@@ -14,8 +14,8 @@ use crate::job::outcome::{LogChunk, Stream};
 use crate::records::queue::Recorder;
 use crate::records::table::Row;
 use crate::records::{
-    QUEUE_MEMORY, RecordTable, RecordWriter, RecordedArguments, RecordedLog, RecordedSkill,
-    RecordsConfig, RunFilter, RunKind, RunOutcomeKind, RecordedPhases, RunRecord, SCANNED,
+    QUEUE_MEMORY, RecordTable, RecordWriter, RecordedArguments, RecordedLog, RecordedPhases,
+    RecordedSkill, RecordsConfig, RunFilter, RunKind, RunOutcomeKind, RunRecord, SCANNED,
 };
 use crate::units::ByteCount;
 

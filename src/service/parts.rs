@@ -17,6 +17,7 @@ use crate::service::run::packages::PackageAccess;
 use crate::service::run::secrets::SecretAccess;
 use crate::service::runs::history::RunHistory;
 use crate::service::transfers::BlobTransfers;
+use crate::telemetry::Metrics;
 
 /// The implementation of the Skills Protocol, called by every edge.
 pub struct Service {
@@ -34,6 +35,7 @@ pub struct Service {
     pub(super) blob_writes: BlobWrites,
     pub(super) transfers: BlobTransfers,
     pub(super) runs: RunHistory,
+    pub(super) metrics: Arc<Metrics>,
 }
 
 /// The parts of a [`Service`].
@@ -61,6 +63,8 @@ pub struct Parts {
     pub max_transfers: usize,
     /// The secrets that runs may get.
     pub secrets: Arc<SecretAccess>,
+    /// The metrics in which runs are counted.
+    pub metrics: Arc<Metrics>,
 }
 
 impl Service {
@@ -79,6 +83,7 @@ impl Service {
             packages,
             secrets,
             max_transfers,
+            metrics,
         } = parts;
         let contents = Contents::default();
         let blob_writes = BlobWrites::at_most(pool.size());
@@ -98,6 +103,7 @@ impl Service {
             blob_writes,
             transfers,
             runs: RunHistory::default(),
+            metrics,
         }
     }
 

@@ -33,6 +33,7 @@ mod isolation;
 mod limits;
 mod lockdown;
 mod memory;
+mod metrics;
 mod network;
 mod operation;
 mod packages;

@@ -28,6 +28,7 @@ use crate::protocol::members::Members;
 use crate::protocol::methods::execution::RequestedLimits;
 use crate::protocol::strict;
 use crate::service::{Caller, LocalProgram, LocalResult, LocalRun};
+use crate::telemetry::Metrics;
 
 /// Longest program or arguments that are read from a file, in bytes.
 const MAX_ARGUMENTS: u64 = 16 << 20;
@@ -108,7 +109,8 @@ fn run(
     block_on_until_interrupted(Box::pin(async {
         installer.ensure_engine(&config, metered).await?;
         let runtime =
-            Runtime::start(&config, metered, SkillsRead::Once, progress().as_ref()).await?;
+            Runtime::start(&config, metered, SkillsRead::Once, Metrics::new(), progress().as_ref())
+                .await?;
         warn_of_problems(&runtime, &request);
         perform(&runtime, request, args, options).await
     }))

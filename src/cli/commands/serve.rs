@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::{block_in_place, spawn_blocking};
+use tokio::task::{JoinHandle, block_in_place, spawn_blocking};
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
@@ -13,7 +13,7 @@ use crate::assembly::{self, MeteredCode, Provision, Runtime, SkillsRead, check_s
 use crate::budget::{MemoryBudget, OPEN_BLOBS};
 use crate::cli::commands::reload::{ConfigSource, Reloader, SkillsSeat};
 use crate::cli::commands::serve_folders::{DataFolderLock, check_folders};
-use crate::cli::commands::serve_records::{ServerJournal, reopen_audit};
+use crate::cli::commands::serve_records::ServerJournal;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on, progress};
@@ -23,6 +23,7 @@ use crate::error::CauseChain;
 use crate::heap::{give_back_free_memory, map_large_buffers};
 use crate::http::{EXPOSED, Readiness, Server, stop_on_signals};
 use crate::service::{Authentication, Runs as _, Service};
+use crate::telemetry::Metrics;
 use crate::units::ByteCount;
 
 /// The interval of checking for memory to release to the system.
@@ -100,6 +101,10 @@ async fn listen(
         signal(SignalKind::hangup()).map_err(|fault| Failed::at("listen for signals", &fault))?;
     // Nothing is changed on the disk before the certificate, the address and the lock are there.
     let server = Server::bind(config.http.clone()).await?;
+    let admin = match config.http.admin_listen {
+        Some(address) => Some(server.bind_admin(address).await?),
+        None => None,
+    };
     let _lock = block_in_place(|| -> Result<DataFolderLock, Failed> {
         let lock = DataFolderLock::take(&config.data_dir)?;
         check_folders(config)?;
@@ -107,7 +112,7 @@ async fn listen(
     })?;
     let database = assembly::open_database(config).await?;
     let authentication = assembly::open_authentication(config, &database).await?;
-    let records = ServerJournal::open(config).await?;
+    let records = ServerJournal::open(config, server.metrics()).await?;
     let server = server.with_authentication(authentication.clone()).with_audit(records.audit());
     note_memory(config);
     let url = format!("{}://{}", config.http.scheme(), server.address());
@@ -119,34 +124,33 @@ async fn listen(
     let readiness = Arc::new(Readiness::waiting_for("the engine"));
     let trimming = tokio::spawn(trim(Arc::clone(server.budget())));
     let skills = SkillsSeat::default();
-    let rotations =
-        signal(SignalKind::hangup()).map_err(|fault| Failed::at("listen for signals", &fault))?;
-    let reopening = tokio::spawn(reopen_audit(records.audit(), rotations));
     let reloader = Reloader::new(source, config.clone(), &server, Arc::clone(&skills));
     let reloading = tokio::spawn(reloader.run(hangups));
+    let administering = admin.map(|admin| {
+        info!("metrics are at http://{}/metrics", admin.address());
+        tokio::spawn(admin.serve_admin(Arc::clone(&readiness), stop.clone()))
+    });
+    let metrics = Arc::clone(server.metrics());
     let mut serving = tokio::spawn(server.serve(Arc::clone(&readiness), stop));
     let runtime = tokio::select! {
         biased;
         // The server was stopped before it was ready.
-        _ = &mut serving => {
-            records.close().await;
-            return Ok(Exit::Done);
-        }
-        started = start(config, installer, &readiness, &records, &url) => started?,
+        _ = &mut serving => return Ok(records.close().await),
+        started = start(config, installer, &readiness, &records, metrics, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
     trimming.abort();
     reloading.abort();
-    reopening.abort();
     following.abort();
+    administering.iter().for_each(JoinHandle::abort);
     write_last_uses(&authentication).await;
     database.close().await;
     // Calls in progress have ended or timed out, so their runs need no more time.
     runtime.shut_down(Duration::ZERO).await;
-    records.close().await;
+    let exit = records.close().await;
     info!("stopped");
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 /// Follows the changes of keys that commands make.
@@ -183,14 +187,20 @@ async fn start(
     installer: &Installer,
     readiness: &Readiness<Arc<Service>>,
     records: &ServerJournal,
+    metrics: Arc<Metrics>,
     url: &str,
 ) -> Result<Runtime, Failed> {
     let began = Instant::now();
     installer.ensure_engine(config, MeteredCode::IfThere).await?;
     readiness.wait_for("the workers");
-    let runtime =
-        Runtime::start(config, MeteredCode::IfThere, SkillsRead::Followed, progress().as_ref())
-            .await?;
+    let runtime = Runtime::start(
+        config,
+        MeteredCode::IfThere,
+        SkillsRead::Followed,
+        metrics,
+        progress().as_ref(),
+    )
+    .await?;
     runtime.ready().await?;
     runtime.warn_of_missing_walls();
     readiness.wait_for("the self-test");

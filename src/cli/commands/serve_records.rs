@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
-use tokio::signal::unix::Signal;
-use tokio::task::block_in_place;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::{JoinHandle, block_in_place};
 use tracing::warn;
 
-use crate::assembly;
+use crate::assembly::{self, JournalState};
 use crate::audit::AuditLog;
+use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::records::RecordWriter;
 use crate::service::Journal;
+use crate::telemetry::Metrics;
 
 /// The time that records get to be written when the server stops.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -21,15 +23,17 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct ServerJournal {
     writer: Option<RecordWriter>,
     audit: AuditLog,
+    /// Opens the audit log again.
+    reopening: JoinHandle<()>,
 }
 
 impl ServerJournal {
-    /// Opens both, as configured.
+    /// Opens both, as configured, and lets `metrics` show them.
     ///
     /// # Errors
     ///
     /// The database cannot be used, or the audit log cannot be opened.
-    pub(crate) async fn open(config: &Config) -> Result<Self, Failed> {
+    pub(crate) async fn open(config: &Config, metrics: &Metrics) -> Result<Self, Failed> {
         let audit = AuditLog::open(&config.audit).map_err(|fault| {
             let file = config.audit.file.clone().unwrap_or_default();
             Failed::usage(format!(
@@ -46,7 +50,12 @@ impl ServerJournal {
                 Some(writer.map_err(|fault| Failed::at("start a thread", &fault))?)
             }
         };
-        Ok(Self { writer, audit })
+        let hangups = signal(SignalKind::hangup())
+            .map_err(|fault| Failed::at("listen for signals", &fault))?;
+        let reopening = tokio::spawn(reopen_audit(audit.clone(), hangups));
+        let recorder = writer.as_ref().map(|writer| writer.recorder().clone());
+        metrics.add(JournalState { recorder, audit: audit.clone() });
+        Ok(Self { writer, audit, reopening })
     }
 
     pub(crate) fn audit(&self) -> AuditLog {
@@ -62,8 +71,9 @@ impl ServerJournal {
         }
     }
 
-    /// Writes what waits. No run may be in progress any more.
-    pub(crate) async fn close(&self) {
+    /// Writes what waits, at the end of the server. No run may be in progress any more.
+    pub(crate) async fn close(self) -> Exit {
+        self.reopening.abort();
         if let Some(writer) = &self.writer {
             writer.close(PATIENCE).await;
             let counts = writer.recorder().counts();
@@ -73,11 +83,12 @@ impl ServerJournal {
             }
         }
         block_in_place(|| self.audit.close(PATIENCE));
+        Exit::Done
     }
 }
 
 /// Opens the audit log again on each SIGHUP, as programs that rotate logs send it.
-pub(crate) async fn reopen_audit(audit: AuditLog, mut hangups: Signal) {
+async fn reopen_audit(audit: AuditLog, mut hangups: Signal) {
     while hangups.recv().await.is_some() {
         audit.reopen();
     }

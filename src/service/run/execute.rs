@@ -53,7 +53,7 @@ impl Service {
             ensure_has(caller, Right::Blobs)?;
         }
         let run_id = RunId::generate();
-        let mut log = RunLog::open(&run_id, &caller.tenant, purpose);
+        let mut log = RunLog::open(&run_id, &caller.tenant, purpose).counted_in(&self.metrics);
         if purpose == RunPurpose::Call
             && let Err(error) = self.pool.ensure_room(&caller.tenant, &plan.limits)
         {

@@ -1,8 +1,9 @@
-//! The log line about the end of a run, and the end of its record.
+//! The log line about the end of a run, its metrics, and the end of its record.
 //!
 //! INVARIANT(one-line-per-run): every run that has an id has exactly one such line, whatever its
-//! end. The line is written when the [`RunLog`] is dropped. So an early return writes it too, and
-//! so does a future that is dropped because the client disconnected or the server stops.
+//! end, and is counted once. The line is written when the [`RunLog`] is dropped. So an early return
+//! writes it too, and so does a future that is dropped because the client disconnected or the server
+//! stops.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,6 +18,7 @@ use crate::protocol::methods::execution::RunResult;
 use crate::service::error::ServiceError;
 use crate::service::run::network::GuestNetwork;
 use crate::service::run::run_record::DraftRecord;
+use crate::telemetry::{Metrics, RunPhases};
 
 /// Longest reason of a refusal in a log line, in characters. It may quote a caller's parameters.
 const MAX_REASON: usize = 200;
@@ -37,6 +39,8 @@ pub(crate) struct RunLog {
     record: Option<DraftRecord>,
     /// Gets the hosts that were refused.
     audit: Option<AuditLog>,
+    /// The metrics that the run is counted in.
+    metrics: Option<Arc<Metrics>>,
 }
 
 /// How long the phases of a run took.
@@ -87,6 +91,7 @@ impl RunLog {
             network: None,
             record: None,
             audit: None,
+            metrics: None,
         }
     }
 
@@ -103,6 +108,14 @@ impl RunLog {
     /// The record of the run, if the server keeps records.
     pub(crate) const fn record(&mut self) -> Option<&mut DraftRecord> {
         self.record.as_mut()
+    }
+
+    /// Counts the run in these metrics too, if a caller asked for it.
+    pub(crate) fn counted_in(mut self, metrics: &Arc<Metrics>) -> Self {
+        if self.purpose == RunPurpose::Call {
+            self.metrics = Some(Arc::clone(metrics));
+        }
+        self
     }
 
     /// Names the hosts of this network in the line, whatever the end of the run.
@@ -141,8 +154,35 @@ impl RunLog {
     }
 }
 
+impl End {
+    /// The end as a label of metrics.
+    fn label(&self) -> &str {
+        match self {
+            Self::Open => "Cancelled",
+            Self::Completed => "completed",
+            Self::Failed(error_type) => error_type,
+            Self::Refused(_) => "refused",
+        }
+    }
+}
+
+impl RunLog {
+    fn count(&self, metrics: &Metrics) {
+        let total = self.opened.elapsed();
+        let phases = self.phases.unwrap_or_default();
+        let phases = RunPhases { queued: phases.queued, ran: phases.ran, total };
+        metrics.count_run(&self.tenant, self.end.label(), phases);
+        if let Some(network) = &self.network {
+            metrics.count_traffic(network.traffic());
+        }
+    }
+}
+
 impl Drop for RunLog {
     fn drop(&mut self) {
+        if let Some(metrics) = &self.metrics {
+            self.count(metrics);
+        }
         if let (Some(audit), Some(network)) = (&self.audit, &self.network) {
             network.report_refusals(audit, &self.tenant, &self.run_id);
         }
@@ -225,10 +265,15 @@ mod tests {
     /// Returns the lines that `happens` makes a run write.
     fn lines_of(purpose: RunPurpose, happens: impl FnOnce(RunLog)) -> String {
         let lines = Lines::default();
+        let metrics = Metrics::new();
         let writer = tracing_subscriber::fmt().with_writer(lines.clone()).with_ansi(false);
         tracing::subscriber::with_default(writer.finish(), || {
-            happens(RunLog::open(&RunId::generate(), &TenantId::local(), purpose));
+            let log = RunLog::open(&RunId::generate(), &TenantId::local(), purpose);
+            happens(log.counted_in(&metrics));
         });
+        let text = metrics.text().unwrap();
+        let runs = text.lines().filter(|line| line.starts_with("wardian_runs_total")).count();
+        assert_eq!(runs, usize::from(purpose == RunPurpose::Call), "{text}");
         String::from_utf8(lines.0.lock().clone()).unwrap()
     }
 

@@ -25,6 +25,7 @@ use crate::records::{NetworkUse, RecordedHost};
 use crate::secrets::mask::Masks;
 use crate::service::run::secrets::RunSecrets;
 use crate::skill::manifest::url_pattern::UrlPattern;
+use crate::telemetry::RunTraffic;
 
 /// Length of a list of hosts, in bytes, beyond which a log line names no further host.
 const HOSTS_SHOWN: usize = 1_000;
@@ -166,6 +167,17 @@ impl GuestNetwork {
                 NetworkReply::Done
             }
         })
+    }
+
+    /// What the run has moved so far.
+    pub(crate) fn traffic(&self) -> RunTraffic {
+        let summary = self.network.summary();
+        RunTraffic {
+            requests: summary.requests,
+            refusals: summary.refusals,
+            sent: summary.sent_bytes,
+            received: summary.received_bytes,
+        }
     }
 
     /// The hosts that the run called or was refused, for its log line; none if it did neither.

@@ -21,7 +21,7 @@ use crate::protocol::error_codes::WireError;
 use crate::protocol::methods::execution::{RunError, RunResult};
 use crate::records::{
     MAX_LISTED, RecordedArguments, RecordedContent, RecordedError, RecordedImage, RecordedLog,
-    RecordedSkill, Recorder, RoomForLog, RunKind, RunOutcomeKind, RecordedPhases, RunRecord,
+    RecordedPhases, RecordedSkill, Recorder, RoomForLog, RunKind, RunOutcomeKind, RunRecord,
 };
 use crate::secrets::mask::Masks;
 use crate::service::caller::Caller;

@@ -26,8 +26,9 @@ const LISTED: u64 = 2 << 10;
 /// Memory for a record: each of its lists and texts is bounded, and so is their sum.
 const RECORD: ByteCount = ByteCount::kibibytes(512);
 
-/// Most calls that read the database at one time; further ones wait.
-const READERS: usize = 4;
+/// Most calls that read the database at one time; further ones wait. One of its connections stays
+/// free for the writer.
+const READERS: usize = 3;
 
 /// Where a server records what happens. The runs of commands leave nothing.
 #[derive(Debug)]
