@@ -35,6 +35,7 @@ pub mod quotas;
 pub mod skill;
 pub mod telemetry;
 
+pub mod audit;
 pub mod blobs;
 pub mod database;
 pub mod dispatch;
@@ -43,6 +44,7 @@ pub mod engine;
 pub mod image_builder;
 pub mod images;
 pub mod packages;
+pub mod records;
 pub mod registry;
 pub mod sandbox;
 pub mod secrets;

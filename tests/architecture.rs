@@ -44,20 +44,22 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("secrets",   &["error", "secret_text", "skill"]),
     ("database",  &["error", "private_file"]),
     ("tenants",   &["error", "ids", "clock", "crypto", "database"]),
+    ("records",   &["error", "ids", "units", "clock", "job", "database"]),
+    ("audit",     &["clock"]),
     // 3 use cases: the only place where the engines meet
     ("service",   &["error", "ids", "units", "clock", "budget", "skill", "protocol", "job", "blobs",
                     "registry", "packages", "images", "dispatch", "egress", "secrets", "secret_text", "quotas",
-                    "telemetry", "tenants"]),
+                    "telemetry", "database", "tenants", "records", "audit"]),
     // 4 edges: translate, never decide
-    ("http",      &["error", "ids", "units", "budget", "protocol", "framing", "quotas", "telemetry", "service"]),
+    ("http",      &["error", "ids", "units", "budget", "protocol", "framing", "quotas", "telemetry", "audit", "service"]),
     // 5 program: reads the world, builds the rest
     ("config",    &["error", "ids", "units", "budget", "skill", "job", "blobs", "registry", "engine",
-                    "images", "dispatch", "egress", "secrets", "quotas", "http"]),
+                    "images", "dispatch", "egress", "secrets", "quotas", "records", "audit", "http"]),
     ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "blobs", "registry", "packages", "engine",
                     "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "secrets", "quotas", "telemetry", "database", "tenants",
-                    "service", "http", "config"]),
+                    "records", "audit", "service", "http", "config"]),
     ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "private_file", "subprocess", "job", "skill", "protocol", "blobs", "egress",
-                    "registry", "packages", "engine", "sandbox", "images", "worker", "dispatch", "secrets", "telemetry", "database", "tenants", "service",
+                    "registry", "packages", "engine", "sandbox", "images", "worker", "dispatch", "secrets", "telemetry", "database", "tenants", "records", "audit", "service",
                     "http", "config", "assembly"]),
 ];
 
@@ -73,7 +75,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("ureq::", &["cli/commands/blobs/", "cli/commands/top/"]),
     ("hyper::client", &["egress/"]),
     ("lookup_host", &["egress/"]),
-    ("sqlx::", &["database/", "tenants/key_table.rs"]),
+    ("sqlx::", &["database/", "tenants/key_table.rs", "records/table/"]),
     ("std::env", &["subprocess.rs", "config/"]),
     ("unsafe ", &["sandbox/memory/", "engine/code/compile.rs", "worker/", "heap.rs"]),
     ("println!", &["cli/terminal/output.rs"]),

@@ -1,11 +1,42 @@
-//! What the metrics show of the workers, the images and the skills.
+//! What the metrics show of the workers, the images, the skills and the records.
 
 use std::sync::Arc;
 
+use crate::audit::AuditLog;
 use crate::dispatch::{Counters, Pool};
 use crate::images::ImageCache;
+use crate::records::Recorder;
 use crate::registry::Registry;
 use crate::telemetry::{MetricReading, MetricSource, number_of};
+
+/// What the metrics show of the records of runs and of the audit log.
+#[derive(Debug)]
+pub struct JournalState {
+    /// Takes the records, if the server keeps them.
+    pub recorder: Option<Recorder>,
+    /// The audit log.
+    pub audit: AuditLog,
+}
+
+impl MetricSource for JournalState {
+    fn read(&self) -> Vec<MetricReading> {
+        let lines = number_of(self.audit.lost());
+        let lost = "wardian_audit_lines_lost";
+        let mut readings =
+            vec![MetricReading::counter(lost, "Lines of the audit log that were lost", lines)];
+        if let Some(counts) = self.recorder.as_ref().map(Recorder::counts) {
+            let ends = [("written", counts.written), ("lost", counts.lost)];
+            let ends = [&ends[..], &[("log_lost", counts.lost_logs)]].concat();
+            let ends = ends.into_iter().map(|(end, count)| (end, number_of(count)));
+            let help = "Records of runs by what became of them";
+            readings.push(MetricReading::counter("wardian_records", help, 0.0).by("result", ends));
+            let (name, help) =
+                ("wardian_records_waiting", "Records of runs that wait to be written");
+            readings.push(MetricReading::gauge(name, help, number_of(counts.waiting)));
+        }
+        readings
+    }
+}
 
 /// The parts whose state is shown.
 #[derive(Debug)]

@@ -9,6 +9,8 @@ mod exit_code;
 mod failed;
 mod key_args;
 mod prepare;
+mod run_args;
+mod server_option;
 mod terminal;
 mod top_args;
 
@@ -20,7 +22,9 @@ use crate::assembly::check_settings;
 use crate::cli::args::{Cli, Command, EngineCommand, SecretsCommand, ServeArgs, SkillsCommand};
 use crate::cli::commands::reload::ConfigSource;
 use crate::cli::commands::skills::{check_skills, deps, list_skills, new_skill, test_skills};
-use crate::cli::commands::{blobs, doctor, engine, keys, run, secrets, serve, show_config, top};
+use crate::cli::commands::{
+    blobs, doctor, engine, keys, run, runs, secrets, serve, show_config, top,
+};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::Installer;
@@ -154,6 +158,7 @@ fn with_config(
             list_skills::show(&config, &skill, file.as_deref(), json)
         }
         Command::Blobs(command) => blobs::blobs(&config, &command, source.surroundings.api_key()),
+        Command::Runs(command) => runs::runs(&config, &command, source.surroundings.api_key()),
         Command::Keys(command) => keys::keys(&config, &command),
         Command::Secrets(SecretsCommand::List { json }) => secrets::list(&config, json),
         Command::Engine(command) => engine::engine(&config, &command),

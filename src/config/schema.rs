@@ -12,6 +12,7 @@ use crate::config::settings::{
     LimitsConfig, LogConfig, LogFormat, LogLevel, NetworkConfig, RequireLockdown, SkillsConfig,
     WorkersConfig,
 };
+use crate::config::tables::records::{read_audit, read_records};
 use crate::config::tables::tenants::read_tenants;
 use crate::config::value::SettingValue;
 use crate::dispatch::memory_of;
@@ -54,6 +55,8 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     check_memory(&mut reader, workers.memory, &limits);
     let secrets = read_secrets(&mut reader, surroundings);
     let blobs = read_blobs(&mut reader, data_dir.join("blobs"), surroundings);
+    let records = read_records(&mut reader);
+    let audit = read_audit(&mut reader, surroundings);
     let engine = EngineConfig {
         source: reader.read_optional("engine.source"),
         python: reader.read("engine.python", PathBuf::from("python3")),
@@ -77,6 +80,8 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         network,
         secrets,
         blobs,
+        records,
+        audit,
         engine,
         log,
         effective,

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::audit::AuditConfig;
 use crate::config::effective::EffectiveSetting;
 use crate::egress::config::EgressConfig;
 use crate::http::{HttpConfig, PathStamp};
 use crate::images::PackageSet;
 use crate::job::limits::RunLimits;
 use crate::quotas::TenantPolicy;
+use crate::records::RecordsConfig;
 use crate::secrets::SecretsConfig;
 use crate::skill::manifest::url_pattern::UrlPattern;
 use crate::units::ByteCount;
@@ -40,6 +42,10 @@ pub struct Config {
     pub secrets: SecretsConfig,
     /// The store of blobs.
     pub blobs: BlobsConfig,
+    /// Records of runs.
+    pub records: RecordsConfig,
+    /// The audit log.
+    pub audit: AuditConfig,
     /// The source of the engine.
     pub engine: EngineConfig,
     /// The log's level and format.

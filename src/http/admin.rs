@@ -13,6 +13,7 @@ use axum::response::Response;
 use axum::routing::get;
 use tracing::error;
 
+use crate::audit::AuditLog;
 use crate::budget::MemoryBudget;
 use crate::http::config::HttpConfig;
 use crate::http::edge::Edge;
@@ -46,7 +47,8 @@ pub(crate) fn admin_router<M: Methods + Status>(
 ) -> Router {
     let budget = MemoryBudget::new(config.memory);
     // Callers are not asked for keys, and cannot call anything.
-    let edge = Edge::new(config, readiness, budget, Authentication::Open, metrics);
+    let edge =
+        Edge::new(config, readiness, budget, Authentication::Open, AuditLog::default(), metrics);
     let edge = Arc::new(edge);
     Router::new()
         .route("/metrics", get(show_metrics::<M>))

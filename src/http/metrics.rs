@@ -11,11 +11,14 @@ use crate::budget::MemoryBudget;
 use crate::telemetry::{MetricReading, MetricSource, Metrics, number_of};
 
 /// The routes that are counted each by itself.
-const ROUTES: [&str; 8] = [
+const ROUTES: [&str; 11] = [
     "/rpc",
     "/v1/blobs",
     "/v1/blobs/{id}",
     "/v1/blobs/{id}/verify",
+    "/v1/runs",
+    "/v1/runs/{id}",
+    "/v1/runs/{id}/log",
     "/healthz",
     "/readyz",
     "/version",

@@ -28,6 +28,7 @@ mod readiness;
 mod router;
 mod rpc;
 mod run_events;
+mod runs;
 mod server;
 mod shutdown;
 #[cfg(test)]

@@ -20,6 +20,7 @@ use tracing::{debug, error};
 
 use crate::budget::{BudgetExhausted, CallMemory, Charge};
 use crate::error::ErrorKind;
+use crate::http::access::audited::{PeerAddress, note_refusal};
 use crate::http::edge::Edge;
 use crate::http::exchange::answer::{Answer, AnswerFault};
 use crate::http::exchange::body::{BodyFault, CALL_FACTOR, ReadBody};
@@ -30,7 +31,9 @@ use crate::protocol::error_codes::WireError;
 use crate::protocol::request_id::RequestId;
 use crate::protocol::response;
 use crate::protocol::{MethodCall, MethodResult};
-use crate::service::{Caller, CallerIdentity, LogListener, Methods, Status, log_stream};
+use crate::service::{
+    Caller, CallerIdentity, LogListener, Methods, ServiceError, Status, log_stream,
+};
 
 /// Once the answers of a batch are longer than this, in bytes, its remaining calls are refused.
 const MAX_BATCH_ANSWER: usize = 8 << 20;
@@ -73,6 +76,7 @@ struct Exchange<'a, M> {
     edge: &'a Arc<Edge<M>>,
     methods: &'a M,
     identity: CallerIdentity,
+    peer: Option<PeerAddress>,
     request_id: String,
     /// The memory that the body is charged with.
     memory: CallMemory,
@@ -90,6 +94,7 @@ pub(crate) async fn rpc<M: Methods + Status>(
     let Some(identity) = parts.extensions.remove::<CallerIdentity>() else {
         return closing(empty(StatusCode::INTERNAL_SERVER_ERROR, &request_id));
     };
+    let peer = parts.extensions.get::<PeerAddress>().copied();
     if !is_json(&parts.headers) {
         let message = "the `Content-Type` must be `application/json`";
         return closing(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, message, &request_id));
@@ -102,6 +107,8 @@ pub(crate) async fn rpc<M: Methods + Status>(
     let wants_events = accepts_events(&parts.headers);
     let is_counted = !is_small(&body);
     if is_counted && let Err(error) = methods.count_call(&identity.tenant) {
+        let caller = Caller::of(identity, request_id.clone(), CallMemory::new(&edge.budget));
+        note_refusal(&edge.audit, &caller, peer, &error);
         let failure = Failure::of(&error, &request_id);
         return closing(failure.into_response(RequestId::Null, &request_id));
     }
@@ -120,7 +127,8 @@ pub(crate) async fn rpc<M: Methods + Status>(
     };
     memory.shrink_to(size.saturating_mul(CALL_FACTOR));
     let is_counted = AtomicBool::new(is_counted);
-    let exchange = Exchange { edge: &edge, methods, identity, request_id, memory, is_counted };
+    let exchange =
+        Exchange { edge: &edge, methods, identity, peer, request_id, memory, is_counted };
     match calls {
         Ok(Calls::Single(call)) if wants_events && call.is_run() => {
             exchange.answer_with_events(call).await
@@ -162,12 +170,12 @@ impl<M: Methods + Status> Exchange<'_, M> {
             return failure.into_response(id, &request_id);
         }
         let (listener, logs) = log_stream(WAITING);
-        let edge = Arc::clone(self.edge);
+        let (edge, peer) = (Arc::clone(self.edge), self.peer);
         let task = tokio::spawn(async move {
             let Some(methods) = edge.readiness.methods() else {
                 return Err(overloaded("the server is shutting down"));
             };
-            execute(&edge, methods, &caller, call, Some(listener)).await
+            execute(&edge, methods, &caller, peer, call, Some(listener)).await
         });
         answer(self.edge, ListenedRun { id, request_id, task, logs }).await
     }
@@ -249,21 +257,21 @@ impl<M: Methods + Status> Exchange<'_, M> {
         call: Result<MethodCall, Failure>,
     ) -> Result<MethodResult, Failure> {
         self.count(caller)?;
-        execute(self.edge, self.methods, caller, call, None).await
+        execute(self.edge, self.methods, caller, self.peer, call, None).await
     }
 
     /// Confirms the key of a call, and counts it against the rate of its tenant. Malformed calls
     /// count too.
     fn count(&self, caller: &Caller) -> Result<(), Failure> {
         let confirmed = self.edge.authentication.confirm(caller.key.as_ref());
-        confirmed.map_err(|error| Failure::of(&error, &self.request_id))?;
+        confirmed.map_err(|error| failed(self.edge, caller, self.peer, &error))?;
         if self.is_counted.swap(false, Ordering::Relaxed) {
             return Ok(());
         }
         let counted = self.methods.count_call(&caller.tenant);
         counted.map_err(|error| {
             self.edge.metrics.count_call(NO_METHOD, WireError::of(error.kind()).label);
-            Failure::of(&error, &self.request_id)
+            failed(self.edge, caller, self.peer, &error)
         })
     }
 }
@@ -273,6 +281,7 @@ async fn execute<M: Methods + Status>(
     edge: &Edge<M>,
     methods: &M,
     caller: &Caller,
+    peer: Option<PeerAddress>,
     call: Result<MethodCall, Failure>,
     listener: Option<LogListener>,
 ) -> Result<MethodResult, Failure> {
@@ -282,7 +291,7 @@ async fn execute<M: Methods + Status>(
             let called = methods.call_listening(caller, call, listener);
             tokio::select! {
                 biased;
-                outcome = called => outcome.map_err(|error| Failure::of(&error, &caller.request_id)),
+                outcome = called => outcome.map_err(|error| failed(edge, caller, peer, &error)),
                 () = edge.readiness.closed() => Err(overloaded("the server is shutting down")),
             }
         }
@@ -291,6 +300,17 @@ async fn execute<M: Methods + Status>(
     let result = outcome.as_ref().map_or_else(|failure| failure.body.data.kind, |_| OK);
     edge.metrics.count_call(method, result);
     outcome
+}
+
+/// The failure of a call, which the audit log names if it is a denial.
+fn failed<M>(
+    edge: &Edge<M>,
+    caller: &Caller,
+    peer: Option<PeerAddress>,
+    error: &ServiceError,
+) -> Failure {
+    note_refusal(&edge.audit, caller, peer, error);
+    Failure::of(error, &caller.request_id)
 }
 
 /// The failure of a call that was executed but whose answer does not fit into memory.

@@ -21,8 +21,10 @@ use tokio::time::{sleep, timeout};
 use tower::Service as _;
 use tracing::{debug, info, warn};
 
+use crate::audit::AuditLog;
 use crate::budget::MemoryBudget;
 use crate::framing::ClearStream;
+use crate::http::access::audited::PeerAddress;
 use crate::http::admin::{admin_config, admin_router};
 use crate::http::config::HttpConfig;
 use crate::http::connection::limit::{AddressBlock, ConnectionLimit, ConnectionPermit};
@@ -35,7 +37,7 @@ use crate::http::readiness::Readiness;
 use crate::http::router::router_within;
 use crate::http::shutdown::Stage;
 use crate::http::tls::{TlsEndpoint, TlsError};
-use crate::service::{Authentication, Methods, Status, Transfers};
+use crate::service::{Authentication, Methods, Runs, Status, Transfers};
 use crate::telemetry::{Metrics, OpenConnection};
 
 /// Most bytes of a request line and its headers.
@@ -82,6 +84,7 @@ pub struct Server {
     tls: Option<Arc<TlsEndpoint>>,
     budget: Arc<MemoryBudget>,
     authentication: Authentication,
+    audit: AuditLog,
     metrics: Arc<Metrics>,
 }
 
@@ -136,7 +139,8 @@ impl Server {
         let authentication = Authentication::Open;
         let metrics = Metrics::new();
         metrics.add(RequestMemory(Arc::clone(&budget)));
-        Ok(Self { listener, address, config, tls, budget, authentication, metrics })
+        let audit = AuditLog::default();
+        Ok(Self { listener, address, config, tls, budget, authentication, audit, metrics })
     }
 
     /// Starts to listen on the address for operators. Nothing is encrypted there.
@@ -185,6 +189,12 @@ impl Server {
         Self { authentication, ..self }
     }
 
+    /// Notes the use of keys, and refusals, in this log.
+    #[must_use]
+    pub fn with_audit(self, audit: AuditLog) -> Self {
+        Self { audit, ..self }
+    }
+
     /// The settings, some of which can change while the server serves.
     #[must_use]
     pub const fn live_config(&self) -> &LiveHttpConfig {
@@ -205,7 +215,7 @@ impl Server {
 
     /// Serves until `stop` changes, then gives requests in progress the configured time to finish.
     /// Dropping the future leaves open connections to their tasks.
-    pub async fn serve<M: Methods + Status + Transfers>(
+    pub async fn serve<M: Methods + Status + Transfers + Runs>(
         self,
         readiness: Arc<Readiness<M>>,
         mut stop: watch::Receiver<Stage>,
@@ -217,6 +227,7 @@ impl Server {
                 Arc::clone(&readiness),
                 self.budget,
                 self.authentication,
+                self.audit,
                 Arc::clone(&self.metrics),
             ),
             config: self.config,
@@ -273,7 +284,9 @@ async fn accept_all(listener: &TcpListener, shared: &Shared) {
                 let phase = limit.new_phase();
                 let Some(permit) = limit.admit(address, phase.clone()).await else { return };
                 let counted = shared.metrics.as_ref().map(Metrics::open_connection);
-                serve_connection(stream, Admitted { phase, permit, counted }, config, shared);
+                let address = PeerAddress(client.ip().to_canonical());
+                let admitted = Admitted { phase, permit, address, counted };
+                serve_connection(stream, admitted, config, shared);
             }
             Err(fault) => {
                 // After a client's disconnect the next accept can succeed at once. After other
@@ -319,6 +332,7 @@ impl RefusedConnections {
 struct Admitted {
     phase: ConnectionPhase,
     permit: ConnectionPermit,
+    address: PeerAddress,
     /// Counts the connection among those that are open.
     counted: Option<OpenConnection>,
 }
@@ -364,7 +378,7 @@ fn serve_connection(
 /// Serves the requests of one connection, one after the other.
 async fn serve_stream<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
-    Admitted { phase, permit, counted: _counted }: Admitted,
+    Admitted { phase, permit, address, counted: _counted }: Admitted,
     config: Arc<HttpConfig>,
     router: Router,
     watcher: Watcher,
@@ -373,7 +387,9 @@ async fn serve_stream<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         phase.begin_request();
         let phase = phase.clone();
-        let answered = router.clone().call(request.map(Body::new));
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(address);
+        let answered = router.clone().call(request);
         async move {
             let answer = answered.await.map_err(|never: Infallible| never)?;
             Ok::<_, Infallible>(answer.map(|body| PhasedBody::new(body, phase)))

@@ -15,6 +15,7 @@ use crate::service::run::mounted_skill::Contents;
 use crate::service::run::network::NetworkAccess;
 use crate::service::run::packages::PackageAccess;
 use crate::service::run::secrets::SecretAccess;
+use crate::service::runs::history::RunHistory;
 use crate::service::transfers::BlobTransfers;
 use crate::telemetry::Metrics;
 
@@ -33,6 +34,7 @@ pub struct Service {
     pub(super) contents: Contents,
     pub(super) blob_writes: BlobWrites,
     pub(super) transfers: BlobTransfers,
+    pub(super) runs: RunHistory,
     pub(super) metrics: Arc<Metrics>,
 }
 
@@ -100,6 +102,7 @@ impl Service {
             contents,
             blob_writes,
             transfers,
+            runs: RunHistory::default(),
             metrics,
         }
     }

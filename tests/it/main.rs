@@ -17,6 +17,7 @@
 )]
 
 mod arguments;
+mod audit;
 mod bad_limits;
 mod blob_commands;
 mod blob_faults;
@@ -38,6 +39,7 @@ mod operation;
 mod packages;
 mod pictures;
 mod programs;
+mod records;
 mod results;
 mod rpc;
 mod run_events;

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::TcpListener;
+use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Client, Command, Connection, TestServer, contained, repository};
+use crate::support::{Client, Command, Connection, TestServer, contained, eventually, repository};
 
 /// A server with an address for operators, and that address.
 fn measured(arguments: &[&str]) -> (TestServer, String) {
@@ -55,6 +56,10 @@ fn runs_calls_and_requests_are_counted_by_their_ends() {
     ] {
         assert_eq!(found.get(name), Some(&value), "{name}: {found:#?}");
     }
+    eventually(Duration::from_secs(60), || {
+        (metrics(&admin)["wardian_records_total{result=\"written\"}"] >= 3.0).then_some(())
+    });
+    assert_eq!(found["wardian_records_total{result=\"lost\"}"], 0.0);
     assert!(found["wardian_run_phase_seconds_sum{phase=\"execute\"}"] >= 0.1);
     assert!(found["wardian_workers{state=\"idle\"}"] >= 1.0);
     assert!(found["wardian_skills"] >= 5.0 && found["process_open_fds"] > 5.0);
@@ -158,7 +163,7 @@ fn top_shows_a_running_server() {
         let watching = scope.spawn(|| place.run(&arguments).with(0));
         for _ in 0..20 {
             server.client().run("def main(args): return 1");
-            std::thread::sleep(std::time::Duration::from_millis(60));
+            std::thread::sleep(Duration::from_millis(60));
         }
         watching.join().unwrap()
     });

@@ -13,6 +13,7 @@ use crate::assembly::{self, MeteredCode, Provision, Runtime, SkillsRead, check_s
 use crate::budget::{MemoryBudget, OPEN_BLOBS};
 use crate::cli::commands::reload::{ConfigSource, Reloader, SkillsSeat};
 use crate::cli::commands::serve_folders::{DataFolderLock, check_unchanged, open_folders};
+use crate::cli::commands::serve_records::ServerJournal;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on, progress};
@@ -21,7 +22,7 @@ use crate::config::{Config, GatewayMemory};
 use crate::error::CauseChain;
 use crate::heap::{give_back_free_memory, map_large_buffers};
 use crate::http::{EXPOSED, Readiness, Server, stop_on_signals};
-use crate::service::{Authentication, Service};
+use crate::service::{Authentication, Runs as _, Service};
 use crate::telemetry::Metrics;
 use crate::units::ByteCount;
 
@@ -53,7 +54,8 @@ fn note_memory(config: &Config) {
     let memory = GatewayMemory::of(config);
     info!(
         "the gateway takes at most {} and the files of skills: {} at rest, {} for requests and \
-         answers, {} for outputs, {} for connections, {} for runs, {} for the queue, {} for the network of runs",
+         answers, {} for outputs, {} for connections, {} for runs, {} for the queue, {} for the network of runs, {} for \
+         records",
         memory.total(),
         memory.at_rest,
         memory.budget,
@@ -61,7 +63,8 @@ fn note_memory(config: &Config) {
         memory.connections,
         memory.runs,
         memory.queue,
-        memory.network
+        memory.network,
+        memory.records
     );
 }
 
@@ -111,7 +114,8 @@ async fn listen(
     })?;
     let database = assembly::open_database(config).await?;
     let authentication = assembly::open_authentication(config, &database).await?;
-    let server = server.with_authentication(authentication.clone());
+    let records = ServerJournal::open(config, server.metrics()).await?;
+    let server = server.with_authentication(authentication.clone()).with_audit(records.audit());
     note_memory(config);
     let url = format!("{}://{}", config.http.scheme(), server.address());
     info!("listening on {url}");
@@ -132,8 +136,12 @@ async fn listen(
     let mut serving = tokio::spawn(server.serve(Arc::clone(&readiness), stop));
     let runtime = tokio::select! {
         biased;
-        ended = &mut serving => return stopped_early(ended),
-        started = start(config, installer, &readiness, metrics, &url) => started?,
+        ended = &mut serving => {
+            let stopped = stopped_early(ended);
+            let exit = records.close().await;
+            return stopped.map(|_done| exit);
+        }
+        started = start(config, installer, &readiness, &records, metrics, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
@@ -145,8 +153,9 @@ async fn listen(
     database.close().await;
     // Calls in progress have ended or timed out, so their runs need no more time.
     runtime.shut_down(Duration::ZERO).await;
+    let exit = records.close().await;
     info!("stopped");
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 /// The end of a server that was not ready yet: it was stopped, or has failed.
@@ -187,6 +196,7 @@ async fn start(
     config: &Config,
     installer: &Installer,
     readiness: &Readiness<Arc<Service>>,
+    records: &ServerJournal,
     metrics: Arc<Metrics>,
     url: &str,
 ) -> Result<Runtime, Failed> {
@@ -205,6 +215,7 @@ async fn start(
     runtime.warn_of_missing_walls();
     readiness.wait_for("the self-test");
     let stopped = runtime.service.self_test().await.map_err(|error| Failed::ours(&error))?;
+    runtime.service.runs().open(records.journal());
     readiness.open(Arc::clone(&runtime.service));
     // For programs that start a server on port 0 and read its address.
     print_line(&format!("listening on {url}"));

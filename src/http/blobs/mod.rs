@@ -23,8 +23,10 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::Response;
 
+use crate::audit::AuditLog;
 use crate::budget::CallMemory;
 use crate::error::ErrorKind;
+use crate::http::access::audited::note_refusal;
 use crate::http::edge::Edge;
 use crate::http::exchange::respond::{Failure, refuse};
 use crate::protocol::error_codes::WireError;
@@ -48,6 +50,7 @@ impl<S: Send + Sync> FromRequestParts<S> for BlobName {
 
 /// One request, and the blobs that it is about.
 struct BlobRequest<'a> {
+    audit: &'a AuditLog,
     transfers: &'a BlobTransfers,
     caller: Caller,
     request_id: String,
@@ -62,22 +65,19 @@ impl<'a> BlobRequest<'a> {
     ) -> Result<Self, Box<Response>> {
         let request_id = edge.next_request_id();
         let Some(methods) = edge.readiness.methods() else {
-            let reasons = edge.readiness.obstacles().join("; ");
-            let message = format!("the server is not ready: {reasons}");
-            let failure = Failure::of_kind(ErrorKind::Overloaded, message);
-            let failure = failure.retried_after(Some(std::time::Duration::from_secs(1)));
-            return Err(Box::new(failure.into_response(RequestId::Null, &request_id)));
+            return Err(Box::new(edge.not_ready(&request_id)));
         };
         if let Err(error) = methods.count_call(&identity.tenant) {
             let failure = Failure::of(&error, &request_id);
             return Err(Box::new(failure.into_response(RequestId::Null, &request_id)));
         }
         let caller = Caller::of(identity, request_id.clone(), CallMemory::new(&edge.budget));
-        Ok(Self { transfers: methods.transfers(), caller, request_id })
+        Ok(Self { audit: &edge.audit, transfers: methods.transfers(), caller, request_id })
     }
 
     /// The answer to a request that failed.
     fn failed(&self, error: &ServiceError) -> Response {
+        note_refusal(self.audit, &self.caller, None, error);
         let mut failure = Failure::of(error, &self.request_id);
         failure.status = status_of(error.kind());
         failure.into_response(RequestId::Null, &self.request_id)
@@ -91,9 +91,9 @@ impl<'a> BlobRequest<'a> {
 
 /// The HTTP status for an error. The errors of `POST /rpc` are answers of the protocol and mostly
 /// have status 200; here the status is the answer.
-const fn status_of(kind: ErrorKind) -> u16 {
+pub(crate) const fn status_of(kind: ErrorKind) -> u16 {
     match kind {
-        ErrorKind::BlobNotFound => 404,
+        ErrorKind::BlobNotFound | ErrorKind::RunNotFound => 404,
         ErrorKind::InvalidParams => 400,
         ErrorKind::TooLarge => 413,
         ErrorKind::QuotaExceeded => 507,

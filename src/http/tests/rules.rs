@@ -9,6 +9,7 @@ use axum::http::{Request, StatusCode, header};
 use rstest::rstest;
 use serde_json::{Value, json};
 
+use crate::audit::AuditLog;
 use crate::budget::MemoryBudget;
 use crate::http::router::router_within;
 use crate::http::tests::support::{Fake, config, get, post, router_to, send};
@@ -360,6 +361,7 @@ async fn a_body_is_charged_until_nothing_works_on_it_any_more() {
         Arc::new(readiness),
         Arc::clone(&budget),
         Authentication::Open,
+        AuditLog::default(),
         Metrics::new(),
     );
     let call =

@@ -29,7 +29,7 @@ use crate::protocol::schema::{Bounds, LimitBounds};
 use crate::protocol::{MethodCall, MethodResult};
 use crate::quotas::TooManyCalls;
 use crate::service::{
-    BlobTransfers, Caller, LogListener, Methods, ServiceError, Status, Transfers,
+    BlobTransfers, Caller, LogListener, Methods, RunHistory, Runs, ServiceError, Status, Transfers,
 };
 
 /// `load_skills_protocol_guide` answers, `list_skills` is overloaded, `create_blob` fails with a
@@ -47,6 +47,8 @@ pub(crate) struct Fake {
     /// Blobs in a folder of their own.
     pub(crate) transfers: Arc<OnceLock<BlobTransfers>>,
     pub(crate) folder: Arc<Mutex<Option<TempDir>>>,
+    /// No records are kept.
+    pub(crate) runs: Arc<RunHistory>,
 }
 
 impl Default for Fake {
@@ -59,6 +61,7 @@ impl Default for Fake {
             calls_left: Arc::new(AtomicUsize::new(usize::MAX)),
             transfers: Arc::default(),
             folder: Arc::default(),
+            runs: Arc::default(),
         }
     }
 }
@@ -126,6 +129,12 @@ impl Transfers for Fake {
             *self.folder.lock() = Some(folder);
             BlobTransfers::new(Arc::new(store), 4)
         })
+    }
+}
+
+impl Runs for Fake {
+    fn runs(&self) -> &RunHistory {
+        &self.runs
     }
 }
 

@@ -27,11 +27,14 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// Most bytes of an answer of JSON.
 const MAX_JSON: u64 = 4 << 20;
 
+/// Most bytes of other answers: the log of a run as JSON, each byte escaped.
+const MAX_TEXT: u64 = 128 << 20;
+
 /// Attempts at a call that a busy server refuses.
 const ATTEMPTS: u32 = 4;
 
 /// A server.
-pub(super) struct Remote {
+pub(crate) struct Remote {
     agent: Agent,
     url: String,
     authorization: Option<String>,
@@ -196,6 +199,28 @@ impl Remote {
             if cursor.is_none() {
                 return Ok(());
             }
+        }
+    }
+
+    /// The answer of JSON at a path of the server, query included.
+    pub(crate) fn find_json<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failed> {
+        let text = self.find_text(path)?;
+        serde_json::from_str(&text).map_err(|_malformed| {
+            Failed::because(format!("{} does not answer as a Wardian server does", self.url))
+        })
+    }
+
+    /// The answer of text at a path of the server.
+    pub(crate) fn find_text(&self, path: &str) -> Result<String, Failed> {
+        let address = format!("{}{path}", self.url);
+        let answer = self.repeated(|| self.authorized(self.agent.get(&address)).call())?;
+        let mut text = String::new();
+        let reader = answer.into_body().into_reader();
+        let read = reader.take(MAX_TEXT.saturating_add(1)).read_to_string(&mut text);
+        let length = read.map_err(|error| Failed::at("read the answer", &error))?;
+        match u64::try_from(length) {
+            Ok(length) if length <= MAX_TEXT => Ok(text),
+            _ => Err(Failed::because(format!("{} sends an answer that is too long", self.url))),
         }
     }
 
