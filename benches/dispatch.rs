@@ -12,6 +12,7 @@ use wardian::dispatch::{CheckedPayload, Job, Pool, RunHost};
 use wardian::engine::progress::Lines;
 use wardian::ids::{BlobId, TenantId};
 use wardian::job::message::Refusal;
+use wardian::telemetry::Metrics;
 
 #[path = "support/order.rs"]
 mod order;
@@ -42,8 +43,14 @@ fn main() -> Result<ExitCode> {
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let progress = Lines::new(std::io::stderr());
     let runtime = threads.block_on(async {
-        let runtime =
-            Runtime::start(&config, MeteredCode::IfThere, SkillsRead::Once, &progress).await?;
+        let runtime = Runtime::start(
+            &config,
+            MeteredCode::IfThere,
+            SkillsRead::Once,
+            Metrics::new(),
+            &progress,
+        )
+        .await?;
         runtime.ready().await?;
         anyhow::Ok(runtime)
     })?;

@@ -19,10 +19,12 @@ use wardian::ids::{RunId, TenantId};
 use wardian::protocol::methods::execution::{RunResult, RunStatus};
 use wardian::protocol::schema::LimitBounds;
 use wardian::protocol::{MethodCall, MethodResult};
-use wardian::service::{BlobTransfers, Caller, Methods, ServiceError, Status, Transfers};
+use wardian::service::{
+    BlobTransfers, Caller, LogListener, Methods, RunHistory, Runs, ServiceError, Status, Transfers,
+};
 
 /// Methods that have every run done already, and an empty store of blobs.
-struct Done(BlobTransfers);
+struct Done(BlobTransfers, RunHistory);
 
 impl Transfers for Done {
     fn transfers(&self) -> &BlobTransfers {
@@ -30,8 +32,19 @@ impl Transfers for Done {
     }
 }
 
+impl Runs for Done {
+    fn runs(&self) -> &RunHistory {
+        &self.1
+    }
+}
+
 impl Methods for Done {
-    async fn call(&self, _: &Caller, _: MethodCall) -> Result<MethodResult, ServiceError> {
+    async fn call_listening(
+        &self,
+        _: &Caller,
+        _: MethodCall,
+        _: Option<LogListener>,
+    ) -> Result<MethodResult, ServiceError> {
         Ok(MethodResult::Run(RunResult {
             status: RunStatus::Completed,
             run_id: RunId::generate(),
@@ -79,7 +92,7 @@ fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let store =
         LocalBlobStore::open(BlobStoreConfig::at(folder.path().join("blobs")), Clock::System)?;
-    readiness.open(Done(BlobTransfers::new(Arc::new(store), 1)));
+    readiness.open(Done(BlobTransfers::new(Arc::new(store), 1), RunHistory::default()));
     let config = HttpConfig::listening_on(([127, 0, 0, 1], 8080).into());
     let router = router(&config, readiness);
     let call = |bytes: usize| {

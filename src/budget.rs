@@ -67,6 +67,12 @@ impl MemoryBudget {
         ByteCount::mebibytes((OUTPUTS as u64).saturating_mul(OUTPUT_COPIES))
     }
 
+    /// The most memory that all charges together may have.
+    #[must_use]
+    pub const fn limit(&self) -> ByteCount {
+        ByteCount::bytes(self.limit)
+    }
+
     /// The sum of all charges.
     #[must_use]
     pub fn used(&self) -> ByteCount {
@@ -122,6 +128,12 @@ impl Charge {
     #[must_use]
     pub fn none(budget: &Arc<MemoryBudget>) -> Self {
         Self { budget: Arc::clone(budget), bytes: 0 }
+    }
+
+    /// The budget that it is a part of.
+    #[must_use]
+    pub const fn budget(&self) -> &Arc<MemoryBudget> {
+        &self.budget
     }
 
     /// Makes the charge at least as large as this.

@@ -19,6 +19,8 @@ pub enum ErrorKind {
     FileNotFound,
     /// No blob of that id is visible to this tenant.
     BlobNotFound,
+    /// No record of a run of that id is visible to this caller.
+    RunNotFound,
     /// The skill has no code to execute.
     NotExecutable,
     /// A size limit would be exceeded.

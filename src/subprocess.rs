@@ -40,6 +40,7 @@ pub(crate) fn hide_own_variables(command: &mut Command) {
 /// Reads to the end and keeps the last `most` bytes as printable text.
 fn last_words(mut from: impl Read, most: usize) -> String {
     let mut kept = Vec::new();
+    let mut is_cut = false;
     let mut chunk = [0; 1_024];
     loop {
         match from.read(&mut chunk) {
@@ -49,9 +50,16 @@ fn last_words(mut from: impl Read, most: usize) -> String {
             // The exit status shows if the program failed.
             Err(_) => break,
         }
-        if let Some(surplus) = kept.len().checked_sub(most) {
+        if let Some(surplus) = kept.len().checked_sub(most).filter(|surplus| *surplus > 0) {
             kept.drain(..surplus);
+            is_cut = true;
         }
+    }
+    if is_cut {
+        // What is left of a URL does not show where its password ends.
+        let line = kept.iter().position(|byte| *byte == b'\n');
+        let end = line.or_else(|| kept.iter().position(u8::is_ascii_whitespace));
+        kept.drain(..end.unwrap_or(kept.len()));
     }
     let is_printable = |letter: char| letter == '\n' || !letter.is_control();
     String::from_utf8_lossy(&kept).trim().replace(|letter| !is_printable(letter), " ")
@@ -63,8 +71,14 @@ mod tests {
 
     #[test]
     fn only_the_end_of_what_a_program_says_is_kept() {
-        let long = [vec![b'a'; 100_000], b"the \x1b cause".to_vec()].concat();
-        let kept = last_words(long.as_slice(), 4_096);
-        assert!(kept.len() == 4_096 && kept.ends_with("the   cause"), "{kept}");
+        let long = [vec![b'a'; 100_000], b" the \x1b cause".to_vec()].concat();
+        assert_eq!(last_words(long.as_slice(), 4_096), "the   cause");
+        let lines = [vec![b'a'; 4_000], b"://user:pass word@host\n".repeat(10)].concat();
+        for most in 50..100 {
+            let kept = last_words(lines.as_slice(), most);
+            assert!(kept.len() < most && kept.starts_with("://user:pass word@host"), "{kept}");
+        }
+        assert_eq!(last_words([b'a'; 10].as_slice(), 5), "");
+        assert_eq!(last_words([b'a'; 10].as_slice(), 10), "aaaaaaaaaa");
     }
 }

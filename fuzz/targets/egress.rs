@@ -23,6 +23,7 @@ use wardian::egress::network::{ClosedPart, StreamReadiness};
 use wardian::egress::policy::RunPolicy;
 use wardian::egress::policy::rules::NetworkRules;
 use wardian::egress::world::resolver::{Lookup, Resolver};
+use wardian::ids::TenantId;
 use wardian::skill::manifest::url_pattern::UrlPattern;
 
 const NAME: &str = "api.example.com";
@@ -32,7 +33,7 @@ const WAIT: Duration = Duration::from_secs(5);
 struct Loopback;
 
 impl Resolver for Loopback {
-    fn lookup<'a>(&'a self, _: &'a str) -> Lookup<'a> {
+    fn lookup<'a>(&'a self, _: &'a TenantId, _: &'a str) -> Lookup<'a> {
         Box::pin(async { Ok(vec![IpAddr::from([127, 0, 0, 1])]) })
     }
 }
@@ -58,7 +59,7 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
 fuzz_target!(|input: &[u8]| {
     let Some((size, rest)) = input.split_first() else { return };
     drop(Hello::parse(rest));
-    let network = WORLD.egress.open(policy(&format!("https://{NAME}/v1/*")));
+    let network = WORLD.egress.open(&TenantId::local(), policy(&format!("https://{NAME}/v1/*")));
     check_url(network.rules(), &String::from_utf8_lossy(rest));
     check_stream(usize::from(*size).max(1), rest);
 });
@@ -98,7 +99,8 @@ fn check_stream(size: usize, bytes: &[u8]) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let server = tokio::spawn(serve(listener));
-        let network = world.egress.open(policy(&format!("http://{NAME}:{port}/v1/*")));
+        let network =
+            world.egress.open(&TenantId::local(), policy(&format!("http://{NAME}:{port}/v1/*")));
         let handle = network.start(NAME, port).unwrap();
         network.poll(&[(handle, StreamReadiness::WRITE)], Some(WAIT)).await.unwrap();
         for piece in bytes.chunks(size) {

@@ -21,7 +21,9 @@ fuzz_target!(|bytes: &[u8]| {
     for (message, _) in stream::received::<ToWorker>(bytes) {
         stream::assert_reads_back(&message);
         match message {
-            ToWorker::Attach(Attachment { content: AttachedContent::Skill { files, .. }, .. }) => {
+            ToWorker::Attach(Attachment {
+                content: AttachedContent::Skill { files, .. }, ..
+            }) => {
                 check_tree(&files);
             }
             ToWorker::Run(spec) => {

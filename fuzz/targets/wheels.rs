@@ -17,7 +17,9 @@ use wardian::packages::guest::PackageVersion;
 use wardian::packages::layer::LayerDraft;
 use wardian::packages::lock::Lock;
 use wardian::packages::requirements::Requirements;
-use wardian::packages::wheel::{Unpacked, WheelLimits, WheelName, collision_key, path_fault, unpack};
+use wardian::packages::wheel::{
+    Unpacked, WheelLimits, WheelName, collision_key, path_fault, unpack,
+};
 
 const LIMITS: WheelLimits = WheelLimits { entries: 50, file: 1 << 20, total: 2 << 20, ratio: 100 };
 

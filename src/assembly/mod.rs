@@ -2,8 +2,8 @@
 
 mod blobs;
 mod engine;
-mod engine_files;
 mod error;
+mod metrics;
 mod packages;
 mod provision;
 mod runtime;
@@ -11,11 +11,11 @@ mod settings;
 mod skills;
 mod tenants;
 mod worker;
-mod worker_memory;
 
 pub use crate::assembly::blobs::{open_blobs, open_blobs_beside};
 pub use crate::assembly::engine::{MeteredCode, images_made, install_engine, open_engine};
 pub use crate::assembly::error::{AssemblyError, ProvisionError};
+pub use crate::assembly::metrics::JournalState;
 pub use crate::assembly::packages::{
     BatteriesReport, batteries, batteries_are_compiled, clean_layers, guest_of, install_batteries,
     layer_store,
@@ -24,5 +24,7 @@ pub use crate::assembly::provision::Provision;
 pub use crate::assembly::runtime::Runtime;
 pub use crate::assembly::settings::check_settings;
 pub use crate::assembly::skills::{SkillsRead, is_bundled, open_registry};
-pub use crate::assembly::tenants::{database_path, open_authentication, open_database, open_keys};
+pub use crate::assembly::tenants::{
+    database_path, open_authentication, open_database, open_keys, open_records, records_path,
+};
 pub use crate::assembly::worker::{PoolProcess, work};

@@ -9,7 +9,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::sleep;
 use tracing::{info, warn};
 
-use crate::assembly::engine_files::EngineFiles;
+use crate::assembly::engine::files::EngineFiles;
 use crate::assembly::error::{AssemblyError, ProvisionError};
 use crate::config::Config;
 use crate::dispatch::Pool;

@@ -12,8 +12,9 @@ use tracing::warn;
 
 use crate::assembly::blobs::{open_blobs, sweep};
 use crate::assembly::engine::MeteredCode;
-use crate::assembly::engine_files::EngineFiles;
+use crate::assembly::engine::files::EngineFiles;
 use crate::assembly::error::AssemblyError;
+use crate::assembly::metrics::RuntimeState;
 use crate::assembly::packages::package_access;
 use crate::assembly::provision::{ImagesOf, Provision, compile_when_asked, provide_batteries};
 use crate::assembly::skills::{SkillsRead, registry_settings};
@@ -33,6 +34,7 @@ use crate::secrets::Secrets;
 use crate::service::{
     LimitPolicy, Metering, NetworkAccess, PackageAccess, Parts, SecretAccess, Service, Status as _,
 };
+use crate::telemetry::Metrics;
 
 /// Most images that are made on need. Beyond it one image with all packages is used.
 const VARIETY: usize = 12;
@@ -71,6 +73,7 @@ impl Runtime {
         config: &Config,
         metered: MeteredCode,
         skills: SkillsRead,
+        metrics: Arc<Metrics>,
         progress: &dyn Progress,
     ) -> Result<Self, AssemblyError> {
         // Skills are read concurrently with the engine, because thousands of them take a second.
@@ -108,12 +111,18 @@ impl Runtime {
         let (images, metering) = (Arc::new(images), Arc::new(metering));
         let resolver = Arc::new(SystemResolver::default());
         let egress = block_in_place(|| Egress::new(config.network.egress.clone(), resolver))?;
+        metrics.add(RuntimeState {
+            pool: Arc::clone(&pool),
+            images: Arc::clone(&images),
+            registry: Arc::clone(&registry),
+        });
         let service = Arc::new(Service::new(Parts {
             registry: Arc::clone(&registry),
             blobs: Arc::clone(&blobs),
             pool: Arc::clone(&pool),
             images: Arc::clone(&images),
             limits,
+            metrics,
             rates: CallRates::of(&config.tenants),
             metering: Arc::clone(&metering),
             network: NetworkAccess::new(egress, config.network.code.clone()),

@@ -1,4 +1,4 @@
-//! Opens the database of the data folder, and the keys in it.
+//! Opens the databases of the data folder: that of keys, and that of records.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,11 +9,15 @@ use crate::assembly::error::AssemblyError;
 use crate::clock::Clock;
 use crate::config::{AuthMode, Config};
 use crate::database::Database;
+use crate::records::RecordTable;
 use crate::service::Authentication;
 use crate::tenants::{KeyRing, KeyTable};
 
 /// The file of the database in the data folder.
 const FILE: &str = "wardian.db";
+
+/// The file of the records in the data folder.
+const RECORDS_FILE: &str = "records.db";
 
 /// The path of the database.
 #[must_use]
@@ -28,6 +32,21 @@ pub fn database_path(config: &Config) -> PathBuf {
 /// It cannot be opened, is damaged, or was written by a later version.
 pub async fn open_database(config: &Config) -> Result<Database, AssemblyError> {
     Ok(Database::open(&database_path(config)).await?)
+}
+
+/// The path of the database of records.
+#[must_use]
+pub fn records_path(config: &Config) -> PathBuf {
+    config.data_dir.join(RECORDS_FILE)
+}
+
+/// The records of runs, also beside a server that writes them.
+///
+/// # Errors
+///
+/// As [`open_database`].
+pub async fn open_records(config: &Config) -> Result<RecordTable, AssemblyError> {
+    Ok(RecordTable::open(&records_path(config)).await?)
 }
 
 /// The table of keys, also beside a server that uses it.

@@ -9,6 +9,9 @@ use clap_complete::Shell;
 
 use crate::cli::examples;
 use crate::cli::key_args::KeysCommand;
+use crate::cli::run_args::RunsCommand;
+use crate::cli::server_option::ServerOption;
+use crate::cli::top_args::TopArgs;
 use crate::config::Flags;
 use crate::images::PackageSet;
 
@@ -84,6 +87,9 @@ pub(crate) enum Command {
     /// Put blobs into the store on this machine or of a running server, and take them out.
     #[command(subcommand, after_help = examples::BLOBS)]
     Blobs(BlobsCommand),
+    /// Look at the runs of a server: who ran what, how it ended, and what it wrote.
+    #[command(subcommand, after_help = examples::RUNS)]
+    Runs(RunsCommand),
     /// Make, list and revoke the keys by which a server knows its callers, also while it runs.
     #[command(subcommand, after_help = examples::KEYS)]
     Keys(KeysCommand),
@@ -93,6 +99,9 @@ pub(crate) enum Command {
     /// The Python interpreter that programs run in.
     #[command(subcommand, after_help = examples::ENGINE)]
     Engine(EngineCommand),
+    /// Show what a running server does: workers, queue, tenants, rates.
+    #[command(after_help = examples::TOP)]
+    Top(TopArgs),
     /// Check this machine and give advice.
     #[command(after_help = examples::DOCTOR)]
     Doctor(DoctorArgs),
@@ -129,6 +138,9 @@ pub(crate) struct ServeArgs {
     /// Address to listen on [default: 127.0.0.1:8080].
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<String>,
+    /// Address for operators: metrics at `/metrics`, and health [default: none].
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) admin_listen: Option<String>,
     /// How many programs run at once [default: one for each core].
     #[arg(long, value_name = "COUNT")]
     pub(crate) workers: Option<String>,
@@ -359,18 +371,6 @@ pub(crate) enum BlobsCommand {
         #[command(flatten)]
         at: ServerOption,
     },
-}
-
-/// The server that a command is about.
-#[derive(Debug, Args)]
-pub(crate) struct ServerOption {
-    /// Ask this running server instead of the store on this machine. The key is taken from
-    /// `--key-file`, or from the environment variable `WARDIAN_API_KEY`.
-    #[arg(long, value_name = "URL")]
-    pub(crate) server: Option<String>,
-    /// File with the key that is sent to the server as a bearer token.
-    #[arg(long, value_name = "FILE", requires = "server")]
-    pub(crate) key_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -75,6 +75,15 @@ pub(crate) const REVOKE_KEY: &str = "\
 Examples:
   wardian keys revoke k3v7a2mq";
 
+pub(crate) const TOP: &str = "\
+Examples:
+  wardian top --url http://127.0.0.1:9090
+  wardian top --url http://127.0.0.1:9090 --interval 10 --json >> load.jsonl
+
+The server has to be started with `--admin-listen 127.0.0.1:9090`. Ctrl-C ends the command.
+
+Exit codes: 0 done, 2 wrong usage or no such server, 3 an error of Wardian or of the machine.";
+
 pub(crate) const SECRETS: &str = "\
 Examples:
   WARDIAN_SECRET_ACME_KEY=... wardian secrets list
@@ -210,6 +219,30 @@ Examples:
   wardian blobs scrub --quarantine --server http://127.0.0.1:8080
 
 Exit codes: 0 every blob is good, 3 one is damaged or unreadable.";
+
+pub(crate) const RUNS: &str = "\
+Examples:
+  wardian runs list
+  wardian runs show run_019a7b4c5d6e7f808182838485868788
+  wardian runs logs run_019a7b4c5d6e7f808182838485868788
+
+Without --server the records are read from the data folder, also while a server is using it.";
+
+pub(crate) const LIST_RUNS: &str = "\
+Examples:
+  wardian runs list --outcome timeout --since 24h
+  wardian runs list --tenant acme --skill data.csv.profile --limit 100
+  wardian runs list --server http://127.0.0.1:8080 --json | jq 'map(.duration_us) | add'";
+
+pub(crate) const SHOW_RUN: &str = "\
+Examples:
+  wardian runs show run_019a7b4c5d6e7f808182838485868788
+  wardian runs show run_019a7b4c5d6e7f808182838485868788 --json | jq .phases_us";
+
+pub(crate) const LOGS: &str = "\
+Examples:
+  wardian runs logs run_019a7b4c5d6e7f808182838485868788 | less
+  wardian runs logs run_019a7b4c5d6e7f808182838485868788 --json | jq -r '.[].text'";
 
 pub(crate) const INSTALL: &str = "\
 Examples:

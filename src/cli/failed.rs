@@ -137,21 +137,24 @@ impl From<RegistryError> for Failed {
 impl From<HttpError> for Failed {
     fn from(error: HttpError) -> Self {
         let advice = match &error {
-            HttpError::Listen { cause, .. } => match cause.kind() {
-                io::ErrorKind::AddrInUse => {
-                    "; another program listens there: stop it, or choose another address with \
-                     `--listen` (`listen`)"
+            HttpError::Listen { cause, setting, .. } => {
+                let flag = format!("`--{}` (`{setting}`)", setting.replace('_', "-"));
+                match cause.kind() {
+                    io::ErrorKind::AddrInUse => format!(
+                        "; another program listens there: stop it, or choose another address with \
+                         {flag}"
+                    ),
+                    io::ErrorKind::AddrNotAvailable => {
+                        format!("; this machine has no such address: choose another with {flag}")
+                    }
+                    io::ErrorKind::PermissionDenied => format!(
+                        "; choose a port from 1024 on with {flag}, or start the server with the \
+                         capability `CAP_NET_BIND_SERVICE`"
+                    ),
+                    _ => return Self::ours(&error),
                 }
-                io::ErrorKind::AddrNotAvailable => {
-                    "; this machine has no such address: choose another with `--listen` (`listen`)"
-                }
-                io::ErrorKind::PermissionDenied => {
-                    "; choose a port from 1024 on with `--listen` (`listen`), or start the server \
-                     with the capability `CAP_NET_BIND_SERVICE`"
-                }
-                _ => return Self::ours(&error),
-            },
-            HttpError::Tls(_) => "",
+            }
+            HttpError::Tls(_) => String::new(),
         };
         Self::usage(format!("{}{advice}", CauseChain(&error)))
     }

@@ -9,7 +9,10 @@ mod exit_code;
 mod failed;
 mod key_args;
 mod prepare;
+mod run_args;
+mod server_option;
 mod terminal;
+mod top_args;
 
 use std::process::ExitCode;
 
@@ -19,7 +22,9 @@ use crate::assembly::{PoolProcess, check_settings};
 use crate::cli::args::{Cli, Command, EngineCommand, SecretsCommand, ServeArgs, SkillsCommand};
 use crate::cli::commands::reload::ConfigSource;
 use crate::cli::commands::skills::{check_skills, deps, list_skills, new_skill, test_skills};
-use crate::cli::commands::{blobs, doctor, engine, keys, run, secrets, serve, show_config};
+use crate::cli::commands::{
+    blobs, doctor, engine, keys, run, runs, secrets, serve, show_config, top,
+};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::Installer;
@@ -112,12 +117,15 @@ fn no_secret(variable: &str) -> Option<String> {
 /// Returns the options of a command that are settings.
 fn flags_of(command: &Command) -> Vec<(String, String)> {
     let flags = match command {
-        Command::Serve(ServeArgs { listen, workers, paranoid, require_lockdown }) => vec![
-            ("listen", listen.clone()),
-            ("workers.count", workers.clone()),
-            ("workers.paranoid", paranoid.then(|| "true".to_owned())),
-            ("workers.require_lockdown", require_lockdown.clone()),
-        ],
+        Command::Serve(ServeArgs { listen, admin_listen, workers, paranoid, require_lockdown }) => {
+            vec![
+                ("listen", listen.clone()),
+                ("admin_listen", admin_listen.clone()),
+                ("workers.count", workers.clone()),
+                ("workers.paranoid", paranoid.then(|| "true".to_owned())),
+                ("workers.require_lockdown", require_lockdown.clone()),
+            ]
+        }
         Command::Engine(EngineCommand::Install { from: Some(path), .. }) => {
             vec![("engine.source", Some(path.to_string_lossy().into_owned()))]
         }
@@ -151,9 +159,11 @@ fn with_config(
             list_skills::show(&config, &skill, file.as_deref(), json)
         }
         Command::Blobs(command) => blobs::blobs(&config, &command, source.surroundings.api_key()),
+        Command::Runs(command) => runs::runs(&config, &command, source.surroundings.api_key()),
         Command::Keys(command) => keys::keys(&config, &command),
         Command::Secrets(SecretsCommand::List { json }) => secrets::list(&config, json),
         Command::Engine(command) => engine::engine(&config, &command),
+        Command::Top(args) => top::top(&config, &args),
         Command::Doctor(args) => doctor::doctor(config, args.json),
         Command::Config { explain, json } => {
             let exit = if json {

@@ -4,6 +4,7 @@ use crate::budget::MemoryBudget;
 use crate::config::settings::Config;
 use crate::http::{CONNECTION_MEMORY, TLS_MEMORY};
 use crate::job::frame::outcome_max;
+use crate::records::QUEUE_MEMORY;
 use crate::units::ByteCount;
 
 /// The memory of a gateway without calls and without the files of skills: code, threads, tables and
@@ -20,6 +21,10 @@ const QUEUED: ByteCount = ByteCount::kibibytes(16);
 
 /// A connection of a run: buffers of both sides, a head, and those of TLS.
 const NETWORK_CONNECTION: ByteCount = ByteCount::kibibytes(512);
+
+/// Pages of the database of records: SQLite keeps 2 MiB for each of its four connections, and a
+/// batch while it is written.
+const PAGES: ByteCount = ByteCount::mebibytes(16);
 
 /// The parts of the most memory that the gateway takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +44,8 @@ pub struct GatewayMemory {
     pub queue: ByteCount,
     /// Connections of runs: `network.max_connections`.
     pub network: ByteCount,
+    /// Records that wait to be written, and the database's pages: `records.enabled`.
+    pub records: ByteCount,
 }
 
 impl GatewayMemory {
@@ -65,14 +72,18 @@ impl GatewayMemory {
             runs: times(run, config.workers.count),
             queue: times(QUEUED, config.workers.queue),
             network: times(NETWORK_CONNECTION, connections),
+            records: match config.records.is_enabled {
+                true => ByteCount::bytes(QUEUE_MEMORY.as_u64().saturating_add(PAGES.as_u64())),
+                false => ByteCount::bytes(0),
+            },
         }
     }
 
     /// The sum: the most that the gateway takes, beside the files of all skills.
     #[must_use]
     pub fn total(&self) -> ByteCount {
-        let Self { at_rest, budget, outputs, connections, runs, queue, network } = self;
-        let parts = [at_rest, budget, outputs, connections, runs, queue, network];
+        let Self { at_rest, budget, outputs, connections, runs, queue, network, records } = self;
+        let parts = [at_rest, budget, outputs, connections, runs, queue, network, records];
         ByteCount::bytes(parts.iter().map(|part| part.as_u64()).fold(0, u64::saturating_add))
     }
 }
@@ -105,7 +116,7 @@ mod tests {
         let large = memory(&[&few[..], &[("http.memory", "1 GiB")]].concat());
         let more = large.total().as_u64() - small.total().as_u64();
         assert_eq!(more, 896 << 20);
-        assert!(small.total() < ByteCount::mebibytes(600), "{small:?}");
+        assert!(small.total() < ByteCount::mebibytes(650), "{small:?}");
         let tls = [("http.tls.certificate", "/c"), ("http.tls.key", "/k")];
         let encrypted = memory(&[&few[..], &tls].concat());
         let plain = memory(&few);

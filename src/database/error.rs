@@ -38,10 +38,12 @@ pub enum DatabaseError {
     /// The file is no database, or is damaged.
     #[error(
         "the database {} is damaged or no database; restore it from a backup, or move it away to \
-         begin with an empty one, which has no keys",
+         begin with an empty one, which has no {content}",
         path.display()
     )]
     Damaged {
+        /// The content of the database, for the message.
+        content: &'static str,
         /// The file.
         path: PathBuf,
         /// The error of SQLite.
@@ -55,7 +57,7 @@ pub enum DatabaseError {
 
 impl DatabaseError {
     /// The error about the file at `path` that has this cause.
-    pub(super) fn of_file(path: &Path, cause: sqlx::Error) -> Self {
+    pub(super) fn of_file(path: &Path, content: &'static str, cause: sqlx::Error) -> Self {
         let path = path.to_owned();
         let code = match &cause {
             sqlx::Error::Database(error) => error.code().and_then(|code| code.parse::<i32>().ok()),
@@ -63,7 +65,7 @@ impl DatabaseError {
         };
         // The lowest byte of an extended code is the primary one.
         match code.map(|code| code & 0xff) {
-            Some(CORRUPT | NOT_A_DATABASE) => Self::Damaged { path, cause },
+            Some(CORRUPT | NOT_A_DATABASE) => Self::Damaged { content, path, cause },
             Some(PERMISSION | READ_ONLY | CANNOT_OPEN | INPUT_OUTPUT | FULL) => {
                 Self::Unusable { path, cause: io::Error::other(cause) }
             }

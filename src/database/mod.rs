@@ -1,11 +1,11 @@
-//! The embedded database of a server, one SQLite file in the data folder.
+//! The embedded databases of a server: SQLite files in the data folder.
 //!
 //! This module opens the file, brings its schema up to date and says what is wrong with a file that
 //! cannot be used. The statements on a table are in the module that owns the table. They are
 //! portable SQL: only this module knows that the database is SQLite.
 //!
 //! INVARIANT(committed-is-durable): a change that was committed survives a kill of any process that
-//! has the file open, and a loss of power.
+//! has the file open. In the database of keys it survives a loss of power too.
 //!
 //! INVARIANT(newer-schema-is-refused): a file whose schema is newer than this program is refused
 //! and not changed.
@@ -28,9 +28,13 @@ use sqlx::sqlite::{
 use sqlx::{ConnectOptions as _, Sqlite, Transaction};
 
 pub use crate::database::error::DatabaseError;
+pub use crate::database::schema::{Durability, Schema};
 
 /// How long a statement waits while another process writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The size in bytes to which the write-ahead log is cut once it was folded into the file.
+const MAX_LOG: &str = "67108864";
 
 /// Most connections of one process. SQLite has one writer at a time, and reads are short.
 const CONNECTIONS: u32 = 4;
@@ -46,29 +50,42 @@ pub struct Database {
 }
 
 impl Database {
+    /// Opens the database of keys: see [`Self::open_with`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open_with`].
+    pub async fn open(path: &Path) -> Result<Self, DatabaseError> {
+        Self::open_with(path, &schema::KEYS).await
+    }
+
     /// Opens the file, which is created if it does not exist, and brings its schema up to date.
     ///
     /// # Errors
     ///
     /// The file or its folder cannot be used, the file is damaged, or its schema is newer than this
     /// program.
-    pub async fn open(path: &Path) -> Result<Self, DatabaseError> {
+    pub async fn open_with(path: &Path, schema: &Schema) -> Result<Self, DatabaseError> {
         let unusable = |cause| DatabaseError::Unusable { path: path.to_owned(), cause };
         file::prepare(path).map_err(unusable)?;
         let options = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(false)
             .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
+            .synchronous(match schema.durability {
+                Durability::SurvivesKill => SqliteSynchronous::Normal,
+                Durability::SurvivesPowerLoss => SqliteSynchronous::Full,
+            })
+            .pragma("journal_size_limit", MAX_LOG)
             .busy_timeout(BUSY_TIMEOUT)
             .disable_statement_logging();
         let pool = SqlitePoolOptions::new().max_connections(CONNECTIONS);
-        let failed = |cause| DatabaseError::of_file(path, cause);
+        let failed = |cause| DatabaseError::of_file(path, schema.content, cause);
         let pool = pool.connect_with(options).await.map_err(failed)?;
         let database = Self { pool };
-        match schema::update(&database).await {
-            Ok(found) if found > schema::VERSION => {
-                let (path, known) = (path.to_owned(), schema::VERSION);
+        match schema::update(&database, schema).await {
+            Ok(found) if found > schema.version() => {
+                let (path, known) = (path.to_owned(), schema.version());
                 Err(DatabaseError::NewerSchema { path, found, known })
             }
             Ok(_) => Ok(database),

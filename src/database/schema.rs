@@ -1,20 +1,50 @@
-//! The schema: one script for each version, applied in their order.
+//! The schema of a database: one script for each version, applied in their order.
 
 use crate::database::Database;
 
-/// Scripts that lead from one version to the next. A script that was released never changes; what
-/// is new is appended.
-pub(super) const SCRIPTS: [&str; 1] = [include_str!("schema/1_keys.sql")];
+/// The schema of one kind of database, and how durable its changes are.
+#[derive(Debug, Clone, Copy)]
+pub struct Schema {
+    /// Scripts that lead from one version to the next. A script that was released never changes;
+    /// what is new is appended.
+    pub scripts: &'static [&'static str],
+    /// The content of the database, for messages.
+    pub content: &'static str,
+    /// How durable a committed change is.
+    pub durability: Durability,
+}
 
-/// The version that this program works with: the number of scripts.
-pub(super) const VERSION: i64 = 1;
+/// The events that a committed change survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// A kill of the process. A loss of power may undo the last changes; it damages nothing.
+    SurvivesKill,
+    /// A kill of the process, and a loss of power.
+    SurvivesPowerLoss,
+}
+
+/// The schema of the database of keys.
+pub(super) const KEYS: Schema = Schema {
+    scripts: &[include_str!("schema/1_keys.sql")],
+    content: "keys",
+    durability: Durability::SurvivesPowerLoss,
+};
+
+impl Schema {
+    /// The version that this program works with: the number of scripts.
+    #[must_use]
+    pub fn version(&self) -> i64 {
+        i64::try_from(self.scripts.len()).unwrap_or(i64::MAX)
+    }
+}
 
 /// Brings the schema up to date. Returns the version of the schema, which stays as it is if it is
-/// later than [`VERSION`].
+/// later than that of `schema`.
 ///
 /// All scripts are one transaction, so a version is applied as a whole or not at all, and two
 /// processes that start at once apply it once.
-pub(super) async fn update(database: &Database) -> Result<i64, sqlx::Error> {
+pub(super) async fn update(database: &Database, schema: &Schema) -> Result<i64, sqlx::Error> {
+    let version = schema.version();
     let mut transaction = database.begin().await?;
     sqlx::query("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")
         .execute(&mut *transaction)
@@ -23,18 +53,18 @@ pub(super) async fn update(database: &Database) -> Result<i64, sqlx::Error> {
         .fetch_one(&mut *transaction)
         .await?;
     let found = found.unwrap_or(0);
-    if found >= VERSION {
+    if found >= version {
         transaction.rollback().await?;
         return Ok(found);
     }
-    for script in SCRIPTS.iter().skip(usize::try_from(found).unwrap_or(0)) {
+    for script in schema.scripts.iter().skip(usize::try_from(found).unwrap_or(0)) {
         sqlx::raw_sql(*script).execute(&mut *transaction).await?;
     }
     sqlx::query("DELETE FROM schema_version").execute(&mut *transaction).await?;
     sqlx::query("INSERT INTO schema_version (version) VALUES ($1)")
-        .bind(VERSION)
+        .bind(version)
         .execute(&mut *transaction)
         .await?;
     transaction.commit().await?;
-    Ok(VERSION)
+    Ok(version)
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use crate::database::schema::{SCRIPTS, VERSION};
-use crate::database::{Database, DatabaseError};
+use crate::database::schema::KEYS;
+use crate::database::{CONNECTIONS, Database, DatabaseError};
 use crate::error::CauseChain;
 
 async fn fault_of(path: &Path) -> DatabaseError {
@@ -18,11 +18,6 @@ async fn fault_of(path: &Path) -> DatabaseError {
 async fn count_keys(database: &Database) -> i64 {
     let count = sqlx::query_scalar("SELECT COUNT(*) FROM api_keys");
     count.fetch_one(database.connections()).await.unwrap()
-}
-
-#[test]
-fn each_version_has_a_script() {
-    assert_eq!(i64::try_from(SCRIPTS.len()), Ok(VERSION));
 }
 
 #[tokio::test]
@@ -48,6 +43,45 @@ async fn rights_of_other_users_are_removed() {
 }
 
 #[tokio::test]
+async fn a_link_in_the_place_of_the_file_is_refused_and_its_target_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, target) = (folder.path().join("wardian.db"), folder.path().join("target"));
+    fs::write(&target, "").unwrap();
+    fs::set_permissions(&target, fs::Permissions::from_mode(0o644)).unwrap();
+    std::os::unix::fs::symlink(&target, &path).unwrap();
+    for _ in 0..2 {
+        let fault = fault_of(&path).await;
+        let causes = CauseChain(&fault).to_string();
+        assert!(matches!(fault, DatabaseError::Unusable { .. }), "{causes}");
+        assert!(causes.contains("symbolic link"), "{causes}");
+        let found = fs::metadata(&target).unwrap();
+        assert_eq!((found.mode() & 0o777, found.len()), (0o644, 0));
+        // A link to nothing makes nothing.
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(folder.path().join("none"), &path).unwrap();
+        fault_of(&path).await;
+        assert!(!folder.path().join("none").exists());
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(&target, &path).unwrap();
+    }
+}
+
+/// Without it a loss of power could take back what was committed.
+#[tokio::test]
+async fn each_connection_waits_for_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(&folder.path().join("wardian.db")).await.unwrap();
+    let mut held = Vec::new();
+    for _ in 0..CONNECTIONS {
+        let mut connection = database.connections().acquire().await.unwrap();
+        let pragma = "PRAGMA synchronous";
+        let level: i64 = sqlx::query_scalar(pragma).fetch_one(&mut *connection).await.unwrap();
+        assert_eq!(level, 2, "FULL");
+        held.push(connection);
+    }
+}
+
+#[tokio::test]
 async fn a_schema_is_applied_once_however_many_processes_start() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wardian.db");
@@ -63,7 +97,7 @@ async fn a_schema_is_applied_once_however_many_processes_start() {
         .fetch_all(database.connections())
         .await
         .unwrap();
-    assert_eq!(versions, [VERSION]);
+    assert_eq!(versions, [KEYS.version()]);
 }
 
 #[tokio::test]

@@ -22,6 +22,8 @@ pub const TLS_MEMORY: ByteCount = ByteCount::kibibytes(160);
 pub struct HttpConfig {
     /// Address to listen on. Default 127.0.0.1:8080.
     pub listen: SocketAddr,
+    /// Address for operators: metrics and health. Default none.
+    pub admin_listen: Option<SocketAddr>,
     /// Host names by which a client may call the server, in addition to loopback names and the
     /// address listened on; `*` allows all. Default none. Without this check any website could let
     /// its own name resolve to this machine and read the answers (DNS rebinding).
@@ -111,6 +113,7 @@ impl HttpConfig {
     pub fn listening_on(listen: SocketAddr) -> Self {
         Self {
             listen,
+            admin_listen: None,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             max_connections: 1_024,

@@ -4,14 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use axum::response::Response;
 use uuid::Uuid;
 
+use crate::audit::AuditLog;
 use crate::budget::MemoryBudget;
+use crate::error::ErrorKind;
 use crate::http::access::hosts::Hosts;
 use crate::http::config::HttpConfig;
 use crate::http::exchange::body::Bodies;
+use crate::http::exchange::respond::Failure;
 use crate::http::readiness::Readiness;
-use crate::service::Authentication;
+use crate::protocol::request_id::RequestId;
+use crate::service::{Authentication, Methods, Status};
+use crate::telemetry::Metrics;
 
 /// The state that all requests share.
 #[derive(Debug)]
@@ -26,6 +32,8 @@ pub(crate) struct Edge<M> {
     pub(crate) is_exposed: bool,
     pub(crate) hosts: Hosts,
     pub(crate) authentication: Authentication,
+    pub(crate) audit: AuditLog,
+    pub(crate) metrics: Arc<Metrics>,
     started: String,
     requests: AtomicU64,
 }
@@ -36,6 +44,8 @@ impl<M> Edge<M> {
         readiness: Arc<Readiness<M>>,
         budget: Arc<MemoryBudget>,
         authentication: Authentication,
+        audit: AuditLog,
+        metrics: Arc<Metrics>,
     ) -> Self {
         // The last 12 hexadecimal digits of a UUIDv7 are random.
         let started = Uuid::now_v7().simple().to_string().split_off(20);
@@ -48,6 +58,8 @@ impl<M> Edge<M> {
             is_exposed: config.is_exposed() && !authentication.is_required(),
             hosts: Hosts::of(config),
             authentication,
+            audit,
+            metrics,
             started,
             requests: AtomicU64::new(1),
         }
@@ -57,5 +69,16 @@ impl<M> Edge<M> {
     pub(crate) fn next_request_id(&self) -> String {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         format!("req_{}_{number:x}", self.started)
+    }
+}
+
+impl<M: Methods + Status> Edge<M> {
+    /// The answer to a request for which the server is not ready.
+    pub(crate) fn not_ready(&self, request_id: &str) -> Response {
+        let reasons = self.readiness.obstacles().join("; ");
+        let message = format!("the server is not ready: {reasons}");
+        let failure = Failure::of_kind(ErrorKind::Overloaded, message);
+        let failure = failure.retried_after(Some(Duration::from_secs(1)));
+        failure.into_response(RequestId::Null, request_id)
     }
 }

@@ -16,15 +16,19 @@
 //! configuration names (see `access::cors`).
 
 mod access;
+mod admin;
 mod blobs;
 mod config;
 mod connection;
 mod edge;
 mod exchange;
+mod metrics;
 mod operations;
 mod readiness;
 mod router;
 mod rpc;
+mod run_events;
+mod runs;
 mod server;
 mod shutdown;
 #[cfg(test)]

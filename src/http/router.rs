@@ -11,7 +11,9 @@ use axum::routing::{get, post};
 use hyper::body::Body as _;
 use tracing::debug;
 
+use crate::audit::AuditLog;
 use crate::budget::MemoryBudget;
+use crate::http::access::audited::{PeerAddress, note_key, note_stranger};
 use crate::http::access::cors::{preflight, vary};
 use crate::http::access::credentials::{credential, is_public, refuse_caller};
 use crate::http::access::hosts::HostFault;
@@ -21,33 +23,43 @@ use crate::http::blobs::upload::upload;
 use crate::http::config::HttpConfig;
 use crate::http::edge::Edge;
 use crate::http::exchange::respond::{closing, refuse};
+use crate::http::metrics::count_request;
 use crate::http::operations::{healthz, readyz, tools, version};
 use crate::http::readiness::Readiness;
 use crate::http::rpc::rpc;
-use crate::service::{Authentication, Methods, Status, Transfers};
+use crate::http::runs;
+use crate::service::{Authentication, Methods, Runs, Status, Transfers};
+use crate::telemetry::Metrics;
 
 /// Builds the routes, with a memory budget of their own. Every caller is the local user.
-pub fn router<M: Methods + Status + Transfers>(
+pub fn router<M: Methods + Status + Transfers + Runs>(
     config: &HttpConfig,
     readiness: Arc<Readiness<M>>,
 ) -> Router {
     let budget = MemoryBudget::new(config.memory);
-    router_within(config, readiness, budget, Authentication::Open)
+    let (audit, metrics) = (AuditLog::default(), Metrics::new());
+    router_within(config, readiness, budget, Authentication::Open, audit, metrics)
 }
 
 /// Builds the routes, with this memory budget and these callers.
-pub(crate) fn router_within<M: Methods + Status + Transfers>(
+pub(crate) fn router_within<M: Methods + Status + Transfers + Runs>(
     config: &HttpConfig,
     readiness: Arc<Readiness<M>>,
     budget: Arc<MemoryBudget>,
     authentication: Authentication,
+    audit: AuditLog,
+    metrics: Arc<Metrics>,
 ) -> Router {
-    let edge = Arc::new(Edge::new(config, readiness, budget, authentication));
+    let edge = Edge::new(config, readiness, budget, authentication, audit, metrics);
+    let edge = Arc::new(edge);
     Router::new()
         .route("/rpc", post(rpc::<M>))
         .route("/v1/blobs", get(list::<M>).put(upload::<M>))
         .route("/v1/blobs/{id}", get(download::<M>).head(describe::<M>).delete(remove::<M>))
         .route("/v1/blobs/{id}/verify", post(verify::<M>))
+        .route("/v1/runs", get(runs::list::<M>))
+        .route("/v1/runs/{id}", get(runs::show::<M>))
+        .route("/v1/runs/{id}/log", get(runs::log::<M>))
         .route("/healthz", get(healthz::<M>))
         .route("/readyz", get(readyz::<M>))
         .route("/version", get(version::<M>))
@@ -55,6 +67,7 @@ pub(crate) fn router_within<M: Methods + Status + Transfers>(
         .method_not_allowed_fallback(wrong_method::<M>)
         .fallback(nothing_here::<M>)
         .layer(from_fn_with_state(Arc::clone(&edge), check_host::<M>))
+        .layer(from_fn_with_state(Arc::clone(&edge.metrics), count_request))
         .with_state(edge)
 }
 
@@ -85,7 +98,7 @@ async fn answer_website<M: Methods + Status + Transfers>(
     next: Next,
 ) -> Response {
     let (method, path) = (request.method(), request.uri().path());
-    match preflight(method, path, request.headers(), &edge.next_request_id()) {
+    match preflight(method, path, request.headers(), || edge.next_request_id()) {
         // A preflight request has no body. If this one has, the connection is closed.
         Some(answer) if request.body().is_end_stream() => answer,
         Some(answer) => closing(answer),
@@ -102,13 +115,17 @@ async fn answer_caller<M: Methods + Status + Transfers>(
     if is_public(request.uri().path()) {
         return next.run(request).await;
     }
+    let address = request.extensions().get::<PeerAddress>().copied();
     match edge.authentication.identify(credential(request.headers())) {
         Ok(identity) => {
+            note_key(&edge.audit, &identity, address);
             request.extensions_mut().insert(identity);
             next.run(request).await
         }
         Err(error) => {
-            let answer = refuse_caller(&error, request.headers(), &edge.next_request_id());
+            let request_id = edge.next_request_id();
+            note_stranger(&edge.audit, &error, address, &request_id);
+            let answer = refuse_caller(&error, request.headers(), &request_id);
             if request.body().is_end_stream() { answer } else { closing(answer) }
         }
     }

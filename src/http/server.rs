@@ -21,19 +21,24 @@ use tokio::time::{sleep, timeout};
 use tower::Service as _;
 use tracing::{debug, info, warn};
 
+use crate::audit::AuditLog;
 use crate::budget::MemoryBudget;
 use crate::framing::ClearStream;
+use crate::http::access::audited::PeerAddress;
+use crate::http::admin::{admin_config, admin_router};
 use crate::http::config::HttpConfig;
 use crate::http::connection::limit::{AddressBlock, ConnectionLimit, ConnectionPermit};
 use crate::http::connection::phased_body::PhasedBody;
 use crate::http::connection::repoll::Repoll;
 use crate::http::connection::timeouts::{ConnectionPhase, TimedStream};
 use crate::http::connection::write_timeouts::TimedWrites;
+use crate::http::metrics::RequestMemory;
 use crate::http::readiness::Readiness;
 use crate::http::router::router_within;
 use crate::http::shutdown::Stage;
 use crate::http::tls::{TlsEndpoint, TlsError};
-use crate::service::{Authentication, Methods, Status, Transfers};
+use crate::service::{Authentication, Methods, Runs, Status, Transfers};
+use crate::telemetry::{Metrics, OpenConnection};
 
 /// Most bytes of a request line and its headers.
 const MAX_HEADER: usize = 16 << 10;
@@ -59,6 +64,8 @@ pub enum HttpError {
     Listen {
         /// The address.
         address: SocketAddr,
+        /// The setting that names it.
+        setting: &'static str,
         /// The reason.
         #[source]
         cause: io::Error,
@@ -77,6 +84,8 @@ pub struct Server {
     tls: Option<Arc<TlsEndpoint>>,
     budget: Arc<MemoryBudget>,
     authentication: Authentication,
+    audit: AuditLog,
+    metrics: Arc<Metrics>,
 }
 
 /// The settings of a server, of which some can change while it serves: the time-outs of
@@ -104,6 +113,8 @@ struct Shared {
     router: Router,
     connections: GracefulShutdown,
     stop: watch::Receiver<Stage>,
+    /// The metrics in which connections are counted; `None` for those of operators.
+    metrics: Option<Arc<Metrics>>,
 }
 
 impl Server {
@@ -114,15 +125,50 @@ impl Server {
     ///
     /// The certificate cannot be used, or the address cannot be listened on.
     pub async fn bind(config: HttpConfig) -> Result<Self, HttpError> {
+        Self::bind_for("listen", config).await
+    }
+
+    async fn bind_for(setting: &'static str, config: HttpConfig) -> Result<Self, HttpError> {
         let address = config.listen;
         let tls = config.tls.as_ref().map(TlsEndpoint::load).transpose()?.map(Arc::new);
-        let failed = |cause| HttpError::Listen { address, cause };
+        let failed = |cause| HttpError::Listen { address, setting, cause };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let budget = MemoryBudget::new(config.memory);
         let config = LiveHttpConfig(watch::Sender::new(Arc::new(config)));
         let authentication = Authentication::Open;
-        Ok(Self { listener, address, config, tls, budget, authentication })
+        let metrics = Metrics::new();
+        metrics.add(RequestMemory(Arc::clone(&budget)));
+        let audit = AuditLog::default();
+        Ok(Self { listener, address, config, tls, budget, authentication, audit, metrics })
+    }
+
+    /// Starts to listen on the address for operators. Nothing is encrypted there.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be listened on.
+    pub async fn bind_admin(&self, listen: SocketAddr) -> Result<Self, HttpError> {
+        let admin =
+            Self::bind_for("admin_listen", admin_config(listen, &self.config.current())).await?;
+        Ok(Self { metrics: Arc::clone(&self.metrics), ..admin })
+    }
+
+    /// Serves metrics and health until the future is dropped.
+    pub async fn serve_admin<M: Methods + Status>(
+        self,
+        readiness: Arc<Readiness<M>>,
+        stop: watch::Receiver<Stage>,
+    ) {
+        let shared = Shared {
+            router: admin_router(&self.config.current(), readiness, self.metrics),
+            config: self.config,
+            tls: None,
+            connections: GracefulShutdown::new(),
+            stop,
+            metrics: None,
+        };
+        accept_all(&self.listener, &shared).await;
     }
 
     /// The budget for requests, their results and their answers.
@@ -143,10 +189,22 @@ impl Server {
         Self { authentication, ..self }
     }
 
+    /// Notes the use of keys, and refusals, in this log.
+    #[must_use]
+    pub fn with_audit(self, audit: AuditLog) -> Self {
+        Self { audit, ..self }
+    }
+
     /// The settings, some of which can change while the server serves.
     #[must_use]
     pub const fn live_config(&self) -> &LiveHttpConfig {
         &self.config
+    }
+
+    /// What is counted and measured.
+    #[must_use]
+    pub const fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
     }
 
     /// The certificate; `None` if connections are not encrypted.
@@ -157,7 +215,7 @@ impl Server {
 
     /// Serves until `stop` changes, then gives requests in progress the configured time to finish.
     /// Dropping the future leaves open connections to their tasks.
-    pub async fn serve<M: Methods + Status + Transfers>(
+    pub async fn serve<M: Methods + Status + Transfers + Runs>(
         self,
         readiness: Arc<Readiness<M>>,
         mut stop: watch::Receiver<Stage>,
@@ -169,11 +227,14 @@ impl Server {
                 Arc::clone(&readiness),
                 self.budget,
                 self.authentication,
+                self.audit,
+                Arc::clone(&self.metrics),
             ),
             config: self.config,
             tls: self.tls,
             connections: GracefulShutdown::new(),
             stop: stop.clone(),
+            metrics: Some(self.metrics),
         };
         tokio::select! {
             biased;
@@ -222,7 +283,10 @@ async fn accept_all(listener: &TcpListener, shared: &Shared) {
                 }
                 let phase = limit.new_phase();
                 let Some(permit) = limit.admit(address, phase.clone()).await else { return };
-                serve_connection(stream, Admitted { phase, permit }, config, shared);
+                let counted = shared.metrics.as_ref().map(Metrics::open_connection);
+                let address = PeerAddress(client.ip().to_canonical());
+                let admitted = Admitted { phase, permit, address, counted };
+                serve_connection(stream, admitted, config, shared);
             }
             Err(fault) => {
                 // After a client's disconnect the next accept can succeed at once. After other
@@ -268,6 +332,9 @@ impl RefusedConnections {
 struct Admitted {
     phase: ConnectionPhase,
     permit: ConnectionPermit,
+    address: PeerAddress,
+    /// Counts the connection among those that are open.
+    counted: Option<OpenConnection>,
 }
 
 fn serve_connection(
@@ -311,7 +378,7 @@ fn serve_connection(
 /// Serves the requests of one connection, one after the other.
 async fn serve_stream<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
-    Admitted { phase, permit }: Admitted,
+    Admitted { phase, permit, address, counted: _counted }: Admitted,
     config: Arc<HttpConfig>,
     router: Router,
     watcher: Watcher,
@@ -320,7 +387,9 @@ async fn serve_stream<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         phase.begin_request();
         let phase = phase.clone();
-        let answered = router.clone().call(request.map(Body::new));
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(address);
+        let answered = router.clone().call(request);
         async move {
             let answer = answered.await.map_err(|never: Infallible| never)?;
             Ok::<_, Infallible>(answer.map(|body| PhasedBody::new(body, phase)))

@@ -8,7 +8,7 @@ use pep508_rs::{PackageName, Requirement};
 
 use crate::packages::guest::{GuestPlatform, PackageVersion};
 use crate::packages::pip::{
-    Offer, OfferKind, PipLog, PythonError, conflict_in, download_fault, missing_in, shortened,
+    Offer, OfferKind, PipLog, PythonError, conflict_in, download_fault, error_lines, missing_in,
 };
 use crate::packages::requirements::{admits, parse_requirement};
 use crate::packages::resolve_error::ResolveError;
@@ -17,11 +17,13 @@ use crate::packages::wheel::WheelName;
 /// Most versions that a message lists.
 const MAX_VERSIONS: usize = 6;
 
-const NATIVE_ONLY: &str =
-    "has only wheels with native code, or for other versions of Python: guests cannot have it";
+const NATIVE_ONLY: &str = "has only wheels with native code, or for other versions of Python, which \
+     guests cannot load: require another version or another package";
 const SOURCE_ONLY: &str = "has only source distributions, which would have to be built: build a \
      wheel with `pip wheel`, and lock with `--from` if it is pure Python";
+const YANKED: &str = "was withdrawn by its author: require another version, or exactly this one";
 const UNKNOWN: &str = "is unknown, or has no such version";
+const CHECK_NAME: &str = "check the name, and the registry in pip's settings";
 
 /// The requirements of the list and of chosen packages, by the package that they name.
 pub(super) type Demands = BTreeMap<PackageName, Vec<Requirement>>;
@@ -42,7 +44,11 @@ pub(super) fn explained(error: PythonError, guest: &GuestPlatform, log: &PipLog)
         if let Some(fault) = log.faults().first() {
             return fault.clone().into();
         }
-        let problem = problem_with(&requirement, &log.offers(&requirement.name));
+        let offers = log.offers(&requirement.name);
+        if offers.is_empty() && !log.is_complete_for(&requirement.name) {
+            return PythonError::Failed { said: error_lines(said) }.into();
+        }
+        let problem = problem_with(&requirement, &offers);
         return ResolveError::NoWheel { requirement: requirement.to_string(), by, problem };
     }
     if said.contains("ResolutionImpossible") || said.contains("conflicting dependencies") {
@@ -65,7 +71,7 @@ pub(super) fn explained(error: PythonError, guest: &GuestPlatform, log: &PipLog)
     }
     match download_fault(said) {
         Some(fault) => fault.into(),
-        None => PythonError::Failed { said: shortened(said) }.into(),
+        None => PythonError::Failed { said: error_lines(said) }.into(),
     }
 }
 
@@ -101,11 +107,14 @@ fn problem_with(requirement: &Requirement, offers: &[Offer]) -> String {
     if has(OfferKind::Source) {
         return SOURCE_ONLY.to_owned();
     }
+    if has(OfferKind::Yanked) {
+        return YANKED.to_owned();
+    }
     let versions: BTreeSet<&Version> = offers.iter().map(|offer| &offer.version).collect();
     let newest: Vec<String> =
         versions.iter().rev().take(MAX_VERSIONS).map(ToString::to_string).collect();
     match newest.as_slice() {
-        [] => UNKNOWN.to_owned(),
+        [] => format!("{UNKNOWN}: {CHECK_NAME}"),
         [one] => format!("{UNKNOWN}: there is {one}"),
         some if some.len() == versions.len() => format!("{UNKNOWN}: there are {}", some.join(", ")),
         some => format!("{UNKNOWN}: the newest are {}", some.join(", ")),
@@ -144,7 +153,8 @@ pub(super) fn passed_over<'a>(
         let demands = demands.get(&chosen.package).map_or(&[][..], Vec::as_slice);
         let mut offers = log.offers(&chosen.package);
         offers.retain(|offer| {
-            offer.version > chosen.version
+            offer.kind != OfferKind::Yanked
+                && offer.version > chosen.version
                 && (!offer.version.any_prerelease() || chosen.version.any_prerelease())
                 && demands.iter().all(|demand| admits(demand, &offer.version))
         });
@@ -152,7 +162,7 @@ pub(super) fn passed_over<'a>(
         let rank = |offer: &Offer| match offer.kind {
             OfferKind::Usable => 2,
             OfferKind::Native => 1,
-            OfferKind::Source => 0,
+            OfferKind::Source | OfferKind::Yanked => 0,
         };
         let newest = offers
             .into_iter()
@@ -172,6 +182,7 @@ impl Newer<'_> {
                 "it has only wheels with native code, or for other versions of Python".to_owned()
             }
             OfferKind::Source => "it has only a source distribution".to_owned(),
+            OfferKind::Yanked => return None,
             OfferKind::Usable => why(&parse_requirement(&format!("{name}=={newer}")).ok()?)?,
         };
         Some(format!("{name} {newer} was passed over for {older}: {reason}"))
@@ -191,9 +202,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let line = |file: &&str| match file.strip_prefix('+') {
             Some(file) => format!("  Found link https://x.example/{file} (from x), version: 1\n"),
-            None => format!("  Skipping link: why: https://x.example/{file} (from x)\n"),
+            None => match file.strip_prefix('-') {
+                Some(file) => format!(
+                    "  Skipping link: yanked for reason: bad: https://x.example/{file} (from x)\n"
+                ),
+                None => format!(
+                    "  Skipping link: none of the wheel's tags (x): https://x.example/{file} (from x)\n"
+                ),
+            },
         };
-        let text: String = files.iter().map(line).collect();
+        let searched = |name: &str| format!("1 location(s) to search for versions of {name}:\n");
+        let searched = ["typo", "source", "plain"].into_iter().map(searched);
+        let text: String = files.iter().map(line).chain(searched).collect();
         std::fs::write(folder.path().join("pip.log"), text).unwrap();
         PipLog::read(folder.path())
     }
@@ -203,7 +223,8 @@ mod tests {
         explained(error, &guest(), &log(files)).to_string()
     }
 
-    const FILES: [&str; 9] = [
+    const FILES: [&str; 10] = [
+        "-withdrawn-2-py3-none-any.whl",
         "native-1-cp315-cp315-linux_x86_64.whl",
         "native-0.9.tar.gz",
         "source-1.tar.gz",
@@ -229,7 +250,13 @@ mod tests {
         assert!(none("source").contains("`source` has only source distributions"));
         assert!(none("plain>=0.6").contains("or for other versions of Python"));
         assert!(none("newer>=2").contains("`newer>=2` has only source distributions"));
-        assert_eq!(none("typo"), "package `typo` is unknown, or has no such version");
+        assert!(
+            none("typo").starts_with("package `typo` is unknown, or has no such version: check")
+        );
+        assert!(
+            none("withdrawn>1").starts_with("package `withdrawn>1` was withdrawn by its author")
+        );
+        assert!(none("unread").starts_with("pip failed: ERROR: Could not find a version"));
         for (requirement, versions) in [
             ("plain>=77", "there are 0.6, 0.5.1, 0.4.0"),
             ("source==7", "there is 1"),
@@ -287,8 +314,8 @@ mod tests {
         let fault = explain("ERROR: No matching distribution found for a");
         assert!(!fault.is_about_packages());
         let expected =
-            "the registry https://x.example/simple refuses the request: 401 Unauthorized";
-        assert_eq!(fault.to_string(), expected);
+            "the registry https://x.example/simple refuses the request: 401 Unauthorized; pip's";
+        assert!(fault.to_string().starts_with(expected), "{fault}");
         let failed = explained(
             PythonError::Failed { said: "ERROR: no space".into() },
             &guest(),
@@ -313,6 +340,7 @@ mod tests {
             "newer-2.tar.gz",
             "+capped-2-py3-none-any.whl",
             "+final-2rc1-py3-none-any.whl",
+            "-final-3-py3-none-any.whl",
         ];
         let capped = PackageName::from_str("capped").unwrap();
         let demands = Demands::from([(capped, vec!["capped<2".parse().unwrap()])]);

@@ -14,7 +14,7 @@ use crate::packages::guest::{GuestPlatform, PackageVersion};
 use crate::packages::layer::{LayerDraft, LayerError};
 use crate::packages::lock::{LockedPackage, MAX_WHEEL};
 use crate::packages::pip::{
-    PipLog, PythonError, RegistryFault, download_fault, mismatch_in, missing_in, pip, shortened,
+    PipLog, PythonError, RegistryFault, download_fault, error_lines, mismatch_in, missing_in, pip,
 };
 use crate::packages::resolve::{ChosenWheel, WheelSource};
 use crate::packages::wheel::{WheelError, WheelLimits, WheelName, unpack};
@@ -24,7 +24,7 @@ use crate::packages::wheel::{WheelError, WheelLimits, WheelName, unpack};
 #[non_exhaustive]
 pub enum FetchError {
     /// A wheel is not in the folder.
-    #[error("the folder has no `{file}`")]
+    #[error("the folder has no `{file}`: fetch it on a machine with a network (`pip download`)")]
     NotInFolder {
         /// The wheel.
         file: String,
@@ -56,7 +56,10 @@ pub enum FetchError {
         found: u64,
     },
     /// The registry does not have a wheel any more.
-    #[error("the registry does not have `{file}`")]
+    #[error(
+        "the registry does not have `{file}` any more: lock again, or sync with `--from` and a folder \
+         that has it"
+    )]
     NotInRegistry {
         /// The wheel.
         file: String,
@@ -207,7 +210,7 @@ fn refused(said: &str, wanted: &[Wanted<'_>], faults: &[RegistryFault]) -> Fetch
         missing.and_then(|missing| wanted.iter().find(|one| one.name.package == missing.0.name));
     match missing {
         Some(one) => FetchError::NotInRegistry { file: file(one) },
-        None => PythonError::Failed { said: shortened(said) }.into(),
+        None => PythonError::Failed { said: error_lines(said) }.into(),
     }
 }
 
@@ -261,7 +264,10 @@ mod tests {
                 "`a_b-1.0-py3-none-any.whl` is not the locked one: its SHA-256 is {found}, the lock has {locked}"
             )
         );
-        assert_eq!(said(missing, &[]), "the registry does not have `a_b-1.0-py3-none-any.whl`");
+        assert_eq!(
+            said(missing, &[]),
+            "the registry does not have `a_b-1.0-py3-none-any.whl` any more: lock again, or sync with `--from` and a folder that has it"
+        );
         assert_eq!(said(missing, &[fault]), "the registry https://x fails: 500");
         assert_eq!(said("ERROR: no space", &[]), "pip failed: ERROR: no space");
     }

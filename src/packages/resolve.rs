@@ -113,7 +113,8 @@ pub fn resolve(
         let refused = ask_pip(&roots, guest, python, source, scratch.path()).err()?;
         refused.is_about_packages().then(|| refused.to_string())
     };
-    resolution.notes = newer.iter().filter_map(|newer| newer.note(&why)).take(MAX_NOTES).collect();
+    // Each remark may take a call of pip, and each call may take minutes.
+    resolution.notes = newer.iter().take(MAX_NOTES).filter_map(|newer| newer.note(&why)).collect();
     resolution.notes.extend(log.faults().iter().map(ToString::to_string));
     Ok(resolution)
 }

@@ -30,7 +30,7 @@ pub enum ResolveError {
         said: String,
     },
     /// The requirements contradict each other.
-    #[error("the requirements contradict each other:\n{said}")]
+    #[error("the requirements contradict each other; loosen one of them:\n{said}")]
     Conflict {
         /// The words of pip.
         said: String,

@@ -36,6 +36,7 @@ impl WireError {
             ErrorKind::VersionNotFound => Self::row(-32602, "version_not_found", 200),
             ErrorKind::FileNotFound => Self::row(-32602, "file_not_found", 200),
             ErrorKind::BlobNotFound => Self::row(-32602, "blob_not_found", 200),
+            ErrorKind::RunNotFound => Self::row(-32602, "run_not_found", 200),
             ErrorKind::NotExecutable => Self::row(-32602, "not_executable", 200),
             ErrorKind::TooLarge => Self::row(-32602, "too_large", 200),
             ErrorKind::Unauthorized => Self::row(1001, "unauthorized", 401),
@@ -60,12 +61,13 @@ mod tests {
 
     use super::*;
 
-    const ALL: [ErrorKind; 15] = [
+    const ALL: [ErrorKind; 16] = [
         ErrorKind::InvalidParams,
         ErrorKind::SkillNotFound,
         ErrorKind::VersionNotFound,
         ErrorKind::FileNotFound,
         ErrorKind::BlobNotFound,
+        ErrorKind::RunNotFound,
         ErrorKind::NotExecutable,
         ErrorKind::TooLarge,
         ErrorKind::Unauthorized,

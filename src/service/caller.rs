@@ -3,7 +3,7 @@
 use crate::budget::CallMemory;
 use crate::ids::TenantId;
 use crate::job::limits::RunLimits;
-use crate::tenants::{CallerIdentity, Rights};
+use crate::tenants::{CallerIdentity, KeyPrefix, Rights};
 
 /// The caller of a method: its tenant, its rights and limits, and the account of its memory.
 #[derive(Debug, Clone)]
@@ -12,6 +12,8 @@ pub struct Caller {
     pub tenant: TenantId,
     /// The calls that it may make.
     pub rights: Rights,
+    /// Names its key; none if the server asks for no keys.
+    pub key: Option<KeyPrefix>,
     /// Limits of its runs that are stricter than the operator's cap for all callers.
     pub limits: Option<RunLimits>,
     /// Names the request in the server's log.
@@ -36,8 +38,8 @@ impl Caller {
     /// A client whose identity was found. Its call is charged to `memory`.
     #[must_use]
     pub fn of(identity: CallerIdentity, request_id: String, memory: CallMemory) -> Self {
-        let CallerIdentity { tenant, rights } = identity;
-        Self { tenant, rights, limits: None, request_id, memory }
+        let CallerIdentity { tenant, rights, key } = identity;
+        Self { tenant, rights, key, limits: None, request_id, memory }
     }
 }
 

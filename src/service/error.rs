@@ -8,6 +8,7 @@ use tokio::task::JoinError;
 use crate::blobs::BlobError;
 use crate::blobs::content::kind::InvalidKind;
 use crate::budget::BudgetExhausted;
+use crate::database::DatabaseError;
 use crate::dispatch::DispatchError;
 use crate::error::ErrorKind;
 use crate::ids::InvalidId;
@@ -52,6 +53,21 @@ pub enum ServiceError {
         /// The id as sent.
         id: String,
     },
+    /// The caller has no such run, or its record is not kept any more.
+    #[error("there is no record of a run `{}`", .id.chars().take(80).collect::<String>().escape_debug())]
+    NoSuchRun {
+        /// The id as sent.
+        id: String,
+    },
+    /// The log of a run was removed before its record.
+    #[error("the log of this run is not kept any more")]
+    LogNotKept,
+    /// The server keeps no records.
+    #[error("this server keeps no records of runs")]
+    NoRecords,
+    /// Records cannot be read.
+    #[error("records of runs cannot be read")]
+    Records(#[from] DatabaseError),
     /// The skill has no code.
     #[error(
         "skill `{name}` is an instruction skill: read its SKILL.md, there is nothing to execute"
@@ -128,6 +144,7 @@ impl ServiceError {
             Self::Forbidden { .. } => ErrorKind::Forbidden,
             Self::Secrets { .. } => ErrorKind::SecretUnavailable,
             Self::NoSuchBlob { .. } => ErrorKind::BlobNotFound,
+            Self::NoSuchRun { .. } | Self::LogNotKept | Self::NoRecords => ErrorKind::RunNotFound,
             Self::NotExecutable { .. } => ErrorKind::NotExecutable,
             Self::Registry(error) => error.kind(),
             Self::Blob(error) => error.kind(),
@@ -140,9 +157,10 @@ impl ServiceError {
             | Self::KeysUnavailable(_) => ErrorKind::Overloaded,
             Self::Metering(NotMetering::Failed) => ErrorKind::Internal,
             Self::Metering(NotMetering::NotInstalled) => ErrorKind::InvalidParams,
-            Self::Unserialisable(_) | Self::Unreadable(_) | Self::Interrupted(_) => {
-                ErrorKind::Internal
-            }
+            Self::Unserialisable(_)
+            | Self::Unreadable(_)
+            | Self::Records(_)
+            | Self::Interrupted(_) => ErrorKind::Internal,
         }
     }
 

@@ -15,7 +15,9 @@ use crate::service::run::mounted_skill::Contents;
 use crate::service::run::network::NetworkAccess;
 use crate::service::run::packages::PackageAccess;
 use crate::service::run::secrets::SecretAccess;
+use crate::service::runs::history::RunHistory;
 use crate::service::transfers::BlobTransfers;
+use crate::telemetry::Metrics;
 
 /// The implementation of the Skills Protocol, called by every edge.
 pub struct Service {
@@ -32,6 +34,8 @@ pub struct Service {
     pub(super) contents: Contents,
     pub(super) blob_writes: BlobWrites,
     pub(super) transfers: BlobTransfers,
+    pub(super) runs: RunHistory,
+    pub(super) metrics: Arc<Metrics>,
 }
 
 /// The parts of a [`Service`].
@@ -59,6 +63,8 @@ pub struct Parts {
     pub max_transfers: usize,
     /// The secrets that runs may get.
     pub secrets: Arc<SecretAccess>,
+    /// The metrics in which runs are counted.
+    pub metrics: Arc<Metrics>,
 }
 
 impl Service {
@@ -77,6 +83,7 @@ impl Service {
             packages,
             secrets,
             max_transfers,
+            metrics,
         } = parts;
         let contents = Contents::default();
         let blob_writes = BlobWrites::at_most(pool.size());
@@ -95,6 +102,8 @@ impl Service {
             contents,
             blob_writes,
             transfers,
+            runs: RunHistory::default(),
+            metrics,
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::audit::AuditLog;
 use crate::protocol::schema::LimitBounds;
 use crate::service::parts::Service;
 
@@ -38,7 +39,18 @@ impl Status for Service {
         let missing: BTreeSet<&String> =
             report.workers.iter().flat_map(|worker| &worker.report.missing).collect();
         let warning = |wall| format!("guests run without a wall of the lock-down: {wall}");
-        missing.into_iter().map(warning).collect()
+        let mut warnings: Vec<String> = missing.into_iter().map(warning).collect();
+        let (records, logs) = self.runs.lost();
+        if records > 0 || logs > 0 {
+            warnings.push(format!(
+                "{records} records of runs and {logs} logs of others were lost since the start: the \
+                 log of the server says why"
+            ));
+        }
+        if let Some(lines) = self.runs.audit().map(AuditLog::lost).filter(|lines| *lines > 0) {
+            warnings.push(format!("{lines} lines of the audit log were lost since the start"));
+        }
+        warnings
     }
 
     fn sandbox(&self) -> BTreeMap<&'static str, String> {

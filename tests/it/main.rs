@@ -17,6 +17,7 @@
 )]
 
 mod arguments;
+mod audit;
 mod bad_limits;
 mod blob_commands;
 mod blob_faults;
@@ -32,13 +33,16 @@ mod isolation;
 mod limits;
 mod lockdown;
 mod memory;
+mod metrics;
 mod network;
 mod operation;
 mod packages;
 mod pictures;
 mod programs;
+mod records;
 mod results;
 mod rpc;
+mod run_events;
 mod scale;
 mod scripts;
 mod secrets;

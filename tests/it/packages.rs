@@ -707,7 +707,7 @@ fn a_registry_is_explained_and_its_credentials_are_kept_out_of_the_lock() {
         ("tiny-cpu<3\n", "`tiny-cpu<3` is unknown, or has no such version: there is 3.0"),
         ("tiny-cpu\n", "`tiny-cpu` has only wheels with native code"),
         ("tiny-src\n", "`tiny-src` has only source distributions"),
-        ("tiny-typo\n", "`tiny-typo` is unknown, or has no such version\n"),
+        ("tiny-typo\n", "`tiny-typo` is unknown, or has no such version: check the name"),
         ("tiny-reg>=2\n", "package `tiny-src>=1`, which tiny-reg requires, has only source"),
     ] {
         command.file("skill/code/requirements.txt", requirements);

@@ -27,6 +27,7 @@ use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
 use crate::secrets::Secrets;
 use crate::service::{Caller, LocalProgram, LocalRun, sole_tenant};
 use crate::subprocess::hide_own_variables;
+use crate::telemetry::Metrics;
 use crate::units::ByteCount;
 
 /// Free disk space below which the engine or a blob may not fit.
@@ -331,13 +332,18 @@ async fn workers(mut config: Config) -> Vec<Finding> {
     let is_required = config.requires_lockdown();
     config.workers.require_lockdown = RequireLockdown::Never;
     let began = Instant::now();
-    let started =
-        match Runtime::start(&config, MeteredCode::IfThere, SkillsRead::Once, progress().as_ref())
-            .await
-        {
-            Ok(runtime) => runtime.ready().await.map(|()| runtime),
-            Err(error) => Err(error),
-        };
+    let started = match Runtime::start(
+        &config,
+        MeteredCode::IfThere,
+        SkillsRead::Once,
+        Metrics::new(),
+        progress().as_ref(),
+    )
+    .await
+    {
+        Ok(runtime) => runtime.ready().await.map(|()| runtime),
+        Err(error) => Err(error),
+    };
     let runtime = match started {
         Ok(runtime) => runtime,
         Err(error) => {

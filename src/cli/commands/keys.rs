@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::assembly;
+use crate::audit::{self, AuditEvent, AuditKind};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::key_args::KeysCommand;
@@ -55,6 +56,15 @@ async fn create(
     let table = assembly::open_keys(config).await?;
     let (token, key) = table.create(&order, now).await?;
     table.close().await;
+    let (scopes, prefix) = (key.rights.names().join(","), key.prefix.to_string());
+    audited(
+        config,
+        &AuditEvent {
+            tenant: Some(key.tenant.as_str()),
+            key: Some(&prefix),
+            ..AuditEvent::new(AuditKind::KeyCreated).about(&scopes)
+        },
+    );
     if as_json {
         let mut value = as_value(&key, now);
         if let Some(object) = value.as_object_mut() {
@@ -137,15 +147,23 @@ async fn revoke(config: &Config, prefixes: Vec<KeyPrefix>) -> Result<Exit, Faile
             )));
         }
     }
-    let ended = revoke_all(&table, &prefixes).await;
+    let ended = revoke_all(config, &table, &prefixes).await;
     table.close().await;
     ended
 }
 
-async fn revoke_all(table: &KeyTable, prefixes: &[KeyPrefix]) -> Result<Exit, Failed> {
+async fn revoke_all(
+    config: &Config,
+    table: &KeyTable,
+    prefixes: &[KeyPrefix],
+) -> Result<Exit, Failed> {
     for prefix in prefixes {
         match table.revoke(prefix, Clock::System.now()).await? {
-            Revocation::Revoked => print_line(&format!("revoked {prefix}")),
+            Revocation::Revoked => {
+                let event = AuditEvent::new(AuditKind::KeyRevoked);
+                audited(config, &AuditEvent { key: Some(prefix.as_str()), ..event });
+                print_line(&format!("revoked {prefix}"));
+            }
             Revocation::Already => print_line(&format!("{prefix} was revoked before")),
             // Rows are never removed.
             Revocation::Unknown => {
@@ -154,4 +172,13 @@ async fn revoke_all(table: &KeyTable, prefixes: &[KeyPrefix]) -> Result<Exit, Fa
         }
     }
     Ok(Exit::Done)
+}
+
+/// Appends an event to the audit log, if there is one. What was done with the key stays done.
+fn audited(config: &Config, event: &AuditEvent<'_>) {
+    if let Some(file) = &config.audit.file
+        && let Err(fault) = audit::append(file, event)
+    {
+        note(&format!("warning: the audit log `{}` cannot be written to: {fault}", file.display()));
+    }
 }

@@ -5,14 +5,15 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::{block_in_place, spawn_blocking};
+use tokio::task::{JoinError, JoinHandle, block_in_place, spawn_blocking};
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
 use crate::assembly::{self, MeteredCode, Provision, Runtime, SkillsRead, check_settings};
 use crate::budget::{MemoryBudget, OPEN_BLOBS};
 use crate::cli::commands::reload::{ConfigSource, Reloader, SkillsSeat};
-use crate::cli::commands::serve_folders::{DataFolderLock, check_folders};
+use crate::cli::commands::serve_folders::{DataFolderLock, check_unchanged, open_folders};
+use crate::cli::commands::serve_records::ServerJournal;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on, progress};
@@ -21,7 +22,8 @@ use crate::config::{Config, GatewayMemory};
 use crate::error::CauseChain;
 use crate::heap::{give_back_free_memory, map_large_buffers};
 use crate::http::{EXPOSED, Readiness, Server, stop_on_signals};
-use crate::service::{Authentication, Service};
+use crate::service::{Authentication, Runs as _, Service};
+use crate::telemetry::Metrics;
 use crate::units::ByteCount;
 
 /// The interval of checking for memory to release to the system.
@@ -52,7 +54,8 @@ fn note_memory(config: &Config) {
     let memory = GatewayMemory::of(config);
     info!(
         "the gateway takes at most {} and the files of skills: {} at rest, {} for requests and \
-         answers, {} for outputs, {} for connections, {} for runs, {} for the queue, {} for the network of runs",
+         answers, {} for outputs, {} for connections, {} for runs, {} for the queue, {} for the network of runs, {} for \
+         records",
         memory.total(),
         memory.at_rest,
         memory.budget,
@@ -60,7 +63,8 @@ fn note_memory(config: &Config) {
         memory.connections,
         memory.runs,
         memory.queue,
-        memory.network
+        memory.network,
+        memory.records
     );
 }
 
@@ -95,16 +99,23 @@ async fn listen(
     let stop = stop_on_signals().map_err(|fault| Failed::at("listen for signals", &fault))?;
     let hangups =
         signal(SignalKind::hangup()).map_err(|fault| Failed::at("listen for signals", &fault))?;
-    // Nothing is changed on the disk before the certificate, the address and the lock are there.
+    // Nothing is changed on the disk before the certificate and the address are there, and the
+    // folders can be used.
     let server = Server::bind(config.http.clone()).await?;
+    let admin = match config.http.admin_listen {
+        Some(address) => Some(server.bind_admin(address).await?),
+        None => None,
+    };
     let _lock = block_in_place(|| -> Result<DataFolderLock, Failed> {
+        check_unchanged(config)?;
         let lock = DataFolderLock::take(&config.data_dir)?;
-        check_folders(config)?;
+        open_folders(config)?;
         Ok(lock)
     })?;
     let database = assembly::open_database(config).await?;
     let authentication = assembly::open_authentication(config, &database).await?;
-    let server = server.with_authentication(authentication.clone());
+    let records = ServerJournal::open(config, server.metrics()).await?;
+    let server = server.with_authentication(authentication.clone()).with_audit(records.audit());
     note_memory(config);
     let url = format!("{}://{}", config.http.scheme(), server.address());
     info!("listening on {url}");
@@ -117,24 +128,39 @@ async fn listen(
     let skills = SkillsSeat::default();
     let reloader = Reloader::new(source, config.clone(), &server, Arc::clone(&skills));
     let reloading = tokio::spawn(reloader.run(hangups));
+    let administering = admin.map(|admin| {
+        info!("metrics are at http://{}/metrics", admin.address());
+        tokio::spawn(admin.serve_admin(Arc::clone(&readiness), stop.clone()))
+    });
+    let metrics = Arc::clone(server.metrics());
     let mut serving = tokio::spawn(server.serve(Arc::clone(&readiness), stop));
     let runtime = tokio::select! {
         biased;
-        // The server was stopped before it was ready.
-        _ = &mut serving => return Ok(Exit::Done),
-        started = start(config, installer, &readiness, &url) => started?,
+        ended = &mut serving => {
+            let stopped = stopped_early(ended);
+            let exit = records.close().await;
+            return stopped.map(|_done| exit);
+        }
+        started = start(config, installer, &readiness, &records, metrics, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
     trimming.abort();
     reloading.abort();
     following.abort();
+    administering.iter().for_each(JoinHandle::abort);
     write_last_uses(&authentication).await;
     database.close().await;
     // Calls in progress have ended or timed out, so their runs need no more time.
     runtime.shut_down(Duration::ZERO).await;
+    let exit = records.close().await;
     info!("stopped");
-    Ok(Exit::Done)
+    Ok(exit)
+}
+
+/// The end of a server that was not ready yet: it was stopped, or has failed.
+fn stopped_early(ended: Result<(), JoinError>) -> Result<Exit, Failed> {
+    ended.map(|()| Exit::Done).map_err(|fault| Failed::at("serve", &fault))
 }
 
 /// Follows the changes of keys that commands make.
@@ -170,18 +196,26 @@ async fn start(
     config: &Config,
     installer: &Installer,
     readiness: &Readiness<Arc<Service>>,
+    records: &ServerJournal,
+    metrics: Arc<Metrics>,
     url: &str,
 ) -> Result<Runtime, Failed> {
     let began = Instant::now();
     installer.ensure_engine(config, MeteredCode::IfThere).await?;
     readiness.wait_for("the workers");
-    let runtime =
-        Runtime::start(config, MeteredCode::IfThere, SkillsRead::Followed, progress().as_ref())
-            .await?;
+    let runtime = Runtime::start(
+        config,
+        MeteredCode::IfThere,
+        SkillsRead::Followed,
+        metrics,
+        progress().as_ref(),
+    )
+    .await?;
     runtime.ready().await?;
     runtime.warn_of_missing_walls();
     readiness.wait_for("the self-test");
     let stopped = runtime.service.self_test().await.map_err(|error| Failed::ours(&error))?;
+    runtime.service.runs().open(records.journal());
     readiness.open(Arc::clone(&runtime.service));
     // For programs that start a server on port 0 and read its address.
     print_line(&format!("listening on {url}"));
@@ -190,4 +224,17 @@ async fn start(
     let provision: Arc<dyn Provision> = Arc::new(installer.clone());
     runtime.start_background(config, &provision)?;
     Ok(runtime)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_fails_before_it_is_ready_is_no_success() {
+        let stopped = tokio::spawn(async {}).await;
+        assert_eq!(stopped_early(stopped).unwrap(), Exit::Done);
+        let failed = tokio::spawn(async { panic!("on purpose") }).await;
+        assert_eq!(stopped_early(failed).unwrap_err().exit, Exit::OurFault);
+    }
 }

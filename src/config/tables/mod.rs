@@ -1,3 +1,4 @@
-//! Settings that are tables with names of the operator's choice.
+//! Groups of settings that are read in files of their own.
 
+pub(crate) mod records;
 pub(crate) mod tenants;

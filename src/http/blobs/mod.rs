@@ -16,11 +16,17 @@ pub(crate) mod range;
 pub(crate) mod upload;
 pub(crate) mod upload_time;
 
+use std::convert::Infallible;
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::Response;
 
+use crate::audit::AuditLog;
 use crate::budget::CallMemory;
 use crate::error::ErrorKind;
+use crate::http::access::audited::note_refusal;
 use crate::http::edge::Edge;
 use crate::http::exchange::respond::{Failure, refuse};
 use crate::protocol::error_codes::WireError;
@@ -29,33 +35,49 @@ use crate::service::{
     BlobTransfers, Caller, CallerIdentity, Methods, ServiceError, Status, Transfers,
 };
 
+/// The id in the path of a request. One that is not UTF-8 stays as it was sent: like every text that
+/// is no id it names no blob.
+pub(crate) struct BlobName(String);
+
+impl<S: Send + Sync> FromRequestParts<S> for BlobName {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        let decoded = Path::<String>::from_request_parts(parts, state).await;
+        Ok(Self(decoded.map_or_else(|_| parts.uri.path().to_owned(), |Path(id)| id)))
+    }
+}
+
 /// One request, and the blobs that it is about.
 struct BlobRequest<'a> {
+    audit: &'a AuditLog,
     transfers: &'a BlobTransfers,
     caller: Caller,
     request_id: String,
 }
 
 impl<'a> BlobRequest<'a> {
-    /// Begins to answer a request of this caller. Fails if the server is not ready.
+    /// Begins to answer a request of this caller, which counts against the rate of its tenant. Fails
+    /// if the server is not ready, or if the tenant has made too many calls.
     fn begin<M: Methods + Status + Transfers>(
         edge: &'a Edge<M>,
         identity: CallerIdentity,
     ) -> Result<Self, Box<Response>> {
         let request_id = edge.next_request_id();
         let Some(methods) = edge.readiness.methods() else {
-            let reasons = edge.readiness.obstacles().join("; ");
-            let message = format!("the server is not ready: {reasons}");
-            let failure = Failure::of_kind(ErrorKind::Overloaded, message);
-            let failure = failure.retried_after(Some(std::time::Duration::from_secs(1)));
-            return Err(Box::new(failure.into_response(RequestId::Null, &request_id)));
+            return Err(Box::new(edge.not_ready(&request_id)));
         };
+        if let Err(error) = methods.count_call(&identity.tenant) {
+            let failure = Failure::of(&error, &request_id);
+            return Err(Box::new(failure.into_response(RequestId::Null, &request_id)));
+        }
         let caller = Caller::of(identity, request_id.clone(), CallMemory::new(&edge.budget));
-        Ok(Self { transfers: methods.transfers(), caller, request_id })
+        Ok(Self { audit: &edge.audit, transfers: methods.transfers(), caller, request_id })
     }
 
     /// The answer to a request that failed.
     fn failed(&self, error: &ServiceError) -> Response {
+        note_refusal(self.audit, &self.caller, None, error);
         let mut failure = Failure::of(error, &self.request_id);
         failure.status = status_of(error.kind());
         failure.into_response(RequestId::Null, &self.request_id)
@@ -69,9 +91,9 @@ impl<'a> BlobRequest<'a> {
 
 /// The HTTP status for an error. The errors of `POST /rpc` are answers of the protocol and mostly
 /// have status 200; here the status is the answer.
-const fn status_of(kind: ErrorKind) -> u16 {
+pub(crate) const fn status_of(kind: ErrorKind) -> u16 {
     match kind {
-        ErrorKind::BlobNotFound => 404,
+        ErrorKind::BlobNotFound | ErrorKind::RunNotFound => 404,
         ErrorKind::InvalidParams => 400,
         ErrorKind::TooLarge => 413,
         ErrorKind::QuotaExceeded => 507,

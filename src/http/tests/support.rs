@@ -28,7 +28,9 @@ use crate::protocol::params_error::ParamsError;
 use crate::protocol::schema::{Bounds, LimitBounds};
 use crate::protocol::{MethodCall, MethodResult};
 use crate::quotas::TooManyCalls;
-use crate::service::{BlobTransfers, Caller, Methods, ServiceError, Status, Transfers};
+use crate::service::{
+    BlobTransfers, Caller, LogListener, Methods, RunHistory, Runs, ServiceError, Status, Transfers,
+};
 
 /// `load_skills_protocol_guide` answers, `list_skills` is overloaded, `create_blob` fails with a
 /// secret cause, `read_blob` answers at length, `run_code` never ends, and the rest is refused.
@@ -45,6 +47,8 @@ pub(crate) struct Fake {
     /// Blobs in a folder of their own.
     pub(crate) transfers: Arc<OnceLock<BlobTransfers>>,
     pub(crate) folder: Arc<Mutex<Option<TempDir>>>,
+    /// No records are kept.
+    pub(crate) runs: Arc<RunHistory>,
 }
 
 impl Default for Fake {
@@ -57,6 +61,7 @@ impl Default for Fake {
             calls_left: Arc::new(AtomicUsize::new(usize::MAX)),
             transfers: Arc::default(),
             folder: Arc::default(),
+            runs: Arc::default(),
         }
     }
 }
@@ -77,7 +82,12 @@ impl Methods for Fake {
         taken.map(drop).map_err(|_none| refused.into())
     }
 
-    async fn call(&self, caller: &Caller, call: MethodCall) -> Result<MethodResult, ServiceError> {
+    async fn call_listening(
+        &self,
+        caller: &Caller,
+        call: MethodCall,
+        _: Option<LogListener>,
+    ) -> Result<MethodResult, ServiceError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         self.running.fetch_add(1, Ordering::SeqCst);
         let _running = Running(Arc::clone(&self.running));
@@ -119,6 +129,12 @@ impl Transfers for Fake {
             *self.folder.lock() = Some(folder);
             BlobTransfers::new(Arc::new(store), 4)
         })
+    }
+}
+
+impl Runs for Fake {
+    fn runs(&self) -> &RunHistory {
+        &self.runs
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) fn pip(
 }
 
 /// The lines of pip that state errors, or the last ones.
-pub(super) fn shortened(said: &str) -> String {
+pub(super) fn error_lines(said: &str) -> String {
     const MOST: usize = 8;
     let errors: Vec<&str> = said.lines().filter(|line| line.contains("ERROR")).collect();
     let lines = if errors.is_empty() { said.lines().collect() } else { errors };

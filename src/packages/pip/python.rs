@@ -50,8 +50,8 @@ pub(super) fn run(
     let mut command = Command::new(python);
     // Python looks for modules in the working folder first, so it must be a folder of this program.
     command.arg("-c").arg(script).args(arguments).current_dir(folder);
-    // Settings of pip for installing could break a resolution, and its words are read; those of
-    // registries stay.
+    // The user's settings of where to install would break a resolution, and those of output would
+    // change the words that are read. Settings of registries stay.
     let ours = ["PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_REPORT", "PIP_REQUIRE_VIRTUALENV"];
     for name in ours.iter().chain(&["PIP_QUIET", "PIP_VERBOSE", "PIP_LOG"]) {
         command.env_remove(name);

@@ -56,17 +56,29 @@ pub(in crate::packages) enum OfferKind {
     Native,
     /// A source distribution.
     Source,
+    /// A file that its author has withdrawn. pip takes it if exactly its version is required.
+    Yanked,
+}
+
+/// What pip's log says of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    Usable,
+    Unfit,
+    Yanked,
 }
 
 /// The parts of pip's log that explain its choice.
 #[derive(Debug, Default)]
 pub(in crate::packages) struct PipLog {
-    /// The names of files, and whether pip could use them.
-    files: BTreeSet<(String, bool)>,
+    /// The names of files, with what pip says of them.
+    files: BTreeSet<(String, Verdict)>,
     /// The packages that pip looked for.
     searched: BTreeSet<PackageName>,
     /// The registries that did not answer.
     faults: Vec<RegistryFault>,
+    /// False if a part of the log was not read.
+    is_whole: bool,
 }
 
 impl PipLog {
@@ -74,22 +86,37 @@ impl PipLog {
     pub(in crate::packages) fn read(folder: &Path) -> Self {
         let mut log = Self::default();
         let Ok(file) = File::open(folder.join(LOG)) else { return log };
-        for line in BufReader::new(file.take(MAX_LOG)).split(b'\n').map_while(Result::ok) {
-            log.add(&String::from_utf8_lossy(&line));
-        }
+        let mut lines = BufReader::new(file.take(MAX_LOG));
+        let mut line = Vec::new();
+        log.is_whole = loop {
+            line.clear();
+            match lines.read_until(b'\n', &mut line) {
+                Ok(0) => break lines.into_inner().limit() > 0,
+                Ok(_) => log.add(&String::from_utf8_lossy(&line)),
+                Err(_unreadable) => break false,
+            }
+        };
+        log.is_whole &= log.files.len() < MAX_FILES;
         log
     }
 
     fn add(&mut self, line: &str) {
         if let Some(link) = line.split("Found link ").nth(1) {
-            self.add_file(link, true);
+            self.add_file(link, Verdict::Usable);
         } else if let Some(link) = line.split("Skipping link: ").nth(1) {
-            self.add_file(link, false);
+            let is_unfit = link.starts_with("none of the wheel's tags")
+                || link.starts_with("No sources permitted")
+                || link.split(": ").next().is_some_and(|why| why.contains(" Requires-Python "));
+            if is_unfit {
+                self.add_file(link, Verdict::Unfit);
+            } else if link.starts_with("yanked for reason") {
+                self.add_file(link, Verdict::Yanked);
+            }
         } else if let Some(name) = line.split("to search for versions of ").nth(1) {
             self.searched.extend(PackageName::from_str(name.trim().trim_end_matches(':')));
         } else if let Some(failure) = line.split("Could not fetch URL ").nth(1) {
             let (url, reason) = failure.split_once(": ").unwrap_or((failure, ""));
-            let reason = reason.trim_end_matches(" - skipping");
+            let reason = reason.trim_end().trim_end_matches(" - skipping");
             // The package is not there, which is no failure of the registry.
             if !["404 ", "410 "].iter().any(|status| reason.starts_with(status)) {
                 self.add_fault(fault(registry_of(url), reason));
@@ -102,14 +129,16 @@ impl PipLog {
         }
     }
 
-    fn add_file(&mut self, text: &str, usable: bool) {
-        let url = text.split_whitespace().find(|word| word.contains("://"));
+    fn add_file(&mut self, text: &str, verdict: Verdict) {
+        // The reason of a yanked file is free text, which may hold addresses too.
+        let text = text.split(" (from ").next().unwrap_or_default();
+        let url = text.split_whitespace().rfind(|word| word.contains("://"));
         let path = url.and_then(|url| url.split(['#', '?']).next());
         let file = path.and_then(|path| path.rsplit('/').next()).unwrap_or_default();
-        // A link to a file is followed by its version without a bracket before.
+        // pip puts a comma right behind the link of a local file.
         let file = file.trim_end_matches(',');
         if !file.is_empty() && file.len() <= MAX_NAME && self.files.len() < MAX_FILES {
-            self.files.insert((file.replace("%2B", "+").replace("%2b", "+"), usable));
+            self.files.insert((file.replace("%2B", "+").replace("%2b", "+"), verdict));
         }
     }
 
@@ -129,19 +158,23 @@ impl PipLog {
         self.searched.contains(name)
     }
 
+    /// True if the log shows all files that pip was offered of the package.
+    pub(in crate::packages) fn is_complete_for(&self, name: &PackageName) -> bool {
+        self.is_whole && self.has_searched(name)
+    }
+
     /// The files of a package that pip was offered.
     pub(in crate::packages) fn offers(&self, name: &PackageName) -> Vec<Offer> {
-        // pip passes over a usable file of a folder while it looks for another package.
-        let is_used = |file: &str| self.files.contains(&(file.to_owned(), true));
-        let offers = self.files.iter().filter(|(file, usable)| *usable || !is_used(file));
-        let offers = offers.filter_map(|(file, usable)| {
+        let offers = self.files.iter().filter_map(|(file, verdict)| {
             let kind = match WheelKind::of(file) {
-                WheelKind::Pure if *usable => OfferKind::Usable,
+                WheelKind::Pure if *verdict == Verdict::Usable => OfferKind::Usable,
                 WheelKind::Pure | WheelKind::Native => OfferKind::Native,
                 WheelKind::Source => OfferKind::Source,
                 WheelKind::Other => return None,
             };
-            Some(Offer { version: version_of(file, kind, name)?, kind })
+            let version = version_of(file, kind, name)?;
+            let is_yanked = *verdict == Verdict::Yanked;
+            Some(Offer { version, kind: if is_yanked { OfferKind::Yanked } else { kind } })
         });
         offers.collect()
     }
@@ -181,9 +214,14 @@ fn fault(registry: String, reason: &str) -> RegistryFault {
         let phrase = reason.split(" for url").next().unwrap_or(reason);
         let phrase = phrase.split_once("Error: ").map_or("", |(_, phrase)| phrase);
         let verb = if status.starts_with('4') { "refuses the request" } else { "fails" };
-        format!("{verb}: {}", shortened(format!("{status} {phrase}").trim()))
+        let advice = match status {
+            "401" | "403" => "; pip's settings on this machine need other credentials for it",
+            "407" => "; pip's settings on this machine need other credentials for the proxy",
+            _ => "",
+        };
+        format!("{verb}: {}{advice}", one_line(format!("{status} {phrase}").trim()))
     } else {
-        let cause = shortened(&cause_of(reason));
+        let cause = one_line(&cause_of(reason));
         // What is left of a call says nothing to a reader.
         let is_plain = !cause.is_empty() && !cause.contains("port=") && !cause.contains("host=");
         if reason.contains("timed out") {
@@ -219,7 +257,8 @@ fn cause_of(reason: &str) -> String {
     inner.to_owned()
 }
 
-fn shortened(text: &str) -> String {
+/// A text of one line, with at most 200 letters.
+fn one_line(text: &str) -> String {
     const MOST: usize = 200;
     text.chars().filter(|letter| !letter.is_control()).take(MOST).collect()
 }
@@ -320,6 +359,8 @@ mod tests {
              2026-01-01T00:00:00,001   Skipping link: No sources permitted for a-b: https://x.example/a-b-2.0.tar.gz?token=x (from https://x.example/a-b/)\n\
              2026-01-01T00:00:00,001   Skipping link: none of the wheel's tags (cp39-cp39-win32) are compatible (run pip debug --verbose to show compatible tags): https://x.example/a_b-3%2Blocal-cp39-cp39-win32.whl (from x)\n\
              2026-01-01T00:00:00,001   Skipping link: 4.0 Requires-Python <3: https://x.example/a_b-4.0-py3-none-any.whl (from x) (requires-python:<3)\n\
+             2026-01-01T00:00:00,001   Skipping link: yanked for reason: see https://y.example/a_b-7.0-py3-none-any.whl: https://x.example/a_b-5.0-py3-none-any.whl (from x)\n\
+             2026-01-01T00:00:00,001   Skipping link: in words of a later pip: https://x.example/a_b-6.0-py3-none-any.whl (from x)\n\
              2026-01-01T00:00:00,001 Skipping link: not a file: https://x.example/a-b/\n\
              2026-01-01T00:00:00,001   Found link https://x.example/1/a_b_c-9.0-py3-none-any.whl (from x), version: 9\n");
         let name = PackageName::from_str("A_B").unwrap();
@@ -332,11 +373,12 @@ mod tests {
             ("2.0", OfferKind::Source),
             ("3+local", OfferKind::Native),
             ("4.0", OfferKind::Native),
+            ("5.0", OfferKind::Yanked),
         ];
         assert_eq!(found, expected.map(|(version, kind)| (version.to_owned(), kind)));
-        assert!(log.has_searched(&name) && log.faults().is_empty());
+        assert!(log.is_complete_for(&name) && log.faults().is_empty());
         assert!(log.offers(&PackageName::from_str("a").unwrap()).is_empty());
-        assert!(PipLog::read(Path::new("/no/such/folder")).files.is_empty());
+        assert!(!PipLog::read(Path::new("/no/such/folder")).is_whole);
     }
 
     #[test]
@@ -348,7 +390,7 @@ mod tests {
             ),
             (
                 "Could not fetch URL http://me:hunter2@x.example/simple/a/: 401 Client Error: Unauthorized for url: http://x.example/simple/a/?k=hunter2 - skipping",
-                "the registry http://x.example/simple refuses the request: 401 Unauthorized",
+                "the registry http://x.example/simple refuses the request: 401 Unauthorized; pip's settings on this machine need other credentials for it",
             ),
             (
                 "Could not fetch URL https://x.example/simple/a/: There was a problem confirming the ssl certificate: HTTPSConnectionPool(host='x', port=443): Max retries exceeded with url: /simple/a/ (Caused by SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate (_ssl.c:1006)'))) - skipping",
@@ -387,7 +429,8 @@ mod tests {
         let unknown = "Could not fetch URL https://x.example/simple/a/: 404 Client Error: Not Found for url: https://x.example/simple/a/ - skipping";
         assert!(log(unknown).faults().is_empty());
         let fault = download_fault("ERROR: HTTP error 403 while getting https://u:p@x.example/f/a-1-py3-none-any.whl?sig=1 (from x)").unwrap();
-        assert_eq!(fault.to_string(), "the registry https://x.example/f refuses the request: 403");
+        let expected = "the registry https://x.example/f refuses the request: 403; pip's";
+        assert!(fault.to_string().starts_with(expected), "{fault}");
         let fault = download_fault("ERROR: Could not install packages due to an OSError: HTTPConnectionPool(host='x.example', port=80): Max retries exceeded with url: /f (Caused by NewConnectionError('<x>: Failed to establish a new connection: [Errno 111] Connection refused'))\n").unwrap();
         assert_eq!(
             fault.to_string(),

@@ -17,45 +17,64 @@ const PIECE: usize = 96;
 /// Longest value, in bytes, of which rarer forms are searched for, too: keys and passwords.
 pub(crate) const MAX_KEY: usize = 512;
 
-/// What templates and serializers write in place of characters that have a meaning in HTML.
-const HTML_ESCAPES: [&[(char, &str)]; 5] = [
-    // Python, Django, Jinja
-    &[('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;"), ('\'', "&#x27;")],
-    // Rails, PHP, Java
-    &[('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;"), ('\'', "&#39;")],
-    // Go
-    &[
-        ('&', "&amp;"),
-        ('<', "&lt;"),
-        ('>', "&gt;"),
-        ('"', "&#34;"),
-        ('\'', "&#39;"),
-        ('+', "&#43;"),
-    ],
-    // Mustache, Lodash
-    &[
-        ('&', "&amp;"),
-        ('<', "&lt;"),
-        ('>', "&gt;"),
-        ('"', "&quot;"),
-        ('\'', "&#39;"),
-        ('/', "&#x2F;"),
-        ('`', "&#x60;"),
-        ('=', "&#x3D;"),
-    ],
+/// What is written in place of characters.
+type Escapes = &'static [(char, &'static str)];
+
+/// What templates and serializers write in place of characters that have a meaning in HTML, beside
+/// [`MARKUP`].
+const HTML_ESCAPES: [Escapes; 10] = [
     // text in elements, where quotes stay
-    &[('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;")],
+    &[],
+    // attributes in double quotes
+    &[('"', "&quot;")],
+    // Python's `html`, Django
+    &[('"', "&quot;"), ('\'', "&#x27;")],
+    // Rails, Spring, Lodash
+    &[('"', "&quot;"), ('\'', "&#39;")],
+    // Jinja, Go's `html`
+    &[('"', "&#34;"), ('\'', "&#39;")],
+    // Go's `html/template`
+    &[('"', "&#34;"), ('\'', "&#39;"), ('+', "&#43;")],
+    // PHP
+    &[('"', "&quot;"), ('\'', "&#039;")],
+    // PHP for HTML 5, serializers of XML
+    &[('"', "&quot;"), ('\'', "&apos;")],
+    // Handlebars
+    &[('"', "&quot;"), ('\'', "&#x27;"), ('`', "&#x60;"), ('=', "&#x3D;")],
+    // mustache.js
+    &[('"', "&quot;"), ('\'', "&#39;"), ('/', "&#x2F;"), ('`', "&#x60;"), ('=', "&#x3D;")],
 ];
 
-/// What serializers of JSON write so that the text can stand in HTML. The backslashes of JSON are
-/// there already.
-const JSON_ESCAPES: [&[(char, &str)]; 3] = [
-    // Go, Rails, Jackson
+/// What all of them write.
+const MARKUP: Escapes = &[('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;")];
+
+/// What serializers of JSON write so that the text can stand in HTML.
+const JSON_ESCAPES: [Escapes; 5] = [
+    // Go, Rails
     &[('&', "\\u0026"), ('<', "\\u003c"), ('>', "\\u003e")],
     // Gson
     &[('&', "\\u0026"), ('<', "\\u003c"), ('>', "\\u003e"), ('=', "\\u003d"), ('\'', "\\u0027")],
-    // PHP with its flags for HTML, .NET
-    &[('&', "\\u0026"), ('<', "\\u003C"), ('>', "\\u003E"), ('\'', "\\u0027"), ('+', "\\u002B")],
+    // Django's `json_script`
+    &[('&', "\\u0026"), ('<', "\\u003C"), ('>', "\\u003E")],
+    // PHP with its flags for HTML
+    &[
+        ('&', "\\u0026"),
+        ('<', "\\u003C"),
+        ('>', "\\u003E"),
+        ('\'', "\\u0027"),
+        ('"', "\\u0022"),
+        ('/', "\\/"),
+    ],
+    // .NET
+    &[
+        ('&', "\\u0026"),
+        ('<', "\\u003C"),
+        ('>', "\\u003E"),
+        ('\'', "\\u0027"),
+        ('"', "\\u0022"),
+        ('`', "\\u0060"),
+        ('+', "\\u002B"),
+    ],
 ];
 
 /// Cuts a value into pieces of [`MIN_VALUE`] to about [`PIECE`] bytes.
@@ -92,7 +111,9 @@ pub(crate) fn forms(piece: &str, is_key: bool) -> Vec<Vec<u8>> {
         add(percent_encoded(bytes, b" ", digits).replace(' ', "+"));
     }
     let json = json_of(piece);
-    add(json.replace('/', "\\/"));
+    let json_of_php = json.replace('/', "\\/");
+    add(ascii_only(&json_of_php));
+    add(json_of_php);
     add(ascii_only(&json));
     add(json);
     if is_key {
@@ -109,12 +130,14 @@ pub(crate) fn forms(piece: &str, is_key: bool) -> Vec<Vec<u8>> {
 fn add_rarer_forms(piece: &str, json: &str, add: &mut impl FnMut(String)) {
     let bytes = piece.as_bytes();
     for escapes in HTML_ESCAPES {
-        add(escaped(piece, escapes));
+        add(escaped(piece, |letter| escape_of(letter, MARKUP).or(escape_of(letter, escapes))));
+        add(escaped(json, |letter| escape_of(letter, MARKUP).or(escape_of(letter, escapes))));
     }
     for escapes in JSON_ESCAPES {
-        add(escaped(json, escapes));
+        let json = json_with(piece, escapes);
+        add(ascii_only(&json));
+        add(json);
     }
-    add(escaped(json, &[('"', "&quot;")]));
     add(json_of(json));
     // encodeURIComponent, encodeURI
     add(percent_encoded(bytes, b"!'()*", HexDigits::Upper));
@@ -144,15 +167,30 @@ fn json_of(text: &str) -> String {
     json.get(1..json.len().saturating_sub(1)).unwrap_or_default().to_owned()
 }
 
-fn escaped(text: &str, escapes: &[(char, &str)]) -> String {
+/// The text as JSON writes it with further escapes, without the quotes around it.
+fn json_with(text: &str, escapes: Escapes) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut written, letter| {
+        match escape_of(letter, escapes) {
+            Some(escape) => written.push_str(escape),
+            None => written.push_str(&json_of(letter.encode_utf8(&mut [0; 4]))),
+        }
+        written
+    })
+}
+
+fn escaped(text: &str, escape: impl Fn(char) -> Option<&'static str>) -> String {
     let mut written = String::with_capacity(text.len());
     for letter in text.chars() {
-        match escapes.iter().find(|(escaped, _)| *escaped == letter) {
-            Some((_, escape)) => written.push_str(escape),
+        match escape(letter) {
+            Some(escape) => written.push_str(escape),
             None => written.push(letter),
         }
     }
     written
+}
+
+fn escape_of(letter: char, escapes: Escapes) -> Option<&'static str> {
+    escapes.iter().find(|(escaped, _)| *escaped == letter).map(|(_, escape)| *escape)
 }
 
 /// The characters of an encoded text that depend on no bytes before `start` and behind `end`.
@@ -249,15 +287,19 @@ mod tests {
     #[test]
     fn what_hosts_write_when_they_show_a_request_is_found() {
         for text in [
-            // HTML by Python, Go, Lodash, and within an element
+            // HTML by Python, Go, mustache.js, and within an element
             "pa$$ w0rd/é&quot;?&gt;~key",
             "pa$$ w0rd/é&#34;?&gt;~key",
             "pa$$ w0rd&#x2F;é&quot;?&gt;~key",
             "pa$$ w0rd/é\"?&gt;~key",
-            // JSON by Go, PHP, in an attribute, and in JSON
+            // JSON by Go, Django, PHP, .NET, in attributes, and in JSON
             r#"pa$$ w0rd/é\"?\u003e~key"#,
-            r#"pa$$ w0rd/é\"?\u003E~key"#,
-            r"pa$$ w0rd/é\&quot;?>~key",
+            r#"pa$$ w0rd/\u00e9\"?\u003E~key"#,
+            r"pa$$ w0rd\/\u00e9\u0022?\u003E~key",
+            r"pa$$ w0rd/é\u0022?\u003E~key",
+            r"pa$$ w0rd/é\&quot;?&gt;~key",
+            r"pa$$ w0rd/é\&#34;?&gt;~key",
+            r#"pa$$ w0rd\/\u00e9\"?>~key"#,
             r#"{"k": "{\"v\": \"pa$$ w0rd/é\\\"?>~key\"}"}"#,
             // encodeURI, and quote twice
             "pa$$%20w0rd/%C3%A9%22?%3E~key",
@@ -270,6 +312,29 @@ mod tests {
         let wide: Vec<u8> = "a sk-12345".encode_utf16().flat_map(u16::to_be_bytes).collect();
         let form = forms("sk-12345", true).into_iter().find(|form| form.contains(&0)).unwrap();
         assert!(wide.windows(form.len()).any(|part| part == form));
+    }
+
+    #[test]
+    fn quotes_are_found_in_the_words_of_every_template_engine() {
+        let value = "a'b\"c`d=e+f/g<h";
+        let forms = forms(value, true);
+        for text in [
+            "a&#x27;b&quot;c`d=e+f/g&lt;h",
+            "a&#39;b&quot;c`d=e+f/g&lt;h",
+            "a&#39;b&#34;c`d=e+f/g&lt;h",
+            "a&#39;b&#34;c`d=e&#43;f/g&lt;h",
+            "a&#039;b&quot;c`d=e+f/g&lt;h",
+            "a&apos;b&quot;c`d=e+f/g&lt;h",
+            "a'b&quot;c`d=e+f/g&lt;h",
+            "a&#x27;b&quot;c&#x60;d&#x3D;e+f/g&lt;h",
+            "a&#39;b&quot;c&#x60;d&#x3D;e+f&#x2F;g&lt;h",
+            r"a\u0027b\u0022c\u0060d=e\u002Bf/g\u003Ch",
+            r"a\u0027b\u0022c`d=e+f\/g\u003Ch",
+            r#"a'b\"c`d=e+f/g\u003Ch"#,
+            r#"a\u0027b\"c`d\u003de+f/g\u003ch"#,
+        ] {
+            assert!(forms.iter().any(|form| form == text.as_bytes()), "{text}");
+        }
     }
 
     #[test]

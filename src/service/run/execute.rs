@@ -18,6 +18,7 @@ use crate::service::run::host::{HostParts, TenantHost};
 use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::Performed;
+use crate::service::run::run_record::DraftRecord;
 use crate::tenants::Right;
 
 /// Whether skills without bytecode are compiled before the run.
@@ -52,7 +53,7 @@ impl Service {
             ensure_has(caller, Right::Blobs)?;
         }
         let run_id = RunId::generate();
-        let mut log = RunLog::open(&run_id, &caller.tenant, purpose);
+        let mut log = RunLog::open(&run_id, &caller.tenant, purpose).counted_in(&self.metrics);
         if purpose == RunPurpose::Call
             && let Err(error) = self.pool.ensure_room(&caller.tenant, &plan.limits)
         {
@@ -60,6 +61,16 @@ impl Service {
             let error = error.into();
             log.close(Err(&error));
             return Err(error);
+        }
+        let mut plan = plan;
+        if purpose == RunPurpose::Call {
+            log.report_to(self.runs.audit());
+            if let Some(recorder) = self.runs.recorder() {
+                let engine = self.packages.engine;
+                let draft =
+                    DraftRecord::begin(recorder, caller, &run_id, engine, &mut plan).await?;
+                log.keep(draft);
+            }
         }
         let plan = match bytecode {
             Bytecode::Compiled => self.with_bytecode(caller, plan).await,
@@ -117,6 +128,9 @@ impl Service {
             limits: plan.limits,
         };
         let layers = layers.contents;
+        if let Some(record) = log.record() {
+            record.note_prepared(&spec, &image, secrets.masks.as_ref());
+        }
         let job = Job { spec: Box::new(spec), image, skills: contents, layers, blobs: sources };
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
         let (writes, memory) = (self.blob_writes.clone(), caller.memory.clone());

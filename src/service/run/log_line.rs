@@ -1,20 +1,24 @@
-//! The log line about the end of a run.
+//! The log line about the end of a run, its metrics, and the end of its record.
 //!
 //! INVARIANT(one-line-per-run): every run that has an id has exactly one such line, whatever its
-//! end. The line is written when the [`RunLog`] is dropped. So an early return writes it too, and
-//! so does a future that is dropped because the client disconnected or the server stops.
+//! end, and is counted once. The line is written when the [`RunLog`] is dropped. So an early return
+//! writes it too, and so does a future that is dropped because the client disconnected or the server
+//! stops.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tracing::{debug, info};
 
+use crate::audit::AuditLog;
 use crate::dispatch::FinishedRun;
 use crate::ids::{RunId, TenantId};
 use crate::job::host::RequestKind;
 use crate::protocol::methods::execution::RunResult;
 use crate::service::error::ServiceError;
 use crate::service::run::network::GuestNetwork;
+use crate::service::run::run_record::DraftRecord;
+use crate::telemetry::{Metrics, RunPhases};
 
 /// Longest reason of a refusal in a log line, in characters. It may quote a caller's parameters.
 const MAX_REASON: usize = 200;
@@ -33,6 +37,12 @@ pub(crate) struct RunLog {
     worker: Option<u64>,
     /// The network of the run.
     network: Option<Arc<GuestNetwork>>,
+    /// The record of the run, if the server keeps records.
+    record: Option<DraftRecord>,
+    /// Gets the hosts that were refused.
+    audit: Option<AuditLog>,
+    /// The metrics that the run is counted in.
+    metrics: Option<Arc<Metrics>>,
 }
 
 /// How long the phases of a run took.
@@ -73,8 +83,42 @@ enum End {
 impl RunLog {
     pub(crate) fn open(run_id: &RunId, tenant: &TenantId, purpose: RunPurpose) -> Self {
         let (run_id, tenant, opened) = (run_id.clone(), tenant.clone(), Instant::now());
-        let (end, phases, worker, network) = (End::Open, None, None, None);
-        Self { run_id, tenant, purpose, opened, end, phases, worker, network }
+        Self {
+            run_id,
+            tenant,
+            purpose,
+            opened,
+            end: End::Open,
+            phases: None,
+            worker: None,
+            network: None,
+            record: None,
+            audit: None,
+            metrics: None,
+        }
+    }
+
+    /// Hands this record over at the end of the run, whatever the end is.
+    pub(crate) fn keep(&mut self, record: DraftRecord) {
+        self.record = Some(record);
+    }
+
+    /// Notes refused hosts there at the end of the run.
+    pub(crate) fn report_to(&mut self, audit: Option<&AuditLog>) {
+        self.audit = audit.cloned();
+    }
+
+    /// The record of the run, if the server keeps records.
+    pub(crate) const fn record(&mut self) -> Option<&mut DraftRecord> {
+        self.record.as_mut()
+    }
+
+    /// Counts the run in these metrics too, if a caller asked for it.
+    pub(crate) fn counted_in(mut self, metrics: &Arc<Metrics>) -> Self {
+        if self.purpose == RunPurpose::Call {
+            self.metrics = Some(Arc::clone(metrics));
+        }
+        self
     }
 
     /// Names the hosts of this network in the line, whatever the end of the run.
@@ -96,6 +140,9 @@ impl RunLog {
             Ok(()) => End::Completed,
             Err(failure) => End::Failed(failure.error_type().to_owned()),
         };
+        if let Some(record) = &mut self.record {
+            record.note_finished(finished);
+        }
     }
 
     /// Writes the line of a run whose result is returned to its caller.
@@ -105,11 +152,47 @@ impl RunLog {
             Ok(RunResult { error: Some(error), .. }) => End::Failed(error.error_type.clone()),
             Err(error) => End::Refused(error.to_string().chars().take(MAX_REASON).collect()),
         };
+        if let Some(record) = &mut self.record {
+            record.note_result(result);
+        }
+    }
+}
+
+impl End {
+    /// The end as a label of metrics.
+    fn label(&self) -> &str {
+        match self {
+            Self::Open => "Cancelled",
+            Self::Completed => "completed",
+            Self::Failed(error_type) => error_type,
+            Self::Refused(_) => "refused",
+        }
+    }
+}
+
+impl RunLog {
+    fn count(&self, metrics: &Metrics) {
+        let total = self.opened.elapsed();
+        let phases = self.phases.unwrap_or_default();
+        let phases = RunPhases { queued: phases.queued, ran: phases.ran, total };
+        metrics.count_run(&self.tenant, self.end.label(), phases);
+        if let Some(network) = &self.network {
+            metrics.count_traffic(network.traffic());
+        }
     }
 }
 
 impl Drop for RunLog {
     fn drop(&mut self) {
+        if let Some(metrics) = &self.metrics {
+            self.count(metrics);
+        }
+        if let (Some(audit), Some(network)) = (&self.audit, &self.network) {
+            network.report_refusals(audit, &self.tenant, &self.run_id);
+        }
+        if let Some(record) = self.record.take() {
+            record.end(self.network.as_ref());
+        }
         let unknown = || Phases { ran: self.opened.elapsed(), ..Phases::default() };
         let Phases { ran, queued, stored, waited } = self.phases.unwrap_or_else(unknown);
         let [ran, queued, stored] = [ran, queued, stored].map(whole_milliseconds);
@@ -187,10 +270,15 @@ mod tests {
     /// Returns the lines that `happens` makes a run write.
     fn lines_of(purpose: RunPurpose, happens: impl FnOnce(RunLog)) -> String {
         let lines = Lines::default();
+        let metrics = Metrics::new();
         let writer = tracing_subscriber::fmt().with_writer(lines.clone()).with_ansi(false);
         tracing::subscriber::with_default(writer.finish(), || {
-            happens(RunLog::open(&RunId::generate(), &TenantId::local(), purpose));
+            let log = RunLog::open(&RunId::generate(), &TenantId::local(), purpose);
+            happens(log.counted_in(&metrics));
         });
+        let text = metrics.text().unwrap();
+        let runs = text.lines().filter(|line| line.starts_with("wardian_runs_total")).count();
+        assert_eq!(runs, usize::from(purpose == RunPurpose::Call), "{text}");
         String::from_utf8(lines.0.lock().clone()).unwrap()
     }
 

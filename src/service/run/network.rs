@@ -10,19 +10,22 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::audit::{AuditEvent, AuditKind, AuditLog};
 use crate::egress::Egress;
 use crate::egress::error::{NetworkError, errno};
 use crate::egress::guest::pipe::StreamRead;
-use crate::egress::meter::NetworkSummary;
+use crate::egress::meter::{HostSummary, NetworkSummary};
 use crate::egress::network::{ClosedPart, ConnectionHandle, RunNetwork, StreamReadiness};
 use crate::egress::policy::RunPolicy;
 use crate::egress::recorded::Recording;
 use crate::egress::rewrite::RequestRewriter;
-use crate::ids::TenantId;
+use crate::ids::{RunId, TenantId};
 use crate::job::network::{NetworkReply, NetworkRequest, PIECE_MAX, Wish};
+use crate::records::{NetworkUse, RecordedHost};
 use crate::secrets::mask::Masks;
 use crate::service::run::secrets::RunSecrets;
 use crate::skill::manifest::url_pattern::UrlPattern;
+use crate::telemetry::RunTraffic;
 
 /// Length of a list of hosts, in bytes, beyond which a log line names no further host.
 const HOSTS_SHOWN: usize = 1_000;
@@ -166,6 +169,17 @@ impl GuestNetwork {
         })
     }
 
+    /// What the run has moved so far.
+    pub(crate) fn traffic(&self) -> RunTraffic {
+        let summary = self.network.summary();
+        RunTraffic {
+            requests: summary.requests,
+            refusals: summary.refusals,
+            sent: summary.sent_bytes,
+            received: summary.received_bytes,
+        }
+    }
+
     /// The hosts that the run called or was refused, for its log line; none if it did neither.
     pub(crate) fn hosts(&self) -> Option<String> {
         let mut hosts = hosts_of(&self.network.summary());
@@ -173,6 +187,45 @@ impl GuestNetwork {
             masks.cover_text(hosts);
         }
         hosts
+    }
+}
+
+impl GuestNetwork {
+    /// What the run did in the network, for its record; none if it did nothing there.
+    pub(crate) fn used(&self) -> Option<NetworkUse> {
+        let NetworkSummary { connections, requests, sent_bytes, received_bytes, refusals, hosts } =
+            self.network.summary();
+        if hosts.is_empty() && connections == 0 && requests == 0 {
+            return None;
+        }
+        let recorded = |host: HostSummary| RecordedHost {
+            host: self.covered(host.host),
+            requests: host.requests,
+            sent_bytes: host.sent_bytes,
+            received_bytes: host.received_bytes,
+            refusals: host.refusals,
+        };
+        let hosts = hosts.into_iter().map(recorded).collect();
+        Some(NetworkUse { connections, requests, sent_bytes, received_bytes, refusals, hosts })
+    }
+
+    /// Notes the hosts that the run was refused.
+    pub(crate) fn report_refusals(&self, audit: &AuditLog, tenant: &TenantId, run: &RunId) {
+        for host in self.network.summary().hosts.into_iter().filter(|host| host.refusals > 0) {
+            let name = self.covered(host.host);
+            audit.note(&AuditEvent {
+                tenant: Some(tenant.as_str()),
+                run_id: Some(run.as_str()),
+                ..AuditEvent::new(AuditKind::HostDenied).about(&name)
+            });
+        }
+    }
+
+    fn covered(&self, mut name: String) -> String {
+        if let Some(masks) = &self.masks {
+            masks.cover_text(&mut name);
+        }
+        name
     }
 }
 

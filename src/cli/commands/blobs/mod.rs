@@ -14,11 +14,13 @@ use std::path::Path;
 
 use zeroize::Zeroizing;
 
-use crate::cli::args::{BlobsCommand, ServerOption};
-use crate::cli::commands::blobs::remote::Remote;
+use crate::cli::args::BlobsCommand;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
+use crate::cli::server_option::ServerOption;
 use crate::config::Config;
+
+pub(crate) use crate::cli::commands::blobs::remote::Remote;
 
 pub(crate) use crate::cli::commands::blobs::local::{
     read_blob, read_text_blob, save_all, store_file,
@@ -40,18 +42,24 @@ fn read_key(path: &Path) -> Result<Zeroizing<String>, Failed> {
     Ok(Zeroizing::new(key.to_owned()))
 }
 
+/// The server that a command names, if it names one.
+pub(crate) fn remote_of(
+    at: &ServerOption,
+    api_key: Option<&str>,
+) -> Result<Option<Remote>, Failed> {
+    let Some(url) = at.server.as_deref() else { return Ok(None) };
+    let of_file = at.key_file.as_deref().map(read_key).transpose()?;
+    let key = of_file.as_ref().map(|key| key.as_str()).or(api_key);
+    Remote::at(url, key).map(Some)
+}
+
 /// Executes a command on blobs. `api_key` is for a server.
 pub(crate) fn blobs(
     config: &Config,
     command: &BlobsCommand,
     api_key: Option<&str>,
 ) -> Result<Exit, Failed> {
-    let remote = |at: &ServerOption| {
-        let Some(url) = at.server.as_deref() else { return Ok(None) };
-        let of_file = at.key_file.as_deref().map(read_key).transpose()?;
-        let key = of_file.as_ref().map(|key| key.as_str()).or(api_key);
-        Remote::at(url, key).map(Some)
-    };
+    let remote = |at: &ServerOption| remote_of(at, api_key);
     match command {
         BlobsCommand::Put { file, kind, json, at } => {
             transfer::put(config, remote(at)?.as_ref(), file, kind.as_deref(), *json)

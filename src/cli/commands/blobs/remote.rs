@@ -15,6 +15,7 @@ use ureq::{Agent, Body, RequestBuilder, SendBody};
 
 use crate::cli::failed::Failed;
 use crate::ids::BlobId;
+use crate::protocol::methods::blobs::CreateBlobResult;
 
 /// The time for connecting.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -26,11 +27,14 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// Most bytes of an answer of JSON.
 const MAX_JSON: u64 = 4 << 20;
 
+/// Most bytes of other answers: the log of a run as JSON, each byte escaped.
+const MAX_TEXT: u64 = 128 << 20;
+
 /// Attempts at a call that a busy server refuses.
 const ATTEMPTS: u32 = 4;
 
 /// A server.
-pub(super) struct Remote {
+pub(crate) struct Remote {
     agent: Agent,
     url: String,
     authorization: Option<String>,
@@ -128,7 +132,7 @@ impl Remote {
         announced: Announced,
         content: &mut dyn Read,
         is_unread: &dyn Fn() -> bool,
-    ) -> Result<BlobId, Failed> {
+    ) -> Result<CreateBlobResult, Failed> {
         let mut attempt = 1;
         loop {
             let request = self.agent.put(self.address("")).header("content-type", kind);
@@ -154,9 +158,7 @@ impl Remote {
                 attempt = attempt.saturating_add(1);
                 continue;
             }
-            let stored: crate::protocol::methods::blobs::CreateBlobResult =
-                self.json(accepted(answer)?)?;
-            return Ok(stored.blob_id);
+            return self.json(accepted(answer)?);
         }
     }
 
@@ -197,6 +199,28 @@ impl Remote {
             if cursor.is_none() {
                 return Ok(());
             }
+        }
+    }
+
+    /// The answer of JSON at a path of the server, query included.
+    pub(crate) fn find_json<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failed> {
+        let text = self.find_text(path)?;
+        serde_json::from_str(&text).map_err(|_malformed| {
+            Failed::because(format!("{} does not answer as a Wardian server does", self.url))
+        })
+    }
+
+    /// The answer of text at a path of the server.
+    pub(crate) fn find_text(&self, path: &str) -> Result<String, Failed> {
+        let address = format!("{}{path}", self.url);
+        let answer = self.repeated(|| self.authorized(self.agent.get(&address)).call())?;
+        let mut text = String::new();
+        let reader = answer.into_body().into_reader();
+        let read = reader.take(MAX_TEXT.saturating_add(1)).read_to_string(&mut text);
+        let length = read.map_err(|error| Failed::at("read the answer", &error))?;
+        match u64::try_from(length) {
+            Ok(length) if length <= MAX_TEXT => Ok(text),
+            _ => Err(Failed::because(format!("{} sends an answer that is too long", self.url))),
         }
     }
 

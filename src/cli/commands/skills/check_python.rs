@@ -25,6 +25,7 @@ use crate::registry::FolderCheck;
 use crate::registry::folders::snapshot::Snapshot;
 use crate::service::{Caller, LocalProgram, LocalRun};
 use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
+use crate::telemetry::Metrics;
 
 /// The program that checks a skill's Python.
 const PROGRAM: &str = include_str!("check_python.py");
@@ -107,9 +108,14 @@ pub(crate) fn check_python(config: Config, checks: &mut [FolderCheck]) -> Result
     config.skills.roots = Vec::new();
     let mut looked = Looked::Yes;
     let ended = block_on_until_interrupted(Box::pin(async {
-        let runtime =
-            Runtime::start(&config, MeteredCode::IfThere, SkillsRead::Once, progress().as_ref())
-                .await?;
+        let runtime = Runtime::start(
+            &config,
+            MeteredCode::IfThere,
+            SkillsRead::Once,
+            Metrics::new(),
+            progress().as_ref(),
+        )
+        .await?;
         for check in &mut *checks {
             let provided = provided(&store, check);
             if let Err(why) = look_at(&runtime, check, &provided).await {

@@ -29,6 +29,7 @@ use crate::packages::{
     GuestPlatform, LOCK_FILE, LayerStore, REQUIREMENTS_FILE, SkillNeeds, batteries,
 };
 use crate::service::Caller;
+use crate::telemetry::Metrics;
 
 /// The result of locking, for programs.
 #[derive(Serialize)]
@@ -310,7 +311,8 @@ pub(crate) fn on_a_runtime(
     block_on(Box::pin(async {
         let metered = MeteredCode::IfThere;
         let runtime =
-            Runtime::start(&config, metered, SkillsRead::Once, progress().as_ref()).await?;
+            Runtime::start(&config, metered, SkillsRead::Once, Metrics::new(), progress().as_ref())
+                .await?;
         let ended = work(&runtime).await;
         runtime.shut_down(Duration::ZERO).await;
         ended.map(|()| Exit::Done)

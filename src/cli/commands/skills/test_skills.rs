@@ -31,6 +31,7 @@ use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
 use crate::registry::check_folder;
 use crate::registry::folders::snapshot::Snapshot;
 use crate::service::{Caller, LocalProgram, LocalResult, LocalRun, ServiceError, sole_tenant};
+use crate::telemetry::Metrics;
 
 /// The tests of one skill.
 struct Tested {
@@ -80,7 +81,8 @@ pub(crate) fn test_skills(
         installer.ensure_engine(&config, MeteredCode::IfThere).await?;
         let metered = MeteredCode::IfThere;
         let runtime =
-            Runtime::start(&config, metered, SkillsRead::Once, progress().as_ref()).await?;
+            Runtime::start(&config, metered, SkillsRead::Once, Metrics::new(), progress().as_ref())
+                .await?;
         let ended = test_all(&runtime, &tested, filter, as_json).await;
         runtime.shut_down(Duration::ZERO).await;
         ended

@@ -1,4 +1,6 @@
-//! The entry point of worker processes.
+//! The entry point of worker processes, and the memory that they may use.
+
+pub(super) mod memory;
 
 use crate::assembly::error::AssemblyError;
 use crate::worker::python::{PythonRunner, WorkerSetup};

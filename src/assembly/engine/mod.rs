@@ -1,5 +1,7 @@
 //! The engine and its images on disk: opens the cache, and fills it before the first call.
 
+pub(super) mod files;
+
 use std::sync::Arc;
 
 use crate::assembly::error::AssemblyError;

@@ -20,18 +20,18 @@ const CODE_AND_GUARDS: ByteCount = ByteCount::mebibytes(1 << 10);
 
 /// Limits of a worker's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct WorkerMemory {
+pub(in crate::assembly) struct WorkerMemory {
     /// Private memory that can be written to.
-    pub(super) private: ByteCount,
+    pub(in crate::assembly) private: ByteCount,
     /// Address space, most of which is only reserved.
-    pub(super) addresses: ByteCount,
+    pub(in crate::assembly) addresses: ByteCount,
     /// The memory file on its way to the gateway.
-    pub(super) file: ByteCount,
+    pub(in crate::assembly) file: ByteCount,
 }
 
 impl WorkerMemory {
     /// The limits that this configuration asks for.
-    pub(super) fn of(config: &Config) -> Self {
+    pub(in crate::assembly) fn of(config: &Config) -> Self {
         let most = config.limits.max;
         // One more for the current run.
         let images = AttachmentLimits::default().images.saturating_add(1);

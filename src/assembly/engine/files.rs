@@ -8,7 +8,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 
 use crate::assembly::engine::{MeteredCode, open_engine};
 use crate::assembly::error::AssemblyError;
-use crate::assembly::worker_memory::WorkerMemory;
+use crate::assembly::worker::memory::WorkerMemory;
 use crate::config::Config;
 use crate::dispatch::WorkerCommand;
 use crate::engine::code::compile::Variant;
@@ -28,16 +28,16 @@ const KEEP_IDLE: ByteCount = ByteCount::mebibytes(32);
 
 /// The engine's files.
 #[derive(Debug)]
-pub(super) struct EngineFiles {
-    pub(super) engine: EngineStore,
-    pub(super) timed: Arc<EngineArtifacts>,
+pub(in crate::assembly) struct EngineFiles {
+    pub(in crate::assembly) engine: EngineStore,
+    pub(in crate::assembly) timed: Arc<EngineArtifacts>,
     /// The metered code, once it is compiled.
     metered: OnceLock<EngineArtifacts>,
 }
 
 impl EngineFiles {
     /// Opens the files and the base image. Missing ones are made now.
-    pub(super) fn prepare(
+    pub(in crate::assembly) fn prepare(
         config: &Config,
         metered: MeteredCode,
         progress: &dyn Progress,
@@ -53,19 +53,25 @@ impl EngineFiles {
     }
 
     /// Opens the metered code, which is compiled now if it is missing.
-    pub(super) fn add_metered(&self, progress: &dyn Progress) -> Result<(), AssemblyError> {
+    pub(in crate::assembly) fn add_metered(
+        &self,
+        progress: &dyn Progress,
+    ) -> Result<(), AssemblyError> {
         let artifacts = self.engine.ensure(Variant::Metered, progress)?;
         // If it is set already, a concurrent caller has opened the same file.
         self.metered.set(artifacts).ok();
         Ok(())
     }
 
-    pub(super) fn has_metered(&self) -> bool {
+    pub(in crate::assembly) fn has_metered(&self) -> bool {
         self.metered.get().is_some()
     }
 
     /// The command that starts a worker with the current files.
-    pub(super) fn command(&self, config: &Config) -> Result<WorkerCommand, AssemblyError> {
+    pub(in crate::assembly) fn command(
+        &self,
+        config: &Config,
+    ) -> Result<WorkerCommand, AssemblyError> {
         let setup = serde_json::to_string(&self.setup(config)?).map_err(AssemblyError::Setup)?;
         let arguments = ["worker", "--setup", &setup].map(OsString::from).to_vec();
         let command = WorkerCommand::same_program(arguments.clone());

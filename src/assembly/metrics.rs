@@ -1,0 +1,118 @@
+//! What the metrics show of the workers, the images, the skills and the records.
+
+use std::sync::Arc;
+
+use crate::audit::AuditLog;
+use crate::dispatch::{Counters, Pool};
+use crate::images::ImageCache;
+use crate::records::Recorder;
+use crate::registry::Registry;
+use crate::telemetry::{MetricReading, MetricSource, number_of};
+
+/// What the metrics show of the records of runs and of the audit log.
+#[derive(Debug)]
+pub struct JournalState {
+    /// Takes the records, if the server keeps them.
+    pub recorder: Option<Recorder>,
+    /// The audit log.
+    pub audit: AuditLog,
+}
+
+impl MetricSource for JournalState {
+    fn read(&self) -> Vec<MetricReading> {
+        let lines = number_of(self.audit.lost());
+        let lost = "wardian_audit_lines_lost";
+        let mut readings =
+            vec![MetricReading::counter(lost, "Lines of the audit log that were lost", lines)];
+        if let Some(counts) = self.recorder.as_ref().map(Recorder::counts) {
+            let ends = [("written", counts.written), ("lost", counts.lost)];
+            let ends = [&ends[..], &[("log_lost", counts.lost_logs)]].concat();
+            let ends = ends.into_iter().map(|(end, count)| (end, number_of(count)));
+            let help = "Records of runs by what became of them";
+            readings.push(MetricReading::counter("wardian_records", help, 0.0).by("result", ends));
+            let (name, help) =
+                ("wardian_records_waiting", "Records of runs that wait to be written");
+            readings.push(MetricReading::gauge(name, help, number_of(counts.waiting)));
+        }
+        readings
+    }
+}
+
+/// The parts whose state is shown.
+#[derive(Debug)]
+pub(super) struct RuntimeState {
+    pub(super) pool: Arc<Pool>,
+    pub(super) images: Arc<ImageCache>,
+    pub(super) registry: Arc<Registry>,
+}
+
+impl MetricSource for RuntimeState {
+    fn read(&self) -> Vec<MetricReading> {
+        let report = self.pool.report();
+        let resting = report.workers.iter().filter(|worker| worker.is_resting).count();
+        let busy = report.workers.len().saturating_sub(resting);
+        let images = self.images.report();
+        let resident = images.iter().map(|image| number_of(image.resident.as_u64())).sum();
+        vec![
+            MetricReading::gauge("wardian_workers", "Worker processes that are ready", 0.0)
+                .by("state", [("idle", number(resting)), ("busy", number(busy))]),
+            MetricReading::gauge(
+                "wardian_worker_slots",
+                "Worker processes that there should be",
+                number(self.pool.size()),
+            ),
+            MetricReading::gauge(
+                "wardian_runs_running",
+                "Runs in progress",
+                number(report.running),
+            ),
+            MetricReading::gauge("wardian_runs_queued", "Runs that wait", number(report.queued)),
+            events(&report.counters),
+            MetricReading::gauge(
+                "wardian_images",
+                "Images that runs can begin as",
+                number(images.len()),
+            ),
+            MetricReading::gauge("wardian_image_bytes", "Memory of these images", resident),
+            MetricReading::gauge("wardian_skills", "Skills", number(self.registry.current().len())),
+        ]
+    }
+}
+
+fn events(counters: &Counters) -> MetricReading {
+    let Counters {
+        started,
+        ended,
+        failed_starts,
+        finished,
+        overdue,
+        crashed,
+        violations,
+        repeated,
+        given_up,
+        awaited,
+        overloaded,
+        limited,
+    } = *counters;
+    let events = [
+        ("started", started),
+        ("ended", ended),
+        ("failed_start", failed_starts),
+        ("run_finished", finished),
+        ("run_overdue", overdue),
+        ("run_crashed", crashed),
+        ("violation", violations),
+        ("run_repeated", repeated),
+        ("given_up", given_up),
+        ("run_awaited_worker", awaited),
+        ("run_overloaded", overloaded),
+        ("run_limited", limited),
+    ];
+    let events = events.map(|(event, count)| (event, number_of(count)));
+    MetricReading::counter("wardian_worker_events", "Events of the workers and their queue", 0.0)
+        .by("event", events)
+}
+
+fn number(count: usize) -> f64 {
+    number_of(u64::try_from(count).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,123 @@
+//! `wardian runs`: records of runs in the data folder of this machine, or of a running server.
+
+mod shown;
+mod source;
+
+use std::time::Duration;
+
+use crate::cli::commands::runs::shown::{lines, row};
+use crate::cli::commands::runs::source::{RecordSource, RunChoice};
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::prepare::block_on;
+use crate::cli::run_args::RunsCommand;
+use crate::cli::terminal::output::{print_bytes, print_json, print_line, print_table};
+use crate::clock::Clock;
+use crate::config::{Config, parse_duration};
+use crate::ids::{RunId, SkillName};
+use crate::records::{RunOutcomeKind, RunRecord, RunSummary};
+
+/// Executes a command on runs. `api_key` is for a server.
+pub(crate) fn runs(
+    config: &Config,
+    command: &RunsCommand,
+    api_key: Option<&str>,
+) -> Result<Exit, Failed> {
+    block_on(async {
+        match command {
+            RunsCommand::List { outcome, skill, since, limit, json, of } => {
+                let choice = RunChoice {
+                    outcome: outcome.as_deref().map(outcome_named).transpose()?,
+                    skill: skill.as_deref().map(SkillName::parse).transpose()?,
+                    since_ms: since.as_deref().map(start_of).transpose()?,
+                };
+                let source = RecordSource::open(config, of, api_key).await?;
+                let listed = list(&source, &choice, *limit).await;
+                source.close().await;
+                print_list(&listed?, *json);
+            }
+            RunsCommand::Show { id, json, of } => {
+                let id = RunId::parse(id)?;
+                let source = RecordSource::open(config, of, api_key).await?;
+                let found = source.record(&id).await;
+                source.close().await;
+                print_record(&found?, *json)?;
+            }
+            RunsCommand::Logs { id, json, of } => {
+                let id = RunId::parse(id)?;
+                let source = RecordSource::open(config, of, api_key).await?;
+                let found = source.log(&id).await;
+                source.close().await;
+                let pieces = found?;
+                if *json {
+                    print_json(&pieces);
+                } else {
+                    let text: String = pieces.into_iter().map(|piece| piece.text).collect();
+                    print_bytes(text.as_bytes());
+                }
+            }
+        }
+        Ok(Exit::Done)
+    })
+}
+
+fn outcome_named(name: &str) -> Result<RunOutcomeKind, Failed> {
+    RunOutcomeKind::of_name(name).ok_or_else(|| {
+        let names = RunOutcomeKind::ALL.map(RunOutcomeKind::name).join(", ");
+        Failed::usage(format!("`--outcome` must be one of {names}"))
+    })
+}
+
+/// The time that was so long ago, in milliseconds since the Unix epoch.
+fn start_of(text: &str) -> Result<u64, Failed> {
+    let time = parse_duration(text).ok_or_else(|| {
+        Failed::usage("`--since` must be a time before now such as `30min`, `2h` or `7d`")
+    })?;
+    let start = Clock::System.now().saturating_sub(time).as_millis();
+    Ok(u64::try_from(start).unwrap_or(u64::MAX))
+}
+
+/// Reads pages until there are enough runs, or no more.
+async fn list(
+    source: &RecordSource,
+    choice: &RunChoice,
+    limit: usize,
+) -> Result<Vec<RunSummary>, Failed> {
+    let (mut runs, mut cursor): (Vec<RunSummary>, _) = (Vec::new(), None);
+    while runs.len() < limit {
+        let page = source.page(choice, cursor.as_ref(), limit.saturating_sub(runs.len())).await?;
+        runs.extend(page.runs);
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    runs.truncate(limit);
+    Ok(runs)
+}
+
+fn print_list(runs: &[RunSummary], as_json: bool) {
+    if as_json {
+        print_json(&runs);
+    } else if runs.is_empty() {
+        print_line("there are no such runs");
+    } else {
+        let now = Clock::System.now();
+        let columns = ["run", "started", "program", "outcome", "time", "log"];
+        print_table(&columns, runs.iter().map(|run| row(run, now)).collect());
+    }
+}
+
+fn print_record(text: &str, as_json: bool) -> Result<(), Failed> {
+    let malformed = |fault: serde_json::Error| Failed::at("read the record", &fault);
+    if as_json {
+        let record: serde_json::Value = serde_json::from_str(text).map_err(malformed)?;
+        print_json(&record);
+    } else {
+        let record: RunRecord = serde_json::from_str(text).map_err(malformed)?;
+        let now = Clock::System.now();
+        let started = now.saturating_sub(Duration::from_millis(record.started_ms));
+        lines(&record, started).iter().for_each(|line| print_line(line));
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! Where records are read: the database of the data folder, or a running server.
+
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+
+use crate::assembly;
+use crate::cli::commands::blobs::{Remote, remote_of};
+use crate::cli::failed::Failed;
+use crate::cli::run_args::RunsOf;
+use crate::config::Config;
+use crate::ids::{RunId, SkillName, TenantId};
+use crate::job::outcome::LogChunk;
+use crate::records::{ListedRuns, RecordTable, RunFilter, RunOutcomeKind};
+use crate::service::RunList;
+
+/// Most runs of one page.
+const PAGE: usize = 1_000;
+
+/// The source of records.
+pub(super) enum RecordSource {
+    /// The database of the data folder, which a server may be using.
+    Local(RecordTable, TenantId),
+    /// A running server.
+    Server(Remote),
+}
+
+/// The runs that are listed.
+#[derive(Debug, Default)]
+pub(super) struct RunChoice {
+    pub(super) outcome: Option<RunOutcomeKind>,
+    pub(super) skill: Option<SkillName>,
+    pub(super) since_ms: Option<u64>,
+}
+
+/// The answer of a server to `GET /v1/runs/{id}/log?format=json`.
+#[derive(Deserialize)]
+struct Log {
+    pieces: Vec<LogChunk>,
+}
+
+impl RecordSource {
+    pub(super) async fn open(
+        config: &Config,
+        of: &RunsOf,
+        api_key: Option<&str>,
+    ) -> Result<Self, Failed> {
+        if let Some(remote) = remote_of(&of.at, api_key)? {
+            return Ok(Self::Server(remote));
+        }
+        let tenant = of.tenant.as_deref().map(TenantId::parse).transpose()?;
+        let path = assembly::records_path(config);
+        if !path.try_exists().unwrap_or(true) {
+            return Err(Failed::usage(format!(
+                "there are no records of runs in `{}`: name the data folder of a server with \
+                 `--data-dir` (`data_dir`), or a running server with `--server`",
+                config.data_dir.display()
+            )));
+        }
+        let table = assembly::open_records(config).await?;
+        Ok(Self::Local(table, tenant.unwrap_or_else(TenantId::local)))
+    }
+
+    pub(super) async fn close(&self) {
+        if let Self::Local(table, _) = self {
+            table.close().await;
+        }
+    }
+
+    /// A page of the list, of at most `limit` runs.
+    pub(super) async fn page(
+        &self,
+        choice: &RunChoice,
+        cursor: Option<&RunId>,
+        limit: usize,
+    ) -> Result<ListedRuns, Failed> {
+        let limit = limit.min(PAGE);
+        match self {
+            Self::Local(table, tenant) => {
+                let (outcome, skill) = (choice.outcome, choice.skill.clone());
+                let since_ms = choice.since_ms;
+                let filter = RunFilter { kind: None, outcome, skill, since_ms };
+                let limit = u64::try_from(limit).unwrap_or(u64::MAX);
+                Ok(table.list(tenant, &filter, cursor, limit).await?)
+            }
+            Self::Server(remote) => {
+                let page: RunList = remote.find_json(&address(choice, cursor, limit))?;
+                let next = page.next_cursor.map(|letters| RunId::parse(&format!("run_{letters}")));
+                Ok(ListedRuns { runs: page.runs, next: next.transpose()? })
+            }
+        }
+    }
+
+    /// The record of a run, as JSON.
+    pub(super) async fn record(&self, id: &RunId) -> Result<String, Failed> {
+        match self {
+            Self::Local(table, tenant) => {
+                table.find(tenant, None, id).await?.ok_or_else(|| no_such_run(id))
+            }
+            Self::Server(remote) => remote.find_text(&format!("/v1/runs/{id}")),
+        }
+    }
+
+    /// The log of a run.
+    pub(super) async fn log(&self, id: &RunId) -> Result<Vec<LogChunk>, Failed> {
+        match self {
+            Self::Local(table, tenant) => {
+                let found = table.find_log(tenant, None, id).await?;
+                let found = found.ok_or_else(|| no_such_run(id))?;
+                let Some(text) = table.read_log(tenant, id).await? else {
+                    return match found.bytes {
+                        0 => Ok(Vec::new()),
+                        _ => Err(Failed::usage("the log of this run is not kept any more")),
+                    };
+                };
+                serde_json::from_str(&text).map_err(|fault| Failed::at("read the log", &fault))
+            }
+            Self::Server(remote) => {
+                let log: Log = remote.find_json(&format!("/v1/runs/{id}/log?format=json"))?;
+                Ok(log.pieces)
+            }
+        }
+    }
+}
+
+fn no_such_run(id: &RunId) -> Failed {
+    Failed::usage(format!("there is no record of a run `{id}`"))
+}
+
+/// The path of a page. All values are letters that need no encoding.
+fn address(choice: &RunChoice, cursor: Option<&RunId>, limit: usize) -> String {
+    let mut path = format!("/v1/runs?limit={limit}");
+    let mut add = |name: &str, value: &str| {
+        // Writing to a string cannot fail.
+        write!(path, "&{name}={value}").ok();
+    };
+    if let Some(cursor) = cursor {
+        add("cursor", cursor.as_str().trim_start_matches("run_"));
+    }
+    if let Some(outcome) = choice.outcome {
+        add("outcome", outcome.name());
+    }
+    if let Some(skill) = &choice.skill {
+        add("skill", skill.as_str());
+    }
+    if let Some(since) = choice.since_ms {
+        add("since", &since.to_string());
+    }
+    path
+}

@@ -1,0 +1,95 @@
+//! Opens the records of runs and the audit log of a server, and closes them at its end.
+
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::{JoinHandle, block_in_place};
+use tracing::warn;
+
+use crate::assembly::{self, JournalState};
+use crate::audit::AuditLog;
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::records::RecordWriter;
+use crate::service::Journal;
+use crate::telemetry::Metrics;
+
+/// The time that records get to be written when the server stops.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The records and the audit log of a server.
+pub(crate) struct ServerJournal {
+    writer: Option<RecordWriter>,
+    audit: AuditLog,
+    /// Opens the audit log again.
+    reopening: JoinHandle<()>,
+}
+
+impl ServerJournal {
+    /// Opens both, as configured, and lets `metrics` show them.
+    ///
+    /// # Errors
+    ///
+    /// The database cannot be used, or the audit log cannot be opened.
+    pub(crate) async fn open(config: &Config, metrics: &Metrics) -> Result<Self, Failed> {
+        let audit = AuditLog::open(&config.audit).map_err(|fault| {
+            let file = config.audit.file.clone().unwrap_or_default();
+            Failed::usage(format!(
+                "the audit log `{}` cannot be opened: {fault}; name a file in a folder that exists \
+                 and that the server may write to with `audit.file`",
+                file.display()
+            ))
+        })?;
+        let writer = match config.records.is_enabled {
+            false => None,
+            true => {
+                let table = assembly::open_records(config).await?;
+                let writer = RecordWriter::start(table, config.records.clone(), Clock::System);
+                Some(writer.map_err(|fault| Failed::at("start a thread", &fault))?)
+            }
+        };
+        let hangups = signal(SignalKind::hangup())
+            .map_err(|fault| Failed::at("listen for signals", &fault))?;
+        let reopening = tokio::spawn(reopen_audit(audit.clone(), hangups));
+        let recorder = writer.as_ref().map(|writer| writer.recorder().clone());
+        metrics.add(JournalState { recorder, audit: audit.clone() });
+        Ok(Self { writer, audit, reopening })
+    }
+
+    pub(crate) fn audit(&self) -> AuditLog {
+        self.audit.clone()
+    }
+
+    /// Where the service records what happens.
+    pub(crate) fn journal(&self) -> Journal {
+        Journal {
+            recorder: self.writer.as_ref().map(|writer| writer.recorder().clone()),
+            table: self.writer.as_ref().map(|writer| writer.table().clone()),
+            audit: self.audit.clone(),
+        }
+    }
+
+    /// Writes what waits, at the end of the server. No run may be in progress any more.
+    pub(crate) async fn close(self) -> Exit {
+        self.reopening.abort();
+        if let Some(writer) = &self.writer {
+            writer.close(PATIENCE).await;
+            let counts = writer.recorder().counts();
+            if counts.lost > 0 || counts.lost_logs > 0 {
+                let (records, logs) = (counts.lost, counts.lost_logs);
+                warn!("{records} records of runs and {logs} logs of others were lost");
+            }
+        }
+        block_in_place(|| self.audit.close(PATIENCE));
+        Exit::Done
+    }
+}
+
+/// Opens the audit log again on each SIGHUP, as programs that rotate logs send it.
+async fn reopen_audit(audit: AuditLog, mut hangups: Signal) {
+    while hangups.recv().await.is_some() {
+        audit.reopen();
+    }
+}

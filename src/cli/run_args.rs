@@ -1,0 +1,65 @@
+//! The options of `wardian runs`.
+
+use clap::{Args, Subcommand};
+
+use crate::cli::examples;
+use crate::cli::server_option::ServerOption;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsCommand {
+    /// List runs, the newest first.
+    #[command(after_help = examples::LIST_RUNS)]
+    List {
+        /// Only runs that ended so: `completed`, `exception`, `timeout`, `fuel_exhausted`,
+        /// `memory_limit`, `stack_overflow`, `sandbox_crash`, `cancelled` or `refused`.
+        #[arg(long, value_name = "OUTCOME")]
+        outcome: Option<String>,
+        /// Only runs of this skill.
+        #[arg(long, value_name = "SKILL")]
+        skill: Option<String>,
+        /// Only runs of this last time, such as `30min`, `2h` or `7d`.
+        #[arg(long, value_name = "TIME")]
+        since: Option<String>,
+        /// Most runs that are listed.
+        #[arg(long, value_name = "COUNT", default_value_t = 20)]
+        limit: usize,
+        /// Print the list as JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        of: RunsOf,
+    },
+    /// Show the record of a run.
+    #[command(after_help = examples::SHOW_RUN)]
+    Show {
+        /// The id of the run.
+        id: String,
+        /// Print the record as JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        of: RunsOf,
+    },
+    /// Print what a run wrote: its output and log lines, in order.
+    #[command(after_help = examples::LOGS)]
+    Logs {
+        /// The id of the run.
+        id: String,
+        /// Print the pieces as JSON, each with its stream.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        of: RunsOf,
+    },
+}
+
+/// Whose runs a command is about.
+#[derive(Debug, Args)]
+pub(crate) struct RunsOf {
+    /// Tenant whose runs are read from the data folder of this machine [default: local]; a server
+    /// shows those of the key's tenant.
+    #[arg(long, value_name = "TENANT", conflicts_with = "server")]
+    pub(crate) tenant: Option<String>,
+    #[command(flatten)]
+    pub(crate) at: ServerOption,
+}

@@ -1,0 +1,43 @@
+//! The settings `records.*` and `audit.*`.
+
+use std::path::PathBuf;
+
+use crate::audit::AuditConfig;
+use crate::config::environment::Surroundings;
+use crate::config::reader::Reader;
+use crate::records::RecordsConfig;
+use crate::units::ByteCount;
+
+/// Reads the settings of records.
+pub(crate) fn read_records(reader: &mut Reader) -> RecordsConfig {
+    let usual = RecordsConfig::default();
+    let largest = ByteCount::mebibytes(16);
+    RecordsConfig {
+        is_enabled: reader.read("records.enabled", usual.is_enabled),
+        max_age: {
+            let age = reader.read("records.max_age", usual.max_age.unwrap_or_default());
+            (!age.is_zero()).then_some(age)
+        },
+        max_count: reader.read_within("records.max_count", usual.max_count, 1..=1_000_000_000),
+        max_log: reader.read_within(
+            "records.max_log",
+            usual.max_log,
+            ByteCount::bytes(0)..=largest,
+        ),
+        log_quota: reader.read_within(
+            "records.log_quota",
+            usual.log_quota,
+            largest..=ByteCount::mebibytes(16 << 20),
+        ),
+        keeps_arguments: reader.read("records.arguments", usual.keeps_arguments),
+    }
+}
+
+/// Reads the settings of the audit log.
+pub(crate) fn read_audit(reader: &mut Reader, surroundings: &Surroundings) -> AuditConfig {
+    let file: Option<PathBuf> = reader.read_optional("audit.file");
+    AuditConfig {
+        file: file.map(|path| surroundings.absolute(path)),
+        every_event: reader.read("audit.every_event", false),
+    }
+}

@@ -1,0 +1,202 @@
+//! Records of runs: `GET /v1/runs`, `/v1/runs/{id}` and `/v1/runs/{id}/log`.
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde_json::value::RawValue;
+
+use crate::budget::{BudgetExhausted, CallMemory, Charge};
+use crate::http::access::audited::{PeerAddress, note_refusal};
+use crate::http::blobs::query::Parameters;
+use crate::http::blobs::status_of;
+use crate::http::edge::Edge;
+use crate::http::exchange::answer::Answer;
+use crate::http::exchange::respond::{Failure, json_bytes, refuse};
+use crate::protocol::request_id::RequestId;
+use crate::service::{
+    Caller, CallerIdentity, Methods, RunHistory, RunList, RunListOrder, Runs, ServiceError, Status,
+};
+
+/// Runs of one page, unless the request says how many.
+const DEFAULT_PAGE: u64 = 100;
+
+/// Shows nothing but the text, whatever opens it.
+const SANDBOX: HeaderValue = HeaderValue::from_static("default-src 'none'; sandbox");
+
+/// One request, and the runs that it is about.
+struct RunRequest<'a, M> {
+    edge: &'a Edge<M>,
+    runs: &'a RunHistory,
+    caller: Caller,
+    request_id: String,
+    address: Option<PeerAddress>,
+}
+
+impl<'a, M: Methods + Status + Runs> RunRequest<'a, M> {
+    /// Begins to answer a request of this caller, which counts as a call of its tenant.
+    fn begin(
+        edge: &'a Edge<M>,
+        identity: CallerIdentity,
+        address: Option<Extension<PeerAddress>>,
+    ) -> Result<Self, Box<Response>> {
+        let request_id = edge.next_request_id();
+        let Some(methods) = edge.readiness.methods() else {
+            return Err(Box::new(edge.not_ready(&request_id)));
+        };
+        let caller = Caller::of(identity, request_id.clone(), CallMemory::new(&edge.budget));
+        let address = address.map(|Extension(address)| address);
+        let request = Self { edge, runs: methods.runs(), caller, request_id, address };
+        match methods.count_call(&request.caller.tenant) {
+            Ok(()) => Ok(request),
+            Err(error) => Err(Box::new(request.failed(&error))),
+        }
+    }
+
+    /// The answer to a request that failed.
+    fn failed(&self, error: &ServiceError) -> Response {
+        note_refusal(&self.edge.audit, &self.caller, self.address, error);
+        let mut failure = Failure::of(error, &self.request_id);
+        failure.status = status_of(error.kind());
+        failure.into_response(RequestId::Null, &self.request_id)
+    }
+
+    fn no_room(&self) -> Response {
+        self.failed(&BudgetExhausted.into())
+    }
+
+    /// The parameters of the request, of which there are no others than `known`.
+    fn parameters(&self, query: Option<&str>, known: &[&str]) -> Result<Parameters, Box<Response>> {
+        Parameters::parse(query, known).map_err(|fault| self.refused(&fault))
+    }
+
+    /// The answer to a request with a mistake in its head.
+    fn refused(&self, message: &str) -> Box<Response> {
+        Box::new(refuse(StatusCode::BAD_REQUEST, message, &self.request_id))
+    }
+
+    /// The number in a parameter.
+    fn number(
+        &self,
+        parameters: &Parameters,
+        name: &str,
+        expected: &str,
+    ) -> Result<Option<u64>, Box<Response>> {
+        let number = parameters.find(name).map(str::parse).transpose();
+        number.map_err(|_malformed| self.refused(&format!("`{name}` must be {expected}")))
+    }
+
+    async fn list(&self, query: Option<&str>) -> Result<Response, Box<Response>> {
+        let known = ["limit", "cursor", "outcome", "skill", "since"];
+        let parameters = self.parameters(query, &known)?;
+        let limit = self.number(&parameters, "limit", "a number from 1 to 1000")?;
+        let since = "a time in milliseconds since the Unix epoch";
+        let order = RunListOrder {
+            cursor: parameters.find("cursor"),
+            limit: limit.unwrap_or(DEFAULT_PAGE),
+            outcome: parameters.find("outcome"),
+            skill: parameters.find("skill"),
+            since_ms: self.number(&parameters, "since", since)?,
+        };
+        let list = self.runs.list(&self.caller, order).await;
+        let page: RunList = list.map_err(|error| Box::new(self.failed(&error)))?;
+        let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
+        answer.write_json(&page).map_err(|_no_room| Box::new(self.no_room()))?;
+        Ok(guarded(json_bytes(200, answer.into_bytes(), &self.request_id)))
+    }
+
+    async fn show(&self, id: &str) -> Result<Response, Box<Response>> {
+        let found = self.runs.find(&self.caller, id).await;
+        let record = found.map_err(|error| Box::new(self.failed(&error)))?;
+        let record = RawValue::from_string(record).map_err(ServiceError::Unserialisable);
+        let record = record.map_err(|error| Box::new(self.failed(&error)))?;
+        let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
+        answer.write_json(&record).map_err(|_no_room| Box::new(self.no_room()))?;
+        Ok(guarded(json_bytes(200, answer.into_bytes(), &self.request_id)))
+    }
+
+    async fn log(&self, id: &str, query: Option<&str>) -> Result<Response, Box<Response>> {
+        let parameters = self.parameters(query, &["format"])?;
+        let as_json = match parameters.find("format") {
+            None | Some("text") => false,
+            Some("json") => true,
+            Some(_) => return Err(self.refused("`format` must be `text` or `json`")),
+        };
+        let found = self.runs.log(&self.caller, id).await;
+        let log = found.map_err(|error| Box::new(self.failed(&error)))?;
+        let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
+        if as_json {
+            answer.write_json(&log).map_err(|_no_room| Box::new(self.no_room()))?;
+            return Ok(guarded(json_bytes(200, answer.into_bytes(), &self.request_id)));
+        }
+        for text in log.texts() {
+            let written = answer.write_all(text.as_bytes());
+            written.map_err(|_no_room| Box::new(self.no_room()))?;
+        }
+        let mut answer = guarded(json_bytes(200, answer.into_bytes(), &self.request_id));
+        let kind = HeaderValue::from_static("text/plain; charset=utf-8");
+        answer.headers_mut().insert(header::CONTENT_TYPE, kind);
+        Ok(answer)
+    }
+}
+
+/// Answers `GET /v1/runs`.
+pub(crate) async fn list<M: Methods + Status + Runs>(
+    State(edge): State<Arc<Edge<M>>>,
+    Extension(identity): Extension<CallerIdentity>,
+    address: Option<Extension<PeerAddress>>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    match RunRequest::begin(&edge, identity, address) {
+        Ok(request) => request.list(query.as_deref()).await.unwrap_or_else(|answer| *answer),
+        Err(answer) => *answer,
+    }
+}
+
+/// Answers `GET /v1/runs/{id}`.
+pub(crate) async fn show<M: Methods + Status + Runs>(
+    State(edge): State<Arc<Edge<M>>>,
+    Extension(identity): Extension<CallerIdentity>,
+    address: Option<Extension<PeerAddress>>,
+    id: Result<Path<String>, PathRejection>,
+) -> Response {
+    match RunRequest::begin(&edge, identity, address) {
+        Ok(request) => request.show(&named(id)).await.unwrap_or_else(|answer| *answer),
+        Err(answer) => *answer,
+    }
+}
+
+/// Answers `GET /v1/runs/{id}/log`.
+pub(crate) async fn log<M: Methods + Status + Runs>(
+    State(edge): State<Arc<Edge<M>>>,
+    Extension(identity): Extension<CallerIdentity>,
+    address: Option<Extension<PeerAddress>>,
+    id: Result<Path<String>, PathRejection>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    match RunRequest::begin(&edge, identity, address) {
+        Ok(request) => {
+            let answer = request.log(&named(id), query.as_deref()).await;
+            answer.unwrap_or_else(|answer| *answer)
+        }
+        Err(answer) => *answer,
+    }
+}
+
+/// The id in a path. A path that is not UTF-8 names no run.
+fn named(id: Result<Path<String>, PathRejection>) -> String {
+    id.map_or_else(|_malformed| String::new(), |Path(id)| id)
+}
+
+/// No page of another origin may embed the answer, and a browser runs nothing of it.
+fn guarded(mut answer: Response) -> Response {
+    let own = HeaderValue::from_static("same-origin");
+    let headers = answer.headers_mut();
+    headers.insert(HeaderName::from_static("cross-origin-resource-policy"), own);
+    headers.insert(header::CONTENT_SECURITY_POLICY, SANDBOX);
+    answer
+}

@@ -1,0 +1,139 @@
+//! Writes records, many in one transaction.
+
+use std::collections::BTreeMap;
+
+use sqlx::{QueryBuilder, Sqlite, Transaction};
+
+use crate::database::DatabaseError;
+use crate::records::table::{RecordTable, number};
+use crate::units::ByteCount;
+
+/// Records of one statement. A statement of SQLite takes 32,766 values.
+const ROWS: usize = 256;
+
+/// A record as its tables hold it.
+#[derive(Debug, Clone)]
+pub(in crate::records) struct Row {
+    pub(in crate::records) tenant: String,
+    pub(in crate::records) run_id: String,
+    pub(in crate::records) kind: &'static str,
+    pub(in crate::records) skill: Option<String>,
+    pub(in crate::records) version: Option<String>,
+    pub(in crate::records) outcome: &'static str,
+    pub(in crate::records) error_type: Option<String>,
+    pub(in crate::records) started_ms: u64,
+    pub(in crate::records) duration_us: u64,
+    pub(in crate::records) log_bytes: u64,
+    pub(in crate::records) record: String,
+    /// The pieces of the log as JSON.
+    pub(in crate::records) pieces: Option<String>,
+}
+
+impl RecordTable {
+    /// Writes all of these records or none. Those that are there already stay as they are, so a
+    /// batch can be written again after an error that may have come too late.
+    pub(in crate::records) async fn insert(&self, rows: &[Row]) -> Result<(), DatabaseError> {
+        let mut transaction = self.database.begin().await?;
+        for rows in rows.chunks(ROWS) {
+            insert_rows(&mut transaction, rows).await?;
+        }
+        transaction.commit().await?;
+        Ok(())
+    }
+}
+
+type Sums<'a> = BTreeMap<&'a str, (u64, u64)>;
+
+async fn insert_rows(
+    transaction: &mut Transaction<'static, Sqlite>,
+    rows: &[Row],
+) -> Result<(), sqlx::Error> {
+    let mut statement: QueryBuilder<Sqlite> = QueryBuilder::new(
+        "INSERT INTO runs (tenant, run_id, kind, skill, version, outcome, error_type, started_ms, \
+         duration_us, log_bytes, record) ",
+    );
+    statement.push_values(rows, |mut values, row| {
+        values
+            .push_bind(row.tenant.as_str())
+            .push_bind(row.run_id.as_str())
+            .push_bind(row.kind)
+            .push_bind(row.skill.as_deref())
+            .push_bind(row.version.as_deref())
+            .push_bind(row.outcome)
+            .push_bind(row.error_type.as_deref())
+            .push_bind(number(row.started_ms))
+            .push_bind(number(row.duration_us))
+            .push_bind(number(row.log_bytes))
+            .push_bind(row.record.as_str());
+    });
+    statement.push(" ON CONFLICT DO NOTHING");
+    let written = statement.build().persistent(false).execute(&mut **transaction).await?;
+    let logged: Vec<(&Row, &String)> =
+        rows.iter().filter_map(|row| Some((row, row.pieces.as_ref()?))).collect();
+    if !logged.is_empty() {
+        let mut statement: QueryBuilder<Sqlite> =
+            QueryBuilder::new("INSERT INTO run_logs (tenant, run_id, bytes, pieces) ");
+        statement.push_values(logged, |mut values, (row, pieces)| {
+            values
+                .push_bind(row.tenant.as_str())
+                .push_bind(row.run_id.as_str())
+                .push_bind(number(length(pieces)))
+                .push_bind(pieces.as_str());
+        });
+        statement.push(" ON CONFLICT DO NOTHING");
+        statement.build().persistent(false).execute(&mut **transaction).await?;
+    }
+    let all_new = usize::try_from(written.rows_affected()) == Ok(rows.len());
+    let mut sums = Sums::new();
+    for row in rows {
+        let (runs, bytes) = sums.entry(&row.tenant).or_default();
+        *runs = runs.saturating_add(1);
+        *bytes = bytes.saturating_add(row.pieces.as_ref().map_or(0, |pieces| length(pieces)));
+    }
+    for (tenant, (runs, bytes)) in sums {
+        if all_new {
+            add_to_totals(transaction, tenant, number(runs), number(bytes)).await?;
+        } else {
+            count_again(transaction, tenant).await?;
+        }
+    }
+    Ok(())
+}
+
+fn length(text: &str) -> u64 {
+    ByteCount::from(text.len()).as_u64()
+}
+
+pub(super) async fn add_to_totals(
+    transaction: &mut Transaction<'static, Sqlite>,
+    tenant: &str,
+    runs: i64,
+    log_bytes: i64,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO run_totals (tenant, runs, log_bytes) VALUES ($1, $2, $3) \
+         ON CONFLICT (tenant) DO UPDATE SET runs = run_totals.runs + excluded.runs, \
+         log_bytes = run_totals.log_bytes + excluded.log_bytes",
+    )
+    .bind(tenant.to_owned())
+    .bind(runs)
+    .bind(log_bytes)
+    .execute(&mut **transaction)
+    .await
+    .map(drop)
+}
+
+async fn count_again(
+    transaction: &mut Transaction<'static, Sqlite>,
+    tenant: &str,
+) -> Result<(), sqlx::Error> {
+    let count = "SELECT COUNT(*) FROM runs WHERE tenant = $1";
+    let runs: i64 =
+        sqlx::query_scalar(count).bind(tenant.to_owned()).fetch_one(&mut **transaction).await?;
+    let sum = "SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM run_logs WHERE tenant = $1";
+    let bytes: i64 =
+        sqlx::query_scalar(sum).bind(tenant.to_owned()).fetch_one(&mut **transaction).await?;
+    let remove = "DELETE FROM run_totals WHERE tenant = $1";
+    sqlx::query(remove).bind(tenant.to_owned()).execute(&mut **transaction).await?;
+    add_to_totals(transaction, tenant, runs, bytes).await
+}

@@ -1,0 +1,470 @@
+//! Tests of records: what is written, found, removed and lost.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use crate::clock::Clock;
+use crate::database::{Database, DatabaseError};
+use crate::ids::{Digest, RunId, SkillName, SkillVersion, TenantId};
+use crate::job::limits::RunLimits;
+use crate::job::outcome::{LogChunk, Stream};
+use crate::records::queue::Recorder;
+use crate::records::table::Row;
+use crate::records::{
+    QUEUE_MEMORY, RecordTable, RecordWriter, RecordedArguments, RecordedLog, RecordedPhases,
+    RecordedSkill, RecordsConfig, RunFilter, RunKind, RunOutcomeKind, RunRecord, SCANNED,
+};
+use crate::units::ByteCount;
+
+/// The time of the first run, in milliseconds since the Unix epoch.
+const START: u64 = 1_790_000_000_000;
+
+struct Place {
+    table: RecordTable,
+    folder: TempDir,
+}
+
+impl Place {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let table = RecordTable::open(&folder.path().join("records.db")).await.unwrap();
+        Self { table, folder }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("records.db")
+    }
+
+    /// A connection of another process to the same file.
+    async fn beside(&self) -> Database {
+        // The schema of keys is added to it, which changes nothing of the records.
+        Database::open(&self.path()).await.unwrap()
+    }
+}
+
+fn tenant(name: &str) -> TenantId {
+    TenantId::parse(name).unwrap()
+}
+
+/// The id of a run that began so many milliseconds after [`START`].
+fn id(number: u64) -> RunId {
+    RunId::parse(&format!("run_{:012x}7{:019x}", START + number, number)).unwrap()
+}
+
+fn record(owner: &str, number: u64) -> RunRecord {
+    let digest = Digest::of(b"x");
+    let skill = number.is_multiple_of(2).then(|| RecordedSkill {
+        name: SkillName::parse("acme.report").unwrap(),
+        version: SkillVersion::parse("1.0.0").unwrap(),
+        digest,
+    });
+    RunRecord {
+        run_id: id(number),
+        tenant: tenant(owner),
+        key: None,
+        request_id: "req_1".to_owned(),
+        kind: if skill.is_some() { RunKind::ExecuteSkill } else { RunKind::RunCode },
+        started_ms: START + number,
+        duration_us: 1_234,
+        outcome: match number % 10 {
+            0 => RunOutcomeKind::Timeout,
+            _ => RunOutcomeKind::Completed,
+        },
+        error: None,
+        skill,
+        code: None,
+        entrypoint: None,
+        arguments: RecordedArguments { digest, size_bytes: 2, value: None },
+        mounted_skills: Vec::new(),
+        layers: vec![digest],
+        input_blobs: Vec::new(),
+        wardian: "0.1.0".to_owned(),
+        engine: digest,
+        image: None,
+        limits: (&RunLimits::DEFAULT).into(),
+        phases_us: RecordedPhases::default(),
+        cpu_us: None,
+        memory_peak_bytes: Some(1 << 20),
+        fuel: None,
+        host_calls: Some(1),
+        output: None,
+        output_blobs: Vec::new(),
+        output_blobs_total: 0,
+        log: RecordedLog::default(),
+        network: None,
+    }
+}
+
+fn row(owner: &str, number: u64, log: usize) -> Row {
+    let record = record(owner, number);
+    Row {
+        tenant: owner.to_owned(),
+        run_id: record.run_id.to_string(),
+        kind: record.kind.name(),
+        skill: record.skill.as_ref().map(|skill| skill.name.to_string()),
+        version: record.skill.as_ref().map(|skill| skill.version.to_string()),
+        outcome: record.outcome.name(),
+        error_type: None,
+        started_ms: record.started_ms,
+        duration_us: record.duration_us,
+        log_bytes: u64::try_from(log).unwrap(),
+        record: serde_json::to_string(&record).unwrap(),
+        pieces: (log > 0).then(|| "x".repeat(log)),
+    }
+}
+
+/// Writes the runs of a tenant with these numbers.
+async fn fill(table: &RecordTable, owner: &str, numbers: std::ops::Range<u64>, log: usize) {
+    let rows: Vec<Row> = numbers.map(|number| row(owner, number, log)).collect();
+    for rows in rows.chunks(1_000) {
+        table.insert(rows).await.unwrap();
+    }
+}
+
+/// The numbers of all runs that are listed, in pages of `limit`, and the number of pages.
+async fn listed(
+    table: &RecordTable,
+    owner: &str,
+    filter: &RunFilter,
+    limit: u64,
+) -> (Vec<u64>, usize) {
+    let (mut found, mut cursor, mut pages) = (Vec::new(), None, 0);
+    loop {
+        let page = table.list(&tenant(owner), filter, cursor.as_ref(), limit).await.unwrap();
+        assert!(u64::try_from(page.runs.len()).unwrap() <= limit);
+        found.extend(page.runs.iter().map(|run| run.started_ms - START));
+        pages += 1;
+        cursor = page.next;
+        if cursor.is_none() {
+            return (found, pages);
+        }
+    }
+}
+
+async fn all(table: &RecordTable, owner: &str) -> Vec<u64> {
+    listed(table, owner, &RunFilter::default(), 1_000).await.0
+}
+
+#[tokio::test]
+async fn own_records_only_are_found() {
+    let place = Place::new().await;
+    fill(&place.table, "acme", 0..3, 10).await;
+    fill(&place.table, "beta", 3..5, 10).await;
+    assert_eq!(all(&place.table, "acme").await, [2, 1, 0]);
+    assert_eq!(all(&place.table, "beta").await, [4, 3]);
+    assert_eq!(all(&place.table, "nobody").await, [0_u64; 0]);
+    let (acme, beta) = (tenant("acme"), tenant("beta"));
+    for (run, is_found) in [(1, false), (3, true), (99, false)] {
+        let found = place.table.find(&beta, None, &id(run)).await.unwrap();
+        assert_eq!(found.is_some(), is_found, "{run}");
+        let found = place.table.find_log(&beta, None, &id(run)).await.unwrap();
+        assert_eq!(found.is_some(), is_found, "{run}");
+        let found = place.table.read_log(&beta, &id(run)).await.unwrap();
+        assert_eq!(found.is_some(), is_found, "{run}");
+    }
+    let code_only = place.table.find(&acme, Some(RunKind::RunCode), &id(2)).await.unwrap();
+    assert_eq!(code_only, None, "it executed a skill");
+}
+
+#[tokio::test]
+async fn filters_and_times_narrow_a_list() {
+    let place = Place::new().await;
+    fill(&place.table, "acme", 0..40, 0).await;
+    let numbers = |filter: RunFilter| {
+        let table = place.table.clone();
+        async move { listed(&table, "acme", &filter, 7).await.0 }
+    };
+    let timeout = Some(RunOutcomeKind::Timeout);
+    let skill = Some(SkillName::parse("acme.report").unwrap());
+    let found = numbers(RunFilter { outcome: timeout, ..RunFilter::default() }).await;
+    assert_eq!(found, [30, 20, 10, 0]);
+    let since_ms = Some(START + 37);
+    let found = numbers(RunFilter { since_ms, ..RunFilter::default() }).await;
+    assert_eq!(found, [39, 38, 37]);
+    let found = numbers(RunFilter { skill: skill.clone(), since_ms, ..RunFilter::default() }).await;
+    assert_eq!(found, [38]);
+    let kind = Some(RunKind::RunCode);
+    let found = numbers(RunFilter { kind, outcome: timeout, skill, since_ms: None }).await;
+    assert_eq!(found, [0_u64; 0]);
+}
+
+/// A filter that fits next to nothing reads a bounded number of records for each page.
+#[tokio::test]
+async fn a_rare_filter_costs_many_short_pages() {
+    let place = Place::new().await;
+    let count = SCANNED * 2 + 10;
+    fill(&place.table, "acme", 0..count, 0).await;
+    let rows = vec![Row { outcome: "sandbox_crash", ..row("acme", count, 0) }];
+    place.table.insert(&rows).await.unwrap();
+    fill(&place.table, "acme", count + 1..count + 2, 0).await;
+    let crash = Some(RunOutcomeKind::SandboxCrash);
+    let filter = RunFilter { outcome: crash, ..RunFilter::default() };
+    assert_eq!(listed(&place.table, "acme", &filter, 10).await, (vec![count], 3));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever the size of pages and whatever is written between them, each run that was there at
+    /// the beginning is listed once, in order.
+    #[test]
+    fn pages_lose_nothing_and_repeat_nothing(
+        numbers in proptest::collection::btree_set(0_u64..2_000, 0..200),
+        limit in 1_u64..40,
+        by_outcome in any::<bool>(),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let place = Place::new().await;
+            let rows: Vec<Row> = numbers.iter().map(|number| row("acme", *number, 0)).collect();
+            place.table.insert(&rows).await.unwrap();
+            let outcome = by_outcome.then_some(RunOutcomeKind::Timeout);
+            let filter = RunFilter { outcome, ..RunFilter::default() };
+            let wanted: Vec<u64> = numbers
+                .iter()
+                .rev()
+                .copied()
+                .filter(|number| !by_outcome || number.is_multiple_of(10))
+                .collect();
+            let (mut found, mut cursor, mut newer) = (Vec::new(), None, 3_000);
+            loop {
+                let page =
+                    place.table.list(&tenant("acme"), &filter, cursor.as_ref(), limit).await.unwrap();
+                found.extend(page.runs.iter().map(|run| run.started_ms - START));
+                newer += 10;
+                place.table.insert(&[row("acme", newer, 0)]).await.unwrap();
+                cursor = page.next;
+                if cursor.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(found, wanted);
+        });
+    }
+}
+
+fn limits(max_count: u64, log_quota: u64) -> RecordsConfig {
+    let log_quota = ByteCount::bytes(log_quota);
+    RecordsConfig { max_count, log_quota, ..RecordsConfig::default() }
+}
+
+async fn trim(table: &RecordTable, config: &RecordsConfig) -> usize {
+    for rounds in 1..1_000 {
+        if !table.trim_to_limits(config).await.unwrap().has_more {
+            return rounds;
+        }
+    }
+    panic!("it does not end");
+}
+
+#[tokio::test]
+async fn own_records_expire_and_never_those_of_another_tenant() {
+    let place = Place::new().await;
+    fill(&place.table, "acme", 0..2_100, 10).await;
+    fill(&place.table, "beta", 0..20, 10).await;
+    let rounds = trim(&place.table, &limits(30, u64::MAX / 4)).await;
+    assert!(rounds > 3, "many are removed in small steps, not in {rounds}");
+    assert_eq!(all(&place.table, "acme").await, (2_070..2_100).rev().collect::<Vec<_>>());
+    assert_eq!(all(&place.table, "beta").await.len(), 20);
+    assert_eq!(place.table.read_log(&tenant("acme"), &id(2_069)).await.unwrap(), None);
+    assert!(place.table.read_log(&tenant("acme"), &id(2_070)).await.unwrap().is_some());
+    // The sums are those of what is left.
+    assert_eq!(trim(&place.table, &limits(30, 300)).await, 1);
+    assert_eq!(all(&place.table, "acme").await.len(), 30);
+    assert!(place.table.read_log(&tenant("acme"), &id(2_070)).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn logs_beyond_the_quota_go_before_their_records() {
+    let place = Place::new().await;
+    fill(&place.table, "acme", 0..1_000, 100).await;
+    fill(&place.table, "beta", 0..10, 100).await;
+    trim(&place.table, &limits(100_000, 2_050)).await;
+    assert_eq!(all(&place.table, "acme").await.len(), 1_000);
+    let acme = tenant("acme");
+    for (run, size) in [(979, None), (980, Some(100)), (999, Some(100))] {
+        let found = place.table.find_log(&acme, None, &id(run)).await.unwrap().unwrap();
+        assert_eq!((found.bytes, found.size), (100, size), "{run}");
+    }
+    assert!(place.table.read_log(&tenant("beta"), &id(0)).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn old_records_are_removed_in_small_steps() {
+    let place = Place::new().await;
+    fill(&place.table, "acme", 0..1_700, 0).await;
+    fill(&place.table, "beta", 1_690..1_710, 5).await;
+    let mut steps = 0;
+    while place.table.trim_to_age(START + 1_695).await.unwrap().has_more {
+        steps += 1;
+        assert!(steps < 100);
+    }
+    assert!(steps >= 3, "{steps}");
+    assert_eq!(all(&place.table, "acme").await, [1_699, 1_698, 1_697, 1_696, 1_695]);
+    assert_eq!(all(&place.table, "beta").await.len(), 15);
+}
+
+/// After an error that came too late, a batch is written again.
+#[tokio::test]
+async fn a_batch_that_is_written_twice_is_there_once() {
+    let place = Place::new().await;
+    for _ in 0..3 {
+        fill(&place.table, "acme", 0..10, 7).await;
+    }
+    assert_eq!(all(&place.table, "acme").await.len(), 10);
+    // With sums that were counted three times, records would be removed here.
+    trim(&place.table, &limits(10, 70)).await;
+    assert_eq!(all(&place.table, "acme").await.len(), 10);
+    assert!(place.table.read_log(&tenant("acme"), &id(0)).await.unwrap().is_some());
+}
+
+fn writer(place: &Place, config: RecordsConfig) -> RecordWriter {
+    let now = Duration::from_millis(START);
+    RecordWriter::start(place.table.clone(), config, Clock::Fixed(now)).unwrap()
+}
+
+async fn until(mut happens: impl FnMut() -> bool) {
+    for _ in 0..3_000 {
+        if happens() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("it does not happen");
+}
+
+fn hand_over(recorder: &Recorder, number: u64, text: &str) {
+    let mut made = record("acme", number);
+    let log = (!text.is_empty()).then(|| {
+        let room = recorder.room_for_log(text.len(), 1).unwrap();
+        made.log.bytes = ByteCount::from(text.len()).as_u64();
+        (vec![LogChunk { stream: Stream::Stderr, text: text.to_owned() }], room)
+    });
+    recorder.hand_over(Box::new(made), log);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_are_written_soon_and_all_of_them_at_the_end() {
+    let place = Place::new().await;
+    let writer = writer(&place, RecordsConfig::default());
+    let recorder = writer.recorder().clone();
+    hand_over(&recorder, 0, "a\0\u{1b}é\n");
+    until(|| recorder.counts().written == 1).await;
+    let beside = RecordTable::open(&place.path()).await.unwrap();
+    let text = beside.find(&tenant("acme"), None, &id(0)).await.unwrap().unwrap();
+    let read: RunRecord = serde_json::from_str(&text).unwrap();
+    assert_eq!((&read.run_id, read.outcome), (&id(0), RunOutcomeKind::Timeout));
+    let pieces = beside.read_log(&tenant("acme"), &id(0)).await.unwrap().unwrap();
+    let pieces: Vec<LogChunk> = serde_json::from_str(&pieces).unwrap();
+    assert_eq!(pieces[0].text, "a\0\u{1b}é\n");
+    for number in 1..2_000 {
+        hand_over(&recorder, number, "");
+    }
+    writer.close(Duration::from_secs(30)).await;
+    assert_eq!(recorder.memory(), 0);
+    let counts = recorder.counts();
+    assert_eq!((counts.written, counts.lost, counts.waiting), (2_000, 0, 0));
+    assert_eq!(all(&beside, "acme").await.len(), 2_000);
+    hand_over(&recorder, 2_000, "");
+    assert_eq!(recorder.counts().lost, 1, "nobody writes it any more");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_never_lost_silently_when_the_database_fails() {
+    let place = Place::new().await;
+    let writer = writer(&place, RecordsConfig::default());
+    let recorder = writer.recorder().clone();
+    let beside = place.beside().await;
+    let change = |statement: &'static str| {
+        let beside = beside.clone();
+        async move { sqlx::query(statement).execute(beside.connections()).await.unwrap() }
+    };
+    change("ALTER TABLE runs RENAME TO away").await;
+    for number in 0..50 {
+        hand_over(&recorder, number, "text");
+    }
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    let counts = recorder.counts();
+    assert_eq!((counts.written, counts.lost), (0, 0), "they wait");
+    change("ALTER TABLE away RENAME TO runs").await;
+    until(|| recorder.counts().written == 50).await;
+    assert_eq!(all(&place.table, "acme").await.len(), 50);
+    change("ALTER TABLE runs RENAME TO away").await;
+    for number in 50..60 {
+        hand_over(&recorder, number, "");
+    }
+    writer.close(Duration::from_millis(300)).await;
+    until(|| recorder.counts().lost == 10).await;
+    until(|| recorder.memory() == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_are_bounded_while_they_wait() {
+    let recorder = Recorder::new(RecordsConfig::default());
+    let mut logs = 0_u64;
+    while let Some(room) = recorder.room_for_log(1 << 20, 1) {
+        let log = vec![LogChunk { stream: Stream::Stdout, text: "x".repeat(1 << 20) }];
+        recorder.hand_over(Box::new(record("acme", logs)), Some((log, room)));
+        logs += 1;
+    }
+    assert!((20..=24).contains(&logs), "{logs}");
+    assert_eq!((recorder.counts().lost, recorder.counts().lost_logs), (0, 1));
+    let mut number = logs;
+    while recorder.counts().lost == 0 {
+        recorder.hand_over(Box::new(record("acme", number)), None);
+        number += 1;
+        assert!(recorder.memory() <= QUEUE_MEMORY.as_u64());
+    }
+    assert!(number - logs > 1_000, "a flood of output leaves room for {} records", number - logs);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_writer_keeps_to_the_limits() {
+    let place = Place::new().await;
+    fill(&place.table, "old", 0..10, 0).await;
+    let config = RecordsConfig {
+        max_count: 20,
+        max_age: Some(Duration::from_millis(1)),
+        ..RecordsConfig::default()
+    };
+    let now = Clock::Fixed(Duration::from_millis(START + 9));
+    let writer = RecordWriter::start(place.table.clone(), config, now).unwrap();
+    for number in 100..200 {
+        hand_over(writer.recorder(), number, "");
+    }
+    for _ in 0..1_000 {
+        let counts = (all(&place.table, "acme").await.len(), all(&place.table, "old").await.len());
+        if counts == (20, 2) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!(
+        "{:?} and {:?} are left",
+        all(&place.table, "acme").await,
+        all(&place.table, "old").await
+    );
+}
+
+#[tokio::test]
+async fn a_newer_and_a_damaged_file_are_refused_and_left_alone() {
+    let place = Place::new().await;
+    let path = place.path();
+    let beside = place.beside().await;
+    let newer = "UPDATE schema_version SET version = 9";
+    sqlx::query(newer).execute(beside.connections()).await.unwrap();
+    beside.close().await;
+    place.table.close().await;
+    let before = std::fs::read(&path).unwrap();
+    let fault = RecordTable::open(&path).await.unwrap_err();
+    assert!(matches!(fault, DatabaseError::NewerSchema { found: 9, known: 1, .. }), "{fault:?}");
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    let broken = b"this is no database, but it is long enough to be read as if it were one";
+    std::fs::write(&path, broken).unwrap();
+    let fault = RecordTable::open(&path).await.unwrap_err();
+    assert!(fault.to_string().ends_with("which has no records of runs"), "{fault}");
+    assert_eq!(std::fs::read(&path).unwrap(), broken);
+}

@@ -1,0 +1,325 @@
+//! Gathers the record of one run while the run goes on, and hands it over at its end.
+//!
+//! INVARIANT(one-record-per-run): every run of a call that has begun to be prepared leaves exactly
+//! one record, whatever its end, like its line in the log. A run that the server refuses because it
+//! or the tenant is busy leaves none: it cost nothing, and under overload there are thousands.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::value::RawValue;
+
+use crate::clock::Clock;
+use crate::dispatch::FinishedRun;
+use crate::error::ErrorKind;
+use crate::ids::{BlobId, Digest, RunId};
+use crate::job::host::RequestKind;
+use crate::job::image::ImageContent;
+use crate::job::outcome::{LogChunk, Logs};
+use crate::job::{Program, RunSpec, SkillMount};
+use crate::protocol::error_codes::WireError;
+use crate::protocol::methods::execution::{RunError, RunResult};
+use crate::records::{
+    MAX_LISTED, RecordedArguments, RecordedContent, RecordedError, RecordedImage, RecordedLog,
+    RecordedPhases, RecordedSkill, Recorder, RoomForLog, RunKind, RunOutcomeKind, RunRecord,
+};
+use crate::secrets::mask::Masks;
+use crate::service::caller::Caller;
+use crate::service::error::ServiceError;
+use crate::service::run::network::GuestNetwork;
+use crate::service::run::output::head;
+use crate::service::run::plan::RunPlan;
+use crate::units::ByteCount;
+
+/// Texts up to this size, in bytes, are hashed on the event loop: it takes less time than a switch
+/// of threads.
+const SMALL_TEXT: usize = 64 << 10;
+
+/// Longest arguments whose value a record holds, in bytes.
+const MAX_VALUE: usize = 64 << 10;
+
+/// Longest message and longest traceback of a record, in bytes.
+const MAX_MESSAGE: usize = 4 << 10;
+const MAX_TRACEBACK: usize = 16 << 10;
+
+/// Longest name of a function of a record, in bytes.
+const MAX_ENTRYPOINT: usize = 200;
+
+/// The record of a run that goes on.
+#[derive(Debug)]
+pub(crate) struct DraftRecord {
+    recorder: Recorder,
+    record: Box<RunRecord>,
+    log: Option<(Vec<LogChunk>, RoomForLog)>,
+    opened: Instant,
+    /// When everything was looked up.
+    prepared: Option<Instant>,
+    /// When the worker had answered.
+    answered: Option<Instant>,
+    /// True if the run is not recorded.
+    is_left_out: bool,
+}
+
+impl DraftRecord {
+    /// Begins the record of a run with this plan.
+    pub(crate) async fn begin(
+        recorder: &Recorder,
+        caller: &Caller,
+        run_id: &RunId,
+        engine: Digest,
+        plan: &mut RunPlan,
+    ) -> Result<Self, ServiceError> {
+        let opened = Instant::now();
+        let (kind, code) = hashed_program(caller, &mut plan.program).await?;
+        let (args, content) = hashed(caller, std::mem::take(&mut plan.args)).await?;
+        plan.args = args;
+        let RecordedContent { digest, size_bytes } = content;
+        let mounted: Vec<_> =
+            plan.skills.iter().take(MAX_LISTED).map(|skill| recorded(&skill.mount)).collect();
+        let skill = match &plan.program {
+            Program::Skill { name } => mounted.iter().find(|skill| skill.name == *name).cloned(),
+            Program::Code { .. } => None,
+        };
+        let entrypoint = plan.entrypoint.as_ref();
+        let record = RunRecord {
+            run_id: run_id.clone(),
+            tenant: caller.tenant.clone(),
+            key: caller.key.as_ref().map(ToString::to_string),
+            request_id: caller.request_id.clone(),
+            kind,
+            started_ms: milliseconds(Clock::System.now()),
+            duration_us: 0,
+            outcome: RunOutcomeKind::Cancelled,
+            error: None,
+            skill,
+            code,
+            entrypoint: entrypoint.map(|name| head(name, MAX_ENTRYPOINT).to_owned()),
+            arguments: RecordedArguments { digest, size_bytes, value: None },
+            mounted_skills: mounted,
+            layers: Vec::new(),
+            input_blobs: plan.blobs.iter().take(MAX_LISTED).cloned().collect(),
+            wardian: env!("CARGO_PKG_VERSION").to_owned(),
+            engine,
+            image: None,
+            limits: (&plan.limits).into(),
+            phases_us: RecordedPhases::default(),
+            cpu_us: None,
+            memory_peak_bytes: None,
+            fuel: None,
+            host_calls: None,
+            output: None,
+            output_blobs: Vec::new(),
+            output_blobs_total: 0,
+            log: RecordedLog::default(),
+            network: None,
+        };
+        Ok(Self {
+            recorder: recorder.clone(),
+            record: Box::new(record),
+            log: None,
+            opened,
+            prepared: None,
+            answered: None,
+            is_left_out: false,
+        })
+    }
+
+    /// Notes the run as it is about to wait for a worker.
+    pub(crate) fn note_prepared(
+        &mut self,
+        spec: &RunSpec,
+        image: &ImageContent,
+        masks: Option<&Arc<Masks>>,
+    ) {
+        let now = Instant::now();
+        self.prepared = Some(now);
+        let record = &mut *self.record;
+        record.phases_us.prepare = Some(microseconds(now.duration_since(self.opened)));
+        record.layers = spec.layers.iter().take(MAX_LISTED).map(|layer| layer.digest).collect();
+        record.image =
+            Some(RecordedImage { name: image.name().to_owned(), digest: image.digest() });
+        if self.recorder.config().keeps_arguments && spec.args.get().len() <= MAX_VALUE {
+            record.arguments.value = match masks {
+                None => Some(spec.args.clone()),
+                Some(masks) => covered(&spec.args, masks),
+            };
+        }
+    }
+
+    /// Notes the worker's outcome, whose texts are covered already.
+    pub(crate) fn note_finished(&mut self, finished: &FinishedRun) {
+        let now = Instant::now();
+        self.answered = Some(now);
+        let usage = &finished.outcome.usage;
+        let ran = usage.wall_time;
+        let record = &mut *self.record;
+        let waited = finished.host_time.of(RequestKind::Network);
+        let phases = &mut record.phases_us;
+        phases.queue = Some(microseconds(finished.queued));
+        phases.execute = Some(microseconds(ran));
+        let since = self.prepared.map_or(Duration::ZERO, |then| now.duration_since(then));
+        let set_up = since.saturating_sub(finished.queued).saturating_sub(ran);
+        phases.set_up = Some(microseconds(set_up));
+        let stored = finished.host_time.of(RequestKind::WriteBlob);
+        phases.write_blob = Some(microseconds(stored)).filter(|time| *time > 0);
+        phases.network = Some(microseconds(waited)).filter(|time| *time > 0);
+        record.memory_peak_bytes = Some(usage.memory_peak.as_u64());
+        record.fuel = usage.fuel.map(|fuel| fuel.0);
+        record.host_calls = Some(usage.host_calls);
+        record.outcome = match &finished.outcome.end {
+            Ok(()) => RunOutcomeKind::Completed,
+            Err(failure) => RunOutcomeKind::of_error_type(failure.error_type()),
+        };
+        self.keep_log(&finished.outcome.logs);
+    }
+
+    fn keep_log(&mut self, logs: &Logs) {
+        let most = self.recorder.config().max_log.as_usize();
+        let log = &mut self.record.log;
+        log.dropped_bytes = logs.dropped;
+        let total: usize = logs.chunks.iter().map(|chunk| chunk.text.len()).sum();
+        if total == 0 {
+            return;
+        }
+        log.cut_bytes = ByteCount::from(total).as_u64();
+        let room = self.recorder.room_for_log(total.min(most), logs.chunks.len());
+        let Some(room) = room else { return };
+        let (mut left, mut kept) = (most, Vec::new());
+        for chunk in &logs.chunks {
+            let text = head(&chunk.text, left);
+            if !text.is_empty() {
+                kept.push(LogChunk { stream: chunk.stream, text: text.to_owned() });
+            }
+            left = left.saturating_sub(text.len());
+            if text.len() < chunk.text.len() {
+                break;
+            }
+        }
+        log.bytes = ByteCount::from(most.saturating_sub(left)).as_u64();
+        log.cut_bytes = log.cut_bytes.saturating_sub(log.bytes);
+        self.log = Some((kept, room));
+    }
+
+    /// Notes what the caller of the run gets.
+    pub(crate) fn note_result(&mut self, result: Result<&RunResult, &ServiceError>) {
+        let now = Instant::now();
+        if let Some(answered) = self.answered {
+            self.record.phases_us.finish = Some(microseconds(now.duration_since(answered)));
+        }
+        match result {
+            Ok(result) => self.note_answer(result),
+            Err(error) => self.note_refusal(error),
+        }
+    }
+
+    fn note_answer(&mut self, result: &RunResult) {
+        let record = &mut *self.record;
+        let blobs = &result.output_blobs;
+        record.output_blobs = blobs.iter().take(MAX_LISTED).cloned().collect::<Vec<BlobId>>();
+        record.output_blobs_total = u64::try_from(blobs.len()).unwrap_or(u64::MAX);
+        record.output = result.output.as_ref().map(|value| RecordedContent {
+            digest: Digest::of(value.get().as_bytes()),
+            size_bytes: ByteCount::from(value.get().len()).as_u64(),
+        });
+        match &result.error {
+            None => record.outcome = RunOutcomeKind::Completed,
+            Some(RunError { error_type, message, traceback }) => {
+                record.outcome = RunOutcomeKind::of_error_type(error_type);
+                record.error = Some(RecordedError {
+                    error_type: error_type.clone(),
+                    message: head(message, MAX_MESSAGE).to_owned(),
+                    traceback: traceback.as_ref().map(|text| head(text, MAX_TRACEBACK).to_owned()),
+                });
+            }
+        }
+    }
+
+    fn note_refusal(&mut self, error: &ServiceError) {
+        let has_run = self.answered.is_some();
+        let kind = error.kind();
+        if !has_run && matches!(kind, ErrorKind::Overloaded | ErrorKind::RateLimited) {
+            self.is_left_out = true;
+            return;
+        }
+        if !has_run {
+            self.record.outcome = RunOutcomeKind::Refused;
+        }
+        self.record.error = Some(RecordedError {
+            error_type: WireError::of(kind).label.to_owned(),
+            message: head(&error.to_string(), MAX_MESSAGE).to_owned(),
+            traceback: None,
+        });
+    }
+
+    /// Hands the record over, with what the run did in its network.
+    pub(crate) fn end(mut self, network: Option<&Arc<GuestNetwork>>) {
+        if self.is_left_out {
+            return;
+        }
+        self.record.network = network.and_then(|network| network.used());
+        self.record.duration_us = microseconds(self.opened.elapsed());
+        self.recorder.hand_over(self.record, self.log);
+    }
+}
+
+/// The method that asked for a program, and the program's code if it came with the call.
+async fn hashed_program(
+    caller: &Caller,
+    program: &mut Program,
+) -> Result<(RunKind, Option<RecordedContent>), ServiceError> {
+    let Program::Code { source, .. } = program else {
+        return Ok((RunKind::ExecuteSkill, None));
+    };
+    let (text, content) = hashed(caller, std::mem::take(source)).await?;
+    *source = text;
+    Ok((RunKind::RunCode, Some(content)))
+}
+
+/// A text that is hashed.
+trait Hashed: Send + 'static {
+    fn text(&self) -> &str;
+}
+
+impl Hashed for String {
+    fn text(&self) -> &str {
+        self
+    }
+}
+
+impl Hashed for Box<RawValue> {
+    fn text(&self) -> &str {
+        self.get()
+    }
+}
+
+/// Hashes a text, a long one on another thread, and gives it back.
+async fn hashed<T: Hashed>(caller: &Caller, text: T) -> Result<(T, RecordedContent), ServiceError> {
+    let size_bytes = ByteCount::from(text.text().len()).as_u64();
+    let hash = move || {
+        let digest = Digest::of(text.text().as_bytes());
+        (text, RecordedContent { digest, size_bytes })
+    };
+    match size_bytes <= ByteCount::from(SMALL_TEXT).as_u64() {
+        true => Ok(hash()),
+        false => caller.memory.on_thread(hash).await.map_err(ServiceError::Interrupted),
+    }
+}
+
+fn recorded(mount: &SkillMount) -> RecordedSkill {
+    let (name, version) = (mount.name.clone(), mount.version.clone());
+    RecordedSkill { name, version, digest: mount.digest }
+}
+
+/// The arguments with covers over values of secrets.
+fn covered(args: &RawValue, masks: &Masks) -> Option<Box<RawValue>> {
+    let text = String::from_utf8(masks.cover_json(args.get().as_bytes().to_vec())).ok()?;
+    RawValue::from_string(text).ok()
+}
+
+fn microseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

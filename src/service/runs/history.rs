@@ -1,0 +1,225 @@
+//! Reads the records of a tenant, for callers with the right to see them.
+
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
+
+use crate::audit::AuditLog;
+use crate::ids::{RunId, SkillName};
+use crate::job::outcome::LogChunk;
+use crate::protocol::params_error::ParamsError;
+use crate::records::{
+    RecordTable, Recorder, RunFilter, RunKind, RunOutcomeKind, RunSummary, StoredLog,
+};
+use crate::service::caller::Caller;
+use crate::service::error::ServiceError;
+use crate::tenants::Right;
+use crate::units::ByteCount;
+
+/// Most runs of one page of the list.
+const MAX_PAGE: u64 = 1_000;
+
+/// Memory for one run of a page: its members and their JSON.
+const LISTED: u64 = 2 << 10;
+
+/// Memory for a record: each of its lists and texts is bounded, and so is their sum.
+const RECORD: ByteCount = ByteCount::kibibytes(512);
+
+/// Most calls that read the database at one time; further ones wait. One of its connections stays
+/// free for the writer.
+const READERS: usize = 3;
+
+/// Where a server records what happens. The runs of commands leave nothing.
+#[derive(Debug)]
+pub struct Journal {
+    /// Takes the records of runs.
+    pub recorder: Option<Recorder>,
+    /// Holds those that were written.
+    pub table: Option<RecordTable>,
+    /// Takes events.
+    pub audit: AuditLog,
+}
+
+/// The records of runs.
+#[derive(Debug)]
+pub struct RunHistory {
+    journal: OnceLock<Journal>,
+    readers: Semaphore,
+}
+
+/// The choice of a list, as a caller wrote it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunListOrder<'a> {
+    /// `next_cursor` of the page before.
+    pub cursor: Option<&'a str>,
+    /// Most runs of the page.
+    pub limit: u64,
+    /// Only runs with this end.
+    pub outcome: Option<&'a str>,
+    /// Only runs of this skill.
+    pub skill: Option<&'a str>,
+    /// Only runs from this time on, in milliseconds since the Unix epoch.
+    pub since_ms: Option<u64>,
+}
+
+/// A page of the list of runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunList {
+    /// The runs, newest first.
+    pub runs: Vec<RunSummary>,
+    /// The cursor of the next page, if there may be one.
+    pub next_cursor: Option<String>,
+}
+
+/// The log of a run.
+#[derive(Debug, Default, Serialize)]
+pub struct RunLogText {
+    /// Its pieces, in order.
+    pieces: Vec<LogChunk>,
+}
+
+impl RunLogText {
+    /// The texts of its pieces, in order.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().map(|piece| piece.text.as_str())
+    }
+}
+
+impl Default for RunHistory {
+    fn default() -> Self {
+        Self { journal: OnceLock::new(), readers: Semaphore::new(READERS) }
+    }
+}
+
+impl RunHistory {
+    /// Lets runs be recorded from now on. Only the first call has an effect.
+    pub fn open(&self, journal: Journal) {
+        drop(self.journal.set(journal));
+    }
+
+    /// Takes the records of runs, if this server keeps them.
+    pub(in crate::service) fn recorder(&self) -> Option<&Recorder> {
+        self.journal.get()?.recorder.as_ref()
+    }
+
+    /// Takes events, if this server has an audit log.
+    pub(in crate::service) fn audit(&self) -> Option<&AuditLog> {
+        self.journal.get().map(|journal| &journal.audit).filter(|audit| audit.is_on())
+    }
+
+    /// Records that could not be written, and logs.
+    pub(in crate::service) fn lost(&self) -> (u64, u64) {
+        self.recorder().map_or((0, 0), |recorder| {
+            let counts = recorder.counts();
+            (counts.lost, counts.lost_logs)
+        })
+    }
+
+    fn table(&self) -> Result<&RecordTable, ServiceError> {
+        let table = self.journal.get().and_then(|journal| journal.table.as_ref());
+        table.ok_or(ServiceError::NoRecords)
+    }
+
+    /// Lists runs of the caller's tenant, newest first.
+    ///
+    /// A cursor holds the id of the last run that was read, so it survives all changes. A page with
+    /// a filter may have fewer runs than asked for, although more follow.
+    ///
+    /// # Errors
+    ///
+    /// A parameter is wrong, the caller may make no runs, or the database failed.
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        order: RunListOrder<'_>,
+    ) -> Result<RunList, ServiceError> {
+        let kind = visible_kind(caller)?;
+        let cursor = order.cursor.map(|letters| RunId::parse(&format!("run_{letters}")));
+        let cursor = cursor.transpose().map_err(|_invalid| {
+            ParamsError::wrong("cursor", "the `next_cursor` of an earlier answer", "something else")
+        })?;
+        if order.limit == 0 {
+            return Err(ParamsError::wrong("limit", "at least 1", "0").into());
+        }
+        let outcome = order.outcome.map(outcome_named).transpose()?;
+        let skill = order.skill.map(SkillName::parse).transpose()?;
+        let filter = RunFilter { kind, outcome, skill, since_ms: order.since_ms };
+        let limit = order.limit.min(MAX_PAGE);
+        caller.memory.reserve(ByteCount::bytes(LISTED.saturating_mul(limit)))?;
+        let table = self.table()?;
+        // The semaphore is never closed.
+        let _turn = self.readers.acquire().await.ok();
+        let page = table.list(&caller.tenant, &filter, cursor.as_ref(), limit).await?;
+        let next_cursor = page.next.map(|id| id.as_str().trim_start_matches("run_").to_owned());
+        Ok(RunList { runs: page.runs, next_cursor })
+    }
+
+    /// The record of a run of the caller's tenant, as JSON.
+    ///
+    /// # Errors
+    ///
+    /// The caller has no such run, or the database failed.
+    pub async fn find(&self, caller: &Caller, id: &str) -> Result<String, ServiceError> {
+        let kind = visible_kind(caller)?;
+        let run = parsed(id)?;
+        caller.memory.reserve(RECORD)?;
+        let table = self.table()?;
+        let _turn = self.readers.acquire().await.ok();
+        let found = table.find(&caller.tenant, kind, &run).await?;
+        found.ok_or_else(|| no_such_run(id))
+    }
+
+    /// The log of a run of the caller's tenant.
+    ///
+    /// # Errors
+    ///
+    /// The caller has no such run, its log is not kept any more, or the database failed.
+    pub async fn log(&self, caller: &Caller, id: &str) -> Result<RunLogText, ServiceError> {
+        let kind = visible_kind(caller)?;
+        let run = parsed(id)?;
+        let table = self.table()?;
+        let _turn = self.readers.acquire().await.ok();
+        let found = table.find_log(&caller.tenant, kind, &run).await?;
+        let StoredLog { bytes, size } = found.ok_or_else(|| no_such_run(id))?;
+        let Some(size) = size else {
+            return if bytes == 0 {
+                Ok(RunLogText::default())
+            } else {
+                Err(ServiceError::LogNotKept)
+            };
+        };
+        // As JSON, in pieces, and as the answer. Parsed pieces take little more than their JSON.
+        caller.memory.reserve(ByteCount::bytes(size.saturating_mul(4)))?;
+        let json = table.read_log(&caller.tenant, &run).await?.ok_or(ServiceError::LogNotKept)?;
+        let parse = move || serde_json::from_str(&json);
+        let pieces = caller.memory.on_thread(parse).await.map_err(ServiceError::Interrupted)?;
+        Ok(RunLogText { pieces: pieces.map_err(ServiceError::Unserialisable)? })
+    }
+}
+
+/// The only kind of runs that the caller sees; `None` if it sees both.
+fn visible_kind(caller: &Caller) -> Result<Option<RunKind>, ServiceError> {
+    let has = |right| caller.rights.contains(right);
+    match (has(Right::Execute), has(Right::Code)) {
+        (true, true) => Ok(None),
+        (true, false) => Ok(Some(RunKind::ExecuteSkill)),
+        (false, true) => Ok(Some(RunKind::RunCode)),
+        (false, false) => Err(ServiceError::Forbidden { right: Right::Execute.name() }),
+    }
+}
+
+fn parsed(id: &str) -> Result<RunId, ServiceError> {
+    RunId::parse(id).map_err(|_malformed| no_such_run(id))
+}
+
+fn no_such_run(id: &str) -> ServiceError {
+    ServiceError::NoSuchRun { id: id.to_owned() }
+}
+
+fn outcome_named(name: &str) -> Result<RunOutcomeKind, ParamsError> {
+    RunOutcomeKind::of_name(name).ok_or_else(|| {
+        let names = RunOutcomeKind::ALL.map(|outcome| format!("`{}`", outcome.name()));
+        ParamsError::wrong("outcome", format!("one of {}", names.join(", ")), "something else")
+    })
+}

@@ -1,0 +1,263 @@
+//! The metrics that are recorded while the server works.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use prometheus_client::encoding::text;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use crate::ids::TenantId;
+use crate::telemetry::labels::{
+    CallLabels, DirectionLabels, PhaseLabels, RequestLabels, RouteLabels, RunLabels, TenantLabels,
+    outcome_of,
+};
+use crate::telemetry::process::ThisProcess;
+use crate::telemetry::source::{MetricSource, SourceCollector};
+
+/// The media type of [`Metrics::text`].
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Bounds of the buckets of durations, in seconds: an empty run takes a fraction of a millisecond,
+/// a long one minutes.
+const SECONDS: [f64; 18] = [
+    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+    5.0, 10.0, 60.0, 300.0,
+];
+
+type Durations<L> = Family<L, Histogram, fn() -> Histogram>;
+
+/// The metrics of a server. `Debug` shows nothing of them.
+pub struct Metrics {
+    registry: Mutex<Registry>,
+    tenants: TenantLabels,
+    runs: Family<RunLabels, Counter>,
+    phases: Durations<PhaseLabels>,
+    calls: Family<CallLabels, Counter>,
+    requests: Family<RequestLabels, Counter>,
+    request_times: Durations<RouteLabels>,
+    connections: Gauge,
+    egress_requests: Counter,
+    egress_refusals: Counter,
+    egress_bytes: Family<DirectionLabels, Counter>,
+}
+
+/// How long the phases of a run took.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunPhases {
+    /// The wait for a worker.
+    pub queued: Duration,
+    /// The program, including the host calls that it waited for.
+    pub ran: Duration,
+    /// The whole run, from its admission to its result.
+    pub total: Duration,
+}
+
+/// What a run moved over the network.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunTraffic {
+    /// Requests to hosts.
+    pub requests: u64,
+    /// Requests and connections that were refused.
+    pub refusals: u64,
+    /// Bytes that were sent.
+    pub sent: u64,
+    /// Bytes that were received.
+    pub received: u64,
+}
+
+/// A connection that is open as long as this value lives.
+#[derive(Debug)]
+pub struct OpenConnection(Arc<Metrics>);
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.connections.dec();
+    }
+}
+
+fn durations() -> Histogram {
+    Histogram::new(SECONDS)
+}
+
+impl Metrics {
+    /// Metrics of which nothing is counted yet.
+    #[must_use]
+    pub fn new() -> Arc<Self> {
+        let metrics = Self {
+            registry: Mutex::new(Registry::default()),
+            tenants: TenantLabels::default(),
+            runs: Family::default(),
+            phases: Family::new_with_constructor(durations),
+            calls: Family::default(),
+            requests: Family::default(),
+            request_times: Family::new_with_constructor(durations),
+            connections: Gauge::default(),
+            egress_requests: Counter::default(),
+            egress_refusals: Counter::default(),
+            egress_bytes: Family::default(),
+        };
+        metrics.register();
+        Arc::new(metrics)
+    }
+
+    fn register(&self) {
+        let registry = &mut *self.registry.lock();
+        registry.register("wardian_runs", "Runs of callers that ended", self.runs.clone());
+        registry.register(
+            "wardian_run_phase_seconds",
+            "Time of the phases of runs: queue, set_up, execute, and total",
+            self.phases.clone(),
+        );
+        registry.register("wardian_rpc_calls", "Calls of methods", self.calls.clone());
+        registry.register("wardian_http_requests", "HTTP requests", self.requests.clone());
+        registry.register(
+            "wardian_http_request_seconds",
+            "Time from the head of a request to the head of its answer",
+            self.request_times.clone(),
+        );
+        registry.register(
+            "wardian_http_connections",
+            "Open connections of clients",
+            self.connections.clone(),
+        );
+        registry.register(
+            "wardian_egress_requests",
+            "HTTP requests of runs to the world",
+            self.egress_requests.clone(),
+        );
+        registry.register(
+            "wardian_egress_refusals",
+            "Requests, connections and look-ups of runs that were refused",
+            self.egress_refusals.clone(),
+        );
+        registry.register(
+            "wardian_egress_bytes",
+            "Bytes that runs sent to the world and received from it",
+            self.egress_bytes.clone(),
+        );
+        registry.register_collector(Box::new(SourceCollector(ThisProcess)));
+    }
+
+    /// Adds a part whose numbers are read whenever the metrics are asked for.
+    pub fn add(&self, source: impl MetricSource) {
+        self.registry.lock().register_collector(Box::new(SourceCollector(source)));
+    }
+
+    /// Counts a run of a caller. `end` is `completed`, `refused`, or the type of its error.
+    pub fn count_run(&self, tenant: &TenantId, end: &str, phases: RunPhases) {
+        let labels = RunLabels { tenant: self.tenants.of(tenant), outcome: outcome_of(end) };
+        self.runs.get_or_create(&labels).inc();
+        let RunPhases { queued, ran, total } = phases;
+        let set_up = total.saturating_sub(queued).saturating_sub(ran);
+        for (phase, time) in
+            [("queue", queued), ("set_up", set_up), ("execute", ran), ("total", total)]
+        {
+            let times = self.phases.get_or_create(&PhaseLabels { phase });
+            times.observe(time.as_secs_f64());
+        }
+    }
+
+    /// Counts what a run moved over the network.
+    pub fn count_traffic(&self, traffic: RunTraffic) {
+        let RunTraffic { requests, refusals, sent, received } = traffic;
+        self.egress_requests.inc_by(requests);
+        self.egress_refusals.inc_by(refusals);
+        for (direction, bytes) in [("sent", sent), ("received", received)] {
+            self.egress_bytes.get_or_create(&DirectionLabels { direction }).inc_by(bytes);
+        }
+    }
+
+    /// Counts a call of a method. `result` is `ok`, or the kind of its error.
+    pub fn count_call(&self, method: &'static str, result: &'static str) {
+        self.calls.get_or_create(&CallLabels { method, result }).inc();
+    }
+
+    /// Counts a request. `time` is that to the head of its answer.
+    pub fn count_request(&self, route: &'static str, status: u16, time: Duration) {
+        self.requests.get_or_create(&RequestLabels { route, status }).inc();
+        let times = self.request_times.get_or_create(&RouteLabels { route });
+        times.observe(time.as_secs_f64());
+    }
+
+    /// Counts a connection until the returned value is dropped.
+    #[must_use]
+    pub fn open_connection(self: &Arc<Self>) -> OpenConnection {
+        self.connections.inc();
+        OpenConnection(Arc::clone(self))
+    }
+
+    /// All metrics in the text format of OpenMetrics.
+    ///
+    /// # Errors
+    ///
+    /// A metric cannot be written.
+    pub fn text(&self) -> Result<String, fmt::Error> {
+        let mut written = String::new();
+        text::encode(&mut written, &self.registry.lock())?;
+        Ok(written)
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::source::MetricReading;
+
+    #[derive(Debug)]
+    struct Fixed;
+
+    impl MetricSource for Fixed {
+        fn read(&self) -> Vec<MetricReading> {
+            vec![
+                MetricReading::gauge("x_now", "A number", 1.5),
+                MetricReading::counter("x_events", "Events", 0.0).by("kind", [("a\"\n", 2.0)]),
+            ]
+        }
+    }
+
+    #[test]
+    fn what_is_recorded_is_written() {
+        let metrics = Metrics::new();
+        metrics.add(Fixed);
+        let acme = TenantId::parse("acme").unwrap();
+        let time = Duration::from_millis;
+        let phases = RunPhases { queued: time(2), ran: time(30), total: time(40) };
+        metrics.count_run(&acme, "completed", phases);
+        metrics.count_run(&acme, "MyOwnError", RunPhases::default());
+        metrics.count_call("run_code", "ok");
+        metrics.count_request("/rpc", 200, time(1));
+        metrics.count_traffic(RunTraffic { requests: 2, refusals: 1, sent: 10, received: 20 });
+        let open = metrics.open_connection();
+        let text = metrics.text().unwrap();
+        for line in [
+            "wardian_runs_total{tenant=\"acme\",outcome=\"completed\"} 1",
+            "wardian_runs_total{tenant=\"acme\",outcome=\"Exception\"} 1",
+            "wardian_run_phase_seconds_sum{phase=\"set_up\"} 0.008",
+            "wardian_run_phase_seconds_bucket{le=\"0.05\",phase=\"execute\"} 2",
+            "wardian_rpc_calls_total{method=\"run_code\",result=\"ok\"} 1",
+            "wardian_http_requests_total{route=\"/rpc\",status=\"200\"} 1",
+            "wardian_http_request_seconds_count{route=\"/rpc\"} 1",
+            "wardian_egress_bytes_total{direction=\"received\"} 20",
+            "wardian_http_connections 1",
+            "x_now 1.5",
+            "x_events_total{kind=\"a\\\"\\n\"} 2.0",
+            "# EOF",
+        ] {
+            assert!(text.lines().any(|written| written == line), "{line}\n{text}");
+        }
+        drop(open);
+        assert!(metrics.text().unwrap().contains("wardian_http_connections 0\n"));
+    }
+}

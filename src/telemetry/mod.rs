@@ -1,0 +1,16 @@
+//! What a server counts and measures, for Prometheus.
+//!
+//! The parts of a server record events in [`Metrics`]. What can be read at any time, such as the
+//! number of workers, is read when the metrics are asked for: a part implements [`MetricSource`] for
+//! that. `docs/operators.md` lists all metrics.
+//!
+//! INVARIANT(bounded-label-sets): no client decides how many series there are. Labels have values
+//! from fixed sets, and tenants beyond the first thousand share one.
+
+mod labels;
+mod metrics;
+mod process;
+mod source;
+
+pub use crate::telemetry::metrics::{CONTENT_TYPE, Metrics, OpenConnection, RunPhases, RunTraffic};
+pub use crate::telemetry::source::{MetricKind, MetricReading, MetricSource, number_of};
