@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use criterion::Criterion;
@@ -10,7 +10,7 @@ use wardian::assembly::{MeteredCode, Runtime, SkillsRead};
 use wardian::config::{Config, Flags, Surroundings};
 use wardian::dispatch::{CheckedPayload, Job, Pool, RunHost};
 use wardian::engine::progress::Lines;
-use wardian::ids::BlobId;
+use wardian::ids::{BlobId, TenantId};
 use wardian::job::message::Refusal;
 use wardian::telemetry::Metrics;
 
@@ -39,7 +39,7 @@ fn main() -> Result<ExitCode> {
         return Ok(wardian::cli::main());
     }
     let data = tempfile::tempdir()?;
-    let config = config(data.path())?;
+    let config = config(data.path(), &[])?;
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let progress = Lines::new(std::io::stderr());
     let runtime = threads.block_on(async {
@@ -63,15 +63,79 @@ fn main() -> Result<ExitCode> {
         bencher.iter(|| threads.block_on(runtime.pool.run(&job, &mut NoBlobs)));
     });
     threads.block_on(ensure_completed(&runtime.pool, &job))?;
-    criterion.final_summary();
     threads.block_on(runtime.shut_down(Duration::ZERO));
+    for (name, fork) in [("forked", "true"), ("started", "false")] {
+        measure_new_tenants(&mut criterion, &threads, data.path(), (name, fork))?;
+    }
+    criterion.final_summary();
     Ok(ExitCode::SUCCESS)
 }
 
-fn config(data: &Path) -> Result<Config> {
+/// Measures runs that each belong to another tenant, so that each has a new process: one after
+/// another, which includes the start of the process, and with a pause, in which a fresh one starts.
+fn measure_new_tenants(
+    criterion: &mut Criterion,
+    threads: &tokio::runtime::Runtime,
+    data: &Path,
+    (name, fork): (&str, &str),
+) -> Result<()> {
+    let apart = [("tenants.isolation", "process"), ("workers.fork", fork), ("workers.spares", "1")];
+    let config = config(data, &apart)?;
+    let progress = Lines::new(std::io::stderr());
+    let runtime = threads.block_on(async {
+        let runtime = Runtime::start(
+            &config,
+            MeteredCode::IfThere,
+            SkillsRead::Once,
+            Metrics::new(),
+            &progress,
+        )
+        .await?;
+        runtime.ready().await?;
+        anyhow::Ok(runtime)
+    })?;
+    let image = runtime.images.base();
+    let mut tenants = 0_u64;
+    let mut job_of_next_tenant = || {
+        tenants = tenants.saturating_add(1);
+        let mut spec = Box::new(order::order(EMPTY, image.digest())?);
+        spec.tenant = TenantId::parse(&format!("tenant-{tenants}"))?;
+        let image = image.clone();
+        anyhow::Ok(Job { spec, image, skills: Vec::new(), layers: Vec::new(), blobs: Vec::new() })
+    };
+    let warm = job_of_next_tenant()?;
+    threads.block_on(ensure_completed(&runtime.pool, &warm))?;
+    criterion.bench_function(&format!("dispatch/{name}/same-tenant"), |bencher| {
+        bencher.iter(|| threads.block_on(runtime.pool.run(&warm, &mut NoBlobs)));
+    });
+    criterion.bench_function(&format!("dispatch/{name}/new-tenant-at-once"), |bencher| {
+        bencher.iter(|| {
+            let job = job_of_next_tenant()?;
+            threads.block_on(ensure_completed(&runtime.pool, &job))
+        });
+    });
+    criterion.bench_function(&format!("dispatch/{name}/new-tenant"), |bencher| {
+        bencher.iter_custom(|runs| {
+            let mut taken = Duration::ZERO;
+            for _ in 0..runs {
+                std::thread::park_timeout(Duration::from_millis(300));
+                let Ok(job) = job_of_next_tenant() else { continue };
+                let begun = Instant::now();
+                threads.block_on(ensure_completed(&runtime.pool, &job)).ok();
+                taken = taken.saturating_add(begun.elapsed());
+            }
+            taken
+        });
+    });
+    threads.block_on(runtime.shut_down(Duration::ZERO));
+    Ok(())
+}
+
+fn config(data: &Path, more: &[(&str, &str)]) -> Result<Config> {
     let data = data.to_str().context("the folder for temporary files has a strange name")?;
-    let settings = [("data_dir", data), ("workers.count", "1"), ("workers.spares", "0")];
-    let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+    let usual = [("data_dir", data), ("workers.count", "1"), ("workers.spares", "0")];
+    let settings = usual.iter().chain(more);
+    let settings = settings.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let flags = Flags { file: None, settings };
     Ok(Config::load(&Surroundings::of_this_process(), flags)?)
 }

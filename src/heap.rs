@@ -7,11 +7,19 @@
 //! burst forever. Another allocator would be a further dependency of the gateway; two calls of
 //! glibc are enough.
 //!
+//! Freed memory of a worker is overwritten, so that nothing of a run stays in its process: neither
+//! code nor arguments, job texts, outputs or files. One place for all of it cannot be forgotten by
+//! any of the types that hold such texts.
+//!
+//! INVARIANT(wiped-when-freed): after [`wipe_freed_memory`], no block is returned to the system's
+//! allocator with bytes that the program wrote to it.
+//!
 //! The crates that decode pictures for guests allocate sizes that a file states. A counter for each
 //! thread measures their memory reliably.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The system's allocator with counters.
 struct Counted;
@@ -76,15 +84,81 @@ unsafe impl GlobalAlloc for Counted {
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         discount(layout.size());
+        if is_wiped(layout.size()) {
+            // SAFETY: the caller gives the block up, which has this size.
+            unsafe { wipe(block, layout.size()) };
+        }
         // SAFETY: the block came from the system's allocator with this layout.
         unsafe { System.dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if is_wiped(layout.size()) {
+            // SAFETY: the caller keeps the contract, which is the same.
+            return unsafe { self.move_block(block, layout, size) };
+        }
         discount(layout.size());
         count(size);
         // SAFETY: the block came from the system's allocator with this layout.
         unsafe { System.realloc(block, layout, size) }
+    }
+}
+
+impl Counted {
+    /// As `realloc`, by copying to another block and wiping this one.
+    ///
+    /// # Safety
+    ///
+    /// As `realloc`.
+    #[expect(unsafe_code, reason = "a part of `realloc`")]
+    unsafe fn move_block(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let Ok(wanted) = Layout::from_size_align(size, layout.align()) else {
+            return std::ptr::null_mut();
+        };
+        // SAFETY: the caller promises that the size is not zero.
+        let moved = unsafe { self.alloc(wanted) };
+        if !moved.is_null() {
+            // SAFETY: both blocks are at least that long, and the new one is another one.
+            unsafe { moved.copy_from_nonoverlapping(block, layout.size().min(size)) };
+            // SAFETY: the block came from this allocator with this layout, and is not used again.
+            unsafe { self.dealloc(block, layout) };
+        }
+        moved
+    }
+}
+
+/// True if freed memory is overwritten.
+static WIPES: AtomicBool = AtomicBool::new(false);
+
+/// Blocks of this size and more are mapped by themselves, whatever the allocator has learned, and
+/// unmapped when they are freed or moved. The kernel gives nobody their bytes.
+const ALWAYS_MAPPED: usize = (32 << 20) + (64 << 10);
+
+/// Overwrites all memory that is freed from now on. It costs a run microseconds.
+pub fn wipe_freed_memory() {
+    WIPES.store(true, Ordering::Relaxed);
+}
+
+fn is_wiped(size: usize) -> bool {
+    WIPES.load(Ordering::Relaxed) && size < ALWAYS_MAPPED
+}
+
+/// Overwrites a block, although it is freed next.
+///
+/// # Safety
+///
+/// `block` is valid for writing `size` bytes.
+#[expect(unsafe_code, reason = "the C library's own call")]
+unsafe fn wipe(block: *mut u8, size: usize) {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: the caller promises that the bytes can be written.
+    unsafe {
+        libc::explicit_bzero(block.cast(), size);
+    }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    for at in 0..size {
+        // SAFETY: the caller promises that the bytes can be written.
+        unsafe { block.wrapping_add(at).write_volatile(0) };
     }
 }
 
@@ -135,5 +209,55 @@ mod tests {
         assert_eq!((held() - before, peak() - before), (20_000, 30_000));
         std::thread::scope(|scope| scope.spawn(|| drop(zeros)).join().unwrap());
         assert!(held() - before >= 20_000, "another thread has freed it");
+    }
+
+    /// Runs in a process of its own, because the setting is that of the process.
+    #[test]
+    #[expect(unsafe_code, reason = "the bytes of a freed block are looked at")]
+    fn wiped_when_freed_or_moved() {
+        if !std::env::args().any(|argument| argument == "role-wiper") {
+            let test = ["--exact", "heap::tests::wiped_when_freed_or_moved", "role-wiper"];
+            let child = std::process::Command::new(std::env::current_exe().unwrap());
+            let child = { child }.args(test).args(["--nocapture"]).output().unwrap();
+            assert!(child.status.success(), "{child:?}");
+            return;
+        }
+        // A block within a larger one that stays, so that looking at it is sound.
+        let mut arena = vec![7_u8; 256];
+        // SAFETY: the bytes are those of the vector.
+        unsafe { wipe(arena.as_mut_ptr().wrapping_add(16), 100) };
+        assert!(arena[16..116].iter().all(|byte| *byte == 0));
+        assert!(arena[..16].iter().chain(&arena[116..]).all(|byte| *byte == 7));
+
+        wipe_freed_memory();
+        let marker = (0..64_u8).map(|at| at.wrapping_mul(37) ^ 0xa5).collect::<Vec<u8>>();
+        for size in [64, 1_000, 40_000, 300_000, 5_000_000] {
+            let mut grown = Vec::with_capacity(size);
+            while grown.len() + marker.len() <= size {
+                grown.extend_from_slice(&marker);
+            }
+            let before = grown.clone();
+            grown.reserve_exact(size);
+            grown.shrink_to_fit();
+            assert_eq!(grown, before, "{size}");
+        }
+        let memory = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let mut found = 0;
+        let file = std::fs::File::open("/proc/self/mem").unwrap();
+        for line in memory.lines().filter(|line| line.contains(" rw-p ")) {
+            let (from, to) = line.split(' ').next().unwrap().split_once('-').unwrap();
+            let number = |text| u64::from_str_radix(text, 16).unwrap();
+            let (from, to) = (number(from), number(to));
+            let mut at = from;
+            while at < to {
+                let mut page = [0; 4096];
+                if std::os::unix::fs::FileExt::read_exact_at(&file, &mut page, at).is_ok() {
+                    found += page.windows(64).filter(|window| *window == marker).count();
+                }
+                at += 4096;
+            }
+        }
+        // The marker itself, unless it lies across a border of pages.
+        assert!(found <= 1, "{found} copies are left");
     }
 }

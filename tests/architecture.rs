@@ -38,7 +38,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sandbox",   &["ids", "units", "clock", "heap", "job", "secret_text", "engine"]),
     ("images",    &["error", "ids", "units", "clock", "job"]),
     ("image_builder", &["ids", "units", "clock", "job", "engine", "sandbox", "images"]),
-    ("worker",    &["error", "ids", "units", "job", "secret_text", "engine", "sandbox"]),
+    ("worker",    &["error", "ids", "units", "heap", "job", "secret_text", "engine", "sandbox"]),
     ("dispatch",  &["error", "ids", "units", "job", "quotas"]),
     ("egress",    &["error", "ids", "units", "clock", "budget", "skill", "framing", "quotas"]),
     ("secrets",   &["error", "secret_text", "skill"]),

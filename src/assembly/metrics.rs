@@ -91,6 +91,8 @@ fn events(counters: &Counters) -> MetricReading {
         repeated,
         overloaded,
         limited,
+        given_up,
+        awaited,
     } = *counters;
     let events = [
         ("started", started),
@@ -103,6 +105,8 @@ fn events(counters: &Counters) -> MetricReading {
         ("run_repeated", repeated),
         ("run_overloaded", overloaded),
         ("run_limited", limited),
+        ("given_up_for_tenant", given_up),
+        ("run_awaited_worker", awaited),
     ];
     let events = events.map(|(event, count)| (event, number_of(count)));
     MetricReading::counter("wardian_worker_events", "Events of the workers and their queue", 0.0)

@@ -27,4 +27,4 @@ pub use crate::assembly::skills::{SkillsRead, is_bundled, open_registry};
 pub use crate::assembly::tenants::{
     database_path, open_authentication, open_database, open_keys, open_records, records_path,
 };
-pub use crate::assembly::worker::work;
+pub use crate::assembly::worker::{PoolProcess, work};

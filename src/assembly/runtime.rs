@@ -200,6 +200,7 @@ fn metering(config: &Config, files: &EngineFiles) -> Metering {
 fn pool_config(config: &Config, command: WorkerCommand) -> PoolConfig {
     PoolConfig {
         spares: config.workers.spares,
+        isolation: config.isolation,
         queue: config.workers.queue,
         memory: config.workers.memory,
         tenants: config.tenants.clone(),

@@ -127,6 +127,9 @@ pub(crate) enum Command {
         /// The setup to load.
         #[arg(long)]
         setup: String,
+        /// Fork workers instead of being one.
+        #[arg(long)]
+        template: bool,
     },
 }
 

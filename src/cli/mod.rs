@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 
-use crate::assembly::check_settings;
+use crate::assembly::{PoolProcess, check_settings};
 use crate::cli::args::{Cli, Command, EngineCommand, SecretsCommand, ServeArgs, SkillsCommand};
 use crate::cli::commands::reload::ConfigSource;
 use crate::cli::commands::skills::{check_skills, deps, list_skills, new_skill, test_skills};
@@ -64,8 +64,9 @@ fn explain(message: &clap::Error) -> Exit {
 
 fn execute(cli: Cli) -> Result<Exit, Failed> {
     match &cli.command {
-        Command::Worker { setup } => {
-            crate::assembly::work(setup)?;
+        Command::Worker { setup, template } => {
+            let process = if *template { PoolProcess::Template } else { PoolProcess::Worker };
+            crate::assembly::work(setup, process)?;
             return Ok(Exit::Done);
         }
         Command::Completions { shell } => {

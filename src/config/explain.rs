@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 108] = [
+const EXPLANATIONS: [(&str, &str); 110] = [
     ("listen", "Address and port to listen on."),
     ("admin_listen", "Address and port for operators, where Prometheus gets the metrics; none by default."),
     ("data_dir", "Folder for data to keep, such as blobs."),
@@ -32,6 +32,7 @@ const EXPLANATIONS: [(&str, &str); 108] = [
     ("auth.mode", "How callers are known: `open`, not at all, and the server listens on loopback only; `keys`, by keys of `wardian keys`; `proxy`, by a proxy in front of the server."),
     ("workers.count", "Programs that run at once, each in a process of its own."),
     ("workers.spares", "Processes beyond those, ready to take the place of one that was lost."),
+    ("workers.fork", "Whether workers are forked from a process that has loaded the engine, instead of each being started by itself; true, unless set, if tenants have workers of their own."),
     ("workers.queue", "Runs that may wait for a worker; more are refused with status 503."),
     ("workers.memory", "Memory that all runs in progress together may use, as the sum of their limits; a run waits until it fits."),
     ("workers.queue_wait", "How long a run may wait for a worker."),
@@ -79,6 +80,7 @@ const EXPLANATIONS: [(&str, &str); 108] = [
     ("network.limits.connect_timeout", "For looking a host up, connecting to it and shaking hands, each."),
     ("network.limits.first_byte_timeout", "From the end of a request to the head of its response."),
     ("network.limits.request_timeout", "From the head of a request to the end of its response."),
+    ("tenants.isolation", "Whether a worker process serves one tenant and never another (process) or all of them (shared); process, unless set, if callers are known."),
     ("tenants.weight", "Share of a tenant in the time of the workers, beside other tenants that wait; twice the weight is twice the time."),
     ("tenants.running", "Runs of one tenant at one time; further ones wait."),
     ("tenants.queued", "Runs of one tenant that may wait for a worker; more are refused with status 429."),

@@ -13,7 +13,7 @@ use crate::config::settings::{
     WorkersConfig,
 };
 use crate::config::tables::records::{read_audit, read_records};
-use crate::config::tables::tenants::read_tenants;
+use crate::config::tables::tenants::{read_isolation, read_tenants};
 use crate::config::value::SettingValue;
 use crate::dispatch::memory_of;
 use crate::egress::config::{EgressConfig, NetworkLimits, three_quarters};
@@ -50,6 +50,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let limits = read_limits(&mut reader);
     let images = read_images(&mut reader);
     let network = read_network(&mut reader, surroundings);
+    let isolation = read_isolation(&mut reader, auth.mode);
     let tenants = read_tenants(&mut reader, workers.count);
     let network = read_share_of_tenant(&mut reader, network);
     check_memory(&mut reader, workers.memory, &limits);
@@ -76,6 +77,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         workers,
         limits,
         tenants,
+        isolation,
         images,
         network,
         secrets,
@@ -210,6 +212,7 @@ fn read_workers(reader: &mut Reader) -> WorkersConfig {
     WorkersConfig {
         count: reader.read_within("workers.count", cores, 1..=1_024),
         spares: reader.read_within("workers.spares", 1, 0..=1_024),
+        fork: reader.read_optional("workers.fork"),
         queue: reader.read_within("workers.queue", 256, 0..=1_000_000),
         memory: reader.read_optional("workers.memory"),
         queue_wait: reader.read_within(

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::audit::AuditConfig;
 use crate::config::effective::EffectiveSetting;
+use crate::dispatch::Isolation;
 use crate::egress::config::EgressConfig;
 use crate::http::{HttpConfig, PathStamp};
 use crate::images::PackageSet;
@@ -34,6 +35,9 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// The shares and limits of tenants.
     pub tenants: TenantPolicy,
+    /// The runs that may follow one another in a worker. Default: those of one tenant if callers
+    /// are known, and of all otherwise.
+    pub isolation: Isolation,
     /// The memory images that runs begin as.
     pub images: ImagesConfig,
     /// What guests may reach.
@@ -100,6 +104,9 @@ pub struct WorkersConfig {
     pub count: usize,
     /// Further workers, ready to replace a lost one. Default 1.
     pub spares: usize,
+    /// Forks workers from a process that has loaded the engine, instead of starting each by itself.
+    /// Default: if tenants have workers of their own.
+    pub fork: Option<bool>,
     /// Runs that may wait for a worker; more are refused at once. Default 256.
     pub queue: usize,
     /// The memory that all runs in progress together may use, as the sum of their limits on memory
@@ -246,6 +253,12 @@ impl Config {
              to `keys` (`wardian keys create` makes keys), or to `proxy` if a proxy in front of \
              the server authenticates callers, or listen on 127.0.0.1"
         ))
+    }
+
+    /// True if workers are forked from a template.
+    #[must_use]
+    pub fn forks_workers(&self) -> bool {
+        self.workers.fork.unwrap_or(self.isolation == Isolation::Process)
     }
 
     /// True if guests run only with the whole lock-down.

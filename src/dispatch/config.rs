@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::dispatch::isolation::Isolation;
 use crate::dispatch::supervisor::spawner::WorkerCommand;
 use crate::dispatch::worker::attachments::AttachmentLimits;
 use crate::job::frame;
@@ -17,6 +18,8 @@ pub struct PoolConfig {
     pub workers: usize,
     /// Additional workers that replace lost ones at once. Each costs memory. Default 1.
     pub spares: usize,
+    /// The runs that may follow one another in a worker. Default: those of all tenants.
+    pub isolation: Isolation,
     /// Runs that may wait for a worker, of all tenants together. Default 256.
     pub queue: usize,
     /// The memory that all runs in progress together may use, as the sum of their limits. A run
@@ -49,6 +52,7 @@ impl PoolConfig {
             command,
             workers,
             spares: 1,
+            isolation: Isolation::Shared,
             queue: 256,
             memory: None,
             tenants: TenantPolicy::NONE,

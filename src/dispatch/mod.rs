@@ -24,6 +24,7 @@
 mod config;
 mod content;
 mod error;
+mod isolation;
 mod pool;
 mod report;
 mod scheduler;
@@ -39,6 +40,7 @@ use std::time::Duration;
 pub use crate::dispatch::config::PoolConfig;
 pub use crate::dispatch::content::{BlobSource, SkillContent};
 pub use crate::dispatch::error::DispatchError;
+pub use crate::dispatch::isolation::{Isolation, WorkerOwner};
 pub use crate::dispatch::pool::{Pool, memory_of};
 pub use crate::dispatch::report::{Counters, PoolReport, WorkerStatus};
 pub use crate::dispatch::supervisor::spawner::WorkerCommand;
@@ -122,6 +124,8 @@ pub struct FinishedRun {
     /// JSON text of the returned value, unchecked and not read yet; `None` if the run did not
     /// complete or returned nothing.
     pub output: Option<CheckedPayload>,
+    /// The worker that had it.
+    pub worker: WorkerId,
     /// How long it waited for a worker.
     pub queued: Duration,
     /// How long the gateway worked for its requests.

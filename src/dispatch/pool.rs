@@ -6,12 +6,14 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::warn;
 
 use crate::dispatch::config::PoolConfig;
 use crate::dispatch::error::DispatchError;
+use crate::dispatch::isolation::Isolation;
 use crate::dispatch::report::PoolReport;
 use crate::dispatch::scheduler::claim::Claim;
 use crate::dispatch::scheduler::lease::Lease;
@@ -54,7 +56,10 @@ pub struct Pool {
     supervisors: Mutex<JoinSet<()>>,
     /// Belongs to the supervisors: with the last of them every worker ends.
     spawner: Weak<WorkerSpawner>,
+    /// Closed when no process is left.
+    processes: watch::Receiver<()>,
     tenants: TenantPolicy,
+    isolation: Isolation,
     size: usize,
     patience: Patience,
 }
@@ -69,7 +74,9 @@ impl Pool {
     pub fn start(config: PoolConfig) -> Result<Self, DispatchError> {
         let (runs, runtime) = (config.workers.max(1), Handle::current());
         let scheduler = Arc::new(Scheduler::new(&config, runtime));
-        let spawner = Arc::new(WorkerSpawner::open(config.command).map_err(DispatchError::Open)?);
+        let (open, processes) = watch::channel(());
+        let spawner = WorkerSpawner::open(config.command, open).map_err(DispatchError::Open)?;
+        let spawner = Arc::new(spawner);
         let supervisor = Supervisor {
             scheduler: Arc::clone(&scheduler),
             spawner: Arc::clone(&spawner),
@@ -86,8 +93,8 @@ impl Pool {
         let supervisors = Mutex::new(supervisors);
         let spawner = Arc::downgrade(&spawner);
         let patience = Patience { grace: config.grace, host_time: config.host_time };
-        let tenants = config.tenants;
-        Ok(Self { scheduler, supervisors, spawner, tenants, size, patience })
+        let (tenants, isolation) = (config.tenants, config.isolation);
+        Ok(Self { scheduler, supervisors, spawner, processes, tenants, isolation, size, patience })
     }
 
     /// Waits until all workers are ready.
@@ -126,7 +133,23 @@ impl Pool {
         self.run_claimed(job, host, self.claim(&job.spec.tenant, &job.spec.limits)).await
     }
 
-    /// As [`Self::run`], for a run of the server itself. Its time counts against no quota.
+    /// As [`Self::run`], for a run whose result all tenants will use. If tenants have workers of
+    /// their own, it gets a worker that has never served one.
+    ///
+    /// # Errors
+    ///
+    /// The run was not begun.
+    pub async fn run_for_all(
+        &self,
+        job: &Job,
+        host: &mut impl RunHost,
+    ) -> Result<FinishedRun, DispatchError> {
+        let claim = self.claim(&job.spec.tenant, &job.spec.limits);
+        let owner = self.isolation.owner_for_all();
+        self.run_claimed(job, host, Claim { owner, ..claim }).await
+    }
+
+    /// As [`Self::run_for_all`], for a run of the server itself. Its time counts against no quota.
     ///
     /// # Errors
     ///
@@ -137,7 +160,8 @@ impl Pool {
         host: &mut impl RunHost,
     ) -> Result<FinishedRun, DispatchError> {
         let claim = self.claim(&job.spec.tenant, &job.spec.limits);
-        self.run_claimed(job, host, Claim { is_own: true, ..claim }).await
+        let owner = self.isolation.owner_for_all();
+        self.run_claimed(job, host, Claim { is_own: true, owner, ..claim }).await
     }
 
     /// Refuses a run that would be refused now, before anything is prepared for it.
@@ -156,6 +180,7 @@ impl Pool {
             limits: self.tenants.of(tenant),
             memory: memory_of(limits),
             is_own: false,
+            owner: self.isolation.owner_of(tenant),
         }
     }
 
@@ -179,6 +204,7 @@ impl Pool {
             let mut lease = Lease::acquire(&self.scheduler, &claim, &wanted).await?;
             queued = queued.saturating_add(asked.elapsed());
             let begun = Instant::now();
+            let id = lease.worker_id();
             let Some(worker) = lease.begin() else { continue };
             match exchange::perform(worker, job, &order, host, self.patience).await {
                 Ok(ran) => {
@@ -195,7 +221,7 @@ impl Pool {
                         counters.crashed = counters.crashed.saturating_add(crashes);
                     });
                     let Ran { outcome, output, host_time } = ran;
-                    return Ok(FinishedRun { outcome, output, queued, host_time });
+                    return Ok(FinishedRun { outcome, output, worker: id, queued, host_time });
                 }
                 Err(Broken::NotStarted(AttachError::Share(error))) => {
                     lease.end();
@@ -207,12 +233,13 @@ impl Pool {
                 }
                 Err(broken) => {
                     let may_repeat = matches!(broken, Broken::NotStarted(_) | Broken::Declined);
-                    let failure = self.explain(&broken, job, lease.worker_id());
+                    let failure = self.explain(&broken, job, id);
                     lease.discard();
                     if !may_repeat {
                         let outcome = without_worker(failure, begun.elapsed());
                         let host_time = HostTime::default();
-                        return Ok(FinishedRun { outcome, output: None, queued, host_time });
+                        let output = None;
+                        return Ok(FinishedRun { outcome, output, worker: id, queued, host_time });
                     }
                 }
             }
@@ -258,10 +285,21 @@ impl Pool {
         timeout(patience, status.wait_for(|status| status.engaged == 0)).await.ok();
         self.scheduler.close();
         let mut supervisors = std::mem::take(&mut *self.supervisors.lock());
-        let gone = async { while supervisors.join_next().await.is_some() {} };
+        let mut processes = self.processes.clone();
+        let gone = async {
+            while supervisors.join_next().await.is_some() {}
+            // The last supervisor has ended the thread that starts workers, and so the template.
+            while processes.changed().await.is_ok() {}
+        };
         if timeout(END_OF_PROCESSES, gone).await.is_err() {
             warn!("workers that were killed are not gone yet");
         }
+    }
+
+    /// The process of the present template.
+    #[cfg(test)]
+    pub(crate) fn template(&self) -> Option<u32> {
+        self.spawner.upgrade()?.template()
     }
 
     fn explain(&self, broken: &Broken, job: &Job, worker: WorkerId) -> RunFailure {

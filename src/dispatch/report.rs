@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::dispatch::isolation::WorkerOwner;
 use crate::dispatch::worker::id::WorkerId;
 use crate::job::message::WorkerReport;
 
@@ -25,10 +26,14 @@ pub struct WorkerStatus {
     pub id: WorkerId,
     /// Its process.
     pub process: u32,
+    /// True if it was forked from a template.
+    pub is_forked: bool,
     /// True between two runs.
     pub is_resting: bool,
     /// Runs that it was given.
     pub runs: u64,
+    /// The owner of these runs; none before the first one.
+    pub owner: Option<WorkerOwner>,
     /// Its report when it became ready.
     pub report: Arc<WorkerReport>,
 }
@@ -52,6 +57,11 @@ pub struct Counters {
     pub violations: u64,
     /// Runs that were given to another worker, because the first one broke before they had begun.
     pub repeated: u64,
+    /// Idle workers that were given up, because their owner was another than that of the runs to
+    /// come.
+    pub given_up: u64,
+    /// Runs that waited for the start of a worker, because all idle ones belonged to others.
+    pub awaited: u64,
     /// Runs that were refused because too many were waiting, or that waited too long.
     pub overloaded: u64,
     /// Runs that were refused because their tenant had reached one of its limits.

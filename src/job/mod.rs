@@ -14,6 +14,7 @@ pub mod message;
 pub mod network;
 pub mod outcome;
 pub mod socket;
+pub mod template;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -44,6 +44,15 @@ impl Sandbox {
         }
     }
 
+    /// Opens the page table of this process, which was forked from the one that made the sandbox.
+    /// Without it, a reset would look at the pages of that process. Call it before an image is
+    /// attached.
+    pub fn enter_process(&mut self) {
+        self.images = AttachedImages::default();
+        let (keep, verify) = (self.slots.keep, self.slots.verify);
+        self.slots = SlotRules::new(keep, verify, DirtyPages::best());
+    }
+
     /// Loads code; takes some 10 ms. Must happen before the process locks itself down.
     ///
     /// # Errors

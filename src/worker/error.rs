@@ -16,6 +16,15 @@ pub enum WorkerError {
     /// The operating system refuses the guest's thread.
     #[error("the guest's thread cannot start")]
     Thread(#[source] io::Error),
+    /// A template has more than one thread, so that it must not fork.
+    #[error("a process with {threads} threads cannot be a template")]
+    Threads {
+        /// Their number.
+        threads: usize,
+    },
+    /// The operating system refuses to fork a worker from its template.
+    #[error("a worker cannot be forked")]
+    Fork(#[source] io::Error),
     /// The process could not be locked down.
     #[error("the worker cannot be locked down")]
     Lockdown(#[from] LockdownError),

@@ -4,7 +4,8 @@ use std::fs;
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, LandlockStatus, RestrictSelfAttr as _,
-    RestrictionStatus, Ruleset, RulesetAttr as _, RulesetError, RulesetStatus, Scope,
+    RestrictionStatus, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError,
+    RulesetStatus, Scope, path_beneath_rules,
 };
 
 /// The newest version of Landlock that the rules below were tested with. Older kernels enforce
@@ -22,6 +23,26 @@ pub(super) fn restrict(newest: ABI) -> Result<RestrictionStatus, RulesetError> {
         .and_then(Ruleset::create)
         .and_then(|rules| rules.all_threads(true))
         .and_then(landlock::RulesetCreated::restrict_self)
+}
+
+/// Forbids access to files outside of `/proc`, to the network and to other processes.
+pub(super) fn leave_own_processes() -> Result<(), String> {
+    let (net, scopes) = (AccessNet::from_all(NEWEST), Scope::from_all(NEWEST));
+    let files = AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::WriteFile | AccessFs::Truncate;
+    let restricted = Ruleset::default()
+        .handle_access(AccessFs::from_all(NEWEST))
+        .and_then(|rules| rules.handle_access(net))
+        .and_then(|rules| rules.scope(scopes))
+        .and_then(Ruleset::create)
+        .and_then(|rules| rules.add_rules(path_beneath_rules(["/proc"], files)))
+        .and_then(landlock::RulesetCreated::restrict_self);
+    match restricted {
+        Ok(status) if status.ruleset == RulesetStatus::NotEnforced => {
+            Err("the kernel does not offer it".to_owned())
+        }
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Forbids access to files, network and other processes. Returns the accesses that this kernel

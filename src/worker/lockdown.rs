@@ -26,7 +26,7 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use crate::units::ByteCount;
-use crate::worker::landlock_rules::close_file_system;
+use crate::worker::landlock_rules::{close_file_system, leave_own_processes};
 use crate::worker::syscalls;
 
 /// Uid and gid of `nobody` on nearly all systems.
@@ -223,6 +223,37 @@ pub fn isolate(plan: &LockdownPlan, keep: &[RawFd]) -> Result<LockdownReport, Lo
     Ok(report)
 }
 
+/// The lock-down of a template: everything but what its workers need for their own first steps,
+/// which are files of `/proc`, threads, and processes like itself.
+///
+/// Call it as [`isolate`].
+///
+/// # Errors
+///
+/// The process would stay root, or a wall cannot be built. A template is never needed, so it has
+/// all of its walls or is none.
+pub fn isolate_template(plan: &LockdownPlan, keep: &[RawFd]) -> Result<(), LockdownError> {
+    let mut report = LockdownReport::default();
+    report.note(Wall::Descriptors, close_all_but(keep));
+    report.note(Wall::ResourceLimits, limit_resources(plan));
+    drop_root(plan)?;
+    report.note(Wall::Unprivileged, drop_capabilities());
+    let not_dumpable = DumpableBehavior::NotDumpable;
+    report.note(Wall::NotDumpable, rustix::process::set_dumpable_behavior(not_dumpable));
+    let killed = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    report.note(Wall::DiesWithParent, killed);
+    report.note(Wall::NoNewPrivileges, rustix::thread::set_no_new_privs(true));
+    // Without Landlock its workers would not have it either, and say so.
+    if let Err(reason) = leave_own_processes() {
+        report.partial.push((Wall::Landlock, reason));
+    }
+    report.note(Wall::SystemCalls, syscalls::restrict_template());
+    match report.missing.into_iter().next() {
+        Some((wall, reason)) => Err(LockdownError::Missing { wall, reason }),
+        None => Ok(()),
+    }
+}
+
 /// Second step: the filter on system calls, for all threads. `channel` is the descriptor of the
 /// socket, `outbox` the only descriptor under which memory files can be written.
 ///
@@ -328,6 +359,11 @@ fn drop_capabilities() -> io::Result<()> {
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
     rustix::thread::set_capabilities(None, sets)?;
     Ok(())
+}
+
+/// The number of threads of this process.
+pub(super) fn count_threads() -> io::Result<usize> {
+    Ok(fs::read_dir("/proc/self/task")?.count())
 }
 
 fn filter_system_calls(channel: RawFd, outbox: RawFd) -> Result<(), seccompiler::Error> {

@@ -44,6 +44,7 @@ fn the_child_that_is_locked_down() {
             ..plan
         }),
         Some("task-exhaust") => exhaust(plan),
+        Some("task-template") => exhaust_template(plan),
         Some("task-abort") => {
             seal(&plan, isolate(&plan, &[]).unwrap(), -1, -1).unwrap();
             std::process::abort();
@@ -243,6 +244,51 @@ fn exhaust(plan: LockdownPlan) {
         }
     }
     println!("> done");
+}
+
+/// Makes every system call that a template must not make, and tries what it can reach.
+fn exhaust_template(plan: LockdownPlan) {
+    isolate_template(&plan, &[]).unwrap();
+    assert!(!is_root() && rustix::thread::capabilities(None).unwrap().permitted.is_empty());
+    let trampolines = if cfg!(target_arch = "x86_64") { 335..=336 } else { 600..=600 };
+    let listed = syscalls::is_allowed_to_templates;
+    for number in (0..600).filter(|call| !listed(*call) && !trampolines.contains(call)) {
+        let result = system_call(number, [-1, -1, -1]);
+        if !matches!(&result, Err(error) if error.raw_os_error() == Some(libc::EPERM)) {
+            println!("> system call {number} was made: {result:?}");
+        }
+    }
+    let child = i64::from(libc::SIGCHLD);
+    let other_view = i64::from(libc::CLONE_NEWUSER) | child;
+    say("clone into another view", system_call(libc::SYS_clone, [other_view, 0, 0]));
+    say("clone3", system_call(libc::SYS_clone3, [0, 0, 0]));
+    say("open", fs::File::open("/etc/passwd"));
+    say("socket", net::UdpSocket::bind("127.0.0.1:0"));
+    say::<()>("exec", Err(Command::new("/bin/true").exec()));
+    set_dumpable();
+    say("own page table", fs::File::open("/proc/self/pagemap"));
+    say("thread", thread::Builder::new().spawn(|| ()));
+}
+
+fn set_dumpable() {
+    rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable).unwrap();
+}
+
+#[test]
+fn every_system_call_of_a_template_is_listed() {
+    let output = locked_down_child("task-template");
+    let said = said(&output);
+    let (refused, unknown) = (libc::EPERM, libc::ENOSYS);
+    let expected = [
+        format!("clone into another view: errno {refused}"),
+        format!("clone3: errno {unknown}"),
+        format!("open: errno {}", libc::EACCES),
+        format!("socket: errno {refused}"),
+        format!("exec: errno {refused}"),
+        "own page table: done".to_owned(),
+        "thread: done".to_owned(),
+    ];
+    assert_eq!(said, expected, "{output:?}");
 }
 
 #[test]

@@ -29,6 +29,7 @@ pub mod runner;
 pub(crate) mod scripted;
 mod serve;
 mod syscalls;
+pub(crate) mod template;
 
 pub use crate::worker::attend::attend;
 pub use crate::worker::error::WorkerError;
@@ -37,4 +38,4 @@ pub use crate::worker::link::channel::Channel;
 pub use crate::worker::link::error::ChannelError;
 pub use crate::worker::lockdown::{LockdownError, LockdownPlan, LockdownReport, MissingWalls};
 pub use crate::worker::runner::{Abilities, Ended, Runner, RunnerError};
-pub use crate::worker::serve::{GUEST_STACK, serve, socket_from_standard_input};
+pub use crate::worker::serve::{GUEST_STACK, serve, serve_forks, socket_from_standard_input};

@@ -107,6 +107,10 @@ impl Runner for PythonRunner {
         self.sandbox.kept_descriptors()
     }
 
+    fn enter_process(&mut self) {
+        self.sandbox.enter_process();
+    }
+
     fn start(&mut self) -> Result<(), RunnerError> {
         Ok(self.sandbox.start()?)
     }

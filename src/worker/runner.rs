@@ -26,6 +26,10 @@ pub trait Runner: Send {
     /// The descriptors it needs for the rest of its life. All others are closed.
     fn kept_descriptors(&self) -> Vec<RawFd>;
 
+    /// Opens the files that belong to one process. Called in a process that was forked from the one
+    /// in which this runner was loaded, before its lock-down.
+    fn enter_process(&mut self);
+
     /// Starts its threads and warms up. Called once, on the thread that will run the guests, after
     /// the first step of the lock-down and before the filter on system calls. Later, no thread can
     /// be started; a thread that is started earlier would not be covered by Landlock.

@@ -144,6 +144,8 @@ impl Runner for ScriptedRunner {
         Vec::new()
     }
 
+    fn enter_process(&mut self) {}
+
     fn start(&mut self) -> Result<(), RunnerError> {
         Ok(())
     }
@@ -247,7 +249,7 @@ mod tests {
     use std::io::Read as _;
 
     use super::*;
-    use crate::worker::{LockdownPlan, serve, socket_from_standard_input};
+    use crate::worker::{LockdownPlan, serve, serve_forks, socket_from_standard_input};
 
     /// The pool's tests start this test binary as their workers, and examine its exit status.
     #[test]
@@ -257,6 +259,15 @@ mod tests {
             Some("role-worker") => {
                 let socket = socket_from_standard_input().unwrap();
                 serve(socket, &plan, || Ok(ScriptedRunner::default())).ok();
+            }
+            Some("role-template") => {
+                let socket = socket_from_standard_input().unwrap();
+                serve_forks(socket, &plan, || Ok(ScriptedRunner::default())).ok();
+            }
+            Some("role-template-with-threads") => {
+                thread::spawn(|| thread::park_timeout(Duration::from_secs(60)));
+                let socket = socket_from_standard_input().unwrap();
+                serve_forks(socket, &plan, || Ok(ScriptedRunner::default())).unwrap_err();
             }
             Some("role-unable") => {
                 let cannot = || Err::<ScriptedRunner, _>("the engine is missing".into());

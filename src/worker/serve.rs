@@ -5,13 +5,16 @@ use std::os::fd::OwnedFd;
 use std::{io, panic, thread};
 
 use crate::engine::code::compile::MAX_WASM_STACK;
+use crate::heap::wipe_freed_memory;
 use crate::job::message::{FromWorker, WorkerReport};
+use crate::job::template::FromTemplate;
 use crate::worker::attend::attend;
 use crate::worker::error::WorkerError;
 use crate::worker::link::channel::Channel;
 use crate::worker::lockdown::{self, LockdownPlan, LockdownReport};
 use crate::worker::panics::report_panic;
 use crate::worker::runner::{Abilities, Runner, RunnerError};
+use crate::worker::template::{TemplateChannel, ensure_single_threaded};
 
 /// Stack of the thread that runs guests, in bytes.
 ///
@@ -46,10 +49,76 @@ pub fn serve<R: Runner>(
     load: impl FnOnce() -> Result<R, RunnerError>,
 ) -> Result<(), WorkerError> {
     panic::set_hook(Box::new(report_panic));
+    wipe_freed_memory();
     let mut channel = Channel::new(channel);
-    let (runner, report) = match load_and_isolate(&channel, plan, load) {
-        Ok(loaded) => loaded,
-        Err(error) => return Err(give_up(&mut channel, error)),
+    match load().map_err(WorkerError::Start) {
+        Ok(runner) => isolate_and_attend(channel, runner, plan),
+        Err(error) => Err(give_up(&mut channel, error)),
+    }
+}
+
+/// Forks workers for the gateway, as it asks for them over `control`, until it closes its end. The
+/// call returns in each worker as [`serve`] does, and in the template.
+///
+/// `load` is that of [`serve`]. It is called once, in the template.
+///
+/// # Errors
+///
+/// The template could not start, which the gateway has been told, or could not fork. In a worker as
+/// [`serve`].
+pub fn serve_forks<R: Runner>(
+    control: OwnedFd,
+    plan: &LockdownPlan,
+    load: impl FnOnce() -> Result<R, RunnerError>,
+) -> Result<(), WorkerError> {
+    panic::set_hook(Box::new(report_panic));
+    wipe_freed_memory();
+    let mut control = TemplateChannel::new(control);
+    let prepared = load().map_err(WorkerError::Start).and_then(|runner| {
+        let mut keep = runner.kept_descriptors();
+        keep.push(control.raw_descriptor());
+        // Descriptors that are closed may belong to the runner of a template that fails, which must
+        // not close them again.
+        let runner = ManuallyDrop::new(runner);
+        ensure_single_threaded()?;
+        lockdown::isolate_template(plan, &keep)?;
+        Ok(ManuallyDrop::into_inner(runner))
+    });
+    let forked = prepared.and_then(|runner| {
+        control.send(&FromTemplate::Ready)?;
+        Ok((runner, control.fork_workers()?))
+    });
+    let (mut runner, worker) = match forked {
+        Ok((_, None)) => return Ok(()),
+        Ok((runner, Some(worker))) => (runner, worker),
+        Err(error) => {
+            let reason = crate::error::CauseChain(&error).to_string();
+            control.send(&FromTemplate::Failed { reason })?;
+            return Err(error);
+        }
+    };
+    // This process is a worker. It must not speak for the template.
+    drop(control);
+    let channel = Channel::new(worker.settle().map_err(WorkerError::Fork)?);
+    runner.enter_process();
+    isolate_and_attend(channel, runner, plan)
+}
+
+fn isolate_and_attend<R: Runner>(
+    mut channel: Channel,
+    runner: R,
+    plan: &LockdownPlan,
+) -> Result<(), WorkerError> {
+    let mut keep = runner.kept_descriptors();
+    keep.push(channel.raw_descriptor());
+    let report = match lockdown::isolate(plan, &keep) {
+        Ok(report) => report,
+        Err(error) => {
+            // Descriptors of the runner were closed by `isolate`. Dropping the runner would close
+            // them again, which aborts the process before it could report the error.
+            let _unusable = ManuallyDrop::new(runner);
+            return Err(give_up(&mut channel, error.into()));
+        }
     };
     thread::scope(|scope| {
         thread::Builder::new()
@@ -60,25 +129,6 @@ pub fn serve<R: Runner>(
             .join()
             .unwrap_or(Err(WorkerError::Panic))
     })
-}
-
-fn load_and_isolate<R: Runner>(
-    channel: &Channel,
-    plan: &LockdownPlan,
-    load: impl FnOnce() -> Result<R, RunnerError>,
-) -> Result<(R, LockdownReport), WorkerError> {
-    let runner = load().map_err(WorkerError::Start)?;
-    let mut keep = runner.kept_descriptors();
-    keep.push(channel.raw_descriptor());
-    match lockdown::isolate(plan, &keep) {
-        Ok(report) => Ok((runner, report)),
-        Err(error) => {
-            // Descriptors of the runner were closed by `isolate`. Dropping the runner would close
-            // them again, which aborts the process before it could report the error.
-            let _unusable = ManuallyDrop::new(runner);
-            Err(error.into())
-        }
-    }
 }
 
 fn seal_and_attend<R: Runner>(

@@ -60,6 +60,74 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_exit_group,
 ];
 
+/// Calls that a template may make beyond those of its workers, with any arguments: the first steps
+/// of a worker. A worker cannot make them any more when it runs its first guest.
+const ALLOWED_TO_TEMPLATES: &[libc::c_long] = &[
+    // files of `/proc`; Landlock allows no others
+    libc::SYS_openat,
+    libc::SYS_getdents64,
+    libc::SYS_newfstatat,
+    libc::SYS_statx,
+    libc::SYS_close_range,
+    libc::SYS_fcntl,
+    libc::SYS_ioctl,
+    libc::SYS_dup3,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_sendmsg,
+    libc::SYS_recvmsg,
+    // memory, the guest's thread and its stack
+    libc::SYS_mmap,
+    libc::SYS_mprotect,
+    libc::SYS_set_tid_address,
+    libc::SYS_tgkill,
+    // the lock-down
+    libc::SYS_prctl,
+    libc::SYS_capget,
+    libc::SYS_capset,
+    libc::SYS_prlimit64,
+    libc::SYS_getuid,
+    libc::SYS_geteuid,
+    libc::SYS_getgid,
+    libc::SYS_getegid,
+    libc::SYS_landlock_create_ruleset,
+    libc::SYS_landlock_add_rule,
+    libc::SYS_landlock_restrict_self,
+    libc::SYS_seccomp,
+];
+
+/// Flags of `clone` that would give a child another view of the system.
+const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET;
+
+/// Filters the system calls of a template, and so of all of its workers, which add the stricter
+/// filter of their own.
+pub(super) fn restrict_template() -> Result<(), seccompiler::Error> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
+        ALLOWED.iter().chain(ALLOWED_TO_TEMPLATES).map(|call| (*call, Vec::new())).collect();
+    #[cfg(target_arch = "x86_64")]
+    rules.extend([libc::SYS_poll, libc::SYS_dup2].map(|call| (call, Vec::new())));
+    let same_view = SeccompRule::new(vec![without_bits(0, NAMESPACES)?])?;
+    rules.insert(libc::SYS_clone, vec![same_view]);
+    // The filter below answers first. glibc starts threads with `clone` instead.
+    rules.insert(libc::SYS_clone3, Vec::new());
+    let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let filter = SeccompFilter::new(rules, refuse, SeccompAction::Allow, processor()?)?;
+    let filter: BpfProgram = filter.try_into()?;
+
+    let unknown = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
+    let clone3 = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+    let no_clone3 = SeccompFilter::new(clone3, SeccompAction::Allow, unknown, processor()?)?;
+    let no_clone3: BpfProgram = no_clone3.try_into()?;
+    seccompiler::apply_filter(&no_clone3)?;
+    seccompiler::apply_filter(&filter)
+}
+
 /// The allowed operations of `fcntl`: none that sends signals, takes locks or changes the status
 /// flags of a file that other processes have open too.
 const FCNTL: &[libc::c_int] =
@@ -149,4 +217,13 @@ fn bits(value: libc::c_int) -> u64 {
 #[cfg(test)]
 pub(super) fn is_allowed(call: libc::c_long) -> bool {
     ALLOWED.contains(&call) || cfg!(target_arch = "x86_64") && call == 7
+}
+
+/// True for calls that the filter of templates lets through with any arguments, and for those that
+/// start threads and processes.
+#[cfg(test)]
+pub(super) fn is_allowed_to_templates(call: libc::c_long) -> bool {
+    let on_this_processor = cfg!(target_arch = "x86_64") && [7, 33].contains(&call);
+    let starts = [libc::SYS_clone, libc::SYS_clone3].contains(&call);
+    is_allowed(call) || ALLOWED_TO_TEMPLATES.contains(&call) || on_this_processor || starts
 }

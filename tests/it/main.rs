@@ -50,6 +50,7 @@ mod shares;
 mod skill_tests;
 mod support;
 mod tables;
+mod tenant_workers;
 mod tenants;
 mod tls;
 mod workers;

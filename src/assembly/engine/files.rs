@@ -74,7 +74,12 @@ impl EngineFiles {
     ) -> Result<WorkerCommand, AssemblyError> {
         let setup = serde_json::to_string(&self.setup(config)?).map_err(AssemblyError::Setup)?;
         let arguments = ["worker", "--setup", &setup].map(OsString::from).to_vec();
-        Ok(WorkerCommand::same_program(arguments))
+        let command = WorkerCommand::same_program(arguments.clone());
+        if !config.forks_workers() {
+            return Ok(command);
+        }
+        let template = [arguments, vec![OsString::from("--template")]].concat();
+        Ok(command.with_template(template))
     }
 
     /// The setup of workers. Makes the descriptors inheritable.

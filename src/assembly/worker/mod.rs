@@ -6,12 +6,22 @@ use crate::assembly::error::AssemblyError;
 use crate::worker::python::{PythonRunner, WorkerSetup};
 use crate::worker::{LockdownPlan, MissingWalls};
 
-/// Serves as a worker until the gateway closes the socket on standard input.
+/// What a process of the gateway's pool is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PoolProcess {
+    /// A worker.
+    Worker,
+    /// The template that workers are forked from.
+    Template,
+}
+
+/// Serves as a worker, or as a template of workers, until the gateway closes the socket on standard
+/// input.
 ///
 /// # Errors
 ///
 /// The setup cannot be read, or the worker failed.
-pub fn work(setup: &str) -> Result<(), AssemblyError> {
+pub fn work(setup: &str, process: PoolProcess) -> Result<(), AssemblyError> {
     let setup: WorkerSetup = serde_json::from_str(setup).map_err(AssemblyError::Setup)?;
     let socket = crate::worker::socket_from_standard_input()
         .map_err(|cause| AssemblyError::System { what: "give the worker its socket", cause })?;
@@ -24,5 +34,10 @@ pub fn work(setup: &str) -> Result<(), AssemblyError> {
         file_size: setup.file_size,
         missing_walls: walls,
     };
-    Ok(crate::worker::serve(socket, &plan, || PythonRunner::load(&setup))?)
+    let load = || PythonRunner::load(&setup);
+    match process {
+        PoolProcess::Worker => crate::worker::serve(socket, &plan, load)?,
+        PoolProcess::Template => crate::worker::serve_forks(socket, &plan, load)?,
+    }
+    Ok(())
 }

@@ -1,5 +1,5 @@
-//! The settings `tenants.*`: the limits of all tenants, and those of tenants with limits of their
-//! own.
+//! The settings `tenants.*`: how far tenants are apart, the limits of all tenants, and those of
+//! tenants with limits of their own.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -9,7 +9,9 @@ use std::time::Duration;
 use toml::{Table, Value as Toml};
 
 use crate::config::reader::Reader;
+use crate::config::settings::AuthMode;
 use crate::config::value::SettingValue;
+use crate::dispatch::Isolation;
 use crate::ids::TenantId;
 use crate::quotas::{CallRate, RunTimeQuota, TenantLimits, TenantPolicy};
 
@@ -54,6 +56,40 @@ pub(crate) fn read_tenants(reader: &mut Reader, workers: usize) -> TenantPolicy 
         Ok(())
     });
     TenantPolicy { usual: usual.limits(), named }
+}
+
+/// Reads the setting that says which runs may follow one another in a worker. Without it, callers
+/// that are known have workers of their own.
+pub(crate) fn read_isolation(reader: &mut Reader, auth: AuthMode) -> Isolation {
+    let usual = match auth {
+        AuthMode::Open | AuthMode::Proxy => Isolation::Shared,
+        AuthMode::Keys => Isolation::Process,
+    };
+    reader.read("tenants.isolation", usual)
+}
+
+impl SettingValue for Isolation {
+    const EXPECTED: &'static str = "\"process\" or \"shared\"";
+
+    fn from_text(text: &str) -> Option<Self> {
+        match text {
+            "process" => Some(Self::Process),
+            "shared" => Some(Self::Shared),
+            _ => None,
+        }
+    }
+
+    fn from_toml(value: &Toml) -> Option<Self> {
+        value.as_str().and_then(Self::from_text)
+    }
+
+    fn to_toml(&self) -> Toml {
+        let text = match self {
+            Self::Process => "process",
+            Self::Shared => "shared",
+        };
+        Toml::String(text.to_owned())
+    }
 }
 
 /// Tables of keys, each with a name.
@@ -224,6 +260,23 @@ mod tests {
 
     fn of(policy: &TenantPolicy, name: &str) -> TenantLimits {
         policy.of(&TenantId::parse(name).unwrap())
+    }
+
+    #[test]
+    fn tenants_have_workers_of_their_own_as_soon_as_callers_are_known() {
+        for (mode, setting, expected) in [
+            ("open", None, Isolation::Shared),
+            ("proxy", None, Isolation::Shared),
+            ("keys", None, Isolation::Process),
+            ("keys", Some("shared"), Isolation::Shared),
+            ("open", Some("process"), Isolation::Process),
+        ] {
+            let isolation = setting.map(|text| ("tenants.isolation", text));
+            let settings: Vec<_> = [("auth.mode", mode)].into_iter().chain(isolation).collect();
+            assert_eq!(load("", &settings).unwrap().isolation, expected, "{settings:?}");
+        }
+        let wrong = load("", &[("tenants.isolation", "thread")]).unwrap_err();
+        assert!(wrong.to_string().contains("\"process\" or \"shared\""), "{wrong}");
     }
 
     #[test]

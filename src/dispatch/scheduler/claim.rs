@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::dispatch::isolation::WorkerOwner;
 use crate::ids::TenantId;
 use crate::quotas::TenantLimits;
 use crate::units::ByteCount;
@@ -20,6 +21,8 @@ pub(crate) struct Claim {
     /// True for work of the server itself. It takes turns like any run, and counts against no quota
     /// of a tenant's time.
     pub(crate) is_own: bool,
+    /// The owner of the worker that the run may have.
+    pub(crate) owner: WorkerOwner,
 }
 
 /// The reason why a run is refused.

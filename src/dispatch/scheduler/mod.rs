@@ -7,6 +7,7 @@
 //! | `claim.rs`      | new runs, and the decisions about them                                   |
 //! | `account.rs`    | the runs of one tenant, waiting and in progress                          |
 //! | `queue.rs`      | all waiting runs, fair between tenants                                   |
+//! | `idle.rs`       | idle workers, each for runs of its owner alone                           |
 //! | `state.rs`      | the decisions: plain data, no tokio, no processes                        |
 //! | `shared.rs`     | the state behind a lock; carries its decisions out and tells watchers    |
 //! | `queued_run.rs` | a place in the queue, given up when it is dropped                        |
@@ -16,6 +17,7 @@
 
 mod account;
 pub(crate) mod claim;
+mod idle;
 pub(crate) mod lease;
 mod queue;
 mod queued_run;

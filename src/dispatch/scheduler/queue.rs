@@ -244,6 +244,24 @@ impl<T> FairQueue<T> {
         refused
     }
 
+    /// Sets the start of a started run to `now`. It had no worker before.
+    pub(crate) fn begin(&mut self, ticket: Ticket, now: Instant) {
+        if let Some(run) = self.running.get_mut(&ticket) {
+            run.started = now;
+        }
+    }
+
+    /// Ends a started run that never had a worker. It is charged nothing.
+    pub(crate) fn withdraw(&mut self, ticket: Ticket) {
+        let Some(run) = self.running.remove(&ticket) else { return };
+        self.memory_used = self.memory_used.saturating_sub(run.memory);
+        self.leave_ready(&run.tenant);
+        if let Some(account) = self.accounts.get_mut(&run.tenant) {
+            account.running.retain(|running| *running != ticket);
+        }
+        self.enter_ready(&run.tenant);
+    }
+
     /// Takes out all waiting runs.
     pub(crate) fn close(&mut self) -> Vec<T> {
         self.ready.clear();

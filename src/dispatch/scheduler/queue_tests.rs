@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use proptest::prelude::*;
 
 use super::*;
+use crate::dispatch::isolation::WorkerOwner;
 use crate::quotas::{RunTimeQuota, TenantLimits};
 use crate::units::ByteCount;
 
@@ -19,7 +20,8 @@ fn tenant(number: usize) -> TenantId {
 }
 
 fn claim(number: usize, limits: TenantLimits, memory: u64) -> Claim {
-    Claim { tenant: tenant(number), limits, memory: ByteCount::bytes(memory), is_own: false }
+    let (memory, owner) = (ByteCount::bytes(memory), WorkerOwner::Everyone);
+    Claim { tenant: tenant(number), limits, memory, is_own: false, owner }
 }
 
 fn weighing(weight: u32) -> TenantLimits {

@@ -14,9 +14,10 @@ use tokio::time::Instant;
 
 use crate::dispatch::config::PoolConfig;
 use crate::dispatch::error::DispatchError;
+use crate::dispatch::isolation::Isolation;
 use crate::dispatch::report::{Counters, PoolReport, WorkerStatus};
 use crate::dispatch::scheduler::claim::{Claim, OutOfTime, QueueBounds, RunRefusal, Ticket};
-use crate::dispatch::scheduler::state::{Admission, Closing, Phase, SchedulerState};
+use crate::dispatch::scheduler::state::{Admission, Capacity, Closing, Phase, SchedulerState};
 use crate::dispatch::worker::handle::Worker;
 use crate::dispatch::worker::id::WorkerId;
 use crate::dispatch::worker::process::Process;
@@ -71,8 +72,9 @@ struct Registration {
 
 impl Scheduler {
     pub(crate) fn new(config: &PoolConfig, runtime: Handle) -> Self {
-        let PoolConfig { workers, queue, memory, queue_wait, grace, .. } = *config;
-        let state = SchedulerState::new(workers, QueueBounds { waiting: queue, memory });
+        let PoolConfig { queue, memory, queue_wait, grace, .. } = *config;
+        let bounds = QueueBounds { waiting: queue, memory };
+        let state = SchedulerState::new(capacity_of(config), bounds);
         let shared = Mutex::new(Shared { state, registered: BTreeMap::new(), failure: None });
         Self { shared, status: watch::Sender::default(), runtime, queue_wait, grace }
     }
@@ -210,8 +212,10 @@ impl Scheduler {
         let status = |(id, registration): (&WorkerId, &Registration)| WorkerStatus {
             id: *id,
             process: registration.process.id,
+            is_forked: registration.process.is_forked,
             is_resting: state.is_idle(*id),
             runs: records.get(id).map_or(0, |record| record.runs),
+            owner: records.get(id).and_then(|record| record.owner.clone()),
             report: Arc::clone(&registration.report),
         };
         PoolReport {
@@ -243,12 +247,22 @@ impl Scheduler {
         }
     }
 
-    /// Changes the state, and notifies the watchers if the status has changed.
+    /// Changes the state, ends the workers that it gives up, and notifies the watchers if the
+    /// status has changed.
     fn change<T>(&self, change: impl FnOnce(&mut Shared) -> T) -> T {
         let mut shared = self.shared.lock();
         let result = change(&mut shared);
-        let Shared { state, failure, .. } = &*shared;
-        let (phase, alive) = (state.phase(), state.records().len());
+        let given_up = shared.state.take_given_up();
+        self.tell_watchers(&shared);
+        drop(shared);
+        // Dropping a worker kills its process.
+        drop(given_up);
+        result
+    }
+
+    fn tell_watchers(&self, shared: &Shared) {
+        let Shared { state, failure, .. } = shared;
+        let (phase, alive) = (state.phase(), state.alive());
         let engaged = state.running().saturating_add(state.waiting());
         self.status.send_if_modified(|status| {
             let same_failure = match (&status.failure, failure) {
@@ -262,8 +276,20 @@ impl Scheduler {
             }
             !is_same
         });
-        result
     }
+}
+
+/// The most workers that are kept without an owner. A new tenant takes one at once, and another one
+/// is started meanwhile.
+const FRESH: usize = 2;
+
+fn capacity_of(config: &PoolConfig) -> Capacity {
+    let runs = config.workers.max(1);
+    let fresh = match config.isolation {
+        Isolation::Shared => 0,
+        Isolation::Process => config.spares.min(FRESH),
+    };
+    Capacity { runs, workers: runs.saturating_add(config.spares), fresh }
 }
 
 fn now() -> std::time::Instant {

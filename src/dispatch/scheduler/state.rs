@@ -5,16 +5,28 @@
 //! told it. `W` is an idle worker, and `G` is the way to grant one to a waiting run; the state stores
 //! both and uses neither.
 //!
-//! INVARIANT(admission): never more runs at once than `max_running`, never more waiting than the
-//! queue holds.
+//! # Owners
+//!
+//! A worker belongs to the owner of its first run. A run gets an idle worker of its owner, or a
+//! fresh one, which belongs to nobody yet. If only workers of others are idle, the least recently
+//! used of them is given up, and the run is *promised* the next fresh worker: its turn is settled,
+//! and it waits for a process to start. A few workers are kept fresh ahead of time, so that runs of
+//! new owners rarely wait.
+//!
+//! INVARIANT(admission): never more runs at once than [`Capacity::runs`], never more waiting than
+//! the queue holds.
+//! INVARIANT(kept-promises): there are at least as many fresh workers, idle or about to be started,
+//! as runs that are promised one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
+use crate::dispatch::isolation::WorkerOwner;
 use crate::dispatch::report::Counters;
 use crate::dispatch::scheduler::claim::{
     Claim, Offered, OutOfTime, QueueBounds, RunRefusal, Ticket,
 };
+use crate::dispatch::scheduler::idle::IdleWorkers;
 use crate::dispatch::scheduler::queue::FairQueue;
 use crate::dispatch::worker::id::WorkerId;
 use crate::ids::TenantId;
@@ -28,6 +40,17 @@ pub(crate) enum Phase {
     Draining,
     /// Every process is killed.
     Closed,
+}
+
+/// The size of a pool.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Capacity {
+    /// Runs at once.
+    pub(crate) runs: usize,
+    /// Workers, idle, busy or about to be started.
+    pub(crate) workers: usize,
+    /// Workers that are kept without an owner while fewer runs than workers need one.
+    pub(crate) fresh: usize,
 }
 
 /// The decision about a new run.
@@ -48,8 +71,12 @@ pub(crate) enum Admission<W, G> {
 pub(crate) struct WorkerRecord {
     /// Runs that the worker was given.
     pub(crate) runs: u64,
+    /// The owner of these runs.
+    pub(crate) owner: Option<WorkerOwner>,
     /// True if the worker is to be replaced when it is idle.
     is_outdated: bool,
+    /// True if the worker was given up and its process has not ended yet.
+    is_leaving: bool,
 }
 
 /// The waiting runs and idle workers of a pool that closes.
@@ -59,28 +86,44 @@ pub(crate) struct Closing<W, G> {
     pub(crate) idle: Vec<W>,
 }
 
+/// A run without a worker.
+#[derive(Debug)]
+struct Pending<G> {
+    grant: G,
+    owner: WorkerOwner,
+}
+
 /// Idle and busy workers, and the runs that wait for one.
 #[derive(Debug)]
 pub(crate) struct SchedulerState<W, G> {
     phase: Phase,
-    max_running: usize,
-    /// Idle workers. The most recently used one is the last; its memory is still in the caches.
-    idle: Vec<(WorkerId, W)>,
-    queue: FairQueue<G>,
+    capacity: Capacity,
+    idle: IdleWorkers<W>,
+    queue: FairQueue<Pending<G>>,
+    /// Runs whose turn is settled, and that get the next fresh workers.
+    promised: VecDeque<(Ticket, Pending<G>)>,
     records: BTreeMap<WorkerId, WorkerRecord>,
+    /// The number of records of workers that are leaving.
+    leaving: usize,
+    /// Workers that were given up and that the caller has not ended yet.
+    given_up: Vec<W>,
     next_id: u64,
     pub(crate) counters: Counters,
 }
 
 impl<W, G> SchedulerState<W, G> {
-    /// A pool without workers that admits `max_running` runs at once, within the bounds of `queue`.
-    pub(crate) fn new(max_running: usize, queue: QueueBounds) -> Self {
+    /// A pool without workers that admits runs within the bounds of `queue`.
+    pub(crate) fn new(capacity: Capacity, queue: QueueBounds) -> Self {
+        let runs = capacity.runs.max(1);
         Self {
             phase: Phase::Open,
-            max_running: max_running.max(1),
-            idle: Vec::new(),
+            capacity: Capacity { runs, workers: capacity.workers.max(runs), ..capacity },
+            idle: IdleWorkers::new(),
             queue: FairQueue::new(queue),
+            promised: VecDeque::new(),
             records: BTreeMap::new(),
+            leaving: 0,
+            given_up: Vec::new(),
             next_id: 1,
             counters: Counters::default(),
         }
@@ -90,6 +133,7 @@ impl<W, G> SchedulerState<W, G> {
         self.phase
     }
 
+    /// Runs that have a worker, or are promised one.
     pub(crate) fn running(&self) -> usize {
         self.queue.running()
     }
@@ -103,12 +147,17 @@ impl<W, G> SchedulerState<W, G> {
         &self.records
     }
 
-    pub(crate) fn is_idle(&self, id: WorkerId) -> bool {
-        self.idle.iter().any(|(idle, _)| *idle == id)
+    /// The number of workers that have been added and are not leaving.
+    pub(crate) fn alive(&self) -> usize {
+        self.records.len().saturating_sub(self.leaving)
     }
 
-    /// Decides about a new run. It gets an idle worker for which `fits` holds, if there is one, and
-    /// otherwise the idle worker that was used last.
+    pub(crate) fn is_idle(&self, id: WorkerId) -> bool {
+        self.idle.has(id)
+    }
+
+    /// Decides about a new run. It gets an idle worker of its owner for which `fits` holds, if there
+    /// is one, otherwise the one of its owner that was used last, and otherwise a fresh one.
     pub(crate) fn admit(
         &mut self,
         claim: &Claim,
@@ -119,71 +168,88 @@ impl<W, G> SchedulerState<W, G> {
         if self.phase != Phase::Open {
             return Admission::ShuttingDown;
         }
-        let worker = self.choose(fits).filter(|_| self.running() < self.max_running);
-        match (self.queue.offer(claim, grant, worker.is_some(), now), worker) {
-            (Offered::Starts(ticket, _), Some(at)) => {
-                let (id, worker) = self.idle.remove(at);
-                self.count_run(id);
-                Admission::Granted(ticket, worker)
-            }
-            (Offered::Waits { ticket, displaced }, _) => {
+        let has_room = self.has_room(&claim.owner);
+        let pending = Pending { grant, owner: claim.owner.clone() };
+        match self.queue.offer(claim, pending, has_room, now) {
+            Offered::Starts(ticket, pending) => match self.take_worker(&pending.owner, fits) {
+                Some((id, worker)) => {
+                    self.note_run(id, pending.owner);
+                    Admission::Granted(ticket, worker)
+                }
+                None => {
+                    self.promise(ticket, pending);
+                    Admission::Queued { ticket, displaced: None }
+                }
+            },
+            Offered::Waits { ticket, displaced } => {
                 if displaced.is_some() {
                     self.count_overloaded();
                 }
-                Admission::Queued { ticket, displaced }
+                Admission::Queued { ticket, displaced: displaced.map(|pending| pending.grant) }
             }
-            (Offered::Refused(refusal, _), _) => {
+            Offered::Refused(refusal, _) => {
                 self.count_refused(refusal);
                 Admission::Refused(refusal)
-            }
-            // A run starts only if there is a worker.
-            (Offered::Starts(ticket, _), None) => {
-                self.queue.end(ticket, now);
-                Admission::Refused(RunRefusal::Full { retry_after: self.queue.drain_time() })
             }
         }
     }
 
     /// Returns the refusal that a run would get now. It is counted.
     pub(crate) fn refuse_early(&mut self, claim: &Claim, now: Instant) -> Option<RunRefusal> {
-        let has_room = !self.idle.is_empty() && self.running() < self.max_running;
-        let refusal = self.queue.refusal_of(claim, has_room, now)?;
+        let refusal = self.queue.refusal_of(claim, self.has_room(&claim.owner), now)?;
         self.count_refused(refusal);
         Some(refusal)
     }
 
-    /// Grants an idle worker to the run whose turn it is, if a run waits and may start.
+    /// Grants an idle worker to a run that is promised one, or to the run whose turn it is.
     pub(crate) fn grant_next(&mut self, now: Instant) -> Option<(Ticket, G, W)> {
-        if self.running() >= self.max_running || self.idle.is_empty() {
-            return None;
+        if let Some(granted) = self.keep_a_promise(now) {
+            return Some(granted);
         }
-        let (ticket, grant) = self.queue.pop(now)?;
-        let (id, worker) = self.idle.pop()?;
-        self.count_run(id);
-        Some((ticket, grant, worker))
+        while self.running() < self.capacity.runs && !self.idle.is_empty() {
+            let (ticket, pending) = self.queue.pop(now)?;
+            let Some((id, worker)) = self.take_worker(&pending.owner, |_| false) else {
+                self.promise(ticket, pending);
+                continue;
+            };
+            self.note_run(id, pending.owner);
+            return Some((ticket, pending.grant, worker));
+        }
+        None
     }
 
     /// Ends the wait of a run. Returns its grant if it was still waiting.
     pub(crate) fn abandon(&mut self, tenant: &TenantId, ticket: Ticket) -> Option<G> {
-        self.queue.remove(tenant, ticket)
+        let place = self.promised.iter().position(|(promised, _)| *promised == ticket);
+        let pending = match place.and_then(|at| self.promised.remove(at)) {
+            Some((_, pending)) => {
+                self.queue.withdraw(ticket);
+                Some(pending)
+            }
+            None => self.queue.remove(tenant, ticket),
+        };
+        pending.map(|pending| pending.grant)
     }
 
     /// Ends a run. Returns the waiting runs that are refused.
     pub(crate) fn end_run(&mut self, ticket: Ticket, now: Instant) -> OutOfTime<G> {
-        let refused = self.queue.end(ticket, now);
-        let count = u64::try_from(refused.runs.len()).unwrap_or(u64::MAX);
+        let OutOfTime { runs, retry_after } = self.queue.end(ticket, now);
+        let count = u64::try_from(runs.len()).unwrap_or(u64::MAX);
         self.counters.limited = self.counters.limited.saturating_add(count);
-        refused
+        let runs = runs.into_iter().map(|pending| pending.grant).collect();
+        OutOfTime { runs, retry_after }
     }
 
     /// Makes a worker idle, or returns it if it is outdated or removed, or if the pool is closed.
     pub(crate) fn give_back(&mut self, id: WorkerId, worker: W) -> Option<W> {
-        let is_wanted = self.records.get(&id).is_some_and(|record| !record.is_outdated);
-        if self.phase == Phase::Closed || !is_wanted {
-            return Some(worker);
+        match self.records.get(&id) {
+            Some(record) if !record.is_outdated && self.phase != Phase::Closed => {
+                self.idle.push(id, record.owner.clone(), worker);
+                self.keep_fresh();
+                None
+            }
+            _ => Some(worker),
         }
-        self.idle.push((id, worker));
-        None
     }
 
     /// The time in which the runs that wait are worked off.
@@ -207,8 +273,16 @@ impl<W, G> SchedulerState<W, G> {
 
     /// Removes a worker whose process has ended. Returns its record, and the worker if it was idle.
     pub(crate) fn remove_worker(&mut self, id: WorkerId) -> (Option<WorkerRecord>, Option<W>) {
-        let at = self.idle.iter().position(|(idle, _)| *idle == id);
-        (self.records.remove(&id), at.map(|at| self.idle.remove(at).1))
+        let record = self.records.remove(&id);
+        if record.as_ref().is_some_and(|record| record.is_leaving) {
+            self.leaving = self.leaving.saturating_sub(1);
+        }
+        (record, self.idle.remove(id))
+    }
+
+    /// The workers that were given up since the last call. The caller ends them.
+    pub(crate) fn take_given_up(&mut self) -> Vec<W> {
+        std::mem::take(&mut self.given_up)
     }
 
     /// Marks every worker to be replaced when it is idle.
@@ -220,10 +294,13 @@ impl<W, G> SchedulerState<W, G> {
     /// to be replaced, this one included.
     pub(crate) fn retire_one(&mut self) -> (Option<W>, usize) {
         let records = &self.records;
-        let outdated = |id| records.get(id).is_some_and(|record| record.is_outdated);
-        let at = self.idle.iter().position(|(id, _)| outdated(id));
+        let outdated = |id| records.get(&id).is_some_and(|record| record.is_outdated);
+        let retired = self.idle.take_if(outdated);
         let left = records.values().filter(|record| record.is_outdated).count();
-        (at.map(|at| self.idle.remove(at).1), left)
+        if let Some((id, _)) = &retired {
+            self.note_leaving(*id);
+        }
+        (retired.map(|(_, worker)| worker), left)
     }
 
     /// Admits no new run.
@@ -234,9 +311,13 @@ impl<W, G> SchedulerState<W, G> {
     /// Closes the pool. Returns the waiting runs and the idle workers.
     pub(crate) fn close(&mut self) -> Closing<W, G> {
         self.phase = Phase::Closed;
-        let waiting = self.queue.close();
-        let idle = self.idle.drain(..).map(|(_, worker)| worker).collect();
-        Closing { waiting, idle }
+        let mut waiting = Vec::new();
+        for (ticket, pending) in std::mem::take(&mut self.promised) {
+            self.queue.withdraw(ticket);
+            waiting.push(pending.grant);
+        }
+        waiting.extend(self.queue.close().into_iter().map(|pending| pending.grant));
+        Closing { waiting, idle: self.idle.take_all() }
     }
 
     /// Counts a refused run.
@@ -253,18 +334,92 @@ impl<W, G> SchedulerState<W, G> {
         }
     }
 
-    /// The place of the idle worker for the next run.
-    fn choose(&self, fits: impl Fn(&W) -> bool) -> Option<usize> {
-        let best = self.idle.iter().rposition(|(_, worker)| fits(worker));
-        best.or_else(|| self.idle.len().checked_sub(1))
+    /// True if a run of `owner` may start: an idle worker can serve it, or can be given up for it.
+    /// Otherwise the run waits in the queue, so that the fair order is decided as late as possible.
+    fn has_room(&self, owner: &WorkerOwner) -> bool {
+        let has_fresh = self.idle.fresh() > 0 && self.unpromised() > 0;
+        let has_idle = has_fresh || self.idle.has_of(owner) || self.idle.has_owned();
+        has_idle && self.running() < self.capacity.runs
     }
 
-    fn count_run(&mut self, id: WorkerId) {
+    /// Takes out the idle worker for a run of `owner`. Fresh workers that are promised are left.
+    fn take_worker(
+        &mut self,
+        owner: &WorkerOwner,
+        fits: impl Fn(&W) -> bool,
+    ) -> Option<(WorkerId, W)> {
+        let own = self.idle.take_of(owner, &fits);
+        if own.is_some() || !self.promised.is_empty() {
+            return own;
+        }
+        self.idle.take_fresh(fits)
+    }
+
+    /// The number of fresh workers, idle or about to be started, that no run is promised.
+    fn unpromised(&self) -> usize {
+        let starting = self.capacity.workers.saturating_sub(self.alive());
+        starting.saturating_add(self.idle.fresh()).saturating_sub(self.promised.len())
+    }
+
+    /// Promises a run the next fresh worker.
+    fn promise(&mut self, ticket: Ticket, pending: Pending<G>) {
+        if self.unpromised() == 0 {
+            self.give_up_stalest();
+        }
+        self.counters.awaited = self.counters.awaited.saturating_add(1);
+        self.promised.push_back((ticket, pending));
+    }
+
+    /// Grants a worker to the first run that is promised one and can have one now.
+    fn keep_a_promise(&mut self, now: Instant) -> Option<(Ticket, G, W)> {
+        let has_fresh = self.idle.fresh() > 0;
+        let mut promised = self.promised.iter();
+        let at = promised.position(|(_, run)| has_fresh || self.idle.has_of(&run.owner))?;
+        let (ticket, pending) = self.promised.remove(at)?;
+        let own = self.idle.take_of(&pending.owner, |_| false);
+        let (id, worker) = own.or_else(|| self.idle.take_fresh(|_| true))?;
+        self.queue.begin(ticket, now);
+        self.note_run(id, pending.owner);
+        Some((ticket, pending.grant, worker))
+    }
+
+    /// Notes that a worker was given a run of `owner`, to whom it belongs from now on.
+    fn note_run(&mut self, id: WorkerId, owner: WorkerOwner) {
         if let Some(record) = self.records.get_mut(&id) {
             record.runs = record.runs.saturating_add(1);
+            record.owner = Some(owner);
+        }
+        self.keep_fresh();
+    }
+
+    /// Gives up workers of others until enough are fresh or about to be.
+    fn keep_fresh(&mut self) {
+        while self.phase == Phase::Open
+            && self.unpromised() < self.capacity.fresh
+            && self.give_up_stalest()
+        {}
+    }
+
+    /// Gives up the least recently used idle worker of any owner. Another one replaces it.
+    fn give_up_stalest(&mut self) -> bool {
+        let Some((id, worker)) = self.idle.take_stalest() else { return false };
+        self.note_leaving(id);
+        self.given_up.push(worker);
+        self.counters.given_up = self.counters.given_up.saturating_add(1);
+        true
+    }
+
+    fn note_leaving(&mut self, id: WorkerId) {
+        if let Some(record) = self.records.get_mut(&id).filter(|record| !record.is_leaving) {
+            record.is_leaving = true;
+            self.leaving = self.leaving.saturating_add(1);
         }
     }
 }
+
+#[cfg(test)]
+#[path = "owner_tests.rs"]
+mod owner_tests;
 
 #[cfg(test)]
 mod tests {
@@ -324,7 +479,12 @@ mod tests {
 
     fn claim(who: usize) -> Claim {
         let (tenant, limits) = (tenant(who), TenantLimits::NONE);
-        Claim { tenant, limits, memory: ByteCount::bytes(1), is_own: false }
+        let owner = WorkerOwner::Everyone;
+        Claim { tenant, limits, memory: ByteCount::bytes(1), is_own: false, owner }
+    }
+
+    fn capacity(runs: usize, workers: usize) -> Capacity {
+        Capacity { runs, workers, fresh: 0 }
     }
 
     fn bounds(waiting: usize) -> QueueBounds {
@@ -333,7 +493,7 @@ mod tests {
 
     fn pool() -> Simulation {
         let mut simulation = Simulation {
-            state: State::new(MAX_RUNNING, bounds(QUEUE)),
+            state: State::new(capacity(MAX_RUNNING, MAX_RUNNING + SPARES), bounds(QUEUE)),
             leased: BTreeMap::new(),
             waiting: Vec::new(),
             arrived: 0,
@@ -491,7 +651,7 @@ mod tests {
 
     #[test]
     fn an_idle_worker_that_fits_is_preferred_and_otherwise_the_last_used() {
-        let mut state = State::new(2, bounds(0));
+        let mut state = State::new(capacity(2, 3), bounds(0));
         for _ in 0..3 {
             let id = state.next_worker_id();
             state.add_worker(id, id);

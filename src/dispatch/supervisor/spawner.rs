@@ -1,23 +1,40 @@
-//! Starts worker processes.
+//! Starts worker processes: forks them from a template, or starts each by itself.
 //!
-//! INVARIANT(no-orphans): no worker outlives the gateway. A worker asks the kernel to be killed
-//! when the thread that started it ends. That is the thread of [`WorkerSpawner`], which ends with
-//! the pool or with the whole process, in whatever way either ends. A worker also ends by itself
-//! when its socket is closed.
+//! INVARIANT(no-orphans): no worker and no template outlives the gateway. Each asks the kernel to be
+//! killed when the thread that started it ends. For a forked worker this is the thread that started
+//! its template. That is the thread of [`WorkerSpawner`], which ends with the pool or with the whole
+//! process, in whatever way either ends. Both also end by themselves when their socket is closed.
+//!
+//! # When there is no template
+//!
+//! A template that cannot start or fork is given up, with a line in the log, and workers are started
+//! by themselves, which takes longer and is the same otherwise. Another template is tried later.
+//!
+//! Workers that are forked from one template have their code and their first data at the same
+//! addresses. A worker that crashes may have guessed at these, so its template is replaced: a guess
+//! cannot be tried again, as with workers that are started by themselves.
 
 use std::ffi::OsString;
-use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use parking_lot::Mutex;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
+use tracing::{info, warn};
 
+use crate::dispatch::supervisor::spawned::Spawned;
+use crate::dispatch::supervisor::template::{Template, TemplateError};
 use crate::dispatch::worker::process::Process;
+use crate::error::CauseChain;
+
+/// How long no template is tried after one that failed.
+const PAUSE: Duration = Duration::from_secs(60);
 
 /// The command that starts a worker.
 ///
@@ -29,31 +46,32 @@ pub struct WorkerCommand {
     pub program: PathBuf,
     /// Its arguments. Every user of the machine can see them, so they hold no secrets.
     pub arguments: Vec<OsString>,
+    /// The arguments with which the program is a template of such workers. Without them, each
+    /// worker is started by itself.
+    pub template: Option<Vec<OsString>>,
 }
 
 impl WorkerCommand {
     /// The program that is running now, even if its file has been replaced meanwhile.
     #[must_use]
     pub fn same_program(arguments: Vec<OsString>) -> Self {
-        Self { program: PathBuf::from("/proc/self/exe"), arguments }
+        Self { program: PathBuf::from("/proc/self/exe"), arguments, template: None }
+    }
+
+    /// Forks workers from a template, which is started with `arguments`.
+    #[must_use]
+    pub fn with_template(self, arguments: Vec<OsString>) -> Self {
+        Self { template: Some(arguments), ..self }
     }
 
     fn spawn(&self) -> io::Result<Spawned> {
         let (near, far) =
             socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        let mut child = Command::new(&self.program)
-            .args(&self.arguments)
-            .env_clear()
-            .current_dir("/")
-            // Ctrl-C in a terminal reaches only the gateway, which shuts its workers down.
-            .process_group(0)
-            .stdin(Stdio::from(far))
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()?;
-        let stderr = child.stderr.take();
+        let mut command = self.process(&self.arguments);
+        let mut child = command.stdin(Stdio::from(far)).stderr(Stdio::piped()).spawn()?;
+        let stderr = child.stderr.take().map(Into::into);
         match Process::of(&child) {
-            Ok(process) => Ok(Spawned { socket: near, stderr, process, child }),
+            Ok(process) => Ok(Spawned { socket: near, stderr, process }),
             Err(error) => {
                 child.kill()?;
                 child.wait()?;
@@ -61,15 +79,14 @@ impl WorkerCommand {
             }
         }
     }
-}
 
-/// A process that was just started.
-#[derive(Debug)]
-pub(crate) struct Spawned {
-    pub(crate) socket: OwnedFd,
-    pub(crate) stderr: Option<ChildStderr>,
-    pub(crate) process: Process,
-    pub(crate) child: Child,
+    fn process(&self, arguments: &[OsString]) -> Command {
+        let mut command = Command::new(&self.program);
+        // Ctrl-C in a terminal reaches only the gateway, which shuts its workers down.
+        command.args(arguments).env_clear().current_dir("/").process_group(0);
+        command.stdout(Stdio::null());
+        command
+    }
 }
 
 /// The thread that starts processes. Threads of the asynchronous runtime may end, which would kill
@@ -78,32 +95,69 @@ pub(crate) struct Spawned {
 pub(crate) struct WorkerSpawner {
     requests: mpsc::Sender<Request>,
     command: Arc<Mutex<WorkerCommand>>,
+    is_crashed: Arc<AtomicBool>,
+    /// The present template, for tests.
+    #[cfg(test)]
+    template: Arc<Mutex<Option<u32>>>,
 }
 
 type Request = oneshot::Sender<io::Result<Spawned>>;
 
 impl WorkerSpawner {
     /// Starts the thread. It ends when this value is dropped, and every worker that is still alive
-    /// is killed with it.
-    pub(crate) fn open(command: WorkerCommand) -> io::Result<Self> {
+    /// is killed with it. `open` is closed when no process of the thread is left.
+    pub(crate) fn open(command: WorkerCommand, open: watch::Sender<()>) -> io::Result<Self> {
         let (requests, received) = mpsc::channel::<Request>();
         let command = Arc::new(Mutex::new(command));
-        let current = Arc::clone(&command);
+        let is_crashed = Arc::<AtomicBool>::default();
+        let mut source = WorkerSource {
+            command: Arc::clone(&command),
+            is_crashed: Arc::clone(&is_crashed),
+            template: None,
+            paused_until: None,
+        };
+        #[cfg(test)]
+        let (template, seen) = {
+            let template = Arc::<Mutex<Option<u32>>>::default();
+            (Arc::clone(&template), template)
+        };
         thread::Builder::new().name("worker-spawner".to_owned()).spawn(move || {
             for request in received {
                 // The caller may have gone away; the process is killed then.
-                let command = current.lock().clone();
-                if let Err(Ok(unwanted)) = request.send(command.spawn()) {
-                    discard(unwanted);
+                if let Err(Ok(unwanted)) = request.send(source.start()) {
+                    unwanted.discard();
+                }
+                #[cfg(test)]
+                {
+                    *seen.lock() = source.template.as_ref().map(|(_, template)| template.id());
                 }
             }
+            drop(source);
+            drop(open);
         })?;
-        Ok(Self { requests, command })
+        Ok(Self {
+            requests,
+            command,
+            is_crashed,
+            #[cfg(test)]
+            template,
+        })
     }
 
     /// Starts workers with `command` from now on.
     pub(crate) fn change(&self, command: WorkerCommand) {
         *self.command.lock() = command;
+    }
+
+    /// Notes that a worker has crashed. The next one comes from another template.
+    pub(crate) fn note_crash(&self) {
+        self.is_crashed.store(true, Ordering::Relaxed);
+    }
+
+    /// The process of the present template.
+    #[cfg(test)]
+    pub(crate) fn template(&self) -> Option<u32> {
+        *self.template.lock()
     }
 
     /// Starts a process. Cancellation: a process that was started meanwhile is killed.
@@ -115,8 +169,66 @@ impl WorkerSpawner {
     }
 }
 
-fn discard(mut unwanted: Spawned) {
-    unwanted.process.kill();
-    // The process was killed, so this returns soon; without it a zombie would stay.
-    unwanted.child.wait().ok();
+/// The source of worker processes.
+#[derive(Debug)]
+struct WorkerSource {
+    command: Arc<Mutex<WorkerCommand>>,
+    is_crashed: Arc<AtomicBool>,
+    /// The template, and the command that it was started with.
+    template: Option<(WorkerCommand, Template)>,
+    /// The time before which no template is tried.
+    paused_until: Option<Instant>,
+}
+
+impl WorkerSource {
+    fn start(&mut self) -> io::Result<Spawned> {
+        let command = self.command.lock().clone();
+        match self.fork(&command) {
+            Some(forked) => Ok(forked),
+            None => command.spawn(),
+        }
+    }
+
+    /// Forks a worker, if there is a template or one can be started.
+    fn fork(&mut self, command: &WorkerCommand) -> Option<Spawned> {
+        let arguments = command.template.as_ref()?;
+        let is_crashed = self.is_crashed.swap(false, Ordering::Relaxed);
+        let is_usable =
+            |made: &WorkerCommand, template: &Template| made == command && !template.is_old();
+        self.template.take_if(|(made, template)| is_crashed || !is_usable(made, template));
+        if self.paused_until.is_some_and(|until| Instant::now() < until) {
+            return None;
+        }
+        if let Some((_, template)) = &mut self.template {
+            match template.fork() {
+                Ok(forked) => return Some(forked),
+                Err(error) => {
+                    warn!("the template of workers is replaced: {}", CauseChain(&error));
+                    self.template = None;
+                }
+            }
+        }
+        match Self::start_template(command, arguments) {
+            Ok((template, forked)) => {
+                self.template = Some((command.clone(), template));
+                Some(forked)
+            }
+            Err(error) => {
+                let cause = CauseChain(&error);
+                warn!("workers are started one by one, for lack of a template: {cause}");
+                self.paused_until = Some(Instant::now() + PAUSE);
+                None
+            }
+        }
+    }
+
+    fn start_template(
+        command: &WorkerCommand,
+        arguments: &[OsString],
+    ) -> Result<(Template, Spawned), TemplateError> {
+        let mut template = Template::start(&mut command.process(arguments))?;
+        let forked = template.fork()?;
+        info!("workers are forked from a template");
+        Ok((template, forked))
+    }
 }

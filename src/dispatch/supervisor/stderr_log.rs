@@ -5,7 +5,7 @@
 //! the disk with logs nor forge log entries of others.
 
 use std::io;
-use std::process::ChildStderr;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt as _;
@@ -32,8 +32,8 @@ pub(crate) struct StderrLog {
 }
 
 impl StderrLog {
-    pub(crate) fn new(worker: WorkerId, stderr: Option<ChildStderr>) -> io::Result<Self> {
-        let pipe = stderr.map(|stderr| Receiver::from_owned_fd(stderr.into())).transpose()?;
+    pub(crate) fn new(worker: WorkerId, stderr: Option<OwnedFd>) -> io::Result<Self> {
+        let pipe = stderr.map(Receiver::from_owned_fd).transpose()?;
         Ok(Self { worker, pipe, lines: Lines::new(Instant::now()) })
     }
 

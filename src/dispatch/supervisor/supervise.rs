@@ -1,5 +1,6 @@
 //! Keeps one place of a pool filled: starts a worker, waits for its end, and starts the next.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use tracing::{info, warn};
 use crate::dispatch::scheduler::shared::Scheduler;
 use crate::dispatch::scheduler::state::Phase;
 use crate::dispatch::supervisor::restart_policy::RestartPolicy;
-use crate::dispatch::supervisor::spawner::{Spawned, WorkerSpawner};
+use crate::dispatch::supervisor::spawned::Spawned;
+use crate::dispatch::supervisor::spawner::WorkerSpawner;
 use crate::dispatch::supervisor::stderr_log::StderrLog;
 use crate::dispatch::worker::attachments::AttachmentLimits;
 use crate::dispatch::worker::channel::{WorkerChannel, WorkerChannelError};
@@ -38,7 +40,6 @@ pub(crate) struct Supervisor {
 struct Watched {
     id: WorkerId,
     process: Arc<Process>,
-    child: std::process::Child,
     stderr: StderrLog,
 }
 
@@ -91,7 +92,7 @@ impl Supervisor {
     async fn keep_one(&self, deaths: &mut Signal) -> Result<Life, StartFailure> {
         let id = self.scheduler.next_worker_id();
         let spawned = self.spawner.spawn().await.map_err(StartFailure::Spawn)?;
-        let Spawned { socket, stderr, process, mut child } = spawned;
+        let Spawned { socket, stderr, process } = spawned;
         let process = Arc::new(process);
         let prepared = StderrLog::new(id, stderr)
             .and_then(|stderr| Ok((stderr, WorkerChannel::new(socket, self.max_message)?)));
@@ -99,11 +100,11 @@ impl Supervisor {
             Ok(prepared) => prepared,
             Err(error) => {
                 process.kill();
-                child.wait().map_err(StartFailure::Spawn)?;
+                process.reap().map_err(StartFailure::Spawn)?;
                 return Err(StartFailure::Spawn(error));
             }
         };
-        let mut watched = Watched { id, process, child, stderr };
+        let mut watched = Watched { id, process, stderr };
         match self.welcome(channel, &mut watched).await {
             Ok(worker) => {
                 let born = Instant::now();
@@ -159,22 +160,35 @@ impl Supervisor {
 
     /// Waits for the end of a process, logs the rest of its standard error, and returns its status.
     async fn see_out(&self, mut watched: Watched, deaths: &mut Signal) -> String {
-        let status = loop {
-            match watched.child.try_wait() {
+        let ended = loop {
+            match watched.process.try_reap() {
                 Ok(None) => {}
-                Ok(Some(status)) => break status.to_string(),
-                Err(error) => break format!("an unknown state: {error}"),
+                Ok(Some(status)) => break Ok(status),
+                Err(error) => break Err(error),
             }
             tokio::select! {
                 _ = deaths.recv() => {}
                 () = watched.stderr.copy() => {}
             }
         };
+        let status = match ended {
+            Ok(status) => {
+                // Everything that the gateway ends, it kills.
+                let is_crash = status.signal().is_some_and(|signal| signal != SIGKILL);
+                if is_crash && watched.process.is_forked {
+                    self.spawner.note_crash();
+                }
+                status.to_string()
+            }
+            Err(error) => format!("an unknown state: {error}"),
+        };
         watched.stderr.finish();
         self.scheduler.count(|counters| counters.ended = counters.ended.saturating_add(1));
         status
     }
 }
+
+const SIGKILL: i32 = rustix::process::Signal::KILL.as_raw();
 
 /// Bounds on the texts of a worker's report: a compromised worker may send long ones.
 const REPORT_TEXT: usize = 1024;

@@ -30,7 +30,8 @@ async fn the_reason_for_not_starting_reaches_the_operator() {
         assert_eq!(failure.to_string(), "no worker can be started");
         assert_eq!(failure.kind(), ErrorKind::Internal);
     }
-    let nowhere = WorkerCommand { program: "/no/such/program".into(), arguments: vec![] };
+    let nowhere =
+        WorkerCommand { program: "/no/such/program".into(), ..WorkerCommand::same_program(vec![]) };
     let pool = Pool::start(PoolConfig::new(nowhere, 1)).unwrap();
     assert!(matches!(pool.ready().await, Err(DispatchError::Start(_))));
 }
@@ -94,7 +95,7 @@ fn the_process_that_is_a_gateway() {
 
 #[test]
 fn no_orphans_when_the_gateway_is_killed() {
-    let WorkerCommand { program, arguments } =
+    let WorkerCommand { program, arguments, .. } =
         command("dispatch::tests::lifetime::the_process_that_is_a_gateway", "role-gateway");
     let mut gateway = Command::new(program).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(gateway.stdout.take().unwrap()).lines();

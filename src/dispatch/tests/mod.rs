@@ -8,7 +8,9 @@ mod frames;
 mod hostile;
 mod leaving;
 mod lifetime;
+mod owners;
 mod runs;
+mod templates;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -42,6 +44,20 @@ fn command(test: &str, role: &str) -> WorkerCommand {
     WorkerCommand::same_program(arguments.iter().map(Into::into).collect())
 }
 
+/// The test in whose role a process is a worker or a template.
+const SCRIPTED: &str = "worker::scripted::tests::the_process_that_is_a_worker";
+
+/// A pool of scripted workers that are forked from a template in the role `role`.
+fn forked_by(test: &str, role: &str, workers: usize) -> PoolConfig {
+    let template = command(test, role).arguments;
+    let config = config(workers);
+    PoolConfig { command: config.command.with_template(template), ..config }
+}
+
+fn forked(workers: usize) -> PoolConfig {
+    forked_by(SCRIPTED, "role-template", workers)
+}
+
 /// True in a process that was started in the role `role`.
 fn plays(role: &str) -> bool {
     let arguments = fs::read("/proc/self/cmdline").unwrap();
@@ -54,7 +70,7 @@ fn config(workers: usize) -> PoolConfig {
 }
 
 fn config_of(role: &str, workers: usize) -> PoolConfig {
-    let command = command("worker::scripted::tests::the_process_that_is_a_worker", role);
+    let command = command(SCRIPTED, role);
     PoolConfig { spares: 0, ..PoolConfig::new(command, workers) }
 }
 

@@ -72,7 +72,7 @@ impl Service {
         let job = self.compilation(caller, skill);
         let mut log = RunLog::open(&job.spec.run_id, &caller.tenant, RunPurpose::Compilation);
         let mut host = NoBlobs(OutputRoom::of_call(caller.memory.clone()));
-        let finished = self.pool.run(&job, &mut host).await?;
+        let finished = self.pool.run_for_all(&job, &mut host).await?;
         log.note(&finished);
         let FinishedRun { outcome, output, .. } = finished;
         let bytecode = match output.filter(|_| outcome.end.is_ok()) {

@@ -33,6 +33,8 @@ pub(crate) struct RunLog {
     end: End,
     /// The durations of the run's phases, once they are known.
     phases: Option<Phases>,
+    /// The number of the worker that had the run.
+    worker: Option<u64>,
     /// The network of the run.
     network: Option<Arc<GuestNetwork>>,
     /// The record of the run, if the server keeps records.
@@ -88,6 +90,7 @@ impl RunLog {
             opened,
             end: End::Open,
             phases: None,
+            worker: None,
             network: None,
             record: None,
             audit: None,
@@ -125,6 +128,7 @@ impl RunLog {
 
     /// Records the worker's outcome. The result may still differ.
     pub(crate) fn note(&mut self, finished: &FinishedRun) {
+        self.worker = Some(finished.worker.number());
         self.phases = Some(Phases {
             ran: finished.outcome.usage.wall_time,
             queued: finished.queued,
@@ -204,7 +208,7 @@ impl Drop for RunLog {
         let hosts = hosts.as_deref();
         match self.purpose {
             RunPurpose::Call => {
-                info!(run.id = %run_id, tenant.id = %tenant, duration_ms = ran, queued_ms = queued,
+                info!(run.id = %run_id, tenant.id = %tenant, worker.id = self.worker, duration_ms = ran, queued_ms = queued,
                     write_blob_ms = stored, network_ms = waited, network.hosts = hosts,
                     "run `{run_id}` ended: {end}");
             }
@@ -236,6 +240,7 @@ mod tests {
 
     use super::*;
     use crate::dispatch::DispatchError;
+    use crate::dispatch::WorkerId;
     use crate::job::host::HostTime;
     use crate::job::outcome::{LeftFiles, Logs, RunFailure, RunOutcome, RunUsage};
 
@@ -296,7 +301,8 @@ mod tests {
         let outcome = RunOutcome { end, logs: Logs::default(), files: LeftFiles::default(), usage };
         let mut host_time = HostTime::default();
         host_time.add(RequestKind::WriteBlob, Duration::from_micros(2_500));
-        FinishedRun { outcome, output: None, queued: Duration::from_millis(7), host_time }
+        let (worker, queued) = (WorkerId::default(), Duration::from_millis(7));
+        FinishedRun { outcome, output: None, worker, queued, host_time }
     }
 
     #[test]

@@ -1,0 +1,308 @@
+//! Tests of owners on a simulated pool, in which processes take a while to end and to start.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::quotas::TenantLimits;
+use crate::units::ByteCount;
+
+/// Workers and grants are represented by their numbers.
+type State = SchedulerState<WorkerId, u64>;
+
+const TENANTS: usize = 5;
+const QUEUE: usize = 12;
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Arrive(usize),
+    /// A run whose result all tenants use.
+    ArriveForAll(usize),
+    Finish(usize),
+    Leave(usize),
+    LoseBusy(usize),
+    LoseIdle(usize),
+    /// A process ends or becomes ready.
+    Process,
+    Outdate,
+    Retire,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => (0..TENANTS).prop_map(Step::Arrive),
+        1 => (0..TENANTS).prop_map(Step::ArriveForAll),
+        7 => (0_usize..8).prop_map(Step::Finish),
+        2 => (0_usize..8).prop_map(Step::Leave),
+        1 => (0_usize..8).prop_map(Step::LoseBusy),
+        1 => (0_usize..8).prop_map(Step::LoseIdle),
+        5 => Just(Step::Process),
+        1 => Just(Step::Outdate),
+        1 => Just(Step::Retire),
+    ]
+}
+
+fn tenant(who: usize) -> TenantId {
+    TenantId::parse(&format!("tenant-{who}")).unwrap()
+}
+
+struct Leased {
+    run: u64,
+    ticket: Ticket,
+    worker: WorkerId,
+}
+
+/// A pool whose supervisors start another process for each one that has ended.
+struct Simulation {
+    state: State,
+    leased: Vec<Leased>,
+    /// Runs without a worker, promised ones included.
+    waiting: Vec<(u64, TenantId, Ticket)>,
+    owners: BTreeMap<u64, WorkerOwner>,
+    /// The owners of the runs that each worker has had.
+    served: BTreeMap<WorkerId, BTreeSet<String>>,
+    /// Workers whose process has been killed and has not ended.
+    dying: Vec<WorkerId>,
+    /// Processes that are not ready yet.
+    starting: usize,
+    arrived: u64,
+    over: BTreeSet<u64>,
+    now: Instant,
+}
+
+impl Simulation {
+    fn new(capacity: Capacity) -> Self {
+        let bounds = QueueBounds { waiting: QUEUE, memory: None };
+        Self {
+            state: State::new(capacity, bounds),
+            leased: Vec::new(),
+            waiting: Vec::new(),
+            owners: BTreeMap::new(),
+            served: BTreeMap::new(),
+            dying: Vec::new(),
+            starting: capacity.workers,
+            arrived: 0,
+            over: BTreeSet::new(),
+            now: Instant::now(),
+        }
+    }
+
+    fn lease(&mut self, run: u64, ticket: Ticket, worker: WorkerId) {
+        assert!(self.leased.iter().all(|leased| leased.worker != worker), "leased twice");
+        assert!(!self.dying.contains(&worker), "a worker that was given up is leased");
+        self.served.entry(worker).or_default().insert(self.owners[&run].to_string());
+        self.leased.push(Leased { run, ticket, worker });
+    }
+
+    /// Does what a pool does after each decision.
+    fn serve(&mut self) {
+        while let Some((ticket, run, worker)) = self.state.grant_next(self.now) {
+            self.waiting.retain(|(waiting, ..)| *waiting != run);
+            self.lease(run, ticket, worker);
+        }
+        self.dying.extend(self.state.take_given_up());
+    }
+
+    fn arrive(&mut self, who: usize, is_for_all: bool) {
+        self.arrived += 1;
+        let (run, tenant) = (self.arrived, tenant(who));
+        let own = WorkerOwner::Tenant(tenant.clone());
+        let owner = if is_for_all { WorkerOwner::Server } else { own };
+        self.owners.insert(run, owner.clone());
+        let (limits, memory) = (TenantLimits::NONE, ByteCount::bytes(1));
+        let claim = Claim { tenant: tenant.clone(), limits, memory, is_own: false, owner };
+        match self.state.admit(&claim, |_| true, run, self.now) {
+            Admission::Granted(ticket, worker) => self.lease(run, ticket, worker),
+            Admission::Queued { ticket, displaced } => {
+                self.waiting.retain(|(waiting, ..)| Some(*waiting) != displaced);
+                self.over.extend(displaced);
+                self.waiting.push((run, tenant, ticket));
+            }
+            Admission::Refused(_) | Admission::ShuttingDown => {
+                self.over.insert(run);
+            }
+        }
+        self.dying.extend(self.state.take_given_up());
+    }
+
+    fn end(&mut self, at: usize, is_lost: bool) {
+        if at >= self.leased.len() {
+            return;
+        }
+        self.now += Duration::from_millis(7);
+        let Leased { run, ticket, worker } = self.leased.remove(at);
+        self.over.insert(run);
+        assert!(self.state.end_run(ticket, self.now).runs.is_empty());
+        if is_lost {
+            self.dying.push(worker);
+        } else if let Some(unwanted) = self.state.give_back(worker, worker) {
+            self.dying.push(unwanted);
+        }
+        self.serve();
+    }
+
+    /// Lets a process end, or another one become ready.
+    fn process(&mut self) {
+        if let Some(dead) = self.dying.pop() {
+            assert!(self.state.remove_worker(dead).0.is_some());
+            self.starting += 1;
+        } else if self.starting > 0 {
+            self.starting -= 1;
+            let id = self.state.next_worker_id();
+            assert_eq!(self.state.add_worker(id, id), None);
+        }
+        self.serve();
+    }
+
+    fn take(&mut self, step: Step) {
+        match step {
+            Step::Arrive(who) => self.arrive(who, false),
+            Step::ArriveForAll(who) => self.arrive(who, true),
+            Step::Finish(at) => self.end(at, false),
+            Step::LoseBusy(at) => self.end(at, true),
+            Step::Leave(at) => {
+                if at < self.waiting.len() {
+                    let (run, tenant, ticket) = self.waiting.remove(at);
+                    assert_eq!(self.state.abandon(&tenant, ticket), Some(run));
+                    assert_eq!(self.state.abandon(&tenant, ticket), None);
+                    self.over.insert(run);
+                    self.serve();
+                }
+            }
+            Step::LoseIdle(at) => {
+                let ids: Vec<WorkerId> = self.state.records().keys().copied().collect();
+                let idle = ids.into_iter().filter(|id| self.state.is_idle(*id)).nth(at);
+                if let Some(id) = idle {
+                    assert!(self.state.remove_worker(id).1.is_some());
+                    self.starting += 1;
+                    self.serve();
+                }
+            }
+            Step::Process => self.process(),
+            Step::Outdate => self.state.outdate_workers(),
+            Step::Retire => {
+                self.dying.extend(self.state.retire_one().0);
+                self.serve();
+            }
+        }
+    }
+
+    fn check(&self) {
+        let state = &self.state;
+        for (worker, owners) in &self.served {
+            assert!(owners.len() == 1, "worker {worker} has served {owners:?}");
+        }
+        let Capacity { runs, workers, .. } = state.capacity;
+        let promised = state.promised.len();
+        assert_eq!(state.running(), self.leased.len() + promised);
+        assert_eq!(state.waiting() + promised, self.waiting.len());
+        assert!(state.running() <= runs && state.waiting() <= QUEUE);
+        let idle = state.records().keys().filter(|id| state.is_idle(**id)).count();
+        let places = idle + self.leased.len() + self.dying.len() + self.starting;
+        assert_eq!(places, workers, "a place is lost or was made twice");
+        let coming = self.dying.len() + self.starting + state.idle.fresh();
+        assert!(promised <= coming, "{promised} promises, {coming} workers");
+        let may_start = state.running() < runs && idle > 0;
+        assert!(state.waiting() == 0 || !may_start, "a run waits while a worker is idle");
+        let known = self.over.len() + self.waiting.len() + self.leased.len();
+        assert_eq!(u64::try_from(known).unwrap(), self.arrived, "a run is lost");
+    }
+
+    /// Ends everything in progress. Each step either ends a run or changes a process.
+    fn settle(&mut self) {
+        for _ in 0..1_000 {
+            self.end(0, false);
+            self.process();
+            self.check();
+        }
+        assert!(self.waiting.is_empty() && self.leased.is_empty(), "a run never gets a worker");
+    }
+}
+
+fn capacity() -> impl Strategy<Value = Capacity> {
+    (1_usize..5, 0_usize..4).prop_map(|(runs, spares)| Capacity {
+        runs,
+        workers: runs + spares,
+        fresh: spares.min(2),
+    })
+}
+
+proptest! {
+    #[test]
+    fn one_owner_for_each_worker_kept_promises_and_no_run_waits_in_vain(
+        capacity in capacity(),
+        steps in proptest::collection::vec(step(), 0..250),
+    ) {
+        let mut simulation = Simulation::new(capacity);
+        for step in steps {
+            simulation.take(step);
+            simulation.check();
+        }
+        simulation.settle();
+        let Capacity { fresh, .. } = simulation.state.capacity;
+        prop_assert!(simulation.state.idle.fresh() >= fresh, "new tenants find no worker");
+        prop_assert_eq!(u64::try_from(simulation.over.len()).unwrap(), simulation.arrived);
+    }
+
+    /// A promise settles the turn, so no later run overtakes, whoever has warm workers.
+    #[test]
+    fn a_new_tenant_waits_for_one_run_of_each_other_tenant_at_most(others in 1_usize..TENANTS) {
+        let capacity = Capacity { runs: 1, workers: 1, fresh: 0 };
+        let mut simulation = Simulation::new(capacity);
+        simulation.process();
+        (0..others).for_each(|who| (0..3).for_each(|_| simulation.arrive(who, false)));
+        simulation.arrive(TENANTS, false);
+        let run = simulation.arrived;
+        prop_assume!(!simulation.over.contains(&run));
+        let mut ended = 0;
+        while !simulation.leased.iter().any(|leased| leased.run == run) {
+            if simulation.leased.is_empty() {
+                simulation.process();
+            } else {
+                simulation.end(0, false);
+                ended += 1;
+            }
+            prop_assert!(ended <= others + 1, "{ended} runs came before");
+        }
+    }
+}
+
+#[test]
+fn the_least_recently_used_worker_is_given_up_first_and_the_rest_stay_warm() {
+    let capacity = Capacity { runs: 3, workers: 4, fresh: 1 };
+    let mut simulation = Simulation::new(capacity);
+    (0..4).for_each(|_| simulation.process());
+    let mut worker_of = |who| {
+        simulation.arrive(who, false);
+        let worker = simulation.leased[0].worker;
+        simulation.end(0, false);
+        (0..4).for_each(|_| simulation.process());
+        simulation.check();
+        worker
+    };
+    let first = [0, 1, 2].map(&mut worker_of);
+    assert_eq!([1, 0, 2].map(&mut worker_of), [first[1], first[0], first[2]], "all are warm");
+    worker_of(3);
+    assert_eq!([0, 2].map(&mut worker_of), [first[0], first[2]], "two stay warm");
+    assert_ne!(worker_of(1), first[1], "the one that was used longest ago has gone");
+    assert_eq!(simulation.state.counters.awaited, 0, "nobody waited for a process");
+}
+
+#[test]
+fn a_run_that_is_promised_a_worker_is_not_charged_for_its_start() {
+    let capacity = Capacity { runs: 1, workers: 1, fresh: 0 };
+    let mut simulation = Simulation::new(capacity);
+    simulation.process();
+    simulation.arrive(0, false);
+    simulation.end(0, false);
+    simulation.arrive(1, false);
+    assert_eq!((simulation.state.promised.len(), simulation.state.running()), (1, 1));
+    simulation.now += Duration::from_secs(20);
+    simulation.process();
+    simulation.process();
+    assert_eq!(simulation.leased.len(), 1);
+    simulation.end(0, false);
+    // The time of a run decides how soon the next ones are expected to be over.
+    assert!(simulation.state.drain_time() < Duration::from_secs(1));
+}
