@@ -13,7 +13,7 @@ use crate::config::settings::{
     WorkersConfig,
 };
 use crate::config::tables::records::{read_audit, read_records};
-use crate::config::tables::tenants::{read_isolation, read_tenants};
+use crate::config::tables::tenants::read_tenants;
 use crate::config::value::SettingValue;
 use crate::dispatch::memory_of;
 use crate::egress::config::{EgressConfig, NetworkLimits, three_quarters};
@@ -43,15 +43,13 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         max_folders: reader.read_within("skills.max_folders", 32_768, 1..=1_000_000),
         max_watches: reader.read_within("skills.max_watches", 262_144, 0..=10_000_000),
     };
-    let http = read_http(&mut reader, listen, surroundings);
-    let http = HttpConfig { admin_listen, ..http };
+    let http = HttpConfig { admin_listen, ..read_http(&mut reader, listen, surroundings) };
     let auth = AuthConfig { mode: reader.read("auth.mode", AuthMode::Open) };
     let workers = read_workers(&mut reader);
     let limits = read_limits(&mut reader);
     let images = read_images(&mut reader);
     let network = read_network(&mut reader, surroundings);
-    let isolation = read_isolation(&mut reader, auth.mode);
-    let tenants = read_tenants(&mut reader, workers.count);
+    let (isolation, tenants) = read_tenants(&mut reader, auth.mode, workers.count);
     let network = read_share_of_tenant(&mut reader, network);
     check_memory(&mut reader, workers.memory, &limits);
     let secrets = read_secrets(&mut reader, surroundings);

@@ -112,7 +112,8 @@ pub(crate) fn check_unchanged(config: &Config) -> Result<(), Failed> {
     if !is_counted || config.engine.compile_metered == CompileMetered::OnDemand {
         return Ok(());
     }
-    if !cache.exists() || !assembly::open_engine(config)?.is_ready(Variant::Metered)? {
+    let is_there = cache.try_exists().map_err(|fault| unusable_cache(cache, &fault))?;
+    if !is_there || !assembly::open_engine(config)?.is_ready(Variant::Metered)? {
         return Err(Failed::usage(
             "`limits.fuel` is set, the engine's code that counts fuel is not installed, and \
              `engine.compile_metered` is \"never\": run `wardian engine install --metered`, or \
@@ -228,7 +229,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let deep = folder.path().join("a/b/c");
         can_be_used(&deep).unwrap();
-        assert!(!folder.path().join("a").exists());
+        assert!(!folder.path().join("a").try_exists().unwrap());
         fs::write(folder.path().join("file"), "").unwrap();
         for wrong in ["file", "file/below"] {
             can_be_used(&folder.path().join(wrong)).unwrap_err();

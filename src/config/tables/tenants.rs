@@ -36,8 +36,13 @@ struct Written {
     period: Duration,
 }
 
-/// Reads the limits of tenants. A server runs `workers` runs at once.
-pub(crate) fn read_tenants(reader: &mut Reader, workers: usize) -> TenantPolicy {
+/// Reads how far tenants are apart, and their limits. A server runs `workers` runs at once.
+pub(crate) fn read_tenants(
+    reader: &mut Reader,
+    auth: AuthMode,
+    workers: usize,
+) -> (Isolation, TenantPolicy) {
+    let isolation = read_isolation(reader, auth);
     let usual = Written {
         weight: reader.read_within("tenants.weight", 1, WEIGHTS),
         running: reader.read_optional_within("tenants.running", RUNNING),
@@ -55,12 +60,12 @@ pub(crate) fn read_tenants(reader: &mut Reader, workers: usize) -> TenantPolicy 
         named = own_limits(&usual, tables, workers)?;
         Ok(())
     });
-    TenantPolicy { usual: usual.limits(), named }
+    (isolation, TenantPolicy { usual: usual.limits(), named })
 }
 
 /// Reads the setting that says which runs may follow one another in a worker. Without it, callers
 /// that are known have workers of their own.
-pub(crate) fn read_isolation(reader: &mut Reader, auth: AuthMode) -> Isolation {
+fn read_isolation(reader: &mut Reader, auth: AuthMode) -> Isolation {
     let usual = match auth {
         AuthMode::Open | AuthMode::Proxy => Isolation::Shared,
         AuthMode::Keys => Isolation::Process,
