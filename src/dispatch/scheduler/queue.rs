@@ -42,7 +42,7 @@ use crate::dispatch::scheduler::account::{
     Account, Counted, LEAST_COST, StartedRun, UNKNOWN_COST, Waiting, average,
 };
 use crate::dispatch::scheduler::claim::{
-    Claim, Offered, OutOfTime, QueueBounds, RunRefusal, Ticket,
+    Claim, NextRun, Offered, OutOfTime, QueueBounds, RETRY, RunRefusal, Ticket,
 };
 use crate::dispatch::scheduler::run_time::{ratio, wait_for_quota};
 use crate::dispatch::scheduler::virtual_time::VirtualTime;
@@ -57,9 +57,6 @@ const FEW_ACCOUNTS: usize = 128;
 
 /// Accounts of tenants without runs that are kept at most.
 const MAX_RESTING: usize = 16_384;
-
-/// The shortest and the longest delay that a refused caller is told.
-const RETRY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
 
 /// Waiting runs, each with an item of type `T`, and the accounts of runs in progress.
 #[derive(Debug)]
@@ -87,12 +84,6 @@ pub(crate) struct FairQueue<T> {
     usual: Option<Duration>,
     /// The number of accounts at which those that are not needed are forgotten.
     full: usize,
-}
-
-/// The tenant whose run is next, with the tenants whose runs it overtakes.
-struct Next {
-    tenant: TenantId,
-    overtaken: Vec<TenantId>,
 }
 
 impl<T> FairQueue<T> {
@@ -384,7 +375,7 @@ impl<T> FairQueue<T> {
     }
 
     /// Finds the tenant whose run is next.
-    fn next(&self, now: Instant) -> Option<Next> {
+    fn next(&self, now: Instant) -> Option<NextRun> {
         let mut best: Option<(VirtualTime, Ticket, &TenantId)> = None;
         let mut blocked = Vec::new();
         for (position, ticket, tenant) in &self.ready {
@@ -409,11 +400,11 @@ impl<T> FairQueue<T> {
             return None;
         }
         let overtaken = before.into_iter().map(|(.., tenant)| tenant.clone()).collect();
-        Some(Next { tenant: tenant.clone(), overtaken })
+        Some(NextRun { tenant: tenant.clone(), overtaken })
     }
 
-    fn start(&mut self, next: Next, now: Instant) -> Option<(Ticket, T)> {
-        let Next { tenant, overtaken } = next;
+    fn start(&mut self, next: NextRun, now: Instant) -> Option<(Ticket, T)> {
+        let NextRun { tenant, overtaken } = next;
         let position = self.accounts.get(&tenant).map_or(self.clock, |account| account.position);
         self.clock = self.clock.max(position.plus(self.taken_so_far(&tenant, now)));
         for tenant in overtaken {
