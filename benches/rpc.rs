@@ -20,7 +20,7 @@ use wardian::protocol::methods::execution::{RunResult, RunStatus};
 use wardian::protocol::schema::LimitBounds;
 use wardian::protocol::{MethodCall, MethodResult};
 use wardian::service::{
-    BlobTransfers, Caller, Methods, RunHistory, Runs, ServiceError, Status, Transfers,
+    BlobTransfers, Caller, LogListener, Methods, RunHistory, Runs, ServiceError, Status, Transfers,
 };
 
 /// Methods that have every run done already, and an empty store of blobs.
@@ -39,7 +39,12 @@ impl Runs for Done {
 }
 
 impl Methods for Done {
-    async fn call(&self, _: &Caller, _: MethodCall) -> Result<MethodResult, ServiceError> {
+    async fn call_listening(
+        &self,
+        _: &Caller,
+        _: MethodCall,
+        _: Option<LogListener>,
+    ) -> Result<MethodResult, ServiceError> {
         Ok(MethodResult::Run(RunResult {
             status: RunStatus::Completed,
             run_id: RunId::generate(),

@@ -4,7 +4,7 @@
 //! `tests/architecture.rs`, which is a test. `ARCHITECTURE.md` describes the parts and the reasons.
 //!
 //! ```text
-//! vocabulary   error  ids  units  clock  budget  heap  secret_text
+//! vocabulary   error  ids  units  clock  budget  heap  secret_text  crypto  private_file
 //! formats      skill  protocol  job  framing  quotas
 //! engines      blobs  registry  packages  engine  sandbox  images  image_builder  worker  dispatch
 //!              egress  secrets  database  tenants
@@ -19,9 +19,11 @@
 
 pub mod budget;
 pub mod clock;
+mod crypto;
 pub mod error;
 pub mod heap;
 pub mod ids;
+mod private_file;
 pub mod secret_text;
 mod subprocess;
 pub mod units;

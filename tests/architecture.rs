@@ -20,6 +20,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("budget",    &["units"]),
     ("heap",      &[]),
     ("secret_text", &[]),
+    ("crypto",    &[]),
+    ("private_file", &[]),
     ("subprocess", &[]),
     // 1 formats: bytes in, typed values out
     ("skill",     &["error", "ids", "units"]),
@@ -29,8 +31,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("quotas",    &["ids"]),
     ("telemetry", &["ids"]),
     // 2 engines: strangers to each other, except where a row says otherwise
-    ("blobs",     &["error", "ids", "units", "clock"]),
-    ("registry",  &["error", "ids", "units", "job", "skill"]),
+    ("blobs",     &["error", "ids", "units", "clock", "crypto"]),
+    ("registry",  &["error", "ids", "units", "crypto", "job", "skill"]),
     ("packages",  &["error", "ids", "units", "subprocess", "job"]),
     ("engine",    &["ids", "units", "clock", "subprocess"]),
     ("sandbox",   &["ids", "units", "clock", "heap", "job", "secret_text", "engine"]),
@@ -40,8 +42,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("dispatch",  &["error", "ids", "units", "job", "quotas"]),
     ("egress",    &["error", "ids", "units", "clock", "budget", "skill", "framing", "quotas"]),
     ("secrets",   &["error", "secret_text", "skill"]),
-    ("database",  &["error"]),
-    ("tenants",   &["error", "ids", "clock", "database"]),
+    ("database",  &["error", "private_file"]),
+    ("tenants",   &["error", "ids", "clock", "crypto", "database"]),
     ("records",   &["error", "ids", "units", "clock", "job", "database"]),
     ("audit",     &["clock"]),
     // 3 use cases: the only place where the engines meet
@@ -56,7 +58,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "blobs", "registry", "packages", "engine",
                     "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "secrets", "quotas", "telemetry", "database", "tenants",
                     "records", "audit", "service", "http", "config"]),
-    ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "subprocess", "job", "skill", "protocol", "blobs", "egress",
+    ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "private_file", "subprocess", "job", "skill", "protocol", "blobs", "egress",
                     "registry", "packages", "engine", "sandbox", "images", "worker", "dispatch", "secrets", "telemetry", "database", "tenants", "records", "audit", "service",
                     "http", "config", "assembly"]),
 ];

@@ -10,6 +10,7 @@ use crate::config::error::ConfigError;
 use crate::config::reader::{Layers, Reader};
 use crate::config::schema;
 use crate::config::settings::Config;
+use crate::http::PathStamp;
 
 /// Longest file that is read. Settings are small, and a wrong path may name a file of any size.
 const MAX_FILE: u64 = 1 << 20;
@@ -31,7 +32,7 @@ impl Config {
     /// The file cannot be read or is not TOML, or settings are wrong. Then all problems are
     /// reported.
     pub fn load(surroundings: &Surroundings, flags: Flags) -> Result<Self, ConfigError> {
-        let (path, file) = load_file(surroundings, flags.file)?;
+        let LoadedFile { path, stamp, table: file } = load_file(surroundings, flags.file)?;
         let environment = surroundings
             .variables
             .iter()
@@ -42,7 +43,7 @@ impl Config {
             .collect();
         let layers = Layers { file, environment, flags: flags.settings };
         schema::read(Reader::new(layers), surroundings)
-            .map(|config| Self { file: path, ..config })
+            .map(|config| Self { file: path, file_stamp: stamp, ..config })
             .map_err(|problems| ConfigError::Settings { problems })
     }
 }
@@ -57,33 +58,44 @@ fn is_service_link(name: &str) -> bool {
         || name.starts_with("WARDIAN_SERVICE_")
 }
 
+/// The file, if there is one.
+#[derive(Default)]
+struct LoadedFile {
+    path: Option<PathBuf>,
+    stamp: Option<PathStamp>,
+    table: Table,
+}
+
 /// Reads the named file, or the usual one if it exists.
 fn load_file(
     surroundings: &Surroundings,
     named: Option<PathBuf>,
-) -> Result<(Option<PathBuf>, Table), ConfigError> {
+) -> Result<LoadedFile, ConfigError> {
     let named = named.or_else(|| surroundings.variable(FILE_VARIABLE).map(PathBuf::from));
     let usual = || surroundings.config_dir.as_ref().map(|dir| dir.join("wardian/config.toml"));
     let must_be_there = named.is_some();
     let Some(path) = named.or_else(usual) else {
-        return Ok((None, Table::new()));
+        return Ok(LoadedFile::default());
     };
     match read_file(&path) {
-        Ok(text) => match text.parse() {
-            Ok(table) => Ok((Some(path), table)),
+        Ok((stamp, text)) => match text.parse() {
+            Ok(table) => Ok(LoadedFile { path: Some(path), stamp: Some(stamp), table }),
             Err(cause) => Err(ConfigError::NotToml { path, cause: Box::new(cause) }),
         },
         Err(cause) if cause.kind() == io::ErrorKind::NotFound && !must_be_there => {
-            Ok((None, Table::new()))
+            Ok(LoadedFile::default())
         }
         Err(cause) => Err(ConfigError::Unreadable { path, cause }),
     }
 }
 
-fn read_file(path: &Path) -> io::Result<String> {
+/// The text of a file, and the state of the file before it was read.
+fn read_file(path: &Path) -> io::Result<(PathStamp, String)> {
     let file = fs::File::open(path)?;
-    if file.metadata()?.len() > MAX_FILE {
+    let found = file.metadata()?;
+    if found.len() > MAX_FILE {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 1 MiB"));
     }
-    io::read_to_string(io::Read::take(file, MAX_FILE))
+    let text = io::read_to_string(io::Read::take(file, MAX_FILE))?;
+    Ok((PathStamp::of_metadata(&found), text))
 }

@@ -1,10 +1,15 @@
 //! The settings that change while a server runs, and those that need another start.
 
+use crate::config::effective::SettingOrigin;
 use crate::config::settings::Config;
+use crate::http::share_of_an_address;
+
+/// The setting whose default follows from another one, which needs a restart.
+const PER_ADDRESS: &str = "http.max_connections_per_address";
 
 /// The settings that a running server takes over.
 pub(crate) const RELOADABLE: [&str; 11] = [
-    "http.max_connections_per_address",
+    PER_ADDRESS,
     "http.unlimited_addresses",
     "http.tls.certificate",
     "http.tls.key",
@@ -33,6 +38,7 @@ impl Config {
     #[must_use]
     pub fn taking_over(&self, read: &Self) -> ReloadedConfig {
         let mut config = self.clone();
+        let read = &self.with_own_share_of_an_address(read);
         let (mut changed, mut waiting) = (Vec::new(), Vec::new());
         // Connections are encrypted or not from the start to the end.
         let keeps_scheme = self.http.tls.is_some() == read.http.tls.is_some();
@@ -63,6 +69,22 @@ impl Config {
         config.log.level = read.log.level;
         ReloadedConfig { config, changed, waiting }
     }
+
+    /// `read`, with the default for the connections of one address that follows from the setting
+    /// that this configuration has, and keeps.
+    fn with_own_share_of_an_address(&self, read: &Self) -> Self {
+        let mut read = read.clone();
+        let setting = read
+            .effective
+            .iter_mut()
+            .find(|setting| setting.key == PER_ADDRESS && setting.origin == SettingOrigin::Default);
+        if let Some(setting) = setting {
+            let share = share_of_an_address(self.http.max_connections);
+            setting.value = Some(share.to_string());
+            read.http.max_connections_per_address = share;
+        }
+        read
+    }
 }
 
 #[cfg(test)]
@@ -70,14 +92,17 @@ mod tests {
     use super::*;
     use crate::config::{Flags, Surroundings};
 
-    fn config(settings: &[(&str, &str)]) -> Config {
-        let surroundings = Surroundings {
+    fn surroundings() -> Surroundings {
+        Surroundings {
             data_dir: Some("/d".into()),
             cache_dir: Some("/c".into()),
             ..Surroundings::default()
-        };
+        }
+    }
+
+    fn config(settings: &[(&str, &str)]) -> Config {
         let settings = settings.iter().map(|(key, text)| ((*key).into(), (*text).into())).collect();
-        Config::load(&surroundings, Flags { file: None, settings }).unwrap()
+        Config::load(&surroundings(), Flags { file: None, settings }).unwrap()
     }
 
     const TLS: [(&str, &str); 2] = [("http.tls.certificate", "/c"), ("http.tls.key", "/k")];
@@ -124,6 +149,49 @@ mod tests {
         );
         assert_eq!(taken.config.workers, before.workers);
         assert_eq!(taken.config.http, before.http);
+    }
+
+    /// One value after the other is tried for each setting: one of them is another than the default.
+    #[test]
+    fn a_setting_that_waits_changes_no_other_that_applies() {
+        let candidates =
+            ["7", "70", "700", "7 s", "7 MiB", "true", "false", "x", "/x", "127.0.0.1:1", "keys"];
+        let before = config(&[]);
+        let load = |key: &str, value: &str| {
+            let flags = Flags { file: None, settings: vec![(key.into(), value.into())] };
+            Config::load(&surroundings(), flags).ok()
+        };
+        let mut tried = Vec::new();
+        for key in before.effective.iter().map(|setting| setting.key) {
+            if RELOADABLE.contains(&key) {
+                continue;
+            }
+            let value = |config: &Config| {
+                let found = config.effective.iter().find(|setting| setting.key == key);
+                found.and_then(|setting| setting.value.clone())
+            };
+            let mut read = candidates.iter().filter_map(|value| load(key, value));
+            let Some(read) = read.find(|read| value(read) != value(&before)) else { continue };
+            let taken = before.taking_over(&read);
+            assert_eq!(taken.changed, Vec::<&str>::new(), "{key}");
+            assert!(taken.waiting.contains(&key), "{key}");
+            assert_eq!((&taken.config.http, taken.config.log), (&before.http, before.log), "{key}");
+            tried.push(key);
+        }
+        assert!(tried.contains(&"http.max_connections") && tried.len() > 40, "{tried:?}");
+    }
+
+    #[test]
+    fn a_share_that_is_no_longer_set_follows_from_the_connections_of_the_running_server() {
+        let before = config(&[(PER_ADDRESS, "7")]);
+        let taken = before.taking_over(&config(&[("http.max_connections", "2000")]));
+        assert_eq!(
+            (taken.changed, taken.waiting),
+            (vec![PER_ADDRESS], vec!["http.max_connections"])
+        );
+        assert_eq!(taken.config.http.max_connections_per_address, 256);
+        let shown = taken.config.effective.iter().find(|setting| setting.key == PER_ADDRESS);
+        assert_eq!(shown, config(&[]).effective.iter().find(|other| other.key == PER_ADDRESS));
     }
 
     #[test]

@@ -86,6 +86,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         log,
         effective,
         file: None,
+        file_stamp: None,
         ignored_variables,
     })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::audit::AuditConfig;
 use crate::config::effective::EffectiveSetting;
 use crate::egress::config::EgressConfig;
-use crate::http::HttpConfig;
+use crate::http::{HttpConfig, PathStamp};
 use crate::images::PackageSet;
 use crate::job::limits::RunLimits;
 use crate::quotas::TenantPolicy;
@@ -54,6 +54,8 @@ pub struct Config {
     pub effective: Vec<EffectiveSetting>,
     /// The file that was read, if there was one.
     pub file: Option<PathBuf>,
+    /// The state of that file when it was read.
+    pub file_stamp: Option<PathStamp>,
     /// Environment variables with the prefix `WARDIAN_` that are not settings.
     pub ignored_variables: Vec<String>,
 }

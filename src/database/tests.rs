@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use crate::database::schema::KEYS;
-use crate::database::{Database, DatabaseError};
+use crate::database::{CONNECTIONS, Database, DatabaseError};
 use crate::error::CauseChain;
 
 async fn fault_of(path: &Path) -> DatabaseError {
@@ -40,6 +40,45 @@ async fn rights_of_other_users_are_removed() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     Database::open(&path).await.unwrap();
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn a_link_in_the_place_of_the_file_is_refused_and_its_target_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, target) = (folder.path().join("wardian.db"), folder.path().join("target"));
+    fs::write(&target, "").unwrap();
+    fs::set_permissions(&target, fs::Permissions::from_mode(0o644)).unwrap();
+    std::os::unix::fs::symlink(&target, &path).unwrap();
+    for _ in 0..2 {
+        let fault = fault_of(&path).await;
+        let causes = CauseChain(&fault).to_string();
+        assert!(matches!(fault, DatabaseError::Unusable { .. }), "{causes}");
+        assert!(causes.contains("symbolic link"), "{causes}");
+        let found = fs::metadata(&target).unwrap();
+        assert_eq!((found.mode() & 0o777, found.len()), (0o644, 0));
+        // A link to nothing makes nothing.
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(folder.path().join("none"), &path).unwrap();
+        fault_of(&path).await;
+        assert!(!folder.path().join("none").exists());
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(&target, &path).unwrap();
+    }
+}
+
+/// Without it a loss of power could take back what was committed.
+#[tokio::test]
+async fn each_connection_waits_for_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(&folder.path().join("wardian.db")).await.unwrap();
+    let mut held = Vec::new();
+    for _ in 0..CONNECTIONS {
+        let mut connection = database.connections().acquire().await.unwrap();
+        let pragma = "PRAGMA synchronous";
+        let level: i64 = sqlx::query_scalar(pragma).fetch_one(&mut *connection).await.unwrap();
+        assert_eq!(level, 2, "FULL");
+        held.push(connection);
+    }
 }
 
 #[tokio::test]

@@ -27,6 +27,7 @@ mod operations;
 mod readiness;
 mod router;
 mod rpc;
+mod run_events;
 mod runs;
 mod server;
 mod shutdown;

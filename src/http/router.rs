@@ -98,7 +98,7 @@ async fn answer_website<M: Methods + Status + Transfers>(
     next: Next,
 ) -> Response {
     let (method, path) = (request.method(), request.uri().path());
-    match preflight(method, path, request.headers(), &edge.next_request_id()) {
+    match preflight(method, path, request.headers(), || edge.next_request_id()) {
         // A preflight request has no body. If this one has, the connection is closed.
         Some(answer) if request.body().is_end_stream() => answer,
         Some(answer) => closing(answer),

@@ -2,7 +2,11 @@
 //!
 //! INVARIANT(notifications-do-nothing): a call without an id executes nothing. Its client would
 //! never get the result, and its memory would be charged to no request.
+//!
+//! INVARIANT(revoked-in-between): a call whose key is no longer valid when its turn comes is refused,
+//! also if the key was valid when the request began.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -22,11 +26,15 @@ use crate::http::edge::Edge;
 use crate::http::exchange::answer::{Answer, AnswerFault};
 use crate::http::exchange::body::{BodyFault, CALL_FACTOR, ReadBody};
 use crate::http::exchange::respond::{Failure, closing, empty, json_bytes, refuse};
+use crate::http::run_events::{ListenedRun, WAITING, accepts_events, answer};
 use crate::protocol::envelope::{self, Call, IncomingCalls, RefusedCall};
+use crate::protocol::error_codes::WireError;
 use crate::protocol::request_id::RequestId;
 use crate::protocol::response;
 use crate::protocol::{MethodCall, MethodResult};
-use crate::service::{Caller, CallerIdentity, Methods, ServiceError, Status};
+use crate::service::{
+    Caller, CallerIdentity, LogListener, Methods, ServiceError, Status, log_stream,
+};
 
 /// Once the answers of a batch are longer than this, in bytes, its remaining calls are refused.
 const MAX_BATCH_ANSWER: usize = 8 << 20;
@@ -50,6 +58,14 @@ struct Prepared {
     call: Result<MethodCall, Failure>,
 }
 
+impl Prepared {
+    /// True for a call that runs a program and is answered.
+    const fn is_run(&self) -> bool {
+        let is_run = matches!(&self.call, Ok(MethodCall::ExecuteSkill(_) | MethodCall::RunCode(_)));
+        is_run && self.id.is_some()
+    }
+}
+
 /// The calls of a body.
 enum Calls {
     Single(Box<Prepared>),
@@ -58,10 +74,10 @@ enum Calls {
 
 /// One request and the methods that its calls go to.
 struct Exchange<'a, M> {
-    edge: &'a Edge<M>,
+    edge: &'a Arc<Edge<M>>,
     methods: &'a M,
     identity: CallerIdentity,
-    peer: Option<PeerAddress>,
+    peer: Option<IpAddr>,
     request_id: String,
     /// The memory that the body is charged with.
     memory: CallMemory,
@@ -79,7 +95,7 @@ pub(crate) async fn rpc<M: Methods + Status>(
     let Some(identity) = parts.extensions.remove::<CallerIdentity>() else {
         return closing(empty(StatusCode::INTERNAL_SERVER_ERROR, &request_id));
     };
-    let peer = parts.extensions.get::<PeerAddress>().copied();
+    let peer = parts.extensions.get::<PeerAddress>().map(|PeerAddress(address)| *address);
     if !is_json(&parts.headers) {
         let message = "the `Content-Type` must be `application/json`";
         return closing(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, message, &request_id));
@@ -89,10 +105,11 @@ pub(crate) async fn rpc<M: Methods + Status>(
         let failure = overloaded(&format!("the server is not ready: {reasons}"));
         return closing(failure.into_response(RequestId::Null, &request_id));
     };
+    let wants_events = accepts_events(&parts.headers);
     let is_counted = !is_small(&body);
     if is_counted && let Err(error) = methods.count_call(&identity.tenant) {
         let caller = Caller::of(identity, request_id.clone(), CallMemory::new(&edge.budget));
-        note_refusal(&edge.audit, &caller, peer, &error);
+        note_refusal(&edge.audit, &caller.at(peer), &error);
         let failure = Failure::of(&error, &request_id);
         return closing(failure.into_response(RequestId::Null, &request_id));
     }
@@ -114,6 +131,9 @@ pub(crate) async fn rpc<M: Methods + Status>(
     let exchange =
         Exchange { edge: &edge, methods, identity, peer, request_id, memory, is_counted };
     match calls {
+        Ok(Calls::Single(call)) if wants_events && call.is_run() => {
+            exchange.answer_with_events(call).await
+        }
         Ok(Calls::Single(call)) => exchange.answer_single(call).await,
         Ok(Calls::Batch(calls)) => exchange.answer_batch(calls).await,
         Err(refusal) => {
@@ -136,6 +156,31 @@ async fn calls_of(
 }
 
 impl<M: Methods + Status> Exchange<'_, M> {
+    /// Answers a run with events. The run has a task of its own.
+    async fn answer_with_events(&self, call: Box<Prepared>) -> Response {
+        let Prepared { id, call } = *call;
+        let request_id = self.request_id.clone();
+        let Some(id) = id else {
+            return empty(StatusCode::NO_CONTENT, &request_id);
+        };
+        let caller = self.caller();
+        if let Err(exhausted) = caller.memory.reserve(WAITING) {
+            return overloaded(&exhausted.to_string()).into_response(id, &request_id);
+        }
+        if let Err(failure) = self.count(&caller) {
+            return failure.into_response(id, &request_id);
+        }
+        let (listener, logs) = log_stream(WAITING);
+        let edge = Arc::clone(self.edge);
+        let task = tokio::spawn(async move {
+            let Some(methods) = edge.readiness.methods() else {
+                return Err(overloaded("the server is shutting down"));
+            };
+            execute(&edge, methods, &caller, call, Some(listener)).await
+        });
+        answer(self.edge, ListenedRun { id, request_id, task, logs }).await
+    }
+
     async fn answer_single(&self, call: Box<Prepared>) -> Response {
         let request_id = self.request_id.as_str();
         let Some(id) = call.id else {
@@ -200,48 +245,68 @@ impl<M: Methods + Status> Exchange<'_, M> {
     /// Returns the caller of one call. The call has a charge of its own, released with its result,
     /// and shares the charge of the body.
     fn caller(&self) -> Caller {
-        Caller::of(self.identity.clone(), self.request_id.clone(), self.memory.of_call())
+        let memory = self.memory.of_call();
+        Caller::of(self.identity.clone(), self.request_id.clone(), memory).at(self.peer)
     }
 
     fn answer(&self) -> Answer {
         Answer::charged_to(Charge::none(&self.edge.budget))
     }
 
-    async fn execute_uncounted(
-        &self,
-        caller: &Caller,
-        call: Result<MethodCall, Failure>,
-    ) -> Result<MethodResult, Failure> {
-        // Malformed calls count too.
-        if !self.is_counted.swap(false, Ordering::Relaxed) {
-            let counted = self.methods.count_call(&caller.tenant);
-            counted.map_err(|error| self.failed(caller, &error))?;
-        }
-        let called = self.methods.call(caller, call?);
-        tokio::select! {
-            biased;
-            outcome = called => outcome.map_err(|error| self.failed(caller, &error)),
-            () = self.edge.readiness.closed() => Err(overloaded("the server is shutting down")),
-        }
-    }
-
-    /// Executes a call and counts it.
     async fn execute(
         &self,
         caller: &Caller,
         call: Result<MethodCall, Failure>,
     ) -> Result<MethodResult, Failure> {
-        let method = call.as_ref().map_or(NO_METHOD, MethodCall::method);
-        let outcome = self.execute_uncounted(caller, call).await;
-        let result = outcome.as_ref().map_or_else(|failure| failure.body.data.kind, |_| OK);
-        self.edge.metrics.count_call(method, result);
-        outcome
+        self.count(caller)?;
+        execute(self.edge, self.methods, caller, call, None).await
     }
 
-    fn failed(&self, caller: &Caller, error: &ServiceError) -> Failure {
-        note_refusal(&self.edge.audit, caller, self.peer, error);
-        Failure::of(error, &self.request_id)
+    /// Confirms the key of a call, and counts it against the rate of its tenant. Malformed calls
+    /// count too.
+    fn count(&self, caller: &Caller) -> Result<(), Failure> {
+        let confirmed = self.edge.authentication.confirm(caller.key.as_ref());
+        confirmed.map_err(|error| failed(self.edge, caller, &error))?;
+        if self.is_counted.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let counted = self.methods.count_call(&caller.tenant);
+        counted.map_err(|error| {
+            self.edge.metrics.count_call(NO_METHOD, WireError::of(error.kind()).label);
+            failed(self.edge, caller, &error)
+        })
     }
+}
+
+/// Executes a call, and counts it by its end.
+async fn execute<M: Methods + Status>(
+    edge: &Edge<M>,
+    methods: &M,
+    caller: &Caller,
+    call: Result<MethodCall, Failure>,
+    listener: Option<LogListener>,
+) -> Result<MethodResult, Failure> {
+    let method = call.as_ref().map_or(NO_METHOD, MethodCall::method);
+    let outcome = match call {
+        Ok(call) => {
+            let called = methods.call_listening(caller, call, listener);
+            tokio::select! {
+                biased;
+                outcome = called => outcome.map_err(|error| failed(edge, caller, &error)),
+                () = edge.readiness.closed() => Err(overloaded("the server is shutting down")),
+            }
+        }
+        Err(failure) => Err(failure),
+    };
+    let result = outcome.as_ref().map_or_else(|failure| failure.body.data.kind, |_| OK);
+    edge.metrics.count_call(method, result);
+    outcome
+}
+
+/// The failure for an error of the service, which the audit log may note.
+fn failed<M>(edge: &Edge<M>, caller: &Caller, error: &ServiceError) -> Failure {
+    note_refusal(&edge.audit, caller, error);
+    Failure::of(error, &caller.request_id)
 }
 
 /// The failure of a call that was executed but whose answer does not fit into memory.

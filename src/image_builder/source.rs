@@ -50,6 +50,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/places.py",
     "_wardian/platform.py",
     "_wardian/processes.py",
+    "_wardian/progress.py",
     "_wardian/readiness.py",
     "_wardian/refusals.py",
     "_wardian/rehearsal.py",

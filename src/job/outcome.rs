@@ -218,6 +218,50 @@ pub enum Stream {
     Stderr,
     /// `runtime.log`: one line each.
     Log,
+    /// `runtime.progress`: a [`ProgressReport`] as JSON. It is told to listeners and never kept.
+    Progress,
+}
+
+/// How far a program is, in its own words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProgressReport {
+    /// What is done, in units of the program's choice: finite and not negative.
+    pub done: f64,
+    /// What there is to do, if the program knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<f64>,
+    /// What the program does at the moment.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+impl ProgressReport {
+    /// Longest message, in bytes.
+    pub const MAX_MESSAGE: usize = 512;
+
+    /// Longest report as JSON, in bytes: every byte of the message may be escaped.
+    pub const MAX_JSON: usize = 4 << 10;
+
+    /// Most reports of one run. Later ones are dropped.
+    pub const MOST: u32 = 10_000;
+
+    /// A report with numbers that make sense, and with a message of one line.
+    #[must_use]
+    pub fn checked(done: f64, total: Option<f64>, message: &str) -> Option<Self> {
+        let is_plain = |number: f64| number.is_finite() && number >= 0.0;
+        let end = message.floor_char_boundary(Self::MAX_MESSAGE);
+        let message = message.get(..end).unwrap_or_default();
+        let message = message.replace(char::is_control, " ");
+        let total = total.filter(|total| is_plain(*total));
+        is_plain(done).then_some(Self { done, total, message })
+    }
+
+    /// Reads a report that may come from a hostile worker.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let Self { done, total, message } = serde_json::from_str(text).ok()?;
+        Self::checked(done, total, &message)
+    }
 }
 
 /// Consecutive output of one stream.

@@ -15,14 +15,15 @@ mod self_test;
 mod status;
 mod transfers;
 
+pub use crate::job::outcome::{LogChunk, ProgressReport, Stream};
 pub use crate::service::authentication::Authentication;
 pub use crate::service::caller::{Caller, sole_tenant};
 pub use crate::service::error::ServiceError;
 pub use crate::service::local_run::{LocalProgram, LocalResult, LocalRun};
 pub use crate::service::methods::Methods;
 pub use crate::service::parts::{Parts, Service};
-pub use crate::service::run::host::LogListener;
 pub use crate::service::run::limits::{LEAST_FUEL, LimitPolicy};
+pub use crate::service::run::log_stream::{LogListener, LogStream, log_stream};
 pub use crate::service::run::metering::{Metering, NotMetering};
 pub use crate::service::run::network::NetworkAccess;
 pub use crate::service::run::packages::PackageAccess;

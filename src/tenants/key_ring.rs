@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
-use subtle::ConstantTimeEq as _;
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::{debug, info, warn};
 
 use crate::clock::Clock;
+use crate::crypto::is_equal;
 use crate::database::DatabaseError;
 use crate::error::CauseChain;
 use crate::ids::{Digest, TenantId};
@@ -71,8 +71,8 @@ pub struct KeyRing {
     table: KeyTable,
     clock: Clock,
     keys: RwLock<Arc<Keys>>,
-    /// When the database was last read.
-    fresh: Mutex<Instant>,
+    /// The end of the time for which the keys are trusted, unless the database is read before.
+    stale_from: Mutex<Instant>,
     /// The last use of each key that is in the database, in milliseconds since the Unix epoch.
     written: tokio::sync::Mutex<HashMap<KeyPrefix, u64>>,
 }
@@ -102,7 +102,7 @@ impl KeyRing {
             table,
             clock,
             keys: RwLock::default(),
-            fresh: Mutex::new(Instant::now()),
+            stale_from: Mutex::new(stale_from(Instant::now())),
             written: tokio::sync::Mutex::default(),
         };
         ring.reload().await?;
@@ -122,9 +122,7 @@ impl KeyRing {
     ///
     /// [`UnknownCaller`], which is the same for every credential that is not valid.
     pub fn identify(&self, credential: &[u8]) -> Result<CallerIdentity, UnknownCaller> {
-        if self.fresh.lock().elapsed() > MOST_STALE {
-            return Err(UnknownCaller::Unavailable);
-        }
+        self.ensure_fresh()?;
         if credential.len() > MAX_CREDENTIAL {
             return Err(UnknownCaller::Unauthorized);
         }
@@ -134,7 +132,7 @@ impl KeyRing {
         let known = prefix_of(credential).and_then(|prefix| keys.by_prefix.get(&prefix));
         let nobody = Digest::from_bytes([0; 32]);
         let expected = known.map_or(&nobody, |known| &known.stored.digest);
-        let is_same = bool::from(expected.as_bytes().ct_eq(presented.as_bytes()));
+        let is_same = is_equal(expected.as_bytes(), presented.as_bytes());
         let now = self.clock.now();
         let is_valid = known.is_some_and(|known| known.stored.key.is_valid_at(now));
         match known.filter(|_| is_same & is_valid) {
@@ -149,27 +147,38 @@ impl KeyRing {
         }
     }
 
+    /// Checks that the key of a caller that was found before is still valid.
+    ///
+    /// # Errors
+    ///
+    /// As [`identify`](Self::identify).
+    pub fn confirm(&self, key: &KeyPrefix) -> Result<(), UnknownCaller> {
+        self.ensure_fresh()?;
+        let (keys, now) = (Arc::clone(&self.keys.read()), self.clock.now());
+        let known = keys.by_prefix.get(key).filter(|known| known.stored.key.is_valid_at(now));
+        known.map(|_| ()).ok_or(UnknownCaller::Unauthorized)
+    }
+
+    fn ensure_fresh(&self) -> Result<(), UnknownCaller> {
+        let is_stale = Instant::now() >= *self.stale_from.lock();
+        if is_stale { Err(UnknownCaller::Unavailable) } else { Ok(()) }
+    }
+
     /// Follows the changes of keys, and writes their last use, until it is dropped.
     pub async fn follow(&self) {
         let mut clock = interval(POLL);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut polls, mut is_failing) = (0_u32, false);
+        let mut polls = 0_u32;
+        let (mut reading, mut writing) = (Told::new("read"), Told::new("written"));
         loop {
             clock.tick().await;
             polls = polls.wrapping_add(1);
-            let mut done = self.refresh().await;
-            if polls.is_multiple_of(POLLS_PER_WRITE) && done.is_ok() {
-                done = self.write_uses().await;
+            let read = self.refresh().await;
+            let is_readable = read.is_ok();
+            reading.tell(read);
+            if is_readable && polls.is_multiple_of(POLLS_PER_WRITE) {
+                writing.tell(self.write_uses().await);
             }
-            match &done {
-                Ok(()) if is_failing => info!("keys can be read and written again"),
-                Err(error) if !is_failing => {
-                    let causes = CauseChain(error).to_string();
-                    warn!("keys cannot be read or written: {causes}");
-                }
-                Ok(()) | Err(_) => {}
-            }
-            is_failing = done.is_err();
         }
     }
 
@@ -181,7 +190,7 @@ impl KeyRing {
             self.reload().await?;
             debug!("the keys have changed");
         }
-        *self.fresh.lock() = asked;
+        *self.stale_from.lock() = stale_from(asked);
         Ok(())
     }
 
@@ -220,6 +229,35 @@ impl KeyRing {
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         written.extend(uses.into_iter().map(|(prefix, time)| (prefix, milliseconds(time))));
         Ok(())
+    }
+}
+
+fn stale_from(read: Instant) -> Instant {
+    read.checked_add(MOST_STALE).unwrap_or(read)
+}
+
+/// Tells the log when something begins to fail, and when it works again.
+struct Told {
+    what: &'static str,
+    is_failing: bool,
+}
+
+impl Told {
+    const fn new(what: &'static str) -> Self {
+        Self { what, is_failing: false }
+    }
+
+    /// Returns true if the log was told something.
+    fn tell(&mut self, done: Result<(), DatabaseError>) -> bool {
+        let was_failing = std::mem::replace(&mut self.is_failing, done.is_err());
+        match done {
+            Err(error) if !was_failing => {
+                warn!("keys cannot be {}: {}", self.what, CauseChain(&error));
+            }
+            Ok(()) if was_failing => info!("keys can be {} again", self.what),
+            Ok(()) | Err(_) => return false,
+        }
+        true
     }
 }
 
@@ -327,6 +365,34 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_caller_is_confirmed_as_long_as_its_key_is_valid() {
+        let place = Place::new().await;
+        let (kept, revoked) = (place.key("acme", None).await, place.key("acme", None).await);
+        let expired = place.key("acme", Some(NOW)).await;
+        let ring = place.ring().await;
+        let key = identify(&ring, &revoked).unwrap().key.unwrap();
+        assert_eq!((&key, ring.confirm(&key)), (&revoked.prefix(), Ok(())));
+        place.table.revoke(&key, NOW).await.unwrap();
+        ring.refresh().await.unwrap();
+        assert_eq!(ring.confirm(&kept.prefix()), Ok(()));
+        let unknown = ApiToken::generate().unwrap().prefix();
+        for wrong in [&key, &expired.prefix(), &unknown] {
+            assert_eq!(ring.confirm(wrong), Err(UnknownCaller::Unauthorized), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_failure_and_its_end_are_told_once() {
+        let mut told = Told::new("read");
+        let failed = || {
+            let cause = std::io::ErrorKind::PermissionDenied.into();
+            Err(DatabaseError::Unusable { path: "wardian.db".into(), cause })
+        };
+        let tells = [failed(), failed(), Ok(()), Ok(()), failed()].map(|done| told.tell(done));
+        assert_eq!(tells, [true, false, true, false, true]);
+    }
+
+    #[tokio::test]
     async fn changes_in_the_database_are_followed() {
         let place = Place::new().await;
         let ring = Arc::new(place.ring().await);
@@ -372,14 +438,14 @@ mod tests {
         let place = Place::new().await;
         let token = place.key("acme", None).await;
         let ring = place.ring().await;
-        let Some(past) = Instant::now().checked_sub(MOST_STALE + Duration::from_secs(1)) else {
-            // The machine was started less than half a minute ago.
-            return;
-        };
-        *ring.fresh.lock() = past;
+        let left = |ring: &KeyRing| *ring.stale_from.lock() - Instant::now();
+        assert!(left(&ring) <= MOST_STALE && left(&ring) > MOST_STALE / 2);
+        *ring.stale_from.lock() = Instant::now();
         assert_eq!(identify(&ring, &token), Err(UnknownCaller::Unavailable));
+        assert_eq!(ring.confirm(&token.prefix()), Err(UnknownCaller::Unavailable));
         ring.refresh().await.unwrap();
         assert!(identify(&ring, &token).is_ok());
+        assert!(left(&ring) <= MOST_STALE && left(&ring) > MOST_STALE / 2);
         place.database.close().await;
         ring.refresh().await.unwrap_err();
     }

@@ -4,9 +4,9 @@ use std::fmt;
 use std::io;
 
 use data_encoding::BASE32_NOPAD;
-use rustix::rand::{GetRandomFlags, getrandom};
 use zeroize::Zeroizing;
 
+use crate::crypto::fill_random;
 use crate::ids::Digest;
 use crate::tenants::error::InvalidKey;
 
@@ -122,12 +122,8 @@ fn letters(bytes: &[u8]) -> Zeroizing<String> {
 
 fn random<const N: usize>() -> io::Result<Zeroizing<[u8; N]>> {
     let mut bytes = Zeroizing::new([0; N]);
-    // The kernel fills up to 256 bytes at once.
-    if getrandom(bytes.as_mut_slice(), GetRandomFlags::empty())? == N {
-        Ok(bytes)
-    } else {
-        Err(io::ErrorKind::UnexpectedEof.into())
-    }
+    fill_random(bytes.as_mut_slice())?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -42,6 +42,7 @@ mod programs;
 mod records;
 mod results;
 mod rpc;
+mod run_events;
 mod scale;
 mod scripts;
 mod secrets;

@@ -95,6 +95,8 @@ fn folders_that_cannot_be_used_are_refused_with_advice() {
     refused(&place, &["--set", &set("blobs.folder")], &["blob store", below, "`blobs.folder`"]);
     refused(&place, &["--cache-dir", below], &["cache folder", below, "`cache_dir`"]);
     refused(&place, &["--skills", below], &["folder of skills", below, "`skills.roots`"]);
+    // Nothing was made before the mistake was found.
+    assert!(!exists(&place.folder().join("data")) && !exists(&place.folder().join("cache")));
     // A file system to which nobody can write.
     refused(&place, &["--data-dir", "/proc/wardian"], &["data folder `/proc/wardian`"]);
     assert_eq!(fs::read_to_string(file).unwrap(), "content");

@@ -27,23 +27,26 @@ fn run_code(code: &str, args: serde_json::Value) -> String {
     json!({"jsonrpc": "2.0", "id": 7, "method": "run_code", "params": params}).to_string()
 }
 
-/// Sends runs while the only worker is busy, and returns the answer to the last of them.
+/// Sends runs of which the only worker takes one, and `waiting` may wait. Returns the answer to a
+/// further one.
 fn answer_while_busy(server: &TestServer, waiting: usize, mark: &str) -> (Answer, Duration) {
     let client = server.client();
     // All leave before their runs are over, which stops them.
-    let mut connections: Vec<_> = (0..=waiting).map(|_| server.connect()).collect();
+    let mut connections: Vec<_> = (0..waiting + 3).map(|_| server.connect()).collect();
     for connection in &mut connections {
         let call = run_code(LONG, json!({"mark": mark}));
         let head = "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
         connection.send(format!("{head}Content-Length: {}\r\n\r\n{call}", call.len()));
     }
     wait_for_mark(&client, mark);
-    // The waiting ones have arrived once a further one is refused.
+    // Those that may wait have arrived once the others are refused.
     eventually(SOON, || {
-        let asked = Instant::now();
-        let answer = client.post(run_code("def main(args): return 7", json!({})));
-        (answer.status != 200).then(|| (answer, asked.elapsed()))
-    })
+        connections.retain_mut(|call| call.reply_within(Duration::from_millis(50)).is_none());
+        (connections.len() == waiting + 1).then_some(())
+    });
+    let asked = Instant::now();
+    let answer = client.post(run_code("def main(args): return 7", json!({})));
+    (answer, asked.elapsed())
 }
 
 /// Waits until a run has written the blob with this text.
@@ -75,7 +78,7 @@ fn a_tenant_with_too_many_waiting_runs_is_refused_at_once() {
     let settings = ["--workers", "1", "--set", "tenants.queued=1"];
     let server = TestServer::start(&settings);
     let client = server.client();
-    let (answer, took) = answer_while_busy(&server, 4, "a tenant is over its bound");
+    let (answer, took) = answer_while_busy(&server, 1, "a tenant is over its bound");
     assert_eq!((answer.status, answer.error()), (429, (1003, "rate_limited".into(), json!(7))));
     assert!(took < AT_ONCE, "{took:?}");
     assert_told_when(&answer);
@@ -101,6 +104,9 @@ fn a_tenant_over_its_rate_is_refused_whatever_it_calls() {
     }
     // What the answer says is so.
     eventually(SOON, || (client.post(call.clone()).status == 200).then_some(()));
+    // Requests for blobs count too.
+    let blobs = eventually(SOON, || Some(client.get("/v1/blobs")).filter(|it| it.status == 429));
+    assert_eq!((blobs.error().1, blobs.header("retry-after")), ("rate_limited".into(), "1"));
     // A large body is not waited for.
     let unread = eventually(SOON, || {
         while client.post(call.clone()).status == 200 {}

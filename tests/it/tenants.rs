@@ -1,9 +1,10 @@
 //! Callers with keys: who is let in, what a scope allows, and that no tenant reaches another's data.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -205,9 +206,17 @@ fn a_key_can_do_what_its_scopes_say_and_nothing_else() {
             let status = client.get(path).status;
             assert_eq!(status, if has_blobs { 200 } else { 403 }, "{path} with `{scope}`");
         }
+        let malformed = client.get("/v1/blobs/%ff");
+        assert_eq!(malformed.status, if has_blobs { 404 } else { 403 }, "with `{scope}`");
+        let kind = if has_blobs { "blob_not_found" } else { "forbidden" };
+        assert_eq!(malformed.error().1, kind);
         let id = format!("/v1/blobs/{blob}");
-        for request in ["DELETE", "HEAD", "POST"] {
-            let path = if request == "POST" { format!("{id}/verify") } else { id.clone() };
+        for (request, path) in [
+            ("DELETE", id.clone()),
+            ("HEAD", id.clone()),
+            ("POST", format!("{id}/verify")),
+            ("PUT", "/v1/blobs".to_owned()),
+        ] {
             if has_blobs {
                 continue;
             }
@@ -246,6 +255,64 @@ fn no_scope_is_reached_through_another() {
     let answers = coder.post(batch).json();
     assert_eq!(answers[0]["error"]["code"], 1002, "{answers}");
     assert_eq!(answers[1]["result"]["status"], "completed", "{answers}");
+}
+
+/// Revokes a key, and waits until the server knows it.
+fn revoke(hosted: &Hosted, key: &str) {
+    hosted.place.run(&["--data-dir", &hosted.data, "keys", "revoke", &key[8..16]]).with(0);
+    let client = hosted.client(key);
+    eventually(Duration::from_secs(20), || (client.get("/v1/blobs").status == 401).then_some(()));
+}
+
+#[test]
+fn revoked_in_between_means_that_the_rest_of_a_batch_is_refused() {
+    let hosted = Hosted::start();
+    let (key, other) = (hosted.key("acme", USUAL), hosted.key("acme", USUAL));
+    let code = "import time\nfrom runtime import blobs\nblobs.write_text('begun')\ntime.sleep(8)\n";
+    let params = json!({"language": "python", "code": code});
+    let first = json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": params});
+    let store = json!({"content": "after the end", "kind": "text/plain"});
+    let second = json!({"jsonrpc": "2.0", "id": 2, "method": "create_blob", "params": store});
+    let batch = json!([first, second]).to_string();
+    let mut connection = hosted.server.connect();
+    connection.send(format!(
+        "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Authorization: Bearer {key}\r\nContent-Length: {}\r\n\r\n{batch}",
+        batch.len()
+    ));
+    let client = hosted.client(&other);
+    let blobs = || client.get("/v1/blobs").json()["blobs"].as_array().unwrap().len();
+    eventually(Duration::from_secs(20), || (blobs() == 1).then_some(()));
+    revoke(&hosted, &key);
+    let answers = connection.reply().json();
+    assert_eq!(answers[0]["result"]["status"], "completed", "it had begun: {answers}");
+    assert_eq!(answers[1]["error"]["data"]["kind"], "unauthorized", "{answers}");
+    assert_eq!(blobs(), 1, "the second call was executed");
+}
+
+#[test]
+fn revoked_in_between_means_that_an_upload_is_not_stored() {
+    let hosted = Hosted::start();
+    let (key, other) = (hosted.key("acme", USUAL), hosted.key("acme", USUAL));
+    for head in ["PUT /v1/blobs", "POST /rpc"] {
+        let key = if head.starts_with("PUT") { &key } else { &hosted.key("acme", USUAL) };
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "create_blob",
+            "params": {"content": "too late", "kind": "text/plain"}})
+        .to_string();
+        let mut connection = hosted.server.connect();
+        connection.send(format!(
+            "{head} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             Authorization: Bearer {key}\r\nContent-Length: {}\r\n\r\n{}",
+            call.len(),
+            &call[..10]
+        ));
+        revoke(&hosted, key);
+        let refused = connection.send(&call[10..]).reply();
+        assert_eq!((refused.status, refused.kind().as_str()), (401, "unauthorized"), "{head}");
+        assert!(refused.header("www-authenticate").starts_with("Bearer "), "{head}");
+        let left = hosted.client(&other).get("/v1/blobs").json();
+        assert_eq!(left["blobs"], json!([]), "{head}");
+    }
 }
 
 #[test]
@@ -609,7 +676,19 @@ fn the_command_line_sends_a_key_that_is_on_no_command_line() {
     fs::set_permissions(key_file, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
-/// Keys that were printed are there after the server is killed, and after the commands are.
+/// Makes a key with a command that is killed as soon as it has printed it.
+fn make_key_and_die(place: &Command, data: &str) -> String {
+    let create = ["--data-dir", data, "keys", "create", "--name", "ci", "--tenant", "acme"];
+    let mut command = place.process(&create).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(command.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    command.kill().unwrap();
+    command.wait().unwrap();
+    line.trim_end().to_owned()
+}
+
+/// Keys that were printed are there after the server is killed, and after the command is that made
+/// them.
 #[test]
 fn no_key_is_lost_when_the_server_is_killed() {
     let place = Command::new();
@@ -618,6 +697,7 @@ fn no_key_is_lost_when_the_server_is_killed() {
     for _ in 0..3 {
         let server = serve(Path::new(&data));
         keys.push(make_key(&place, &data, &["--tenant", "acme"]));
+        keys.push(make_key_and_die(&place, &data));
         for key in &keys {
             eventually(Duration::from_secs(20), || {
                 (server.client().with_key(key).get("/v1/blobs").status == 200).then_some(())

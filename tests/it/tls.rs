@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::support::{Command, Connection, Facts, Reply, TestServer, contained, eventually};
+use crate::support::{
+    Command, Connection, Facts, Reply, TestServer, contained, eventually, repository,
+};
 
 const HEADERS: &str = "Host: localhost\r\nContent-Type: application/json\r\n";
 const GUIDE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"load_skills_protocol_guide"}"#;
@@ -126,6 +128,40 @@ fn calls_are_served_over_tls_and_the_protocol_is_agreed_upon() {
     assert_served(&mut connect(&server, &client(&[&identity], &[])).unwrap().0);
 }
 
+/// True if a container with a server at this address is healthy, by the command of the Dockerfile.
+fn is_healthy(address: &str) -> bool {
+    let text = fs::read_to_string(repository("deploy/Dockerfile")).unwrap().replace("\\\n", "");
+    let line = text.lines().find(|line| line.starts_with("HEALTHCHECK ")).unwrap();
+    let (_, command) = line.split_once(" CMD ").unwrap();
+    let command: Vec<String> = serde_json::from_str(command).unwrap();
+    let mut process = std::process::Command::new(&command[0]);
+    process.args(&command[1..]).env("WARDIAN_LISTEN", address);
+    process.output().unwrap().status.success()
+}
+
+#[test]
+fn a_container_is_healthy_with_tls_and_without_while_its_server_lives() {
+    let (folder, identity) = (tempfile::tempdir().unwrap(), Identity::new());
+    let encrypted = identity.write(folder.path()).start(&[]);
+    let plain = TestServer::start(&[]);
+    for server in [&encrypted, &plain] {
+        assert!(is_healthy(&server.address), "{}", server.log());
+    }
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    assert!(!is_healthy(&gone.to_string()), "nothing listens there");
+    // Something else listens there.
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = other.local_addr().unwrap().to_string();
+    let answering = std::thread::spawn(move || {
+        let (mut stream, _) = other.accept().unwrap();
+        io::Write::write_all(&mut stream, b"HTTP/1.0 500 Internal Server Error\r\n\r\n").unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        io::copy(&mut stream, &mut io::sink()).ok();
+    });
+    assert!(!is_healthy(&address), "it answers with an error");
+    answering.join().unwrap();
+}
+
 #[test]
 fn the_checks_of_requests_hold_over_tls() {
     let (folder, identity) = (tempfile::tempdir().unwrap(), Identity::new());
@@ -167,7 +203,8 @@ fn bounded_handshake_and_requests_of_slow_clients() {
     half.send([0x16, 3, 1, 2, 0, 1]);
     let start = Instant::now();
     assert_eq!((silent.rest(), half.rest()), (vec![], vec![]));
-    assert!(start.elapsed() < PATIENCE / 2, "{:?}", start.elapsed());
+    // The default is 10 s.
+    assert!(start.elapsed() < Duration::from_secs(9), "{:?}", start.elapsed());
 
     let client = client(&[&identity], &[]);
     let (mut in_headers, _) = connect(&server, &client).unwrap();
@@ -238,6 +275,46 @@ fn a_new_certificate_is_taken_without_losing_connections() {
     server.process().hang_up();
     eventually(PATIENCE, || (shown() == third.der).then_some(()));
     assert_served(&mut before);
+}
+
+#[test]
+fn kept_configuration_as_a_whole_when_it_names_a_certificate_that_cannot_be_used() {
+    let place = Command::new();
+    let (first, second) = (Identity::new(), Identity::new());
+    let files = first.write(place.folder());
+    let text = |certificate: &Path, key: &Path, more: &str| {
+        let (certificate, key) = (certificate.display(), key.display());
+        format!("[http]\n{more}\n[http.tls]\ncertificate = \"{certificate}\"\nkey = \"{key}\"\n")
+    };
+    let config = place.file("wardian.toml", text(&files.certificate, &files.key, ""));
+    let server = TestServer::start(&["--config", config.to_str().unwrap()]);
+    let client = client(&[&first, &second], &[]);
+    let shown = || connect(&server, &client).unwrap().1.certificate;
+    let replace = |text: String| {
+        let draft = place.file("draft", text);
+        fs::rename(draft, &config).unwrap();
+    };
+    let gone = place.folder().join("gone.crt");
+    let faster = "idle_timeout = \"200 ms\"";
+    replace(text(&gone, &files.key, faster));
+    let line = server.wait_for_log("gone.crt` cannot be read");
+    assert!(line.contains("WARN the configuration stays as it was: "), "{line}");
+    let other = place.file("other/tls.key", &second.key);
+    replace(text(&files.certificate, &other, faster));
+    server.wait_for_log("does not belong to the first certificate");
+    server.process().hang_up();
+    server.wait_for_log("SIGHUP");
+    // The old files are still followed, and nothing of the new file applies.
+    second.write(place.folder());
+    eventually(PATIENCE, || (shown() == second.der).then_some(()));
+    let (mut idle, _) = connect(&server, &client).unwrap();
+    assert_served(&mut idle);
+    assert!(!idle.ends_within(Duration::from_secs(3)), "the time-out applies");
+    assert!(!server.log().contains("`http.idle_timeout` is"), "{}", server.log());
+    let good = first.write(&place.folder().join("other"));
+    replace(text(&good.certificate, &good.key, faster));
+    server.wait_for_log("`http.idle_timeout` is \"200 ms\" now");
+    eventually(PATIENCE, || (shown() == first.der).then_some(()));
 }
 
 #[test]

@@ -5,9 +5,11 @@
 //!
 //! INVARIANT(keys-are-kept): a key is durable before an id that was made with it, and is never
 //! replaced. A tenant with blobs and without a key is an error: with another key all its blobs would
-//! seem damaged.
+//! seem damaged. So is a key that does not fit the checksum in its file.
 
 use std::io;
+
+use zeroize::Zeroizing;
 
 use crate::blobs::content::blob_id::{BlobIdKey, IdScheme};
 use crate::blobs::local::disk::Disk;
@@ -15,7 +17,20 @@ use crate::blobs::local::store::KEYS;
 use crate::blobs::local::tenant_folder::{KnownScheme, TenantFolder};
 use crate::blobs::local::write::BlobDraft;
 use crate::blobs::{BlobError, LocalBlobStore};
-use crate::ids::TenantId;
+use crate::ids::{Digest, TenantId};
+
+/// The prefix of the bytes whose hash is the checksum of a key.
+const CHECKSUM_DOMAIN: &[u8] = b"wardian blob id key 1\0";
+
+/// Bytes of a key's file: the key and its checksum. Files of earlier versions have the key alone.
+const LENGTH: usize = BlobIdKey::LENGTH + 32;
+
+/// A key as it was read.
+struct FoundKey {
+    scheme: IdScheme,
+    /// True if its file has no checksum.
+    is_bare: bool,
+}
 
 impl<D: Disk> LocalBlobStore<D> {
     /// The scheme of a tenant that may have blobs.
@@ -24,7 +39,7 @@ impl<D: Disk> LocalBlobStore<D> {
         if let Some(known) = known.as_ref() {
             return Ok(known.scheme.clone());
         }
-        let scheme = self.load_scheme(&tenant_folder.tenant)?.ok_or_else(missing)?;
+        let scheme = self.load_scheme(&tenant_folder.tenant)?.ok_or_else(missing)?.scheme;
         *known = Some(KnownScheme { scheme: scheme.clone(), is_durable: false });
         Ok(scheme)
     }
@@ -41,7 +56,10 @@ impl<D: Disk> LocalBlobStore<D> {
         }
         let tenant = &tenant_folder.tenant;
         let scheme = match self.load_scheme(tenant)? {
-            Some(scheme) => scheme,
+            Some(FoundKey { scheme: IdScheme::Keyed(key), is_bare: true }) => {
+                self.write_key(tenant, &key)?
+            }
+            Some(found) => found.scheme,
             None => self.make_key(tenant_folder)?,
         };
         // Also for a key that was found: the process that made it may have failed before this.
@@ -53,9 +71,9 @@ impl<D: Disk> LocalBlobStore<D> {
     }
 
     /// Reads a tenant's key; `None` if it has none.
-    fn load_scheme(&self, tenant: &TenantId) -> Result<Option<IdScheme>, BlobError> {
+    fn load_scheme(&self, tenant: &TenantId) -> Result<Option<FoundKey>, BlobError> {
         if *tenant == TenantId::local() {
-            return Ok(Some(IdScheme::Content));
+            return Ok(Some(FoundKey { scheme: IdScheme::Content, is_bare: false }));
         }
         let path = self.config.root.join(KEYS).join(tenant.as_str());
         let file = match self.disk.open(&path) {
@@ -63,33 +81,56 @@ impl<D: Disk> LocalBlobStore<D> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(BlobError::from_disk("read")(error)),
         };
-        let mut bytes = [0; BlobIdKey::LENGTH];
-        self.read_exact(&file, &mut bytes, 0).map_err(BlobError::from_disk("read"))?;
         let size = self.disk.stamp(&file).map_err(BlobError::from_disk("read"))?.size;
-        if usize::try_from(size) != Ok(BlobIdKey::LENGTH) {
-            let text = "the key of a tenant's blob ids has a wrong length";
-            let cause = io::Error::new(io::ErrorKind::InvalidData, text);
-            return Err(BlobError::Storage { what: "read", cause });
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        if size != LENGTH && size != BlobIdKey::LENGTH {
+            return Err(damaged());
         }
-        Ok(Some(IdScheme::Keyed(BlobIdKey::from_bytes(bytes))))
+        let mut bytes = Zeroizing::new(vec![0; size]);
+        self.read_exact(&file, &mut bytes, 0).map_err(BlobError::from_disk("read"))?;
+        let (key, checksum) = bytes.split_first_chunk().ok_or_else(damaged)?;
+        let is_bare = checksum.is_empty();
+        if !is_bare && checksum_of(key).as_bytes().as_slice() != checksum {
+            return Err(damaged());
+        }
+        let scheme = IdScheme::Keyed(BlobIdKey::from_bytes(key));
+        Ok(Some(FoundKey { scheme, is_bare }))
     }
 
     /// Makes a tenant's key. Its name is not durable yet.
     fn make_key(&self, tenant_folder: &TenantFolder) -> Result<IdScheme, BlobError> {
-        let written = BlobError::from_disk;
-        let usage = tenant_folder.usage(&self.disk).map_err(written("read"))?;
+        let usage = tenant_folder.usage(&self.disk).map_err(BlobError::from_disk("read"))?;
         if usage.blobs > 0 {
             return Err(missing());
         }
-        let key = BlobIdKey::generate().map_err(written("write to"))?;
+        let key = BlobIdKey::generate().map_err(BlobError::from_disk("write to"))?;
+        self.write_key(&tenant_folder.tenant, &key)
+    }
+
+    /// Writes the file of a key, whose name is not durable yet.
+    fn write_key(&self, tenant: &TenantId, key: &BlobIdKey) -> Result<IdScheme, BlobError> {
+        let written = BlobError::from_disk;
         let mut draft = BlobDraft::create(self).map_err(written("write to"))?;
         draft.write(key.as_bytes()).map_err(written("write to"))?;
+        draft.write(checksum_of(key.as_bytes()).as_bytes()).map_err(written("write to"))?;
         self.disk.sync_file(&draft.file).map_err(written("write to"))?;
-        let path = self.config.root.join(KEYS).join(tenant_folder.tenant.as_str());
+        let path = self.config.root.join(KEYS).join(tenant.as_str());
         self.disk.rename(&draft.path, &path).map_err(written("write to"))?;
         draft.is_kept = true;
-        Ok(IdScheme::Keyed(key))
+        Ok(IdScheme::Keyed(key.clone()))
     }
+}
+
+/// The checksum of a key. It says no more about the key than an id does.
+fn checksum_of(key: &[u8]) -> Digest {
+    let bytes = Zeroizing::new([CHECKSUM_DOMAIN, key].concat());
+    Digest::of(&bytes)
+}
+
+fn damaged() -> BlobError {
+    let text = "the key of a tenant's blob ids is damaged in the folder `keys`; restore it from a \
+                backup";
+    BlobError::Storage { what: "read", cause: io::Error::new(io::ErrorKind::InvalidData, text) }
 }
 
 fn missing() -> BlobError {
@@ -153,6 +194,55 @@ mod tests {
         fs::write(&key, &bytes).unwrap();
         assert_eq!(test.content(&acme, &id).unwrap(), b"abc");
         fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+
+    #[test]
+    fn a_damaged_key_is_an_error_and_damages_no_blob() {
+        let test = TestStore::new();
+        let acme = tenant("acme");
+        let id = test.store.put(&acme, &plain(), b"abc").unwrap().id;
+        let test = test.reopened_at(START);
+        let key = test.config.root.join("keys/acme");
+        let bytes = fs::read(&key).unwrap();
+        fs::remove_file(&key).unwrap();
+        let mut wrong: Vec<Vec<u8>> = (0..bytes.len() * 8)
+            .map(|bit| {
+                let mut flipped = bytes.clone();
+                flipped[bit / 8] ^= 1 << (bit % 8);
+                flipped
+            })
+            .collect();
+        wrong.extend((0..bytes.len()).filter(|at| *at != 32).map(|at| bytes[..at].to_vec()));
+        wrong.push([&bytes[..], b"\0"].concat());
+        for wrong in wrong {
+            fs::write(&key, &wrong).unwrap();
+            let verdict = test.store.verify(&acme, &id, OnDamage::Remove);
+            let message = crate::error::CauseChain(&verdict.unwrap_err()).to_string();
+            assert!(message.contains("restore it from a backup"), "{message}");
+            let refused = test.store.put(&acme, &plain(), b"x").unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Internal);
+            assert_eq!(fs::read(&key).unwrap(), wrong, "it was replaced");
+        }
+        assert!(test.files("quarantine").is_empty());
+        fs::write(&key, &bytes).unwrap();
+        assert_eq!(test.content(&acme, &id).unwrap(), b"abc");
+    }
+
+    #[test]
+    fn a_key_of_an_earlier_version_gets_its_checksum_with_the_next_blob() {
+        let test = TestStore::new();
+        let acme = tenant("acme");
+        let id = test.store.put(&acme, &plain(), b"abc").unwrap().id;
+        let key = test.config.root.join("keys/acme");
+        let bytes = fs::read(&key).unwrap();
+        fs::remove_file(&key).unwrap();
+        fs::write(&key, &bytes[..32]).unwrap();
+        let test = test.reopened_at(START);
+        assert_eq!(test.content(&acme, &id).unwrap(), b"abc");
+        assert_eq!(fs::read(&key).unwrap(), bytes[..32], "reading changes nothing");
+        assert_eq!(test.store.put(&acme, &plain(), b"abc").unwrap().id, id);
+        assert_eq!(fs::read(&key).unwrap(), bytes);
+        assert_eq!(fs::metadata(&key).unwrap().mode() & 0o777, 0o400);
     }
 
     /// Stores a tenant's first blob on a disk that fails at its `at`-th call, then loses power. What

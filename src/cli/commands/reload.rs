@@ -4,19 +4,20 @@
 //! INVARIANT(kept-configuration): a file that is missing, unreadable or wrong changes nothing. The
 //! log says so in one line, and the configuration and the certificate from before stay.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::signal::unix::Signal;
 use tokio::task::spawn_blocking;
 use tokio::time::MissedTickBehavior;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use crate::cli::terminal::logging;
 use crate::clock::Clock;
 use crate::config::{Config, Flags, ReloadedConfig, Surroundings};
 use crate::error::CauseChain;
-use crate::http::{LiveHttpConfig, PathStamp, ReloadedCertificate, Server, TlsEndpoint};
+use crate::http::{LiveHttpConfig, PathStamp, ReloadedCertificate, Server, TlsEndpoint, TlsError};
 use crate::registry::Registry;
 
 /// The interval of looking at the files.
@@ -59,7 +60,7 @@ impl Reloader {
         server: &Server,
         skills: SkillsSeat,
     ) -> Self {
-        let stamp = running.file.as_deref().and_then(PathStamp::of);
+        let stamp = running.file_stamp;
         Self {
             source,
             running,
@@ -86,13 +87,15 @@ impl Reloader {
                 _ = looks.tick() => Self::look,
             };
             let done = spawn_blocking(move || {
-                work(&mut self);
+                if survive(|| work(&mut self)).is_err() {
+                    error!("reading the configuration or the certificate failed: a bug in Wardian");
+                }
                 self
             });
             match done.await {
                 Ok(same) => self = same,
                 // The server stops.
-                Err(_interrupted) => return,
+                Err(_cancelled) => return,
             }
         }
     }
@@ -136,6 +139,13 @@ impl Reloader {
         }
     }
 
+    /// The reason why the files that `config` names cannot be the certificate, if they are others.
+    fn unusable_certificate(&self, config: &Config) -> Option<TlsError> {
+        let (tls, files) = (self.tls.as_ref()?, config.http.tls.as_ref()?);
+        let is_new = self.running.http.tls.as_ref() != Some(files);
+        is_new.then(|| tls.check(files, Clock::System.now()).err()).flatten()
+    }
+
     fn read_configuration(&mut self) -> Changes {
         let ConfigSource { surroundings, flags } = &self.source;
         let read = match Config::load(surroundings, flags.clone()) {
@@ -152,6 +162,11 @@ impl Reloader {
         }
         let file = read.file.clone();
         let ReloadedConfig { config, changed, waiting } = self.running.taking_over(&read);
+        if let Some(error) = self.unusable_certificate(&config) {
+            let why = one_line(&CauseChain(&error).to_string());
+            warn!("the configuration stays as it was: {why}; SIGHUP reads it again");
+            return Changes::Refused;
+        }
         self.running = Config { file, ..config };
         for key in &changed {
             info!("`{key}` is {} now", value_of(&self.running, key));
@@ -181,13 +196,18 @@ enum Changes {
     Refused,
 }
 
+/// Does some work. A panic in it ends nothing else.
+fn survive(work: impl FnOnce()) -> std::thread::Result<()> {
+    catch_unwind(AssertUnwindSafe(work))
+}
+
 fn report(reloaded: &ReloadedCertificate) {
     match reloaded {
         ReloadedCertificate::Unchanged => {}
         ReloadedCertificate::Replaced => info!("new connections get the new TLS certificate"),
         ReloadedCertificate::Kept(error) => {
             let why = one_line(&CauseChain(error).to_string());
-            tracing::error!("the TLS certificate stays as it was, the new one is refused: {why}");
+            error!("the TLS certificate stays as it was, the new one is refused: {why}");
         }
     }
 }
@@ -206,6 +226,12 @@ fn one_line(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bug_while_reading_ends_nothing_else() {
+        assert!(survive(|| panic!("on purpose")).is_err());
+        assert!(survive(|| ()).is_ok());
+    }
 
     #[test]
     fn messages_are_one_line_in_the_log() {

@@ -12,7 +12,6 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use tempfile::TempDir;
-use tokio::sync::mpsc::unbounded_channel;
 
 use crate::assembly::{MeteredCode, Runtime, SkillsRead};
 use crate::cli::args::{ExecArgs, NamedFile, RunArgs, RunOptions};
@@ -27,8 +26,9 @@ use crate::config::Config;
 use crate::protocol::members::Members;
 use crate::protocol::methods::execution::RequestedLimits;
 use crate::protocol::strict;
-use crate::service::{Caller, LocalProgram, LocalResult, LocalRun};
+use crate::service::{Caller, LocalProgram, LocalResult, LocalRun, log_stream};
 use crate::telemetry::Metrics;
+use crate::units::ByteCount;
 
 /// Longest program or arguments that are read from a file, in bytes.
 const MAX_ARGUMENTS: u64 = 16 << 20;
@@ -179,12 +179,13 @@ async fn perform_on(
         to_raw_value(&args).map_err(|fault| Failed::at("write the arguments", &fault))?;
     let caller = Caller::local("command-line");
     let mut shown = ShownLogs::default();
-    let (listener, mut printed) = unbounded_channel();
+    // The terminal takes everything.
+    let (listener, mut printed) = log_stream(ByteCount::bytes(u64::MAX));
     // With `--json` only the result is printed.
     request.listener = (!options.json).then_some(listener);
     let ended = {
         let showing = async {
-            while let Some(chunk) = printed.recv().await {
+            while let Some(chunk) = printed.next().await {
                 shown.show(&chunk);
             }
         };

@@ -96,6 +96,8 @@ impl ShownLogs {
                 self.ends_line = text.ends_with('\n');
             }
             Stream::Stderr | Stream::Log => print_error(text),
+            // The output of the program itself shows it, if it likes.
+            Stream::Progress => {}
         }
     }
 }
@@ -105,6 +107,7 @@ const fn slot(stream: Stream) -> usize {
         Stream::Stdout => 0,
         Stream::Stderr => 1,
         Stream::Log => 2,
+        Stream::Progress => 3,
     }
 }
 

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::{JoinHandle, block_in_place, spawn_blocking};
+use tokio::task::{JoinError, JoinHandle, block_in_place, spawn_blocking};
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
 use crate::assembly::{self, MeteredCode, Provision, Runtime, SkillsRead, check_settings};
 use crate::budget::{MemoryBudget, OPEN_BLOBS};
 use crate::cli::commands::reload::{ConfigSource, Reloader, SkillsSeat};
-use crate::cli::commands::serve_folders::{DataFolderLock, check_folders};
+use crate::cli::commands::serve_folders::{DataFolderLock, check_unchanged, open_folders};
 use crate::cli::commands::serve_records::ServerJournal;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -99,15 +99,17 @@ async fn listen(
     let stop = stop_on_signals().map_err(|fault| Failed::at("listen for signals", &fault))?;
     let hangups =
         signal(SignalKind::hangup()).map_err(|fault| Failed::at("listen for signals", &fault))?;
-    // Nothing is changed on the disk before the certificate, the address and the lock are there.
+    // Nothing is changed on the disk before the certificate and the address are there, and the
+    // folders can be used.
     let server = Server::bind(config.http.clone()).await?;
     let admin = match config.http.admin_listen {
         Some(address) => Some(server.bind_admin(address).await?),
         None => None,
     };
     let _lock = block_in_place(|| -> Result<DataFolderLock, Failed> {
+        check_unchanged(config)?;
         let lock = DataFolderLock::take(&config.data_dir)?;
-        check_folders(config)?;
+        open_folders(config)?;
         Ok(lock)
     })?;
     let database = assembly::open_database(config).await?;
@@ -134,8 +136,10 @@ async fn listen(
     let mut serving = tokio::spawn(server.serve(Arc::clone(&readiness), stop));
     let runtime = tokio::select! {
         biased;
-        // The server was stopped before it was ready.
-        _ = &mut serving => return Ok(records.close().await),
+        ended = &mut serving => {
+            records.close().await;
+            return stopped_early(ended);
+        }
         started = start(config, installer, &readiness, &records, metrics, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
@@ -151,6 +155,11 @@ async fn listen(
     let exit = records.close().await;
     info!("stopped");
     Ok(exit)
+}
+
+/// The end of a server that was not ready yet: it was stopped, or has failed.
+fn stopped_early(ended: Result<(), JoinError>) -> Result<Exit, Failed> {
+    ended.map(|()| Exit::Done).map_err(|fault| Failed::at("serve", &fault))
 }
 
 /// Follows the changes of keys that commands make.
@@ -214,4 +223,17 @@ async fn start(
     let provision: Arc<dyn Provision> = Arc::new(installer.clone());
     runtime.start_background(config, &provision)?;
     Ok(runtime)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_fails_before_it_is_ready_is_no_success() {
+        let stopped = tokio::spawn(async {}).await;
+        assert_eq!(stopped_early(stopped).unwrap(), Exit::Done);
+        let failed = tokio::spawn(async { panic!("on purpose") }).await;
+        assert_eq!(stopped_early(failed).unwrap_err().exit, Exit::OurFault);
+    }
 }

@@ -10,6 +10,8 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+
 use crate::assembly::{self, AssemblyError};
 use crate::blobs::BlobError;
 use crate::cli::failed::Failed;
@@ -17,6 +19,7 @@ use crate::config::{CompileMetered, Config};
 use crate::engine::EngineError;
 use crate::engine::code::compile::Variant;
 use crate::error::CauseChain;
+use crate::private_file::{PRIVATE, create_folder, give_to_owner_of};
 
 /// The name of the lock in the data folder.
 const LOCK: &str = "lock";
@@ -37,17 +40,13 @@ impl DataFolderLock {
     ///
     /// Another server uses the folder, or this user cannot write to it.
     pub(crate) fn take(folder: &Path) -> Result<Self, Failed> {
-        let unusable =
-            |fault: io::Error| unusable("data folder", folder, &fault, "`--data-dir` (`data_dir`)");
-        fs::create_dir_all(folder).map_err(unusable)?;
-        let mut file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(folder.join(LOCK))
-            .map_err(unusable)?;
+        create_folder(folder).map_err(|fault| unusable_data(folder, &fault))?;
+        let path = folder.join(LOCK);
+        let unusable = |fault: io::Error| unusable_lock(&path, &fault);
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false).mode(PRIVATE);
+        let mut file = options.custom_flags(libc::O_NOFOLLOW).open(&path).map_err(unusable)?;
+        give_to_owner_of(folder, &file).map_err(unusable)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(in_use(folder, &mut file)),
@@ -73,6 +72,21 @@ fn in_use(folder: &Path, file: &mut File) -> Failed {
     ))
 }
 
+/// The lock is there and cannot be opened: another user made it, or it is no file.
+fn unusable_lock(path: &Path, fault: &io::Error) -> Failed {
+    let user = rustix::process::geteuid().as_raw();
+    Failed::usage(format!(
+        "the lock `{}` of the data folder cannot be used: {fault}; it must be a file that user \
+         {user} can write to: give it to that user, or name another folder with `--data-dir` \
+         (`data_dir`)",
+        path.display()
+    ))
+}
+
+fn unusable_data(folder: &Path, fault: &io::Error) -> Failed {
+    unusable("data folder", folder, fault, "`--data-dir` (`data_dir`)")
+}
+
 /// A folder that this user cannot use; `setting` names another one.
 fn unusable(what: &str, folder: &Path, fault: &(dyn Error + 'static), setting: &str) -> Failed {
     let user = rustix::process::geteuid().as_raw();
@@ -84,43 +98,21 @@ fn unusable(what: &str, folder: &Path, fault: &(dyn Error + 'static), setting: &
     ))
 }
 
-/// Checks everything that a server needs of the disk, before it listens.
+/// Checks what a server needs of the disk, before anything is changed there.
 ///
 /// # Errors
 ///
 /// A folder cannot be used, or fuel has to be counted and cannot be.
-pub(crate) fn check_folders(config: &Config) -> Result<(), Failed> {
-    let folder = &config.blobs.folder;
-    match assembly::open_blobs(config) {
-        Ok(store) => drop(store),
-        Err(AssemblyError::Blobs(error @ BlobError::Storage { .. })) => {
-            return Err(unusable("blob store", folder, &error, "`blobs.folder`"));
-        }
-        Err(error) => return Err(error.into()),
-    }
-    let engine = match assembly::open_engine(config) {
-        Ok(engine) => engine,
-        Err(AssemblyError::Engine(
-            error @ (EngineError::CacheFolder { .. } | EngineError::Storage { .. }),
-        )) => {
-            let setting = "`--cache-dir` (`cache_dir`)";
-            return Err(unusable("cache folder", &config.cache_dir, &error, setting));
-        }
-        Err(error) => return Err(error.into()),
-    };
-    let own = config.data_dir.join("skills");
-    for root in config.skills.roots.iter().filter(|root| **root != own) {
-        fs::read_dir(root).map_err(|fault| {
-            Failed::usage(format!(
-                "the folder of skills `{}` cannot be read: {fault}; make the folder, or name \
-                 others with `--skills` (`skills.roots`)",
-                root.display()
-            ))
-        })?;
-    }
+pub(crate) fn check_unchanged(config: &Config) -> Result<(), Failed> {
+    let (blobs, cache) = (&config.blobs.folder, &config.cache_dir);
+    can_be_used(&config.data_dir).map_err(|fault| unusable_data(&config.data_dir, &fault))?;
+    can_be_used(blobs).map_err(|fault| unusable_blobs(blobs, &fault))?;
+    can_be_used(cache).map_err(|fault| unusable_cache(cache, &fault))?;
     let is_counted = config.limits.default.fuel.is_some();
-    let compiles = config.engine.compile_metered == CompileMetered::OnDemand;
-    if is_counted && !compiles && !engine.is_ready(Variant::Metered)? {
+    if !is_counted || config.engine.compile_metered == CompileMetered::OnDemand {
+        return Ok(());
+    }
+    if !cache.exists() || !assembly::open_engine(config)?.is_ready(Variant::Metered)? {
         return Err(Failed::usage(
             "`limits.fuel` is set, the engine's code that counts fuel is not installed, and \
              `engine.compile_metered` is \"never\": run `wardian engine install --metered`, or \
@@ -128,6 +120,49 @@ pub(crate) fn check_folders(config: &Config) -> Result<(), Failed> {
         ));
     }
     Ok(())
+}
+
+/// Checks that a folder can be written to, or can be made.
+fn can_be_used(folder: &Path) -> io::Result<()> {
+    match fs::metadata(folder) {
+        Ok(found) if !found.is_dir() => Err(io::ErrorKind::NotADirectory.into()),
+        Ok(_) => Ok(accessat(CWD, folder, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
+            let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+            parent.map_or(Err(fault), can_be_used)
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Opens the folders besides the data folder, which are made if they are missing.
+///
+/// # Errors
+///
+/// A folder cannot be used, or another server uses it.
+pub(crate) fn open_folders(config: &Config) -> Result<(), Failed> {
+    match assembly::open_blobs(config) {
+        Ok(store) => drop(store),
+        Err(AssemblyError::Blobs(error @ BlobError::Storage { .. })) => {
+            return Err(unusable_blobs(&config.blobs.folder, &error));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    match assembly::open_engine(config) {
+        Ok(_) => Ok(()),
+        Err(AssemblyError::Engine(
+            error @ (EngineError::CacheFolder { .. } | EngineError::Storage { .. }),
+        )) => Err(unusable_cache(&config.cache_dir, &error)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn unusable_blobs(folder: &Path, fault: &(dyn Error + 'static)) -> Failed {
+    unusable("blob store", folder, fault, "`blobs.folder`")
+}
+
+fn unusable_cache(folder: &Path, fault: &(dyn Error + 'static)) -> Failed {
+    unusable("cache folder", folder, fault, "`--cache-dir` (`cache_dir`)")
 }
 
 #[cfg(test)]
@@ -161,6 +196,43 @@ mod tests {
         let refused = DataFolderLock::take(folder.path()).unwrap_err();
         assert!(refused.to_string().starts_with("another server is using"), "{refused}");
         drop(held);
+    }
+
+    #[test]
+    fn a_lock_that_is_a_link_is_refused_with_its_name_and_its_target_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, target) = (folder.path().join("data"), folder.path().join("target"));
+        fs::create_dir(&data).unwrap();
+        fs::write(&target, "content").unwrap();
+        std::os::unix::fs::symlink(&target, data.join(LOCK)).unwrap();
+        let refused = DataFolderLock::take(&data).unwrap_err();
+        assert!(refused.to_string().contains("data/lock` of the data folder"), "{refused}");
+        assert_eq!(fs::read_to_string(&target).unwrap(), "content");
+    }
+
+    #[test]
+    fn a_server_of_root_leaves_a_lock_that_the_owner_of_the_folder_can_take() {
+        use std::os::unix::fs::{MetadataExt as _, chown};
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("SKIPPED: only root can give files away");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        chown(folder.path(), Some(65_532), Some(65_532)).unwrap();
+        drop(DataFolderLock::take(folder.path()).unwrap());
+        assert_eq!(fs::metadata(folder.path().join(LOCK)).unwrap().uid(), 65_532);
+    }
+
+    #[test]
+    fn a_folder_is_checked_without_being_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let deep = folder.path().join("a/b/c");
+        can_be_used(&deep).unwrap();
+        assert!(!folder.path().join("a").exists());
+        fs::write(folder.path().join("file"), "").unwrap();
+        for wrong in ["file", "file/below"] {
+            can_be_used(&folder.path().join(wrong)).unwrap_err();
+        }
     }
 
     #[test]

@@ -27,6 +27,16 @@ pub(crate) struct Account<T> {
     /// The time that a run of the tenant took lately.
     pub(crate) usual: Option<Duration>,
     pub(crate) used: UsedTime,
+    pub(crate) counted: Counted,
+}
+
+/// The part of an account in the counts of all accounts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Counted {
+    /// The number of waiting runs.
+    pub(crate) line: usize,
+    /// The tenant's weight; 0 if it has no runs.
+    pub(crate) weight: u64,
 }
 
 #[derive(Debug)]
@@ -58,6 +68,7 @@ impl<T> Account<T> {
             position: VirtualTime::ZERO,
             usual: None,
             used: UsedTime::default(),
+            counted: Counted::default(),
         }
     }
 

@@ -11,7 +11,13 @@
 //! A tenant that begins to wait starts at the position of the last run that was started, if its own
 //! is lower. So it saves up nothing while it does not use its share. Its own position counts if it is
 //! higher, so a tenant with one long run after another gets no more than its share by pausing
-//! between them.
+//! between them. Three rules keep that start right:
+//! - It counts time that runs have taken, and none that they are expected to take. An expectation
+//!   may not come true, and the newcomer would wait until the others have made up for it.
+//! - It is never above the lowest position of a tenant that waits.
+//! - It is never below the even share: the time that each tenant with runs would have had, had all
+//!   got exactly their share. Otherwise newcomers, one after the other, would keep a tenant waiting
+//!   that is a little ahead.
 //!
 //! The runs of one tenant start in the order of their arrival. When the queue is full, a new run
 //! takes the place of the youngest run of the tenant with the most waiting runs, unless the new
@@ -33,7 +39,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use crate::dispatch::scheduler::account::{
-    Account, LEAST_COST, StartedRun, UNKNOWN_COST, Waiting, average,
+    Account, Counted, LEAST_COST, StartedRun, UNKNOWN_COST, Waiting, average,
 };
 use crate::dispatch::scheduler::claim::{
     Claim, Offered, OutOfTime, QueueBounds, RunRefusal, Ticket,
@@ -62,12 +68,19 @@ pub(crate) struct FairQueue<T> {
     accounts: BTreeMap<TenantId, Account<T>>,
     /// Tenants that wait and may start a run, by position and number of their first run.
     ready: BTreeSet<(VirtualTime, Ticket, TenantId)>,
+    /// Tenants that wait, by the number of their waiting runs.
+    lines: BTreeSet<(usize, TenantId)>,
     running: BTreeMap<Ticket, StartedRun>,
     memory_used: u64,
     waiting: usize,
     next_ticket: u64,
-    /// The position of the last run that was started; never lower than before.
+    /// The position of the last run that was started, without expected times; never lower than
+    /// before.
     clock: VirtualTime,
+    /// The time that each tenant with runs would have had, had all got exactly their share.
+    even_share: VirtualTime,
+    /// The weights of all tenants with runs.
+    busy_weight: u64,
     /// The highest position of all tenants so far.
     furthest: VirtualTime,
     /// The time that a run took lately, of any tenant.
@@ -78,7 +91,6 @@ pub(crate) struct FairQueue<T> {
 
 /// The tenant whose run is next, with the tenants whose runs it overtakes.
 struct Next {
-    position: VirtualTime,
     tenant: TenantId,
     overtaken: Vec<TenantId>,
 }
@@ -89,11 +101,14 @@ impl<T> FairQueue<T> {
             bounds,
             accounts: BTreeMap::new(),
             ready: BTreeSet::new(),
+            lines: BTreeSet::new(),
             running: BTreeMap::new(),
             memory_used: 0,
             waiting: 0,
             next_ticket: 0,
             clock: VirtualTime::ZERO,
+            even_share: VirtualTime::ZERO,
+            busy_weight: 0,
             furthest: VirtualTime::ZERO,
             usual: None,
             full: FEW_ACCOUNTS,
@@ -129,7 +144,7 @@ impl<T> FairQueue<T> {
         {
             return Offered::Starts(ticket, item);
         }
-        let own = self.lines(&claim.tenant);
+        let own = self.line_of(&claim.tenant);
         let is_within_own = own <= claim.limits.queued;
         if is_within_own && self.waiting <= self.bounds.waiting {
             return Offered::Waits { ticket, displaced: None };
@@ -165,14 +180,16 @@ impl<T> FairQueue<T> {
                 return None;
             }
         }
-        let own = self.lines(&claim.tenant);
+        let own = self.line_of(&claim.tenant);
         if own >= claim.limits.queued {
             return Some(self.refusal_of_tenant(claim));
         }
-        let is_full = self.waiting >= self.bounds.waiting;
-        let longest = self.accounts.values().map(|account| account.waiting.len()).max();
+        if self.waiting < self.bounds.waiting {
+            return None;
+        }
+        let longest = self.lines.last().map(|(longest, _)| *longest);
         let may_displace = longest.is_some_and(|longest| longest > own.saturating_add(1));
-        (is_full && !may_displace).then(|| RunRefusal::Full { retry_after: self.drain_time() })
+        (!may_displace).then(|| RunRefusal::Full { retry_after: self.drain_time() })
     }
 
     /// Starts the run that is next, if one may start.
@@ -200,6 +217,7 @@ impl<T> FairQueue<T> {
         let Some(run) = self.running.remove(&ticket) else { return OutOfTime::NONE };
         let taken = now.saturating_duration_since(run.started).max(LEAST_COST);
         self.memory_used = self.memory_used.saturating_sub(run.memory);
+        self.even_share = self.even_share.plus(VirtualTime::shared(taken, self.busy_weight));
         self.usual = Some(average(self.usual, taken));
         self.leave_ready(&run.tenant);
         let mut refused = OutOfTime::NONE;
@@ -231,7 +249,10 @@ impl<T> FairQueue<T> {
         self.ready.clear();
         self.waiting = 0;
         let lines = self.accounts.values_mut().map(|account| std::mem::take(&mut account.waiting));
-        lines.flatten().map(|waiting| waiting.item).collect()
+        let items = lines.flatten().map(|waiting| waiting.item).collect();
+        let tenants: Vec<TenantId> = self.accounts.keys().cloned().collect();
+        tenants.iter().for_each(|tenant| self.enter_ready(tenant));
+        items
     }
 
     /// The time in which the runs that wait are worked off, as the last runs took.
@@ -242,7 +263,7 @@ impl<T> FairQueue<T> {
         time.clamp(RETRY.0, RETRY.1)
     }
 
-    fn lines(&self, tenant: &TenantId) -> usize {
+    fn line_of(&self, tenant: &TenantId) -> usize {
         self.accounts.get(tenant).map_or(0, |account| account.waiting.len())
     }
 
@@ -274,7 +295,7 @@ impl<T> FairQueue<T> {
         let account = self.accounts.get(&claim.tenant);
         let usual = account.and_then(|account| account.usual).or(self.usual);
         let count = |count: usize| u128::try_from(count.max(1)).unwrap_or(u128::MAX);
-        let runs = count(self.lines(&claim.tenant));
+        let runs = count(self.line_of(&claim.tenant));
         let busy =
             |account: &&Account<T>| !account.running.is_empty() || !account.waiting.is_empty();
         let weights = self.accounts.values().filter(busy);
@@ -295,12 +316,12 @@ impl<T> FairQueue<T> {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket = self.next_ticket.saturating_add(1);
         self.leave_ready(&claim.tenant);
-        let ahead = self.in_progress(&claim.tenant, now);
-        let clock = self.clock;
+        let taken = self.taken_so_far(&claim.tenant, now);
+        let start = self.start_of_newcomers(now);
         let account = self.accounts.entry(claim.tenant.clone()).or_insert_with(Account::new);
         account.limits = claim.limits;
         if account.waiting.is_empty() {
-            let missing = clock.minus(account.position.plus(ahead));
+            let missing = start.minus(account.position.plus(taken));
             account.position = account.position.plus(missing);
         }
         let memory = claim.memory.as_u64();
@@ -313,12 +334,35 @@ impl<T> FairQueue<T> {
 
     /// The part of a tenant's position that its runs in progress make.
     fn in_progress(&self, tenant: &TenantId, now: Instant) -> VirtualTime {
+        self.sum_of_runs(tenant, |run| now.saturating_duration_since(run.started).max(run.expected))
+    }
+
+    /// The part of a tenant's position that its runs in progress have made so far.
+    fn taken_so_far(&self, tenant: &TenantId, now: Instant) -> VirtualTime {
+        self.sum_of_runs(tenant, |run| now.saturating_duration_since(run.started))
+    }
+
+    fn sum_of_runs(
+        &self,
+        tenant: &TenantId,
+        time: impl Fn(&StartedRun) -> Duration,
+    ) -> VirtualTime {
         let Some(account) = self.accounts.get(tenant) else { return VirtualTime::ZERO };
         let runs = account.running.iter().filter_map(|ticket| self.running.get(ticket));
-        runs.fold(VirtualTime::ZERO, |sum, run| {
-            let taken = now.saturating_duration_since(run.started).max(run.expected);
-            sum.plus(VirtualTime::of(taken, account.limits.weight))
-        })
+        let weight = account.limits.weight;
+        runs.fold(VirtualTime::ZERO, |sum, run| sum.plus(VirtualTime::of(time(run), weight)))
+    }
+
+    /// The position at which a tenant starts that has had less.
+    fn start_of_newcomers(&self, now: Instant) -> VirtualTime {
+        let mut start = self.clock;
+        for (position, _, tenant) in &self.ready {
+            if *position >= start {
+                break;
+            }
+            start = start.min(position.plus(self.taken_so_far(tenant, now)));
+        }
+        start.max(self.even_share)
     }
 
     /// Finds the tenant whose run is next.
@@ -347,12 +391,13 @@ impl<T> FairQueue<T> {
             return None;
         }
         let overtaken = before.into_iter().map(|(.., tenant)| tenant.clone()).collect();
-        Some(Next { position, tenant: tenant.clone(), overtaken })
+        Some(Next { tenant: tenant.clone(), overtaken })
     }
 
     fn start(&mut self, next: Next, now: Instant) -> Option<(Ticket, T)> {
-        let Next { position, tenant, overtaken } = next;
-        self.clock = self.clock.max(position);
+        let Next { tenant, overtaken } = next;
+        let position = self.accounts.get(&tenant).map_or(self.clock, |account| account.position);
+        self.clock = self.clock.max(position.plus(self.taken_so_far(&tenant, now)));
         for tenant in overtaken {
             let account = self.accounts.get_mut(&tenant);
             if let Some(first) = account.and_then(|account| account.waiting.front_mut()) {
@@ -376,12 +421,12 @@ impl<T> FairQueue<T> {
 
     /// Takes out the youngest run of the longest line, if that line is longer than `own` runs.
     fn displace(&mut self, own: usize) -> Option<T> {
-        let (longest, account) =
-            self.accounts.iter().max_by_key(|(_, account)| account.waiting.len())?;
-        if account.waiting.len() <= own {
+        let (longest, tenant) = self.lines.last()?;
+        if *longest <= own {
             return None;
         }
-        let (longest, youngest) = (longest.clone(), account.waiting.back()?.ticket);
+        let (longest, account) = (tenant.clone(), self.accounts.get(tenant)?);
+        let youngest = account.waiting.back()?.ticket;
         self.remove(&longest, youngest)
     }
 
@@ -400,9 +445,21 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// Adds a tenant to `ready` again, after its account was changed.
+    /// Adds a tenant to `ready` again, after its account was changed, and counts its runs.
     fn enter_ready(&mut self, tenant: &TenantId) {
         self.ready.extend(self.place(tenant));
+        let Some(account) = self.accounts.get_mut(tenant) else { return };
+        let counted = Counted {
+            line: account.waiting.len(),
+            weight: if account.is_busy() { account.limits.weight.get().into() } else { 0 },
+        };
+        let before = std::mem::replace(&mut account.counted, counted);
+        self.busy_weight = self.busy_weight.saturating_sub(before.weight);
+        self.busy_weight = self.busy_weight.saturating_add(counted.weight);
+        if counted.line != before.line {
+            self.lines.remove(&(before.line, tenant.clone()));
+            self.lines.extend((counted.line > 0).then(|| (counted.line, tenant.clone())));
+        }
     }
 
     /// Forgets accounts that are not needed, if there are twice as many as were left the last time.

@@ -165,6 +165,12 @@ impl Simulation {
         assert_eq!(self.queue.len(), self.waiting.len());
         assert_eq!(self.queue.running(), self.running.len());
         assert!(self.queue.len() <= self.queue.bounds.waiting, "bounded queue");
+        let busy = self.queue.accounts.values().filter(|account| account.is_busy());
+        let weights = busy.map(|account| u64::from(account.limits.weight.get())).sum::<u64>();
+        assert_eq!(self.queue.busy_weight, weights);
+        let lines = self.queue.accounts.iter().filter(|(_, account)| !account.waiting.is_empty());
+        let lines = lines.map(|(tenant, account)| (account.waiting.len(), tenant.clone()));
+        assert_eq!(self.queue.lines, lines.collect());
         let most = self.queue.bounds.memory.map_or(u64::MAX, ByteCount::as_u64);
         assert!(self.memory() <= most, "memory admission");
         for (tenant, limits) in &self.limits {
@@ -311,6 +317,37 @@ fn a_tenant_that_pauses_between_long_runs_gets_no_more_than_its_share() {
         assert!(one <= other + 2 * long, "round {round}: {one:?} and {other:?}");
     }
     assert!(simulation.service(1) > 10 * long, "it gets its share");
+}
+
+/// A tenant that is a little ahead, and newcomers without end, some of which wait at any time.
+#[test]
+fn newcomers_without_end_keep_no_tenant_waiting() {
+    for takes in [MS, 100 * MS, 10_000 * MS] {
+        let mut simulation = Simulation::new(2, bounds(100));
+        // So that its runs are expected to take as long as they do.
+        for _ in 0..4 {
+            simulation.arrive(small(1, takes));
+        }
+        let mut newcomer = 2;
+        let mut bring = |simulation: &mut Simulation| {
+            while simulation.waiting.len() < 5 {
+                simulation.arrive(small(newcomer, MS));
+                newcomer += 1;
+            }
+            simulation.step();
+            simulation.check();
+        };
+        for _ in 0..3 {
+            // It is ahead by three runs, shared with the few tenants that have runs at one time.
+            let (began, before) = (simulation.now, simulation.service(1));
+            while simulation.service(1) < before + takes {
+                bring(&mut simulation);
+                let waited = simulation.now - began;
+                assert!(waited <= 40 * takes, "{takes:?}: it has waited for {waited:?}");
+            }
+            simulation.arrive(small(1, takes));
+        }
+    }
 }
 
 #[test]
@@ -526,6 +563,43 @@ proptest! {
                     let bound = each / *weight + each / *other_weight;
                     prop_assert!(first <= second + bound, "{first:?}, {second:?}, {bound:?}");
                 }
+            }
+        }
+    }
+
+    /// Runs of a tenant that usually takes long begin with the long time as their expectation. When
+    /// they are short after all, the tenant is far behind what was expected.
+    #[test]
+    fn no_newcomer_waits_for_times_that_were_only_expected(
+        weights in (1_u32..5, 1_u32..5),
+        long in proptest::collection::vec(1_u32..600, 1..6),
+        short in 0_usize..20,
+        workers in 1_usize..5,
+    ) {
+        let mut simulation = Simulation::new(workers, bounds(1_000));
+        simulation.limits.insert(1, weighing(weights.0));
+        long.iter().for_each(|ms| { simulation.arrive(small(1, *ms * MS)); });
+        simulation.arrive(small(1, MS));
+        long.iter().for_each(|_| simulation.step());
+        let hog = |simulation: &mut Simulation| {
+            while simulation.waiting_of(1) < 8 {
+                simulation.arrive(small(1, MS));
+            }
+            simulation.step();
+        };
+        (0..short).for_each(|_| hog(&mut simulation));
+        // The last of the long runs ends here, if it is one of the first.
+        while simulation.running.values().any(|run| run.ends - run.at > MS) {
+            hog(&mut simulation);
+        }
+        for newcomer in 2..10 {
+            simulation.limits.insert(newcomer, weighing(weights.1));
+            prop_assert_eq!(simulation.arrive(small(newcomer, MS)), None);
+            let arrived = simulation.now;
+            while simulation.waiting_of(newcomer) > 0 {
+                hog(&mut simulation);
+                let waited = simulation.now - arrived;
+                prop_assert!(waited <= (weights.0 + 2) * MS, "newcomer {} has waited for {:?}", newcomer, waited);
             }
         }
     }

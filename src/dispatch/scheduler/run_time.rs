@@ -2,6 +2,9 @@
 //!
 //! Used time comes back evenly, so that a tenant which has used everything may run again after a
 //! moment, and not only after the rest of the period.
+//!
+//! INVARIANT(bounded-debt): a tenant that has used more than its quota waits for one period at most.
+//! A run may take longer than a quota, and its end is not known when it starts.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +28,8 @@ impl UsedTime {
 
     /// Adds the time of a run that ended at `now`.
     pub(crate) fn add(&mut self, taken: Duration, now: Instant, quota: RunTimeQuota) {
-        self.used = self.at(now, quota).saturating_add(taken);
+        let most = quota.time.saturating_mul(2);
+        self.used = self.at(now, quota).saturating_add(taken).min(most);
         self.as_of = Some(now);
     }
 }
@@ -69,6 +73,18 @@ mod tests {
         assert_eq!(used.at(start + 5 * MINUTE, QUOTA), MINUTE + MINUTE / 2);
         assert_eq!(used.at(start + 15 * MINUTE, QUOTA), MINUTE / 2);
         assert_eq!(used.at(start + 20 * MINUTE, QUOTA), Duration::ZERO);
+    }
+
+    #[test]
+    fn bounded_debt_after_a_run_of_any_length() {
+        let (mut used, start) = (UsedTime::default(), Instant::now());
+        used.add(MINUTE / 2, start, QUOTA);
+        for taken in [300 * MINUTE, Duration::MAX] {
+            used.add(taken, start, QUOTA);
+            let wait = wait_for_quota(used.at(start, QUOTA), QUOTA).unwrap();
+            assert!(wait <= QUOTA.period + Duration::from_secs(1), "{wait:?}");
+            assert_eq!(wait_for_quota(used.at(start + wait, QUOTA), QUOTA), None);
+        }
     }
 
     #[test]

@@ -85,7 +85,12 @@ impl Scheduler {
         grant: oneshot::Sender<Granted>,
     ) -> Admission<Worker, oneshot::Sender<Granted>> {
         let fits = |worker: &Worker| worker.has_all(wanted);
-        self.change(|shared| shared.state.admit(claim, fits, grant, now()))
+        let admission = self.change(|shared| shared.state.admit(claim, fits, grant, now()));
+        if let Admission::Queued { displaced: Some(_), .. } = &admission {
+            // Other runs may have waited for the memory that the displaced one was promised.
+            self.serve_queue();
+        }
+        admission
     }
 
     /// Returns the refusal that a run would get now.

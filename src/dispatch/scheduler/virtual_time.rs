@@ -16,8 +16,13 @@ impl VirtualTime {
 
     /// The time `taken` by a tenant with this weight.
     pub(crate) fn of(taken: Duration, weight: NonZeroU32) -> Self {
+        Self::shared(taken, weight.get().into())
+    }
+
+    /// The time `taken`, shared between tenants with these weights together.
+    pub(crate) fn shared(taken: Duration, weights: u64) -> Self {
         let parts = taken.as_nanos().saturating_mul(PARTS);
-        Self(parts.checked_div(u128::from(weight.get())).unwrap_or(parts))
+        Self(parts.checked_div(u128::from(weights)).unwrap_or(parts))
     }
 
     pub(crate) const fn plus(self, other: Self) -> Self {

@@ -18,7 +18,7 @@ use crate::job::host::{HostTime, RequestKind};
 use crate::job::limits::RunLimits;
 use crate::job::message::{FromWorker, OUTPUT_MAX, Payload, Refusal, ToWorker};
 use crate::job::network::{NetworkReply, NetworkRequest};
-use crate::job::outcome::{LogChunk, RunOutcome};
+use crate::job::outcome::{LogChunk, ProgressReport, RunOutcome, Stream};
 use crate::units::ByteCount;
 
 /// The reason why the worker gave no outcome.
@@ -90,6 +90,7 @@ pub(crate) async fn perform(
         has_asked: false,
         bytes: ByteCount::default(),
         printed: 0,
+        reports: 0,
     };
     exchange.start(job, order).await?;
     loop {
@@ -140,6 +141,8 @@ struct Exchange<'run> {
     bytes: ByteCount,
     /// Bytes of the log that were sent before the end.
     printed: u64,
+    /// Reports of progress.
+    reports: u32,
 }
 
 impl Exchange<'_> {
@@ -212,6 +215,12 @@ impl Exchange<'_> {
 
     /// Counts printed bytes. The limit is threefold, because an invalid byte becomes three.
     fn count_printed(&mut self, chunk: &LogChunk) -> Result<(), Violation> {
+        if chunk.stream == Stream::Progress {
+            self.reports = self.reports.saturating_add(1);
+            let is_fine = chunk.text.len() <= ProgressReport::MAX_JSON
+                && self.reports <= ProgressReport::MOST;
+            return if is_fine { Ok(()) } else { Err(Violation::Printed) };
+        }
         let more = ByteCount::from(chunk.text.len()).as_u64().max(1);
         self.printed = self.printed.saturating_add(more);
         let most = self.limits.logs.as_u64().saturating_mul(3);

@@ -61,7 +61,7 @@ pub(crate) fn preflight(
     method: &Method,
     path: &str,
     headers: &HeaderMap,
-    request_id: &str,
+    request_id: impl FnOnce() -> String,
 ) -> Option<Response> {
     let asks = |name: HeaderName| headers.contains_key(name);
     if method != Method::OPTIONS || !asks(header::ACCESS_CONTROL_REQUEST_METHOD) {
@@ -77,7 +77,7 @@ pub(crate) fn preflight(
             Some(_) => return None,
         },
     };
-    let mut answer = empty(StatusCode::NO_CONTENT, request_id);
+    let mut answer = empty(StatusCode::NO_CONTENT, &request_id());
     let headers = answer.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(methods));
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);

@@ -19,9 +19,8 @@ const PUBLIC: [&str; 4] = ["/healthz", "/readyz", "/version", "/tools"];
 /// The scheme, written as clients write it.
 const SCHEME: &[u8] = b"Bearer ";
 
+/// The challenge to a client that has sent no credential.
 const WANTED: HeaderValue = HeaderValue::from_static("Bearer realm=\"wardian\"");
-const REFUSED: HeaderValue =
-    HeaderValue::from_static("Bearer realm=\"wardian\", error=\"invalid_token\"");
 
 /// True if everybody may ask for this path.
 pub(crate) fn is_public(path: &str) -> bool {
@@ -45,10 +44,9 @@ pub(crate) fn refuse_caller(
 ) -> Response {
     let failure = Failure::of(error, request_id);
     let mut answer = failure.into_response(RequestId::Null, request_id);
-    if error.kind() == ErrorKind::Unauthorized {
-        let presented = headers.contains_key(header::AUTHORIZATION);
-        let challenge = if presented { REFUSED } else { WANTED };
-        answer.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    let is_missing = !headers.contains_key(header::AUTHORIZATION);
+    if error.kind() == ErrorKind::Unauthorized && is_missing {
+        answer.headers_mut().insert(header::WWW_AUTHENTICATE, WANTED);
     }
     answer
 }

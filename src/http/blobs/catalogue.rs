@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use serde::Serialize;
 
 use crate::budget::Charge;
-use crate::http::blobs::BlobRequest;
 use crate::http::blobs::query::Parameters;
+use crate::http::blobs::{BlobName, BlobRequest};
 use crate::http::edge::Edge;
 use crate::http::exchange::answer::Answer;
 use crate::http::exchange::respond::{empty, json, json_bytes};
@@ -94,7 +94,7 @@ pub(crate) async fn list<M: Methods + Status + Transfers>(
 pub(crate) async fn remove<M: Methods + Status + Transfers>(
     State(edge): State<Arc<Edge<M>>>,
     Extension(identity): Extension<CallerIdentity>,
-    Path(id): Path<String>,
+    BlobName(id): BlobName,
 ) -> Response {
     let request = match BlobRequest::begin(&edge, identity) {
         Ok(request) => request,
@@ -110,7 +110,7 @@ pub(crate) async fn remove<M: Methods + Status + Transfers>(
 pub(crate) async fn verify<M: Methods + Status + Transfers>(
     State(edge): State<Arc<Edge<M>>>,
     Extension(identity): Extension<CallerIdentity>,
-    Path(id): Path<String>,
+    BlobName(id): BlobName,
     RawQuery(query): RawQuery,
 ) -> Response {
     let request = match BlobRequest::begin(&edge, identity) {

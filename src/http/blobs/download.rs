@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 
@@ -14,7 +14,7 @@ use crate::http::blobs::content_body::ContentBody;
 use crate::http::blobs::disposition::{attachment, check_name};
 use crate::http::blobs::query::Parameters;
 use crate::http::blobs::range::{Selection, select};
-use crate::http::blobs::{BlobRequest, single};
+use crate::http::blobs::{BlobName, BlobRequest, single};
 use crate::http::edge::Edge;
 use crate::http::exchange::respond::empty;
 use crate::service::{BlobDescription, CallerIdentity, Methods, Status, Transfers};
@@ -26,7 +26,7 @@ const INERT: HeaderValue = HeaderValue::from_static("sandbox; default-src 'none'
 pub(crate) async fn download<M: Methods + Status + Transfers>(
     State(edge): State<Arc<Edge<M>>>,
     Extension(identity): Extension<CallerIdentity>,
-    Path(id): Path<String>,
+    BlobName(id): BlobName,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
@@ -64,7 +64,7 @@ pub(crate) async fn download<M: Methods + Status + Transfers>(
 pub(crate) async fn describe<M: Methods + Status + Transfers>(
     State(edge): State<Arc<Edge<M>>>,
     Extension(identity): Extension<CallerIdentity>,
-    Path(id): Path<String>,
+    BlobName(id): BlobName,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {

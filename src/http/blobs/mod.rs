@@ -16,6 +16,10 @@ pub(crate) mod range;
 pub(crate) mod upload;
 pub(crate) mod upload_time;
 
+use std::convert::Infallible;
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::Response;
 
@@ -31,6 +35,19 @@ use crate::service::{
     BlobTransfers, Caller, CallerIdentity, Methods, ServiceError, Status, Transfers,
 };
 
+/// The id in the path of a request. One that is not UTF-8 stays as it was sent: like every text that
+/// is no id it names no blob.
+pub(crate) struct BlobName(String);
+
+impl<S: Send + Sync> FromRequestParts<S> for BlobName {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        let decoded = Path::<String>::from_request_parts(parts, state).await;
+        Ok(Self(decoded.map_or_else(|_| parts.uri.path().to_owned(), |Path(id)| id)))
+    }
+}
+
 /// One request, and the blobs that it is about.
 struct BlobRequest<'a> {
     audit: &'a AuditLog,
@@ -40,7 +57,8 @@ struct BlobRequest<'a> {
 }
 
 impl<'a> BlobRequest<'a> {
-    /// Begins to answer a request of this caller. Fails if the server is not ready.
+    /// Begins to answer a request of this caller, which counts against the rate of its tenant. Fails
+    /// if the server is not ready, or if the tenant has made too many calls.
     fn begin<M: Methods + Status + Transfers>(
         edge: &'a Edge<M>,
         identity: CallerIdentity,
@@ -50,12 +68,17 @@ impl<'a> BlobRequest<'a> {
             return Err(Box::new(edge.not_ready(&request_id)));
         };
         let caller = Caller::of(identity, request_id.clone(), CallMemory::new(&edge.budget));
-        Ok(Self { audit: &edge.audit, transfers: methods.transfers(), caller, request_id })
+        let (audit, transfers) = (&edge.audit, methods.transfers());
+        let request = Self { audit, transfers, caller, request_id };
+        match methods.count_call(&request.caller.tenant) {
+            Ok(()) => Ok(request),
+            Err(error) => Err(Box::new(request.failed(&error))),
+        }
     }
 
     /// The answer to a request that failed.
     fn failed(&self, error: &ServiceError) -> Response {
-        note_refusal(self.audit, &self.caller, None, error);
+        note_refusal(self.audit, &self.caller, error);
         let mut failure = Failure::of(error, &self.request_id);
         failure.status = status_of(error.kind());
         failure.into_response(RequestId::Null, &self.request_id)

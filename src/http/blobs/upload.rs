@@ -106,6 +106,10 @@ pub(crate) async fn upload<M: Methods + Status + Transfers>(
         discard(&mut body, false).await;
         return closing(refuse_fault(&blobs, fault));
     }
+    // The key may have been revoked while the content came.
+    if let Err(error) = edge.authentication.confirm(blobs.caller.key.as_ref()) {
+        return closing(blobs.failed(&error));
+    }
     match upload.finish().await {
         Ok(stored) => stored_answer(&blobs, &announcement, stored),
         Err(error) => blobs.failed(&error),

@@ -22,6 +22,10 @@ const INTERNAL: &str = "internal error; quote the request id when reporting it";
 /// Names the request in the server's log.
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// The challenge to a client whose credential is not valid.
+const REFUSED_KEY: HeaderValue =
+    HeaderValue::from_static("Bearer realm=\"wardian\", error=\"invalid_token\"");
+
 /// A JSON-RPC error, with the HTTP status for an answer that consists of this error alone.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -64,7 +68,9 @@ impl Failure {
     /// Adds the delay after which a retry can succeed.
     pub(crate) fn retried_after(mut self, delay: Option<Duration>) -> Self {
         if let Some(delay) = delay {
-            let milliseconds = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+            // Rounded up: a client that comes back too early is refused again.
+            let milliseconds = delay.as_nanos().div_ceil(1_000_000).max(1);
+            let milliseconds = u64::try_from(milliseconds).unwrap_or(u64::MAX);
             self.body = self.body.with_retry_after_ms(milliseconds);
             self.retry_after = Some(delay);
         }
@@ -77,6 +83,9 @@ impl Failure {
         let status = self.status;
         let body = response::Response::<()> { id, outcome: Err(self.body) };
         let mut answer = json(status, &body, request_id);
+        if status == 401 {
+            answer.headers_mut().insert(header::WWW_AUTHENTICATE, REFUSED_KEY);
+        }
         if let Some(delay) = retry_after {
             let seconds = delay.as_millis().div_ceil(1_000).max(1).to_string();
             if let Ok(seconds) = HeaderValue::from_str(&seconds) {
@@ -172,6 +181,23 @@ mod tests {
             let answer = failure.into_response(RequestId::Null, "req_1");
             assert_eq!(answer.status(), 503);
             assert_eq!(answer.headers()[header::RETRY_AFTER], seconds);
+        }
+    }
+
+    #[test]
+    fn a_client_is_never_told_to_come_back_too_early() {
+        for (delay, milliseconds) in [
+            (Duration::ZERO, 1),
+            (Duration::from_nanos(1), 1),
+            (Duration::from_micros(999), 1),
+            (Duration::from_millis(7), 7),
+            (Duration::from_micros(7_001), 8),
+            (Duration::MAX, u64::MAX),
+        ] {
+            let failure = Failure::of_kind(ErrorKind::RateLimited, "slow down");
+            let failure = failure.retried_after(Some(delay));
+            let body = serde_json::to_value(&failure.body).unwrap();
+            assert_eq!(body["data"]["retry_after_ms"], milliseconds, "{delay:?}");
         }
     }
 }

@@ -29,7 +29,7 @@ use crate::protocol::schema::{Bounds, LimitBounds};
 use crate::protocol::{MethodCall, MethodResult};
 use crate::quotas::TooManyCalls;
 use crate::service::{
-    BlobTransfers, Caller, Methods, RunHistory, Runs, ServiceError, Status, Transfers,
+    BlobTransfers, Caller, LogListener, Methods, RunHistory, Runs, ServiceError, Status, Transfers,
 };
 
 /// `load_skills_protocol_guide` answers, `list_skills` is overloaded, `create_blob` fails with a
@@ -82,7 +82,12 @@ impl Methods for Fake {
         taken.map(drop).map_err(|_none| refused.into())
     }
 
-    async fn call(&self, caller: &Caller, call: MethodCall) -> Result<MethodResult, ServiceError> {
+    async fn call_listening(
+        &self,
+        caller: &Caller,
+        call: MethodCall,
+        _: Option<LogListener>,
+    ) -> Result<MethodResult, ServiceError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         self.running.fetch_add(1, Ordering::SeqCst);
         let _running = Running(Arc::clone(&self.running));

@@ -14,7 +14,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::http::tls::error::TlsError;
-use crate::http::tls::files::{PathStamp, TlsFiles};
+use crate::http::tls::files::{PathStamp, ServerIdentity, TlsFiles};
 use crate::http::tls::validity::Validity;
 
 /// Bytes of an answer that wait, encrypted or not, until the socket takes them.
@@ -127,17 +127,30 @@ impl TlsEndpoint {
         self.replace(files, now)
     }
 
+    /// Checks that the certificate and the key of `files` could be taken now.
+    ///
+    /// # Errors
+    ///
+    /// The reason why they could not.
+    pub fn check(&self, files: &TlsFiles, now: Duration) -> Result<(), TlsError> {
+        self.read_usable(files, now).map(drop)
+    }
+
+    fn read_usable(&self, files: &TlsFiles, now: Duration) -> Result<ServerIdentity, TlsError> {
+        let identity = files.read(&self.provider)?;
+        let has_expired = |validity: Option<Validity>| validity.is_some_and(|v| v.until < now);
+        if has_expired(identity.validity) && !has_expired(self.current.0.read().validity) {
+            return Err(TlsError::Expired { path: files.certificate.clone() });
+        }
+        Ok(identity)
+    }
+
     fn replace(&self, files: &TlsFiles, now: Duration) -> ReloadedCertificate {
-        let identity = match files.read(&self.provider) {
+        let identity = match self.read_usable(files, now) {
             Ok(identity) => identity,
             Err(error) => return ReloadedCertificate::Kept(error),
         };
-        let has_expired = |validity: Option<Validity>| validity.is_some_and(|v| v.until < now);
         let mut current = self.current.0.write();
-        if has_expired(identity.validity) && !has_expired(current.validity) {
-            let path = files.certificate.clone();
-            return ReloadedCertificate::Kept(TlsError::Expired { path });
-        }
         let is_same = current.key.cert == identity.key.cert;
         *current = Shown { key: Arc::new(identity.key), validity: identity.validity };
         if is_same { ReloadedCertificate::Unchanged } else { ReloadedCertificate::Replaced }

@@ -46,13 +46,18 @@ impl PathStamp {
     /// The stamp of the file that the path leads to; `None` if there is no such file.
     #[must_use]
     pub fn of(path: &Path) -> Option<Self> {
-        let found = fs::metadata(path).ok()?;
-        Some(Self {
+        fs::metadata(path).ok().map(|found| Self::of_metadata(&found))
+    }
+
+    /// The stamp of a file with this metadata.
+    #[must_use]
+    pub fn of_metadata(found: &fs::Metadata) -> Self {
+        Self {
             inode: (found.dev(), found.ino()),
             size: found.len(),
             modified: (found.mtime(), found.mtime_nsec()),
             changed: (found.ctime(), found.ctime_nsec()),
-        })
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::ids::BlobId;
 use crate::job::message::Refusal;
 use crate::job::network::NetworkRequest;
+use crate::job::outcome::ProgressReport;
 use crate::sandbox::attached::contents::blob_path;
 use crate::sandbox::codecs::{self, Allowance, CodecError};
 use crate::sandbox::host_call::account::HostCallAccount;
@@ -77,6 +78,14 @@ impl HostCalls<'_> {
             Request::Files(request) => return HostAnswer::Bytes(request.answer(self.files)),
             Request::Codec(request) => return self.codec(request),
             Request::Network(request) => return self.network(request),
+            Request::Progress { done, total, message } => {
+                let message = message.get(..ProgressReport::MAX_MESSAGE).unwrap_or(message);
+                let message = String::from_utf8_lossy(message);
+                if let Some(report) = ProgressReport::checked(done, total, &message) {
+                    self.capture.progress(&report);
+                }
+                return HostAnswer::Bytes(replies::done(&[]));
+            }
             Request::Log { .. } | Request::WriteBlob { .. } | Request::WriteBlobFile { .. } => {
                 self.account.charge(frame.len())
             }
@@ -101,7 +110,8 @@ impl HostCalls<'_> {
             | Request::Raised(_)
             | Request::Files(_)
             | Request::Codec(_)
-            | Request::Network(_) => replies::done(&[]),
+            | Request::Network(_)
+            | Request::Progress { .. } => replies::done(&[]),
         })
     }
 

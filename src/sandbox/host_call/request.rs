@@ -8,7 +8,7 @@ use crate::sandbox::host_call::file_request::FileRequest;
 use crate::sandbox::run::capture::GuestLogLevel;
 
 /// A frame, parsed.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) enum Request<'a> {
     /// Fetch the job.
     Job,
@@ -28,6 +28,8 @@ pub(crate) enum Request<'a> {
     Codec(&'a [u8]),
     /// Ask the network.
     Network(NetworkRequest<'a>),
+    /// Tell the caller how far the program is.
+    Progress { done: f64, total: Option<f64>, message: &'a [u8] },
 }
 
 impl<'a> Request<'a> {
@@ -50,6 +52,12 @@ impl<'a> Request<'a> {
             0x07 => FileRequest::parse(payload).map(Self::Files),
             0x08 => Some(Self::Codec(payload)),
             0x09 => NetworkRequest::parse(payload).map(Self::Network),
+            0x0a => {
+                let (done, rest) = payload.split_first_chunk::<8>()?;
+                let (total, message) = rest.split_first_chunk::<8>()?;
+                let total = Some(f64::from_le_bytes(*total)).filter(|total| !total.is_nan());
+                Some(Self::Progress { done: f64::from_le_bytes(*done), total, message })
+            }
             _ => None,
         }
     }
@@ -76,6 +84,10 @@ mod tests {
         assert_eq!(Request::parse(b"\x04\x02x"), Some(log));
         let file = b"\x06\x01\x00a/workspace/x";
         assert_eq!(Request::parse(b"\x08x"), Some(Request::Codec(b"x")));
+        let progress =
+            [&b"\x0a"[..], &2.5_f64.to_le_bytes(), &f64::NAN.to_le_bytes(), b"x"].concat();
+        let expected = Request::Progress { done: 2.5, total: None, message: b"x" };
+        assert_eq!(Request::parse(&progress), Some(expected));
         let name = NetworkRequest::Resolve { name: "a" };
         assert_eq!(Request::parse(b"\x09\x01a"), Some(Request::Network(name)));
         assert_eq!(
@@ -97,6 +109,7 @@ mod tests {
             b"\x06\x01\x00a\xff",
             b"\x09",
             b"\x09\x01",
+            b"\x0a1234567812345678"[..16].as_ref(),
             b"\x7f",
         ] {
             assert_eq!(Request::parse(frame), None, "{frame:?}");

@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::job::host::OutputListener;
-use crate::job::outcome::{LogChunk, Logs, Stream};
+use crate::job::outcome::{LogChunk, Logs, ProgressReport, Stream};
 use crate::units::ByteCount;
 
 /// The cost of each change of stream, in bytes of the limit: a separate piece of output takes
@@ -76,9 +76,39 @@ struct Telling {
     pending: String,
     told: u32,
     last: Instant,
+    /// The reports of progress that were told, and the time of the last one.
+    reports: u32,
+    reported: Option<Instant>,
+    /// The newest report, if it was not told.
+    untold: Option<ProgressReport>,
 }
 
 impl Telling {
+    /// Tells a report, unless the last one is so recent that nobody could have read it.
+    fn report(&mut self, report: &ProgressReport) {
+        let is_last = report.total.is_some_and(|total| report.done >= total);
+        let pause = if is_last { PAUSE / 10 } else { PAUSE };
+        let is_soon = self.reported.is_some_and(|reported| reported.elapsed() < pause);
+        if is_soon {
+            self.untold = Some(report.clone());
+        } else {
+            self.tell_report(report);
+        }
+    }
+
+    fn tell_report(&mut self, report: &ProgressReport) {
+        self.untold = None;
+        if self.reports >= ProgressReport::MOST {
+            return;
+        }
+        let Ok(text) = serde_json::to_string(report) else { return };
+        self.reports = self.reports.saturating_add(1);
+        self.reported = Some(Instant::now());
+        // What was printed before comes before.
+        self.tell();
+        (self.listener)(LogChunk { stream: Stream::Progress, text });
+    }
+
     fn hear(&mut self, stream: Stream, bytes: &[u8]) {
         if stream != self.stream {
             self.tell();
@@ -89,6 +119,14 @@ impl Telling {
         }
         if self.told < BURST || self.pending.len() >= ENOUGH || self.last.elapsed() >= PAUSE {
             self.tell();
+        }
+    }
+
+    /// Tells what was held back.
+    fn finish(&mut self) {
+        self.tell();
+        if let Some(report) = self.untold.take() {
+            self.tell_report(&report);
         }
     }
 
@@ -139,6 +177,9 @@ impl Capture {
             pending: String::new(),
             told: 0,
             last: Instant::now(),
+            reports: 0,
+            reported: None,
+            untold: None,
         });
     }
 
@@ -171,6 +212,13 @@ impl Capture {
         }
     }
 
+    /// Tells the listener how far the program is, if there is one.
+    pub fn progress(&mut self, report: &ProgressReport) {
+        if let Some(telling) = &mut self.telling {
+            telling.report(report);
+        }
+    }
+
     /// Takes one line of the guest's log. Line breaks within it are indented, so that a line that
     /// starts with a level is always the start of a message.
     pub fn log(&mut self, level: GuestLogLevel, message: &str) {
@@ -185,12 +233,16 @@ impl Capture {
         self.write(Stream::Log, text.as_bytes());
     }
 
-    /// Everything that was kept, as text, in the order in which it was written.
+    /// Everything that was kept, as text, in the order in which it was written. The listener gets
+    /// what was held back.
     ///
     /// Bytes that are not UTF-8 become U+FFFD. A character that was written in parts, even with
     /// output of another stream in between, is kept at the position of its last part.
     #[must_use]
-    pub fn into_logs(self) -> Logs {
+    pub fn into_logs(mut self) -> Logs {
+        if let Some(telling) = &mut self.telling {
+            telling.finish();
+        }
         let mut chunks: Vec<LogChunk> = Vec::with_capacity(self.pieces.len());
         let mut begun = [Begun::default(); 3];
         let mut dropped = self.dropped;
@@ -241,6 +293,8 @@ const fn slot(stream: Stream) -> usize {
         Stream::Stdout => 0,
         Stream::Stderr => 1,
         Stream::Log => 2,
+        // It is not kept.
+        Stream::Progress => 3,
     }
 }
 
@@ -431,7 +485,20 @@ mod tests {
         let (told, logs) = told(1 << 20, &vec![(Stream::Stdout, &b"x"[..]); 200_000]);
         let text: String = told.iter().map(|chunk| chunk.text.as_str()).collect();
         assert!(told.len() < 3_000, "{} pieces", told.len());
-        assert!(logs.chunks[0].text.starts_with(&text) && text.len() > 190_000, "{}", text.len());
+        assert!(logs.chunks[0].text.starts_with(&text) && text.len() == 200_000, "{}", text.len());
+        let mut capture = Capture::new(ByteCount::kibibytes(1));
+        let reports = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+        let telling = std::rc::Rc::clone(&reports);
+        capture.tell(Box::new(move |chunk| telling.borrow_mut().push(chunk)));
+        for done in 0..100_000 {
+            let report = ProgressReport::checked(f64::from(done), None, "").unwrap();
+            capture.progress(&report);
+        }
+        assert!(capture.into_logs().chunks.is_empty(), "progress is no log");
+        let reports = reports.take();
+        assert!((2..50).contains(&reports.len()), "{} reports", reports.len());
+        let last = ProgressReport::read(&reports.last().unwrap().text).unwrap();
+        assert!((last.done - 99_999.0).abs() < f64::EPSILON, "the last one is told: {last:?}");
         let long = "\u{e9}".repeat(MAX_TOLD);
         let (told, _) = self::told(1 << 20, &[(Stream::Stdout, long.as_bytes())]);
         assert!(told.len() >= 2 && told.iter().all(|chunk| chunk.text.len() <= MAX_TOLD));

@@ -19,6 +19,7 @@ use crate::service::parts::Service;
 use crate::service::run::execute::Bytecode;
 use crate::service::run::left_files;
 use crate::service::run::log_line::RunPurpose;
+use crate::service::run::log_stream::LogListener;
 use crate::service::run::network::NetworkGrant;
 use crate::service::run::plan::RunPlan;
 use crate::service::run::secrets::DeclaredSecrets;
@@ -36,6 +37,7 @@ impl Service {
         &self,
         caller: &Caller,
         params: ExecuteSkillParams,
+        listener: Option<LogListener>,
     ) -> Result<RunResult, ServiceError> {
         let requested = params.limits();
         let plan = self.plan_skill(
@@ -47,6 +49,7 @@ impl Service {
         );
         let mut plan = plan.await?.with_blobs(&params.input_blobs)?;
         plan.keep_files = left_files::kept(params.keep_files);
+        plan.listener = listener;
         Ok(self.perform(caller, plan, Bytecode::Compiled, RunPurpose::Call).await?.result)
     }
 

@@ -21,6 +21,7 @@ use crate::service::authorisation::ensure_may_call;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
+use crate::service::run::log_stream::LogListener;
 
 /// The interface of the methods for the edges.
 pub trait Methods: Send + Sync + 'static {
@@ -37,6 +38,16 @@ pub trait Methods: Send + Sync + 'static {
         &self,
         caller: &Caller,
         call: MethodCall,
+    ) -> impl Future<Output = Result<MethodResult, ServiceError>> + Send {
+        self.call_listening(caller, call, None)
+    }
+
+    /// As [`Self::call`]. What the program of a call prints is told to the listener while it runs.
+    fn call_listening(
+        &self,
+        caller: &Caller,
+        call: MethodCall,
+        listener: Option<LogListener>,
     ) -> impl Future<Output = Result<MethodResult, ServiceError>> + Send;
 }
 
@@ -45,7 +56,12 @@ impl Methods for Service {
         Ok(self.rates.count(tenant)?)
     }
 
-    async fn call(&self, caller: &Caller, call: MethodCall) -> Result<MethodResult, ServiceError> {
+    async fn call_listening(
+        &self,
+        caller: &Caller,
+        call: MethodCall,
+        listener: Option<LogListener>,
+    ) -> Result<MethodResult, ServiceError> {
         ensure_may_call(caller, &call)?;
         Ok(match call {
             MethodCall::ListSkills(params) => {
@@ -58,9 +74,11 @@ impl Methods for Service {
                 MethodResult::ReadSkillFile(self.read_skill_file(caller, params).await?)
             }
             MethodCall::ExecuteSkill(params) => {
-                MethodResult::Run(self.execute_skill(caller, params).await?)
+                MethodResult::Run(self.execute_skill(caller, params, listener).await?)
             }
-            MethodCall::RunCode(params) => MethodResult::Run(self.run_code(caller, params).await?),
+            MethodCall::RunCode(params) => {
+                MethodResult::Run(self.run_code(caller, params, listener).await?)
+            }
             MethodCall::CreateBlob(params) => {
                 MethodResult::CreateBlob(self.create_blob(caller, params).await?)
             }
@@ -79,11 +97,12 @@ impl<M: Methods> Methods for Arc<M> {
         M::count_call(self, tenant)
     }
 
-    fn call(
+    fn call_listening(
         &self,
         caller: &Caller,
         call: MethodCall,
+        listener: Option<LogListener>,
     ) -> impl Future<Output = Result<MethodResult, ServiceError>> + Send {
-        M::call(self, caller, call)
+        M::call_listening(self, caller, call, listener)
     }
 }

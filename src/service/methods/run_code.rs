@@ -12,6 +12,7 @@ use crate::service::parts::Service;
 use crate::service::run::execute::Bytecode;
 use crate::service::run::left_files;
 use crate::service::run::log_line::RunPurpose;
+use crate::service::run::log_stream::LogListener;
 use crate::service::run::network::NetworkGrant;
 use crate::service::run::plan::RunPlan;
 use crate::tenants::Right;
@@ -31,6 +32,7 @@ impl Service {
         &self,
         caller: &Caller,
         params: RunCodeParams,
+        listener: Option<LogListener>,
     ) -> Result<RunResult, ServiceError> {
         let limits = self.limits.for_caller(caller.limits).resolve(&params.limits())?;
         let Language::Python = params.language;
@@ -54,7 +56,7 @@ impl Service {
             network: NetworkGrant::Operator,
             secrets: None,
             limits,
-            listener: None,
+            listener,
             whole_logs: false,
         };
         Ok(self.perform(caller, plan, Bytecode::Compiled, RunPurpose::Call).await?.result)

@@ -3,14 +3,13 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc::UnboundedSender;
-
 use crate::dispatch::FinishedRun;
 use crate::job::outcome::{LogChunk, Logs, RunFailure, Stream};
 use crate::secrets::mask::Masks;
 use crate::secrets::mask::stream::MaskStream;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
+use crate::service::run::log_stream::LogListener;
 
 /// Logs up to this size, in bytes, are covered on the event loop: it takes less time than a switch
 /// of threads.
@@ -79,14 +78,16 @@ fn cover_logs(masks: &Masks, logs: &mut Logs) {
 /// Hands on what a program prints while it runs, with covers over values.
 #[derive(Debug)]
 pub(crate) struct MaskedListener {
-    listener: UnboundedSender<LogChunk>,
+    listener: LogListener,
     streams: Option<[MaskStream; 3]>,
+    masks: Option<Arc<Masks>>,
 }
 
 impl MaskedListener {
-    pub(crate) fn new(listener: UnboundedSender<LogChunk>, masks: Option<&Arc<Masks>>) -> Self {
+    pub(crate) fn new(listener: LogListener, masks: Option<&Arc<Masks>>) -> Self {
         let stream = |masks: &Arc<Masks>| MaskStream::new(Arc::clone(masks));
-        Self { listener, streams: masks.map(|masks| [(); 3].map(|()| stream(masks))) }
+        let streams = masks.map(|masks| [(); 3].map(|()| stream(masks)));
+        Self { listener, streams, masks: masks.cloned() }
     }
 
     pub(crate) fn hear(&mut self, mut printed: LogChunk) {
@@ -96,9 +97,11 @@ impl MaskedListener {
             let text = stream.push(printed.text.as_bytes());
             printed.text = String::from_utf8_lossy(&text).into_owned();
         }
+        if let (Stream::Progress, Some(masks)) = (printed.stream, &self.masks) {
+            masks.cover_text(&mut printed.text);
+        }
         if !printed.text.is_empty() {
-            // The listener may have gone away; ignore the error.
-            self.listener.send(printed).ok();
+            self.listener.tell(printed);
         }
     }
 }
@@ -108,6 +111,8 @@ const fn slot(stream: Stream) -> usize {
         Stream::Stdout => 0,
         Stream::Stderr => 1,
         Stream::Log => 2,
+        // Each report is a whole.
+        Stream::Progress => 3,
     }
 }
 
@@ -126,6 +131,8 @@ pub(crate) fn is_text(kind: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::run::log_stream::log_stream;
+    use crate::units::ByteCount;
 
     fn logs(chunks: &[(Stream, &str)]) -> Logs {
         let chunk = |(stream, text): &(Stream, &str)| LogChunk {
@@ -154,22 +161,26 @@ mod tests {
         assert_eq!(texts(&mixed), ["*******", "********"]);
     }
 
-    #[test]
-    fn what_is_heard_while_it_is_printed_shows_no_value() {
-        let (listener, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    #[tokio::test]
+    async fn what_is_heard_while_it_is_printed_shows_no_value() {
+        let (listener, mut heard) = log_stream(ByteCount::mebibytes(1));
         let masks = Arc::new(Masks::hiding(["hunter2"]).unwrap());
         let mut masked = MaskedListener::new(listener, Some(&masks));
-        for (stream, text) in
-            [(Stream::Stdout, "a hun"), (Stream::Stderr, "b\n"), (Stream::Stdout, "ter2 c\n")]
-        {
+        for (stream, text) in [
+            (Stream::Stdout, "a hun"),
+            (Stream::Stderr, "b\n"),
+            (Stream::Progress, "{\"done\":1.0,\"message\":\"hunter2\"}"),
+            (Stream::Stdout, "ter2 c\n"),
+        ] {
             masked.hear(LogChunk { stream, text: text.to_owned() });
         }
         drop(masked);
         let mut texts = Vec::new();
-        while let Ok(chunk) = heard.try_recv() {
+        while let Some(chunk) = heard.next().await {
             texts.push(chunk.text);
         }
-        assert_eq!(texts, ["a ", "b\n", "******* c\n"]);
+        let report = "{\"done\":1.0,\"message\":\"*******\"}";
+        assert_eq!(texts, ["a ", "b\n", report, "******* c\n"]);
     }
 
     #[test]

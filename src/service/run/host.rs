@@ -11,7 +11,6 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::error;
 
@@ -27,6 +26,7 @@ use crate::job::outcome::LogChunk;
 use crate::secrets::mask::Masks;
 use crate::secrets::mask::stream::MaskedContent;
 use crate::service::run::covers::{MaskedListener, is_text};
+use crate::service::run::log_stream::LogListener;
 use crate::service::run::network::GuestNetwork;
 use crate::units::ByteCount;
 
@@ -95,9 +95,6 @@ pub(crate) struct HostParts {
     /// What is covered in text that the run stores or prints.
     pub(crate) masks: Option<Arc<Masks>>,
 }
-
-/// Receives a program's output while it runs.
-pub type LogListener = UnboundedSender<LogChunk>;
 
 impl TenantHost {
     pub(crate) fn new(

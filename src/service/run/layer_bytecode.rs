@@ -48,6 +48,13 @@ const MODULES: usize = 300;
 /// Longest module that is compiled. Longer ones are tables that import as fast from their source.
 const MAX_MODULE: u64 = 4 << 20;
 
+/// The pauses before a part is offered to a busy pool again. Other layers wait meanwhile.
+const PART_PATIENCE: Patience = Patience { left: 3, pause: Duration::from_secs(1), factor: 1 };
+
+/// The pauses before a layer is begun again after the pool was busy for one of its parts: four
+/// minutes together. Other layers have their turn meanwhile.
+const LAYER_PATIENCE: Patience = Patience { left: 8, pause: Duration::from_secs(1), factor: 2 };
+
 /// The compiler's arguments.
 #[derive(Serialize)]
 struct Arguments<'a> {
@@ -73,8 +80,8 @@ impl Service {
             }
             let (compiler, layer) = (self.compiler(), Arc::clone(layer));
             tokio::spawn(async move {
-                let _one_at_a_time = compiler.packages.compiling.lock().await;
-                if let Err(error) = compiler.compile(&layer, 1).await {
+                let turns = Some(&compiler.packages.compiling);
+                if let Err(error) = compiler.compile_patiently(&layer, 1, turns).await {
                     warn!("packages were not compiled: {}", CauseChain(&error));
                 }
             });
@@ -114,7 +121,7 @@ impl Service {
         if layer.is_compiled.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        self.compiler().compile(layer, self.pool.size()).await
+        self.compiler().compile_patiently(layer, self.pool.size(), None).await
     }
 
     fn compiler(&self) -> Compiler {
@@ -128,6 +135,34 @@ impl Service {
 }
 
 impl Compiler {
+    /// Compiles a layer, again if the pool was too busy. Layers that share `turns` are compiled one
+    /// at a time, and none has its turn while it pauses.
+    async fn compile_patiently(
+        &self,
+        layer: &UsedLayer,
+        at_once: usize,
+        turns: Option<&tokio::sync::Mutex<()>>,
+    ) -> Result<(), ServiceError> {
+        let mut patience = LAYER_PATIENCE;
+        loop {
+            let turn = match turns {
+                Some(turns) => Some(turns.lock().await),
+                None => None,
+            };
+            let compiled = self.compile(layer, at_once).await;
+            drop(turn);
+            match compiled {
+                Err(error) if is_busy(&error) && patience.pause().await => {}
+                Err(error) => {
+                    // The next run with the layer tries again after the pool was busy.
+                    layer.is_compiled.store(!is_busy(&error), Ordering::Release);
+                    return Err(error);
+                }
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
     /// Compiles a layer with `at_once` runs at a time, and keeps the result.
     async fn compile(&self, layer: &UsedLayer, at_once: usize) -> Result<(), ServiceError> {
         let content = &layer.layer.content;
@@ -203,12 +238,10 @@ impl Compiler {
             Job { spec: Box::new(spec), image, skills: Vec::new(), layers, blobs: Vec::new() };
         let mut log = RunLog::open(&job.spec.run_id, &caller.tenant, RunPurpose::Compilation);
         let mut host = NoBlobs(OutputRoom::of_call(caller.memory.clone()));
+        let mut patience = PART_PATIENCE;
         let finished = loop {
-            match self.pool.run_own(&job, &mut host).await {
-                // Runs of callers go first.
-                Err(DispatchError::Overloaded { .. } | DispatchError::TenantBusy { .. }) => {
-                    tokio::time::sleep(Duration::from_secs(1)).await;
-                }
+            match self.pool.run_own(&job, &mut host).await.map_err(ServiceError::from) {
+                Err(error) if is_busy(&error) && patience.pause().await => {}
                 other => break other?,
             }
         };
@@ -220,6 +253,46 @@ impl Compiler {
             read_packed(known, &output.into_bytes().unwrap_or_default()).unwrap_or_default()
         };
         caller.memory.on_thread(read).await.map_err(ServiceError::Interrupted)
+    }
+}
+
+/// True for a refusal that is over soon: runs of callers go first.
+const fn is_busy(error: &ServiceError) -> bool {
+    matches!(
+        error,
+        ServiceError::Dispatch(DispatchError::Overloaded { .. } | DispatchError::TenantBusy { .. })
+    )
+}
+
+/// The pauses between attempts, each `factor` times as long as the one before.
+#[derive(Debug, Clone, Copy)]
+struct Patience {
+    left: u32,
+    pause: Duration,
+    factor: u32,
+}
+
+impl Patience {
+    /// Pauses before the next attempt; false if there is none.
+    async fn pause(&mut self) -> bool {
+        match self.next() {
+            Some(pause) => {
+                tokio::time::sleep(pause).await;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+impl Iterator for Patience {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        self.left = self.left.checked_sub(1)?;
+        let pause = self.pause;
+        self.pause = pause.saturating_mul(self.factor);
+        Some(pause)
     }
 }
 
@@ -260,6 +333,22 @@ mod tests {
         let path = cache_path("a/b/__init__.py", "3.15").unwrap();
         assert_eq!(path, "a/b/__pycache__/__init__.cpython-315.pyc");
         assert_eq!(cache_path("a/b.txt", "3.15"), None);
+    }
+
+    #[test]
+    fn a_busy_pool_is_asked_a_bounded_number_of_times() {
+        let pauses: Vec<u64> = LAYER_PATIENCE.map(|pause| pause.as_secs()).collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 64, 128]);
+        assert_eq!(PART_PATIENCE.map(|pause| pause.as_secs()).collect::<Vec<_>>(), [1, 1, 1]);
+        let retry_after = Duration::from_secs(1);
+        for passing in
+            [DispatchError::TenantBusy { retry_after }, DispatchError::Overloaded { retry_after }]
+        {
+            assert!(is_busy(&passing.into()));
+        }
+        for other in [DispatchError::ShuttingDown, DispatchError::TooMuchMemory] {
+            assert!(!is_busy(&other.into()));
+        }
     }
 
     #[test]

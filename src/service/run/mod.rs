@@ -11,6 +11,7 @@ pub(crate) mod layers;
 pub(crate) mod left_files;
 pub(crate) mod limits;
 pub(crate) mod log_line;
+pub(crate) mod log_stream;
 pub(crate) mod logs;
 pub(crate) mod metering;
 pub(crate) mod mounted_skill;

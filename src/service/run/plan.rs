@@ -10,7 +10,7 @@ use crate::protocol::params_error::ParamsError;
 use crate::protocol::tools::MAX_INPUT_BLOBS;
 use crate::service::error::ServiceError;
 use crate::service::find::blob_ids;
-use crate::service::run::host::LogListener;
+use crate::service::run::log_stream::LogListener;
 use crate::service::run::mounted_skill::MountedSkill;
 use crate::service::run::network::NetworkGrant;
 use crate::service::run::secrets::DeclaredSecrets;

@@ -205,6 +205,12 @@ mod tests {
         ("a = { type = \"array\", minItems = 3, maxItems = 1 }", "2:34: error: `inputs.a.minItems` is greater than `inputs.a.maxItems`, so that no value fits"),
         ("a = { type = \"string\", maxLength = 1, minLength = 2 }", "2:51: error: `inputs.a.minLength` is greater than `inputs.a.maxLength`, so that no value fits"),
         ("a = { type = \"number\", minimum = 1.5, maximum = 1 }", "2:34: error: `inputs.a.minimum` is greater than `inputs.a.maximum`, so that no value fits"),
+        // One more than a float can tell from 2^53, 2^63 and 2^64 - 1, and as integers and floats.
+        ("a = { type = \"integer\", minimum = 9007199254740993, maximum = 9007199254740992 }", "2:35: error: `inputs.a.minimum` is greater than `inputs.a.maximum`, so that no value fits"),
+        ("a = { type = \"number\", minimum = 9007199254740993, maximum = 9007199254740992.0 }", "2:35: error: `inputs.a.minimum` is greater than `inputs.a.maximum`, so that no value fits"),
+        ("a = { type = \"number\", minimum = -1e300, maximum = -1e301 }", "2:35: error: `inputs.a.minimum` is greater than `inputs.a.maximum`, so that no value fits"),
+        ("a = { type = \"number\", minimum = 1e300, maximum = 9223372036854775807 }", "2:35: error: `inputs.a.minimum` is greater than `inputs.a.maximum`, so that no value fits"),
+        ("a = { type = \"number\", minimum = -0.5, maximum = -1 }", "2:35: error: `inputs.a.minimum` is greater than `inputs.a.maximum`, so that no value fits"),
         ("a = { type = \"array\", items = { type = \"string\", minLength = 2, maxLength = 1 } }", "2:62: error: `inputs.a.items.minLength` is greater than `inputs.a.items.maxLength`, so that no value fits"),
         ("\" \" = { type = \"any\" }", "2:1: error: the name of an input must have 1 to 64 characters, none of them a control character"),
     ];

@@ -3,6 +3,7 @@
 //! Keys have the names and meanings of JSON Schema 2020-12, except that `required` is a key of the
 //! required part itself.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Range;
 
@@ -226,9 +227,7 @@ impl InputShape {
     fn check_bounds(&self, fields: &Fields<'_>, findings: &mut Findings<'_>) {
         let (least, most) = (&self.range.0, &self.range.1);
         let range = least.as_ref().zip(most.as_ref());
-        let is_empty_range = range
-            .and_then(|(least, most)| least.as_f64().zip(most.as_f64()))
-            .is_some_and(|(least, most)| least > most);
+        let is_empty_range = range.is_some_and(|(least, most)| is_greater(least, most));
         let is_empty_size = self.size.0.zip(self.size.1).is_some_and(|(least, most)| least > most);
         let (least, most) = match (is_empty_range, is_empty_size, self.input_type) {
             (true, _, _) => ("minimum", "maximum"),
@@ -290,6 +289,27 @@ fn number(node: &SourceNode) -> Result<Number, &'static str> {
         Json::Number(number) => Ok(number),
         _ => Err("a number"),
     }
+}
+
+/// Compares two numbers exactly: beyond 2^53 a float is not every integer.
+fn is_greater(one: &Number, other: &Number) -> bool {
+    match (one.as_i128(), other.as_i128()) {
+        (Some(one), Some(other)) => one > other,
+        (Some(one), None) => other.as_f64().is_some_and(|other| compare(one, other).is_gt()),
+        (None, Some(other)) => one.as_f64().is_some_and(|one| compare(other, one).is_lt()),
+        (None, None) => one.as_f64().zip(other.as_f64()).is_some_and(|(one, other)| one > other),
+    }
+}
+
+/// Compares an integer of at most 64 bits with a float. Numbers of JSON are finite.
+fn compare(integer: i128, float: f64) -> Ordering {
+    // A float beyond 128 bits becomes the integer that is nearest to it, which is beyond 64 bits.
+    #[expect(clippy::cast_possible_truncation, reason = "the fraction is looked at below")]
+    let whole = float.trunc() as i128;
+    integer.cmp(&whole).then_with(|| {
+        let fraction = float.fract();
+        0.0_f64.total_cmp(&(fraction + 0.0))
+    })
 }
 
 fn count(node: &SourceNode) -> Result<u64, &'static str> {

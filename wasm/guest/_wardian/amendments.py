@@ -20,7 +20,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from _wardian import counting, errors, floating, import_hooks, library
+from _wardian import counting, errors, floating, import_hooks, library, progress
 
 
 def _type_aliases(module: Any) -> None:
@@ -404,6 +404,8 @@ AMENDMENTS: dict[str, Callable[[Any], None]] = {
     "pandas.core.internals.construction": _frame_construction,
     "pandas.core.internals.managers": _managers,
     "random": library.amend_random,
+    "rich.live": progress.amend_rich_live,
+    "rich.progress": progress.amend_rich_progress,
     "scipy.signal._peak_finding": _peak_finding,
     "scipy.sparse._sputils": _sparse,
     "scipy.spatial._ckdtree": counting.amend_kd_tree_of_scipy,
@@ -412,6 +414,7 @@ AMENDMENTS: dict[str, Callable[[Any], None]] = {
     "sklearn.neighbors._kd_tree": counting.amend_trees_of_sklearn,
     "struct": _struct,
     "time": library.amend_time,
+    "tqdm.std": progress.amend_tqdm,
 }
 
 _MAXSIZE = (1 << 63) - 1

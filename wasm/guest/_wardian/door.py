@@ -19,6 +19,7 @@ RAISED = b"\x03"
 LOG = b"\x04"
 WRITE_BLOB = b"\x05"
 WRITE_BLOB_FILE = b"\x06"
+PROGRESS = b"\x0a"
 
 _DONE = 0
 

@@ -1,8 +1,9 @@
-"""Helpers for the code that runs here: `from runtime import blobs, http, log, run, secrets`.
+"""Helpers for the code that runs here: `from runtime import blobs, http, log, progress, run, secrets`.
 
 - `blobs`: read the blobs that are mounted, write new ones.
 - `http`: requests to the hosts that a skill's manifest names.
 - `log`: messages for the run's log.
+- `progress(done, total, message)`: tells a caller that reads along how far the program is.
 - `run`: what this run is.
 - `secrets`: the secrets that a skill's manifest declares.
 
@@ -13,6 +14,7 @@ are all `Refused`. A blob that is not mounted is a `BlobNotFound`, a secret that
 
 from __future__ import annotations
 
+from _wardian.progress import progress
 from _wardian.refusals import (
     BlobNotFound,
     HostCallLimit,
@@ -33,6 +35,7 @@ __all__ = [
     "blobs",
     "http",
     "log",
+    "progress",
     "run",
     "secrets",
 ]

@@ -38,7 +38,50 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $_ := set $skills "roots" (list "/srv/skills") -}}
 {{- $_ := set $config "skills" $skills -}}
 {{- end -}}
-{{ toToml $config }}
+{{- $settings := dict "value" $config -}}
+{{- include "wardian.integers" $settings -}}
+{{ toToml $settings.value }}
+{{- end -}}
+
+{{/* Helm reads all numbers as floats, and TOML tells integers from floats: whole numbers in `.value`
+become integers again, at any depth. Floats have exact integers up to 2^53. */}}
+{{- define "wardian.integers" -}}
+{{- $settings := . -}}
+{{- $value := .value -}}
+{{- if kindIs "map" $value -}}
+{{- $whole := dict -}}
+{{- range $key, $inner := $value -}}
+{{- $held := dict "value" $inner -}}
+{{- include "wardian.integers" $held -}}
+{{- $_ := set $whole $key $held.value -}}
+{{- end -}}
+{{- $_ := set $settings "value" $whole -}}
+{{- else if kindIs "slice" $value -}}
+{{- $whole := list -}}
+{{- range $inner := $value -}}
+{{- $held := dict "value" $inner -}}
+{{- include "wardian.integers" $held -}}
+{{- $whole = append $whole $held.value -}}
+{{- end -}}
+{{- $_ := set $settings "value" $whole -}}
+{{- else if kindIs "float64" $value -}}
+{{- if and (eq (floor $value) $value) (le $value 9007199254740992.0) (ge $value -9007199254740992.0) -}}
+{{- $_ := set $settings "value" (int64 $value) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The variables of the image are settings of Wardian, and stronger than its file. An empty one is
+as good as none, also for `kubectl exec`. */}}
+{{- define "wardian.environment" -}}
+- {name: WARDIAN_CONFIG, value: /etc/wardian/config.toml}
+- {name: WARDIAN_AUTH_MODE, value: ""}
+- {name: WARDIAN_LISTEN, value: ""}
+- {name: WARDIAN_DATA_DIR, value: ""}
+- {name: WARDIAN_CACHE_DIR, value: ""}
+- {name: WARDIAN_ENGINE_COMPILE_METERED, value: ""}
+- {name: WARDIAN_LOG_FORMAT, value: ""}
+- {name: WARDIAN_WORKERS_REQUIRE_LOCKDOWN, value: ""}
 {{- end -}}
 
 {{- define "wardian.probe" -}}

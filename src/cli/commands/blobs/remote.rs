@@ -15,6 +15,7 @@ use ureq::{Agent, Body, RequestBuilder, SendBody};
 
 use crate::cli::failed::Failed;
 use crate::ids::BlobId;
+use crate::protocol::methods::blobs::CreateBlobResult;
 
 /// The time for connecting.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -131,7 +132,7 @@ impl Remote {
         announced: Announced,
         content: &mut dyn Read,
         is_unread: &dyn Fn() -> bool,
-    ) -> Result<BlobId, Failed> {
+    ) -> Result<CreateBlobResult, Failed> {
         let mut attempt = 1;
         loop {
             let request = self.agent.put(self.address("")).header("content-type", kind);
@@ -157,9 +158,7 @@ impl Remote {
                 attempt = attempt.saturating_add(1);
                 continue;
             }
-            let stored: crate::protocol::methods::blobs::CreateBlobResult =
-                self.json(accepted(answer)?)?;
-            return Ok(stored.blob_id);
+            return self.json(accepted(answer)?);
         }
     }
 

@@ -87,11 +87,14 @@ fn put_remote(
     let progress = TransferProgress::begin("storing", size);
     let mut hashed = HashedContent::new(counted, kind, progress);
     let announced = Announced { size, digest };
-    let id = remote.put(kind.as_str(), announced, &mut hashed, &|| count.get() == 0)?;
-    if hashed.finish() != id && !remote.has_key() {
+    let stored = remote.put(kind.as_str(), announced, &mut hashed, &|| count.get() == 0)?;
+    // With a key the content of a stream is compared by its size alone: its digest is known only
+    // when all of it was sent.
+    let is_same = remote.has_key() || hashed.finish() == stored.blob_id;
+    if !is_same || stored.size_bytes != count.get() {
         return Err(Failed::because("the server stored other bytes than were sent"));
     }
-    Ok((id, count.get()))
+    Ok((stored.blob_id, stored.size_bytes))
 }
 
 /// The SHA-256 of a file, which is read from its beginning again afterwards.
