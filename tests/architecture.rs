@@ -72,7 +72,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("pep440_rs::", &["packages/"]),
     ("rustls::", &["egress/", "http/tls/", "cli/commands/blobs/remote.rs"]),
     ("rustls_native_certs::", &["egress/", "cli/commands/blobs/remote.rs"]),
-    ("ureq::", &["cli/commands/blobs/"]),
+    ("ureq::", &["cli/commands/blobs/", "cli/commands/top/"]),
     ("hyper::client", &["egress/"]),
     ("lookup_host", &["egress/"]),
     ("sqlx::", &["database/", "tenants/key_table.rs", "records/table/"]),

@@ -11,6 +11,7 @@ use crate::cli::examples;
 use crate::cli::key_args::KeysCommand;
 use crate::cli::run_args::RunsCommand;
 use crate::cli::server_option::ServerOption;
+use crate::cli::top_args::TopArgs;
 use crate::config::Flags;
 use crate::images::PackageSet;
 
@@ -98,6 +99,9 @@ pub(crate) enum Command {
     /// The Python interpreter that programs run in.
     #[command(subcommand, after_help = examples::ENGINE)]
     Engine(EngineCommand),
+    /// Show what a running server does: workers, queue, tenants, rates.
+    #[command(after_help = examples::TOP)]
+    Top(TopArgs),
     /// Check this machine and give advice.
     #[command(after_help = examples::DOCTOR)]
     Doctor(DoctorArgs),

@@ -75,6 +75,15 @@ pub(crate) const REVOKE_KEY: &str = "\
 Examples:
   wardian keys revoke k3v7a2mq";
 
+pub(crate) const TOP: &str = "\
+Examples:
+  wardian top --url http://127.0.0.1:9090
+  wardian top --url http://127.0.0.1:9090 --interval 10 --json >> load.jsonl
+
+The server has to be started with `--admin-listen 127.0.0.1:9090`. Ctrl-C ends the command.
+
+Exit codes: 0 done, 2 wrong usage or no such server, 3 an error of Wardian or of the machine.";
+
 pub(crate) const SECRETS: &str = "\
 Examples:
   WARDIAN_SECRET_ACME_KEY=... wardian secrets list

@@ -12,6 +12,7 @@ mod prepare;
 mod run_args;
 mod server_option;
 mod terminal;
+mod top_args;
 
 use std::process::ExitCode;
 
@@ -21,7 +22,9 @@ use crate::assembly::check_settings;
 use crate::cli::args::{Cli, Command, EngineCommand, SecretsCommand, ServeArgs, SkillsCommand};
 use crate::cli::commands::reload::ConfigSource;
 use crate::cli::commands::skills::{check_skills, deps, list_skills, new_skill, test_skills};
-use crate::cli::commands::{blobs, doctor, engine, keys, run, runs, secrets, serve, show_config};
+use crate::cli::commands::{
+    blobs, doctor, engine, keys, run, runs, secrets, serve, show_config, top,
+};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::Installer;
@@ -159,6 +162,7 @@ fn with_config(
         Command::Keys(command) => keys::keys(&config, &command),
         Command::Secrets(SecretsCommand::List { json }) => secrets::list(&config, json),
         Command::Engine(command) => engine::engine(&config, &command),
+        Command::Top(args) => top::top(&config, &args),
         Command::Doctor(args) => doctor::doctor(config, args.json),
         Command::Config { explain, json } => {
             let exit = if json {

@@ -152,3 +152,41 @@ fn dashboards_alerts_and_documents_use_metrics_that_there_are() {
     let undocumented: Vec<_> = own.difference(&documented).collect();
     assert!(undocumented.is_empty(), "docs/operators.md does not list {undocumented:?}");
 }
+
+#[test]
+fn top_shows_a_running_server() {
+    let (server, admin) = measured(&[]);
+    let url = format!("http://{admin}");
+    let place = Command::new();
+    let arguments = ["top", "--url", &url, "--interval", "1", "--count", "2", "--json"];
+    let watching = std::thread::scope(|scope| {
+        let watching = scope.spawn(|| place.run(&arguments).with(0));
+        for _ in 0..20 {
+            server.client().run("def main(args): return 1");
+            std::thread::sleep(Duration::from_millis(60));
+        }
+        watching.join().unwrap()
+    });
+    let views: Vec<serde_json::Value> =
+        watching.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(views.len(), 2);
+    let completed = |view: &serde_json::Value| view["runs"]["completed"].as_f64().unwrap_or(0.0);
+    assert!(views.iter().map(completed).sum::<f64>() > 2.0, "{views:#?}");
+    assert_eq!(views[0]["tenants"][0]["tenant"], "local");
+    let shown = place.run(&["top", "--url", &url, "--interval", "0.2", "--count", "1"]).with(0);
+    let says = ["workers", "runs", "phase", "execute", "tenant"];
+    assert!(contained(&shown.stdout, says).is_empty(), "{}", shown.stdout);
+    assert!(!shown.stdout.contains('\u{1b}'), "a pipe is no terminal");
+}
+
+#[test]
+fn top_says_what_is_missing() {
+    let place = Command::new();
+    let ended = place.run(&["top"]).with(2);
+    assert!(ended.stderr.contains("--admin-listen 127.0.0.1:9090"), "{}", ended.stderr);
+    let ended = place.run(&["top", "--url", "http://127.0.0.1:1"]).with(2);
+    assert!(ended.stderr.contains("http://127.0.0.1:1/metrics cannot be read"), "{}", ended.stderr);
+    let own = format!("http://{}", TestServer::shared().address);
+    assert!(place.run(&["top", "--url", &own]).with(2).stderr.contains("cannot be read"));
+    place.run(&["top", "--interval", "0"]).with(2);
+}

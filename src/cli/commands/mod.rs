@@ -15,3 +15,4 @@ pub(crate) mod serve_folders;
 pub(crate) mod serve_records;
 pub(crate) mod show_config;
 pub(crate) mod skills;
+pub(crate) mod top;

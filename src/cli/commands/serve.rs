@@ -137,8 +137,9 @@ async fn listen(
     let runtime = tokio::select! {
         biased;
         ended = &mut serving => {
-            records.close().await;
-            return stopped_early(ended);
+            let stopped = stopped_early(ended);
+            let exit = records.close().await;
+            return stopped.map(|_done| exit);
         }
         started = start(config, installer, &readiness, &records, metrics, &url) => started?,
     };
