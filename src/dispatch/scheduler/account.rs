@@ -16,6 +16,18 @@ pub(crate) const LEAST_COST: Duration = Duration::from_micros(100);
 /// The time that a run is expected to take as long as none of its tenant has ended.
 pub(crate) const UNKNOWN_COST: Duration = Duration::from_millis(10);
 
+/// Accounts that are kept before any is forgotten.
+pub(crate) const FEW_ACCOUNTS: usize = 128;
+
+/// Accounts of tenants without runs that are kept at most.
+pub(crate) const MAX_RESTING: usize = 16_384;
+
+/// The tenant whose run is next, with the tenants whose runs it overtakes.
+pub(crate) struct NextRun {
+    pub(crate) tenant: TenantId,
+    pub(crate) overtaken: Vec<TenantId>,
+}
+
 /// The account of a tenant with runs, or of one that has lately had more than its share.
 #[derive(Debug)]
 pub(crate) struct Account<T> {

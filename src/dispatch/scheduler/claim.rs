@@ -7,10 +7,6 @@ use crate::ids::TenantId;
 use crate::quotas::TenantLimits;
 use crate::units::ByteCount;
 
-/// The shortest and the longest delay that a refused caller is told.
-pub(crate) const RETRY: (Duration, Duration) =
-    (Duration::from_millis(100), Duration::from_secs(60));
-
 /// The number of a run. No other run of the same pool has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ticket(pub(crate) u64);
@@ -51,13 +47,6 @@ pub(crate) enum Offered<T> {
     Waits { ticket: Ticket, displaced: Option<T> },
     /// The run is refused.
     Refused(RunRefusal, T),
-}
-
-/// The tenant whose run is next, with the tenants whose runs it overtakes.
-#[derive(Debug)]
-pub(crate) struct NextRun {
-    pub(crate) tenant: TenantId,
-    pub(crate) overtaken: Vec<TenantId>,
 }
 
 /// The bounds of a queue.

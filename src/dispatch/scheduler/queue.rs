@@ -39,10 +39,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use crate::dispatch::scheduler::account::{
-    Account, Counted, LEAST_COST, StartedRun, UNKNOWN_COST, Waiting, average,
+    Account, Counted, FEW_ACCOUNTS, LEAST_COST, MAX_RESTING, NextRun, StartedRun, UNKNOWN_COST,
+    Waiting, average,
 };
 use crate::dispatch::scheduler::claim::{
-    Claim, NextRun, Offered, OutOfTime, QueueBounds, RETRY, RunRefusal, Ticket,
+    Claim, Offered, OutOfTime, QueueBounds, RunRefusal, Ticket,
 };
 use crate::dispatch::scheduler::run_time::{ratio, wait_for_quota};
 use crate::dispatch::scheduler::virtual_time::VirtualTime;
@@ -52,11 +53,8 @@ use crate::ids::TenantId;
 /// wait until it fits, so that small runs cannot keep a large one waiting for ever.
 pub(crate) const MAX_OVERTAKEN: u32 = 32;
 
-/// Accounts that are kept before any is forgotten.
-const FEW_ACCOUNTS: usize = 128;
-
-/// Accounts of tenants without runs that are kept at most.
-const MAX_RESTING: usize = 16_384;
+/// The shortest and the longest delay that a refused caller is told.
+const RETRY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(60));
 
 /// Waiting runs, each with an item of type `T`, and the accounts of runs in progress.
 #[derive(Debug)]

@@ -226,7 +226,7 @@ impl WorkerSource {
         command: &WorkerCommand,
         arguments: &[OsString],
     ) -> Result<(Template, Spawned), TemplateError> {
-        let mut template = Template::start(&mut command.process(arguments))?;
+        let mut template = Template::start(command.process(arguments))?;
         let forked = template.fork()?;
         info!("workers are forked from a template");
         Ok((template, forked))

@@ -65,12 +65,14 @@ pub(crate) struct Template {
 
 impl Template {
     /// Starts a template and waits until it has loaded the engine, which blocks this thread.
-    pub(crate) fn start(command: &mut Command) -> Result<Self, TemplateError> {
+    pub(crate) fn start(mut command: Command) -> Result<Self, TemplateError> {
         let (near, far) =
             socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
                 .map_err(io::Error::from)?;
         // A template never has data of a guest, so it may write to the log of the gateway itself.
         let child = command.stdin(Stdio::from(far)).stderr(Stdio::inherit()).spawn()?;
+        // It holds the other end of the socket, whose closing tells of the end of the template.
+        drop(command);
         let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let group = group.ok_or(io::Error::from(io::ErrorKind::InvalidInput))?;
         let (socket, incoming) = (UnixStream::from(near), Incoming::with_limit(MESSAGE));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, pidfd_send_signal};
 use tokio::runtime::Runtime;
@@ -142,9 +142,10 @@ async fn single_threaded_or_workers_are_started_one_by_one() {
     assert!(pool.report().workers.iter().all(|worker| !worker.is_forked));
     assert_eq!(pool.template(), None);
 
-    let nowhere = forked_by(SCRIPTED, "role-nobody", 1);
-    let pool = start(nowhere).await;
+    let begun = Instant::now();
+    let pool = start(forked_by(SCRIPTED, "role-nobody", 1)).await;
     assert!(!pool.report().workers[0].is_forked);
+    assert!(begun.elapsed() < Duration::from_secs(30), "the end of a template was not noticed");
 }
 
 /// A template that forks a process and ends before it has named it.
