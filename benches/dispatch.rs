@@ -83,14 +83,8 @@ fn measure_new_tenants(
     let config = config(data, &apart)?;
     let progress = Lines::new(std::io::stderr());
     let runtime = threads.block_on(async {
-        let runtime = Runtime::start(
-            &config,
-            MeteredCode::IfThere,
-            SkillsRead::Once,
-            Metrics::new(),
-            &progress,
-        )
-        .await?;
+        let runtime =
+            Runtime::start(&config, MeteredCode::IfThere, SkillsRead::Once, &progress).await?;
         runtime.ready().await?;
         anyhow::Ok(runtime)
     })?;

@@ -89,10 +89,10 @@ fn events(counters: &Counters) -> MetricReading {
         crashed,
         violations,
         repeated,
-        overloaded,
-        limited,
         given_up,
         awaited,
+        overloaded,
+        limited,
     } = *counters;
     let events = [
         ("started", started),
@@ -103,10 +103,10 @@ fn events(counters: &Counters) -> MetricReading {
         ("run_crashed", crashed),
         ("violation", violations),
         ("run_repeated", repeated),
+        ("given_up", given_up),
+        ("run_awaited_worker", awaited),
         ("run_overloaded", overloaded),
         ("run_limited", limited),
-        ("given_up_for_tenant", given_up),
-        ("run_awaited_worker", awaited),
     ];
     let events = events.map(|(event, count)| (event, number_of(count)));
     MetricReading::counter("wardian_worker_events", "Events of the workers and their queue", 0.0)

@@ -6,6 +6,7 @@
 //! INVARIANT(revoked-in-between): a call whose key is no longer valid when its turn comes is refused,
 //! also if the key was valid when the request began.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -76,7 +77,7 @@ struct Exchange<'a, M> {
     edge: &'a Arc<Edge<M>>,
     methods: &'a M,
     identity: CallerIdentity,
-    peer: Option<PeerAddress>,
+    peer: Option<IpAddr>,
     request_id: String,
     /// The memory that the body is charged with.
     memory: CallMemory,
@@ -94,7 +95,7 @@ pub(crate) async fn rpc<M: Methods + Status>(
     let Some(identity) = parts.extensions.remove::<CallerIdentity>() else {
         return closing(empty(StatusCode::INTERNAL_SERVER_ERROR, &request_id));
     };
-    let peer = parts.extensions.get::<PeerAddress>().copied();
+    let peer = parts.extensions.get::<PeerAddress>().map(|PeerAddress(address)| *address);
     if !is_json(&parts.headers) {
         let message = "the `Content-Type` must be `application/json`";
         return closing(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, message, &request_id));
@@ -108,7 +109,7 @@ pub(crate) async fn rpc<M: Methods + Status>(
     let is_counted = !is_small(&body);
     if is_counted && let Err(error) = methods.count_call(&identity.tenant) {
         let caller = Caller::of(identity, request_id.clone(), CallMemory::new(&edge.budget));
-        note_refusal(&edge.audit, &caller, peer, &error);
+        note_refusal(&edge.audit, &caller.at(peer), &error);
         let failure = Failure::of(&error, &request_id);
         return closing(failure.into_response(RequestId::Null, &request_id));
     }
@@ -170,12 +171,12 @@ impl<M: Methods + Status> Exchange<'_, M> {
             return failure.into_response(id, &request_id);
         }
         let (listener, logs) = log_stream(WAITING);
-        let (edge, peer) = (Arc::clone(self.edge), self.peer);
+        let edge = Arc::clone(self.edge);
         let task = tokio::spawn(async move {
             let Some(methods) = edge.readiness.methods() else {
                 return Err(overloaded("the server is shutting down"));
             };
-            execute(&edge, methods, &caller, peer, call, Some(listener)).await
+            execute(&edge, methods, &caller, call, Some(listener)).await
         });
         answer(self.edge, ListenedRun { id, request_id, task, logs }).await
     }
@@ -244,7 +245,8 @@ impl<M: Methods + Status> Exchange<'_, M> {
     /// Returns the caller of one call. The call has a charge of its own, released with its result,
     /// and shares the charge of the body.
     fn caller(&self) -> Caller {
-        Caller::of(self.identity.clone(), self.request_id.clone(), self.memory.of_call())
+        let memory = self.memory.of_call();
+        Caller::of(self.identity.clone(), self.request_id.clone(), memory).at(self.peer)
     }
 
     fn answer(&self) -> Answer {
@@ -257,21 +259,21 @@ impl<M: Methods + Status> Exchange<'_, M> {
         call: Result<MethodCall, Failure>,
     ) -> Result<MethodResult, Failure> {
         self.count(caller)?;
-        execute(self.edge, self.methods, caller, self.peer, call, None).await
+        execute(self.edge, self.methods, caller, call, None).await
     }
 
     /// Confirms the key of a call, and counts it against the rate of its tenant. Malformed calls
     /// count too.
     fn count(&self, caller: &Caller) -> Result<(), Failure> {
         let confirmed = self.edge.authentication.confirm(caller.key.as_ref());
-        confirmed.map_err(|error| failed(self.edge, caller, self.peer, &error))?;
+        confirmed.map_err(|error| failed(self.edge, caller, &error))?;
         if self.is_counted.swap(false, Ordering::Relaxed) {
             return Ok(());
         }
         let counted = self.methods.count_call(&caller.tenant);
         counted.map_err(|error| {
             self.edge.metrics.count_call(NO_METHOD, WireError::of(error.kind()).label);
-            failed(self.edge, caller, self.peer, &error)
+            failed(self.edge, caller, &error)
         })
     }
 }
@@ -281,7 +283,6 @@ async fn execute<M: Methods + Status>(
     edge: &Edge<M>,
     methods: &M,
     caller: &Caller,
-    peer: Option<PeerAddress>,
     call: Result<MethodCall, Failure>,
     listener: Option<LogListener>,
 ) -> Result<MethodResult, Failure> {
@@ -291,7 +292,7 @@ async fn execute<M: Methods + Status>(
             let called = methods.call_listening(caller, call, listener);
             tokio::select! {
                 biased;
-                outcome = called => outcome.map_err(|error| failed(edge, caller, peer, &error)),
+                outcome = called => outcome.map_err(|error| failed(edge, caller, &error)),
                 () = edge.readiness.closed() => Err(overloaded("the server is shutting down")),
             }
         }
@@ -302,14 +303,9 @@ async fn execute<M: Methods + Status>(
     outcome
 }
 
-/// The failure of a call, which the audit log names if it is a denial.
-fn failed<M>(
-    edge: &Edge<M>,
-    caller: &Caller,
-    peer: Option<PeerAddress>,
-    error: &ServiceError,
-) -> Failure {
-    note_refusal(&edge.audit, caller, peer, error);
+/// The failure for an error of the service, which the audit log may note.
+fn failed<M>(edge: &Edge<M>, caller: &Caller, error: &ServiceError) -> Failure {
+    note_refusal(&edge.audit, caller, error);
     Failure::of(error, &caller.request_id)
 }
 

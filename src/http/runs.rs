@@ -34,7 +34,6 @@ struct RunRequest<'a, M> {
     runs: &'a RunHistory,
     caller: Caller,
     request_id: String,
-    address: Option<PeerAddress>,
 }
 
 impl<'a, M: Methods + Status + Runs> RunRequest<'a, M> {
@@ -49,8 +48,8 @@ impl<'a, M: Methods + Status + Runs> RunRequest<'a, M> {
             return Err(Box::new(edge.not_ready(&request_id)));
         };
         let caller = Caller::of(identity, request_id.clone(), CallMemory::new(&edge.budget));
-        let address = address.map(|Extension(address)| address);
-        let request = Self { edge, runs: methods.runs(), caller, request_id, address };
+        let caller = caller.at(address.map(|Extension(PeerAddress(address))| address));
+        let request = Self { edge, runs: methods.runs(), caller, request_id };
         match methods.count_call(&request.caller.tenant) {
             Ok(()) => Ok(request),
             Err(error) => Err(Box::new(request.failed(&error))),
@@ -59,7 +58,7 @@ impl<'a, M: Methods + Status + Runs> RunRequest<'a, M> {
 
     /// The answer to a request that failed.
     fn failed(&self, error: &ServiceError) -> Response {
-        note_refusal(&self.edge.audit, &self.caller, self.address, error);
+        note_refusal(&self.edge.audit, &self.caller, error);
         let mut failure = Failure::of(error, &self.request_id);
         failure.status = status_of(error.kind());
         failure.into_response(RequestId::Null, &self.request_id)

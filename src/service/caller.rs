@@ -1,5 +1,7 @@
 //! The caller of a method.
 
+use std::net::IpAddr;
+
 use crate::budget::CallMemory;
 use crate::ids::TenantId;
 use crate::job::limits::RunLimits;
@@ -14,6 +16,8 @@ pub struct Caller {
     pub rights: Rights,
     /// Names its key; none if the server asks for no keys.
     pub key: Option<KeyPrefix>,
+    /// The address of its client, if it has one.
+    pub address: Option<IpAddr>,
     /// Limits of its runs that are stricter than the operator's cap for all callers.
     pub limits: Option<RunLimits>,
     /// Names the request in the server's log.
@@ -39,7 +43,15 @@ impl Caller {
     #[must_use]
     pub fn of(identity: CallerIdentity, request_id: String, memory: CallMemory) -> Self {
         let CallerIdentity { tenant, rights, key } = identity;
-        Self { tenant, rights, key, limits: None, request_id, memory }
+        Self { tenant, rights, key, address: None, limits: None, request_id, memory }
+    }
+}
+
+impl Caller {
+    /// The same caller, at this address.
+    #[must_use]
+    pub fn at(self, address: Option<IpAddr>) -> Self {
+        Self { address, ..self }
     }
 }
 

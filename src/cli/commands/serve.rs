@@ -137,9 +137,8 @@ async fn listen(
     let runtime = tokio::select! {
         biased;
         ended = &mut serving => {
-            let stopped = stopped_early(ended);
-            let exit = records.close().await;
-            return stopped.map(|_done| exit);
+            records.close().await;
+            return stopped_early(ended);
         }
         started = start(config, installer, &readiness, &records, metrics, &url) => started?,
     };

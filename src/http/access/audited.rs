@@ -41,13 +41,10 @@ pub(crate) fn note_stranger(
 
 /// Notes that a caller was refused something, because it lacks a scope or its tenant has reached a
 /// limit. Other errors are none of the audit log's events.
-pub(crate) fn note_refusal(
-    audit: &AuditLog,
-    caller: &Caller,
-    peer: Option<PeerAddress>,
-    error: &ServiceError,
-) {
+pub(crate) fn note_refusal(audit: &AuditLog, caller: &Caller, error: &ServiceError) {
     let (kind, about) = match (error, error.kind()) {
+        // The key was valid when the request began.
+        (_, ErrorKind::Unauthorized) => (AuditKind::Unauthorized, "revoked or expired"),
         (ServiceError::Forbidden { right }, _) => (AuditKind::Forbidden, *right),
         (_, kind @ (ErrorKind::RateLimited | ErrorKind::QuotaExceeded)) => {
             (AuditKind::QuotaReached, WireError::of(kind).label)
@@ -57,7 +54,7 @@ pub(crate) fn note_refusal(
     audit.note(&AuditEvent {
         tenant: Some(caller.tenant.as_str()),
         key: caller.key.as_ref().map(KeyPrefix::as_str),
-        address: peer.map(|PeerAddress(address)| address),
+        address: caller.address,
         request_id: Some(&caller.request_id),
         ..AuditEvent::new(kind).about(about)
     });

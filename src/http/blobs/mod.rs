@@ -67,17 +67,18 @@ impl<'a> BlobRequest<'a> {
         let Some(methods) = edge.readiness.methods() else {
             return Err(Box::new(edge.not_ready(&request_id)));
         };
-        if let Err(error) = methods.count_call(&identity.tenant) {
-            let failure = Failure::of(&error, &request_id);
-            return Err(Box::new(failure.into_response(RequestId::Null, &request_id)));
-        }
         let caller = Caller::of(identity, request_id.clone(), CallMemory::new(&edge.budget));
-        Ok(Self { audit: &edge.audit, transfers: methods.transfers(), caller, request_id })
+        let (audit, transfers) = (&edge.audit, methods.transfers());
+        let request = Self { audit, transfers, caller, request_id };
+        match methods.count_call(&request.caller.tenant) {
+            Ok(()) => Ok(request),
+            Err(error) => Err(Box::new(request.failed(&error))),
+        }
     }
 
     /// The answer to a request that failed.
     fn failed(&self, error: &ServiceError) -> Response {
-        note_refusal(self.audit, &self.caller, None, error);
+        note_refusal(self.audit, &self.caller, error);
         let mut failure = Failure::of(error, &self.request_id);
         failure.status = status_of(error.kind());
         failure.into_response(RequestId::Null, &self.request_id)
