@@ -215,12 +215,12 @@ impl<M: Methods + Status> Exchange<'_, M> {
             } else {
                 self.execute(&caller, call).await
             };
-            let outcome = outcome.map_err(|failure| failure.body);
+            let outcome = outcome.map_err(|failure| *failure.body);
             let response = response::Response { id, outcome };
             let separator = if answer.len() == 0 { b'[' } else { b',' };
             let written = match answer.push(separator).and_then(|()| answer.write_json(&response)) {
                 Err(AnswerFault::NoRoom) => {
-                    let outcome = Err(no_room().body);
+                    let outcome = Err(*no_room().body);
                     answer.write_json(&response::Response::<()> { id: response.id, outcome })
                 }
                 written => written,

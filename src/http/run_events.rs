@@ -97,7 +97,7 @@ pub(crate) async fn answer<M: Send + Sync + 'static>(
     keep_alive.reset();
     let charge = Charge::none(&edge.budget);
     let first = first.and_then(|chunk| event_of(&chunk));
-    let state = State::Running { task, end };
+    let state = State::Running { task, end: end.map(Box::new) };
     let body = RunEvents { logs, first, state, id: Some(id), request_id, charge, keep_alive };
     *answer.body_mut() = Body::new(body);
     answer
@@ -136,7 +136,7 @@ struct RunEvents {
 enum State {
     Running {
         task: AbortOnDrop,
-        end: Option<RunEnd>,
+        end: Option<Box<RunEnd>>,
     },
     /// The parts of the last event, the next one at the end.
     Ending(Vec<Bytes>),
@@ -147,8 +147,7 @@ impl RunEvents {
         if let Some(first) = self.first.take() {
             return Poll::Ready(Some(first));
         }
-        loop {
-            let State::Running { task, end } = &mut self.state else { break };
+        while let State::Running { task, end } = &mut self.state {
             match self.logs.poll_next(cx) {
                 Poll::Ready(Some(chunk)) => match event_of(&chunk) {
                     Some(event) => return Poll::Ready(Some(event)),
@@ -159,7 +158,7 @@ impl RunEvents {
             }
             if end.is_none() {
                 if let Poll::Ready(ended) = Pin::new(&mut task.0).poll(cx) {
-                    *end = Some(end_of(ended, &self.request_id));
+                    *end = Some(Box::new(end_of(ended, &self.request_id)));
                     // It may have printed since the last look.
                     continue;
                 }
@@ -167,7 +166,7 @@ impl RunEvents {
                 return Poll::Ready(Some(Bytes::from_static(b": the program runs\n\n")));
             }
             let (Some(end), Some(id)) = (end.take(), self.id.take()) else { break };
-            self.state = State::Ending(self.last_event(id, end));
+            self.state = State::Ending(self.last_event(id, *end));
         }
         match &mut self.state {
             State::Ending(parts) => Poll::Ready(parts.pop()),
@@ -179,11 +178,11 @@ impl RunEvents {
     fn last_event(&mut self, id: RequestId, end: RunEnd) -> Vec<Bytes> {
         let budget = Charge::none(self.charge.budget());
         let mut answer = Answer::charged_to(std::mem::replace(&mut self.charge, budget));
-        let response = response::Response { id, outcome: end.map_err(|failure| failure.body) };
+        let response = response::Response { id, outcome: end.map_err(|failure| *failure.body) };
         if answer.write_json(&response).is_err() {
             let message = "the result does not fit into memory, or cannot be written; the call was \
                            executed";
-            let body: ErrorBody = Failure::of_kind(ErrorKind::Overloaded, message).body;
+            let body: ErrorBody = *Failure::of_kind(ErrorKind::Overloaded, message).body;
             let response = response::Response::<()> { id: response.id, outcome: Err(body) };
             if answer.write_json(&response).is_err() {
                 return Vec::new();

@@ -192,7 +192,7 @@ impl Metrics {
         OpenConnection(Arc::clone(self))
     }
 
-    /// All metrics in the text format of OpenMetrics.
+    /// All metrics in the text format of `OpenMetrics`.
     ///
     /// # Errors
     ///

@@ -42,7 +42,7 @@ impl MetricSource for ThisProcess {
     }
 }
 
-/// The used fields of `/proc/self/stat` (proc_pid_stat(5)).
+/// The used fields of `/proc/self/stat` (`proc_pid_stat(5)`).
 struct Stat {
     ticks: f64,
     threads: f64,

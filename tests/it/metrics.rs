@@ -163,7 +163,7 @@ fn top_shows_a_running_server() {
         let watching = scope.spawn(|| place.run(&arguments).with(0));
         for _ in 0..20 {
             server.client().run("def main(args): return 1");
-            std::thread::sleep(Duration::from_millis(60));
+            std::thread::park_timeout(Duration::from_millis(60));
         }
         watching.join().unwrap()
     });

@@ -29,15 +29,15 @@ const REFUSED_KEY: HeaderValue =
 /// A JSON-RPC error, with the HTTP status for an answer that consists of this error alone.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    pub(crate) body: ErrorBody,
+    pub(crate) body: Box<ErrorBody>,
     pub(crate) status: u16,
     retry_after: Option<Duration>,
 }
 
 impl Failure {
     /// A failure that `body` describes.
-    pub(crate) const fn new(body: ErrorBody, status: u16) -> Self {
-        Self { body, status, retry_after: None }
+    pub(crate) fn new(body: ErrorBody, status: u16) -> Self {
+        Self { body: Box::new(body), status, retry_after: None }
     }
 
     /// The failure for `error`. The causes of an internal error are logged.
@@ -71,7 +71,7 @@ impl Failure {
             // Rounded up: a client that comes back too early is refused again.
             let milliseconds = delay.as_nanos().div_ceil(1_000_000).max(1);
             let milliseconds = u64::try_from(milliseconds).unwrap_or(u64::MAX);
-            self.body = self.body.with_retry_after_ms(milliseconds);
+            self.body.data.retry_after_ms = Some(milliseconds);
             self.retry_after = Some(delay);
         }
         self
@@ -81,7 +81,7 @@ impl Failure {
     pub(crate) fn into_response(self, id: RequestId, request_id: &str) -> Response {
         let retry_after = self.retry_after;
         let status = self.status;
-        let body = response::Response::<()> { id, outcome: Err(self.body) };
+        let body = response::Response::<()> { id, outcome: Err(*self.body) };
         let mut answer = json(status, &body, request_id);
         if status == 401 {
             answer.headers_mut().insert(header::WWW_AUTHENTICATE, REFUSED_KEY);

@@ -235,8 +235,8 @@ mod tests {
         assert_eq!(masks.undecided_from(b"text"), 4);
     }
 
-    fn assert_bounded(values: Vec<String>) {
-        let masks = Masks::hiding(&values).unwrap();
+    fn assert_bounded(values: &[String]) {
+        let masks = Masks::hiding(values).unwrap();
         let forms: usize = masks.forms.iter().map(|form| form.len()).sum();
         let memory = masks.automaton.memory_usage() + forms;
         let most = Masks::memory_for(values.iter().map(String::len));
@@ -255,13 +255,13 @@ mod tests {
             (0..size).map(|_| next()).collect()
         };
         for (count, size) in [(1_u32, 16), (1, 96), (32, 40), (8, 8 << 10), (2, 32 << 10)] {
-            let values = (0..count).map(|seed| random(seed + 7, size)).collect();
-            assert_bounded(values);
+            let values: Vec<_> = (0..count).map(|seed| random(seed + 7, size)).collect();
+            assert_bounded(&values);
         }
         // Quotes and markup have the longest forms.
         for letters in ["\"", "'", "<", "&", "\"<", "é", "\u{7f}", "\u{1}", "/'\"&"] {
             for size in [8, 96, 500, 8 << 10] {
-                assert_bounded(vec![letters.chars().cycle().take(size / letters.len()).collect()]);
+                assert_bounded(&[letters.chars().cycle().take(size / letters.len()).collect()]);
             }
         }
     }

@@ -4,7 +4,7 @@ mod sample;
 mod screen;
 
 use std::io::{self, IsTerminal as _};
-use std::thread::sleep;
+use std::thread::park_timeout;
 use std::time::Duration;
 
 use ureq::Agent;
@@ -49,7 +49,7 @@ pub(crate) fn top(config: &Config, args: &TopArgs) -> Result<Exit, Failed> {
     let mut before = sample_of(&agent, &url)?;
     let mut shown = 0_u64;
     while args.count.is_none_or(|count| shown < count) {
-        sleep(interval);
+        park_timeout(interval);
         let now = sample_of(&agent, &url)?;
         let view = View::between(&before, &now);
         if args.json {

@@ -1,4 +1,4 @@
-//! The metrics of a server at one moment, read from the text format of OpenMetrics.
+//! The metrics of a server at one moment, read from the text format of `OpenMetrics`.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
