@@ -83,8 +83,14 @@ fn measure_new_tenants(
     let config = config(data, &apart)?;
     let progress = Lines::new(std::io::stderr());
     let runtime = threads.block_on(async {
-        let runtime =
-            Runtime::start(&config, MeteredCode::IfThere, SkillsRead::Once, &progress).await?;
+        let runtime = Runtime::start(
+            &config,
+            MeteredCode::IfThere,
+            SkillsRead::Once,
+            Metrics::new(),
+            &progress,
+        )
+        .await?;
         runtime.ready().await?;
         anyhow::Ok(runtime)
     })?;
