@@ -2,7 +2,7 @@
 //! server's health.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -203,7 +203,7 @@ impl Siege {
 
     /// Runs an attack as often as it states. Returns the breaches.
     pub(crate) fn endure(&self, attack: &Attack) -> Vec<String> {
-        let files = contents(self.server.data_dir());
+        let files = files_of_guests(self.server.data_dir());
         let skills = contents(self.skills.at("").as_path());
         let over = AtomicBool::new(false);
         let mut problems = Vec::new();
@@ -346,7 +346,7 @@ impl Siege {
     /// elsewhere.
     fn check_files(&self, before: &BTreeSet<(PathBuf, Vec<u8>)>, expected: usize) -> Vec<String> {
         let mut problems = Vec::new();
-        let now = contents(self.server.data_dir());
+        let now = files_of_guests(self.server.data_dir());
         let lost: Vec<_> = before.difference(&now).map(|(path, _)| path).collect();
         if !lost.is_empty() {
             problems.push(format!("files are gone or changed: {lost:?}"));
@@ -372,6 +372,15 @@ impl Siege {
             |c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c);
         log.chars().find(|c| is_harmful(*c)).map(|c| format!("the log has {c:?}"))
     }
+}
+
+/// The files of the data folder without the records of runs, which the server itself writes.
+fn files_of_guests(folder: &Path) -> BTreeSet<(PathBuf, Vec<u8>)> {
+    let is_records = |path: &Path| {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        path.parent() == Some(folder) && name.is_some_and(|name| name.starts_with("records.db"))
+    };
+    contents(folder).into_iter().filter(|(path, _)| !is_records(path)).collect()
 }
 
 /// How long the threads of a process have waited for a processor since they began, together. A busy

@@ -28,6 +28,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $_ := set $config "listen" "0.0.0.0:8080" -}}
 {{- $_ := set $config "data_dir" "/var/lib/wardian/data" -}}
 {{- $_ := set $config "cache_dir" "/var/cache/wardian/cache" -}}
+{{- if .Values.metrics.enabled -}}
+{{- $_ := set $config "admin_listen" "0.0.0.0:9090" -}}
+{{- end -}}
 {{- if .Values.tls.secretName -}}
 {{- $http := default (dict) $config.http -}}
 {{- $_ := set $http "tls" (dict "certificate" "/etc/wardian-tls/tls.crt" "key" "/etc/wardian-tls/tls.key") -}}
