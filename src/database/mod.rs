@@ -79,7 +79,12 @@ impl Database {
             .pragma("journal_size_limit", MAX_LOG)
             .busy_timeout(BUSY_TIMEOUT)
             .disable_statement_logging();
-        let pool = SqlitePoolOptions::new().max_connections(CONNECTIONS);
+        // All connections are opened now and kept, so that a server holds the same number of files
+        // and threads from its start to its end.
+        let pool = SqlitePoolOptions::new()
+            .max_connections(CONNECTIONS)
+            .idle_timeout(None)
+            .max_lifetime(None);
         let failed = |cause| DatabaseError::of_file(path, schema.content, cause);
         let pool = pool.connect_with(options).await.map_err(failed)?;
         let database = Self { pool };
@@ -88,9 +93,21 @@ impl Database {
                 let (path, known) = (path.to_owned(), schema.version());
                 Err(DatabaseError::NewerSchema { path, found, known })
             }
-            Ok(_) => Ok(database),
+            Ok(_) => {
+                database.open_all().await.map_err(failed)?;
+                Ok(database)
+            }
             Err(cause) => Err(failed(cause)),
         }
+    }
+
+    /// Opens all connections, by taking them all at one time.
+    async fn open_all(&self) -> Result<(), sqlx::Error> {
+        let mut taken = Vec::new();
+        for _ in 0..CONNECTIONS {
+            taken.push(self.pool.acquire().await?);
+        }
+        Ok(())
     }
 
     /// The connections, for statements that only read.
