@@ -41,19 +41,7 @@ fn main() -> Result<ExitCode> {
     let data = tempfile::tempdir()?;
     let config = config(data.path(), &[])?;
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let progress = Lines::new(std::io::stderr());
-    let runtime = threads.block_on(async {
-        let runtime = Runtime::start(
-            &config,
-            MeteredCode::IfThere,
-            SkillsRead::Once,
-            Metrics::new(),
-            &progress,
-        )
-        .await?;
-        runtime.ready().await?;
-        anyhow::Ok(runtime)
-    })?;
+    let runtime = threads.block_on(started(&config))?;
     let image = runtime.images.base();
     let spec = Box::new(order::order(EMPTY, image.digest())?);
     let job = Job { spec, image, skills: Vec::new(), layers: Vec::new(), blobs: Vec::new() };
@@ -71,6 +59,14 @@ fn main() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+async fn started(config: &Config) -> Result<Runtime> {
+    let (metered, skills) = (MeteredCode::IfThere, SkillsRead::Once);
+    let progress = Lines::new(std::io::stderr());
+    let runtime = Runtime::start(config, metered, skills, Metrics::new(), &progress).await?;
+    runtime.ready().await?;
+    Ok(runtime)
+}
+
 /// Measures runs that each belong to another tenant, so that each has a new process: one after
 /// another, which includes the start of the process, and with a pause, in which a fresh one starts.
 fn measure_new_tenants(
@@ -81,19 +77,7 @@ fn measure_new_tenants(
 ) -> Result<()> {
     let apart = [("tenants.isolation", "process"), ("workers.fork", fork), ("workers.spares", "1")];
     let config = config(data, &apart)?;
-    let progress = Lines::new(std::io::stderr());
-    let runtime = threads.block_on(async {
-        let runtime = Runtime::start(
-            &config,
-            MeteredCode::IfThere,
-            SkillsRead::Once,
-            Metrics::new(),
-            &progress,
-        )
-        .await?;
-        runtime.ready().await?;
-        anyhow::Ok(runtime)
-    })?;
+    let runtime = threads.block_on(started(&config))?;
     let image = runtime.images.base();
     let mut tenants = 0_u64;
     let mut job_of_next_tenant = || {

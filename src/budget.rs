@@ -130,12 +130,6 @@ impl Charge {
         Self { budget: Arc::clone(budget), bytes: 0 }
     }
 
-    /// The budget that it is a part of.
-    #[must_use]
-    pub const fn budget(&self) -> &Arc<MemoryBudget> {
-        &self.budget
-    }
-
     /// Makes the charge at least as large as this.
     ///
     /// # Errors

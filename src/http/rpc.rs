@@ -171,14 +171,14 @@ impl<M: Methods + Status> Exchange<'_, M> {
             return failure.into_response(id, &request_id);
         }
         let (listener, logs) = log_stream(WAITING);
-        let edge = Arc::clone(self.edge);
+        let (edge, memory) = (Arc::clone(self.edge), caller.memory.clone());
         let task = tokio::spawn(async move {
             let Some(methods) = edge.readiness.methods() else {
                 return Err(overloaded("the server is shutting down"));
             };
             execute(&edge, methods, &caller, call, Some(listener)).await
         });
-        answer(self.edge, ListenedRun { id, request_id, task, logs }).await
+        answer(self.edge, ListenedRun { memory, id, request_id, task, logs }).await
     }
 
     async fn answer_single(&self, call: Box<Prepared>) -> Response {
@@ -266,11 +266,11 @@ impl<M: Methods + Status> Exchange<'_, M> {
     /// count too.
     fn count(&self, caller: &Caller) -> Result<(), Failure> {
         let confirmed = self.edge.authentication.confirm(caller.key.as_ref());
-        confirmed.map_err(|error| failed(self.edge, caller, &error))?;
-        if self.is_counted.swap(false, Ordering::Relaxed) {
-            return Ok(());
-        }
-        let counted = self.methods.count_call(&caller.tenant);
+        let counted =
+            confirmed.and_then(|()| match self.is_counted.swap(false, Ordering::Relaxed) {
+                true => Ok(()),
+                false => self.methods.count_call(&caller.tenant),
+            });
         counted.map_err(|error| {
             self.edge.metrics.count_call(NO_METHOD, WireError::of(error.kind()).label);
             failed(self.edge, caller, &error)

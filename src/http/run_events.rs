@@ -20,7 +20,7 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, timeout_at};
 use tracing::error;
 
-use crate::budget::Charge;
+use crate::budget::{CallMemory, Charge, MemoryBudget};
 use crate::error::ErrorKind;
 use crate::http::edge::Edge;
 use crate::http::exchange::answer::Answer;
@@ -49,6 +49,8 @@ pub(crate) type RunEnd = Result<MethodResult, Failure>;
 
 /// A run whose output a client reads along.
 pub(crate) struct ListenedRun {
+    /// What the request, and the output that waits, are charged to.
+    pub(crate) memory: CallMemory,
     pub(crate) id: RequestId,
     pub(crate) request_id: String,
     pub(crate) task: JoinHandle<RunEnd>,
@@ -73,7 +75,7 @@ pub(crate) async fn answer<M: Send + Sync + 'static>(
     edge: &Arc<Edge<M>>,
     run: ListenedRun,
 ) -> Response {
-    let ListenedRun { id, request_id, task, mut logs } = run;
+    let ListenedRun { memory, id, request_id, task, mut logs } = run;
     let mut task = AbortOnDrop(task);
     let begins = Instant::now() + FIRST_EVENT;
     let first = timeout_at(begins, logs.next()).await.ok().flatten();
@@ -95,10 +97,12 @@ pub(crate) async fn answer<M: Send + Sync + 'static>(
     let mut keep_alive = interval(KEEP_ALIVE);
     keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
     keep_alive.reset();
-    let charge = Charge::none(&edge.budget);
+    let budget = Arc::clone(&edge.budget);
     let first = first.and_then(|chunk| event_of(&chunk));
     let state = State::Running { task, end: end.map(Box::new) };
-    let body = RunEvents { logs, first, state, id: Some(id), request_id, charge, keep_alive };
+    let id = Some(id);
+    let body =
+        RunEvents { logs, first, state, id, request_id, budget, keep_alive, _memory: memory };
     *answer.body_mut() = Body::new(body);
     answer
 }
@@ -129,8 +133,9 @@ struct RunEvents {
     id: Option<RequestId>,
     request_id: String,
     /// What the response is charged to.
-    charge: Charge,
+    budget: Arc<MemoryBudget>,
     keep_alive: Interval,
+    _memory: CallMemory,
 }
 
 enum State {
@@ -175,9 +180,8 @@ impl RunEvents {
     }
 
     /// The parts of the event with the response, the first one at the end.
-    fn last_event(&mut self, id: RequestId, end: RunEnd) -> Vec<Bytes> {
-        let budget = Charge::none(self.charge.budget());
-        let mut answer = Answer::charged_to(std::mem::replace(&mut self.charge, budget));
+    fn last_event(&self, id: RequestId, end: RunEnd) -> Vec<Bytes> {
+        let mut answer = Answer::charged_to(Charge::none(&self.budget));
         let response = response::Response { id, outcome: end.map_err(|failure| *failure.body) };
         if answer.write_json(&response).is_err() {
             let message = "the result does not fit into memory, or cannot be written; the call was \
@@ -185,6 +189,7 @@ impl RunEvents {
             let body: ErrorBody = *Failure::of_kind(ErrorKind::Overloaded, message).body;
             let response = response::Response::<()> { id: response.id, outcome: Err(body) };
             if answer.write_json(&response).is_err() {
+                error!(request.id = self.request_id, "a response cannot be written as JSON");
                 return Vec::new();
             }
         }

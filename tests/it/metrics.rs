@@ -11,7 +11,9 @@ use crate::support::{Client, Command, Connection, TestServer, contained, eventua
 
 /// A server with an address for operators, and that address.
 fn measured(arguments: &[&str]) -> (TestServer, String) {
-    let arguments = [&["--admin-listen", "127.0.0.1:0"], arguments].concat();
+    let has_address = arguments.contains(&"--admin-listen");
+    let address = if has_address { &[][..] } else { &["--admin-listen", "127.0.0.1:0"] };
+    let arguments = [address, arguments].concat();
     let server = TestServer::start(&arguments);
     let line = server.wait_for_log("metrics are at http://");
     let address = line.rsplit_once("://").unwrap().1.trim_end_matches("/metrics").to_owned();
@@ -43,6 +45,7 @@ fn runs_calls_and_requests_are_counted_by_their_ends() {
     client.run_with("def main(args):\n  while True: pass", json!({"limits": limits}));
     client.get("/nothing/here");
     client.refusal("run_code", json!({"language": "cobol", "code": ""}));
+    client.get("/v1/runs");
     let found = metrics(&admin);
     for (name, value) in [
         ("wardian_runs_total{tenant=\"local\",outcome=\"completed\"}", 1.0),
@@ -51,6 +54,7 @@ fn runs_calls_and_requests_are_counted_by_their_ends() {
         ("wardian_run_phase_seconds_count{phase=\"queue\"}", 3.0),
         ("wardian_rpc_calls_total{method=\"run_code\",result=\"ok\"}", 3.0),
         ("wardian_http_requests_total{route=\"(other)\",status=\"404\"}", 1.0),
+        ("wardian_http_requests_total{route=\"/v1/runs\",status=\"200\"}", 1.0),
         ("wardian_runs_running", 0.0),
         ("wardian_runs_queued", 0.0),
     ] {
@@ -189,4 +193,12 @@ fn top_says_what_is_missing() {
     let own = format!("http://{}", TestServer::shared().address);
     assert!(place.run(&["top", "--url", &own]).with(2).stderr.contains("cannot be read"));
     place.run(&["top", "--interval", "0"]).with(2);
+}
+
+#[test]
+fn an_address_for_operators_beyond_loopback_is_no_exposure() {
+    let (_server, admin) = measured(&["--admin-listen", "0.0.0.0:0"]);
+    let port = admin.rsplit_once(':').unwrap().1;
+    let ready = Client::new(format!("http://127.0.0.1:{port}")).get("/readyz").json();
+    assert_eq!(ready, json!({"ready": true, "reasons": []}));
 }

@@ -156,6 +156,16 @@ impl RunLog {
             record.note_result(result);
         }
     }
+
+    fn count(&self, metrics: &Metrics) {
+        let total = self.opened.elapsed();
+        let phases = self.phases.unwrap_or_default();
+        let phases = RunPhases { queued: phases.queued, ran: phases.ran, total };
+        metrics.count_run(&self.tenant, self.end.label(), phases);
+        if let Some(network) = &self.network {
+            metrics.count_traffic(network.traffic());
+        }
+    }
 }
 
 impl End {
@@ -166,18 +176,6 @@ impl End {
             Self::Completed => "completed",
             Self::Failed(error_type) => error_type,
             Self::Refused(_) => "refused",
-        }
-    }
-}
-
-impl RunLog {
-    fn count(&self, metrics: &Metrics) {
-        let total = self.opened.elapsed();
-        let phases = self.phases.unwrap_or_default();
-        let phases = RunPhases { queued: phases.queued, ran: phases.ran, total };
-        metrics.count_run(&self.tenant, self.end.label(), phases);
-        if let Some(network) = &self.network {
-            metrics.count_traffic(network.traffic());
         }
     }
 }
