@@ -39,20 +39,18 @@ fn reproducible(client: &Client, code: &str, inputs: Value) -> Value {
 fn results(server: &TestServer, clients: usize, order: usize) -> BTreeMap<&'static str, Value> {
     let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     let programs: Vec<_> = PROGRAMS.iter().collect();
+    let work = || {
+        let (client, count) = (server.client(), programs.len());
+        let numbers = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|next| *next < count);
+        for number in std::iter::from_fn(numbers) {
+            let (name, code) = programs[(number * order + 3) % count];
+            let result = reproducible(&client, code, json!(true));
+            found.lock().unwrap().insert(name.as_str(), result);
+        }
+    };
     thread::scope(|scope| {
         for _ in 0..clients {
-            scope.spawn(|| {
-                let client = server.client();
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= programs.len() {
-                        return;
-                    }
-                    let (name, code) = programs[(number * order + 3) % programs.len()];
-                    let result = reproducible(&client, code, json!(true));
-                    found.lock().unwrap().insert(name.as_str(), result);
-                }
-            });
+            scope.spawn(work);
         }
     });
     found.into_inner().unwrap()

@@ -12,7 +12,7 @@ use crate::dispatch::{BlobSource, Job, SkillContent};
 use crate::ids::{BlobId, RunId, TenantId};
 use crate::images::NotReproducible;
 use crate::job::image::ImageContent;
-use crate::job::{BlobMount, RunSpec};
+use crate::job::{BlobMount, RunSpec, SkillMount};
 use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
@@ -20,6 +20,7 @@ use crate::service::parts::Service;
 use crate::service::run::covers::covered;
 use crate::service::run::host::{HostParts, TenantHost};
 use crate::service::run::log_line::{RunLog, RunPurpose};
+use crate::service::run::mounted_skill::MountedSkill;
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::{Performed, ResultForm};
 use crate::service::run::run_record::DraftRecord;
@@ -122,13 +123,7 @@ impl Service {
         // The pins keep the blobs until the result is made.
         let (blobs, _pins): (Vec<_>, Vec<_>) = blobs.into_iter().unzip();
         let (mounts, sources) = blobs.into_iter().unzip();
-        let mut contents: Vec<Arc<SkillContent>> = Vec::with_capacity(plan.skills.len());
-        let mut skills = Vec::with_capacity(plan.skills.len());
-        for skill in plan.skills {
-            skills.push(skill.mount);
-            contents.push(skill.content);
-            contents.extend(skill.bytecode);
-        }
+        let (skills, contents) = mounts_and_contents(plan.skills);
         let spec = RunSpec {
             run_id: run_id.clone(),
             tenant: caller.tenant.clone(),
@@ -152,11 +147,7 @@ impl Service {
         let job = Job { spec: Box::new(spec), image, skills: contents, layers, blobs: sources };
         let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
         let (writes, memory) = (self.blob_writes.clone(), caller.memory.clone());
-        let network = match plan.reproducible {
-            Some(_) => plan.network.of_reproducible(),
-            None => plan.network,
-        };
-        let network = Arc::new(self.network.open(&caller.tenant, network, &secrets));
+        let network = Arc::new(self.network.open(&caller.tenant, plan.network, &secrets));
         log.watch(&network);
         let masks = secrets.masks.clone();
         let parts = HostParts { listener: plan.listener, network, masks };
@@ -206,6 +197,18 @@ impl Service {
             .on_thread(move || ids.into_iter().map(|id| open_blob(&*blobs, &tenant, id)).collect());
         opened.await.map_err(ServiceError::Interrupted)?
     }
+}
+
+/// The mounts of skills, and what workers need for them.
+fn mounts_and_contents(skills: Vec<MountedSkill>) -> (Vec<SkillMount>, Vec<Arc<SkillContent>>) {
+    let mut contents = Vec::with_capacity(skills.len());
+    let mut mounts = Vec::with_capacity(skills.len());
+    for skill in skills {
+        mounts.push(skill.mount);
+        contents.push(skill.content);
+        contents.extend(skill.bytecode);
+    }
+    (mounts, contents)
 }
 
 /// A blob that a run reads.

@@ -75,6 +75,7 @@ impl RunPlan {
         };
         self.reproducible = Some(Reproducible { seed, epoch: Duration::from_secs(epoch) });
         self.limits.fuel = self.limits.fuel.or(Some(UNLIMITED));
+        self.network = self.network.of_reproducible();
         self
     }
 
