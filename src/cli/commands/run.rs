@@ -108,9 +108,15 @@ fn run(
     let config = on_its_own(config, &folder);
     block_on_until_interrupted(Box::pin(async {
         installer.ensure_engine(&config, metered).await?;
-        let runtime =
-            Runtime::start(&config, metered, SkillsRead::Once, Metrics::new(), progress().as_ref())
-                .await?;
+        let runtime = Runtime::start(
+            &config,
+            metered,
+            SkillsRead::Once,
+            Metrics::new(),
+            None,
+            progress().as_ref(),
+        )
+        .await?;
         warn_of_problems(&runtime, &request);
         perform(&runtime, request, args, options).await
     }))
