@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -62,6 +63,15 @@ pub struct CachedImage {
     pub hits: u64,
 }
 
+/// Counts of the images that were due to be made anew with another hash secret, since the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ImageRenewals {
+    /// Those that took the place of old ones.
+    pub renewed: u64,
+    /// Attempts that failed. The old image stays in use, and is tried again.
+    pub failed: u64,
+}
+
 /// The images of a server. Dropping it ends the making of further ones.
 pub struct ImageCache {
     shared: Arc<Shared>,
@@ -74,6 +84,8 @@ struct Shared {
     base: Mutex<Image>,
     state: Mutex<State>,
     missed: Condvar,
+    renewed: AtomicU64,
+    failed_renewals: AtomicU64,
 }
 
 #[derive(Default)]
@@ -106,8 +118,17 @@ impl ImageCache {
     #[must_use]
     pub fn new(kept: Box<dyn KeptImages>, base: Image, rules: ImageRules) -> Self {
         let state = Mutex::default();
-        let (clock, missed, base) = (Clock::System, Condvar::new(), Mutex::new(base));
-        Self { shared: Arc::new(Shared { kept, rules, clock, base, state, missed }) }
+        let shared = Shared {
+            kept,
+            rules,
+            clock: Clock::System,
+            base: Mutex::new(base),
+            state,
+            missed: Condvar::new(),
+            renewed: AtomicU64::new(0),
+            failed_renewals: AtomicU64::new(0),
+        };
+        Self { shared: Arc::new(shared) }
     }
 
     /// Spawns a thread that loads the profiles and recently used images and then makes the images
@@ -170,6 +191,16 @@ impl ImageCache {
         let base = report(&self.shared.base.lock(), state.base_hits);
         let others = state.ready.values().map(|ready| report(&ready.image, ready.hits));
         std::iter::once(base).chain(others).collect()
+    }
+
+    /// Counts the images that were made anew, and those that could not be.
+    #[must_use]
+    pub fn renewals(&self) -> ImageRenewals {
+        let Shared { renewed, failed_renewals, .. } = &*self.shared;
+        ImageRenewals {
+            renewed: renewed.load(Ordering::Relaxed),
+            failed: failed_renewals.load(Ordering::Relaxed),
+        }
     }
 
     /// Notes the uses of images on the disk.
@@ -361,11 +392,22 @@ impl Shared {
         drop(state);
         let mut is_any_new = false;
         for (packages, digest) in held {
-            if !self.kept.is_current(packages, digest)? {
-                let image = self.found_or_made(packages, maker)?;
-                self.replace(packages, image);
-                info!(image = %packages, "the image `{packages}` was renewed");
-                is_any_new = true;
+            if self.kept.is_current(packages, digest)? {
+                continue;
+            }
+            // One that cannot be made keeps none of the others from being renewed.
+            match self.found_or_made(packages, maker) {
+                Ok(image) => {
+                    self.replace(packages, image);
+                    self.renewed.fetch_add(1, Ordering::Relaxed);
+                    info!(image = %packages, "the image `{packages}` was renewed");
+                    is_any_new = true;
+                }
+                Err(error) => {
+                    self.failed_renewals.fetch_add(1, Ordering::Relaxed);
+                    let cause = CauseChain(&*error);
+                    warn!(image = %packages, "the image `{packages}` keeps its hash secret, it cannot be renewed: {cause}");
+                }
             }
         }
         if is_any_new {
@@ -559,5 +601,104 @@ mod tests {
         assert_eq!(gone.len(), 2, "the newest stays, even if it is too large");
         let left: Vec<_> = state.ready.keys().map(PackageSet::to_string).collect();
         assert_eq!(left, ["documents+lxml+matplotlib", "sympy"], "profiles stay");
+    }
+
+    /// A disk on which each secret has images of its own, and a maker that fails for some.
+    #[derive(Default)]
+    struct Disk {
+        generation: AtomicU64,
+        is_due: Mutex<bool>,
+        made: Mutex<BTreeSet<(u64, PackageSet)>>,
+        broken: Mutex<BTreeSet<PackageSet>>,
+    }
+
+    impl Disk {
+        fn now(&self) -> u64 {
+            self.generation.load(Ordering::Relaxed)
+        }
+    }
+
+    fn of_generation(generation: u64, packages: PackageSet) -> Image {
+        let made = image(&packages.to_string());
+        let digest = Digest::of(format!("{generation} {packages}").as_bytes());
+        let memory = socket::share(b"memory").unwrap();
+        let open_files = RawValue::from_string("{}".to_owned()).unwrap();
+        let content =
+            ImageContent::new(packages.to_string(), digest, (memory, made.resident), open_files);
+        Image { content: Arc::new(content), ..made }
+    }
+
+    impl KeptImages for Arc<Disk> {
+        fn find(&self, packages: PackageSet) -> Result<Option<Image>, ImageFault> {
+            let is_made = self.made.lock().contains(&(self.now(), packages));
+            Ok(is_made.then(|| of_generation(self.now(), packages)))
+        }
+
+        fn list(&self) -> Result<Vec<KeptImage>, ImageFault> {
+            Ok(Vec::new())
+        }
+
+        fn shrink(&self, _: ByteCount, _: &BTreeSet<PackageSet>) -> Result<ByteCount, ImageFault> {
+            Ok(ByteCount::default())
+        }
+
+        fn renew_secret(&self, _: Duration) -> Result<bool, ImageFault> {
+            let is_due = std::mem::take(&mut *self.is_due.lock());
+            self.generation.fetch_add(u64::from(is_due), Ordering::Relaxed);
+            Ok(is_due)
+        }
+
+        fn is_current(&self, packages: PackageSet, digest: Digest) -> Result<bool, ImageFault> {
+            Ok(of_generation(self.now(), packages).content.digest() == digest)
+        }
+
+        fn note_use(&self, _: PackageSet, _: u64, _: Duration) {}
+    }
+
+    impl ImageMaker for Arc<Disk> {
+        fn make(&self, packages: PackageSet) -> Result<(), ImageFault> {
+            if self.broken.lock().contains(&packages) {
+                return Err("no room".into());
+            }
+            self.made.lock().insert((self.now(), packages));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_image_that_cannot_be_renewed_stays_is_counted_and_holds_up_no_other() {
+        let disk = Arc::new(Disk::default());
+        let rules = ImageRules { max_age: Some(Duration::from_secs(1)), memory: MUCH, ..rules() };
+        let base = of_generation(0, PackageSet::NONE);
+        let cache = ImageCache::new(Box::new(Arc::clone(&disk)), base, rules);
+        let names = ["lxml", "pillow", "sympy"];
+        for name in names {
+            cache.shared.put(of_generation(0, packages(name)));
+        }
+        let held = || -> Vec<Digest> { cache.report().iter().map(|one| one.digest).collect() };
+        let all: Vec<PackageSet> =
+            [PackageSet::NONE].into_iter().chain(names.map(packages)).collect();
+        let expected = |generations: [u64; 4]| -> Vec<Digest> {
+            let pairs = generations.into_iter().zip(&all);
+            pairs
+                .map(|(generation, one)| of_generation(generation, *one).content.digest())
+                .collect()
+        };
+        cache.shared.refresh(&disk);
+        assert_eq!((held(), cache.renewals()), (expected([0; 4]), ImageRenewals::default()));
+
+        *disk.is_due.lock() = true;
+        disk.broken.lock().extend([PackageSet::NONE, packages("pillow")]);
+        cache.shared.refresh(&disk);
+        assert_eq!(held(), expected([0, 1, 0, 1]));
+        assert_eq!(cache.renewals(), ImageRenewals { renewed: 2, failed: 2 });
+        // A run has an image all the time, and what failed is tried again.
+        assert_eq!(cache.pick(packages("pillow"), MUCH).digest(), expected([0; 4])[2]);
+        disk.broken.lock().clear();
+        cache.shared.refresh(&disk);
+        assert_eq!(held(), expected([1; 4]));
+        assert_eq!(cache.renewals(), ImageRenewals { renewed: 4, failed: 2 });
+        cache.shared.refresh(&disk);
+        assert_eq!(cache.renewals(), ImageRenewals { renewed: 4, failed: 2 });
     }
 }
