@@ -202,7 +202,7 @@ mod tests {
         fs::remove_file(events).unwrap();
         cgroup.remove().unwrap();
         cgroup.remove().unwrap();
-        assert!(!cgroup.folder().exists());
+        assert!(!cgroup.folder().try_exists().unwrap());
         assert_eq!(cgroup.shortage(), Some(MemoryShortage::OwnLimit));
     }
 
@@ -213,7 +213,7 @@ mod tests {
         let own = folder.path().join("worker-1");
         // A plain folder has no files of the kernel.
         ProcessCgroup::make(own.clone(), &limits, &[Controller::Pids]).unwrap_err();
-        assert!(!own.exists());
+        assert!(!own.try_exists().unwrap());
     }
 
     proptest! {

@@ -206,7 +206,7 @@ fn remove_soon(folder: &Path) -> io::Result<()> {
         if remove(folder).is_ok() {
             return Ok(());
         }
-        thread::sleep(PAUSE);
+        thread::park_timeout(PAUSE);
     }
     remove(folder)
 }

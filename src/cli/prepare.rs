@@ -100,6 +100,11 @@ impl Installer {
         Self { cgroups, ..self }
     }
 
+    /// The cgroups of the server whose work it does.
+    pub(crate) fn cgroups(&self) -> Option<Arc<CgroupTree>> {
+        self.cgroups.clone()
+    }
+
     /// Makes the engine ready if it is not. Dropping the future stops the installation.
     pub(crate) async fn ensure_engine(
         &self,

@@ -7,7 +7,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,7 +18,7 @@ use tracing::{info, warn};
 use crate::clock::Clock;
 use crate::error::CauseChain;
 use crate::ids::Digest;
-use crate::images::image::{Image, ImageFault, ImageMaker, KeptImage, KeptImages};
+use crate::images::image::{Image, ImageFault, ImageMaker, ImageRenewals, KeptImage, KeptImages};
 use crate::images::package_set::PackageSet;
 use crate::job::image::ImageContent;
 use crate::units::ByteCount;
@@ -48,6 +47,20 @@ pub struct ImageRules {
     pub max_age: Option<Duration>,
 }
 
+/// The reason why a run cannot be reproducible now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotReproducible {
+    /// The image of reproducible runs is being made.
+    #[error(
+        "the memory image of reproducible runs is being made, which takes some seconds, once; try \
+         again then"
+    )]
+    InTheMaking,
+    /// The image of reproducible runs cannot be made.
+    #[error("this server cannot make runs reproducible: leave `reproducible` out")]
+    Failed,
+}
+
 /// The report about a present image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CachedImage {
@@ -63,35 +76,24 @@ pub struct CachedImage {
     pub hits: u64,
 }
 
-/// Counts of the images that were due to be made anew with another hash secret, since the start.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ImageRenewals {
-    /// Those that took the place of old ones.
-    pub renewed: u64,
-    /// Attempts that failed. The old image stays in use, and is tried again.
-    pub failed: u64,
-}
-
 /// The images of a server. Dropping it ends the making of further ones.
 pub struct ImageCache {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedImages>,
 }
 
-struct Shared {
-    kept: Box<dyn KeptImages>,
-    rules: ImageRules,
-    clock: Clock,
-    base: Mutex<Image>,
-    state: Mutex<State>,
+pub(super) struct SharedImages {
+    pub(super) kept: Box<dyn KeptImages>,
+    pub(super) rules: ImageRules,
+    pub(super) clock: Clock,
+    pub(super) base: Mutex<Image>,
+    pub(super) state: Mutex<State>,
     missed: Condvar,
-    renewed: AtomicU64,
-    failed_renewals: AtomicU64,
 }
 
 #[derive(Default)]
-struct State {
+pub(super) struct State {
     /// Every image but the base.
-    ready: BTreeMap<PackageSet, Ready>,
+    pub(super) ready: BTreeMap<PackageSet, Ready>,
     base_hits: u64,
     /// The images to make or load, in this order.
     wanted: VecDeque<PackageSet>,
@@ -103,10 +105,11 @@ struct State {
     picks: u64,
     /// True once the cache is dropped; the thread that makes images then ends.
     ends: bool,
+    pub(super) renewals: ImageRenewals,
 }
 
-struct Ready {
-    image: Image,
+pub(super) struct Ready {
+    pub(super) image: Image,
     hits: u64,
     /// Hits that are noted on the disk already.
     noted: u64,
@@ -118,17 +121,8 @@ impl ImageCache {
     #[must_use]
     pub fn new(kept: Box<dyn KeptImages>, base: Image, rules: ImageRules) -> Self {
         let state = Mutex::default();
-        let shared = Shared {
-            kept,
-            rules,
-            clock: Clock::System,
-            base: Mutex::new(base),
-            state,
-            missed: Condvar::new(),
-            renewed: AtomicU64::new(0),
-            failed_renewals: AtomicU64::new(0),
-        };
-        Self { shared: Arc::new(shared) }
+        let (clock, missed, base) = (Clock::System, Condvar::new(), Mutex::new(base));
+        Self { shared: Arc::new(SharedImages { kept, rules, clock, base, state, missed }) }
     }
 
     /// Spawns a thread that loads the profiles and recently used images and then makes the images
@@ -161,6 +155,20 @@ impl ImageCache {
             shared.missed.notify_one();
         }
         picked.unwrap_or_else(|| Arc::clone(&shared.base.lock().content))
+    }
+
+    /// The image of reproducible runs. If it is not there, it is ordered.
+    ///
+    /// # Errors
+    ///
+    /// It is not ready yet, or cannot be made.
+    pub fn reproducible(&self) -> Result<Arc<ImageContent>, NotReproducible> {
+        let shared = &*self.shared;
+        let found = shared.state.lock().reproducible();
+        if found.is_err() {
+            shared.missed.notify_one();
+        }
+        found
     }
 
     /// Loads the image for `packages` if it is on the disk and never makes one. A process that
@@ -196,11 +204,7 @@ impl ImageCache {
     /// Counts the images that were made anew, and those that could not be.
     #[must_use]
     pub fn renewals(&self) -> ImageRenewals {
-        let Shared { renewed, failed_renewals, .. } = &*self.shared;
-        ImageRenewals {
-            renewed: renewed.load(Ordering::Relaxed),
-            failed: failed_renewals.load(Ordering::Relaxed),
-        }
+        self.shared.state.lock().renewals
     }
 
     /// Notes the uses of images on the disk.
@@ -260,6 +264,24 @@ impl State {
         }
     }
 
+    /// The image of reproducible runs, which is ordered if it is not there.
+    fn reproducible(&mut self) -> Result<Arc<ImageContent>, NotReproducible> {
+        let wanted = PackageSet::REPRODUCIBLE;
+        self.picks = self.picks.saturating_add(1);
+        if let Some(ready) = self.ready.get_mut(&wanted) {
+            ready.hits = ready.hits.saturating_add(1);
+            ready.last_pick = self.picks;
+            return Ok(Arc::clone(&ready.image.content));
+        }
+        if self.failed.contains(&wanted) {
+            return Err(NotReproducible::Failed);
+        }
+        if self.in_hand != Some(wanted) && !self.wanted.contains(&wanted) {
+            self.wanted.push_front(wanted);
+        }
+        Err(NotReproducible::InTheMaking)
+    }
+
     /// Orders an image for `packages`, unless it cannot be made or is ordered already.
     fn want(&mut self, rules: &ImageRules, packages: PackageSet) {
         let is_asked = rules.on_need && packages != PackageSet::NONE;
@@ -311,9 +333,9 @@ impl State {
     }
 }
 
-impl Shared {
+impl SharedImages {
     /// Adds an image, and removes others until the memory limit holds.
-    fn put(&self, image: Image) {
+    pub(super) fn put(&self, image: Image) {
         let gone = self.state.lock().put(&self.rules, image);
         for ready in gone {
             self.add_to_note(ready.image.packages, ready.hits.saturating_sub(ready.noted));
@@ -357,7 +379,7 @@ impl Shared {
         }
     }
 
-    fn found_or_made(
+    pub(super) fn found_or_made(
         &self,
         packages: PackageSet,
         maker: &dyn ImageMaker,
@@ -368,61 +390,6 @@ impl Shared {
         info!(image = %packages, "making the image `{packages}` in the background");
         maker.make(packages)?;
         self.kept.find(packages)?.ok_or_else(|| "it disappeared after it was made".into())
-    }
-
-    /// Makes all images again with another hash secret, if the one in use is too old or another
-    /// server has drawn a new one. Runs begin as an old image until its replacement is ready.
-    fn refresh(&self, maker: &dyn ImageMaker) {
-        if let Err(error) = self.renew_images(maker) {
-            let cause = CauseChain(&*error);
-            warn!("images cannot be renewed and keep their present hash secret: {cause}");
-        }
-    }
-
-    fn renew_images(&self, maker: &dyn ImageMaker) -> Result<(), ImageFault> {
-        let Some(max_age) = self.rules.max_age else { return Ok(()) };
-        if self.kept.renew_secret(self.clock.now().saturating_sub(max_age))? {
-            info!("the hash secret is old: making all images again with another one");
-        }
-        let mut held = vec![(PackageSet::NONE, self.base.lock().content.digest())];
-        let state = self.state.lock();
-        held.extend(
-            state.ready.iter().map(|(packages, one)| (*packages, one.image.content.digest())),
-        );
-        drop(state);
-        let mut is_any_new = false;
-        for (packages, digest) in held {
-            if self.kept.is_current(packages, digest)? {
-                continue;
-            }
-            // One that cannot be made keeps none of the others from being renewed.
-            match self.found_or_made(packages, maker) {
-                Ok(image) => {
-                    self.replace(packages, image);
-                    self.renewed.fetch_add(1, Ordering::Relaxed);
-                    info!(image = %packages, "the image `{packages}` was renewed");
-                    is_any_new = true;
-                }
-                Err(error) => {
-                    self.failed_renewals.fetch_add(1, Ordering::Relaxed);
-                    let cause = CauseChain(&*error);
-                    warn!(image = %packages, "the image `{packages}` keeps its hash secret, it cannot be renewed: {cause}");
-                }
-            }
-        }
-        if is_any_new {
-            self.clear_disk();
-        }
-        Ok(())
-    }
-
-    /// Replaces the present image for `packages`. Does nothing if it was removed meanwhile.
-    fn replace(&self, packages: PackageSet, image: Image) {
-        if packages == PackageSet::NONE {
-            *self.base.lock() = image;
-        } else if let Some(ready) = self.state.lock().ready.get_mut(&packages) {
-            ready.image = image;
-        }
     }
 
     /// The images that earlier processes used and that fit into memory, the latest first.
@@ -465,7 +432,7 @@ impl Shared {
     }
 
     /// Removes unused images from the disk until its limit holds.
-    fn clear_disk(&self) {
+    pub(super) fn clear_disk(&self) {
         let used: BTreeSet<PackageSet> = {
             let state = self.state.lock();
             let profiles = self.rules.profiles.iter();
@@ -482,7 +449,7 @@ impl Shared {
 }
 
 /// Makes and loads wanted images until the cache is dropped.
-fn keep(shared: &Weak<Shared>, maker: &dyn ImageMaker) {
+fn keep(shared: &Weak<SharedImages>, maker: &dyn ImageMaker) {
     while let Some(shared) = shared.upgrade().filter(|shared| !shared.state.lock().ends) {
         shared.refresh(maker);
         match shared.next() {
@@ -601,104 +568,5 @@ mod tests {
         assert_eq!(gone.len(), 2, "the newest stays, even if it is too large");
         let left: Vec<_> = state.ready.keys().map(PackageSet::to_string).collect();
         assert_eq!(left, ["documents+lxml+matplotlib", "sympy"], "profiles stay");
-    }
-
-    /// A disk on which each secret has images of its own, and a maker that fails for some.
-    #[derive(Default)]
-    struct Disk {
-        generation: AtomicU64,
-        is_due: Mutex<bool>,
-        made: Mutex<BTreeSet<(u64, PackageSet)>>,
-        broken: Mutex<BTreeSet<PackageSet>>,
-    }
-
-    impl Disk {
-        fn now(&self) -> u64 {
-            self.generation.load(Ordering::Relaxed)
-        }
-    }
-
-    fn of_generation(generation: u64, packages: PackageSet) -> Image {
-        let made = image(&packages.to_string());
-        let digest = Digest::of(format!("{generation} {packages}").as_bytes());
-        let memory = socket::share(b"memory").unwrap();
-        let open_files = RawValue::from_string("{}".to_owned()).unwrap();
-        let content =
-            ImageContent::new(packages.to_string(), digest, (memory, made.resident), open_files);
-        Image { content: Arc::new(content), ..made }
-    }
-
-    impl KeptImages for Arc<Disk> {
-        fn find(&self, packages: PackageSet) -> Result<Option<Image>, ImageFault> {
-            let is_made = self.made.lock().contains(&(self.now(), packages));
-            Ok(is_made.then(|| of_generation(self.now(), packages)))
-        }
-
-        fn list(&self) -> Result<Vec<KeptImage>, ImageFault> {
-            Ok(Vec::new())
-        }
-
-        fn shrink(&self, _: ByteCount, _: &BTreeSet<PackageSet>) -> Result<ByteCount, ImageFault> {
-            Ok(ByteCount::default())
-        }
-
-        fn renew_secret(&self, _: Duration) -> Result<bool, ImageFault> {
-            let is_due = std::mem::take(&mut *self.is_due.lock());
-            self.generation.fetch_add(u64::from(is_due), Ordering::Relaxed);
-            Ok(is_due)
-        }
-
-        fn is_current(&self, packages: PackageSet, digest: Digest) -> Result<bool, ImageFault> {
-            Ok(of_generation(self.now(), packages).content.digest() == digest)
-        }
-
-        fn note_use(&self, _: PackageSet, _: u64, _: Duration) {}
-    }
-
-    impl ImageMaker for Arc<Disk> {
-        fn make(&self, packages: PackageSet) -> Result<(), ImageFault> {
-            if self.broken.lock().contains(&packages) {
-                return Err("no room".into());
-            }
-            self.made.lock().insert((self.now(), packages));
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn an_image_that_cannot_be_renewed_stays_is_counted_and_holds_up_no_other() {
-        let disk = Arc::new(Disk::default());
-        let rules = ImageRules { max_age: Some(Duration::from_secs(1)), memory: MUCH, ..rules() };
-        let base = of_generation(0, PackageSet::NONE);
-        let cache = ImageCache::new(Box::new(Arc::clone(&disk)), base, rules);
-        let names = ["lxml", "pillow", "sympy"];
-        for name in names {
-            cache.shared.put(of_generation(0, packages(name)));
-        }
-        let held = || -> Vec<Digest> { cache.report().iter().map(|one| one.digest).collect() };
-        let all: Vec<PackageSet> =
-            [PackageSet::NONE].into_iter().chain(names.map(packages)).collect();
-        let expected = |generations: [u64; 4]| -> Vec<Digest> {
-            let pairs = generations.into_iter().zip(&all);
-            pairs
-                .map(|(generation, one)| of_generation(generation, *one).content.digest())
-                .collect()
-        };
-        cache.shared.refresh(&disk);
-        assert_eq!((held(), cache.renewals()), (expected([0; 4]), ImageRenewals::default()));
-
-        *disk.is_due.lock() = true;
-        disk.broken.lock().extend([PackageSet::NONE, packages("pillow")]);
-        cache.shared.refresh(&disk);
-        assert_eq!(held(), expected([0, 1, 0, 1]));
-        assert_eq!(cache.renewals(), ImageRenewals { renewed: 2, failed: 2 });
-        // A run has an image all the time, and what failed is tried again.
-        assert_eq!(cache.pick(packages("pillow"), MUCH).digest(), expected([0; 4])[2]);
-        disk.broken.lock().clear();
-        cache.shared.refresh(&disk);
-        assert_eq!(held(), expected([1; 4]));
-        assert_eq!(cache.renewals(), ImageRenewals { renewed: 4, failed: 2 });
-        cache.shared.refresh(&disk);
-        assert_eq!(cache.renewals(), ImageRenewals { renewed: 4, failed: 2 });
     }
 }

@@ -503,7 +503,9 @@ fn send_and_stop(server: &TestServer, bytes: &[u8]) -> Connection {
 
 /// Beginnings of requests whose clients stop then: a run whose events nobody takes, a head and an
 /// upload without an end, and answers that nobody takes.
-fn requests_that_stop(blob: &str, run: &str) -> [Vec<u8>; 5] {
+fn requests_that_stop(server: &TestServer, blob: &str) -> [Vec<u8>; 5] {
+    let printed = server.client().run("def main(args): print('x' * (1 << 20))");
+    let run = printed["run_id"].as_str().unwrap();
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": {
         "language": "python",
         "code": "def main(args):\n    for _ in range(64):\n        print('\\x01' * (1 << 14))"}});
@@ -540,8 +542,7 @@ fn everything_at_once_stays_within_the_stated_memory() {
     ]);
     let most = stated(server);
     let blob = server.client().create_bytes(&[0x82; 1 << 20], "application/octet-stream");
-    let printed = server.client().run("def main(args): print('x' * (1 << 20))");
-    let run = printed["run_id"].as_str().unwrap().to_owned();
+    let stopping = requests_that_stop(server, &blob);
     let watch = Watch::begin(server);
     let until = Instant::now() + Duration::from_secs(20);
     let again = |work: Box<dyn Fn() + Send>| {
@@ -567,14 +568,11 @@ fn everything_at_once_stays_within_the_stated_memory() {
             thread::park_timeout(Duration::from_secs(2));
         })));
     }
-    for bytes in requests_that_stop(&blob, &run) {
-        for _ in 0..12 {
-            let bytes = bytes.clone();
-            threads.push(again(Box::new(move || {
-                let _connection = send_and_stop(server, &bytes);
-                thread::park_timeout(Duration::from_secs(2));
-            })));
-        }
+    for bytes in stopping.iter().flat_map(|bytes| vec![bytes.clone(); 12]) {
+        threads.push(again(Box::new(move || {
+            let _connection = send_and_stop(server, &bytes);
+            thread::park_timeout(Duration::from_secs(2));
+        })));
     }
     for thread in threads {
         thread.join().unwrap();

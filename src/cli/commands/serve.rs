@@ -11,9 +11,8 @@ use tracing::{info, warn};
 
 use crate::assembly::{self, MeteredCode, Provision, Runtime, SkillsRead, check_settings};
 use crate::budget::{MemoryBudget, OPEN_BLOBS};
-use crate::cgroup::CgroupTree;
 use crate::cli::commands::reload::{ConfigSource, Reloader, SkillsSeat};
-use crate::cli::commands::serve_cgroups::{check_cgroups, take_cgroups};
+use crate::cli::commands::serve_cgroups::{TakenCgroups, check_cgroups, take_cgroups};
 use crate::cli::commands::serve_folders::{DataFolderLock, check_unchanged, open_folders};
 use crate::cli::commands::serve_records::ServerJournal;
 use crate::cli::exit_code::Exit;
@@ -109,13 +108,8 @@ async fn listen(
         None => None,
     };
     // The lock and the cgroups are released last.
-    let (cgroups, _lock) = block_in_place(|| -> Result<_, Failed> {
-        check_unchanged(config)?;
-        check_cgroups(config)?;
-        let lock = DataFolderLock::take(&config.data_dir)?;
-        open_folders(config)?;
-        Ok((take_cgroups(config)?, lock))
-    })?;
+    let (cgroups, _lock) = block_in_place(|| prepare(config))?;
+    let installer = &installer.clone().with_cgroups(cgroups.tree());
     let database = assembly::open_database(config).await?;
     let authentication = assembly::open_authentication(config, &database).await?;
     let records = ServerJournal::open(config, server.metrics()).await?;
@@ -144,9 +138,7 @@ async fn listen(
             records.close().await;
             return stopped_early(ended);
         }
-        started = start(config, installer, cgroups.tree(), &readiness, &records, metrics, &url) => {
-            started?
-        }
+        started = start(config, installer, &readiness, &records, metrics, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
@@ -161,6 +153,15 @@ async fn listen(
     let exit = records.close().await;
     info!("stopped");
     Ok(exit)
+}
+
+/// Checks the folders and the cgroups, and then takes both.
+fn prepare(config: &Config) -> Result<(TakenCgroups, DataFolderLock), Failed> {
+    check_unchanged(config)?;
+    check_cgroups(config)?;
+    let lock = DataFolderLock::take(&config.data_dir)?;
+    open_folders(config)?;
+    Ok((take_cgroups(config)?, lock))
 }
 
 /// The end of a server that was not ready yet: it was stopped, or has failed.
@@ -200,7 +201,6 @@ async fn trim(budget: Arc<MemoryBudget>) {
 async fn start(
     config: &Config,
     installer: &Installer,
-    cgroups: Option<Arc<CgroupTree>>,
     readiness: &Readiness<Arc<Service>>,
     records: &ServerJournal,
     metrics: Arc<Metrics>,
@@ -214,7 +214,7 @@ async fn start(
         MeteredCode::IfThere,
         SkillsRead::Followed,
         metrics,
-        cgroups.clone(),
+        installer.cgroups(),
         progress().as_ref(),
     )
     .await?;
@@ -228,7 +228,7 @@ async fn start(
     print_line(&format!("listening on {url}"));
     let milliseconds = began.elapsed().as_millis();
     info!("ready after {milliseconds} ms; the sandbox stopped all {stopped} attempts to escape");
-    let provision: Arc<dyn Provision> = Arc::new(installer.clone().with_cgroups(cgroups));
+    let provision: Arc<dyn Provision> = Arc::new(installer.clone());
     runtime.start_background(config, &provision)?;
     Ok(runtime)
 }

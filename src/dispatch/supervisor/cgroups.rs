@@ -97,7 +97,7 @@ impl PoolCgroups {
             if self.made.is_empty() {
                 return;
             }
-            thread::sleep(PAUSE);
+            thread::park_timeout(PAUSE);
         }
     }
 }
