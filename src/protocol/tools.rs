@@ -2,7 +2,7 @@
 //!
 //! Names, descriptions and order are exactly the protocol's, because models know them. Wardian adds
 //! the limits on sizes, `encoding` of `create_blob`, `keep_files`, `timeout_ms` of `run_code`
-//! (published clients send it there) and the limits other than time.
+//! (published clients send it there), the limits other than time, and runs in the background.
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
@@ -54,6 +54,26 @@ const KEEP_FILES: Parameter = Parameter::optional(
     "keep_files",
     Shape::FlagOrList { item: Text::up_to(MAX_KEEP_PATTERN), max_items: MAX_KEEP_PATTERNS },
     "Files in /workspace to store as blobs after the run: true for all, or glob patterns (omit for images and PDF)",
+);
+
+/// Longest key of a detached run, in characters.
+const MAX_RUN_KEY: usize = 128;
+
+const DETACH: Parameter = Parameter::optional(
+    "detach",
+    Shape::Flag,
+    "Return at once with the run_id while the run goes on in the background; GET /v1/runs/{run_id} has its status and result",
+);
+
+const RUN_KEY: Parameter = Parameter::optional(
+    "run_key",
+    Shape::Text(Text {
+        max_length: Some(MAX_RUN_KEY),
+        pattern: Some(Pattern::Token),
+        default: None,
+        shows_default: false,
+    }),
+    "Name of your choice for a detached run: repeating the call with the same name returns the same run",
 );
 
 /// All tools, in the protocol's order.
@@ -142,6 +162,8 @@ const EXECUTE_SKILL: Tool = Tool {
             "Execution timeout in milliseconds",
         ),
         Parameter::optional("limits", Shape::Object(LIMITS), "Execution limits"),
+        DETACH,
+        RUN_KEY,
     ],
 };
 
@@ -179,6 +201,8 @@ const RUN_CODE: Tool = Tool {
             Shape::Limit(Limit::Timeout),
             "Same as limits.timeout_ms",
         ),
+        DETACH,
+        RUN_KEY,
     ],
 };
 
@@ -333,7 +357,7 @@ mod tests {
         ["minimum", "maximum", "maxLength", "maxItems", "uniqueItems", "pattern"];
 
     /// Parameters that are added to the protocol's tools.
-    const ADDED_PARAMETERS: [(&str, &str); 9] = [
+    const ADDED_PARAMETERS: [(&str, &str); 13] = [
         ("execute_skill", "keep_files"),
         ("run_code", "keep_files"),
         ("execute_skill", "limits"),
@@ -343,6 +367,10 @@ mod tests {
         ("run_code.limits", "workspace_bytes"),
         ("run_code.limits", "host_calls"),
         ("create_blob", "encoding"),
+        ("execute_skill", "detach"),
+        ("execute_skill", "run_key"),
+        ("run_code", "detach"),
+        ("run_code", "run_key"),
     ];
 
     /// JSON whose objects keep their order.

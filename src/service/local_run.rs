@@ -124,6 +124,7 @@ impl Service {
                 secrets: None,
                 limits: self.limits.for_caller(caller.limits).resolve(&limits)?,
                 listener: None,
+                detach: None,
                 whole_logs: true,
             },
             LocalProgram::Skill { name, version } => {

@@ -24,6 +24,7 @@ mod blob_faults;
 mod blob_transfer;
 mod blobs;
 mod command_line;
+mod detached;
 mod discovery;
 mod failures;
 mod files;

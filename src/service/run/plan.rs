@@ -10,6 +10,7 @@ use crate::protocol::params_error::ParamsError;
 use crate::protocol::tools::MAX_INPUT_BLOBS;
 use crate::service::error::ServiceError;
 use crate::service::find::blob_ids;
+use crate::service::run::detach_policy::DetachOrder;
 use crate::service::run::log_stream::LogListener;
 use crate::service::run::mounted_skill::MountedSkill;
 use crate::service::run::network::NetworkGrant;
@@ -34,6 +35,8 @@ pub(crate) struct RunPlan {
     pub(crate) secrets: Option<DeclaredSecrets>,
     pub(crate) limits: RunLimits,
     pub(crate) listener: Option<LogListener>,
+    /// Present if the run goes on in the background.
+    pub(crate) detach: Option<DetachOrder>,
     /// True if the caller wants the whole logs, not only the preview.
     pub(crate) whole_logs: bool,
 }
@@ -102,6 +105,7 @@ mod tests {
             secrets: None,
             limits: RunLimits::DEFAULT,
             listener: None,
+            detach: None,
             whole_logs: false,
         }
     }
