@@ -114,7 +114,7 @@ fn a_detached_run_has_the_result_that_its_call_would_have_returned() {
     let call = json!({"name": "acme.echo", "args": {"x": 1}, "detach": true});
     let found = ended(&client, &id_of(&client.call("execute_skill", call).unwrap()));
     assert_eq!(
-        (&found["skill"]["name"], &found["result"]["output"]["x"]),
+        (&found["skill"]["name"], &found["result"]["output"]["args"]["x"]),
         (&json!("acme.echo"), &json!(1))
     );
     // A run that was not detached has a record too, and no result.

@@ -128,9 +128,7 @@ impl fmt::Debug for RunCodeParams {
 /// Refuses a name for a run that is not detached: the call itself returns its result.
 fn ensure_names_detached_run(detach: bool, run_key: Option<&str>) -> Result<(), ParamsError> {
     match run_key {
-        Some(key) if !detach => {
-            Err(ParamsError::wrong("run_key", "left out unless `detach` is true", key))
-        }
+        Some(_) if !detach => Err(ParamsError::OnlyWith { parameter: "run_key", other: "detach" }),
         _ => Ok(()),
     }
 }

@@ -156,6 +156,7 @@ impl Service {
         order: &DetachOrder,
         record: &RunRecord,
     ) -> Result<(), ServiceError> {
+        let _turn = self.runs.turn_to_note().await;
         let known = self.runs.table()?.note_detached(record, order.key.as_ref()).await?;
         known.map_or(Ok(()), |known| Err(ServiceError::KnownRun { known }))
     }
@@ -163,6 +164,7 @@ impl Service {
     /// Forgets a run that was noted and not admitted.
     pub(crate) async fn forget_detached(&self, caller: &Caller, run: &RunId) {
         let Ok(table) = self.runs.table() else { return };
+        let _turn = self.runs.turn_to_note().await;
         if let Err(fault) = table.forget_detached(&caller.tenant, run).await {
             let causes = CauseChain(&fault);
             error!(run.id = %run, "run `{run}`, which was refused, stays noted: {causes}");

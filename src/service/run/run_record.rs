@@ -194,6 +194,7 @@ impl DraftRecord {
         let stored = finished.host_time.of(RequestKind::WriteBlob);
         phases.write_blob = Some(microseconds(stored)).filter(|time| *time > 0);
         phases.network = Some(microseconds(waited)).filter(|time| *time > 0);
+        record.cpu_us = usage.cpu_time.map(microseconds);
         record.memory_peak_bytes = Some(usage.memory_peak.as_u64());
         record.fuel = usage.fuel.map(|fuel| fuel.0);
         record.host_calls = Some(usage.host_calls);

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::audit::AuditLog;
@@ -59,6 +59,9 @@ pub struct Journal {
 pub struct RunHistory {
     journal: OnceLock<Journal>,
     readers: Semaphore,
+    /// Lets calls note runs one after the other: the database has one writer at a time, and those
+    /// that wait within it do so badly.
+    notes: Semaphore,
     active: ActiveRuns,
 }
 
@@ -136,7 +139,8 @@ impl RunLogText {
 impl Default for RunHistory {
     fn default() -> Self {
         let readers = Semaphore::new(READERS);
-        Self { journal: OnceLock::new(), readers, active: ActiveRuns::default() }
+        let (notes, active) = (Semaphore::new(1), ActiveRuns::default());
+        Self { journal: OnceLock::new(), readers, notes, active }
     }
 }
 
@@ -162,6 +166,12 @@ impl RunHistory {
             let counts = recorder.counts();
             (counts.lost, counts.lost_logs)
         })
+    }
+
+    /// Waits for the turn to note a run.
+    pub(in crate::service) async fn turn_to_note(&self) -> Option<SemaphorePermit<'_>> {
+        // The semaphore is never closed.
+        self.notes.acquire().await.ok()
     }
 
     /// The runs that are not over.
