@@ -36,7 +36,8 @@ pub use crate::records::queue::{QUEUE_MEMORY, RecordCounts, RecordTail, Recorder
 pub use crate::records::record::{
     INTERRUPTED, INTERRUPTION, MAX_LISTED, MAX_RESULT, NetworkUse, RecordedArguments,
     RecordedContent, RecordedError, RecordedHost, RecordedImage, RecordedLimits, RecordedLog,
-    RecordedPhases, RecordedSkill, RunKind, RunOutcomeKind, RunRecord, RunSummary, with_result,
+    RecordedPhases, RecordedReproducible, RecordedSkill, RunKind, RunOutcomeKind, RunRecord,
+    RunSummary, with_result,
 };
 pub use crate::records::table::detached::{KnownKey, RunKey};
 pub use crate::records::table::read::{ListedRuns, RunFilter, SCANNED};

@@ -46,7 +46,8 @@ impl Service {
             params.args,
             &requested,
         );
-        let mut plan = plan.await?.with_blobs(&params.input_blobs)?;
+        let plan = plan.await?.with_reproducible(params.reproducible);
+        let mut plan = plan.with_blobs(&params.input_blobs)?;
         plan.keep_files = left_files::kept(params.keep_files);
         plan.listener = listener;
         self.perform_call(caller, plan, params.detach, params.run_key).await
@@ -83,6 +84,7 @@ impl Service {
             network,
             secrets: DeclaredSecrets::of(snapshot.manifest()),
             limits,
+            reproducible: None,
             listener: None,
             detach: None,
             whole_logs: false,

@@ -55,10 +55,12 @@ impl Service {
             network: NetworkGrant::Operator,
             secrets: None,
             limits,
+            reproducible: None,
             listener,
             detach: None,
             whole_logs: false,
         };
+        let plan = plan.with_reproducible(params.reproducible);
         self.perform_call(caller, plan, params.detach, params.run_key).await
     }
 }

@@ -217,6 +217,7 @@ async fn digest_of(caller: &Caller, plan: &RunPlan) -> Result<Digest, ServiceErr
     add(plan.args.get());
     plan.skills.iter().for_each(|skill| add(skill.mount.name.as_str()));
     plan.blobs.iter().for_each(|blob| add(blob.as_str()));
+    add(&format!("{:?} {:?} {:?}", plan.limits, plan.keep_files, plan.reproducible));
     if text.len() <= SMALL_TEXT {
         return Ok(Digest::of(text.as_bytes()));
     }

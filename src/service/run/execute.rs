@@ -2,13 +2,16 @@
 
 use std::fs::File;
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::time::{Instant, sleep};
 use tracing::debug;
 
 use crate::blobs::{BlobPin, BlobStore};
 use crate::clock::Clock;
 use crate::dispatch::{BlobSource, DispatchError, FinishedRun, Job, SkillContent};
 use crate::ids::{BlobId, RunId, TenantId};
+use crate::images::NotReproducible;
 use crate::job::image::ImageContent;
 use crate::job::{BlobMount, Program, RunSpec, SkillMount};
 use crate::records::RunKind;
@@ -23,10 +26,16 @@ use crate::service::run::host::{HostParts, TenantHost};
 use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::mounted_skill::MountedSkill;
 use crate::service::run::plan::RunPlan;
-use crate::service::run::result::Performed;
+use crate::service::run::result::{Performed, ResultForm};
 use crate::service::run::run_record::DraftRecord;
 use crate::service::runs::active::{ActivePlace, ActiveRun, RunInProgress};
 use crate::tenants::Right;
+
+/// The longest time that a run waits for the image of reproducible runs, which is made in seconds.
+const IMAGE_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often it looks for the image.
+const IMAGE_POLL: Duration = Duration::from_millis(50);
 
 /// Whether skills without bytecode are compiled before the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +44,9 @@ pub(crate) enum Bytecode {
     Compiled,
     /// They are not compiled, since there are no later runs.
     AsItIs,
+    /// No bytecode is used, not even that of packages that are compiled already, so that the run
+    /// does not depend on it.
+    Never,
 }
 
 /// A run that has an id and that callers find.
@@ -115,6 +127,7 @@ impl Service {
                 log.keep(draft.until_written(place));
             }
         }
+        let bytecode = if plan.reproducible.is_some() { Bytecode::Never } else { bytecode };
         let steps = Steps { bytecode, purpose };
         let is_detached = plan.detach.is_some();
         let performed = tokio::select! {
@@ -142,26 +155,23 @@ impl Service {
         log: &mut RunLog,
     ) -> Result<Performed, ServiceError> {
         let run_id = active.id.clone();
-        let mut plan = match steps.bytecode {
-            Bytecode::Compiled => self.with_bytecode(caller, plan).await,
-            Bytecode::AsItIs => plan,
-        };
-        if plan.limits.fuel.is_some() {
-            self.metering.ensure()?;
+        let mut plan = self.with_code(caller, plan, steps.bytecode).await?;
+        let mut layers = self.layers_of(caller, &plan.skills).await?;
+        if steps.bytecode == Bytecode::Never {
+            layers.mounts.iter_mut().for_each(|layer| layer.bytecode = None);
         }
-        let layers = self.layers_of(caller, &plan.skills).await?;
         if steps.bytecode == Bytecode::Compiled {
             self.compile_beside(&layers.used);
         }
         let mut secrets = self.secrets.prepare(caller, plan.secrets.take()).await?;
-        let image = self.images.pick(plan.packages(), plan.limits.memory);
+        let image = self.image_for(&plan).await?;
         debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
         let _open_blobs = caller.memory.open_blobs(plan.blobs.len())?;
         let blobs = self.open_blobs(caller, plan.blobs).await?;
         // The pins keep the blobs until the result is made.
         let (blobs, _pins): (Vec<_>, Vec<_>) = blobs.into_iter().unzip();
         let (mounts, sources) = blobs.into_iter().unzip();
-        let (skills, contents) = parts_of(plan.skills);
+        let (skills, contents) = mounts_and_contents(plan.skills);
         let spec = RunSpec {
             run_id: run_id.clone(),
             tenant: caller.tenant.clone(),
@@ -176,6 +186,7 @@ impl Service {
             keep_files: plan.keep_files,
             // Reports of progress are sent with them.
             stream_logs: plan.listener.is_some() || plan.detach.is_some(),
+            reproducible: plan.reproducible,
             limits: plan.limits,
         };
         let layers = layers.contents;
@@ -199,7 +210,43 @@ impl Service {
         let finished = covered(caller, secrets.masks, finished).await?;
         drop(job);
         log.note(&finished);
-        self.result_of(caller, run_id, finished, host, plan.whole_logs).await
+        let shows_duration = plan.reproducible.is_none();
+        let form = ResultForm { whole_logs: plan.whole_logs, shows_duration };
+        self.result_of(caller, run_id, finished, host, form).await
+    }
+
+    /// The image that the run begins as. Waits for that of reproducible runs, which has to be the
+    /// same each time.
+    async fn image_for(&self, plan: &RunPlan) -> Result<Arc<ImageContent>, ServiceError> {
+        if plan.reproducible.is_none() {
+            return Ok(self.images.pick(plan.packages(), plan.limits.memory));
+        }
+        let last = Instant::now() + IMAGE_PATIENCE;
+        loop {
+            match self.images.reproducible() {
+                Err(NotReproducible::InTheMaking) if Instant::now() < last => {
+                    sleep(IMAGE_POLL).await;
+                }
+                found => return Ok(found?),
+            }
+        }
+    }
+
+    /// The plan with bytecode, if it is to have some, and with code that counts fuel if it needs it.
+    async fn with_code(
+        &self,
+        caller: &Caller,
+        plan: RunPlan,
+        bytecode: Bytecode,
+    ) -> Result<RunPlan, ServiceError> {
+        let plan = match bytecode {
+            Bytecode::Compiled => self.with_bytecode(caller, plan).await,
+            Bytecode::AsItIs | Bytecode::Never => plan,
+        };
+        if plan.limits.fuel.is_some() {
+            self.metering.ensure()?;
+        }
+        Ok(plan)
     }
 
     /// Notes a run as it is about to wait for a worker. One in the background is noted on the disk.
@@ -252,10 +299,10 @@ impl Service {
     }
 }
 
-/// The mounts of skills, and the contents that are attached for them.
-fn parts_of(skills: Vec<MountedSkill>) -> (Vec<SkillMount>, Vec<Arc<SkillContent>>) {
-    let mut mounts = Vec::with_capacity(skills.len());
+/// The mounts of skills, and what workers need for them.
+fn mounts_and_contents(skills: Vec<MountedSkill>) -> (Vec<SkillMount>, Vec<Arc<SkillContent>>) {
     let mut contents = Vec::with_capacity(skills.len());
+    let mut mounts = Vec::with_capacity(skills.len());
     for skill in skills {
         mounts.push(skill.mount);
         contents.push(skill.content);
