@@ -200,6 +200,13 @@ impl CallMemory {
         Self(Arc::new(Held { budget, charge, _request: Some(self.clone()) }))
     }
 
+    /// The account of work that goes on when the call is answered. It keeps none of the call's
+    /// charges.
+    #[must_use]
+    pub fn separate(&self) -> Self {
+        Self::new(&self.0.budget)
+    }
+
     /// The account of a call with a budget of its own that has no limit.
     #[must_use]
     pub fn unlimited() -> Self {

@@ -34,7 +34,8 @@ use crate::quotas::CallRates;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
 use crate::service::{
-    LimitPolicy, Metering, NetworkAccess, PackageAccess, Parts, SecretAccess, Service, Status as _,
+    DetachPolicy, LimitPolicy, Metering, NetworkAccess, PackageAccess, Parts, SecretAccess,
+    Service, Status as _,
 };
 use crate::telemetry::Metrics;
 
@@ -126,7 +127,7 @@ impl Runtime {
             images: Arc::clone(&images),
             registry: Arc::clone(&registry),
         });
-        let service = Arc::new(Service::new(Parts {
+        let service = Service::new(Parts {
             registry: Arc::clone(&registry),
             blobs: Arc::clone(&blobs),
             pool: Arc::clone(&pool),
@@ -134,15 +135,13 @@ impl Runtime {
             limits,
             metrics,
             rates: CallRates::of(&config.tenants),
+            detach: detach_policy(config),
             metering: Arc::clone(&metering),
             network: NetworkAccess::new(egress, config.network.code.clone()),
             packages: Arc::clone(&packages),
             max_transfers: config.http.max_transfers,
-            secrets: Arc::new(SecretAccess::new(
-                Secrets::new(&config.secrets),
-                config.secrets.hosts.clone(),
-            )),
-        }));
+            secrets: Arc::new(secret_access(config)),
+        });
         let tasks = Mutex::new(vec![sweeping]);
         let files = Arc::new(files);
         Ok(Self { service, registry, blobs, pool, images, packages, metering, files, tasks })
@@ -197,6 +196,15 @@ impl Runtime {
         self.images.note_usage();
         self.pool.shut_down(patience).await;
     }
+}
+
+fn secret_access(config: &Config) -> SecretAccess {
+    SecretAccess::new(Secrets::new(&config.secrets), config.secrets.hosts.clone())
+}
+
+fn detach_policy(config: &Config) -> DetachPolicy {
+    let (tenants, longest_wait) = (config.tenants.clone(), config.workers.detached_wait);
+    DetachPolicy { tenants, longest_wait }
 }
 
 fn metering(config: &Config, files: &EngineFiles) -> Metering {

@@ -239,6 +239,22 @@ Examples:
   wardian runs show run_019a7b4c5d6e7f808182838485868788
   wardian runs show run_019a7b4c5d6e7f808182838485868788 --json | jq .phases_us";
 
+pub(crate) const ACTIVE_RUNS: &str = "\
+Examples:
+  wardian runs active --server http://127.0.0.1:8080
+  wardian runs active --server http://127.0.0.1:8080 --json | jq -r '.[].run_id'";
+
+pub(crate) const WAIT_FOR_RUN: &str = "\
+Examples:
+  wardian runs wait run_019a7b4c5d6e7f808182838485868788 --server http://127.0.0.1:8080
+  wardian runs wait run_019a7b4c5d6e7f808182838485868788 --server http://127.0.0.1:8080 --json
+
+The command ends with 0 if the run completed, and with 1 if it did not.";
+
+pub(crate) const CANCEL_RUN: &str = "\
+Examples:
+  wardian runs cancel run_019a7b4c5d6e7f808182838485868788 --server http://127.0.0.1:8080";
+
 pub(crate) const LOGS: &str = "\
 Examples:
   wardian runs logs run_019a7b4c5d6e7f808182838485868788 | less

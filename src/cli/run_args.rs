@@ -11,7 +11,7 @@ pub(crate) enum RunsCommand {
     #[command(after_help = examples::LIST_RUNS)]
     List {
         /// Only runs that ended so: `completed`, `exception`, `timeout`, `fuel_exhausted`,
-        /// `memory_limit`, `stack_overflow`, `sandbox_crash`, `cancelled` or `refused`.
+        /// `memory_limit`, `stack_overflow`, `sandbox_crash`, `cancelled`, `interrupted` or `refused`.
         #[arg(long, value_name = "OUTCOME")]
         outcome: Option<String>,
         /// Only runs of this skill.
@@ -39,6 +39,34 @@ pub(crate) enum RunsCommand {
         json: bool,
         #[command(flatten)]
         of: RunsOf,
+    },
+    /// Show the runs of a server that go on.
+    #[command(after_help = examples::ACTIVE_RUNS)]
+    Active {
+        /// Print the list as JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        at: ServerOption,
+    },
+    /// Wait for the end of a run, and print its result.
+    #[command(after_help = examples::WAIT_FOR_RUN)]
+    Wait {
+        /// The id of the run.
+        id: String,
+        /// Print the record with its result as JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        at: ServerOption,
+    },
+    /// Cancel a run of a server.
+    #[command(after_help = examples::CANCEL_RUN)]
+    Cancel {
+        /// The id of the run.
+        id: String,
+        #[command(flatten)]
+        at: ServerOption,
     },
     /// Print what a run wrote: its output and log lines, in order.
     #[command(after_help = examples::LOGS)]

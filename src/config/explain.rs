@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 111] = [
+const EXPLANATIONS: [(&str, &str); 113] = [
     ("listen", "Address and port to listen on."),
     ("admin_listen", "Address and port for operators, where Prometheus gets the metrics; none by default."),
     ("data_dir", "Folder for data to keep, such as blobs."),
@@ -36,6 +36,7 @@ const EXPLANATIONS: [(&str, &str); 111] = [
     ("workers.queue", "Runs that may wait for a worker; more are refused with status 503."),
     ("workers.memory", "Memory that all runs in progress together may use, as the sum of their limits; a run waits until it fits."),
     ("workers.queue_wait", "How long a run may wait for a worker."),
+    ("workers.detached_wait", "How long a run in the background (`detach`) may wait for a worker."),
     ("workers.uid", "User that workers become if the server was started as root."),
     ("workers.gid", "Group that workers become if the server was started as root."),
     ("workers.require_lockdown", "Whether guests run only if the whole lock-down of the workers is active: true, false, or auto, which is true when the server listens beyond loopback or has tenants."),
@@ -85,6 +86,7 @@ const EXPLANATIONS: [(&str, &str); 111] = [
     ("tenants.weight", "Share of a tenant in the time of the workers, beside other tenants that wait; twice the weight is twice the time."),
     ("tenants.running", "Runs of one tenant at one time; further ones wait."),
     ("tenants.queued", "Runs of one tenant that may wait for a worker; more are refused with status 429."),
+    ("tenants.detached", "Runs in the background (`detach`) of one tenant at one time, waiting ones included; more are refused with status 429."),
     ("tenants.rate", "Calls of one tenant in a second, on average; more are refused with status 429."),
     ("tenants.burst", "Calls of one tenant that may come at once; those of a second unless set."),
     ("tenants.run_time", "Time that the runs of one tenant may take in a period; beyond it they are refused with status 429."),

@@ -218,6 +218,11 @@ fn read_workers(reader: &mut Reader) -> WorkersConfig {
             Duration::from_secs(30),
             Duration::from_millis(1)..=Duration::from_hours(1),
         ),
+        detached_wait: reader.read_within(
+            "workers.detached_wait",
+            Duration::from_hours(1),
+            Duration::from_secs(1)..=Duration::from_hours(7 * 24),
+        ),
         uid: reader.read_within("workers.uid", NOBODY, 1..=u32::MAX - 1),
         gid: reader.read_within("workers.gid", NOBODY, 1..=u32::MAX - 1),
         require_lockdown: reader.read("workers.require_lockdown", RequireLockdown::Auto),

@@ -114,6 +114,8 @@ pub struct WorkersConfig {
     pub memory: Option<ByteCount>,
     /// How long a run may wait for a worker. Default 30 s.
     pub queue_wait: Duration,
+    /// How long a run in the background may wait for a worker. Default 1 h.
+    pub detached_wait: Duration,
     /// User that workers become if the server was started as root. Default 65534 (`nobody`).
     pub uid: u32,
     /// Group that workers become if the server was started as root. Default 65534.

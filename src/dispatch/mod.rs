@@ -110,11 +110,30 @@ pub trait RunHost: Send {
         std::future::ready(NetworkReply::no_network())
     }
 
+    /// Learns how far the run is. After the loss of a worker a run may wait once more.
+    fn note_stage(&mut self, stage: RunStage) {
+        let _nobody_asks = stage;
+    }
+
+    /// The longest wait for a worker; `None` for that of the pool's configuration.
+    fn longest_wait(&self) -> Option<Duration> {
+        None
+    }
+
     /// Receives the output of the program while it is printed, if the run is streamed. The text is
     /// the guest's and unchecked.
     fn hear(&mut self, printed: LogChunk) {
         drop(printed);
     }
+}
+
+/// How far a run is that was admitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunStage {
+    /// It waits for a worker.
+    Queued,
+    /// It has a worker.
+    Running,
 }
 
 /// The end of a run.

@@ -28,7 +28,7 @@ use crate::dispatch::worker::handle::AttachError;
 use crate::dispatch::worker::id::WorkerId;
 use crate::dispatch::worker::process::Process;
 use crate::dispatch::worker::run_clock::Patience;
-use crate::dispatch::{BlobSource, FinishedRun, Job, RunHost};
+use crate::dispatch::{BlobSource, FinishedRun, Job, RunHost, RunStage};
 use crate::error::CauseChain;
 use crate::ids::TenantId;
 use crate::job::attachment::AttachmentKey;
@@ -204,12 +204,13 @@ impl Pool {
         let mut queued = Duration::ZERO;
         for _ in 0..self.size.saturating_add(ATTEMPTS) {
             let asked = Instant::now();
-            let mut lease = Lease::acquire(&self.scheduler, &claim, &wanted).await?;
+            let mut lease = Lease::acquire(&self.scheduler, &claim, &wanted, host).await?;
             queued = queued.saturating_add(asked.elapsed());
             let begun = Instant::now();
             let id = lease.worker_id();
             let Some(worker) = lease.begin() else { continue };
             let process = Arc::clone(&worker.process);
+            host.note_stage(RunStage::Running);
             match exchange::perform(worker, job, &order, host, self.patience).await {
                 Ok(ran) => {
                     // The run is over, so a caller that leaves meanwhile does not cost the worker.

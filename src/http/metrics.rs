@@ -11,13 +11,15 @@ use crate::budget::MemoryBudget;
 use crate::telemetry::{MetricReading, MetricSource, Metrics, number_of};
 
 /// The routes that are counted each by itself.
-const ROUTES: [&str; 11] = [
+const ROUTES: [&str; 13] = [
     "/rpc",
     "/v1/blobs",
     "/v1/blobs/{id}",
     "/v1/blobs/{id}/verify",
     "/v1/runs",
+    "/v1/runs/active",
     "/v1/runs/{id}",
+    "/v1/runs/{id}/cancel",
     "/v1/runs/{id}/log",
     "/healthz",
     "/readyz",

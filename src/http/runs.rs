@@ -1,13 +1,16 @@
-//! Records of runs: `GET /v1/runs`, `/v1/runs/{id}` and `/v1/runs/{id}/log`.
+//! Runs and their records: `GET /v1/runs`, `/v1/runs/active`, `/v1/runs/{id}` and
+//! `/v1/runs/{id}/log`, and `POST /v1/runs/{id}/cancel`.
 
 use std::io::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::budget::{BudgetExhausted, CallMemory, Charge};
@@ -19,11 +22,15 @@ use crate::http::exchange::answer::Answer;
 use crate::http::exchange::respond::{Failure, json_bytes, refuse};
 use crate::protocol::request_id::RequestId;
 use crate::service::{
-    Caller, CallerIdentity, Methods, RunHistory, RunList, RunListOrder, Runs, ServiceError, Status,
+    Caller, CallerIdentity, FoundRun, Methods, RunHistory, RunList, RunListOrder, Runs,
+    ServiceError, Status,
 };
 
 /// Runs of one page, unless the request says how many.
 const DEFAULT_PAGE: u64 = 100;
+
+/// The longest time for which a request waits for the end of a run.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// Shows nothing but the text, whatever opens it.
 const SANDBOX: HeaderValue = HeaderValue::from_static("default-src 'none'; sandbox");
@@ -103,18 +110,46 @@ impl<'a, M: Methods + Status + Runs> RunRequest<'a, M> {
         };
         let list = self.runs.list(&self.caller, order).await;
         let page: RunList = list.map_err(|error| Box::new(self.failed(&error)))?;
-        let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
-        answer.write_json(&page).map_err(|_no_room| Box::new(self.no_room()))?;
-        Ok(guarded(json_bytes(200, answer.into_bytes(), &self.request_id)))
+        self.json(&page)
     }
 
-    async fn show(&self, id: &str) -> Result<Response, Box<Response>> {
-        let found = self.runs.find(&self.caller, id).await;
-        let record = found.map_err(|error| Box::new(self.failed(&error)))?;
-        let record = RawValue::from_string(record).map_err(ServiceError::Unserialisable);
-        let record = record.map_err(|error| Box::new(self.failed(&error)))?;
+    /// Answers with what is known of a run, after its end if the request waits for it.
+    async fn show(&self, id: &str, query: Option<&str>) -> Result<Response, Box<Response>> {
+        let parameters = self.parameters(query, &["wait_ms"])?;
+        let wait = self.number(&parameters, "wait_ms", "a number of milliseconds")?.unwrap_or(0);
+        let patience = Duration::from_millis(wait).min(LONGEST_WAIT);
+        let found = tokio::select! {
+            biased;
+            found = self.runs.find(&self.caller, id, patience) => found,
+            // The server stops: the client learns how far the run is.
+            () = self.edge.readiness.closed() => {
+                self.runs.find(&self.caller, id, Duration::ZERO).await
+            }
+        };
+        match found.map_err(|error| Box::new(self.failed(&error)))? {
+            FoundRun::Active(run) => self.json(&run),
+            FoundRun::Ended(record) => {
+                let record = RawValue::from_string(record).map_err(ServiceError::Unserialisable);
+                self.json(&record.map_err(|error| Box::new(self.failed(&error)))?)
+            }
+        }
+    }
+
+    fn list_active(&self, query: Option<&str>) -> Result<Response, Box<Response>> {
+        self.parameters(query, &[])?;
+        let list = self.runs.list_active(&self.caller);
+        self.json(&list.map_err(|error| Box::new(self.failed(&error)))?)
+    }
+
+    async fn cancel(&self, id: &str) -> Result<Response, Box<Response>> {
+        let cancelled = self.runs.cancel(&self.caller, id).await;
+        self.json(&cancelled.map_err(|error| Box::new(self.failed(&error)))?)
+    }
+
+    /// The answer with this value.
+    fn json(&self, value: &impl Serialize) -> Result<Response, Box<Response>> {
         let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
-        answer.write_json(&record).map_err(|_no_room| Box::new(self.no_room()))?;
+        answer.write_json(value).map_err(|_no_room| Box::new(self.no_room()))?;
         Ok(guarded(json_bytes(200, answer.into_bytes(), &self.request_id)))
     }
 
@@ -127,11 +162,10 @@ impl<'a, M: Methods + Status + Runs> RunRequest<'a, M> {
         };
         let found = self.runs.log(&self.caller, id).await;
         let log = found.map_err(|error| Box::new(self.failed(&error)))?;
-        let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
         if as_json {
-            answer.write_json(&log).map_err(|_no_room| Box::new(self.no_room()))?;
-            return Ok(guarded(json_bytes(200, answer.into_bytes(), &self.request_id)));
+            return self.json(&log);
         }
+        let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
         for text in log.texts() {
             let written = answer.write_all(text.as_bytes());
             written.map_err(|_no_room| Box::new(self.no_room()))?;
@@ -162,9 +196,39 @@ pub(crate) async fn show<M: Methods + Status + Runs>(
     Extension(identity): Extension<CallerIdentity>,
     address: Option<Extension<PeerAddress>>,
     id: Result<Path<String>, PathRejection>,
+    RawQuery(query): RawQuery,
 ) -> Response {
     match RunRequest::begin(&edge, identity, address) {
-        Ok(request) => request.show(&named(id)).await.unwrap_or_else(|answer| *answer),
+        Ok(request) => {
+            let answer = request.show(&named(id), query.as_deref()).await;
+            answer.unwrap_or_else(|answer| *answer)
+        }
+        Err(answer) => *answer,
+    }
+}
+
+/// Answers `GET /v1/runs/active`.
+pub(crate) async fn list_active<M: Methods + Status + Runs>(
+    State(edge): State<Arc<Edge<M>>>,
+    Extension(identity): Extension<CallerIdentity>,
+    address: Option<Extension<PeerAddress>>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    match RunRequest::begin(&edge, identity, address) {
+        Ok(request) => request.list_active(query.as_deref()).unwrap_or_else(|answer| *answer),
+        Err(answer) => *answer,
+    }
+}
+
+/// Answers `POST /v1/runs/{id}/cancel`. A body is not read.
+pub(crate) async fn cancel<M: Methods + Status + Runs>(
+    State(edge): State<Arc<Edge<M>>>,
+    Extension(identity): Extension<CallerIdentity>,
+    address: Option<Extension<PeerAddress>>,
+    id: Result<Path<String>, PathRejection>,
+) -> Response {
+    match RunRequest::begin(&edge, identity, address) {
+        Ok(request) => request.cancel(&named(id)).await.unwrap_or_else(|answer| *answer),
         Err(answer) => *answer,
     }
 }

@@ -37,7 +37,7 @@ use crate::http::readiness::Readiness;
 use crate::http::router::router_within;
 use crate::http::shutdown::Stage;
 use crate::http::tls::{TlsEndpoint, TlsError};
-use crate::service::{Authentication, Methods, Runs, Status, Transfers};
+use crate::service::{ActiveRuns, Authentication, Methods, Runs, Status, Transfers};
 use crate::telemetry::{Metrics, OpenConnection};
 
 /// Most bytes of a request line and its headers.
@@ -245,15 +245,27 @@ impl Server {
         readiness.drain();
         let Shared { config, connections, .. } = shared;
         info!(connections = connections.count(), "finishing requests in progress");
-        let mut finished = pin!(connections.shutdown());
+        let detached = readiness.methods().map(|methods| methods.runs().active());
+        if let Some(count) = detached.map(ActiveRuns::detached).filter(|count| *count > 0) {
+            info!(count, "{count} runs in the background go on for a while");
+        }
+        let mut finished = pin!(async {
+            let ended = async {
+                if let Some(runs) = detached {
+                    runs.detached_ended().await;
+                }
+            };
+            tokio::join!(connections.shutdown(), ended)
+        });
         let patience = config.current().drain_timeout;
         tokio::select! {
             biased;
-            () = &mut finished => return,
+            _ended = &mut finished => return,
             () = reaches(&mut stop, Stage::Abort) => {}
             () = sleep(patience) => warn!("ending requests that are still in progress"),
         }
         readiness.close();
+        detached.into_iter().for_each(ActiveRuns::interrupt_detached);
         if timeout(FINAL_WRITE_TIMEOUT, finished).await.is_err() {
             warn!("some clients did not take their answers");
         }

@@ -287,6 +287,9 @@ pub struct Logs {
 pub struct RunUsage {
     /// From the first instruction to the end.
     pub wall_time: Duration,
+    /// Processor time of the guest's thread, if it was measured.
+    #[serde(default)]
+    pub cpu_time: Option<Duration>,
     /// Instructions executed, if they were counted; inexact after a timeout.
     pub fuel: Option<Fuel>,
     /// Largest size of the linear memory.

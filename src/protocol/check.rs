@@ -103,7 +103,8 @@ fn default_of(parameter: &Parameter) -> Option<Box<RawValue>> {
         Shape::Integer(Integer { fallback: Fallback::Filled(default), .. }) => {
             to_raw_value(&default).ok()
         }
-        Shape::Integer(_)
+        Shape::Flag
+        | Shape::Integer(_)
         | Shape::Limit(_)
         | Shape::TextList { .. }
         | Shape::FlagOrList { .. }
@@ -122,6 +123,7 @@ fn check_value<'a>(
     let keep = |is_right: bool| if is_right { Ok(Cow::Borrowed(value)) } else { Err(wrong()) };
     match parameter.shape {
         Shape::Text(text) => keep(fits_text(text, value)),
+        Shape::Flag => keep(Sort::of(value) == Sort::Boolean),
         Shape::Choice { values, .. } => {
             keep(string(value).is_some_and(|text| values.contains(&text.as_ref())))
         }

@@ -229,8 +229,12 @@ fn schema_allows(schema: &Value, value: &Value) -> bool {
         && keyword("maximum").is_none_or(|most| number <= most.as_f64())
         && keyword("maxLength").is_none_or(|most| length <= most.as_u64())
         && keyword("pattern").is_none_or(|pattern| {
-            assert_eq!(pattern, "^[A-Za-z_][A-Za-z0-9_]*$");
             let text = value.as_str().unwrap();
+            if pattern == "^[A-Za-z0-9._:-]+$" {
+                let is_sign = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
+                return !text.is_empty() && text.chars().all(is_sign);
+            }
+            assert_eq!(pattern, "^[A-Za-z_][A-Za-z0-9_]*$");
             text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
                 && text.chars().next().is_some_and(|c| !c.is_ascii_digit())
         })
@@ -297,6 +301,7 @@ fn right_value(parameter: &Parameter) -> BoxedStrategy<Value> {
         Shape::Text(Text { pattern: Some(_), .. }) => {
             "[A-Z_a-z][0-9A-Z_a-z]{0,9}".prop_map(Value::from).boxed()
         }
+        Shape::Flag => any::<bool>().prop_map(Value::from).boxed(),
         Shape::Text(_) => "[a-zé]{0,9}".prop_map(Value::from).boxed(),
         Shape::Choice { values, .. } => {
             proptest::sample::select(values).prop_map(Value::from).boxed()
@@ -374,7 +379,10 @@ proptest! {
         prop_assert_eq!(check(tool, Some(&raw)).is_ok(), is_allowed);
         match MethodCall::parse(tool.name, Some(&raw)) {
             Ok(call) => prop_assert!(is_allowed && call.method() == tool.name),
-            Err(crate::protocol::CallError::Params(ParamsError::Contradiction { .. })) => {}
+            // A schema of one parameter says nothing about another one.
+            Err(crate::protocol::CallError::Params(
+                ParamsError::Contradiction { .. } | ParamsError::OnlyWith { .. },
+            )) => {}
             Err(_) => prop_assert!(!is_allowed),
         }
     }

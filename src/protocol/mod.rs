@@ -35,7 +35,9 @@ use crate::protocol::methods::discovery::{
     DescribeSkillParams, DescribeSkillResult, ListSkillsParams, ListSkillsResult,
     ReadSkillFileParams, ReadSkillFileResult,
 };
-use crate::protocol::methods::execution::{ExecuteSkillParams, RunCodeParams, RunResult};
+use crate::protocol::methods::execution::{
+    DetachedRun, ExecuteSkillParams, RunCodeParams, RunResult,
+};
 use crate::protocol::params_error::ParamsError;
 use crate::protocol::response::ErrorBody;
 use crate::protocol::tools::{TOOLS, find_tool};
@@ -115,6 +117,8 @@ pub enum MethodResult {
     ReadSkillFile(ReadSkillFileResult),
     /// `execute_skill` and `run_code`
     Run(RunResult),
+    /// `execute_skill` and `run_code` with `detach`
+    Detached(DetachedRun),
     /// `create_blob`
     CreateBlob(CreateBlobResult),
     /// `read_blob`
@@ -177,7 +181,7 @@ mod tests {
             (
                 "execute_skill",
                 json!({"name": "a", "version": "1.0.0", "args": {"x": 1}, "input_blobs": blobs,
-                    "timeout_ms": 5, "limits": limits}),
+                    "timeout_ms": 5, "limits": limits, "detach": true, "run_key": "a.1"}),
             ),
             (
                 "run_code",
@@ -240,6 +244,27 @@ mod tests {
             code(json!({"timeout_ms": 5, "limits": {"timeout_ms": 6}})),
             Err("parameters `timeout_ms` and `limits.timeout_ms` differ: give one of them".into())
         );
+    }
+
+    #[test]
+    fn only_a_detached_run_has_a_key_and_the_key_is_a_word() {
+        let run = |more: serde_json::Value| {
+            let mut params = json!({"language": "python", "code": ""});
+            params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            parse("run_code", &params).map(|_| ()).map_err(|error| error.to_string())
+        };
+        assert_eq!(run(json!({"detach": true, "run_key": "nightly:2026-11-22.a_1"})), Ok(()));
+        assert_eq!(run(json!({"detach": false, "run_key": null})), Ok(()));
+        for key in ["", "a b", "é", "a\n", &"k".repeat(129)] {
+            let refusal = run(json!({"detach": true, "run_key": key})).unwrap_err();
+            assert!(refusal.contains("`run_key` must be"), "{refusal}");
+        }
+        let refusal = run(json!({"run_key": "a"})).unwrap_err();
+        assert!(refusal.contains("`run_key` must be left out unless `detach`"), "{refusal}");
+        for flag in [json!(1), json!("true"), json!([])] {
+            let refusal = run(json!({"detach": flag})).unwrap_err();
+            assert!(refusal.contains("`detach` must be true or false"), "{refusal}");
+        }
     }
 
     #[test]

@@ -47,6 +47,8 @@ pub enum Presence {
 pub enum Shape {
     /// A string.
     Text(Text),
+    /// True or false.
+    Flag,
     /// One of a few strings.
     Choice {
         /// The strings.
@@ -187,6 +189,8 @@ pub struct Text {
 pub enum Pattern {
     /// An ASCII identifier of Python.
     Identifier,
+    /// Letters, digits and a few signs, without spaces.
+    Token,
 }
 
 impl Pattern {
@@ -195,6 +199,7 @@ impl Pattern {
     pub const fn regex(self) -> &'static str {
         match self {
             Self::Identifier => "^[A-Za-z_][A-Za-z0-9_]*$",
+            Self::Token => "^[A-Za-z0-9._:-]+$",
         }
     }
 
@@ -203,6 +208,7 @@ impl Pattern {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Identifier => "an identifier of a-z, A-Z, 0-9 and `_`",
+            Self::Token => "a word of a-z, A-Z, 0-9 and `._:-`",
         }
     }
 
@@ -214,6 +220,10 @@ impl Pattern {
                 let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
                 text.bytes().next().is_some_and(|first| is_letter(&first))
                     && text.bytes().all(|byte| is_letter(&byte) || byte.is_ascii_digit())
+            }
+            Self::Token => {
+                let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
+                !text.is_empty() && text.bytes().all(is_sign)
             }
         }
     }
@@ -273,6 +283,7 @@ impl Parameter {
     pub fn expectation(&self) -> String {
         match self.shape {
             Shape::Text(text) => text.expectation(),
+            Shape::Flag => "true or false".to_owned(),
             Shape::Choice { values: [only], .. } => format!("\"{only}\""),
             Shape::Choice { values, .. } => {
                 format!("one of {}", listed(values.iter().copied(), "or"))
@@ -350,6 +361,7 @@ impl Serialize for Published<'_, &Parameter> {
         let mut map = serializer.serialize_map(None)?;
         match &part.shape {
             Shape::Text(text) => text.serialize_limits(&mut map)?,
+            Shape::Flag => map.serialize_entry("type", "boolean")?,
             Shape::Choice { values, default } => {
                 map.serialize_entry("type", "string")?;
                 map.serialize_entry("enum", values)?;

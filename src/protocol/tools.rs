@@ -2,7 +2,8 @@
 //!
 //! Names, descriptions and order are exactly the protocol's, because models know them. Wardian adds
 //! the limits on sizes, `encoding` of `create_blob`, `keep_files`, `reproducible`, `timeout_ms` of
-//! `run_code` (published clients send it there) and the limits other than time.
+//! `run_code` (published clients send it there), the limits other than time, and runs in the
+//! background.
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
@@ -86,6 +87,26 @@ const REPRODUCIBLE: Parameter = Parameter::optional(
         ),
     ]),
     "Run so that every repetition gives the same result: true, or the seed and the time to use",
+);
+
+/// Longest key of a detached run, in characters.
+const MAX_RUN_KEY: usize = 128;
+
+const DETACH: Parameter = Parameter::optional(
+    "detach",
+    Shape::Flag,
+    "Return at once with the run_id while the run goes on in the background; GET /v1/runs/{run_id} has its status and result",
+);
+
+const RUN_KEY: Parameter = Parameter::optional(
+    "run_key",
+    Shape::Text(Text {
+        max_length: Some(MAX_RUN_KEY),
+        pattern: Some(Pattern::Token),
+        default: None,
+        shows_default: false,
+    }),
+    "Name of your choice for a detached run: repeating the call with the same name returns the same run",
 );
 
 /// All tools, in the protocol's order.
@@ -175,6 +196,8 @@ const EXECUTE_SKILL: Tool = Tool {
             "Execution timeout in milliseconds",
         ),
         Parameter::optional("limits", Shape::Object(LIMITS), "Execution limits"),
+        DETACH,
+        RUN_KEY,
     ],
 };
 
@@ -213,6 +236,8 @@ const RUN_CODE: Tool = Tool {
             Shape::Limit(Limit::Timeout),
             "Same as limits.timeout_ms",
         ),
+        DETACH,
+        RUN_KEY,
     ],
 };
 
@@ -367,7 +392,7 @@ mod tests {
         ["minimum", "maximum", "maxLength", "maxItems", "uniqueItems", "pattern"];
 
     /// Parameters that are added to the protocol's tools.
-    const ADDED_PARAMETERS: [(&str, &str); 11] = [
+    const ADDED_PARAMETERS: [(&str, &str); 15] = [
         ("execute_skill", "keep_files"),
         ("run_code", "keep_files"),
         ("execute_skill", "limits"),
@@ -379,6 +404,10 @@ mod tests {
         ("execute_skill", "reproducible"),
         ("run_code", "reproducible"),
         ("create_blob", "encoding"),
+        ("execute_skill", "detach"),
+        ("execute_skill", "run_key"),
+        ("run_code", "detach"),
+        ("run_code", "run_key"),
     ];
 
     /// JSON whose objects keep their order.

@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use crate::ids::TenantId;
 
+/// Runs in the background of a tenant for which nothing is set. No connection bounds their number.
+pub const DETACHED: usize = 64;
+
 /// The limits of one tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TenantLimits {
@@ -16,6 +19,8 @@ pub struct TenantLimits {
     pub running: usize,
     /// Runs that may wait for a worker. Default: as many as may wait in all.
     pub queued: usize,
+    /// Runs in the background at one time, waiting ones included. Default [`DETACHED`].
+    pub detached: usize,
     /// Calls in a time. Default: not limited.
     pub rate: Option<CallRate>,
     /// Time of workers in a period. Default: not limited.
@@ -28,6 +33,7 @@ impl TenantLimits {
         weight: NonZeroU32::MIN,
         running: usize::MAX,
         queued: usize::MAX,
+        detached: DETACHED,
         rate: None,
         run_time: None,
     };

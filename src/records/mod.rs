@@ -32,12 +32,14 @@ mod tests;
 mod writer;
 
 pub use crate::records::config::RecordsConfig;
-pub use crate::records::queue::{QUEUE_MEMORY, RecordCounts, Recorder, RoomForLog};
+pub use crate::records::queue::{QUEUE_MEMORY, RecordCounts, RecordTail, Recorder, RoomForLog};
 pub use crate::records::record::{
-    MAX_LISTED, NetworkUse, RecordedArguments, RecordedContent, RecordedError, RecordedHost,
-    RecordedImage, RecordedLimits, RecordedLog, RecordedPhases, RecordedReproducible,
-    RecordedSkill, RunKind, RunOutcomeKind, RunRecord, RunSummary,
+    INTERRUPTED, INTERRUPTION, MAX_LISTED, MAX_RESULT, NetworkUse, RecordedArguments,
+    RecordedContent, RecordedError, RecordedHost, RecordedImage, RecordedLimits, RecordedLog,
+    RecordedPhases, RecordedReproducible, RecordedSkill, RunKind, RunOutcomeKind, RunRecord,
+    RunSummary, with_result,
 };
+pub use crate::records::table::detached::{KnownKey, RunKey};
 pub use crate::records::table::read::{ListedRuns, RunFilter, SCANNED};
 pub use crate::records::table::{RecordTable, StoredLog};
 pub use crate::records::writer::RecordWriter;

@@ -1,5 +1,6 @@
 //! Records that wait to be written, within a bound on their memory.
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,7 +60,17 @@ struct Queue {
 pub(super) struct WaitingRecord {
     pub(super) record: Box<RunRecord>,
     pub(super) log: Vec<LogChunk>,
+    pub(super) tail: RecordTail,
     pub(super) memory: RoomInQueue,
+}
+
+/// What goes with the record of a run in the background.
+#[derive(Debug, Default)]
+pub struct RecordTail {
+    /// Its result as JSON, at most [`MAX_RESULT`](crate::records::MAX_RESULT) bytes.
+    pub result: Option<String>,
+    /// Dropped once the record is written, or lost.
+    pub until_written: Option<Box<dyn Any + Send>>,
 }
 
 /// Memory of the queue, given back when it is dropped.
@@ -123,7 +134,19 @@ impl Recorder {
 
     /// Hands a record over. Returns at once; the record is written soon after.
     pub fn hand_over(&self, record: Box<RunRecord>, log: Option<(Vec<LogChunk>, RoomForLog)>) {
+        self.hand_over_all(record, log, RecordTail::default());
+    }
+
+    /// As [`Self::hand_over`], with the result of the run.
+    pub fn hand_over_all(
+        &self,
+        record: Box<RunRecord>,
+        log: Option<(Vec<LogChunk>, RoomForLog)>,
+        tail: RecordTail,
+    ) {
+        let result = tail.result.as_ref().map_or(0, String::len);
         let size = RECORD.saturating_add(size_of_texts(&record));
+        let size = size.saturating_add(ByteCount::from(result).as_u64());
         let Some(mut memory) = QueueState::reserve(&self.0, size, QUEUE_MEMORY.as_u64()) else {
             self.0.lose(1, "the queue of records is full");
             return;
@@ -138,7 +161,7 @@ impl Recorder {
         {
             let mut waiting = self.0.waiting.lock();
             if !waiting.has_ended {
-                waiting.records.push_back(WaitingRecord { record, log, memory });
+                waiting.records.push_back(WaitingRecord { record, log, tail, memory });
                 drop(waiting);
                 self.0.arrived.notify_one();
                 return;

@@ -13,6 +13,15 @@ use crate::job::limits::RunLimits;
 /// Most blobs, skills or layers of a record that are named; the rest are counted.
 pub const MAX_LISTED: usize = 320;
 
+/// Most bytes of the result of a run in the background that are kept, as JSON.
+pub const MAX_RESULT: usize = 512 << 10;
+
+/// The type of error of a run in the background that the server did not let end.
+pub const INTERRUPTED: &str = "Interrupted";
+
+/// The reason why such a run did not complete.
+pub const INTERRUPTION: &str = "the server stopped before the run had ended";
+
 /// The record of one run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunRecord {
@@ -26,6 +35,9 @@ pub struct RunRecord {
     pub request_id: String,
     /// The method that was called.
     pub kind: RunKind,
+    /// True if it ran in the background.
+    #[serde(default)]
+    pub detached: bool,
     /// When it was asked for, in milliseconds since the Unix epoch.
     pub started_ms: u64,
     /// From then to the end, in microseconds.
@@ -135,15 +147,17 @@ pub enum RunOutcomeKind {
     StackOverflow,
     /// The sandbox or the worker broke.
     SandboxCrash,
-    /// The client went away, or the server stopped.
+    /// The client went away or cancelled it, or the server stopped.
     Cancelled,
+    /// It ran in the background, and the server ended before it did.
+    Interrupted,
     /// It never began.
     Refused,
 }
 
 impl RunOutcomeKind {
     /// All ends, in the order of the documentation.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Completed,
         Self::Exception,
         Self::Timeout,
@@ -152,6 +166,7 @@ impl RunOutcomeKind {
         Self::StackOverflow,
         Self::SandboxCrash,
         Self::Cancelled,
+        Self::Interrupted,
         Self::Refused,
     ];
 
@@ -167,6 +182,7 @@ impl RunOutcomeKind {
             Self::StackOverflow => "stack_overflow",
             Self::SandboxCrash => "sandbox_crash",
             Self::Cancelled => "cancelled",
+            Self::Interrupted => "interrupted",
             Self::Refused => "refused",
         }
     }
@@ -188,6 +204,7 @@ impl RunOutcomeKind {
             "StackOverflow" => Self::StackOverflow,
             "SandboxCrash" => Self::SandboxCrash,
             "Cancelled" => Self::Cancelled,
+            INTERRUPTED => Self::Interrupted,
             _ => Self::Exception,
         }
     }
@@ -345,6 +362,14 @@ pub struct RecordedHost {
     pub received_bytes: u64,
     /// What was refused by rules.
     pub refusals: u64,
+}
+
+/// The record of a run that is over, as callers get it: with its status, and the result that is kept.
+/// `record` is the text of an object.
+#[must_use]
+pub fn with_result(record: &str, result: Option<&str>) -> String {
+    let members = record.trim_end().strip_suffix('}').unwrap_or(record);
+    format!("{members},\"status\":\"ended\",\"result\":{}}}", result.unwrap_or("null"))
 }
 
 /// A run in a list.

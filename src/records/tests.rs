@@ -12,10 +12,11 @@ use crate::ids::{Digest, RunId, SkillName, SkillVersion, TenantId};
 use crate::job::limits::RunLimits;
 use crate::job::outcome::{LogChunk, Stream};
 use crate::records::queue::Recorder;
-use crate::records::table::Row;
+use crate::records::table::{Row, SCHEMA};
 use crate::records::{
-    QUEUE_MEMORY, RecordTable, RecordWriter, RecordedArguments, RecordedLog, RecordedPhases,
-    RecordedSkill, RecordsConfig, RunFilter, RunKind, RunOutcomeKind, RunRecord, SCANNED,
+    KnownKey, QUEUE_MEMORY, RecordTable, RecordWriter, RecordedArguments, RecordedLog,
+    RecordedPhases, RecordedSkill, RecordsConfig, RunFilter, RunKey, RunKind, RunOutcomeKind,
+    RunRecord, SCANNED,
 };
 use crate::units::ByteCount;
 
@@ -40,8 +41,7 @@ impl Place {
 
     /// A connection of another process to the same file.
     async fn beside(&self) -> Database {
-        // The schema of keys is added to it, which changes nothing of the records.
-        Database::open(&self.path()).await.unwrap()
+        Database::open_with(&self.path(), &SCHEMA).await.unwrap()
     }
 }
 
@@ -67,6 +67,7 @@ fn record(owner: &str, number: u64) -> RunRecord {
         key: None,
         request_id: "req_1".to_owned(),
         kind: if skill.is_some() { RunKind::ExecuteSkill } else { RunKind::RunCode },
+        detached: false,
         started_ms: START + number,
         duration_us: 1_234,
         outcome: match number % 10 {
@@ -100,21 +101,9 @@ fn record(owner: &str, number: u64) -> RunRecord {
 }
 
 fn row(owner: &str, number: u64, log: usize) -> Row {
-    let record = record(owner, number);
-    Row {
-        tenant: owner.to_owned(),
-        run_id: record.run_id.to_string(),
-        kind: record.kind.name(),
-        skill: record.skill.as_ref().map(|skill| skill.name.to_string()),
-        version: record.skill.as_ref().map(|skill| skill.version.to_string()),
-        outcome: record.outcome.name(),
-        error_type: None,
-        started_ms: record.started_ms,
-        duration_us: record.duration_us,
-        log_bytes: u64::try_from(log).unwrap(),
-        record: serde_json::to_string(&record).unwrap(),
-        pieces: (log > 0).then(|| "x".repeat(log)),
-    }
+    let pieces = (log > 0).then(|| "x".repeat(log));
+    let log_bytes = u64::try_from(log).unwrap();
+    Row { log_bytes, ..Row::of(&record(owner, number), pieces, None).unwrap() }
 }
 
 /// Writes the runs of a tenant with these numbers.
@@ -461,11 +450,80 @@ async fn a_newer_and_a_damaged_file_are_refused_and_left_alone() {
     place.table.close().await;
     let before = std::fs::read(&path).unwrap();
     let fault = RecordTable::open(&path).await.unwrap_err();
-    assert!(matches!(fault, DatabaseError::NewerSchema { found: 9, known: 1, .. }), "{fault:?}");
+    assert!(matches!(fault, DatabaseError::NewerSchema { found: 9, known: 2, .. }), "{fault:?}");
     assert_eq!(std::fs::read(&path).unwrap(), before);
     let broken = b"this is no database, but it is long enough to be read as if it were one";
     std::fs::write(&path, broken).unwrap();
     let fault = RecordTable::open(&path).await.unwrap_err();
     assert!(fault.to_string().ends_with("which has no records of runs"), "{fault}");
     assert_eq!(std::fs::read(&path).unwrap(), broken);
+}
+
+fn detached(owner: &str, number: u64) -> RunRecord {
+    RunRecord { detached: true, outcome: RunOutcomeKind::Interrupted, ..record(owner, number) }
+}
+
+fn key(name: &str, call: &str) -> RunKey {
+    RunKey { name: name.to_owned(), call: Digest::of(call.as_bytes()) }
+}
+
+/// A kill at any point leaves a run that was noted with one record.
+#[tokio::test]
+async fn no_run_stays_in_progress_after_a_kill() {
+    let place = Place::new().await;
+    let (acme, beta) = (tenant("acme"), tenant("beta"));
+    for number in 0..300 {
+        assert_eq!(place.table.note_detached(&detached("acme", number), None).await.unwrap(), None);
+    }
+    place.table.note_detached(&detached("beta", 7), None).await.unwrap();
+    // Two have ended before the kill.
+    let mut ended = detached("acme", 1);
+    ended.outcome = RunOutcomeKind::Completed;
+    let result = "{\"n\":1}".to_owned();
+    let rows = [
+        Row::of(&ended, None, Some(result.clone())).unwrap(),
+        Row::of(&detached("acme", 2), Some("[]".to_owned()), None).unwrap(),
+    ];
+    place.table.insert(&rows).await.unwrap();
+    assert_eq!(place.table.find_detached(&acme, None, &id(1)).await.unwrap(), None);
+    assert!(place.table.find_detached(&acme, None, &id(3)).await.unwrap().is_some());
+    assert_eq!(place.table.find_detached(&beta, None, &id(3)).await.unwrap(), None);
+    place.table.close().await;
+    let table = RecordTable::open(&place.path()).await.unwrap();
+    assert_eq!(table.end_interrupted().await.unwrap(), 299);
+    assert_eq!(table.end_interrupted().await.unwrap(), 0);
+    assert_eq!(all(&table, "acme").await.len(), 300);
+    let of = |outcome| RunFilter { outcome: Some(outcome), ..RunFilter::default() };
+    let interrupted = of(RunOutcomeKind::Interrupted);
+    assert_eq!(listed(&table, "acme", &interrupted, 1_000).await.0.len(), 299);
+    assert_eq!(listed(&table, "acme", &of(RunOutcomeKind::Completed), 10).await.0, [1]);
+    assert_eq!(table.read_result(&acme, &id(1)).await.unwrap(), Some(result));
+    assert_eq!(table.find_result(&acme, &id(1)).await.unwrap(), Some(7));
+    assert_eq!(table.find_result(&acme, &id(2)).await.unwrap(), None);
+    let text = table.find(&beta, None, &id(7)).await.unwrap().unwrap();
+    let read: RunRecord = serde_json::from_str(&text).unwrap();
+    assert_eq!((read.outcome, read.detached), (RunOutcomeKind::Interrupted, true));
+}
+
+#[tokio::test]
+async fn a_key_belongs_to_one_call_of_one_tenant_as_long_as_its_record() {
+    let place = Place::new().await;
+    let (table, acme) = (&place.table, tenant("acme"));
+    let note = |owner: &'static str, number: u64, key: RunKey| async move {
+        table.note_detached(&detached(owner, number), Some(&key)).await.unwrap()
+    };
+    assert_eq!(note("acme", 0, key("k", "a")).await, None);
+    assert_eq!(note("acme", 1, key("k", "a")).await, Some(KnownKey::Run(id(0))));
+    assert_eq!(note("acme", 1, key("k", "b")).await, Some(KnownKey::OtherCall));
+    assert_eq!(note("beta", 2, key("k", "b")).await, None);
+    assert_eq!(table.find_detached(&acme, None, &id(1)).await.unwrap(), None, "nothing is noted");
+    table.forget_detached(&acme, &id(0)).await.unwrap();
+    assert_eq!(table.find_key(&acme, &key("k", "a")).await.unwrap(), None);
+    assert_eq!(note("acme", 3, key("k", "c")).await, None);
+    table.end_interrupted().await.unwrap();
+    assert_eq!(note("acme", 4, key("k", "c")).await, Some(KnownKey::Run(id(3))));
+    fill(table, "acme", 10..20, 0).await;
+    trim(table, &limits(10, 70)).await;
+    assert_eq!(table.find_key(&acme, &key("k", "c")).await.unwrap(), None, "its record is gone");
+    assert!(table.find_key(&tenant("beta"), &key("k", "b")).await.unwrap().is_some());
 }

@@ -220,18 +220,5 @@ fn row(waiting: &WaitingRecord) -> Result<Row, serde_json::Error> {
         true => None,
         false => Some(serde_json::to_string(&waiting.log)?),
     };
-    Ok(Row {
-        tenant: record.tenant.to_string(),
-        run_id: record.run_id.to_string(),
-        kind: record.kind.name(),
-        skill: record.skill.as_ref().map(|skill| skill.name.to_string()),
-        version: record.skill.as_ref().map(|skill| skill.version.to_string()),
-        outcome: record.outcome.name(),
-        error_type: record.error.as_ref().map(|error| error.error_type.clone()),
-        started_ms: record.started_ms,
-        duration_us: record.duration_us,
-        log_bytes: record.log.bytes,
-        record: serde_json::to_string(record)?,
-        pieces,
-    })
+    Row::of(record, pieces, waiting.tail.result.clone())
 }

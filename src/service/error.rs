@@ -15,11 +15,13 @@ use crate::ids::InvalidId;
 use crate::images::NotReproducible;
 use crate::protocol::params_error::ParamsError;
 use crate::quotas::TooManyCalls;
+use crate::records::KnownKey;
 use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
 use crate::service::run::metering::NotMetering;
 use crate::service::run::packages_error::PackagesError;
 use crate::tenants::UnknownCaller;
+use crate::units::ByteCount;
 
 /// Errors of method calls.
 ///
@@ -60,6 +62,39 @@ pub enum ServiceError {
         /// The id as sent.
         id: String,
     },
+    /// A run is over, and its record is not written yet.
+    #[error("the record of this run is not written yet; repeat the request a little later")]
+    RecordNotWritten,
+    /// The tenant has as many runs in the background as it may have.
+    #[error(
+        "the tenant has as many runs in the background as it may have: at most {most}, with at most \
+         16 MiB of programs and arguments"
+    )]
+    TooManyDetached {
+        /// The most that it may have.
+        most: usize,
+    },
+    /// The program and the arguments of a run in the background are too large.
+    #[error(
+        "the program and the arguments of a detached run may have at most {largest} together; put \
+         large content into a blob"
+    )]
+    DetachedTooLarge {
+        /// The most that they may have.
+        largest: ByteCount,
+    },
+    /// Another call has the name of a run in the background.
+    #[error("parameter `run_key` names the run of another call; choose another name")]
+    KeyOfOtherCall,
+    /// A run in the background has begun before. Its caller gets that run.
+    #[error("the run has begun before")]
+    KnownRun {
+        /// The run.
+        known: KnownKey,
+    },
+    /// The server stops and begins no run.
+    #[error("the server is shutting down")]
+    Stopping,
     /// The log of a run was removed before its record.
     #[error("the log of this run is not kept any more")]
     LogNotKept,
@@ -143,6 +178,7 @@ impl ServiceError {
             | Self::Id(_)
             | Self::Kind(_)
             | Self::Arguments { .. }
+            | Self::KeyOfOtherCall
             | Self::DigestMismatch => ErrorKind::InvalidParams,
             Self::Unauthorized(_) => ErrorKind::Unauthorized,
             Self::Forbidden { .. } => ErrorKind::Forbidden,
@@ -154,11 +190,14 @@ impl ServiceError {
             Self::Blob(error) => error.kind(),
             Self::Dispatch(error) => error.kind(),
             Self::Packages(error) => error.kind(),
-            Self::TooManyCalls(_) => ErrorKind::RateLimited,
+            Self::TooManyCalls(_) | Self::TooManyDetached { .. } => ErrorKind::RateLimited,
+            Self::DetachedTooLarge { .. } => ErrorKind::TooLarge,
             Self::Metering(NotMetering::Compiling)
             | Self::Reproducible(NotReproducible::InTheMaking)
             | Self::Memory(_)
             | Self::TooManyTransfers
+            | Self::RecordNotWritten
+            | Self::Stopping
             | Self::KeysUnavailable(_) => ErrorKind::Overloaded,
             Self::Metering(NotMetering::Failed) | Self::Reproducible(NotReproducible::Failed) => {
                 ErrorKind::Internal
@@ -167,6 +206,7 @@ impl ServiceError {
             Self::Unserialisable(_)
             | Self::Unreadable(_)
             | Self::Records(_)
+            | Self::KnownRun { .. }
             | Self::Interrupted(_) => ErrorKind::Internal,
         }
     }
@@ -178,6 +218,7 @@ impl ServiceError {
             Self::Params(error) => Some(error.parameter()),
             Self::Arguments { .. } => Some("args"),
             Self::Kind(_) => Some("kind"),
+            Self::KeyOfOtherCall => Some("run_key"),
             Self::Registry(RegistryError::InvalidParameter { parameter, .. }) => Some(parameter),
             _ => None,
         }

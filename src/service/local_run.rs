@@ -128,6 +128,7 @@ impl Service {
                 limits: self.limits.for_caller(caller.limits).resolve(&limits)?,
                 reproducible: None,
                 listener: None,
+                detach: None,
                 whole_logs: true,
             },
             LocalProgram::Skill { name, version } => {

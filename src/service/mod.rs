@@ -22,6 +22,7 @@ pub use crate::service::error::ServiceError;
 pub use crate::service::local_run::{LocalProgram, LocalResult, LocalRun};
 pub use crate::service::methods::Methods;
 pub use crate::service::parts::{Parts, Service};
+pub use crate::service::run::detach_policy::DetachPolicy;
 pub use crate::service::run::limits::{LEAST_FUEL, LimitPolicy};
 pub use crate::service::run::log_stream::{LogListener, LogStream, log_stream};
 pub use crate::service::run::metering::{Metering, NotMetering};
@@ -29,7 +30,10 @@ pub use crate::service::run::network::NetworkAccess;
 pub use crate::service::run::packages::PackageAccess;
 pub use crate::service::run::packages_error::PackagesError;
 pub use crate::service::run::secrets::SecretAccess;
-pub use crate::service::runs::{Journal, RunHistory, RunList, RunListOrder, RunLogText, Runs};
+pub use crate::service::runs::{
+    ActiveRunList, ActiveRunView, ActiveRuns, CancelledRun, FoundRun, Journal, RunHistory, RunList,
+    RunListOrder, RunLogText, Runs,
+};
 pub use crate::service::self_test::SelfTestError;
 pub use crate::service::status::Status;
 pub use crate::service::transfers::catalogue::{BlobList, BlobListing, VerifiedBlob};

@@ -1,13 +1,14 @@
 //! The service and its parts.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::blobs::BlobStore;
 use crate::dispatch::{Pool, PoolReport};
 use crate::images::ImageCache;
 use crate::quotas::CallRates;
 use crate::registry::Registry;
+use crate::service::run::detach_policy::DetachPolicy;
 use crate::service::run::host::BlobWrites;
 use crate::service::run::limits::LimitPolicy;
 use crate::service::run::metering::Metering;
@@ -25,6 +26,7 @@ pub struct Service {
     pub(super) blobs: Arc<dyn BlobStore>,
     pub(super) pool: Arc<Pool>,
     pub(super) rates: CallRates,
+    pub(super) detach: DetachPolicy,
     pub(super) images: Arc<ImageCache>,
     pub(super) limits: LimitPolicy,
     pub(super) metering: Arc<Metering>,
@@ -36,6 +38,8 @@ pub struct Service {
     pub(super) transfers: BlobTransfers,
     pub(super) runs: RunHistory,
     pub(super) metrics: Arc<Metrics>,
+    /// Runs in the background keep the service alive.
+    pub(super) itself: Weak<Service>,
 }
 
 /// The parts of a [`Service`].
@@ -53,6 +57,8 @@ pub struct Parts {
     pub limits: LimitPolicy,
     /// The rates of calls.
     pub rates: CallRates,
+    /// What is decided about runs in the background.
+    pub detach: DetachPolicy,
     /// The state of the code that counts fuel.
     pub metering: Arc<Metering>,
     /// What runs may reach.
@@ -70,7 +76,11 @@ pub struct Parts {
 impl Service {
     /// Builds the service from its parts.
     #[must_use]
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(parts: Parts) -> Arc<Self> {
+        Arc::new_cyclic(|itself| Self::of(parts, itself.clone()))
+    }
+
+    fn of(parts: Parts, itself: Weak<Self>) -> Self {
         let Parts {
             registry,
             blobs,
@@ -78,6 +88,7 @@ impl Service {
             images,
             limits,
             rates,
+            detach,
             metering,
             network,
             packages,
@@ -95,6 +106,7 @@ impl Service {
             images,
             limits,
             rates,
+            detach,
             metering,
             network,
             packages,
@@ -104,6 +116,7 @@ impl Service {
             transfers,
             runs: RunHistory::default(),
             metrics,
+            itself,
         }
     }
 

@@ -14,31 +14,15 @@ const MAX_TENANTS: usize = 1_000;
 /// The label of all further tenants. No tenant can have this name.
 const OTHER_TENANTS: &str = "(other)";
 
-/// The ways in which a run ends. Every class of exception counts as `Exception`, because a program
-/// can name its classes as it likes.
-const OUTCOMES: [&str; 9] = [
-    "completed",
-    "refused",
-    "Cancelled",
-    "Timeout",
-    "FuelExhausted",
-    "MemoryLimit",
-    "StackOverflow",
-    "SandboxCrash",
-    EXCEPTION,
-];
-
-const EXCEPTION: &str = "Exception";
-
-/// The end of a run as a label.
-pub(super) fn outcome_of(name: &str) -> &'static str {
-    OUTCOMES.into_iter().find(|outcome| *outcome == name).unwrap_or(EXCEPTION)
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct RunLabels {
     pub(super) tenant: Arc<str>,
     pub(super) outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct OwnerLabels {
+    pub(super) tenant: Arc<str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -104,7 +88,5 @@ mod tests {
         assert_eq!(labels.0.lock().len(), MAX_TENANTS);
         assert_eq!(&*labels.of(&name(7)), "tenant-7");
         assert!(TenantId::parse(OTHER_TENANTS).is_err());
-        assert_eq!(outcome_of("MyError"), "Exception");
-        assert_eq!(outcome_of("Timeout"), "Timeout");
     }
 }

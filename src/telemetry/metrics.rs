@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -14,8 +15,8 @@ use prometheus_client::registry::Registry;
 
 use crate::ids::TenantId;
 use crate::telemetry::labels::{
-    CallLabels, DirectionLabels, PhaseLabels, RequestLabels, RouteLabels, RunLabels, TenantLabels,
-    outcome_of,
+    CallLabels, DirectionLabels, OwnerLabels, PhaseLabels, RequestLabels, RouteLabels, RunLabels,
+    TenantLabels,
 };
 use crate::telemetry::process::ThisProcess;
 use crate::telemetry::source::{MetricSource, SourceCollector};
@@ -37,6 +38,7 @@ pub struct Metrics {
     registry: Mutex<Registry>,
     tenants: TenantLabels,
     runs: Family<RunLabels, Counter>,
+    cpu: Family<OwnerLabels, Counter<f64, AtomicU64>>,
     phases: Durations<PhaseLabels>,
     calls: Family<CallLabels, Counter>,
     requests: Family<RequestLabels, Counter>,
@@ -56,6 +58,8 @@ pub struct RunPhases {
     pub ran: Duration,
     /// The whole run, from its admission to its result.
     pub total: Duration,
+    /// Processor time of the program in its worker.
+    pub cpu: Duration,
 }
 
 /// What a run moved over the network.
@@ -93,6 +97,7 @@ impl Metrics {
             registry: Mutex::new(Registry::default()),
             tenants: TenantLabels::default(),
             runs: Family::default(),
+            cpu: Family::default(),
             phases: Family::new_with_constructor(durations),
             calls: Family::default(),
             requests: Family::default(),
@@ -109,6 +114,11 @@ impl Metrics {
     fn register(&self) {
         let registry = &mut *self.registry.lock();
         registry.register("wardian_runs", "Runs of callers that ended", self.runs.clone());
+        registry.register(
+            "wardian_run_cpu_seconds",
+            "Processor time of runs in their workers",
+            self.cpu.clone(),
+        );
         registry.register(
             "wardian_run_phase_seconds",
             "Time of the phases of runs: queue, set_up, execute, and total",
@@ -149,11 +159,13 @@ impl Metrics {
         self.registry.lock().register_collector(Box::new(SourceCollector(source)));
     }
 
-    /// Counts a run of a caller. `end` is `completed`, `refused`, or the type of its error.
-    pub fn count_run(&self, tenant: &TenantId, end: &str, phases: RunPhases) {
-        let labels = RunLabels { tenant: self.tenants.of(tenant), outcome: outcome_of(end) };
-        self.runs.get_or_create(&labels).inc();
-        let RunPhases { queued, ran, total } = phases;
+    /// Counts a run of a caller. `outcome` is the word of records for its end.
+    pub fn count_run(&self, tenant: &TenantId, outcome: &'static str, phases: RunPhases) {
+        let tenant = self.tenants.of(tenant);
+        let RunPhases { queued, ran, total, cpu } = phases;
+        let owner = OwnerLabels { tenant: Arc::clone(&tenant) };
+        self.cpu.get_or_create(&owner).inc_by(cpu.as_secs_f64());
+        self.runs.get_or_create(&RunLabels { tenant, outcome }).inc();
         let set_up = total.saturating_sub(queued).saturating_sub(ran);
         for (phase, time) in
             [("queue", queued), ("set_up", set_up), ("execute", ran), ("total", total)]
@@ -233,9 +245,9 @@ mod tests {
         metrics.add(Fixed);
         let acme = TenantId::parse("acme").unwrap();
         let time = Duration::from_millis;
-        let phases = RunPhases { queued: time(2), ran: time(30), total: time(40) };
+        let phases = RunPhases { queued: time(2), ran: time(30), total: time(40), cpu: time(25) };
         metrics.count_run(&acme, "completed", phases);
-        metrics.count_run(&acme, "MyOwnError", RunPhases::default());
+        metrics.count_run(&acme, "exception", RunPhases::default());
         metrics.count_call("run_code", "ok");
         metrics.count_request("/rpc", 200, time(1));
         metrics.count_traffic(RunTraffic { requests: 2, refusals: 1, sent: 10, received: 20 });
@@ -243,7 +255,8 @@ mod tests {
         let text = metrics.text().unwrap();
         for line in [
             "wardian_runs_total{tenant=\"acme\",outcome=\"completed\"} 1",
-            "wardian_runs_total{tenant=\"acme\",outcome=\"Exception\"} 1",
+            "wardian_runs_total{tenant=\"acme\",outcome=\"exception\"} 1",
+            "wardian_run_cpu_seconds_total{tenant=\"acme\"} 0.025",
             "wardian_run_phase_seconds_sum{phase=\"set_up\"} 0.008",
             "wardian_run_phase_seconds_bucket{le=\"0.05\",phase=\"execute\"} 2",
             "wardian_rpc_calls_total{method=\"run_code\",result=\"ok\"} 1",

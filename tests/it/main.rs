@@ -25,6 +25,7 @@ mod blob_transfer;
 mod blobs;
 mod cgroups;
 mod command_line;
+mod detached;
 mod discovery;
 mod failures;
 mod files;

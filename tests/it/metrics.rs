@@ -49,8 +49,8 @@ fn runs_calls_and_requests_are_counted_by_their_ends() {
     let found = metrics(&admin);
     for (name, value) in [
         ("wardian_runs_total{tenant=\"local\",outcome=\"completed\"}", 1.0),
-        ("wardian_runs_total{tenant=\"local\",outcome=\"Exception\"}", 1.0),
-        ("wardian_runs_total{tenant=\"local\",outcome=\"Timeout\"}", 1.0),
+        ("wardian_runs_total{tenant=\"local\",outcome=\"exception\"}", 1.0),
+        ("wardian_runs_total{tenant=\"local\",outcome=\"timeout\"}", 1.0),
         ("wardian_run_phase_seconds_count{phase=\"queue\"}", 3.0),
         ("wardian_rpc_calls_total{method=\"run_code\",result=\"ok\"}", 3.0),
         ("wardian_http_requests_total{route=\"(other)\",status=\"404\"}", 1.0),
@@ -65,6 +65,8 @@ fn runs_calls_and_requests_are_counted_by_their_ends() {
     });
     assert_eq!(found["wardian_records_total{result=\"lost\"}"], 0.0);
     assert!(found["wardian_run_phase_seconds_sum{phase=\"execute\"}"] >= 0.1);
+    let cpu = found["wardian_run_cpu_seconds_total{tenant=\"local\"}"];
+    assert!(cpu > 0.0 && cpu < 60.0, "{cpu}");
     assert!(found["wardian_workers{state=\"idle\"}"] >= 1.0);
     assert!(found["wardian_skills"] >= 5.0 && found["process_open_fds"] > 5.0);
     assert!(found["wardian_http_connections"] >= 1.0);

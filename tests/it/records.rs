@@ -150,6 +150,35 @@ fn check_completed(client: &Client, id: &str) {
 }
 
 #[test]
+fn processor_time_is_that_of_computing_and_not_of_waiting() {
+    let server = TestServer::start(&[]);
+    let client = server.client();
+    let waits = record(&client, &id_of(&client.run("import time\ntime.sleep(1.5)")));
+    let spins = "import time\nend = time.monotonic() + 0.8\nwhile time.monotonic() < end: pass";
+    let computes = record(&client, &id_of(&client.run(spins)));
+    let loops = json!({"limits": {"timeout_ms": 500}});
+    let stopped = record(&client, &id_of(&client.run_with("while True: pass", loops)));
+    let used = |made: &Value| {
+        let (cpu, wall) = (&made["cpu_us"], &made["phases_us"]);
+        let most = wall["execute"].as_u64().unwrap() + wall["set_up"].as_u64().unwrap();
+        let cpu = cpu.as_u64().unwrap();
+        assert!(cpu > 0 && cpu <= most, "{cpu} {wall}");
+        cpu
+    };
+    assert!(used(&waits) < 700_000, "{}", used(&waits));
+    // Another process may have had the processor for a part of the time.
+    assert!(used(&computes) > 50_000 && used(&stopped) > 30_000);
+    let refused = client.refusal(
+        "run_code",
+        json!({"language": "python", "code": "1",
+        "input_blobs": [format!("blob:{}", "a".repeat(52))]}),
+    );
+    assert_eq!(refused.kind, "blob_not_found");
+    let (id, _) = eventually(PATIENCE, || listed(&client, "?outcome=refused").pop());
+    assert_eq!(record(&client, &id)["cpu_us"], Value::Null);
+}
+
+#[test]
 fn what_is_no_run_of_the_caller_is_refused_with_one_answer() {
     let server = TestServer::start(&[]);
     let client = server.client();
@@ -407,7 +436,8 @@ fn a_full_disk_costs_no_run_and_records_are_written_later() {
     let ids: Vec<String> = (0..5).map(|_| id_of(&client.run("print(1)"))).collect();
     server.wait_for_log("records of runs cannot be written, which is tried again");
     for id in &ids {
-        assert_eq!(client.get(&format!("/v1/runs/{id}")).status, 404);
+        let answer = client.get(&format!("/v1/runs/{id}"));
+        assert_eq!((answer.status, answer.error().1.as_str()), (503, "overloaded"), "{answer:?}");
     }
     record(&client, &first);
     prlimit(process, Resource::Fsize, Rlimit { maximum: None, ..before }).unwrap();

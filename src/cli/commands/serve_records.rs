@@ -46,6 +46,13 @@ impl ServerJournal {
             false => None,
             true => {
                 let table = assembly::open_records(config).await?;
+                let count = table.end_interrupted().await?;
+                if count > 0 {
+                    warn!(
+                        count,
+                        "runs in the background that the end of the server interrupted: {count}"
+                    );
+                }
                 let writer = RecordWriter::start(table, config.records.clone(), Clock::System);
                 Some(writer.map_err(|fault| Failed::at("start a thread", &fault))?)
             }

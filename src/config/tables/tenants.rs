@@ -13,16 +13,18 @@ use crate::config::settings::AuthMode;
 use crate::config::value::SettingValue;
 use crate::dispatch::Isolation;
 use crate::ids::TenantId;
-use crate::quotas::{CallRate, RunTimeQuota, TenantLimits, TenantPolicy};
+use crate::quotas::{CallRate, DETACHED, RunTimeQuota, TenantLimits, TenantPolicy};
 
 const WEIGHTS: RangeInclusive<u32> = 1..=1_000;
 const RUNNING: RangeInclusive<usize> = 1..=1_024;
 const QUEUED: RangeInclusive<usize> = 0..=1_000_000;
+const DETACHED_RUNS: RangeInclusive<usize> = 0..=1_000_000;
 const RATES: RangeInclusive<u32> = 1..=1_000_000;
 const RUN_TIMES: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(31 * 24);
 
 /// The keys of a tenant's own table.
-const KEYS: &str = "`weight`, `running`, `queued`, `rate`, `burst`, `run_time`, `run_time_period`";
+const KEYS: &str =
+    "`weight`, `running`, `queued`, `detached`, `rate`, `burst`, `run_time`, `run_time_period`";
 
 /// The limits of a tenant as they are written.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +32,7 @@ struct Written {
     weight: u32,
     running: Option<usize>,
     queued: Option<usize>,
+    detached: usize,
     rate: Option<u32>,
     burst: Option<u32>,
     run_time: Option<Duration>,
@@ -47,6 +50,7 @@ pub(crate) fn read_tenants(
         weight: reader.read_within("tenants.weight", 1, WEIGHTS),
         running: reader.read_optional_within("tenants.running", RUNNING),
         queued: reader.read_optional_within("tenants.queued", QUEUED),
+        detached: reader.read_within("tenants.detached", DETACHED, DETACHED_RUNS),
         rate: reader.read_optional_within("tenants.rate", RATES),
         burst: reader.read_optional_within("tenants.burst", RATES),
         run_time: reader.read_optional_within("tenants.run_time", RUN_TIMES),
@@ -172,6 +176,7 @@ impl Written {
             "weight" => self.weight = within(text, WEIGHTS)?,
             "running" => self.running = optional(text, RUNNING)?,
             "queued" => self.queued = optional(text, QUEUED)?,
+            "detached" => self.detached = within(text, DETACHED_RUNS)?,
             "rate" => self.rate = optional(text, RATES)?,
             "burst" => self.burst = optional(text, RATES)?,
             "run_time" => self.run_time = optional(text, RUN_TIMES)?,
@@ -205,6 +210,7 @@ impl Written {
             weight: number(self.weight),
             running: self.running.unwrap_or(usize::MAX),
             queued: self.queued.unwrap_or(usize::MAX),
+            detached: self.detached,
             rate: rate.map(|rate| CallRate {
                 per_second: number(rate),
                 burst: number(burst.unwrap_or(rate)),

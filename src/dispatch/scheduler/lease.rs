@@ -15,6 +15,7 @@ use crate::dispatch::scheduler::shared::Scheduler;
 use crate::dispatch::scheduler::state::Admission;
 use crate::dispatch::worker::handle::Worker;
 use crate::dispatch::worker::id::WorkerId;
+use crate::dispatch::{RunHost, RunStage};
 use crate::job::attachment::AttachmentKey;
 
 /// The right to use a worker for one run.
@@ -38,13 +39,15 @@ enum Condition {
 }
 
 impl Lease {
-    /// Waits for a worker for a run, preferably one that has all of `wanted` attached.
+    /// Waits for a worker for a run, preferably one that has all of `wanted` attached. `host` learns
+    /// of the wait, and bounds it.
     ///
     /// Cancellation: the place in the queue is given up.
     pub(crate) async fn acquire(
         scheduler: &Arc<Scheduler>,
         claim: &Claim,
         wanted: &[AttachmentKey],
+        host: &mut impl RunHost,
     ) -> Result<Self, DispatchError> {
         let (grant, granted) = oneshot::channel();
         let (ticket, worker) = match scheduler.admit(claim, wanted, grant) {
@@ -57,7 +60,9 @@ impl Lease {
                     // The caller may have gone away.
                     displaced.send(Err(DispatchError::Overloaded { retry_after })).ok();
                 }
-                (ticket, queued.wait().await?)
+                host.note_stage(RunStage::Queued);
+                let longest = host.longest_wait().unwrap_or(scheduler.queue_wait);
+                (ticket, queued.wait(longest).await?)
             }
             Admission::Refused(refusal) => return Err(refusal.into()),
             Admission::ShuttingDown => return Err(DispatchError::ShuttingDown),

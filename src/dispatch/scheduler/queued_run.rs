@@ -1,6 +1,7 @@
 //! A place in the queue.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -30,9 +31,9 @@ impl QueuedRun {
         Self { scheduler, tenant, ticket, granted }
     }
 
-    /// Waits for a worker.
-    pub(crate) async fn wait(mut self) -> Granted {
-        match timeout(self.scheduler.queue_wait, &mut self.granted).await {
+    /// Waits for a worker, for at most this time.
+    pub(crate) async fn wait(mut self, longest: Duration) -> Granted {
+        match timeout(longest, &mut self.granted).await {
             Ok(Ok(granted)) => granted,
             Ok(Err(_)) => Err(DispatchError::ShuttingDown),
             Err(_elapsed) => {

@@ -50,6 +50,8 @@ pub fn check_outcome(
     let usage = outcome.usage;
     outcome.usage = RunUsage {
         wall_time: usage.wall_time.min(elapsed),
+        // A run has one thread.
+        cpu_time: usage.cpu_time.map(|time| time.min(elapsed)),
         fuel: usage.fuel,
         memory_peak: usage.memory_peak.min(limits.memory),
         host_calls: usage.host_calls.min(limits.host_calls),
@@ -112,6 +114,16 @@ mod tests {
             message: "m".repeat(message),
             traceback: Some("t".repeat(traceback)),
         }
+    }
+
+    #[test]
+    fn usage_beyond_the_time_of_the_gateway_is_cut() {
+        let (claimed, elapsed) = (Duration::from_hours(9), Duration::from_secs(2));
+        let usage = RunUsage { wall_time: claimed, cpu_time: Some(claimed), ..RunUsage::default() };
+        let (logs, files) = (Logs::default(), LeftFiles::default());
+        let outcome = RunOutcome { end: Ok(()), logs, files, usage };
+        let checked = check_outcome(outcome, &RunLimits::DEFAULT, elapsed).unwrap().usage;
+        assert_eq!((checked.wall_time, checked.cpu_time), (elapsed, Some(elapsed)));
     }
 
     #[test]

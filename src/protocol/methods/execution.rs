@@ -36,6 +36,11 @@ pub struct ExecuteSkillParams {
     pub keep_files: Option<KeepFilesParam>,
     /// Whether the run is to be reproducible.
     pub reproducible: Option<ReproducibleParam>,
+    /// True if the call returns while the run goes on.
+    #[serde(default)]
+    pub detach: bool,
+    /// The client's own name for a detached run.
+    pub run_key: Option<String>,
     timeout_ms: Option<u64>,
     #[serde(default)]
     limits: RequestedLimits,
@@ -51,6 +56,7 @@ impl ExecuteSkillParams {
     /// Joins the two places where a timeout may stand.
     pub(crate) fn settled(mut self) -> Result<Self, ParamsError> {
         self.limits = self.limits.with_timeout(self.timeout_ms)?;
+        ensure_names_detached_run(self.detach, self.run_key.as_deref())?;
         Ok(self)
     }
 }
@@ -89,6 +95,11 @@ pub struct RunCodeParams {
     pub keep_files: Option<KeepFilesParam>,
     /// Whether the run is to be reproducible.
     pub reproducible: Option<ReproducibleParam>,
+    /// True if the call returns while the run goes on.
+    #[serde(default)]
+    pub detach: bool,
+    /// The client's own name for a detached run.
+    pub run_key: Option<String>,
     timeout_ms: Option<u64>,
     #[serde(default)]
     limits: RequestedLimits,
@@ -104,6 +115,7 @@ impl RunCodeParams {
     /// Joins the two places where a timeout may stand.
     pub(crate) fn settled(mut self) -> Result<Self, ParamsError> {
         self.limits = self.limits.with_timeout(self.timeout_ms)?;
+        ensure_names_detached_run(self.detach, self.run_key.as_deref())?;
         Ok(self)
     }
 }
@@ -118,6 +130,14 @@ impl fmt::Debug for RunCodeParams {
             .field("input_blobs", &self.input_blobs)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
+    }
+}
+
+/// Refuses a name for a run that is not detached: the call itself returns its result.
+fn ensure_names_detached_run(detach: bool, run_key: Option<&str>) -> Result<(), ParamsError> {
+    match run_key {
+        Some(_) if !detach => Err(ParamsError::OnlyWith { parameter: "run_key", other: "detach" }),
+        _ => Ok(()),
     }
 }
 
@@ -248,6 +268,27 @@ pub struct RunResult {
     /// Executed WebAssembly instructions, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fuel: Option<u64>,
+}
+
+/// The result of a call with `detach`: the run goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DetachedRun {
+    /// How far the run is.
+    pub status: RunProgress,
+    /// Id of the run.
+    pub run_id: RunId,
+}
+
+/// How far a run is that its client does not wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunProgress {
+    /// It waits for a worker.
+    Queued,
+    /// It has a worker.
+    Running,
+    /// It is over.
+    Ended,
 }
 
 /// A file that a run left in its workspace.

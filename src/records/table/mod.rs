@@ -1,5 +1,6 @@
 //! The tables of records in their database. All statements on them are here.
 
+pub(crate) mod detached;
 pub(crate) mod read;
 mod retention;
 mod write;
@@ -14,8 +15,8 @@ pub(super) use crate::records::table::write::Row;
 
 /// The database of records. A loss of power can cost the records of its last moments; a kill of the
 /// server costs none that was written.
-const SCHEMA: Schema = Schema {
-    scripts: &[include_str!("schema/1_runs.sql")],
+pub(super) const SCHEMA: Schema = Schema {
+    scripts: &[include_str!("schema/1_runs.sql"), include_str!("schema/2_detached.sql")],
     content: "records of runs",
     durability: Durability::SurvivesKill,
 };
@@ -31,7 +32,7 @@ pub struct RecordTable {
 pub struct StoredLog {
     /// Bytes of its text.
     pub bytes: u64,
-    /// Bytes of its JSON; `None` if it is not kept any more.
+    /// Bytes of its JSON and of the result beside it; `None` if they are not kept any more.
     pub size: Option<u64>,
 }
 

@@ -7,7 +7,7 @@ use sqlx::{QueryBuilder, Sqlite};
 
 use crate::database::DatabaseError;
 use crate::ids::{RunId, SkillName, TenantId};
-use crate::records::record::{RunKind, RunOutcomeKind, RunSummary};
+use crate::records::record::{MAX_RESULT, RunKind, RunOutcomeKind, RunSummary};
 use crate::records::table::{RecordTable, StoredLog, before, bound_at, count, number};
 
 /// Most records that a page with filters reads. So a filter that fits nothing costs a caller many
@@ -128,6 +128,43 @@ impl RecordTable {
         one(&mut statement, tenant, kind, run);
         let found = statement.build_query_scalar();
         Ok(found.fetch_optional(self.database.connections()).await?)
+    }
+
+    /// The most bytes that the result of a run in the background has, if it is kept.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub async fn find_result(
+        &self,
+        tenant: &TenantId,
+        run: &RunId,
+    ) -> Result<Option<u64>, DatabaseError> {
+        let size = "SELECT bytes FROM run_logs \
+             WHERE tenant = $1 AND run_id = $2 AND result IS NOT NULL";
+        let size = sqlx::query_scalar::<_, i64>(size)
+            .bind(tenant.as_str().to_owned())
+            .bind(run.as_str().to_owned());
+        let size = size.fetch_optional(self.database.connections()).await?;
+        let most = u64::try_from(MAX_RESULT).unwrap_or(u64::MAX);
+        Ok(size.map(|size| count(size).min(most)))
+    }
+
+    /// The result of a run in the background, as JSON, if it is kept.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub async fn read_result(
+        &self,
+        tenant: &TenantId,
+        run: &RunId,
+    ) -> Result<Option<String>, DatabaseError> {
+        let result = "SELECT result FROM run_logs WHERE tenant = $1 AND run_id = $2";
+        let result = sqlx::query_scalar::<_, Option<String>>(result)
+            .bind(tenant.as_str().to_owned())
+            .bind(run.as_str().to_owned());
+        Ok(result.fetch_optional(self.database.connections()).await?.flatten())
     }
 
     /// The sizes of the log of a run, if the tenant has such a run.

@@ -112,6 +112,11 @@ impl RecordTable {
             .bind(bound.clone())
             .execute(&mut *transaction)
             .await?;
+        sqlx::query("DELETE FROM run_keys WHERE tenant = $1 AND run_id < $2")
+            .bind(tenant.to_owned())
+            .bind(bound.clone())
+            .execute(&mut *transaction)
+            .await?;
         let removed = sqlx::query("DELETE FROM runs WHERE tenant = $1 AND run_id < $2")
             .bind(tenant.to_owned())
             .bind(bound)

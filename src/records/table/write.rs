@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use sqlx::{QueryBuilder, Sqlite, Transaction};
 
 use crate::database::DatabaseError;
+use crate::records::record::RunRecord;
 use crate::records::table::{RecordTable, number};
 use crate::units::ByteCount;
 
@@ -27,6 +28,40 @@ pub(in crate::records) struct Row {
     pub(in crate::records) record: String,
     /// The pieces of the log as JSON.
     pub(in crate::records) pieces: Option<String>,
+    /// The result of a run in the background, as JSON.
+    pub(in crate::records) result: Option<String>,
+    pub(in crate::records) is_detached: bool,
+}
+
+impl Row {
+    /// The record as its tables hold it.
+    pub(in crate::records) fn of(
+        record: &RunRecord,
+        pieces: Option<String>,
+        result: Option<String>,
+    ) -> Result<Self, serde_json::Error> {
+        Ok(Self {
+            tenant: record.tenant.to_string(),
+            run_id: record.run_id.to_string(),
+            kind: record.kind.name(),
+            skill: record.skill.as_ref().map(|skill| skill.name.to_string()),
+            version: record.skill.as_ref().map(|skill| skill.version.to_string()),
+            outcome: record.outcome.name(),
+            error_type: record.error.as_ref().map(|error| error.error_type.clone()),
+            started_ms: record.started_ms,
+            duration_us: record.duration_us,
+            log_bytes: record.log.bytes,
+            record: serde_json::to_string(record)?,
+            pieces,
+            result,
+            is_detached: record.detached,
+        })
+    }
+
+    /// Bytes of the log and the result.
+    fn kept_bytes(&self) -> u64 {
+        [&self.pieces, &self.result].into_iter().flatten().map(|text| length(text)).sum()
+    }
 }
 
 impl RecordTable {
@@ -68,17 +103,18 @@ async fn insert_rows(
     });
     statement.push(" ON CONFLICT DO NOTHING");
     let written = statement.build().persistent(false).execute(&mut **transaction).await?;
-    let logged: Vec<(&Row, &String)> =
-        rows.iter().filter_map(|row| Some((row, row.pieces.as_ref()?))).collect();
+    let logged: Vec<&Row> =
+        rows.iter().filter(|row| row.pieces.is_some() || row.result.is_some()).collect();
     if !logged.is_empty() {
         let mut statement: QueryBuilder<Sqlite> =
-            QueryBuilder::new("INSERT INTO run_logs (tenant, run_id, bytes, pieces) ");
-        statement.push_values(logged, |mut values, (row, pieces)| {
+            QueryBuilder::new("INSERT INTO run_logs (tenant, run_id, bytes, pieces, result) ");
+        statement.push_values(logged, |mut values, row| {
             values
                 .push_bind(row.tenant.as_str())
                 .push_bind(row.run_id.as_str())
-                .push_bind(number(length(pieces)))
-                .push_bind(pieces.as_str());
+                .push_bind(number(row.kept_bytes()))
+                .push_bind(row.pieces.as_deref().unwrap_or("[]"))
+                .push_bind(row.result.as_deref());
         });
         statement.push(" ON CONFLICT DO NOTHING");
         statement.build().persistent(false).execute(&mut **transaction).await?;
@@ -88,7 +124,10 @@ async fn insert_rows(
     for row in rows {
         let (runs, bytes) = sums.entry(&row.tenant).or_default();
         *runs = runs.saturating_add(1);
-        *bytes = bytes.saturating_add(row.pieces.as_ref().map_or(0, |pieces| length(pieces)));
+        *bytes = bytes.saturating_add(row.kept_bytes());
+    }
+    for row in rows.iter().filter(|row| row.is_detached) {
+        remove_note(transaction, &row.tenant, &row.run_id).await?;
     }
     for (tenant, (runs, bytes)) in sums {
         if all_new {
@@ -98,6 +137,20 @@ async fn insert_rows(
         }
     }
     Ok(())
+}
+
+/// Removes the note of a run whose record is written.
+pub(super) async fn remove_note(
+    transaction: &mut Transaction<'static, Sqlite>,
+    tenant: &str,
+    run_id: &str,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM detached_runs WHERE tenant = $1 AND run_id = $2")
+        .bind(tenant.to_owned())
+        .bind(run_id.to_owned())
+        .execute(&mut **transaction)
+        .await
+        .map(drop)
 }
 
 fn length(text: &str) -> u64 {

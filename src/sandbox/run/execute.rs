@@ -1,8 +1,9 @@
 //! One run, from the order to the outcome.
 
 use std::fmt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
 use wasmtime::Store;
 
 use crate::engine::code::compile::Variant;
@@ -89,7 +90,7 @@ fn run(
     spec: &RunSpec,
     host: Box<dyn Host>,
 ) -> Result<Finished, SandboxError> {
-    let started = Instant::now();
+    let (started, cpu) = (Instant::now(), thread_time());
     let variant = if spec.limits.fuel.is_some() { Variant::Metered } else { Variant::Timed };
     sandbox.check()?;
     let image =
@@ -99,7 +100,16 @@ fn run(
     let mut store = prepare(sandbox, (code, &image), spec, (host, started))?;
     let watchdog = sandbox.watchdog.as_ref().ok_or(SandboxError::NotAttached)?;
     let end = execute(&mut store, (code, &image), watchdog);
-    Ok(finish(store, &image, spec, (end, started)))
+    let mut finished = finish(store, &image, spec, (end, started));
+    let usage = &mut finished.outcome.usage;
+    usage.cpu_time = Some(thread_time().saturating_sub(cpu));
+    Ok(finished)
+}
+
+/// Processor time of this thread. A run has no other thread that works for it: the watchdog sleeps
+/// nearly all of the time.
+fn thread_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
 /// A store with everything that the run needs.
@@ -194,7 +204,8 @@ fn finish(
         (Err(error), _) => (Err(failure_of(&error, &spec.limits, refused)), Vec::new()),
     };
     let peak = guest.ceiling.peak.max(image.length());
-    let usage = RunUsage { wall_time, fuel, memory_peak: ByteCount::from(peak), host_calls };
+    let memory_peak = ByteCount::from(peak);
+    let usage = RunUsage { wall_time, cpu_time: None, fuel, memory_peak, host_calls };
     let outcome = RunOutcome {
         end,
         logs: std::mem::replace(&mut guest.wasi.capture, Capture::new(ByteCount::default()))

@@ -9,16 +9,15 @@ use serde_json::value::RawValue;
 
 use crate::ids::BlobId;
 use crate::job::{KeepFiles, Program};
+use crate::protocol::MethodResult;
 use crate::protocol::members::Members;
-use crate::protocol::methods::execution::{ExecuteSkillParams, RequestedLimits, RunResult};
+use crate::protocol::methods::execution::{ExecuteSkillParams, RequestedLimits};
 use crate::registry::folders::snapshot::Snapshot;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::methods::run_code::no_arguments;
 use crate::service::parts::Service;
-use crate::service::run::execute::Bytecode;
 use crate::service::run::left_files;
-use crate::service::run::log_line::RunPurpose;
 use crate::service::run::log_stream::LogListener;
 use crate::service::run::network::NetworkGrant;
 use crate::service::run::plan::RunPlan;
@@ -38,7 +37,7 @@ impl Service {
         caller: &Caller,
         params: ExecuteSkillParams,
         listener: Option<LogListener>,
-    ) -> Result<RunResult, ServiceError> {
+    ) -> Result<MethodResult, ServiceError> {
         let requested = params.limits();
         let plan = self.plan_skill(
             caller,
@@ -51,7 +50,7 @@ impl Service {
         let mut plan = plan.with_blobs(&params.input_blobs)?;
         plan.keep_files = left_files::kept(params.keep_files);
         plan.listener = listener;
-        Ok(self.perform(caller, plan, Bytecode::Compiled, RunPurpose::Call).await?.result)
+        self.perform_call(caller, plan, params.detach, params.run_key).await
     }
 
     /// Plans the execution of a skill, without the blobs of the call.
@@ -87,6 +86,7 @@ impl Service {
             limits,
             reproducible: None,
             listener: None,
+            detach: None,
             whole_logs: false,
         })
     }

@@ -74,11 +74,9 @@ impl Methods for Service {
                 MethodResult::ReadSkillFile(self.read_skill_file(caller, params).await?)
             }
             MethodCall::ExecuteSkill(params) => {
-                MethodResult::Run(self.execute_skill(caller, params, listener).await?)
+                self.execute_skill(caller, params, listener).await?
             }
-            MethodCall::RunCode(params) => {
-                MethodResult::Run(self.run_code(caller, params, listener).await?)
-            }
+            MethodCall::RunCode(params) => self.run_code(caller, params, listener).await?,
             MethodCall::CreateBlob(params) => {
                 MethodResult::CreateBlob(self.create_blob(caller, params).await?)
             }

@@ -3,15 +3,14 @@
 use serde_json::value::RawValue;
 
 use crate::job::Program;
-use crate::protocol::methods::execution::{Language, RunCodeParams, RunResult};
+use crate::protocol::MethodResult;
+use crate::protocol::methods::execution::{Language, RunCodeParams};
 use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::find::blob_ids;
 use crate::service::parts::Service;
-use crate::service::run::execute::Bytecode;
 use crate::service::run::left_files;
-use crate::service::run::log_line::RunPurpose;
 use crate::service::run::log_stream::LogListener;
 use crate::service::run::network::NetworkGrant;
 use crate::service::run::plan::RunPlan;
@@ -33,7 +32,7 @@ impl Service {
         caller: &Caller,
         params: RunCodeParams,
         listener: Option<LogListener>,
-    ) -> Result<RunResult, ServiceError> {
+    ) -> Result<MethodResult, ServiceError> {
         let limits = self.limits.for_caller(caller.limits).resolve(&params.limits())?;
         let Language::Python = params.language;
         // Code can read the files of the skills that it mounts.
@@ -58,10 +57,11 @@ impl Service {
             limits,
             reproducible: None,
             listener,
+            detach: None,
             whole_logs: false,
         };
         let plan = plan.with_reproducible(params.reproducible);
-        Ok(self.perform(caller, plan, Bytecode::Compiled, RunPurpose::Call).await?.result)
+        self.perform_call(caller, plan, params.detach, params.run_key).await
     }
 }
 

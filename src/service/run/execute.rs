@@ -8,22 +8,27 @@ use tokio::time::{Instant, sleep};
 use tracing::debug;
 
 use crate::blobs::{BlobPin, BlobStore};
-use crate::dispatch::{BlobSource, Job, SkillContent};
+use crate::clock::Clock;
+use crate::dispatch::{BlobSource, DispatchError, FinishedRun, Job, SkillContent};
 use crate::ids::{BlobId, RunId, TenantId};
 use crate::images::NotReproducible;
 use crate::job::image::ImageContent;
-use crate::job::{BlobMount, RunSpec, SkillMount};
+use crate::job::{BlobMount, Program, RunSpec, SkillMount};
+use crate::records::RunKind;
+use crate::secrets::mask::Masks;
 use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
 use crate::service::run::covers::covered;
+use crate::service::run::detach_policy::DetachOrder;
 use crate::service::run::host::{HostParts, TenantHost};
 use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::mounted_skill::MountedSkill;
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::{Performed, ResultForm};
 use crate::service::run::run_record::DraftRecord;
+use crate::service::runs::active::{ActivePlace, ActiveRun, RunInProgress};
 use crate::tenants::Right;
 
 /// The longest time that a run waits for the image of reproducible runs, which is made in seconds.
@@ -42,6 +47,14 @@ pub(crate) enum Bytecode {
     /// No bytecode is used, not even that of packages that are compiled already, so that the run
     /// does not depend on it.
     Never,
+}
+
+/// A run that has an id and that callers find.
+#[derive(Debug)]
+pub(crate) struct EnteredRun {
+    pub(crate) active: RunInProgress,
+    /// Its place among the runs that are found: given up when its record is written.
+    pub(crate) place: Option<ActivePlace>,
 }
 
 /// The decisions about how a run is performed.
@@ -66,7 +79,35 @@ impl Service {
         if !plan.blobs.is_empty() {
             ensure_has(caller, Right::Blobs)?;
         }
-        let run_id = RunId::generate();
+        let entered = match purpose {
+            RunPurpose::Call => self.enter(caller, &plan, false),
+            RunPurpose::Compilation | RunPurpose::SelfTest => {
+                let run = active_run(caller, &plan);
+                EnteredRun { active: RunInProgress::of_server(run), place: None }
+            }
+        };
+        self.perform_as(caller, plan, bytecode, purpose, entered).await
+    }
+
+    /// Gives a run its id, and lets callers find it from now on.
+    pub(crate) fn enter(&self, caller: &Caller, plan: &RunPlan, is_detached: bool) -> EnteredRun {
+        let mut run = active_run(caller, plan);
+        run.is_detached = is_detached;
+        let (active, place) = self.runs.active().enter(run);
+        EnteredRun { active, place: Some(place) }
+    }
+
+    /// As [`Self::perform`], for a run that has its id.
+    pub(crate) async fn perform_as(
+        &self,
+        caller: &Caller,
+        plan: RunPlan,
+        bytecode: Bytecode,
+        purpose: RunPurpose,
+        entered: EnteredRun,
+    ) -> Result<Performed, ServiceError> {
+        let EnteredRun { active, place } = entered;
+        let run_id = active.id.clone();
         let mut log = RunLog::open(&run_id, &caller.tenant, purpose).counted_in(&self.metrics);
         if purpose == RunPurpose::Call
             && let Err(error) = self.pool.ensure_room(&caller.tenant, &plan.limits)
@@ -83,16 +124,24 @@ impl Service {
                 let engine = self.packages.engine;
                 let draft =
                     DraftRecord::begin(recorder, caller, &run_id, engine, &mut plan).await?;
-                log.keep(draft);
+                log.keep(draft.until_written(place));
             }
         }
         let bytecode = if plan.reproducible.is_some() { Bytecode::Never } else { bytecode };
-        let plan = match bytecode {
-            Bytecode::Compiled => self.with_bytecode(caller, plan).await,
-            Bytecode::AsItIs | Bytecode::Never => plan,
-        };
         let steps = Steps { bytecode, purpose };
-        let performed = self.perform_logged(caller, run_id, plan, steps, &mut log).await;
+        let is_detached = plan.detach.is_some();
+        let performed = tokio::select! {
+            biased;
+            reason = active.stopped() => Ok(Performed::stopped(run_id.clone(), reason)),
+            performed = self.perform_logged(caller, &active, plan, steps, &mut log) => performed,
+        };
+        if is_detached {
+            if active.was_admitted() {
+                log.record().into_iter().for_each(DraftRecord::acknowledge);
+            } else if performed.is_err() {
+                self.forget_detached(caller, &run_id).await;
+            }
+        }
         log.close(performed.as_ref().map(|performed| &performed.result));
         performed
     }
@@ -100,14 +149,13 @@ impl Service {
     async fn perform_logged(
         &self,
         caller: &Caller,
-        run_id: RunId,
-        mut plan: RunPlan,
+        active: &RunInProgress,
+        plan: RunPlan,
         steps: Steps,
         log: &mut RunLog,
     ) -> Result<Performed, ServiceError> {
-        if plan.limits.fuel.is_some() {
-            self.metering.ensure()?;
-        }
+        let run_id = active.id.clone();
+        let mut plan = self.with_code(caller, plan, steps.bytecode).await?;
         let mut layers = self.layers_of(caller, &plan.skills).await?;
         if steps.bytecode == Bytecode::Never {
             layers.mounts.iter_mut().for_each(|layer| layer.bytecode = None);
@@ -136,26 +184,29 @@ impl Service {
             image: image.digest(),
             environment: std::mem::take(&mut secrets.environment),
             keep_files: plan.keep_files,
-            stream_logs: plan.listener.is_some(),
+            // Reports of progress are sent with them.
+            stream_logs: plan.listener.is_some() || plan.detach.is_some(),
             reproducible: plan.reproducible,
             limits: plan.limits,
         };
         let layers = layers.contents;
-        if let Some(record) = log.record() {
-            record.note_prepared(&spec, &image, secrets.masks.as_ref());
-        }
+        let prepared = (&spec, &*image, secrets.masks.as_ref());
+        self.note_prepared(log, prepared, plan.detach.as_ref()).await?;
         let job = Job { spec: Box::new(spec), image, skills: contents, layers, blobs: sources };
-        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
-        let (writes, memory) = (self.blob_writes.clone(), caller.memory.clone());
         let network = Arc::new(self.network.open(&caller.tenant, plan.network, &secrets));
         log.watch(&network);
-        let masks = secrets.masks.clone();
-        let parts = HostParts { listener: plan.listener, network, masks };
-        let mut host = TenantHost::new(blobs, writes, tenant, memory, parts);
-        let finished = match steps.purpose {
-            RunPurpose::SelfTest => self.pool.run_own(&job, &mut host).await?,
-            RunPurpose::Call | RunPurpose::Compilation => self.pool.run(&job, &mut host).await?,
-        };
+        let is_call = steps.purpose == RunPurpose::Call;
+        let mut host = self.host_of(
+            caller,
+            HostParts {
+                listener: plan.listener,
+                network,
+                masks: secrets.masks.clone(),
+                active: is_call.then(|| active.shared()),
+                longest_wait: plan.detach.map(|_| self.detach.longest_wait),
+            },
+        );
+        let finished = self.run_job(&job, &mut host, steps.purpose).await?;
         let finished = covered(caller, secrets.masks, finished).await?;
         drop(job);
         log.note(&finished);
@@ -179,6 +230,55 @@ impl Service {
                 found => return Ok(found?),
             }
         }
+    }
+
+    /// The plan with bytecode, if it is to have some, and with code that counts fuel if it needs it.
+    async fn with_code(
+        &self,
+        caller: &Caller,
+        plan: RunPlan,
+        bytecode: Bytecode,
+    ) -> Result<RunPlan, ServiceError> {
+        let plan = match bytecode {
+            Bytecode::Compiled => self.with_bytecode(caller, plan).await,
+            Bytecode::AsItIs | Bytecode::Never => plan,
+        };
+        if plan.limits.fuel.is_some() {
+            self.metering.ensure()?;
+        }
+        Ok(plan)
+    }
+
+    /// Notes a run as it is about to wait for a worker. One in the background is noted on the disk.
+    async fn note_prepared(
+        &self,
+        log: &mut RunLog,
+        (spec, image, masks): (&RunSpec, &ImageContent, Option<&Arc<Masks>>),
+        detach: Option<&DetachOrder>,
+    ) -> Result<(), ServiceError> {
+        let Some(record) = log.record() else { return Ok(()) };
+        record.note_prepared(spec, image, masks);
+        match detach {
+            Some(order) => self.note_detached(order, &record.if_interrupted()).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn run_job(
+        &self,
+        job: &Job,
+        host: &mut TenantHost,
+        purpose: RunPurpose,
+    ) -> Result<FinishedRun, DispatchError> {
+        match purpose {
+            RunPurpose::SelfTest => self.pool.run_own(job, host).await,
+            RunPurpose::Call | RunPurpose::Compilation => self.pool.run(job, host).await,
+        }
+    }
+
+    fn host_of(&self, caller: &Caller, parts: HostParts) -> TenantHost {
+        let (blobs, tenant) = (Arc::clone(&self.blobs), caller.tenant.clone());
+        TenantHost::new(blobs, self.blob_writes.clone(), tenant, caller.memory.clone(), parts)
     }
 
     /// Opens the blobs that a run reads, and keeps them from expiring. The run keeps the open files
@@ -209,6 +309,27 @@ fn mounts_and_contents(skills: Vec<MountedSkill>) -> (Vec<SkillMount>, Vec<Arc<S
         contents.extend(skill.bytecode);
     }
     (mounts, contents)
+}
+
+/// A run with a new id.
+fn active_run(caller: &Caller, plan: &RunPlan) -> ActiveRun {
+    let kind = match &plan.program {
+        Program::Code { .. } => RunKind::RunCode,
+        Program::Skill { .. } => RunKind::ExecuteSkill,
+    };
+    let skill = match &plan.program {
+        Program::Code { .. } => None,
+        Program::Skill { name } => {
+            let mut mounted = plan.skills.iter().map(|skill| &skill.mount);
+            let found = mounted.find(|mount| mount.name == *name);
+            found.map(|mount| (mount.name.clone(), mount.version.clone()))
+        }
+    };
+    let started = u64::try_from(Clock::System.now().as_millis()).unwrap_or(u64::MAX);
+    let (id, tenant) = (RunId::generate(), caller.tenant.clone());
+    let mut run = ActiveRun::new(id, tenant, kind, started);
+    run.skill = skill;
+    run
 }
 
 /// A blob that a run reads.

@@ -6,14 +6,22 @@
 
 use crate::job::outcome::{MAX_CLASS, MAX_MESSAGE, MAX_TRACEBACK, RunFailure};
 use crate::protocol::methods::execution::RunError;
+use crate::records::INTERRUPTED;
 use crate::service::run::output::{head, one_line};
 
 /// The error type for exceptions whose class has a reserved or malformed name.
 const ANY_EXCEPTION: &str = "Exception";
 
 /// Error types that only the host assigns.
-const RESERVED: [&str; 6] =
-    ["Timeout", "FuelExhausted", "MemoryLimit", "StackOverflow", "SandboxCrash", "Cancelled"];
+const RESERVED: [&str; 7] = [
+    "Timeout",
+    "FuelExhausted",
+    "MemoryLimit",
+    "StackOverflow",
+    "SandboxCrash",
+    "Cancelled",
+    INTERRUPTED,
+];
 
 /// The `error` member of a result.
 pub(crate) fn error_of(failure: &RunFailure) -> RunError {
@@ -84,7 +92,9 @@ mod tests {
             RunFailure::SandboxCrash { reason: String::new() },
             RunFailure::Cancelled,
         ];
-        assert_eq!(stops.each_ref().map(RunFailure::error_type), RESERVED);
+        let types = stops.iter().map(RunFailure::error_type).chain([INTERRUPTED]);
+        assert_eq!(types.collect::<Vec<_>>(), RESERVED);
+        assert_eq!(raised(INTERRUPTED, "m").error_type, "Exception");
         for stop in stops {
             assert_eq!(error_of(&stop).error_type, stop.error_type());
             let forged = raised(stop.error_type(), "m");

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::error;
@@ -17,17 +18,18 @@ use tracing::error;
 use crate::blobs::content::kind::BlobKind;
 use crate::blobs::{BlobError, BlobPin, BlobStore};
 use crate::budget::CallMemory;
-use crate::dispatch::{CheckedPayload, RunHost};
+use crate::dispatch::{CheckedPayload, RunHost, RunStage};
 use crate::error::{CauseChain, ErrorKind};
 use crate::ids::{BlobId, TenantId};
 use crate::job::message::Refusal;
 use crate::job::network::{NetworkReply, NetworkRequest};
-use crate::job::outcome::LogChunk;
+use crate::job::outcome::{LogChunk, ProgressReport, Stream};
 use crate::secrets::mask::Masks;
 use crate::secrets::mask::stream::MaskedContent;
 use crate::service::run::covers::{MaskedListener, is_text};
 use crate::service::run::log_stream::LogListener;
 use crate::service::run::network::GuestNetwork;
+use crate::service::runs::active::ActiveRun;
 use crate::units::ByteCount;
 
 /// Outputs up to this size, in bytes, are read on the thread of the call, because that takes less
@@ -85,6 +87,8 @@ pub(crate) struct TenantHost {
     listener: Option<MaskedListener>,
     network: Arc<GuestNetwork>,
     masks: Option<Arc<Masks>>,
+    active: Option<Arc<ActiveRun>>,
+    longest_wait: Option<Duration>,
 }
 
 /// The parts of a host that differ between runs of one tenant.
@@ -94,6 +98,10 @@ pub(crate) struct HostParts {
     pub(crate) network: Arc<GuestNetwork>,
     /// What is covered in text that the run stores or prints.
     pub(crate) masks: Option<Arc<Masks>>,
+    /// Learns how far the run is, if a caller asked for it.
+    pub(crate) active: Option<Arc<ActiveRun>>,
+    /// How long the run may wait for a worker, if not as long as any.
+    pub(crate) longest_wait: Option<Duration>,
 }
 
 impl TenantHost {
@@ -104,11 +112,24 @@ impl TenantHost {
         memory: CallMemory,
         parts: HostParts,
     ) -> Self {
-        let HostParts { listener, network, masks } = parts;
+        let HostParts { listener, network, masks, active, longest_wait } = parts;
         let listener = listener.map(|listener| MaskedListener::new(listener, masks.as_ref()));
         let room = OutputRoom::of_call(memory.clone());
         let (written, pins) = (Vec::new(), HashMap::new());
-        Self { blobs, writes, tenant, memory, written, pins, room, listener, network, masks }
+        Self {
+            blobs,
+            writes,
+            tenant,
+            memory,
+            written,
+            pins,
+            room,
+            listener,
+            network,
+            masks,
+            active,
+            longest_wait,
+        }
     }
 
     /// Returns the written blobs, in order and each once, the pins that keep them, and the memory
@@ -123,8 +144,35 @@ impl TenantHost {
     }
 }
 
+impl TenantHost {
+    /// Keeps the last report of the program for those who ask for the run.
+    fn note_progress(&self, printed: &LogChunk) {
+        let Some(active) = self.active.as_ref().filter(|_| printed.stream == Stream::Progress)
+        else {
+            return;
+        };
+        if let Some(mut report) = ProgressReport::read(&printed.text) {
+            if let Some(masks) = &self.masks {
+                masks.cover_text(&mut report.message);
+            }
+            active.note_progress(report);
+        }
+    }
+}
+
 impl RunHost for TenantHost {
+    fn note_stage(&mut self, stage: RunStage) {
+        if let Some(active) = &self.active {
+            active.note_stage(stage);
+        }
+    }
+
+    fn longest_wait(&self) -> Option<Duration> {
+        self.longest_wait
+    }
+
     fn hear(&mut self, printed: LogChunk) {
+        self.note_progress(&printed);
         if let Some(listener) = &mut self.listener {
             listener.hear(printed);
         }
@@ -358,7 +406,13 @@ mod tests {
             &RunSecrets::default(),
         );
         let memory = CallMemory::unlimited();
-        let parts = HostParts { listener: None, network: Arc::new(network), masks: None };
+        let parts = HostParts {
+            listener: None,
+            network: Arc::new(network),
+            masks: None,
+            active: None,
+            longest_wait: None,
+        };
         TenantHost::new(blobs, writes.clone(), tenant, memory, parts)
     }
 

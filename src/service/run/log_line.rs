@@ -15,6 +15,7 @@ use crate::dispatch::FinishedRun;
 use crate::ids::{RunId, TenantId};
 use crate::job::host::RequestKind;
 use crate::protocol::methods::execution::RunResult;
+use crate::records::RunOutcomeKind;
 use crate::service::error::ServiceError;
 use crate::service::run::network::GuestNetwork;
 use crate::service::run::run_record::DraftRecord;
@@ -56,6 +57,8 @@ struct Phases {
     stored: Duration,
     /// The gateway's answers to requests for the network, most of it waits: a part of `ran`.
     waited: Option<Duration>,
+    /// Processor time.
+    cpu: Option<Duration>,
 }
 
 /// The reason why a run exists.
@@ -135,6 +138,7 @@ impl RunLog {
             stored: finished.host_time.of(RequestKind::WriteBlob),
             waited: Some(finished.host_time.of(RequestKind::Network))
                 .filter(|time| !time.is_zero()),
+            cpu: finished.outcome.usage.cpu_time,
         });
         self.end = match &finished.outcome.end {
             Ok(()) => End::Completed,
@@ -160,7 +164,8 @@ impl RunLog {
     fn count(&self, metrics: &Metrics) {
         let total = self.opened.elapsed();
         let phases = self.phases.unwrap_or_default();
-        let phases = RunPhases { queued: phases.queued, ran: phases.ran, total };
+        let cpu = phases.cpu.unwrap_or_default();
+        let phases = RunPhases { queued: phases.queued, ran: phases.ran, total, cpu };
         metrics.count_run(&self.tenant, self.end.label(), phases);
         if let Some(network) = &self.network {
             metrics.count_traffic(network.traffic());
@@ -169,14 +174,15 @@ impl RunLog {
 }
 
 impl End {
-    /// The end as a label of metrics.
-    fn label(&self) -> &str {
-        match self {
-            Self::Open => "Cancelled",
-            Self::Completed => "completed",
-            Self::Failed(error_type) => error_type,
-            Self::Refused(_) => "refused",
-        }
+    /// The end as a label of metrics: the word that records have for it.
+    fn label(&self) -> &'static str {
+        let outcome = match self {
+            Self::Open => RunOutcomeKind::Cancelled,
+            Self::Completed => RunOutcomeKind::Completed,
+            Self::Failed(error_type) => RunOutcomeKind::of_error_type(error_type),
+            Self::Refused(_) => RunOutcomeKind::Refused,
+        };
+        outcome.name()
     }
 }
 
@@ -192,7 +198,8 @@ impl Drop for RunLog {
             record.end(self.network.as_ref());
         }
         let unknown = || Phases { ran: self.opened.elapsed(), ..Phases::default() };
-        let Phases { ran, queued, stored, waited } = self.phases.unwrap_or_else(unknown);
+        let Phases { ran, queued, stored, waited, cpu } = self.phases.unwrap_or_else(unknown);
+        let cpu = cpu.map(whole_milliseconds);
         let [ran, queued, stored] = [ran, queued, stored].map(whole_milliseconds);
         let waited = waited.map(whole_milliseconds);
         let (run_id, tenant) = (&self.run_id, &self.tenant);
@@ -207,7 +214,7 @@ impl Drop for RunLog {
         match self.purpose {
             RunPurpose::Call => {
                 info!(run.id = %run_id, tenant.id = %tenant, worker.id = self.worker, duration_ms = ran, queued_ms = queued,
-                    write_blob_ms = stored, network_ms = waited, network.hosts = hosts,
+                    cpu_ms = cpu, write_blob_ms = stored, network_ms = waited, network.hosts = hosts,
                     "run `{run_id}` ended: {end}");
             }
             RunPurpose::SelfTest => {

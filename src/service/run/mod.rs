@@ -3,6 +3,8 @@
 pub(crate) mod broker;
 pub(crate) mod bytecode;
 pub(crate) mod covers;
+pub(crate) mod detach;
+pub(crate) mod detach_policy;
 pub(crate) mod execute;
 pub(crate) mod failure;
 pub(crate) mod host;

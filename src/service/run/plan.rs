@@ -13,6 +13,7 @@ use crate::protocol::params_error::ParamsError;
 use crate::protocol::tools::MAX_INPUT_BLOBS;
 use crate::service::error::ServiceError;
 use crate::service::find::blob_ids;
+use crate::service::run::detach_policy::DetachOrder;
 use crate::service::run::log_stream::LogListener;
 use crate::service::run::mounted_skill::MountedSkill;
 use crate::service::run::network::NetworkGrant;
@@ -42,6 +43,8 @@ pub(crate) struct RunPlan {
     pub(crate) limits: RunLimits,
     pub(crate) reproducible: Option<Reproducible>,
     pub(crate) listener: Option<LogListener>,
+    /// Present if the run goes on in the background.
+    pub(crate) detach: Option<DetachOrder>,
     /// True if the caller wants the whole logs, not only the preview.
     pub(crate) whole_logs: bool,
 }
@@ -131,6 +134,7 @@ mod tests {
             limits: RunLimits::DEFAULT,
             reproducible: None,
             listener: None,
+            detach: None,
             whole_logs: false,
         }
     }

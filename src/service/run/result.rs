@@ -13,6 +13,7 @@ use crate::job::outcome::{Logs, RunFailure, RunOutcome};
 use crate::protocol::methods::execution::{
     MAX_OUTPUT, RunError, RunResult, RunStatus, TruncatedOutput,
 };
+use crate::records::{INTERRUPTED, INTERRUPTION};
 use crate::secrets::mask::Masks;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
@@ -22,6 +23,7 @@ use crate::service::run::host::{SMALL_OUTPUT, TenantHost, not_stored};
 use crate::service::run::log_line::whole_milliseconds;
 use crate::service::run::output::{Output, head};
 use crate::service::run::{left_files, logs};
+use crate::service::runs::active::StopReason;
 
 /// Bytes of a large output that its result shows.
 const OUTPUT_PREVIEW: usize = 512;
@@ -34,6 +36,34 @@ pub(crate) struct Performed {
     pub(crate) logs: Logs,
     /// The blob of an output that was too large for the result.
     pub(crate) output_blob: Option<BlobId>,
+}
+
+impl Performed {
+    /// The end of a run that was stopped before it had ended.
+    pub(crate) fn stopped(run_id: RunId, reason: StopReason) -> Self {
+        let (error_type, message) = match reason {
+            StopReason::Cancelled => ("Cancelled", RunFailure::Cancelled.to_string()),
+            StopReason::Interrupted => (INTERRUPTED, INTERRUPTION.to_owned()),
+        };
+        let error_type = error_type.to_owned();
+        let result = RunResult {
+            status: RunStatus::Failed,
+            run_id,
+            summary: message.clone(),
+            output: None,
+            output_blobs: Vec::new(),
+            files: Vec::new(),
+            files_total: None,
+            logs_preview: String::new(),
+            error: Some(RunError { error_type, message, traceback: None }),
+            logs_truncated: false,
+            output_truncated: false,
+            duration_ms: 0,
+            memory_peak_bytes: 0,
+            fuel: None,
+        };
+        Self { result, logs: Logs::default(), output_blob: None }
+    }
 }
 
 /// What a result has beside the outcome.

@@ -20,8 +20,9 @@ use crate::job::{Program, RunSpec, SkillMount};
 use crate::protocol::error_codes::WireError;
 use crate::protocol::methods::execution::{RunError, RunResult};
 use crate::records::{
-    MAX_LISTED, RecordedArguments, RecordedContent, RecordedError, RecordedImage, RecordedLog,
-    RecordedPhases, RecordedSkill, Recorder, RoomForLog, RunKind, RunOutcomeKind, RunRecord,
+    INTERRUPTED, INTERRUPTION, MAX_LISTED, MAX_RESULT, RecordTail, RecordedArguments,
+    RecordedContent, RecordedError, RecordedImage, RecordedLog, RecordedPhases, RecordedSkill,
+    Recorder, RoomForLog, RunKind, RunOutcomeKind, RunRecord,
 };
 use crate::secrets::mask::Masks;
 use crate::service::caller::Caller;
@@ -29,6 +30,7 @@ use crate::service::error::ServiceError;
 use crate::service::run::network::GuestNetwork;
 use crate::service::run::output::head;
 use crate::service::run::plan::RunPlan;
+use crate::service::runs::active::ActivePlace;
 use crate::units::ByteCount;
 
 /// Texts up to this size, in bytes, are hashed on the event loop: it takes less time than a switch
@@ -58,6 +60,10 @@ pub(crate) struct DraftRecord {
     answered: Option<Instant>,
     /// True if the run is not recorded.
     is_left_out: bool,
+    /// True if the caller was told that the run was admitted, so that it is recorded in any case.
+    is_acknowledged: bool,
+    /// The result of a run in the background, and what is dropped once the record is written.
+    tail: RecordTail,
 }
 
 impl DraftRecord {
@@ -87,6 +93,7 @@ impl DraftRecord {
             key: caller.key.as_ref().map(ToString::to_string),
             request_id: caller.request_id.clone(),
             kind,
+            detached: plan.detach.is_some(),
             started_ms: milliseconds(Clock::System.now()),
             duration_us: 0,
             outcome: RunOutcomeKind::Cancelled,
@@ -122,7 +129,31 @@ impl DraftRecord {
             prepared: None,
             answered: None,
             is_left_out: false,
+            is_acknowledged: false,
+            tail: RecordTail::default(),
         })
+    }
+
+    /// Gives up the run's place among the active ones once the record is written.
+    pub(crate) fn until_written(mut self, place: Option<ActivePlace>) -> Self {
+        self.tail.until_written = place.map(|place| Box::new(place) as Box<_>);
+        self
+    }
+
+    /// The record as it is if the server ends before the run does.
+    pub(crate) fn if_interrupted(&self) -> RunRecord {
+        let error = RecordedError {
+            error_type: INTERRUPTED.to_owned(),
+            message: INTERRUPTION.to_owned(),
+            traceback: None,
+        };
+        let record = (*self.record).clone();
+        RunRecord { outcome: RunOutcomeKind::Interrupted, error: Some(error), ..record }
+    }
+
+    /// Records the run whatever its end is.
+    pub(crate) const fn acknowledge(&mut self) {
+        self.is_acknowledged = true;
     }
 
     /// Notes the run as it is about to wait for a worker.
@@ -164,6 +195,7 @@ impl DraftRecord {
         let stored = finished.host_time.of(RequestKind::WriteBlob);
         phases.write_blob = Some(microseconds(stored)).filter(|time| *time > 0);
         phases.network = Some(microseconds(waited)).filter(|time| *time > 0);
+        record.cpu_us = usage.cpu_time.map(microseconds);
         record.memory_peak_bytes = Some(usage.memory_peak.as_u64());
         record.fuel = usage.fuel.map(|fuel| fuel.0);
         record.host_calls = Some(usage.host_calls);
@@ -208,7 +240,12 @@ impl DraftRecord {
             self.record.phases_us.finish = Some(microseconds(now.duration_since(answered)));
         }
         match result {
-            Ok(result) => self.note_answer(result),
+            Ok(result) => {
+                self.note_answer(result);
+                if self.record.detached {
+                    self.tail.result = kept_result(result);
+                }
+            }
             Err(error) => self.note_refusal(error),
         }
     }
@@ -238,7 +275,14 @@ impl DraftRecord {
     fn note_refusal(&mut self, error: &ServiceError) {
         let has_run = self.answered.is_some();
         let kind = error.kind();
-        if !has_run && matches!(kind, ErrorKind::Overloaded | ErrorKind::RateLimited) {
+        if matches!(error, ServiceError::KnownRun { .. }) {
+            self.is_left_out = true;
+            return;
+        }
+        if !has_run
+            && !self.is_acknowledged
+            && matches!(kind, ErrorKind::Overloaded | ErrorKind::RateLimited)
+        {
             self.is_left_out = true;
             return;
         }
@@ -259,8 +303,31 @@ impl DraftRecord {
         }
         self.record.network = network.and_then(|network| network.used());
         self.record.duration_us = microseconds(self.opened.elapsed());
-        self.recorder.hand_over(self.record, self.log);
+        self.recorder.hand_over_all(self.record, self.log, self.tail);
     }
+}
+
+/// The result as it is kept: whole, or with fewer of its blobs and without its files if it is too
+/// long. The record has their numbers.
+fn kept_result(result: &RunResult) -> Option<String> {
+    let whole = serde_json::to_string(result).ok()?;
+    if whole.len() <= MAX_RESULT {
+        return Some(whole);
+    }
+    let total = u64::try_from(result.files.len()).unwrap_or(u64::MAX);
+    let cut = RunResult {
+        status: result.status,
+        run_id: result.run_id.clone(),
+        summary: result.summary.clone(),
+        output: result.output.clone(),
+        output_blobs: result.output_blobs.iter().take(MAX_LISTED).cloned().collect(),
+        files: Vec::new(),
+        files_total: result.files_total.or(Some(total)).filter(|total| *total > 0),
+        logs_preview: result.logs_preview.clone(),
+        error: result.error.clone(),
+        ..*result
+    };
+    serde_json::to_string(&cut).ok().filter(|text| text.len() <= MAX_RESULT)
 }
 
 /// The method that asked for a program, and the program's code if it came with the call.

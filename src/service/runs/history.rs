@@ -1,19 +1,23 @@
 //! Reads the records of a tenant, for callers with the right to see them.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
 
 use crate::audit::AuditLog;
 use crate::ids::{RunId, SkillName};
 use crate::job::outcome::LogChunk;
+use crate::protocol::methods::execution::RunProgress;
 use crate::protocol::params_error::ParamsError;
 use crate::records::{
-    RecordTable, Recorder, RunFilter, RunKind, RunOutcomeKind, RunSummary, StoredLog,
+    RecordTable, Recorder, RunFilter, RunKind, RunOutcomeKind, RunSummary, StoredLog, with_result,
 };
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
+use crate::service::runs::active::{ActiveRunView, ActiveRuns, RunStep, StopReason};
 use crate::tenants::Right;
 use crate::units::ByteCount;
 
@@ -25,6 +29,15 @@ const LISTED: u64 = 2 << 10;
 
 /// Memory for a record: each of its lists and texts is bounded, and so is their sum.
 const RECORD: ByteCount = ByteCount::kibibytes(512);
+
+/// Copies of a result while it is answered: as it was read, and in the record.
+const COPIES: u64 = 2;
+
+/// The time in which the record of a run that is over is usually written.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(3);
+
+/// The time in which a run that is cancelled usually ends.
+const STOPPED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Most calls that read the database at one time; further ones wait. One of its connections stays
 /// free for the writer.
@@ -46,6 +59,43 @@ pub struct Journal {
 pub struct RunHistory {
     journal: OnceLock<Journal>,
     readers: Semaphore,
+    /// Lets calls note runs one after the other: the database has one writer at a time, and those
+    /// that wait within it do so badly.
+    notes: Semaphore,
+    active: ActiveRuns,
+}
+
+/// A run that was found.
+#[derive(Debug)]
+pub enum FoundRun {
+    /// It goes on.
+    Active(ActiveRunView),
+    /// It is over: its record as JSON, with the result if it ran in the background.
+    Ended(String),
+}
+
+/// The answer to a cancellation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CancelledRun {
+    /// Id of the run.
+    pub run_id: RunId,
+    /// How far it is.
+    pub status: RunProgress,
+    /// Its end, if it is over and has a record.
+    pub outcome: Option<String>,
+}
+
+/// A page of the runs that go on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ActiveRunList {
+    /// The runs, newest first.
+    pub runs: Vec<ActiveRunView>,
+}
+
+/// The member of a record that tells the end of its run.
+#[derive(Deserialize)]
+struct OutcomeOfRecord {
+    outcome: String,
 }
 
 /// The choice of a list, as a caller wrote it.
@@ -88,7 +138,9 @@ impl RunLogText {
 
 impl Default for RunHistory {
     fn default() -> Self {
-        Self { journal: OnceLock::new(), readers: Semaphore::new(READERS) }
+        let readers = Semaphore::new(READERS);
+        let (notes, active) = (Semaphore::new(1), ActiveRuns::default());
+        Self { journal: OnceLock::new(), readers, notes, active }
     }
 }
 
@@ -116,7 +168,19 @@ impl RunHistory {
         })
     }
 
-    fn table(&self) -> Result<&RecordTable, ServiceError> {
+    /// Waits for the turn to note a run.
+    pub(in crate::service) async fn turn_to_note(&self) -> Option<SemaphorePermit<'_>> {
+        // The semaphore is never closed.
+        self.notes.acquire().await.ok()
+    }
+
+    /// The runs that are not over.
+    #[must_use]
+    pub const fn active(&self) -> &ActiveRuns {
+        &self.active
+    }
+
+    pub(in crate::service) fn table(&self) -> Result<&RecordTable, ServiceError> {
         let table = self.journal.get().and_then(|journal| journal.table.as_ref());
         table.ok_or(ServiceError::NoRecords)
     }
@@ -155,19 +219,116 @@ impl RunHistory {
         Ok(RunList { runs: page.runs, next_cursor })
     }
 
-    /// The record of a run of the caller's tenant, as JSON.
+    /// Lists the newest runs of the caller's tenant that go on.
+    ///
+    /// # Errors
+    ///
+    /// The caller may make no runs.
+    pub fn list_active(&self, caller: &Caller) -> Result<ActiveRunList, ServiceError> {
+        let kind = visible_kind(caller)?;
+        let most = MAX_PAGE;
+        caller.memory.reserve(ByteCount::bytes(LISTED.saturating_mul(most)))?;
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        Ok(ActiveRunList { runs: self.active.list(&caller.tenant, kind, most) })
+    }
+
+    /// Finds a run of the caller's tenant. Waits for the end of a run that goes on, for as long as
+    /// `patience`.
+    ///
+    /// # Errors
+    ///
+    /// The caller has no such run, its record is not written yet, or the database failed.
+    pub async fn find(
+        &self,
+        caller: &Caller,
+        id: &str,
+        patience: Duration,
+    ) -> Result<FoundRun, ServiceError> {
+        let kind = visible_kind(caller)?;
+        let run = parsed(id)?;
+        // A request that waits holds no memory for the answer yet.
+        if let Some(view) = self.wait_for_record(caller, kind, &run, patience).await? {
+            return Ok(FoundRun::Active(view));
+        }
+        caller.memory.reserve(RECORD)?;
+        let table = self.table()?;
+        // The semaphore is never closed.
+        let _turn = self.readers.acquire().await.ok();
+        let record = match table.find(&caller.tenant, kind, &run).await? {
+            Some(record) => record,
+            // Its end could not be written.
+            None => {
+                let noted = table.find_detached(&caller.tenant, kind, &run).await?;
+                noted.ok_or_else(|| no_such_run(id))?
+            }
+        };
+        let result = match table.find_result(&caller.tenant, &run).await? {
+            None => None,
+            Some(size) => {
+                caller.memory.reserve(ByteCount::bytes(size.saturating_mul(COPIES)))?;
+                table.read_result(&caller.tenant, &run).await?
+            }
+        };
+        Ok(FoundRun::Ended(with_result(&record, result.as_deref())))
+    }
+
+    /// Waits until a run is over and its record is written. Returns the run if it still goes on after
+    /// `patience`.
+    async fn wait_for_record(
+        &self,
+        caller: &Caller,
+        kind: Option<RunKind>,
+        run: &RunId,
+        patience: Duration,
+    ) -> Result<Option<ActiveRunView>, ServiceError> {
+        let find = || self.active.find(&caller.tenant, kind, run);
+        let Some(mut steps) = find().map(|found| found.steps()) else { return Ok(None) };
+        // The channel is closed when the record is written.
+        let ended = steps.wait_for(|step| *step == RunStep::Ended);
+        if timeout(patience, ended).await.is_err()
+            && let Some(found) = find()
+        {
+            return Ok(Some(found.view()));
+        }
+        let written = steps.wait_for(|_| false);
+        match timeout(WRITTEN_WITHIN, written).await {
+            Ok(_closed) => Ok(None),
+            Err(_elapsed) => Err(ServiceError::RecordNotWritten),
+        }
+    }
+
+    /// Cancels a run of the caller's tenant. A run that is over stays as it is.
     ///
     /// # Errors
     ///
     /// The caller has no such run, or the database failed.
-    pub async fn find(&self, caller: &Caller, id: &str) -> Result<String, ServiceError> {
+    pub async fn cancel(&self, caller: &Caller, id: &str) -> Result<CancelledRun, ServiceError> {
         let kind = visible_kind(caller)?;
-        let run = parsed(id)?;
-        caller.memory.reserve(RECORD)?;
-        let table = self.table()?;
-        let _turn = self.readers.acquire().await.ok();
-        let found = table.find(&caller.tenant, kind, &run).await?;
-        found.ok_or_else(|| no_such_run(id))
+        let run_id = parsed(id)?;
+        let found = self.active.find(&caller.tenant, kind, &run_id);
+        let was_active = found.is_some();
+        if let Some(run) = found {
+            run.stop(StopReason::Cancelled);
+        }
+        match self.find(caller, id, STOPPED_WITHIN).await {
+            Ok(FoundRun::Active(ActiveRunView { status, .. })) => {
+                Ok(CancelledRun { run_id, status, outcome: None })
+            }
+            Ok(FoundRun::Ended(record)) => {
+                let read = serde_json::from_str::<OutcomeOfRecord>(&record);
+                let outcome = read.map_err(ServiceError::Unserialisable)?.outcome;
+                Ok(CancelledRun { run_id, status: RunProgress::Ended, outcome: Some(outcome) })
+            }
+            // It is over, and has no record, or none yet.
+            Err(
+                ServiceError::NoRecords
+                | ServiceError::NoSuchRun { .. }
+                | ServiceError::RecordNotWritten,
+            ) if was_active => {
+                Ok(CancelledRun { run_id, status: RunProgress::Ended, outcome: None })
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The log of a run of the caller's tenant.

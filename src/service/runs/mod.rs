@@ -4,12 +4,16 @@
 //! those of `run_code` with `code`. All others, and those of other tenants, are answered as runs
 //! that do not exist.
 
+pub(crate) mod active;
 pub(crate) mod history;
 mod of_service;
 
 use std::sync::Arc;
 
-pub use crate::service::runs::history::{Journal, RunHistory, RunList, RunListOrder, RunLogText};
+pub use crate::service::runs::active::{ActiveRunView, ActiveRuns};
+pub use crate::service::runs::history::{
+    ActiveRunList, CancelledRun, FoundRun, Journal, RunHistory, RunList, RunListOrder, RunLogText,
+};
 
 /// The interface of the records of runs for the edges.
 pub trait Runs: Send + Sync + 'static {

@@ -172,6 +172,12 @@ impl Client {
         answer(sent.unwrap())
     }
 
+    /// Sends a request without a body to a path.
+    pub(crate) fn post_to(&self, path: &str) -> Answer {
+        let request = self.authorized(self.agent.post(format!("{}{path}", self.url)));
+        answer(request.send_empty().unwrap())
+    }
+
     /// Asks for a path.
     pub(crate) fn get(&self, path: &str) -> Answer {
         answer(self.authorized(self.agent.get(format!("{}{path}", self.url))).call().unwrap())

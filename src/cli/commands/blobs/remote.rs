@@ -224,6 +224,13 @@ impl Remote {
         }
     }
 
+    /// The answer of JSON to a request without content.
+    pub(crate) fn post<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failed> {
+        let address = format!("{}{path}", self.url);
+        let answer = self.repeated(|| self.authorized(self.agent.post(&address)).send_empty())?;
+        self.json(answer)
+    }
+
     /// Removes a blob.
     pub(super) fn remove(&self, id: &BlobId) -> Result<(), Failed> {
         let address = self.address(&format!("/{id}"));

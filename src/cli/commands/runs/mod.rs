@@ -1,5 +1,7 @@
-//! `wardian runs`: records of runs in the data folder of this machine, or of a running server.
+//! `wardian runs`: records of runs in the data folder of this machine, or of a running server, and
+//! the runs of a server that go on.
 
+mod control;
 mod shown;
 mod source;
 
@@ -43,6 +45,11 @@ pub(crate) fn runs(
                 source.close().await;
                 print_record(&found?, *json)?;
             }
+            RunsCommand::Active { json, at } => control::list_active(at, api_key, *json)?,
+            RunsCommand::Wait { id, json, at } => {
+                return control::wait(at, api_key, &RunId::parse(id)?, *json);
+            }
+            RunsCommand::Cancel { id, at } => control::cancel(at, api_key, &RunId::parse(id)?)?,
             RunsCommand::Logs { id, json, of } => {
                 let id = RunId::parse(id)?;
                 let source = RecordSource::open(config, of, api_key).await?;

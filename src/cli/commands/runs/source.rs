@@ -11,7 +11,8 @@ use crate::cli::run_args::RunsOf;
 use crate::config::Config;
 use crate::ids::{RunId, SkillName, TenantId};
 use crate::job::outcome::LogChunk;
-use crate::records::{ListedRuns, RecordTable, RunFilter, RunOutcomeKind};
+use crate::protocol::methods::execution::RunProgress;
+use crate::records::{ListedRuns, RecordTable, RunFilter, RunOutcomeKind, with_result};
 use crate::service::RunList;
 
 /// Most runs of one page.
@@ -31,6 +32,12 @@ pub(super) struct RunChoice {
     pub(super) outcome: Option<RunOutcomeKind>,
     pub(super) skill: Option<SkillName>,
     pub(super) since_ms: Option<u64>,
+}
+
+/// The member of the answer to `GET /v1/runs/{id}` that tells whether it is a record.
+#[derive(Deserialize)]
+struct RunStatusOnly {
+    status: RunProgress,
 }
 
 /// The answer of a server to `GET /v1/runs/{id}/log?format=json`.
@@ -95,9 +102,21 @@ impl RecordSource {
     pub(super) async fn record(&self, id: &RunId) -> Result<String, Failed> {
         match self {
             Self::Local(table, tenant) => {
-                table.find(tenant, None, id).await?.ok_or_else(|| no_such_run(id))
+                let record = table.find(tenant, None, id).await?.ok_or_else(|| no_such_run(id))?;
+                Ok(with_result(&record, table.read_result(tenant, id).await?.as_deref()))
             }
-            Self::Server(remote) => remote.find_text(&format!("/v1/runs/{id}")),
+            Self::Server(remote) => {
+                let text = remote.find_text(&format!("/v1/runs/{id}"))?;
+                let asked: RunStatusOnly = serde_json::from_str(&text)
+                    .map_err(|fault| Failed::at("read the record", &fault))?;
+                if asked.status == RunProgress::Ended {
+                    return Ok(text);
+                }
+                Err(Failed::refused(format!(
+                    "run `{id}` goes on: it has a record when it is over, and `wardian runs wait` \
+                     waits for that"
+                )))
+            }
         }
     }
 

@@ -240,7 +240,7 @@ mod tests {
         Sample::read(&format!(
             "wardian_workers{{state=\"idle\"}} 1\nwardian_worker_slots 3\n\
              wardian_runs_total{{tenant=\"acme\",outcome=\"completed\"}} {fast}\n\
-             wardian_runs_total{{tenant=\"acme\",outcome=\"Timeout\"}} {slow}\n\
+             wardian_runs_total{{tenant=\"acme\",outcome=\"timeout\"}} {slow}\n\
              wardian_runs_total{{tenant=\"idle\",outcome=\"completed\"}} 9\n\
              wardian_run_phase_seconds_sum{{phase=\"execute\"}} {}\n\
              wardian_run_phase_seconds_count{{phase=\"execute\"}} {runs}\n\
@@ -257,7 +257,7 @@ mod tests {
         let view = View::between(&before, &now);
         let text = view.text("http://x");
         for shown in
-            ["1 idle of 3", "Timeout 5.0", "completed 45.0", "1.00 ms      longer", "99 % within"]
+            ["1 idle of 3", "timeout 5.0", "completed 45.0", "1.00 ms      longer", "99 % within"]
         {
             assert!(text.contains(shown), "{shown}: {text}");
         }

@@ -1,0 +1,184 @@
+//! Runs in the background: noted before they begin, so that a kill of the server loses none of them.
+//!
+//! INVARIANT(no-run-stays-in-progress): a run that was noted has a record in the end. If the server
+//! ends before the run does, its next start writes the record, with the outcome `interrupted`.
+
+use sqlx::{QueryBuilder, Sqlite};
+
+use crate::database::DatabaseError;
+use crate::ids::{Digest, RunId, TenantId};
+use crate::records::record::{RunKind, RunRecord};
+use crate::records::table::RecordTable;
+use crate::records::table::write::{Row, remove_note};
+
+/// Most runs that are read at one time.
+const AT_ONCE: i64 = 256;
+
+/// The name that a client gave to a run, and what it called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunKey {
+    /// The name.
+    pub name: String,
+    /// Digest of the call, by which another call with the same name is told apart.
+    pub call: Digest,
+}
+
+/// The run that has a name already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KnownKey {
+    /// The same call has begun this run.
+    Run(RunId),
+    /// Another call has the name.
+    OtherCall,
+}
+
+impl RecordTable {
+    /// Finds the run of a tenant that has this name.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub async fn find_key(
+        &self,
+        tenant: &TenantId,
+        key: &RunKey,
+    ) -> Result<Option<KnownKey>, DatabaseError> {
+        let found: Option<(String, String)> = sqlx::query_as(
+            "SELECT run_id, call_digest FROM run_keys WHERE tenant = $1 AND run_key = $2",
+        )
+        .bind(tenant.as_str().to_owned())
+        .bind(key.name.clone())
+        .fetch_optional(self.database.connections())
+        .await?;
+        Ok(found.map(|(run_id, call)| known(&run_id, &call, key)))
+    }
+
+    /// Notes a run that is about to wait for a worker. `record` is its record if the server ends
+    /// before the run does. Notes nothing, and returns the run that has the name, if one has.
+    ///
+    /// # Errors
+    ///
+    /// The database failed, or the record cannot be written as JSON.
+    pub async fn note_detached(
+        &self,
+        record: &RunRecord,
+        key: Option<&RunKey>,
+    ) -> Result<Option<KnownKey>, DatabaseError> {
+        let text =
+            serde_json::to_string(record).map_err(|fault| sqlx::Error::Encode(fault.into()))?;
+        let mut transaction = self.database.begin().await?;
+        if let Some(key) = key {
+            let written = sqlx::query(
+                "INSERT INTO run_keys (tenant, run_key, run_id, call_digest) \
+                 VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+            )
+            .bind(record.tenant.to_string())
+            .bind(key.name.clone())
+            .bind(record.run_id.to_string())
+            .bind(key.call.to_string())
+            .execute(&mut *transaction)
+            .await?;
+            if written.rows_affected() == 0 {
+                transaction.rollback().await?;
+                return self.find_key(&record.tenant, key).await;
+            }
+        }
+        sqlx::query(
+            "INSERT INTO detached_runs (tenant, run_id, kind, record) VALUES ($1, $2, $3, $4)",
+        )
+        .bind(record.tenant.to_string())
+        .bind(record.run_id.to_string())
+        .bind(record.kind.name())
+        .bind(text)
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(None)
+    }
+
+    /// Forgets a run that was noted and then refused.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub async fn forget_detached(
+        &self,
+        tenant: &TenantId,
+        run: &RunId,
+    ) -> Result<(), DatabaseError> {
+        let mut transaction = self.database.begin().await?;
+        for statement in [
+            "DELETE FROM detached_runs WHERE tenant = $1 AND run_id = $2",
+            "DELETE FROM run_keys WHERE tenant = $1 AND run_id = $2",
+        ] {
+            sqlx::query(statement)
+                .bind(tenant.as_str().to_owned())
+                .bind(run.as_str().to_owned())
+                .execute(&mut *transaction)
+                .await?;
+        }
+        transaction.commit().await?;
+        Ok(())
+    }
+
+    /// The record of a run that was noted and has no other: how it ended is not known.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub async fn find_detached(
+        &self,
+        tenant: &TenantId,
+        kind: Option<RunKind>,
+        run: &RunId,
+    ) -> Result<Option<String>, DatabaseError> {
+        let mut statement: QueryBuilder<Sqlite> =
+            QueryBuilder::new("SELECT record FROM detached_runs WHERE tenant = ");
+        statement.push_bind(tenant.as_str().to_owned());
+        statement.push(" AND run_id = ").push_bind(run.as_str().to_owned());
+        if let Some(kind) = kind {
+            statement.push(" AND kind = ").push_bind(kind.name());
+        }
+        let found = statement.build_query_scalar();
+        Ok(found.fetch_optional(self.database.connections()).await?)
+    }
+
+    /// Writes the records of all runs that were noted and have none. Only for a server that begins:
+    /// no run may be in progress. Returns their number.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub async fn end_interrupted(&self) -> Result<u64, DatabaseError> {
+        let mut count = 0_u64;
+        loop {
+            let found: Vec<(String, String, String)> =
+                sqlx::query_as("SELECT tenant, run_id, record FROM detached_runs LIMIT $1")
+                    .bind(AT_ONCE)
+                    .fetch_all(self.database.connections())
+                    .await?;
+            if found.is_empty() {
+                return Ok(count);
+            }
+            let read = |text: &String| serde_json::from_str::<RunRecord>(text).ok();
+            let records = found.iter().filter_map(|(_, _, text)| read(text));
+            let rows: Vec<Row> =
+                records.filter_map(|record| Row::of(&record, None, None).ok()).collect();
+            self.insert(&rows).await?;
+            count = count.saturating_add(u64::try_from(rows.len()).unwrap_or(u64::MAX));
+            // What cannot be read, which only a damaged file has, is not looked at again.
+            let mut transaction = self.database.begin().await?;
+            for (tenant, run_id, _) in &found {
+                remove_note(&mut transaction, tenant, run_id).await?;
+            }
+            transaction.commit().await?;
+        }
+    }
+}
+
+fn known(run_id: &str, call: &str, key: &RunKey) -> KnownKey {
+    match RunId::parse(run_id) {
+        Ok(run) if call == key.call.to_string() => KnownKey::Run(run),
+        _ => KnownKey::OtherCall,
+    }
+}

@@ -1,0 +1,400 @@
+//! The runs of callers that are not over: how far each is, and the way to stop it.
+//!
+//! INVARIANT(detached-runs-are-bounded): the runs in the background of one tenant are at most as many
+//! as its limit says, and hold at most [`HELD`] of programs and arguments.
+//!
+//! Every run of a call is here from the time when it has an id until its record is written. So a run
+//! that is asked for is found here, or in the records, and never in between.
+
+use std::collections::{BTreeMap, HashMap};
+use std::future;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use crate::dispatch::RunStage;
+use crate::ids::{RunId, SkillName, SkillVersion, TenantId};
+use crate::job::outcome::ProgressReport;
+use crate::protocol::methods::execution::RunProgress;
+use crate::records::RunKind;
+use crate::service::error::ServiceError;
+use crate::units::ByteCount;
+
+/// The most memory that the programs and arguments of one tenant's runs in the background take.
+/// Nobody waits for such a run, so nothing else bounds how long it holds its memory.
+pub(crate) const HELD: ByteCount = ByteCount::mebibytes(16);
+
+/// The runs that are not over.
+#[derive(Debug, Default)]
+pub struct ActiveRuns(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    runs: Mutex<BTreeMap<RunId, Arc<ActiveRun>>>,
+    detached: Mutex<HashMap<TenantId, Held>>,
+    /// The number of runs in the background.
+    count: watch::Sender<usize>,
+    /// True once the server stops such runs.
+    is_closing: AtomicBool,
+}
+
+/// The runs in the background of one tenant.
+#[derive(Debug, Clone, Copy, Default)]
+struct Held {
+    runs: usize,
+    bytes: u64,
+}
+
+/// A run that is not over.
+#[derive(Debug)]
+pub(crate) struct ActiveRun {
+    pub(crate) id: RunId,
+    pub(crate) tenant: TenantId,
+    pub(crate) kind: RunKind,
+    pub(crate) skill: Option<(SkillName, SkillVersion)>,
+    pub(crate) is_detached: bool,
+    pub(crate) started_ms: u64,
+    step: watch::Sender<RunStep>,
+    stop: watch::Sender<Option<StopReason>>,
+    was_admitted: AtomicBool,
+    progress: Mutex<Option<ProgressReport>>,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunStep {
+    /// Its skills, secrets and blobs are looked up.
+    Preparing,
+    /// It waits for a worker.
+    Queued,
+    /// It has a worker.
+    Running,
+    /// It is over. Its record may still have to be written.
+    Ended,
+}
+
+/// The reason why a run is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StopReason {
+    /// A caller has cancelled it.
+    Cancelled,
+    /// The server stops.
+    Interrupted,
+}
+
+/// A run that is not over, as callers see it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ActiveRunView {
+    /// Id of the run.
+    pub run_id: RunId,
+    /// How far it is.
+    pub status: RunProgress,
+    /// The method that was called.
+    pub kind: RunKind,
+    /// The skill that is executed.
+    pub skill: Option<SkillName>,
+    /// Its version.
+    pub version: Option<SkillVersion>,
+    /// True if it runs in the background.
+    pub detached: bool,
+    /// When it was asked for, in milliseconds since the Unix epoch.
+    pub started_ms: u64,
+    /// The last report of the program itself.
+    pub progress: Option<ProgressReport>,
+}
+
+/// A run that goes on as long as this value lives.
+#[derive(Debug)]
+pub(crate) struct RunInProgress(Arc<ActiveRun>);
+
+/// The place of a run among those that are found. Dropping it gives the place up.
+#[derive(Debug)]
+pub(crate) struct ActivePlace {
+    shared: Arc<Shared>,
+    id: RunId,
+}
+
+/// The right to one more run in the background, given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct DetachedSeat {
+    shared: Arc<Shared>,
+    tenant: TenantId,
+    bytes: u64,
+}
+
+impl ActiveRuns {
+    /// Enters a run, which goes on until the first value is dropped and is found until the second is.
+    pub(crate) fn enter(&self, run: ActiveRun) -> (RunInProgress, ActivePlace) {
+        let (id, run) = (run.id.clone(), Arc::new(run));
+        self.0.runs.lock().insert(id.clone(), Arc::clone(&run));
+        (RunInProgress(run), ActivePlace { shared: Arc::clone(&self.0), id })
+    }
+
+    /// Finds a run of a tenant, of this kind if one is given.
+    pub(crate) fn find(
+        &self,
+        tenant: &TenantId,
+        kind: Option<RunKind>,
+        id: &RunId,
+    ) -> Option<Arc<ActiveRun>> {
+        let run = self.0.runs.lock().get(id).cloned()?;
+        run.is_seen_by(tenant, kind).then_some(run)
+    }
+
+    /// The newest runs of a tenant that go on, of this kind if one is given.
+    pub(crate) fn list(
+        &self,
+        tenant: &TenantId,
+        kind: Option<RunKind>,
+        most: usize,
+    ) -> Vec<ActiveRunView> {
+        let runs = self.0.runs.lock();
+        let seen = runs.values().rev().filter(|run| run.is_seen_by(tenant, kind) && !run.is_over());
+        seen.take(most).map(|run| run.view()).collect()
+    }
+
+    /// Takes a seat for a run in the background of a tenant, which may have `most`.
+    ///
+    /// # Errors
+    ///
+    /// The tenant has as many as it may have, or they hold too much; or the server stops.
+    pub(crate) fn take_seat(
+        &self,
+        tenant: &TenantId,
+        most: usize,
+        size: ByteCount,
+    ) -> Result<DetachedSeat, ServiceError> {
+        if self.0.is_closing.load(Ordering::Acquire) {
+            return Err(ServiceError::Stopping);
+        }
+        let bytes = size.as_u64();
+        let mut detached = self.0.detached.lock();
+        let held = detached.get(tenant).copied().unwrap_or_default();
+        let sum = held.bytes.saturating_add(bytes);
+        if held.runs >= most || sum > HELD.as_u64() {
+            return Err(ServiceError::TooManyDetached { most });
+        }
+        let runs = held.runs.saturating_add(1);
+        detached.insert(tenant.clone(), Held { runs, bytes: sum });
+        drop(detached);
+        self.0.count.send_modify(|count| *count = count.saturating_add(1));
+        Ok(DetachedSeat { shared: Arc::clone(&self.0), tenant: tenant.clone(), bytes })
+    }
+
+    /// The number of runs in the background.
+    #[must_use]
+    pub fn detached(&self) -> usize {
+        *self.0.count.borrow()
+    }
+
+    /// Resolves when no run in the background goes on.
+    pub async fn detached_ended(&self) {
+        // The sender lives as long as `self`, so an error cannot happen here.
+        self.0.count.subscribe().wait_for(|count| *count == 0).await.ok();
+    }
+
+    /// Stops all runs in the background, and admits no more. They end as `interrupted`.
+    pub fn interrupt_detached(&self) {
+        self.0.is_closing.store(true, Ordering::Release);
+        let runs: Vec<_> = self.0.runs.lock().values().cloned().collect();
+        runs.iter().filter(|run| run.is_detached).for_each(|run| run.stop(StopReason::Interrupted));
+    }
+}
+
+impl ActiveRun {
+    /// A run that begins to be prepared.
+    pub(crate) fn new(id: RunId, tenant: TenantId, kind: RunKind, started_ms: u64) -> Self {
+        Self {
+            id,
+            tenant,
+            kind,
+            skill: None,
+            is_detached: false,
+            started_ms,
+            step: watch::Sender::new(RunStep::Preparing),
+            stop: watch::Sender::new(None),
+            was_admitted: AtomicBool::new(false),
+            progress: Mutex::new(None),
+        }
+    }
+
+    fn is_seen_by(&self, tenant: &TenantId, kind: Option<RunKind>) -> bool {
+        self.tenant == *tenant && kind.is_none_or(|kind| kind == self.kind)
+    }
+
+    fn is_over(&self) -> bool {
+        *self.step.borrow() == RunStep::Ended
+    }
+
+    /// The steps of the run. The channel is closed when the run is found no more.
+    pub(crate) fn steps(&self) -> watch::Receiver<RunStep> {
+        self.step.subscribe()
+    }
+
+    /// True once the run was given a worker or a place in the queue.
+    pub(crate) fn was_admitted(&self) -> bool {
+        self.was_admitted.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn note_stage(&self, stage: RunStage) {
+        self.was_admitted.store(true, Ordering::Release);
+        self.step.send_replace(match stage {
+            RunStage::Queued => RunStep::Queued,
+            RunStage::Running => RunStep::Running,
+        });
+    }
+
+    pub(crate) fn note_progress(&self, report: ProgressReport) {
+        *self.progress.lock() = Some(report);
+    }
+
+    /// Stops the run. Only the first reason counts.
+    pub(crate) fn stop(&self, reason: StopReason) {
+        self.stop.send_if_modified(|stop| {
+            let is_first = stop.is_none();
+            stop.get_or_insert(reason);
+            is_first
+        });
+    }
+
+    /// Resolves when the run is to be stopped.
+    pub(crate) async fn stopped(&self) -> StopReason {
+        let mut stop = self.stop.subscribe();
+        let reason = stop.wait_for(Option::is_some).await.ok().and_then(|reason| *reason);
+        match reason {
+            Some(reason) => reason,
+            // The sender lives as long as `self`, so this is never reached.
+            None => future::pending().await,
+        }
+    }
+
+    /// The run as callers see it.
+    pub(crate) fn view(&self) -> ActiveRunView {
+        let status = match *self.step.borrow() {
+            RunStep::Preparing | RunStep::Queued => RunProgress::Queued,
+            RunStep::Running | RunStep::Ended => RunProgress::Running,
+        };
+        let (skill, version) = self.skill.clone().unzip();
+        ActiveRunView {
+            run_id: self.id.clone(),
+            status,
+            kind: self.kind,
+            skill,
+            version,
+            detached: self.is_detached,
+            started_ms: self.started_ms,
+            progress: self.progress.lock().clone(),
+        }
+    }
+}
+
+impl RunInProgress {
+    /// A run that no caller asked for, and that none finds.
+    pub(crate) fn of_server(run: ActiveRun) -> Self {
+        Self(Arc::new(run))
+    }
+
+    /// The run, also beyond its end.
+    pub(crate) fn shared(&self) -> Arc<ActiveRun> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Deref for RunInProgress {
+    type Target = ActiveRun;
+
+    fn deref(&self) -> &ActiveRun {
+        &self.0
+    }
+}
+
+impl Drop for RunInProgress {
+    fn drop(&mut self) {
+        self.0.step.send_replace(RunStep::Ended);
+    }
+}
+
+impl Drop for ActivePlace {
+    fn drop(&mut self) {
+        let removed = self.shared.runs.lock().remove(&self.id);
+        // The last reference may be dropped here, outside of the lock.
+        drop(removed);
+    }
+}
+
+impl Drop for DetachedSeat {
+    fn drop(&mut self) {
+        let mut detached = self.shared.detached.lock();
+        if let Some(held) = detached.get_mut(&self.tenant) {
+            held.runs = held.runs.saturating_sub(1);
+            held.bytes = held.bytes.saturating_sub(self.bytes);
+            if held.runs == 0 {
+                detached.remove(&self.tenant);
+            }
+        }
+        drop(detached);
+        self.shared.count.send_modify(|count| *count = count.saturating_sub(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(tenant: &str, kind: RunKind) -> ActiveRun {
+        ActiveRun::new(RunId::generate(), TenantId::parse(tenant).unwrap(), kind, 7)
+    }
+
+    fn acme() -> TenantId {
+        TenantId::parse("acme").unwrap()
+    }
+
+    #[test]
+    fn detached_runs_are_bounded_by_number_and_by_size() {
+        let active = ActiveRuns::default();
+        let seat = |size| active.take_seat(&acme(), 2, size);
+        let first = seat(ByteCount::bytes(1)).unwrap();
+        let second = seat(ByteCount::bytes(HELD.as_u64() - 1)).unwrap();
+        assert!(matches!(seat(ByteCount::bytes(0)), Err(ServiceError::TooManyDetached { .. })));
+        drop(first);
+        assert!(seat(ByteCount::bytes(2)).is_err(), "all together hold more than they may");
+        let third = seat(ByteCount::bytes(1)).unwrap();
+        let beta = TenantId::parse("beta").unwrap();
+        let other = active.take_seat(&beta, 1, HELD).unwrap();
+        assert_eq!(active.detached(), 3);
+        assert!(active.take_seat(&beta, 0, ByteCount::bytes(0)).is_err());
+        drop((second, third, other));
+        assert_eq!(active.detached(), 0);
+        assert!(active.0.detached.lock().is_empty(), "nothing is kept of tenants without runs");
+        active.interrupt_detached();
+        assert!(matches!(seat(ByteCount::bytes(0)), Err(ServiceError::Stopping)));
+    }
+
+    #[tokio::test]
+    async fn a_run_is_found_until_its_place_is_given_up_and_stopped_once() {
+        let active = ActiveRuns::default();
+        let (code, place) = active.enter(run("acme", RunKind::RunCode));
+        let (other, _place) = active.enter(run("beta", RunKind::RunCode));
+        let id = code.id.clone();
+        assert!(active.find(&acme(), None, &other.id).is_none());
+        assert!(active.find(&acme(), Some(RunKind::ExecuteSkill), &id).is_none());
+        assert_eq!(active.list(&acme(), None, 9).len(), 1);
+        let mut steps = active.find(&acme(), Some(RunKind::RunCode), &id).unwrap().steps();
+        code.note_stage(RunStage::Running);
+        assert_eq!(active.list(&acme(), None, 9)[0].status, RunProgress::Running);
+        code.stop(StopReason::Cancelled);
+        code.stop(StopReason::Interrupted);
+        assert_eq!(code.stopped().await, StopReason::Cancelled);
+        drop(code);
+        assert_eq!(*steps.wait_for(|step| *step == RunStep::Ended).await.unwrap(), RunStep::Ended);
+        assert!(active.list(&acme(), None, 9).is_empty(), "what is over does not go on");
+        assert!(active.find(&acme(), None, &id).is_some(), "its record is not written yet");
+        drop(place);
+        assert!(active.find(&acme(), None, &id).is_none());
+        assert!(steps.changed().await.is_err());
+    }
+}
