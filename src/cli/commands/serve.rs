@@ -114,6 +114,9 @@ async fn listen(
     })?;
     let database = assembly::open_database(config).await?;
     let authentication = assembly::open_authentication(config, &database).await?;
+    if let Some(state) = assembly::TokenKeysState::of(&authentication) {
+        server.metrics().add(state);
+    }
     let records = ServerJournal::open(config, server.metrics()).await?;
     let server = server.with_authentication(authentication.clone()).with_audit(records.audit());
     note_memory(config);
@@ -164,13 +167,13 @@ fn stopped_early(ended: Result<(), JoinError>) -> Result<Exit, Failed> {
 
 /// Follows the changes of keys that commands make.
 async fn follow_keys(authentication: Authentication) {
-    if let Authentication::Keys(keys) = authentication {
+    if let Some(keys) = authentication.keys() {
         keys.follow().await;
     }
 }
 
 async fn write_last_uses(authentication: &Authentication) {
-    if let Authentication::Keys(keys) = authentication
+    if let Some(keys) = authentication.keys()
         && let Err(fault) = keys.write_uses().await
     {
         warn!("the last use of keys is not written: {}", CauseChain(&fault));
