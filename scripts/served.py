@@ -72,9 +72,9 @@ class Server:
             raise SystemExit(f"the server does not start:\n{self.log.read_text()}")
         self.address = line.strip().rpartition("http://")[2]
 
-    def client(self):
+    def client(self, key=None):
         """A client with a connection of its own, for one thread."""
-        return Client(self.address)
+        return Client(self.address, key)
 
     def workers(self):
         """The processes in which guests run."""
@@ -114,8 +114,9 @@ class Server:
 class Client:
     """Calls methods over one connection that is kept open."""
 
-    def __init__(self, address):
+    def __init__(self, address, key=None):
         self._connection = http.client.HTTPConnection(address, timeout=600)
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
 
     def call(self, method, params):
         """The result of a call."""
@@ -141,9 +142,14 @@ class Client:
 
     def get(self, path):
         """Status and JSON of a path."""
-        self._connection.request("GET", path)
+        status, body = self.request("GET", path)
+        return status, json.loads(body)
+
+    def request(self, method, path, body=None, headers=None):
+        """Status and body of the answer to a request."""
+        self._connection.request(method, path, body, {**self._headers, **(headers or {})})
         answer = self._connection.getresponse()
-        return answer.status, json.loads(answer.read())
+        return answer.status, answer.read()
 
     def close(self):
         """Closes the connection; the next call opens another."""
@@ -151,7 +157,7 @@ class Client:
 
     def _send(self, method, params):
         call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": "application/json", **self._headers}
         self._connection.request("POST", "/rpc", json.dumps(call), headers)
 
 

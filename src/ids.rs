@@ -291,6 +291,13 @@ impl RunId {
         Self(format!("{}{}", Self::PREFIX, uuid::Uuid::now_v7().simple()))
     }
 
+    /// The id that a reproducible run with this seed sees. It names no record.
+    #[must_use]
+    pub fn of_seed(seed: u64) -> Self {
+        let digest = Digest::of(format!("wardian run {seed}").as_bytes()).to_string();
+        Self(format!("{}{}", Self::PREFIX, digest.chars().take(32).collect::<String>()))
+    }
+
     /// Checks `text`.
     ///
     /// # Errors

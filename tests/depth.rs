@@ -105,6 +105,7 @@ fn run(source: &str, variant: Variant) -> Ended {
         layers: Vec::new(),
         image: base_digest(),
         stream_logs: false,
+        reproducible: None,
         keep_files: KeepFiles::Nothing,
         environment: BTreeMap::new(),
         limits: RunLimits { wall_time, fuel, ..RunLimits::DEFAULT },

@@ -209,6 +209,28 @@ fn nothing_of_a_run_is_left_for_the_next() {
     assert!(pairs.seen.lock().unwrap().len() >= TURNS * 11 * 7);
 }
 
+/// `scripts/leak-pairs` in short, on each path on which the two runs of a pair have different
+/// workers or different tenants.
+#[test]
+fn nothing_of_a_run_is_left_for_another_tenant_or_in_a_new_worker() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/leak-pairs");
+    for (path, workers) in [("changed", "2"), ("started", "2"), ("shared", "2"), ("replaced", "1")]
+    {
+        let ended = std::process::Command::new(script)
+            .args(["--json", "--pairs", "24", "--path", path, "--workers", workers])
+            .args(["--wardian", support::WARDIAN])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+        let complaint = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(ended.status.success(), "{path}: {said}\n{complaint}");
+        let summary: Value = serde_json::from_str(&said).unwrap();
+        assert_eq!((&summary["pairs"], &summary["hits"]), (&json!(24), &json!(0)), "{said}");
+        // Ids of what the first run left were asked for, unless both runs were of one tenant.
+        assert_eq!(summary["ids_asked_for"] == 0, path == "replaced", "{said}");
+    }
+}
+
 /// True for a process that runs guests: a server also starts some that make images.
 fn is_worker(process: &support::Watched) -> bool {
     let command = std::fs::read(format!("/proc/{}/cmdline", process.id)).unwrap_or_default();

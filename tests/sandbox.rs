@@ -89,6 +89,7 @@ fn run(source: &str, limits: RunLimits) -> (RunOutcome, Vec<u8>) {
         image: base_digest(),
         environment: BTreeMap::new(),
         stream_logs: false,
+        reproducible: None,
         keep_files: KeepFiles::Nothing,
         limits,
     };

@@ -22,6 +22,7 @@ pub(crate) fn order(source: &str, image: Digest) -> Result<RunSpec> {
         image,
         environment: BTreeMap::new(),
         stream_logs: false,
+        reproducible: None,
         keep_files: KeepFiles::Nothing,
         limits: RunLimits::DEFAULT,
     })

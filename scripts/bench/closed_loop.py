@@ -17,14 +17,15 @@ CODE = "def main(args):\n    return None\n"
 COMPLETED = b'"status":"completed"'
 
 
-def request(address: str, code: str) -> bytes:
+def request(address: str, code: str, key: str | None = None) -> bytes:
     """The bytes of one `run_code` call."""
     params = {"language": "python", "code": code, "args": {}}
     message = {"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": params}
     body = json.dumps(message).encode()
+    authorized = f"Authorization: Bearer {key}\r\n" if key else ""
     head = (
         f"POST /rpc HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n"
+        f"{authorized}Content-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body
 
@@ -71,9 +72,11 @@ def body_of(answer: bytes) -> bytes | None:
     return body if len(body) >= int(length) else None
 
 
-def drive(address: str, clients: int, seconds: float, code: str = CODE) -> Load:
+def drive(
+    address: str, clients: int, seconds: float, code: str = CODE, key: str | None = None
+) -> Load:
     """Keeps `clients` calls under way for so many seconds."""
-    call = request(address, code)
+    call = request(address, code, key)
     load = Load(seconds)
     with selectors.DefaultSelector() as waiting:
         for _ in range(clients):

@@ -9,6 +9,7 @@ mod exit_code;
 mod failed;
 mod key_args;
 mod prepare;
+mod program_args;
 mod run_args;
 mod server_option;
 mod terminal;

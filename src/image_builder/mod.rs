@@ -13,6 +13,12 @@
 //! INVARIANT(hash-secret): the secret is drawn at random, once for all images in a cache. Every
 //! deployment has its own, and a program sees the same hashes in every image. A running server
 //! draws another secret after `images.max_age` and makes all images again, one after another.
+//!
+//! # The image of reproducible runs
+//!
+//! It is made with a fixed secret, a fixed time and fixed randomness. Nothing of the machine, the
+//! folders or the user enters it, so every machine makes the same bytes from the same engine. A
+//! program that uses the known secret to prepare collisions slows down no run but its own.
 
 mod error;
 mod key;

@@ -40,6 +40,11 @@ const MAX_DESCRIPTORS: u64 = 1 << 20;
 /// from its library, because the sandbox has no folder with them.
 const ENVIRONMENT: &[(&str, &str)] = &[("PYTHONTZPATH", "")];
 
+/// The clock and the randomness that the image of reproducible runs is made with. The time is the
+/// first of January 2026.
+const REPRODUCIBLE: ClockAndRandomMode =
+    ClockAndRandomMode::Seeded { seed: [0; 32], realtime: Duration::from_secs(1_767_225_600) };
+
 /// Largest memory of an image: no interpreter that is made ready may grow beyond it.
 pub const LARGEST_IMAGE: ByteCount = ByteCount::mebibytes(512);
 
@@ -71,8 +76,9 @@ impl ImageStore {
         packages: PackageSet,
         progress: &dyn Progress,
     ) -> Result<Image, ImageError> {
+        let secret = self.hash_secret(packages)?;
         let source = source::text(packages);
-        let entry = self.entry(&source)?;
+        let entry = self.entry_of(&source, &secret);
         if let Some(image) = find(&entry, packages)? {
             return Ok(image);
         }
@@ -83,7 +89,7 @@ impl ImageStore {
         let running = Running::begin(progress, Step::WarmUp, None);
         let storage = |cause| ImageError::Storage { name: packages.to_string(), cause };
         let failed = |cause| ImageError::Sandbox { name: packages.to_string(), cause };
-        let order = self.order(source, &self.hash_secret()?).map_err(failed)?;
+        let order = self.order(packages, source, &secret).map_err(failed)?;
         let warmed = warm_up(order).map_err(failed)?;
         let made_from = BTreeMap::from([
             (PROFILE.to_owned(), packages.to_string()),
@@ -108,7 +114,7 @@ impl ImageStore {
     ///
     /// The cache fails.
     pub fn folder(&self, packages: PackageSet) -> Result<PathBuf, ImageError> {
-        Ok(self.entry(&source::text(packages))?.path().to_owned())
+        Ok(self.entry(packages)?.path().to_owned())
     }
 
     /// The image in an entry, if it fits this version of the program.
@@ -120,11 +126,15 @@ impl ImageStore {
         is_ours.then(|| KeptImage { packages, size, usage: ImageUsage::read(entry.path()) })
     }
 
-    /// The cache entry of the image that is made from `source`.
-    fn entry(&self, source: &str) -> Result<CacheEntry, ImageError> {
-        let secret = Digest::of(&self.hash_secret()?);
-        let key = key(&self.origin(), secret, source);
-        Ok(self.engine.cache().entry(Area::Images, &key))
+    /// The cache entry of the image for `packages`.
+    fn entry(&self, packages: PackageSet) -> Result<CacheEntry, ImageError> {
+        Ok(self.entry_of(&source::text(packages), &self.hash_secret(packages)?))
+    }
+
+    /// The cache entry of the image that is made from `source` with a secret.
+    fn entry_of(&self, source: &str, secret: &[u8]) -> CacheEntry {
+        let key = key(&self.origin(), Digest::of(secret), source);
+        self.engine.cache().entry(Area::Images, &key)
     }
 
     /// The inputs of images beside their source.
@@ -139,9 +149,14 @@ impl ImageStore {
         }
     }
 
-    /// The secret of Python's hashes in this cache, drawn now if there is none.
-    fn hash_secret(&self) -> Result<Vec<u8>, ImageError> {
-        secret::current(&self.secret_entry(), self.artifacts.hash_secret.size_bytes)
+    /// The secret of Python's hashes in the image for `packages`: that of this cache, drawn now if
+    /// there is none, or the fixed one of reproducible runs.
+    fn hash_secret(&self, packages: PackageSet) -> Result<Vec<u8>, ImageError> {
+        let size = self.artifacts.hash_secret.size_bytes;
+        if packages == PackageSet::REPRODUCIBLE {
+            return Ok(secret::fixed(size));
+        }
+        secret::current(&self.secret_entry(), size)
     }
 
     fn secret_entry(&self) -> CacheEntry {
@@ -149,7 +164,12 @@ impl ImageStore {
     }
 
     /// The order to make an image from `source`.
-    fn order(&self, source: String, secret: &[u8]) -> Result<WarmUp<'_>, SandboxError> {
+    fn order(
+        &self,
+        packages: PackageSet,
+        source: String,
+        secret: &[u8],
+    ) -> Result<WarmUp<'_>, SandboxError> {
         let system = |cause| SandboxError::System { what: "open the engine's files", cause };
         let artifacts = &*self.artifacts;
         let code = CodeSpec {
@@ -173,14 +193,18 @@ impl ImageStore {
             environment: ENVIRONMENT,
             sources: vec![source],
             limits: LIMITS,
-            clock_and_random: ClockAndRandomMode::Live,
+            clock_and_random: if packages == PackageSet::REPRODUCIBLE {
+                REPRODUCIBLE
+            } else {
+                ClockAndRandomMode::Live
+            },
         })
     }
 }
 
 impl KeptImages for ImageStore {
     fn find(&self, packages: PackageSet) -> Result<Option<Image>, ImageFault> {
-        Ok(find(&self.entry(&source::text(packages))?, packages)?)
+        Ok(find(&self.entry(packages)?, packages)?)
     }
 
     fn list(&self) -> Result<Vec<KeptImage>, ImageFault> {
@@ -226,7 +250,7 @@ impl KeptImages for ImageStore {
     }
 
     fn is_current(&self, packages: PackageSet, digest: Digest) -> Result<bool, ImageFault> {
-        let record = self.entry(&source::text(packages))?.find_record(MEMORY)?;
+        let record = self.entry(packages)?.find_record(MEMORY)?;
         Ok(record.is_some_and(|record| record.sha256 == digest))
     }
 

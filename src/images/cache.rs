@@ -47,6 +47,20 @@ pub struct ImageRules {
     pub max_age: Option<Duration>,
 }
 
+/// The reason why a run cannot be reproducible now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotReproducible {
+    /// The image of reproducible runs is being made.
+    #[error(
+        "the memory image of reproducible runs is being made, which takes some seconds, once; try \
+         again then"
+    )]
+    InTheMaking,
+    /// The image of reproducible runs cannot be made.
+    #[error("this server cannot make runs reproducible: leave `reproducible` out")]
+    Failed,
+}
+
 /// The report about a present image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CachedImage {
@@ -142,6 +156,20 @@ impl ImageCache {
         picked.unwrap_or_else(|| Arc::clone(&shared.base.lock().content))
     }
 
+    /// The image of reproducible runs. If it is not there, it is ordered.
+    ///
+    /// # Errors
+    ///
+    /// It is not ready yet, or cannot be made.
+    pub fn reproducible(&self) -> Result<Arc<ImageContent>, NotReproducible> {
+        let shared = &*self.shared;
+        let found = shared.state.lock().reproducible();
+        if found.is_err() {
+            shared.missed.notify_one();
+        }
+        found
+    }
+
     /// Loads the image for `packages` if it is on the disk and never makes one. A process that
     /// serves a single run calls this: loading costs less than the imports.
     ///
@@ -227,6 +255,24 @@ impl State {
                 None
             }
         }
+    }
+
+    /// The image of reproducible runs, which is ordered if it is not there.
+    fn reproducible(&mut self) -> Result<Arc<ImageContent>, NotReproducible> {
+        let wanted = PackageSet::REPRODUCIBLE;
+        self.picks = self.picks.saturating_add(1);
+        if let Some(ready) = self.ready.get_mut(&wanted) {
+            ready.hits = ready.hits.saturating_add(1);
+            ready.last_pick = self.picks;
+            return Ok(Arc::clone(&ready.image.content));
+        }
+        if self.failed.contains(&wanted) {
+            return Err(NotReproducible::Failed);
+        }
+        if self.in_hand != Some(wanted) && !self.wanted.contains(&wanted) {
+            self.wanted.push_front(wanted);
+        }
+        Err(NotReproducible::InTheMaking)
     }
 
     /// Orders an image for `packages`, unless it cannot be made or is ordered already.

@@ -13,7 +13,7 @@ mod imports;
 mod package_set;
 mod usage;
 
-pub use crate::images::cache::{CachedImage, ImageCache, ImageRules};
+pub use crate::images::cache::{CachedImage, ImageCache, ImageRules, NotReproducible};
 pub use crate::images::image::{Image, ImageFault, ImageMaker, KeptImage, KeptImages};
 pub use crate::images::package_set::{PackageSet, UnknownGroup};
 pub use crate::images::usage::ImageUsage;

@@ -58,6 +58,10 @@ impl PackageSet {
     /// Every group there is.
     pub const ALL: Self = Self((1 << GROUPS.len()) - 1);
 
+    /// The image of reproducible runs: the base image, made without anything of the machine and with
+    /// a fixed secret of hashes. It is in no other set, so no other run begins as it.
+    pub const REPRODUCIBLE: Self = Self(1 << 15);
+
     /// The packages that the import statements of a Python source name.
     ///
     /// The result is a guess and affects only the speed of the run. The run imports overlooked
@@ -126,6 +130,9 @@ impl PackageSet {
 /// Prints the name of the image.
 impl fmt::Display for PackageSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::REPRODUCIBLE {
+            return f.write_str(REPRODUCIBLE);
+        }
         let mut groups = self.groups();
         f.write_str(groups.next().unwrap_or(BASE))?;
         groups.try_for_each(|group| write!(f, "+{group}"))
@@ -134,6 +141,9 @@ impl fmt::Display for PackageSet {
 
 /// Name of the image without any group.
 const BASE: &str = "base";
+
+/// Name of the image of reproducible runs.
+const REPRODUCIBLE: &str = "reproducible";
 
 /// A name that does not belong to any image.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -152,8 +162,10 @@ impl FromStr for PackageSet {
     type Err = UnknownGroup;
 
     fn from_str(name: &str) -> Result<Self, UnknownGroup> {
-        if name == BASE {
-            return Ok(Self::NONE);
+        match name {
+            BASE => return Ok(Self::NONE),
+            REPRODUCIBLE => return Ok(Self::REPRODUCIBLE),
+            _ => {}
         }
         name.split('+').try_fold(Self::NONE, |packages, part| match Self::of_group(part) {
             Self::NONE => Err(UnknownGroup { name: part.to_owned() }),
@@ -200,6 +212,11 @@ mod tests {
             let packages = PackageSet(bits);
             assert_eq!(packages.to_string().parse(), Ok(packages));
         }
+        let reproducible = PackageSet::REPRODUCIBLE;
+        assert_eq!(reproducible.to_string().parse(), Ok(reproducible));
+        assert!("reproducible+lxml".parse::<PackageSet>().is_err());
+        assert_eq!(reproducible.groups().count(), 0);
+        assert_eq!(reproducible.shared_with(PackageSet::ALL), 0);
         assert_eq!(
             "sklearn+matplotlib".parse::<PackageSet>().unwrap().to_string(),
             "matplotlib+sklearn"

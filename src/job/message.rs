@@ -167,6 +167,7 @@ mod tests {
             image: Digest::of(b"image"),
             environment: BTreeMap::from([("TOKEN".into(), "hunter2".to_owned().into())]),
             stream_logs: false,
+            reproducible: None,
             keep_files: crate::job::KeepFiles::Figures,
             limits: RunLimits::DEFAULT,
         };

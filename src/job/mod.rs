@@ -13,6 +13,7 @@ pub mod limits;
 pub mod message;
 pub mod network;
 pub mod outcome;
+mod reproducible;
 pub mod socket;
 pub mod template;
 
@@ -24,6 +25,7 @@ use serde_json::value::RawValue;
 
 use crate::ids::{BlobId, Digest, RunId, SkillName, SkillVersion, TenantId};
 use crate::job::limits::RunLimits;
+pub use crate::job::reproducible::Reproducible;
 use crate::secret_text::SecretText;
 use crate::units::ByteCount;
 
@@ -44,8 +46,7 @@ pub struct RunSpec {
     pub skills: Vec<SkillMount>,
     /// Blobs to mount under `/blobs`, each attached to the worker before.
     pub blobs: Vec<BlobMount>,
-    /// Layers of packages to mount, each attached to the worker before. Earlier ones are searched
-    /// first.
+    /// Layers of packages to mount, attached before. Earlier ones are searched first.
     pub layers: Vec<LayerMount>,
     /// The image that the run begins as, attached to the worker before. It affects the speed of a
     /// run and never its result.
@@ -57,6 +58,8 @@ pub struct RunSpec {
     /// True if the worker sends the program's output while it is printed. The outcome holds the
     /// output in either case.
     pub stream_logs: bool,
+    /// The inputs of time and randomness; `None` for those of the machine.
+    pub reproducible: Option<Reproducible>,
     /// Ceilings on this run.
     pub limits: RunLimits,
 }

@@ -107,6 +107,7 @@ fn default_of(parameter: &Parameter) -> Option<Box<RawValue>> {
         | Shape::Limit(_)
         | Shape::TextList { .. }
         | Shape::FlagOrList { .. }
+        | Shape::FlagOrObject(_)
         | Shape::AnyObject
         | Shape::Object(_) => None,
     }
@@ -129,12 +130,14 @@ fn check_value<'a>(
         Shape::TextList { item, max_items } => {
             check_list(item, max_items, path, value).and_then(keep)
         }
-        Shape::FlagOrList { .. } if Sort::of(value) == Sort::Boolean => keep(true),
+        Shape::FlagOrList { .. } | Shape::FlagOrObject(_) if Sort::of(value) == Sort::Boolean => {
+            keep(true)
+        }
         Shape::FlagOrList { item, max_items } => {
             check_list(item, max_items, path, value).and_then(keep)
         }
         Shape::AnyObject => keep(Sort::of(value) == Sort::Object),
-        Shape::Object(known) => {
+        Shape::Object(known) | Shape::FlagOrObject(known) => {
             let members = Members::split(value.get()).ok_or_else(wrong)?;
             let checked = check_members(path, &format!("{path}."), known, &members)?;
             to_raw_value(&checked).map(Cow::Owned).or(Err(wrong()))

@@ -315,6 +315,10 @@ fn right_value(parameter: &Parameter) -> BoxedStrategy<Value> {
             }),
         ]
         .boxed(),
+        Shape::FlagOrObject(members) => {
+            let flag = any::<bool>().prop_map(Value::from);
+            prop_oneof![flag, right_object(members, &Just(false).boxed())].boxed()
+        }
         Shape::AnyObject => any_value().prop_map(|value| json!({ "x": value })).boxed(),
         Shape::Object(members) => right_object(members, &Just(false).boxed()),
     }

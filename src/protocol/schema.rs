@@ -72,6 +72,8 @@ pub enum Shape {
         /// Most strings.
         max_items: usize,
     },
+    /// A boolean, or an object with these members and no others.
+    FlagOrObject(&'static [Parameter]),
     /// An object with any members.
     AnyObject,
     /// An object with these members and no others.
@@ -288,6 +290,7 @@ impl Parameter {
             Shape::FlagOrList { max_items, .. } => {
                 format!("true, false or an array of at most {max_items} different strings")
             }
+            Shape::FlagOrObject(_) => "true, false or an object".to_owned(),
             Shape::AnyObject | Shape::Object(_) => "an object".to_owned(),
         }
     }
@@ -385,6 +388,9 @@ impl Serialize for Published<'_, &Parameter> {
                 let flag = serde_json::json!({ "type": "boolean" });
                 map.serialize_entry("anyOf", &[flag, list])?;
             }
+            Shape::FlagOrObject(members) => {
+                map.serialize_entry("anyOf", &FlagOrObject { members, bounds })?;
+            }
             Shape::AnyObject => map.serialize_entry("type", "object")?,
             Shape::Object(members) => {
                 map.serialize_entry("type", "object")?;
@@ -395,6 +401,25 @@ impl Serialize for Published<'_, &Parameter> {
             map.serialize_entry("description", description)?;
         }
         map.end()
+    }
+}
+
+/// Prints the two schemas of a boolean or an object.
+struct FlagOrObject<'a> {
+    members: &'static [Parameter],
+    bounds: &'a LimitBounds,
+}
+
+impl Serialize for FlagOrObject<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Object<'a> {
+            r#type: &'static str,
+            properties: Properties<'a>,
+        }
+        let Self { members, bounds } = self;
+        let object = Object { r#type: "object", properties: Properties { members, bounds } };
+        (serde_json::json!({ "type": "boolean" }), object).serialize(serializer)
     }
 }
 

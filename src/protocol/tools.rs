@@ -1,12 +1,13 @@
 //! The table of the eight tools. The server publishes it and checks parameters against it.
 //!
 //! Names, descriptions and order are exactly the protocol's, because models know them. Wardian adds
-//! the limits on sizes, `encoding` of `create_blob`, `keep_files`, `timeout_ms` of `run_code`
-//! (published clients send it there) and the limits other than time.
+//! the limits on sizes, `encoding` of `create_blob`, `keep_files`, `reproducible`, `timeout_ms` of
+//! `run_code` (published clients send it there) and the limits other than time.
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use crate::ids::{MAX_SKILL_NAME, MAX_VERSION};
+use crate::protocol::methods::execution::DEFAULT_EPOCH;
 use crate::protocol::schema::{
     Fallback, Integer, Limit, LimitBounds, Parameter, Pattern, Presence, Published, Shape, Text,
     Tool,
@@ -54,6 +55,37 @@ const KEEP_FILES: Parameter = Parameter::optional(
     "keep_files",
     Shape::FlagOrList { item: Text::up_to(MAX_KEEP_PATTERN), max_items: MAX_KEEP_PATTERNS },
     "Files in /workspace to store as blobs after the run: true for all, or glob patterns (omit for images and PDF)",
+);
+
+/// Largest seed of a reproducible run: the largest integer that every JSON reader keeps exactly.
+pub const MAX_SEED: u64 = (1 << 53) - 1;
+
+/// Latest start of a reproducible run, in the year 2255: pandas counts nanoseconds up to 2262.
+pub const MAX_EPOCH: u64 = 9_000_000_000;
+
+const REPRODUCIBLE: Parameter = Parameter::optional(
+    "reproducible",
+    Shape::FlagOrObject(&[
+        Parameter::optional(
+            "seed",
+            Shape::Integer(Integer {
+                minimum: 0,
+                maximum: Some(MAX_SEED),
+                fallback: Fallback::Filled(0),
+            }),
+            "Decides all randomness",
+        ),
+        Parameter::optional(
+            "epoch",
+            Shape::Integer(Integer {
+                minimum: 0,
+                maximum: Some(MAX_EPOCH),
+                fallback: Fallback::Filled(DEFAULT_EPOCH),
+            }),
+            "Time of day at the start, in seconds since 1970",
+        ),
+    ]),
+    "Run so that every repetition gives the same result: true, or the seed and the time to use",
 );
 
 /// All tools, in the protocol's order.
@@ -136,6 +168,7 @@ const EXECUTE_SKILL: Tool = Tool {
         ),
         Parameter::optional("input_blobs", INPUT_BLOBS, "Blob IDs to mount in the sandbox"),
         KEEP_FILES,
+        REPRODUCIBLE,
         Parameter::optional(
             "timeout_ms",
             Shape::Limit(Limit::Timeout),
@@ -173,6 +206,7 @@ const RUN_CODE: Tool = Tool {
         ),
         Parameter::optional("input_blobs", INPUT_BLOBS, "Blob IDs to mount in sandbox"),
         KEEP_FILES,
+        REPRODUCIBLE,
         Parameter::optional("limits", Shape::Object(LIMITS), "Execution limits"),
         Parameter::optional(
             "timeout_ms",
@@ -333,7 +367,7 @@ mod tests {
         ["minimum", "maximum", "maxLength", "maxItems", "uniqueItems", "pattern"];
 
     /// Parameters that are added to the protocol's tools.
-    const ADDED_PARAMETERS: [(&str, &str); 9] = [
+    const ADDED_PARAMETERS: [(&str, &str); 11] = [
         ("execute_skill", "keep_files"),
         ("run_code", "keep_files"),
         ("execute_skill", "limits"),
@@ -342,6 +376,8 @@ mod tests {
         ("run_code.limits", "memory_bytes"),
         ("run_code.limits", "workspace_bytes"),
         ("run_code.limits", "host_calls"),
+        ("execute_skill", "reproducible"),
+        ("run_code", "reproducible"),
         ("create_blob", "encoding"),
     ];
 

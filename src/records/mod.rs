@@ -35,8 +35,8 @@ pub use crate::records::config::RecordsConfig;
 pub use crate::records::queue::{QUEUE_MEMORY, RecordCounts, Recorder, RoomForLog};
 pub use crate::records::record::{
     MAX_LISTED, NetworkUse, RecordedArguments, RecordedContent, RecordedError, RecordedHost,
-    RecordedImage, RecordedLimits, RecordedLog, RecordedPhases, RecordedSkill, RunKind,
-    RunOutcomeKind, RunRecord, RunSummary,
+    RecordedImage, RecordedLimits, RecordedLog, RecordedPhases, RecordedReproducible,
+    RecordedSkill, RunKind, RunOutcomeKind, RunRecord, RunSummary,
 };
 pub use crate::records::table::read::{ListedRuns, RunFilter, SCANNED};
 pub use crate::records::table::{RecordTable, StoredLog};

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::ids::{BlobId, Digest, RunId, SkillName, SkillVersion, TenantId};
+use crate::job::Reproducible;
 use crate::job::limits::RunLimits;
 
 /// Most blobs, skills or layers of a record that are named; the rest are counted.
@@ -55,6 +56,9 @@ pub struct RunRecord {
     pub image: Option<RecordedImage>,
     /// Its limits.
     pub limits: RecordedLimits,
+    /// What its time and its randomness followed from; none if they were those of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reproducible: Option<RecordedReproducible>,
     /// How long its phases took, as far as they are known.
     pub phases_us: RecordedPhases,
     /// Time of a processor in microseconds, if it was measured.
@@ -75,6 +79,21 @@ pub struct RunRecord {
     pub log: RecordedLog,
     /// What it did in the network; none if it did nothing there.
     pub network: Option<NetworkUse>,
+}
+
+/// What the time and the randomness of a reproducible run followed from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedReproducible {
+    /// What all randomness followed from.
+    pub seed: u64,
+    /// The time of day at the start, in seconds since the Unix epoch.
+    pub epoch: u64,
+}
+
+impl From<Reproducible> for RecordedReproducible {
+    fn from(run: Reproducible) -> Self {
+        Self { seed: run.seed, epoch: run.epoch.as_secs() }
+    }
 }
 
 /// The method that asked for a run.

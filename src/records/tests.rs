@@ -85,6 +85,7 @@ fn record(owner: &str, number: u64) -> RunRecord {
         engine: digest,
         image: None,
         limits: (&RunLimits::DEFAULT).into(),
+        reproducible: None,
         phases_us: RecordedPhases::default(),
         cpu_us: None,
         memory_peak_bytes: Some(1 << 20),

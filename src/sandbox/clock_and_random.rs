@@ -8,6 +8,8 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest as _, Sha256};
 
 use crate::clock::Clock;
+use crate::job::Reproducible;
+use crate::units::Fuel;
 
 /// Step of the clocks that guests see, 1 ms. With a finer clock a guest could time the processor
 /// caches that it shares with other guests and infer their secrets.
@@ -30,17 +32,38 @@ pub enum ClockAndRandomMode {
         /// The first time of day, since the Unix epoch.
         realtime: Duration,
     },
+    /// The same in each run, for metered code: randomness follows from the seed, each unit of fuel
+    /// advances the clocks by one nanosecond, and sleeping advances them by the time slept. A guest
+    /// learns nothing from these clocks, so they are exact.
+    Fueled {
+        /// Decides all randomness.
+        seed: [u8; 32],
+        /// The first time of day, since the Unix epoch.
+        realtime: Duration,
+        /// The fuel that the run starts with.
+        budget: u64,
+    },
+}
+
+impl ClockAndRandomMode {
+    /// The mode of a reproducible run that starts with so much fuel.
+    #[must_use]
+    pub fn of_reproducible(run: Reproducible, Fuel(budget): Fuel) -> Self {
+        let seed = Sha256::new().chain_update(b"wardian seed\0");
+        let seed = seed.chain_update(run.seed.to_le_bytes()).finalize().into();
+        Self::Fueled { seed, realtime: run.epoch, budget }
+    }
 }
 
 /// Never prints the seed.
 impl fmt::Debug for ClockAndRandomMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Live => f.write_str("Live"),
-            Self::Seeded { realtime, .. } => {
-                f.debug_struct("Seeded").field("realtime", realtime).finish_non_exhaustive()
-            }
-        }
+        let (name, realtime) = match self {
+            Self::Live => return f.write_str("Live"),
+            Self::Seeded { realtime, .. } => ("Seeded", realtime),
+            Self::Fueled { realtime, .. } => ("Fueled", realtime),
+        };
+        f.debug_struct(name).field("realtime", realtime).finish_non_exhaustive()
     }
 }
 
@@ -77,24 +100,61 @@ impl Shown {
 #[derive(Debug)]
 enum Source {
     Live { clock: Clock, started: Instant },
-    Seeded { realtime: Duration, passed: Duration, random: SeededRandom },
+    Seeded { realtime: Duration, passed: Duration, pace: Pace, random: SeededRandom },
+}
+
+/// What advances seeded clocks beside sleeping.
+#[derive(Debug, Clone, Copy)]
+enum Pace {
+    /// Each reading, by one step.
+    Readings,
+    /// Fuel that is used.
+    Fuel { budget: u64, left: u64 },
+}
+
+impl Pace {
+    /// The time that the clock advances by when it is read.
+    const fn of_reading(self, step: Duration) -> Duration {
+        match self {
+            Self::Readings => step,
+            Self::Fuel { .. } => Duration::ZERO,
+        }
+    }
+
+    /// The time that has passed without sleeping and reading.
+    const fn of_work(self) -> Duration {
+        match self {
+            Self::Readings => Duration::ZERO,
+            Self::Fuel { budget, left } => Duration::from_nanos(budget.saturating_sub(left)),
+        }
+    }
 }
 
 impl ClockAndRandom {
     /// The clocks of a run that starts now. `clock` is the time of day of a live run.
     #[must_use]
     pub fn new(mode: ClockAndRandomMode, clock: Clock) -> Self {
-        let source = match mode {
-            ClockAndRandomMode::Live => Source::Live { clock, started: Instant::now() },
-            ClockAndRandomMode::Seeded { seed, realtime } => Source::Seeded {
-                realtime,
-                passed: Duration::ZERO,
-                random: SeededRandom { seed, block: 0, unused: [0; 32], left: 0 },
-            },
+        let seeded = |seed, realtime, pace| Source::Seeded {
+            realtime,
+            passed: Duration::ZERO,
+            pace,
+            random: SeededRandom { seed, block: 0, unused: [0; 32], left: 0 },
+        };
+        let (source, resolution) = match mode {
+            ClockAndRandomMode::Live => {
+                (Source::Live { clock, started: Instant::now() }, DEFAULT_RESOLUTION)
+            }
+            ClockAndRandomMode::Seeded { seed, realtime } => {
+                (seeded(seed, realtime, Pace::Readings), DEFAULT_RESOLUTION)
+            }
+            ClockAndRandomMode::Fueled { seed, realtime, budget } => {
+                let pace = Pace::Fuel { budget, left: budget };
+                (seeded(seed, realtime, pace), Duration::from_nanos(1))
+            }
         };
         Self {
             source,
-            resolution: DEFAULT_RESOLUTION,
+            resolution,
             monotonic_start: RUN_START,
             shown_realtime: Shown::default(),
             shown_monotonic: Shown::default(),
@@ -120,24 +180,36 @@ impl ClockAndRandom {
         self.resolution
     }
 
+    /// True if the clocks have to be told of used fuel.
+    #[must_use]
+    pub const fn counts_fuel(&self) -> bool {
+        matches!(self.source, Source::Seeded { pace: Pace::Fuel { .. }, .. })
+    }
+
+    /// Advances clocks that count fuel to the moment at which so much of it is left.
+    pub const fn note_fuel(&mut self, left_now: u64) {
+        if let Source::Seeded { pace: Pace::Fuel { left, .. }, .. } = &mut self.source {
+            *left = left_now;
+        }
+    }
+
     /// Time since the Unix epoch, in whole steps.
     pub fn realtime(&mut self) -> Duration {
-        let exact = match &mut self.source {
-            Source::Live { clock, .. } => clock.now(),
-            Source::Seeded { realtime, passed, .. } => {
-                *passed = passed.saturating_add(self.resolution);
-                realtime.saturating_add(*passed)
-            }
-        };
-        self.coarse(exact)
+        self.advance();
+        self.coarse(self.exact_realtime())
     }
 
     /// Time on a clock that never goes back, in whole steps.
     pub fn monotonic(&mut self) -> Duration {
-        if let Source::Seeded { passed, .. } = &mut self.source {
-            *passed = passed.saturating_add(self.resolution);
-        }
+        self.advance();
         self.coarse(self.exact_monotonic())
+    }
+
+    /// Notes a reading.
+    const fn advance(&mut self) {
+        if let Source::Seeded { passed, pace, .. } = &mut self.source {
+            *passed = passed.saturating_add(pace.of_reading(self.resolution));
+        }
     }
 
     /// Time since the run started, in whole steps.
@@ -174,11 +246,7 @@ impl ClockAndRandom {
     /// Time until the time of day is at least `target`.
     #[must_use]
     pub fn until_realtime(&self, target: Duration) -> Duration {
-        let now = match &self.source {
-            Source::Live { clock, .. } => clock.now(),
-            Source::Seeded { realtime, passed, .. } => realtime.saturating_add(*passed),
-        };
-        self.next_step(target).saturating_sub(now)
+        self.next_step(target).saturating_sub(self.exact_realtime())
     }
 
     /// Advances seeded clocks by `time`. Returns false for live clocks, for which the caller has to
@@ -208,10 +276,19 @@ impl ClockAndRandom {
         }
     }
 
+    fn exact_realtime(&self) -> Duration {
+        match &self.source {
+            Source::Live { clock, .. } => clock.now(),
+            Source::Seeded { realtime, passed, pace, .. } => {
+                realtime.saturating_add(*passed).saturating_add(pace.of_work())
+            }
+        }
+    }
+
     fn exact_monotonic(&self) -> Duration {
         let passed = match &self.source {
             Source::Live { started, .. } => started.elapsed(),
-            Source::Seeded { passed, .. } => *passed,
+            Source::Seeded { passed, pace, .. } => passed.saturating_add(pace.of_work()),
         };
         self.monotonic_start.saturating_add(passed)
     }
@@ -360,6 +437,29 @@ mod tests {
             Clock::System,
         );
         assert_ne!(take(&mut other, 100), whole);
+    }
+
+    #[test]
+    fn fuel_and_sleep_advance_exact_clocks_and_readings_do_not() {
+        let epoch = Duration::from_secs(500);
+        let clocks = |seed| {
+            let run = Reproducible { seed, epoch };
+            let mode = ClockAndRandomMode::of_reproducible(run, Fuel(u64::MAX));
+            ClockAndRandom::new(mode, Clock::System)
+        };
+        let (mut other, mut clocks) = (clocks(4), clocks(3));
+        assert!(clocks.counts_fuel() && !seeded().counts_fuel());
+        assert_eq!([clocks.read_realtime(), clocks.read_realtime()], [epoch; 2]);
+        clocks.note_fuel(u64::MAX - 1_234_567_891);
+        assert_eq!(clocks.read_realtime() - epoch, Duration::from_nanos(1_234_567_891));
+        assert_eq!(clocks.read_elapsed(), Duration::from_nanos(1_234_567_891));
+        assert!(clocks.skip(Duration::from_secs(9)));
+        assert_eq!(clocks.read_monotonic(), RUN_START + Duration::from_nanos(10_234_567_891));
+        assert_eq!(
+            clocks.until_realtime(epoch + Duration::from_secs(11)).subsec_nanos(),
+            765_432_109
+        );
+        assert_ne!(take(&mut other, 32), take(&mut clocks, 32));
     }
 
     #[test]

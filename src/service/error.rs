@@ -12,6 +12,7 @@ use crate::database::DatabaseError;
 use crate::dispatch::DispatchError;
 use crate::error::ErrorKind;
 use crate::ids::InvalidId;
+use crate::images::NotReproducible;
 use crate::protocol::params_error::ParamsError;
 use crate::quotas::TooManyCalls;
 use crate::registry::RegistryError;
@@ -101,6 +102,9 @@ pub enum ServiceError {
     /// Fuel cannot be counted now.
     #[error(transparent)]
     Metering(#[from] NotMetering),
+    /// Runs cannot be reproducible now.
+    #[error(transparent)]
+    Reproducible(#[from] NotReproducible),
     /// No worker can take the run.
     #[error(transparent)]
     Dispatch(#[from] DispatchError),
@@ -152,10 +156,13 @@ impl ServiceError {
             Self::Packages(error) => error.kind(),
             Self::TooManyCalls(_) => ErrorKind::RateLimited,
             Self::Metering(NotMetering::Compiling)
+            | Self::Reproducible(NotReproducible::InTheMaking)
             | Self::Memory(_)
             | Self::TooManyTransfers
             | Self::KeysUnavailable(_) => ErrorKind::Overloaded,
-            Self::Metering(NotMetering::Failed) => ErrorKind::Internal,
+            Self::Metering(NotMetering::Failed) | Self::Reproducible(NotReproducible::Failed) => {
+                ErrorKind::Internal
+            }
             Self::Metering(NotMetering::NotInstalled) => ErrorKind::InvalidParams,
             Self::Unserialisable(_)
             | Self::Unreadable(_)

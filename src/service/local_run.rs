@@ -10,7 +10,7 @@ use crate::error::CauseChain;
 use crate::ids::BlobId;
 use crate::job::outcome::Logs;
 use crate::job::{KeepFiles, Program};
-use crate::protocol::methods::execution::{RequestedLimits, RunResult};
+use crate::protocol::methods::execution::{ReproducibleParam, RequestedLimits, RunResult};
 use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
@@ -42,6 +42,8 @@ pub struct LocalRun {
     pub limits: RequestedLimits,
     /// Receives the program's output while it runs; the result has all of it again.
     pub listener: Option<LogListener>,
+    /// Whether the run is to be reproducible.
+    pub reproducible: Option<ReproducibleParam>,
     /// Answers the requests of a skill in place of the world.
     pub recording: Option<Arc<Recording>>,
 }
@@ -105,6 +107,7 @@ impl Service {
             input_blobs,
             limits,
             listener,
+            reproducible,
             recording,
         } = request;
         let right = match program {
@@ -123,6 +126,7 @@ impl Service {
                 network: NetworkGrant::Operator,
                 secrets: None,
                 limits: self.limits.for_caller(caller.limits).resolve(&limits)?,
+                reproducible: None,
                 listener: None,
                 whole_logs: true,
             },
@@ -135,6 +139,7 @@ impl Service {
             plan.network = plan.network.with_recording(recording);
             plan.secrets = plan.secrets.map(DeclaredSecrets::with_stand_ins);
         }
+        let mut plan = plan.with_reproducible(reproducible);
         plan.whole_logs = true;
         plan.skills.extend(self.mounted_skills(&mount_skills).await?);
         let plan = plan.with_blobs(&input_blobs)?;

@@ -93,6 +93,7 @@ impl Service {
             args: RawValue::from_string("{}".to_owned()).unwrap_or_default(),
             mount_skills: Vec::new(),
             listener: None,
+            reproducible: None,
             recording: None,
             input_blobs: Vec::new(),
             limits,

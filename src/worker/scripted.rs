@@ -238,6 +238,7 @@ pub(crate) fn script(source: &str) -> Box<RunSpec> {
         image: Digest::of(b"image"),
         environment: BTreeMap::new(),
         stream_logs: false,
+        reproducible: None,
         keep_files: crate::job::KeepFiles::Nothing,
         limits: crate::job::limits::RunLimits::DEFAULT,
     })

@@ -121,7 +121,7 @@ fn an_image_that_cannot_be_is_refused_before_anything_starts() {
 }
 
 /// A cache with the user's engine and no images, which costs no space.
-fn cache_without_images() -> tempfile::TempDir {
+pub(crate) fn cache_without_images() -> tempfile::TempDir {
     let users = dirs::cache_dir().unwrap().join("wardian");
     let cache = tempfile::tempdir_in(users.parent().unwrap()).unwrap();
     for area in ["engine", "native"] {

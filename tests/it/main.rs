@@ -40,6 +40,7 @@ mod packages;
 mod pictures;
 mod programs;
 mod records;
+mod reproducible;
 mod results;
 mod rpc;
 mod run_events;

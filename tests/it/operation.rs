@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use serde_json::json;
 
-use crate::support::{Command, Connection, SkillFolder, TestServer, contained, eventually};
+use crate::support::{
+    Command, Connection, SkillFolder, TestServer, WARDIAN, contained, eventually, repository,
+};
 
 const HEADERS: &str = "Host: localhost\r\nContent-Type: application/json\r\n";
 const GUIDE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"load_skills_protocol_guide"}"#;
@@ -27,6 +29,26 @@ fn refused(place: &Command, arguments: &[&str], says: &[&str]) {
 
 fn exists(path: &Path) -> bool {
     path.try_exists().unwrap()
+}
+
+/// `scripts/restart-torture` in short.
+#[test]
+fn nothing_acknowledged_is_lost_when_a_loaded_server_is_killed() {
+    let rounds = ["--json", "--rounds", "3", "--blobs", "1000", "--records", "2000"];
+    let ended = std::process::Command::new(repository("scripts/restart-torture"))
+        .args(rounds)
+        .args(["--wardian", WARDIAN])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert!(ended.status.success(), "{said}\n{}", String::from_utf8_lossy(&ended.stderr));
+    let summary: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((&summary["rounds"], &summary["problems"]), (&json!(3), &json!(0)));
+    for kind in ["blobs", "runs", "keys"] {
+        assert!(summary["acknowledged"][kind].as_u64() > Some(0), "{said}");
+    }
+    let late = summary["runs_without_promise"].as_u64();
+    assert!(summary["acknowledged"]["runs"].as_u64() > late, "{said}");
 }
 
 #[test]

@@ -431,6 +431,7 @@ async fn run(runtime: &Runtime) -> Finding {
             args: RawValue::from_string("{}".to_owned()).unwrap_or_default(),
             mount_skills: Vec::new(),
             listener: None,
+            reproducible: None,
             recording: None,
             input_blobs: Vec::new(),
             limits: RequestedLimits::default(),

@@ -13,18 +13,19 @@ use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use tempfile::TempDir;
 
-use crate::assembly::{MeteredCode, Runtime, SkillsRead};
-use crate::cli::args::{ExecArgs, NamedFile, RunArgs, RunOptions};
+use crate::assembly::{MeteredCode, Runtime, SkillsRead, install_engine};
 use crate::cli::commands::blobs::{read_text_blob, save_all, store_file};
 use crate::cli::commands::run_result::{self, ShownLogs};
 use crate::cli::commands::skills::list_skills::name_and_version;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on_until_interrupted, progress};
+use crate::cli::program_args::{ExecArgs, NamedFile, RunArgs, RunOptions};
 use crate::cli::terminal::output::{note, shown};
 use crate::config::Config;
+use crate::images::PackageSet;
 use crate::protocol::members::Members;
-use crate::protocol::methods::execution::RequestedLimits;
+use crate::protocol::methods::execution::{DEFAULT_EPOCH, ReproducibleParam, RequestedLimits};
 use crate::protocol::strict;
 use crate::service::{Caller, LocalProgram, LocalResult, LocalRun, log_stream};
 use crate::telemetry::Metrics;
@@ -91,7 +92,11 @@ fn run(
         memory_bytes: options.memory_bytes,
         ..RequestedLimits::default()
     };
-    let is_metered = options.fuel.is_some();
+    let reproducible = options.reproducible.then(|| ReproducibleParam::Inputs {
+        seed: options.seed.unwrap_or_default(),
+        epoch: options.epoch.unwrap_or(DEFAULT_EPOCH),
+    });
+    let is_metered = options.fuel.is_some() || options.reproducible;
     let metered = if is_metered { MeteredCode::Wanted } else { MeteredCode::IfThere };
     let Order { program, entrypoint, mount_skills } = order;
     let request = LocalRun {
@@ -102,12 +107,16 @@ fn run(
         input_blobs: Vec::new(),
         limits,
         listener: None,
+        reproducible,
         recording: None,
     };
     let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
     let config = on_its_own(config, &folder);
     block_on_until_interrupted(Box::pin(async {
         installer.ensure_engine(&config, metered).await?;
+        if options.reproducible {
+            install_engine(&config, metered, &[PackageSet::REPRODUCIBLE], progress().as_ref())?;
+        }
         let runtime =
             Runtime::start(&config, metered, SkillsRead::Once, Metrics::new(), progress().as_ref())
                 .await?;

@@ -103,6 +103,7 @@ fn job(source: &str) -> Job {
         image: IMAGE.digest(),
         environment: BTreeMap::new(),
         stream_logs: false,
+        reproducible: None,
         keep_files: crate::job::KeepFiles::Nothing,
         limits: RunLimits::DEFAULT,
     };

@@ -15,6 +15,10 @@ pub const MAX_OUTPUT: usize = 4_096;
 /// Longest `logs_preview`, in bytes.
 pub const MAX_LOGS_PREVIEW: usize = 2_048;
 
+/// The time of day at which reproducible runs begin unless they name another, in seconds since the
+/// Unix epoch: the first of January 2026.
+pub const DEFAULT_EPOCH: u64 = 1_767_225_600;
+
 /// The parameters of `execute_skill`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,6 +34,8 @@ pub struct ExecuteSkillParams {
     pub input_blobs: Vec<String>,
     /// Files of the workspace to be stored.
     pub keep_files: Option<KeepFilesParam>,
+    /// Whether the run is to be reproducible.
+    pub reproducible: Option<ReproducibleParam>,
     timeout_ms: Option<u64>,
     #[serde(default)]
     limits: RequestedLimits,
@@ -81,6 +87,8 @@ pub struct RunCodeParams {
     pub input_blobs: Vec<String>,
     /// Files of the workspace to be stored.
     pub keep_files: Option<KeepFilesParam>,
+    /// Whether the run is to be reproducible.
+    pub reproducible: Option<ReproducibleParam>,
     timeout_ms: Option<u64>,
     #[serde(default)]
     limits: RequestedLimits,
@@ -121,6 +129,21 @@ pub enum KeepFilesParam {
     Flag(bool),
     /// The files that match a glob pattern.
     Patterns(Vec<String>),
+}
+
+/// Whether, and from what, a run is to be reproducible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum ReproducibleParam {
+    /// From the defaults, or not at all.
+    Flag(bool),
+    /// From these.
+    Inputs {
+        /// Decides all randomness.
+        seed: u64,
+        /// The time of day at the start, in seconds since the Unix epoch.
+        epoch: u64,
+    },
 }
 
 /// A language for code.

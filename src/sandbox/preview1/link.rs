@@ -195,6 +195,11 @@ fn enter<T: Preview1, E: From<Errno>>(
     function: impl FnOnce(&mut WasiCall<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let memory = caller.data().memory().ok_or(Errno::Fault)?;
+    if caller.data_mut().wasi().clock_and_random.counts_fuel()
+        && let Ok(left) = caller.get_fuel()
+    {
+        caller.data_mut().wasi().clock_and_random.note_fuel(left);
+    }
     let (bytes, state) = memory.data_and_store_mut(caller);
     let wasi = state.wasi();
     wasi.calls = wasi.calls.saturating_add(1);

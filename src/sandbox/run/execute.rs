@@ -6,12 +6,13 @@ use std::time::Instant;
 use wasmtime::Store;
 
 use crate::engine::code::compile::Variant;
+use crate::ids::RunId;
 use crate::job::RunSpec;
 use crate::job::host::Host;
 use crate::job::limits::RunLimits;
 use crate::job::outcome::{RunFailure, RunOutcome, RunUsage};
 use crate::sandbox::attached::image::LoadedImage;
-use crate::sandbox::clock_and_random::ClockAndRandom;
+use crate::sandbox::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
 use crate::sandbox::error::SandboxError;
 use crate::sandbox::host_call::account::{HostCallAccount, ProgramEnd};
 use crate::sandbox::host_call::keep_files::keep_files;
@@ -110,8 +111,10 @@ fn prepare(
 ) -> Result<Store<Guest>, SandboxError> {
     let mut mounts = sandbox.library.mounts().to_vec();
     mounts.extend(sandbox.attachments.mounts(spec)?);
-    let clock_and_random =
-        ClockAndRandom::new(sandbox.config.clock_and_random, sandbox.config.clock);
+    let budget = spec.limits.fuel.unwrap_or(Fuel(u64::MAX));
+    let mode = spec.reproducible.map(|run| ClockAndRandomMode::of_reproducible(run, budget));
+    let mode = mode.unwrap_or(sandbox.config.clock_and_random);
+    let clock_and_random = ClockAndRandom::new(mode, sandbox.config.clock);
     let deadline = Deadline::at(started + spec.limits.wall_time);
     let mut wasi = wasi_for(&spec.limits, &mounts, clock_and_random, deadline)?;
     wasi.files.restore_descriptors(image.descriptors()).map_err(SandboxError::Descriptors)?;
@@ -119,10 +122,12 @@ fn prepare(
     let refused = |cause| SandboxError::System { what: "give random bytes", cause };
     wasi.clock_and_random.fill(&mut seed).map_err(refused)?;
     let seed = u64::from_le_bytes(seed);
+    let shown_id =
+        spec.reproducible.map_or_else(|| spec.run_id.clone(), |run| RunId::of_seed(run.seed));
     if let Some(listener) = host.listener().filter(|_| spec.stream_logs) {
         wasi.capture.tell(listener);
     }
-    let job = job_text(spec, seed).map_err(SandboxError::Job)?;
+    let job = job_text(spec, &shown_id, seed).map_err(SandboxError::Job)?;
     let account = HostCallAccount::new(host, &job, &spec.limits);
     let guest = Guest::new(wasi, account, &spec.limits, image.length());
 

@@ -60,14 +60,15 @@ fn skill_layers(spec: &RunSpec) -> Vec<String> {
     layers.map(LayerMount::path).collect()
 }
 
-/// The job of `spec`. `seed` seeds Python's non-cryptographic generators.
+/// The job of `spec`. The program sees `run_id` as its own, and `seed` seeds Python's
+/// non-cryptographic generators.
 ///
 /// # Errors
 ///
 /// A checked spec causes none: the signature is that of the serialiser.
-pub(crate) fn job_text(spec: &RunSpec, seed: u64) -> serde_json::Result<Vec<u8>> {
+pub(crate) fn job_text(spec: &RunSpec, run_id: &RunId, seed: u64) -> serde_json::Result<Vec<u8>> {
     serde_json::to_vec(&Job {
-        run_id: &spec.run_id,
+        run_id,
         program: &spec.program,
         entrypoint: spec.entrypoint.as_deref(),
         args: &spec.args,

@@ -47,7 +47,8 @@ impl Service {
             params.args,
             &requested,
         );
-        let mut plan = plan.await?.with_blobs(&params.input_blobs)?;
+        let plan = plan.await?.with_reproducible(params.reproducible);
+        let mut plan = plan.with_blobs(&params.input_blobs)?;
         plan.keep_files = left_files::kept(params.keep_files);
         plan.listener = listener;
         Ok(self.perform(caller, plan, Bytecode::Compiled, RunPurpose::Call).await?.result)
@@ -84,6 +85,7 @@ impl Service {
             network,
             secrets: DeclaredSecrets::of(snapshot.manifest()),
             limits,
+            reproducible: None,
             listener: None,
             whole_logs: false,
         })

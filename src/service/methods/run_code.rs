@@ -56,9 +56,11 @@ impl Service {
             network: NetworkGrant::Operator,
             secrets: None,
             limits,
+            reproducible: None,
             listener,
             whole_logs: false,
         };
+        let plan = plan.with_reproducible(params.reproducible);
         Ok(self.perform(caller, plan, Bytecode::Compiled, RunPurpose::Call).await?.result)
     }
 }

@@ -116,6 +116,7 @@ impl Service {
             image: image.digest(),
             environment: BTreeMap::new(),
             stream_logs: false,
+            reproducible: None,
             keep_files: KeepFiles::Nothing,
             limits,
         };

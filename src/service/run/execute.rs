@@ -2,13 +2,17 @@
 
 use std::fs::File;
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::time::{Instant, sleep};
 use tracing::debug;
 
 use crate::blobs::{BlobPin, BlobStore};
 use crate::dispatch::{BlobSource, Job, SkillContent};
 use crate::ids::{BlobId, RunId, TenantId};
-use crate::job::{BlobMount, RunSpec};
+use crate::images::NotReproducible;
+use crate::job::image::ImageContent;
+use crate::job::{BlobMount, RunSpec, SkillMount};
 use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
@@ -16,10 +20,17 @@ use crate::service::parts::Service;
 use crate::service::run::covers::covered;
 use crate::service::run::host::{HostParts, TenantHost};
 use crate::service::run::log_line::{RunLog, RunPurpose};
+use crate::service::run::mounted_skill::MountedSkill;
 use crate::service::run::plan::RunPlan;
-use crate::service::run::result::Performed;
+use crate::service::run::result::{Performed, ResultForm};
 use crate::service::run::run_record::DraftRecord;
 use crate::tenants::Right;
+
+/// The longest time that a run waits for the image of reproducible runs, which is made in seconds.
+const IMAGE_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often it looks for the image.
+const IMAGE_POLL: Duration = Duration::from_millis(50);
 
 /// Whether skills without bytecode are compiled before the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +39,9 @@ pub(crate) enum Bytecode {
     Compiled,
     /// They are not compiled, since there are no later runs.
     AsItIs,
+    /// No bytecode is used, not even that of packages that are compiled already, so that the run
+    /// does not depend on it.
+    Never,
 }
 
 /// The decisions about how a run is performed.
@@ -72,9 +86,10 @@ impl Service {
                 log.keep(draft);
             }
         }
+        let bytecode = if plan.reproducible.is_some() { Bytecode::Never } else { bytecode };
         let plan = match bytecode {
             Bytecode::Compiled => self.with_bytecode(caller, plan).await,
-            Bytecode::AsItIs => plan,
+            Bytecode::AsItIs | Bytecode::Never => plan,
         };
         let steps = Steps { bytecode, purpose };
         let performed = self.perform_logged(caller, run_id, plan, steps, &mut log).await;
@@ -93,25 +108,22 @@ impl Service {
         if plan.limits.fuel.is_some() {
             self.metering.ensure()?;
         }
-        let layers = self.layers_of(caller, &plan.skills).await?;
+        let mut layers = self.layers_of(caller, &plan.skills).await?;
+        if steps.bytecode == Bytecode::Never {
+            layers.mounts.iter_mut().for_each(|layer| layer.bytecode = None);
+        }
         if steps.bytecode == Bytecode::Compiled {
             self.compile_beside(&layers.used);
         }
         let mut secrets = self.secrets.prepare(caller, plan.secrets.take()).await?;
-        let image = self.images.pick(plan.packages(), plan.limits.memory);
+        let image = self.image_for(&plan).await?;
         debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
         let _open_blobs = caller.memory.open_blobs(plan.blobs.len())?;
         let blobs = self.open_blobs(caller, plan.blobs).await?;
         // The pins keep the blobs until the result is made.
         let (blobs, _pins): (Vec<_>, Vec<_>) = blobs.into_iter().unzip();
         let (mounts, sources) = blobs.into_iter().unzip();
-        let mut contents: Vec<Arc<SkillContent>> = Vec::with_capacity(plan.skills.len());
-        let mut skills = Vec::with_capacity(plan.skills.len());
-        for skill in plan.skills {
-            skills.push(skill.mount);
-            contents.push(skill.content);
-            contents.extend(skill.bytecode);
-        }
+        let (skills, contents) = mounts_and_contents(plan.skills);
         let spec = RunSpec {
             run_id: run_id.clone(),
             tenant: caller.tenant.clone(),
@@ -125,6 +137,7 @@ impl Service {
             environment: std::mem::take(&mut secrets.environment),
             keep_files: plan.keep_files,
             stream_logs: plan.listener.is_some(),
+            reproducible: plan.reproducible,
             limits: plan.limits,
         };
         let layers = layers.contents;
@@ -146,7 +159,26 @@ impl Service {
         let finished = covered(caller, secrets.masks, finished).await?;
         drop(job);
         log.note(&finished);
-        self.result_of(caller, run_id, finished, host, plan.whole_logs).await
+        let shows_duration = plan.reproducible.is_none();
+        let form = ResultForm { whole_logs: plan.whole_logs, shows_duration };
+        self.result_of(caller, run_id, finished, host, form).await
+    }
+
+    /// The image that the run begins as. Waits for that of reproducible runs, which has to be the
+    /// same each time.
+    async fn image_for(&self, plan: &RunPlan) -> Result<Arc<ImageContent>, ServiceError> {
+        if plan.reproducible.is_none() {
+            return Ok(self.images.pick(plan.packages(), plan.limits.memory));
+        }
+        let last = Instant::now() + IMAGE_PATIENCE;
+        loop {
+            match self.images.reproducible() {
+                Err(NotReproducible::InTheMaking) if Instant::now() < last => {
+                    sleep(IMAGE_POLL).await;
+                }
+                found => return Ok(found?),
+            }
+        }
     }
 
     /// Opens the blobs that a run reads, and keeps them from expiring. The run keeps the open files
@@ -165,6 +197,18 @@ impl Service {
             .on_thread(move || ids.into_iter().map(|id| open_blob(&*blobs, &tenant, id)).collect());
         opened.await.map_err(ServiceError::Interrupted)?
     }
+}
+
+/// The mounts of skills, and what workers need for them.
+fn mounts_and_contents(skills: Vec<MountedSkill>) -> (Vec<SkillMount>, Vec<Arc<SkillContent>>) {
+    let mut contents = Vec::with_capacity(skills.len());
+    let mut mounts = Vec::with_capacity(skills.len());
+    for skill in skills {
+        mounts.push(skill.mount);
+        contents.push(skill.content);
+        contents.extend(skill.bytecode);
+    }
+    (mounts, contents)
 }
 
 /// A blob that a run reads.

@@ -230,6 +230,7 @@ impl Compiler {
             image: image.digest(),
             environment: BTreeMap::new(),
             stream_logs: false,
+            reproducible: None,
             keep_files: KeepFiles::Nothing,
             limits,
         };

@@ -33,6 +33,10 @@ const HOSTS_SHOWN: usize = 1_000;
 /// The limit of a wait that the guest gave none. The run's deadline ends it sooner.
 const FAR: Duration = Duration::from_hours(24);
 
+/// What a reproducible run is told about each request.
+const REPRODUCIBLE_HAS_NONE: &str = "a reproducible run has no network, because the world does \
+                                     not repeat its answers: run it without `reproducible`";
+
 /// The network that runs may get.
 #[derive(Debug)]
 pub struct NetworkAccess {
@@ -49,6 +53,8 @@ pub(crate) enum NetworkGrant {
     Recorded(Vec<UrlPattern>, Arc<Recording>),
     /// Those of the operator for code that came with a call.
     Operator,
+    /// None: the run is reproducible, and the world is not.
+    Reproducible,
 }
 
 impl NetworkAccess {
@@ -69,6 +75,7 @@ impl NetworkAccess {
             Some(broker) => policy.rewritten_by(Arc::clone(broker) as Arc<dyn RequestRewriter>),
             None => policy,
         };
+        let is_reproducible = matches!(grant, NetworkGrant::Reproducible);
         let (network, rules) = match grant {
             NetworkGrant::Manifest(patterns) => {
                 let count = patterns.len();
@@ -83,19 +90,30 @@ impl NetworkAccess {
                 let policy = RunPolicy::of_operator(self.code.clone());
                 (self.egress.open(tenant, policy), self.code.len())
             }
+            NetworkGrant::Reproducible => {
+                (self.egress.open(tenant, RunPolicy::of_manifest(Vec::new())), 0)
+            }
         };
         let masks = secrets.masks.clone();
-        GuestNetwork { network, has_rules: rules > 0, masks }
+        GuestNetwork { network, has_rules: rules > 0, is_reproducible, masks }
     }
 }
 
 impl NetworkGrant {
+    /// None if the run is reproducible, but for a recording, which repeats its answers.
+    pub(crate) fn of_reproducible(self) -> Self {
+        match self {
+            Self::Recorded(..) => self,
+            Self::Manifest(_) | Self::Operator | Self::Reproducible => Self::Reproducible,
+        }
+    }
+
     /// The same rules, and a recording in place of the world. Rules of the operator stay: they are
     /// for programs that no test brings along.
     pub(crate) fn with_recording(self, recording: Arc<Recording>) -> Self {
         match self {
             Self::Manifest(rules) | Self::Recorded(rules, _) => Self::Recorded(rules, recording),
-            Self::Operator => Self::Operator,
+            Self::Operator | Self::Reproducible => self,
         }
     }
 }
@@ -106,6 +124,7 @@ pub(crate) struct GuestNetwork {
     network: RunNetwork,
     /// False if nothing is granted: then the guest itself says what to do about it.
     has_rules: bool,
+    is_reproducible: bool,
     /// What is covered in names of hosts.
     masks: Option<Arc<Masks>>,
 }
@@ -115,6 +134,13 @@ impl GuestNetwork {
     ///
     /// Cancellation: a wait ends at once.
     pub(crate) async fn answer(&self, request: NetworkRequest<'_>) -> NetworkReply {
+        if self.is_reproducible {
+            let text = REPRODUCIBLE_HAS_NONE.to_owned();
+            return NetworkReply::Failed {
+                errno: u16::try_from(errno::EACCES).unwrap_or_default(),
+                text,
+            };
+        }
         match self.answered(request).await {
             Ok(reply) => reply,
             Err(error) if error.errno() == errno::EACCES && !self.has_rules => {

@@ -1,11 +1,14 @@
 //! The plan of a run: everything is looked up and nothing is started.
 
+use std::time::Duration;
+
 use serde_json::value::RawValue;
 
 use crate::ids::BlobId;
 use crate::images::PackageSet;
 use crate::job::limits::RunLimits;
-use crate::job::{KeepFiles, Program};
+use crate::job::{KeepFiles, Program, Reproducible};
+use crate::protocol::methods::execution::{DEFAULT_EPOCH, ReproducibleParam};
 use crate::protocol::params_error::ParamsError;
 use crate::protocol::tools::MAX_INPUT_BLOBS;
 use crate::service::error::ServiceError;
@@ -14,11 +17,15 @@ use crate::service::run::log_stream::LogListener;
 use crate::service::run::mounted_skill::MountedSkill;
 use crate::service::run::network::NetworkGrant;
 use crate::service::run::secrets::DeclaredSecrets;
+use crate::units::Fuel;
 
 /// Most blobs that one run mounts: those of `input_blobs`, and 64 that its arguments name. A worker
 /// keeps a file open for each of them, and may have 640 open files, those of skills and layers
 /// among them.
 const MAX_BLOBS: usize = MAX_INPUT_BLOBS + 64;
+
+/// Fuel for centuries.
+const UNLIMITED: Fuel = Fuel(1 << 62);
 
 /// The plan of a run: everything is looked up and nothing is started.
 pub(crate) struct RunPlan {
@@ -33,6 +40,7 @@ pub(crate) struct RunPlan {
     /// The secrets that the skill declares; none for code that came with a call.
     pub(crate) secrets: Option<DeclaredSecrets>,
     pub(crate) limits: RunLimits,
+    pub(crate) reproducible: Option<Reproducible>,
     pub(crate) listener: Option<LogListener>,
     /// True if the caller wants the whole logs, not only the preview.
     pub(crate) whole_logs: bool,
@@ -55,6 +63,22 @@ impl RunPlan {
         Ok(self)
     }
 
+    /// Makes the run reproducible if its call asks for it. Such a run counts its fuel, has no network
+    /// but a recorded one, and compiles its modules itself: bytecode that happens to be there would
+    /// save fuel.
+    #[must_use]
+    pub(crate) fn with_reproducible(mut self, asked: Option<ReproducibleParam>) -> Self {
+        let (seed, epoch) = match asked {
+            None | Some(ReproducibleParam::Flag(false)) => return self,
+            Some(ReproducibleParam::Flag(true)) => (0, DEFAULT_EPOCH),
+            Some(ReproducibleParam::Inputs { seed, epoch }) => (seed, epoch),
+        };
+        self.reproducible = Some(Reproducible { seed, epoch: Duration::from_secs(epoch) });
+        self.limits.fuel = self.limits.fuel.or(Some(UNLIMITED));
+        self.network = self.network.of_reproducible();
+        self
+    }
+
     fn ensure_few_blobs(&self) -> Result<(), ParamsError> {
         if self.blobs.len() <= MAX_BLOBS {
             return Ok(());
@@ -66,8 +90,12 @@ impl RunPlan {
     }
 
     /// The packages of images that the run is expected to import. A run with fuel has none:
-    /// importing costs fuel, and the fuel of a run must not depend on the images that exist.
+    /// importing costs fuel, and the fuel of a run must not depend on the images that exist. A
+    /// reproducible run has an image of its own.
     pub(crate) fn packages(&self) -> PackageSet {
+        if self.reproducible.is_some() {
+            return PackageSet::REPRODUCIBLE;
+        }
         if self.limits.fuel.is_some() {
             return PackageSet::NONE;
         }
@@ -101,6 +129,7 @@ mod tests {
             network: NetworkGrant::Operator,
             secrets: None,
             limits: RunLimits::DEFAULT,
+            reproducible: None,
             listener: None,
             whole_logs: false,
         }

@@ -36,6 +36,16 @@ pub(crate) struct Performed {
     pub(crate) output_blob: Option<BlobId>,
 }
 
+/// What a result has beside the outcome.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ResultForm {
+    /// True if the caller wants the whole logs, not only the preview.
+    pub(crate) whole_logs: bool,
+    /// True if the summary of a run without one names the time that the run took. Repetitions of a
+    /// reproducible run take different times.
+    pub(crate) shows_duration: bool,
+}
+
 /// The end of a run, with the members of its result that depend on it.
 enum Ending {
     Completed { summary: Option<String>, output: Option<Box<RawValue>>, stored: Option<BlobId> },
@@ -56,23 +66,28 @@ impl Service {
         run_id: RunId,
         finished: FinishedRun,
         host: TenantHost,
-        whole_logs: bool,
+        form: ResultForm,
     ) -> Result<Performed, ServiceError> {
         let masks = host.masks();
         let (mut output_blobs, _pins, room) = host.into_parts();
         let RunOutcome { end, logs, files, usage } = finished.outcome;
         let (logs_preview, logs_truncated) = logs::preview(&logs);
         // Storing the output may take long. Logs that no caller needs are freed before it.
-        let logs = if whole_logs { logs } else { Logs::default() };
+        let logs = if form.whole_logs { logs } else { Logs::default() };
         let ending = match end {
             Ok(()) => self.read_ending(caller, finished.output, room.into_permit(), masks).await?,
             Err(failure) => failure.into(),
         };
         let duration_ms = whole_milliseconds(usage.wall_time);
         let (files, files_total) = left_files::shown(files, &output_blobs);
+        let default_summary = if form.shows_duration {
+            format!("Completed in {duration_ms} ms.")
+        } else {
+            "Completed.".to_owned()
+        };
         let (status, summary, output, stored, error) = match ending {
             Ending::Completed { summary, output, stored } => {
-                let summary = summary.unwrap_or_else(|| format!("Completed in {duration_ms} ms."));
+                let summary = summary.unwrap_or(default_summary);
                 (RunStatus::Completed, summary, output, stored, None)
             }
             Ending::Failed { summary, error } => {

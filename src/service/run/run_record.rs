@@ -102,6 +102,7 @@ impl DraftRecord {
             engine,
             image: None,
             limits: (&plan.limits).into(),
+            reproducible: plan.reproducible.map(Into::into),
             phases_us: RecordedPhases::default(),
             cpu_us: None,
             memory_peak_bytes: None,

@@ -229,6 +229,7 @@ async fn look_at(
         args: args.map_err(|fault| fault.to_string())?,
         mount_skills: Vec::new(),
         listener: None,
+        reproducible: None,
         recording: None,
         input_blobs: Vec::new(),
         limits: RequestedLimits::default(),

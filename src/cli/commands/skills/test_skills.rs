@@ -244,6 +244,7 @@ async fn test(
         Err(problem) => return Ok((vec![shown(&problem)], 0)),
     };
     let request = LocalRun {
+        reproducible: None,
         program: LocalProgram::Skill {
             name: skill.name.clone(),
             version: Some(skill.version.clone()),

@@ -1,0 +1,115 @@
+//! The options of `run` and `exec`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::protocol::tools::{MAX_EPOCH, MAX_SEED};
+
+/// A file to store for a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedFile {
+    /// The argument that gets the id of its blob.
+    pub(crate) name: Option<String>,
+    pub(crate) path: PathBuf,
+}
+
+/// Options of every run.
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
+    /// Arguments as a JSON object, or `@FILE` to read them from a file.
+    #[arg(long, value_name = "JSON|@FILE")]
+    pub(crate) args: Option<String>,
+    /// Store a file for the run, and set the argument NAME, if there is one, to its blob id; can
+    /// be given several times.
+    #[arg(long, value_name = "[NAME=]FILE", value_parser = named_file)]
+    pub(crate) blob: Vec<NamedFile>,
+    /// Stop the program after this many milliseconds.
+    #[arg(long, value_name = "MS")]
+    pub(crate) timeout_ms: Option<u64>,
+    /// Memory for the program, in bytes.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) memory_bytes: Option<u64>,
+    /// Stop the program after this many WebAssembly instructions.
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) fuel: Option<u64>,
+    /// Run so that every repetition gives the same result and uses the same fuel.
+    #[arg(long)]
+    pub(crate) reproducible: bool,
+    /// Decides all randomness of a reproducible run [default: 0].
+    #[arg(long, value_name = "NUMBER", requires = "reproducible")]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
+    pub(crate) seed: Option<u64>,
+    /// Time of day at the start of a reproducible run, in seconds since 1970 [default:
+    /// `SOURCE_DATE_EPOCH`, or the first of January 2026].
+    #[arg(long, value_name = "SECONDS", requires = "reproducible", env = "SOURCE_DATE_EPOCH")]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=MAX_EPOCH), hide_env = true)]
+    pub(crate) epoch: Option<u64>,
+    /// Write the blobs that the program makes into this folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the result of the protocol instead of the program's output and value.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// A Python file, or `-` for standard input.
+    #[arg(required_unless_present = "code", conflicts_with = "code")]
+    pub(crate) file: Option<PathBuf>,
+    /// Code instead of a file.
+    #[arg(short, long, value_name = "CODE")]
+    pub(crate) code: Option<String>,
+    /// Function to call with the arguments [default: main, if the program defines it].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) entrypoint: Option<String>,
+    /// Let the program import a skill; can be given several times.
+    #[arg(long, value_name = "SKILL")]
+    pub(crate) mount_skill: Vec<String>,
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExecArgs {
+    /// Name of the skill, and its version if it is not to be the latest.
+    #[arg(value_name = "SKILL[@VERSION]")]
+    pub(crate) skill: String,
+    #[command(flatten)]
+    pub(crate) options: RunOptions,
+}
+
+/// Splits `NAME=FILE`. The part before `=` belongs to the path if it contains a `/`.
+fn named_file(text: &str) -> Result<NamedFile, String> {
+    let (name, path) = match text.split_once('=') {
+        Some((name, path)) if !name.contains('/') => (Some(name), path),
+        _ => (None, text),
+    };
+    if path.is_empty() || name == Some("") {
+        return Err("must be a file, or a name, `=` and a file".to_owned());
+    }
+    Ok(NamedFile { name: name.map(str::to_owned), path: path.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blob_may_have_a_name() {
+        for (text, name, path) in [
+            ("x.csv", None, "x.csv"),
+            ("a=x.csv", Some("a"), "x.csv"),
+            ("a b=x=y.csv", Some("a b"), "x=y.csv"),
+            ("./a=b.csv", None, "./a=b.csv"),
+            ("a=./b=c", Some("a"), "./b=c"),
+        ] {
+            let expected = NamedFile { name: name.map(str::to_owned), path: path.into() };
+            assert_eq!(named_file(text), Ok(expected));
+        }
+        for wrong in ["", "=", "a=", "=x"] {
+            assert!(named_file(wrong).is_err(), "{wrong}");
+        }
+    }
+}
