@@ -326,6 +326,7 @@ fn of_tenant(secrets: &Secrets, owner: &str, name: &str) -> Result<String, Strin
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one line for each secret")]
 fn secrets_of_one_tenant_reach_no_other_and_hide_those_of_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);

@@ -22,6 +22,7 @@ use crate::support::{Client, Command, TestServer, eventually, repository};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
+#[expect(clippy::disallowed_methods, reason = "tokens are of the time that the server reads")]
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
@@ -146,6 +147,7 @@ fn reasons(file: &Path) -> Vec<String> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one line for each token")]
 fn only_a_valid_token_lets_a_caller_in_and_the_audit_log_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let audit: PathBuf = folder.path().join("audit.log");
@@ -413,6 +415,7 @@ fn respond(stream: &mut impl std::io::Write, answer: &Answer) -> std::io::Result
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "the life of one server")]
 fn keys_of_an_address_are_rotated_and_kept_while_it_does_not_answer() {
     let authority = Authority::new();
     let (signer, next) = (Signer::new("rsa-one.pem"), Signer::new("rsa-two.pem"));

@@ -19,6 +19,7 @@ use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on, progress};
 use crate::cli::terminal::output::print_line;
 use crate::config::{Config, GatewayMemory};
+use crate::database::Database;
 use crate::error::CauseChain;
 use crate::heap::{give_back_free_memory, map_large_buffers};
 use crate::http::{EXPOSED, Readiness, Server, stop_on_signals};
@@ -113,10 +114,7 @@ async fn listen(
         Ok(lock)
     })?;
     let database = assembly::open_database(config).await?;
-    let authentication = assembly::open_authentication(config, &database).await?;
-    if let Some(state) = assembly::TokenKeysState::of(&authentication) {
-        server.metrics().add(state);
-    }
+    let authentication = open_callers(config, &database, server.metrics()).await?;
     let records = ServerJournal::open(config, server.metrics()).await?;
     let server = server.with_authentication(authentication.clone()).with_audit(records.audit());
     note_memory(config);
@@ -163,6 +161,19 @@ async fn listen(
 /// The end of a server that was not ready yet: it was stopped, or has failed.
 fn stopped_early(ended: Result<(), JoinError>) -> Result<Exit, Failed> {
     ended.map(|()| Exit::Done).map_err(|fault| Failed::at("serve", &fault))
+}
+
+/// Opens the keys and tokens by which callers are known.
+async fn open_callers(
+    config: &Config,
+    database: &Database,
+    metrics: &Metrics,
+) -> Result<Authentication, Failed> {
+    let authentication = assembly::open_authentication(config, database).await?;
+    if let Some(state) = assembly::TokenKeysState::of(&authentication) {
+        metrics.add(state);
+    }
+    Ok(authentication)
 }
 
 /// Follows the changes of keys that commands make.

@@ -36,22 +36,9 @@ pub(crate) fn read_auth(reader: &mut Reader, surroundings: &Surroundings) -> Aut
         None => Rights::USUAL,
     };
     let algorithms = reader.read("auth.jwt.algorithms", TokenAlgorithm::USUAL.to_vec());
-    let leeway = reader.read_within(
-        "auth.jwt.leeway",
-        Duration::from_secs(30),
-        Duration::ZERO..=Duration::from_mins(5),
-    );
-    let sizes = ByteCount::kibibytes(1)..=ByteCount::kibibytes(15);
-    let max_token = reader.read_within("auth.jwt.max_token", ByteCount::kibibytes(8), sizes);
-    let days = |days: u64| Duration::from_hours(24 * days);
-    let ages = Duration::from_secs(1)..=days(31);
-    let max_age = reader.read_optional_within("auth.jwt.max_age", ages);
-    let refreshes = Duration::from_secs(10)..=days(1);
-    let refresh = reader.read_within("auth.jwt.refresh", Duration::from_mins(5), refreshes);
-    let stale = Duration::from_mins(1)..=days(31);
-    let max_stale = reader.read_within("auth.jwt.max_stale", days(1), stale);
+    let bounds = read_bounds(reader);
     let accepts_keys = reader.read("auth.jwt.accept_keys", false);
-    if max_stale < refresh {
+    if bounds.max_stale < bounds.refresh {
         reader.complain("`auth.jwt.max_stale` must not be less than `auth.jwt.refresh`");
     }
     if algorithms.is_empty() {
@@ -80,15 +67,39 @@ pub(crate) fn read_auth(reader: &mut Reader, surroundings: &Surroundings) -> Aut
             scope_prefix,
             default_rights,
             algorithms,
-            leeway,
-            max_token: max_token.as_usize(),
-            max_age,
-            refresh,
-            max_stale,
+            leeway: bounds.leeway,
+            max_token: bounds.max_token.as_usize(),
+            max_age: bounds.max_age,
+            refresh: bounds.refresh,
+            max_stale: bounds.max_stale,
             accepts_keys,
         }
     });
     AuthConfig { mode, jwt }
+}
+
+/// Times and sizes of tokens and of their keys.
+struct Bounds {
+    leeway: Duration,
+    max_token: ByteCount,
+    max_age: Option<Duration>,
+    refresh: Duration,
+    max_stale: Duration,
+}
+
+fn read_bounds(reader: &mut Reader) -> Bounds {
+    let seconds = Duration::from_secs;
+    let (five_minutes, day) = (Duration::from_mins(5), Duration::from_hours(24));
+    let month = day.saturating_mul(31);
+    let sizes = ByteCount::kibibytes(1)..=ByteCount::kibibytes(15);
+    let leeways = Duration::ZERO..=five_minutes;
+    Bounds {
+        leeway: reader.read_within("auth.jwt.leeway", seconds(30), leeways),
+        max_token: reader.read_within("auth.jwt.max_token", ByteCount::kibibytes(8), sizes),
+        max_age: reader.read_optional_within("auth.jwt.max_age", seconds(1)..=month),
+        refresh: reader.read_within("auth.jwt.refresh", five_minutes, seconds(10)..=day),
+        max_stale: reader.read_within("auth.jwt.max_stale", day, seconds(60)..=month),
+    }
 }
 
 /// Reads the names of the scopes of tokens that name none.

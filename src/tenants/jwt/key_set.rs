@@ -113,7 +113,7 @@ impl KeySet {
                 }
                 Ok(key) => set.keys.push(key),
                 Err((id, reason)) => {
-                    set.unused.push(format!("{}: {reason}", shown(at, id.as_deref())))
+                    set.unused.push(format!("{}: {reason}", shown(at, id.as_deref())));
                 }
             }
         }

@@ -180,6 +180,7 @@ fn config(keys: PathBuf) -> JwtConfig {
     }
 }
 
+#[expect(clippy::panic_in_result_fn, reason = "a test may panic; that is how it fails")]
 fn identify(verifier: &TokenVerifier, token: &str) -> Result<CallerIdentity, TokenFault> {
     verifier.identify(token.as_bytes()).map_err(|refused| match refused {
         RefusedToken::Wrong(fault) => fault,
@@ -296,6 +297,7 @@ fn a_token_names_its_tenant_its_subject_and_its_rights() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one line for each claim")]
 fn claims_that_are_wrong_are_refused_with_their_reason() {
     let provider = Provider::new();
     let mut place = Place::of(&provider.set());
@@ -371,6 +373,7 @@ fn claims_that_are_wrong_are_refused_with_their_reason() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one line for each header")]
 fn only_signed_tokens_are_trusted_whatever_their_header_says() {
     let provider = Provider::new();
     let mut place = Place::of(&provider.set());
