@@ -62,7 +62,7 @@ fn main() -> Result<ExitCode> {
 async fn started(config: &Config) -> Result<Runtime> {
     let (metered, skills) = (MeteredCode::IfThere, SkillsRead::Once);
     let progress = Lines::new(std::io::stderr());
-    let runtime = Runtime::start(config, metered, skills, Metrics::new(), &progress).await?;
+    let runtime = Runtime::start(config, metered, skills, Metrics::new(), None, &progress).await?;
     runtime.ready().await?;
     Ok(runtime)
 }

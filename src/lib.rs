@@ -4,7 +4,8 @@
 //! `tests/architecture.rs`, which is a test. `ARCHITECTURE.md` describes the parts and the reasons.
 //!
 //! ```text
-//! vocabulary   error  ids  units  clock  budget  heap  secret_text  crypto  private_file
+//! vocabulary   error  ids  units  clock  budget  heap  cgroup  secret_text  crypto
+//!              private_file
 //! formats      skill  protocol  job  framing  quotas
 //! engines      blobs  registry  packages  engine  sandbox  images  image_builder  worker  dispatch
 //!              egress  secrets  database  tenants
@@ -18,6 +19,7 @@
 //! program in a fresh interpreter on a prepared memory image), and back.
 
 pub mod budget;
+pub mod cgroup;
 pub mod clock;
 mod crypto;
 pub mod error;

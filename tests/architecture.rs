@@ -23,6 +23,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("crypto",    &[]),
     ("private_file", &[]),
     ("subprocess", &[]),
+    ("cgroup",    &["units"]),
     // 1 formats: bytes in, typed values out
     ("skill",     &["error", "ids", "units"]),
     ("protocol",  &["error", "ids", "units"]),
@@ -39,7 +40,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("images",    &["error", "ids", "units", "clock", "job"]),
     ("image_builder", &["ids", "units", "clock", "job", "engine", "sandbox", "images"]),
     ("worker",    &["error", "ids", "units", "heap", "job", "secret_text", "engine", "sandbox"]),
-    ("dispatch",  &["error", "ids", "units", "job", "quotas"]),
+    ("dispatch",  &["error", "ids", "units", "cgroup", "job", "quotas"]),
     ("egress",    &["error", "ids", "units", "clock", "budget", "skill", "framing", "quotas"]),
     ("secrets",   &["error", "ids", "secret_text", "skill"]),
     ("database",  &["error", "private_file"]),
@@ -55,10 +56,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     // 5 program: reads the world, builds the rest
     ("config",    &["error", "ids", "units", "budget", "skill", "job", "blobs", "registry", "engine",
                     "images", "dispatch", "egress", "secrets", "quotas", "tenants", "records", "audit", "http"]),
-    ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "job", "skill", "blobs", "registry", "packages", "engine",
+    ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "cgroup", "job", "skill", "blobs", "registry", "packages", "engine",
                     "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "secrets", "quotas", "telemetry", "database", "tenants",
                     "records", "audit", "service", "http", "config"]),
-    ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "private_file", "subprocess", "job", "skill", "protocol", "blobs", "egress",
+    ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "cgroup", "private_file", "subprocess", "job", "skill", "protocol", "blobs", "egress",
                     "registry", "packages", "engine", "sandbox", "images", "worker", "dispatch", "secrets", "telemetry", "database", "tenants", "records", "audit", "service",
                     "http", "config", "assembly"]),
 ];

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::audit::AuditLog;
 use crate::dispatch::{Counters, Pool};
-use crate::images::ImageCache;
+use crate::images::{ImageCache, ImageRenewals};
 use crate::records::Recorder;
 use crate::registry::Registry;
 use crate::service::Authentication;
@@ -118,9 +118,17 @@ impl MetricSource for RuntimeState {
                 number(images.len()),
             ),
             MetricReading::gauge("wardian_image_bytes", "Memory of these images", resident),
+            renewals(self.images.renewals()),
             MetricReading::gauge("wardian_skills", "Skills", number(self.registry.current().len())),
         ]
     }
+}
+
+fn renewals(counts: ImageRenewals) -> MetricReading {
+    let results = [("renewed", counts.renewed), ("failed", counts.failed)];
+    let results = results.map(|(result, count)| (result, number_of(count)));
+    let help = "Images that were to be made anew with another hash secret";
+    MetricReading::counter("wardian_image_renewals", help, 0.0).by("result", results)
 }
 
 fn events(counters: &Counters) -> MetricReading {
@@ -131,6 +139,7 @@ fn events(counters: &Counters) -> MetricReading {
         finished,
         overdue,
         crashed,
+        out_of_memory,
         violations,
         repeated,
         given_up,
@@ -145,6 +154,7 @@ fn events(counters: &Counters) -> MetricReading {
         ("run_finished", finished),
         ("run_overdue", overdue),
         ("run_crashed", crashed),
+        ("run_out_of_memory", out_of_memory),
         ("violation", violations),
         ("run_repeated", repeated),
         ("given_up", given_up),

@@ -18,9 +18,11 @@ use crate::assembly::metrics::RuntimeState;
 use crate::assembly::packages::package_access;
 use crate::assembly::provision::{ImagesOf, Provision, compile_when_asked, provide_batteries};
 use crate::assembly::skills::{SkillsRead, registry_settings};
+use crate::assembly::worker::memory::WorkerMemory;
 use crate::blobs::BlobStore;
-use crate::config::{CompileMetered, Config};
-use crate::dispatch::{Pool, PoolConfig, WorkerCommand};
+use crate::cgroup::{CgroupLimits, CgroupTree};
+use crate::config::{CgroupUse, CompileMetered, Config};
+use crate::dispatch::{Pool, PoolConfig, WorkerCgroups, WorkerCommand};
 use crate::egress::Egress;
 use crate::egress::world::resolver::SystemResolver;
 use crate::engine::progress::Progress;
@@ -38,6 +40,12 @@ use crate::telemetry::Metrics;
 
 /// Most images that are made on need. Beyond it one image with all packages is used.
 const VARIETY: usize = 12;
+
+/// Most processes and threads in the cgroup of a worker. It has three.
+const THREADS_OF_A_WORKER: u32 = 16;
+
+/// The share of a worker in the processors, which is that of any cgroup.
+const USUAL_WEIGHT: u32 = 100;
 
 /// The started parts that runs need.
 #[derive(Debug)]
@@ -61,7 +69,8 @@ pub struct Runtime {
 
 impl Runtime {
     /// Opens the stores, prepares the engine and begins to start workers. This takes a fraction of
-    /// a second if the engine is installed, and otherwise minutes, which `progress` shows.
+    /// a second if the engine is installed, and otherwise minutes, which `progress` shows. Workers get
+    /// cgroups of their own in `cgroups`.
     ///
     /// Needs a runtime with several threads, since it blocks the one that it is on.
     ///
@@ -74,6 +83,7 @@ impl Runtime {
         metered: MeteredCode,
         skills: SkillsRead,
         metrics: Arc<Metrics>,
+        cgroups: Option<Arc<CgroupTree>>,
         progress: &dyn Progress,
     ) -> Result<Self, AssemblyError> {
         // Skills are read concurrently with the engine, because thousands of them take a second.
@@ -96,7 +106,7 @@ impl Runtime {
         let metering = metering(config, &files);
         let kept = ImageStore::new(&files.engine, &files.timed);
         let images = ImageCache::new(Box::new(kept), base, image_rules(config));
-        let pool = Arc::new(Pool::start(pool_config(config, files.command(config)?))?);
+        let pool = Arc::new(Pool::start(pool_config(config, files.command(config)?, cgroups))?);
         let packages = Arc::new(package_access(config, &files.timed)?);
         let batteries = block_in_place(|| packages.open_batteries());
         if let Err(error) = batteries {
@@ -197,8 +207,22 @@ fn metering(config: &Config, files: &EngineFiles) -> Metering {
     }
 }
 
-fn pool_config(config: &Config, command: WorkerCommand) -> PoolConfig {
+fn pool_config(
+    config: &Config,
+    command: WorkerCommand,
+    cgroups: Option<Arc<CgroupTree>>,
+) -> PoolConfig {
+    let cgroups = cgroups.map(|tree| WorkerCgroups {
+        tree,
+        limits: CgroupLimits {
+            memory: WorkerMemory::of(config).taken,
+            processes: THREADS_OF_A_WORKER,
+            weight: USUAL_WEIGHT,
+        },
+        is_required: config.workers.cgroups == CgroupUse::Require,
+    });
     PoolConfig {
+        cgroups,
         spares: config.workers.spares,
         isolation: config.isolation,
         queue: config.workers.queue,

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io::{self, IsTerminal as _};
 use std::process::{self, Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use rustix::process::{Pid, setpriority_process};
 use tokio::time::sleep;
 
 use crate::assembly::{self, MeteredCode, Provision, ProvisionError};
+use crate::cgroup::CgroupTree;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::config::{Config, Flags};
@@ -74,6 +76,8 @@ pub(crate) struct Installer {
     arguments: Vec<String>,
     /// Variables that hold secrets, which the child does not get.
     hidden_variables: Vec<String>,
+    /// Where its processes have low priority among those of the server.
+    cgroups: Option<Arc<CgroupTree>>,
 }
 
 impl Installer {
@@ -88,7 +92,17 @@ impl Installer {
         }
         arguments.extend(["engine", "install", "--end-with-parent"].map(str::to_owned));
         arguments.push(process::id().to_string());
-        Self { arguments, hidden_variables }
+        Self { arguments, hidden_variables, cgroups: None }
+    }
+
+    /// An installer whose background work is in the cgroup for it.
+    pub(crate) fn with_cgroups(self, cgroups: Option<Arc<CgroupTree>>) -> Self {
+        Self { cgroups, ..self }
+    }
+
+    /// The cgroups of the server whose work it does.
+    pub(crate) fn cgroups(&self) -> Option<Arc<CgroupTree>> {
+        self.cgroups.clone()
     }
 
     /// Makes the engine ready if it is not. Dropping the future stops the installation.
@@ -127,6 +141,10 @@ impl Installer {
         let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         // An error is ignored: the installation works with normal priority too.
         setpriority_process(process, LOW_PRIORITY).ok();
+        if let Some(cgroups) = &self.cgroups {
+            // As above.
+            cgroups.move_to_background(child.id()).ok();
+        }
         let ended = child.wait_with_output()?;
         if ended.status.success() {
             return Ok(());

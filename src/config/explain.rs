@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 127] = [
+const EXPLANATIONS: [(&str, &str); 128] = [
     ("listen", "Address and port to listen on."),
     ("admin_listen", "Address and port for operators, where Prometheus gets the metrics; none by default."),
     ("data_dir", "Folder for data to keep, such as blobs."),
@@ -54,6 +54,7 @@ const EXPLANATIONS: [(&str, &str); 127] = [
     ("workers.uid", "User that workers become if the server was started as root."),
     ("workers.gid", "Group that workers become if the server was started as root."),
     ("workers.require_lockdown", "Whether guests run only if the whole lock-down of the workers is active: true, false, or auto, which is true when the server listens beyond loopback or has tenants."),
+    ("workers.cgroups", "Whether each worker has a cgroup of its own with a limit on its memory: `auto`, where the system allows it; `require`, or the server does not start; `off`."),
     ("workers.paranoid", "Whether to compare the whole memory with its image after every run; costs milliseconds."),
     ("limits.fuel", "WebAssembly instructions of a run; not counted unless set."),
     ("limits.timeout", "Wall-clock time of a run."),

@@ -27,8 +27,9 @@ pub use crate::config::error::ConfigError;
 pub use crate::config::load::Flags;
 pub use crate::config::reload::ReloadedConfig;
 pub use crate::config::settings::{
-    AuthConfig, AuthMode, BlobsConfig, CompileMetered, Config, EngineConfig, ImagesConfig,
-    LimitsConfig, LogConfig, LogFormat, LogLevel, RequireLockdown, SkillsConfig, WorkersConfig,
+    AuthConfig, AuthMode, BlobsConfig, CgroupUse, CompileMetered, Config, EngineConfig,
+    ImagesConfig, LimitsConfig, LogConfig, LogFormat, LogLevel, RequireLockdown, SkillsConfig,
+    WorkersConfig,
 };
 pub(crate) use crate::config::value::parse_duration;
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::config::environment::Surroundings;
 use crate::config::reader::Reader;
 use crate::config::settings::{
-    BlobsConfig, CompileMetered, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig,
-    LogFormat, LogLevel, NetworkConfig, RequireLockdown, SkillsConfig, WorkersConfig,
+    BlobsConfig, CgroupUse, CompileMetered, Config, EngineConfig, ImagesConfig, LimitsConfig,
+    LogConfig, LogFormat, LogLevel, NetworkConfig, RequireLockdown, SkillsConfig, WorkersConfig,
 };
 use crate::config::tables::auth::read_auth;
 use crate::config::tables::records::{read_audit, read_records};
@@ -221,6 +221,7 @@ fn read_workers(reader: &mut Reader) -> WorkersConfig {
         uid: reader.read_within("workers.uid", NOBODY, 1..=u32::MAX - 1),
         gid: reader.read_within("workers.gid", NOBODY, 1..=u32::MAX - 1),
         require_lockdown: reader.read("workers.require_lockdown", RequireLockdown::Auto),
+        cgroups: reader.read("workers.cgroups", CgroupUse::Auto),
         paranoid: reader.read("workers.paranoid", false),
     }
 }

@@ -138,6 +138,8 @@ pub struct WorkersConfig {
     /// missing parts. Guests never run as root or without the filter on system calls, whatever
     /// this setting is. Default: beyond loopback, and with tenants.
     pub require_lockdown: RequireLockdown,
+    /// Whether each worker has a cgroup of its own. Default: where the system allows it.
+    pub cgroups: CgroupUse,
     /// Has workers compare the whole memory with its image after every run, and end if it
     /// differs. Costs milliseconds a run. Default false.
     pub paranoid: bool,
@@ -153,6 +155,18 @@ pub enum RequireLockdown {
     Always,
     /// Never.
     Never,
+}
+
+/// Whether each worker has a cgroup of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CgroupUse {
+    /// If the system gives this process a place for them.
+    #[default]
+    Auto,
+    /// Always; without one the server does not start.
+    Require,
+    /// Never.
+    Off,
 }
 
 /// The memory images that runs begin as.

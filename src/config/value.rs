@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use crate::config::settings::{AuthMode, CompileMetered, LogFormat, LogLevel, RequireLockdown};
+use crate::config::settings::{
+    AuthMode, CgroupUse, CompileMetered, LogFormat, LogLevel, RequireLockdown,
+};
 use crate::egress::config::ProxyAddress;
 use crate::images::PackageSet;
 use crate::skill::manifest::secret_hosts::{BrokeredHosts, SecretHosts};
@@ -136,6 +138,32 @@ impl SettingValue for AuthMode {
             Self::Keys => "keys",
             Self::Jwt => "jwt",
             Self::Proxy => "proxy",
+        };
+        toml::Value::String(text.to_owned())
+    }
+}
+
+impl SettingValue for CgroupUse {
+    const EXPECTED: &'static str = "\"auto\", \"require\" or \"off\"";
+
+    fn from_text(text: &str) -> Option<Self> {
+        match text {
+            "auto" => Some(Self::Auto),
+            "require" => Some(Self::Require),
+            "off" => Some(Self::Off),
+            _ => None,
+        }
+    }
+
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        value.as_str().and_then(Self::from_text)
+    }
+
+    fn to_toml(&self) -> toml::Value {
+        let text = match self {
+            Self::Auto => "auto",
+            Self::Require => "require",
+            Self::Off => "off",
         };
         toml::Value::String(text.to_owned())
     }

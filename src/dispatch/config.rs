@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::dispatch::isolation::Isolation;
+use crate::dispatch::supervisor::cgroups::WorkerCgroups;
 use crate::dispatch::supervisor::spawner::WorkerCommand;
 use crate::dispatch::worker::attachments::AttachmentLimits;
 use crate::job::frame;
@@ -14,6 +15,8 @@ use crate::units::ByteCount;
 pub struct PoolConfig {
     /// The command that starts a worker.
     pub command: WorkerCommand,
+    /// Gives each process a cgroup of its own. Default: none.
+    pub cgroups: Option<WorkerCgroups>,
     /// Runs at once. One for each core is right, because guests mostly compute.
     pub workers: usize,
     /// Additional workers that replace lost ones at once. Each costs memory. Default 1.
@@ -50,6 +53,7 @@ impl PoolConfig {
     pub fn new(command: WorkerCommand, workers: usize) -> Self {
         Self {
             command,
+            cgroups: None,
             workers,
             spares: 1,
             isolation: Isolation::Shared,

@@ -43,6 +43,7 @@ pub use crate::dispatch::error::DispatchError;
 pub use crate::dispatch::isolation::{Isolation, WorkerOwner};
 pub use crate::dispatch::pool::{Pool, memory_of};
 pub use crate::dispatch::report::{Counters, PoolReport, WorkerStatus};
+pub use crate::dispatch::supervisor::cgroups::WorkerCgroups;
 pub use crate::dispatch::supervisor::spawner::WorkerCommand;
 pub use crate::dispatch::worker::attachments::AttachmentLimits;
 pub use crate::dispatch::worker::id::WorkerId;

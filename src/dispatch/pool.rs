@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::warn;
 
+use crate::cgroup::MemoryShortage;
 use crate::dispatch::config::PoolConfig;
 use crate::dispatch::error::DispatchError;
 use crate::dispatch::isolation::Isolation;
@@ -25,6 +26,7 @@ use crate::dispatch::worker::channel::WorkerChannelError;
 use crate::dispatch::worker::exchange::{self, Broken, Ran};
 use crate::dispatch::worker::handle::AttachError;
 use crate::dispatch::worker::id::WorkerId;
+use crate::dispatch::worker::process::Process;
 use crate::dispatch::worker::run_clock::Patience;
 use crate::dispatch::{BlobSource, FinishedRun, Job, RunHost};
 use crate::error::CauseChain;
@@ -75,7 +77,8 @@ impl Pool {
         let (runs, runtime) = (config.workers.max(1), Handle::current());
         let scheduler = Arc::new(Scheduler::new(&config, runtime));
         let (open, processes) = watch::channel(());
-        let spawner = WorkerSpawner::open(config.command, open).map_err(DispatchError::Open)?;
+        let spawner = WorkerSpawner::open(config.command, config.cgroups, open)
+            .map_err(DispatchError::Open)?;
         let spawner = Arc::new(spawner);
         let supervisor = Supervisor {
             scheduler: Arc::clone(&scheduler),
@@ -206,6 +209,7 @@ impl Pool {
             let begun = Instant::now();
             let id = lease.worker_id();
             let Some(worker) = lease.begin() else { continue };
+            let process = Arc::clone(&worker.process);
             match exchange::perform(worker, job, &order, host, self.patience).await {
                 Ok(ran) => {
                     // The run is over, so a caller that leaves meanwhile does not cost the worker.
@@ -233,7 +237,7 @@ impl Pool {
                 }
                 Err(broken) => {
                     let may_repeat = matches!(broken, Broken::NotStarted(_) | Broken::Declined);
-                    let failure = self.explain(&broken, job, id);
+                    let failure = self.explain(&broken, job, id, &process);
                     lease.discard();
                     if !may_repeat {
                         let outcome = without_worker(failure, begun.elapsed());
@@ -302,9 +306,16 @@ impl Pool {
         self.spawner.upgrade()?.template()
     }
 
-    fn explain(&self, broken: &Broken, job: &Job, worker: WorkerId) -> RunFailure {
+    fn explain(
+        &self,
+        broken: &Broken,
+        job: &Job,
+        worker: WorkerId,
+        process: &Process,
+    ) -> RunFailure {
         let is_closing = self.scheduler.phase() == Phase::Closed;
         let run = &job.spec.run_id;
+        let shortage = process.memory_shortage();
         if !is_closing {
             let cause = CauseChain(broken);
             warn!(run.id = %run, worker.id = %worker, "run `{run}` lost worker {worker}: {cause}");
@@ -316,6 +327,7 @@ impl Pool {
                 Broken::Hostile(_) | Broken::Lost(WorkerChannelError::Frame(_)) => {
                     &mut counters.violations
                 }
+                Broken::Lost(_) if shortage.is_some() => &mut counters.out_of_memory,
                 Broken::Lost(_) => &mut counters.crashed,
                 Broken::NotStarted(_) | Broken::Declined => &mut counters.repeated,
             };
@@ -324,9 +336,15 @@ impl Pool {
         match broken {
             _ if is_closing => RunFailure::Cancelled,
             Broken::Late => RunFailure::Timeout { limit: job.spec.limits.wall_time },
+            Broken::Lost(_) if shortage == Some(MemoryShortage::OwnLimit) => {
+                RunFailure::MemoryLimit { limit: job.spec.limits.memory, traceback: None }
+            }
             Broken::NotStarted(_) | Broken::Declined | Broken::Lost(_) | Broken::Hostile(_) => {
-                let reason = "the sandbox broke and was replaced".to_owned();
-                RunFailure::SandboxCrash { reason }
+                let reason = match shortage {
+                    Some(_) => "the machine was short of memory, and the sandbox was replaced",
+                    None => "the sandbox broke and was replaced",
+                };
+                RunFailure::SandboxCrash { reason: reason.to_owned() }
             }
         }
     }

@@ -53,6 +53,8 @@ pub struct Counters {
     pub overdue: u64,
     /// Runs that ended as `SandboxCrash`, because their worker was lost or their interpreter broke.
     pub crashed: u64,
+    /// Runs whose worker was ended because memory was short: its own, or that of the machine.
+    pub out_of_memory: u64,
     /// Workers that broke a rule of their socket.
     pub violations: u64,
     /// Runs that were given to another worker, because the first one broke before they had begun.

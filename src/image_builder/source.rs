@@ -56,6 +56,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/rehearsal.py",
     "_wardian/result.py",
     "_wardian/runner.py",
+    "_wardian/science.py",
     "_wardian/script.py",
     "_wardian/sizes.py",
     "_wardian/sockets.py",

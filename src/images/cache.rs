@@ -18,7 +18,7 @@ use tracing::{info, warn};
 use crate::clock::Clock;
 use crate::error::CauseChain;
 use crate::ids::Digest;
-use crate::images::image::{Image, ImageFault, ImageMaker, KeptImage, KeptImages};
+use crate::images::image::{Image, ImageFault, ImageMaker, ImageRenewals, KeptImage, KeptImages};
 use crate::images::package_set::PackageSet;
 use crate::job::image::ImageContent;
 use crate::units::ByteCount;
@@ -78,22 +78,22 @@ pub struct CachedImage {
 
 /// The images of a server. Dropping it ends the making of further ones.
 pub struct ImageCache {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedImages>,
 }
 
-struct Shared {
-    kept: Box<dyn KeptImages>,
-    rules: ImageRules,
-    clock: Clock,
-    base: Mutex<Image>,
-    state: Mutex<State>,
+pub(super) struct SharedImages {
+    pub(super) kept: Box<dyn KeptImages>,
+    pub(super) rules: ImageRules,
+    pub(super) clock: Clock,
+    pub(super) base: Mutex<Image>,
+    pub(super) state: Mutex<State>,
     missed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+pub(super) struct State {
     /// Every image but the base.
-    ready: BTreeMap<PackageSet, Ready>,
+    pub(super) ready: BTreeMap<PackageSet, Ready>,
     base_hits: u64,
     /// The images to make or load, in this order.
     wanted: VecDeque<PackageSet>,
@@ -105,10 +105,11 @@ struct State {
     picks: u64,
     /// True once the cache is dropped; the thread that makes images then ends.
     ends: bool,
+    pub(super) renewals: ImageRenewals,
 }
 
-struct Ready {
-    image: Image,
+pub(super) struct Ready {
+    pub(super) image: Image,
     hits: u64,
     /// Hits that are noted on the disk already.
     noted: u64,
@@ -121,7 +122,7 @@ impl ImageCache {
     pub fn new(kept: Box<dyn KeptImages>, base: Image, rules: ImageRules) -> Self {
         let state = Mutex::default();
         let (clock, missed, base) = (Clock::System, Condvar::new(), Mutex::new(base));
-        Self { shared: Arc::new(Shared { kept, rules, clock, base, state, missed }) }
+        Self { shared: Arc::new(SharedImages { kept, rules, clock, base, state, missed }) }
     }
 
     /// Spawns a thread that loads the profiles and recently used images and then makes the images
@@ -198,6 +199,12 @@ impl ImageCache {
         let base = report(&self.shared.base.lock(), state.base_hits);
         let others = state.ready.values().map(|ready| report(&ready.image, ready.hits));
         std::iter::once(base).chain(others).collect()
+    }
+
+    /// Counts the images that were made anew, and those that could not be.
+    #[must_use]
+    pub fn renewals(&self) -> ImageRenewals {
+        self.shared.state.lock().renewals
     }
 
     /// Notes the uses of images on the disk.
@@ -326,9 +333,9 @@ impl State {
     }
 }
 
-impl Shared {
+impl SharedImages {
     /// Adds an image, and removes others until the memory limit holds.
-    fn put(&self, image: Image) {
+    pub(super) fn put(&self, image: Image) {
         let gone = self.state.lock().put(&self.rules, image);
         for ready in gone {
             self.add_to_note(ready.image.packages, ready.hits.saturating_sub(ready.noted));
@@ -372,7 +379,7 @@ impl Shared {
         }
     }
 
-    fn found_or_made(
+    pub(super) fn found_or_made(
         &self,
         packages: PackageSet,
         maker: &dyn ImageMaker,
@@ -383,50 +390,6 @@ impl Shared {
         info!(image = %packages, "making the image `{packages}` in the background");
         maker.make(packages)?;
         self.kept.find(packages)?.ok_or_else(|| "it disappeared after it was made".into())
-    }
-
-    /// Makes all images again with another hash secret, if the one in use is too old or another
-    /// server has drawn a new one. Runs begin as an old image until its replacement is ready.
-    fn refresh(&self, maker: &dyn ImageMaker) {
-        if let Err(error) = self.renew_images(maker) {
-            let cause = CauseChain(&*error);
-            warn!("images cannot be renewed and keep their present hash secret: {cause}");
-        }
-    }
-
-    fn renew_images(&self, maker: &dyn ImageMaker) -> Result<(), ImageFault> {
-        let Some(max_age) = self.rules.max_age else { return Ok(()) };
-        if self.kept.renew_secret(self.clock.now().saturating_sub(max_age))? {
-            info!("the hash secret is old: making all images again with another one");
-        }
-        let mut held = vec![(PackageSet::NONE, self.base.lock().content.digest())];
-        let state = self.state.lock();
-        held.extend(
-            state.ready.iter().map(|(packages, one)| (*packages, one.image.content.digest())),
-        );
-        drop(state);
-        let mut is_any_new = false;
-        for (packages, digest) in held {
-            if !self.kept.is_current(packages, digest)? {
-                let image = self.found_or_made(packages, maker)?;
-                self.replace(packages, image);
-                info!(image = %packages, "the image `{packages}` was renewed");
-                is_any_new = true;
-            }
-        }
-        if is_any_new {
-            self.clear_disk();
-        }
-        Ok(())
-    }
-
-    /// Replaces the present image for `packages`. Does nothing if it was removed meanwhile.
-    fn replace(&self, packages: PackageSet, image: Image) {
-        if packages == PackageSet::NONE {
-            *self.base.lock() = image;
-        } else if let Some(ready) = self.state.lock().ready.get_mut(&packages) {
-            ready.image = image;
-        }
     }
 
     /// The images that earlier processes used and that fit into memory, the latest first.
@@ -469,7 +432,7 @@ impl Shared {
     }
 
     /// Removes unused images from the disk until its limit holds.
-    fn clear_disk(&self) {
+    pub(super) fn clear_disk(&self) {
         let used: BTreeSet<PackageSet> = {
             let state = self.state.lock();
             let profiles = self.rules.profiles.iter();
@@ -486,7 +449,7 @@ impl Shared {
 }
 
 /// Makes and loads wanted images until the cache is dropped.
-fn keep(shared: &Weak<Shared>, maker: &dyn ImageMaker) {
+fn keep(shared: &Weak<SharedImages>, maker: &dyn ImageMaker) {
     while let Some(shared) = shared.upgrade().filter(|shared| !shared.state.lock().ends) {
         shared.refresh(maker);
         match shared.next() {

@@ -36,6 +36,15 @@ pub struct KeptImage {
     pub usage: ImageUsage,
 }
 
+/// Counts of the images that were due to be made anew with another hash secret, since the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ImageRenewals {
+    /// Those that took the place of old ones.
+    pub renewed: u64,
+    /// Attempts that failed. The old image stays in use, and is tried again.
+    pub failed: u64,
+}
+
 /// The images on the disk that fit this version of the program.
 pub trait KeptImages: Send + Sync + 'static {
     /// The image for `packages`, if it is on the disk. Takes as long as copying its memory.

@@ -11,9 +11,12 @@ mod cache;
 mod image;
 mod imports;
 mod package_set;
+mod renewal;
 mod usage;
 
 pub use crate::images::cache::{CachedImage, ImageCache, ImageRules, NotReproducible};
-pub use crate::images::image::{Image, ImageFault, ImageMaker, KeptImage, KeptImages};
+pub use crate::images::image::{
+    Image, ImageFault, ImageMaker, ImageRenewals, KeptImage, KeptImages,
+};
 pub use crate::images::package_set::{PackageSet, UnknownGroup};
 pub use crate::images::usage::ImageUsage;

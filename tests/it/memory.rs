@@ -493,6 +493,38 @@ fn calls_of_every_kind(blob: &str) -> [String; 5] {
     ]
 }
 
+/// Opens a connection, sends `bytes` on it, and neither sends nor takes any more.
+fn send_and_stop(server: &TestServer, bytes: &[u8]) -> Connection {
+    let mut connection = server.connect();
+    // The server may close it before all was sent.
+    connection.try_send(bytes).ok();
+    connection
+}
+
+/// Beginnings of requests whose clients stop then: a run whose events nobody takes, a head and an
+/// upload without an end, and answers that nobody takes.
+fn requests_that_stop(server: &TestServer, blob: &str) -> [Vec<u8>; 5] {
+    let printed = server.client().run("def main(args): print('x' * (1 << 20))");
+    let run = printed["run_id"].as_str().unwrap();
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": {
+        "language": "python",
+        "code": "def main(args):\n    for _ in range(64):\n        print('\\x01' * (1 << 14))"}});
+    let call = call.to_string();
+    let events = format!(
+        "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: \
+         application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{call}",
+        call.len()
+    );
+    let head = format!("GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: {}", "a".repeat(15 << 10));
+    let mut upload =
+        b"PUT /v1/blobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n\r\n".to_vec();
+    upload.extend(vec![0x83; 400_000]);
+    let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").into_bytes();
+    let blob = get(&format!("/v1/blobs/{blob}")).repeat(16);
+    let log = get(&format!("/v1/runs/{run}/log")).repeat(16);
+    [events.into(), head.into(), upload, blob, log]
+}
+
 #[test]
 fn everything_at_once_stays_within_the_stated_memory() {
     let skills = repository("tests/it/skills");
@@ -502,7 +534,7 @@ fn everything_at_once_stays_within_the_stated_memory() {
         "--set",
         "http.memory=128 MiB",
         "--set",
-        "http.max_connections=128",
+        "http.max_connections=256",
         "--set",
         "http.stall_timeout=3 s",
         "--set",
@@ -510,6 +542,7 @@ fn everything_at_once_stays_within_the_stated_memory() {
     ]);
     let most = stated(server);
     let blob = server.client().create_bytes(&[0x82; 1 << 20], "application/octet-stream");
+    let stopping = requests_that_stop(server, &blob);
     let watch = Watch::begin(server);
     let until = Instant::now() + Duration::from_secs(20);
     let again = |work: Box<dyn Fn() + Send>| {
@@ -532,6 +565,12 @@ fn everything_at_once_stays_within_the_stated_memory() {
         let reads = reads.clone();
         threads.push(again(Box::new(move || {
             let _connection = ask_and_not_listen(server, &reads);
+            thread::park_timeout(Duration::from_secs(2));
+        })));
+    }
+    for bytes in stopping.iter().flat_map(|bytes| vec![bytes.clone(); 12]) {
+        threads.push(again(Box::new(move || {
+            let _connection = send_and_stop(server, &bytes);
             thread::park_timeout(Duration::from_secs(2));
         })));
     }

@@ -25,6 +25,8 @@ pub(in crate::assembly) struct WorkerMemory {
     pub(in crate::assembly) private: ByteCount,
     /// Address space, most of which is only reserved.
     pub(in crate::assembly) addresses: ByteCount,
+    /// Memory that is really taken: the limit of a worker's cgroup.
+    pub(in crate::assembly) taken: ByteCount,
     /// The memory file on its way to the gateway.
     pub(in crate::assembly) file: ByteCount,
 }
@@ -38,17 +40,18 @@ impl WorkerMemory {
         let images = u64::try_from(images).unwrap_or(u64::MAX);
         // A growing vector exists twice for a moment. Host-call payloads and returned values exist
         // in addition to the files that they are made of.
-        let private = [
+        let used = [
             PROGRAM.as_u64(),
             u64::try_from(GUEST_STACK).unwrap_or(u64::MAX),
-            LARGEST_IMAGE.as_u64().saturating_mul(images),
             most.memory.as_u64().saturating_mul(2),
             most.workspace.as_u64().saturating_mul(2),
             most.host_bytes.as_u64(),
             most.logs.as_u64().saturating_mul(2),
             AttachmentLimits::default().bytes.as_u64(),
         ];
-        let private = private.into_iter().fold(0, u64::saturating_add);
+        let used = used.into_iter().fold(0, u64::saturating_add);
+        // Images are mapped privately. What a run has changed of one is memory of the run.
+        let private = used.saturating_add(LARGEST_IMAGE.as_u64().saturating_mul(images));
         let reserved = LINEAR_MEMORY_RESERVATION
             .saturating_add(EXCEPTION_HEAP_RESERVATION)
             .saturating_add(LARGEST_IMAGE.as_u64())
@@ -57,8 +60,9 @@ impl WorkerMemory {
         let addresses = private.saturating_add(reserved).saturating_add(CODE_AND_GUARDS.as_u64());
         // A run's value lies in its memory, its blobs in its memory or its workspace.
         let file = most.memory.max(most.workspace).min(PAYLOAD_MAX);
+        let taken = ByteCount::bytes(used.saturating_add(file.as_u64()));
         let (private, addresses) = (ByteCount::bytes(private), ByteCount::bytes(addresses));
-        Self { private, addresses, file }
+        Self { private, addresses, taken, file }
     }
 }
 
@@ -82,10 +86,13 @@ mod tests {
         let usual = with(&[]);
         let gibibyte = 1 << 30;
         assert!(usual.private.as_u64() < 8 * gibibyte, "{usual:?}");
+        assert_eq!(usual.taken, ByteCount::mebibytes(3_194));
         assert_eq!(usual.file, ByteCount::mebibytes(512));
         let more = with(&[("limits.max.memory", "4 GiB"), ("limits.max.workspace", "2 GiB")]);
         let added = more.private.as_u64() - usual.private.as_u64();
         assert_eq!(added, 2 * (4 * gibibyte - gibibyte / 2) + 2 * (2 * gibibyte - gibibyte / 4));
+        let taken = more.taken.as_u64() - usual.taken.as_u64();
+        assert_eq!(taken, added + gibibyte / 2);
         assert_eq!(more.file, PAYLOAD_MAX);
         assert!(more.addresses > usual.addresses);
     }

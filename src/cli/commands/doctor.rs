@@ -12,13 +12,14 @@ use tempfile::TempDir;
 
 use crate::assembly::{self, AssemblyError, MeteredCode, Runtime, SkillsRead};
 use crate::blobs::BlobError;
+use crate::cgroup::{CgroupPlace, CgroupUnavailable, Controller};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{block_on_until_interrupted, progress};
 use crate::cli::terminal::output::{print_json, print_line, shown};
 use crate::cli::terminal::readable::readable;
 use crate::clock::Clock;
-use crate::config::{Config, RequireLockdown};
+use crate::config::{CgroupUse, Config, RequireLockdown};
 use crate::engine::code::compile::Variant;
 use crate::error::CauseChain;
 use crate::http::TlsEndpoint;
@@ -84,6 +85,7 @@ impl Finding {
 /// Checks everything that runs depend on.
 pub(crate) fn doctor(config: Config, as_json: bool) -> Result<Exit, Failed> {
     let mut findings = vec![kernel(), user(&config), configuration(&config), address(&config)];
+    findings.push(cgroups(config.workers.cgroups, CgroupPlace::find()));
     findings.extend(certificate(&config));
     findings.push(blobs(&config));
     findings.push(disk(&config));
@@ -159,6 +161,32 @@ fn user(config: &Config) -> Finding {
         return Finding::degraded("user", says, advice);
     }
     Finding::good("user", "not root")
+}
+
+/// The cgroups that a server would have that is started where this command was.
+fn cgroups(wanted: CgroupUse, place: Result<CgroupPlace, CgroupUnavailable>) -> Finding {
+    const WHAT: &str = "cgroups";
+    let finding: fn(_, String, &str) -> Finding = match wanted {
+        CgroupUse::Off => return Finding::good(WHAT, "not used: `workers.cgroups` is \"off\""),
+        CgroupUse::Require => Finding::bad,
+        CgroupUse::Auto => Finding::degraded,
+    };
+    match place {
+        Ok(place) if place.controllers() == Controller::ALL => {
+            Finding::good(WHAT, format!("each worker of a server has its own here: {place}"))
+        }
+        Ok(place) => {
+            let says = format!("each worker of a server has its own here, with {place} alone");
+            finding(WHAT, says, "`Delegate=memory pids cpu` in the systemd unit has all of them")
+        }
+        Err(error) => {
+            let says = format!(
+                "a server that is started here gives its workers none: {}",
+                CauseChain(&error)
+            );
+            finding(WHAT, says, error.advice())
+        }
+    }
 }
 
 fn configuration(config: &Config) -> Finding {
@@ -337,6 +365,7 @@ async fn workers(mut config: Config) -> Vec<Finding> {
         MeteredCode::IfThere,
         SkillsRead::Once,
         Metrics::new(),
+        None,
         progress().as_ref(),
     )
     .await

@@ -11,6 +11,7 @@ pub(crate) mod run_result;
 pub(crate) mod runs;
 pub(crate) mod secrets;
 pub(crate) mod serve;
+pub(crate) mod serve_cgroups;
 pub(crate) mod serve_folders;
 pub(crate) mod serve_records;
 pub(crate) mod show_config;

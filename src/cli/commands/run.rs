@@ -117,9 +117,15 @@ fn run(
         if options.reproducible {
             install_engine(&config, metered, &[PackageSet::REPRODUCIBLE], progress().as_ref())?;
         }
-        let runtime =
-            Runtime::start(&config, metered, SkillsRead::Once, Metrics::new(), progress().as_ref())
-                .await?;
+        let runtime = Runtime::start(
+            &config,
+            metered,
+            SkillsRead::Once,
+            Metrics::new(),
+            None,
+            progress().as_ref(),
+        )
+        .await?;
         warn_of_problems(&runtime, &request);
         perform(&runtime, request, args, options).await
     }))

@@ -12,6 +12,7 @@ use tracing::{info, warn};
 use crate::assembly::{self, MeteredCode, Provision, Runtime, SkillsRead, check_settings};
 use crate::budget::{MemoryBudget, OPEN_BLOBS};
 use crate::cli::commands::reload::{ConfigSource, Reloader, SkillsSeat};
+use crate::cli::commands::serve_cgroups::{TakenCgroups, check_cgroups, take_cgroups};
 use crate::cli::commands::serve_folders::{DataFolderLock, check_unchanged, open_folders};
 use crate::cli::commands::serve_records::ServerJournal;
 use crate::cli::exit_code::Exit;
@@ -107,12 +108,9 @@ async fn listen(
         Some(address) => Some(server.bind_admin(address).await?),
         None => None,
     };
-    let _lock = block_in_place(|| -> Result<DataFolderLock, Failed> {
-        check_unchanged(config)?;
-        let lock = DataFolderLock::take(&config.data_dir)?;
-        open_folders(config)?;
-        Ok(lock)
-    })?;
+    // The lock and the cgroups are released last.
+    let (cgroups, _lock) = block_in_place(|| prepare(config))?;
+    let installer = &installer.clone().with_cgroups(cgroups.tree());
     let database = assembly::open_database(config).await?;
     let authentication = open_callers(config, &database, server.metrics()).await?;
     let records = ServerJournal::open(config, server.metrics()).await?;
@@ -156,6 +154,15 @@ async fn listen(
     let exit = records.close().await;
     info!("stopped");
     Ok(exit)
+}
+
+/// Checks the folders and the cgroups, and then takes both.
+fn prepare(config: &Config) -> Result<(TakenCgroups, DataFolderLock), Failed> {
+    check_unchanged(config)?;
+    check_cgroups(config)?;
+    let lock = DataFolderLock::take(&config.data_dir)?;
+    open_folders(config)?;
+    Ok((take_cgroups(config)?, lock))
 }
 
 /// The end of a server that was not ready yet: it was stopped, or has failed.
@@ -221,6 +228,7 @@ async fn start(
         MeteredCode::IfThere,
         SkillsRead::Followed,
         metrics,
+        installer.cgroups(),
         progress().as_ref(),
     )
     .await?;

@@ -20,5 +20,8 @@ impl Spawned {
         self.process.kill();
         // The process was killed, so this returns soon; without it a zombie would stay.
         self.process.reap().ok();
+        if let Some(cgroup) = &self.process.cgroup {
+            cgroup.note_end();
+        }
     }
 }

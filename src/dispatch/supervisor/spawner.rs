@@ -28,6 +28,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use tokio::sync::{oneshot, watch};
 use tracing::{info, warn};
 
+use crate::dispatch::supervisor::cgroups::{Placed, PoolCgroups, WorkerCgroups};
 use crate::dispatch::supervisor::spawned::Spawned;
 use crate::dispatch::supervisor::template::{Template, TemplateError};
 use crate::dispatch::worker::process::Process;
@@ -64,13 +65,17 @@ impl WorkerCommand {
         Self { template: Some(arguments), ..self }
     }
 
-    fn spawn(&self) -> io::Result<Spawned> {
+    fn spawn(&self, cgroups: &mut PoolCgroups) -> io::Result<Spawned> {
         let (near, far) =
             socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         let mut command = self.process(&self.arguments);
         let mut child = command.stdin(Stdio::from(far)).stderr(Stdio::piped()).spawn()?;
         let stderr = child.stderr.take().map(Into::into);
-        match Process::of(&child) {
+        let placed = Process::of(&child).and_then(|mut process| {
+            process.cgroup = cgroups.place(Placed::Worker, process.id)?;
+            Ok(process)
+        });
+        match placed {
             Ok(process) => Ok(Spawned { socket: near, stderr, process }),
             Err(error) => {
                 child.kill()?;
@@ -106,7 +111,11 @@ type Request = oneshot::Sender<io::Result<Spawned>>;
 impl WorkerSpawner {
     /// Starts the thread. It ends when this value is dropped, and every worker that is still alive
     /// is killed with it. `open` is closed when no process of the thread is left.
-    pub(crate) fn open(command: WorkerCommand, open: watch::Sender<()>) -> io::Result<Self> {
+    pub(crate) fn open(
+        command: WorkerCommand,
+        cgroups: Option<WorkerCgroups>,
+        open: watch::Sender<()>,
+    ) -> io::Result<Self> {
         let (requests, received) = mpsc::channel::<Request>();
         let command = Arc::new(Mutex::new(command));
         let is_crashed = Arc::<AtomicBool>::default();
@@ -115,6 +124,7 @@ impl WorkerSpawner {
             is_crashed: Arc::clone(&is_crashed),
             template: None,
             paused_until: None,
+            cgroups: PoolCgroups::new(cgroups),
         };
         #[cfg(test)]
         let (template, seen) = {
@@ -127,11 +137,14 @@ impl WorkerSpawner {
                 if let Err(Ok(unwanted)) = request.send(source.start()) {
                     unwanted.discard();
                 }
+                source.cgroups.remove_ended();
                 #[cfg(test)]
                 {
                     *seen.lock() = source.template.as_ref().map(|(_, template)| template.id());
                 }
             }
+            source.template = None;
+            source.cgroups.remove_all();
             drop(source);
             drop(open);
         })?;
@@ -178,6 +191,7 @@ struct WorkerSource {
     template: Option<(WorkerCommand, Template)>,
     /// The time before which no template is tried.
     paused_until: Option<Instant>,
+    cgroups: PoolCgroups,
 }
 
 impl WorkerSource {
@@ -185,7 +199,7 @@ impl WorkerSource {
         let command = self.command.lock().clone();
         match self.fork(&command) {
             Some(forked) => Ok(forked),
-            None => command.spawn(),
+            None => command.spawn(&mut self.cgroups),
         }
     }
 
@@ -200,7 +214,7 @@ impl WorkerSource {
             return None;
         }
         if let Some((_, template)) = &mut self.template {
-            match template.fork() {
+            match template.fork(&mut self.cgroups) {
                 Ok(forked) => return Some(forked),
                 Err(error) => {
                     warn!("the template of workers is replaced: {}", CauseChain(&error));
@@ -208,7 +222,7 @@ impl WorkerSource {
                 }
             }
         }
-        match Self::start_template(command, arguments) {
+        match Self::start_template(command, arguments, &mut self.cgroups) {
             Ok((template, forked)) => {
                 self.template = Some((command.clone(), template));
                 Some(forked)
@@ -225,9 +239,10 @@ impl WorkerSource {
     fn start_template(
         command: &WorkerCommand,
         arguments: &[OsString],
+        cgroups: &mut PoolCgroups,
     ) -> Result<(Template, Spawned), TemplateError> {
-        let mut template = Template::start(command.process(arguments))?;
-        let forked = template.fork()?;
+        let mut template = Template::start(command.process(arguments), cgroups)?;
+        let forked = template.fork(cgroups)?;
         info!("workers are forked from a template");
         Ok((template, forked))
     }

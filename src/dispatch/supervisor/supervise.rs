@@ -101,6 +101,9 @@ impl Supervisor {
             Err(error) => {
                 process.kill();
                 process.reap().map_err(StartFailure::Spawn)?;
+                if let Some(cgroup) = &process.cgroup {
+                    cgroup.note_end();
+                }
                 return Err(StartFailure::Spawn(error));
             }
         };
@@ -178,10 +181,16 @@ impl Supervisor {
                 if is_crash && watched.process.is_forked {
                     self.spawner.note_crash();
                 }
-                status.to_string()
+                match watched.process.memory_shortage() {
+                    Some(_) if !is_crash => format!("{status}, because memory was short"),
+                    _ => status.to_string(),
+                }
             }
             Err(error) => format!("an unknown state: {error}"),
         };
+        if let Some(cgroup) = &watched.process.cgroup {
+            cgroup.note_end();
+        }
         watched.stderr.finish();
         self.scheduler.count(|counters| counters.ended = counters.ended.saturating_add(1));
         status

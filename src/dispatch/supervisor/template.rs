@@ -9,11 +9,14 @@ use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, setpgid, waitid};
 
+use crate::cgroup::ProcessCgroup;
+use crate::dispatch::supervisor::cgroups::{Placed, PoolCgroups};
 use crate::dispatch::supervisor::spawned::Spawned;
 use crate::dispatch::worker::process::Process;
 use crate::job::frame::{self, FrameError};
@@ -61,11 +64,15 @@ pub(crate) struct Template {
     socket: UnixStream,
     incoming: Incoming,
     born: Instant,
+    cgroup: Option<Arc<ProcessCgroup>>,
 }
 
 impl Template {
     /// Starts a template and waits until it has loaded the engine, which blocks this thread.
-    pub(crate) fn start(mut command: Command) -> Result<Self, TemplateError> {
+    pub(crate) fn start(
+        mut command: Command,
+        cgroups: &mut PoolCgroups,
+    ) -> Result<Self, TemplateError> {
         let (near, far) =
             socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
                 .map_err(io::Error::from)?;
@@ -76,7 +83,9 @@ impl Template {
         let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let group = group.ok_or(io::Error::from(io::ErrorKind::InvalidInput))?;
         let (socket, incoming) = (UnixStream::from(near), Incoming::with_limit(MESSAGE));
-        let mut template = Self { group, socket, incoming, born: Instant::now() };
+        let mut template = Self { group, socket, incoming, born: Instant::now(), cgroup: None };
+        // It loads the engine meanwhile.
+        template.cgroup = cgroups.place(Placed::Template, child.id())?;
         template.socket.set_read_timeout(Some(STARTUP_TIMEOUT))?;
         match template.receive()? {
             FromTemplate::Ready => {}
@@ -100,7 +109,7 @@ impl Template {
     }
 
     /// Forks a worker.
-    pub(crate) fn fork(&mut self) -> Result<Spawned, TemplateError> {
+    pub(crate) fn fork(&mut self, cgroups: &mut PoolCgroups) -> Result<Spawned, TemplateError> {
         let (near, far) =
             socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
                 .map_err(io::Error::from)?;
@@ -113,7 +122,8 @@ impl Template {
             FromTemplate::Failed { reason } => return Err(TemplateError::Reported { reason }),
             FromTemplate::Ready => return Err(TemplateError::OutOfTurn),
         };
-        let child = Process::forked(process)?;
+        let mut child = Process::forked(process)?;
+        child.cgroup = cgroups.place(Placed::Worker, child.id)?;
         // Until here, dropping the template ends the child too.
         let own_group = Pid::from_raw(process);
         setpgid(own_group, own_group).map_err(io::Error::from)?;
@@ -151,5 +161,8 @@ impl Drop for Template {
         let ended = || waitid(WaitId::Pgid(Some(self.group)), WaitIdOptions::EXITED);
         // All of them were killed, so each call returns soon. The last one finds no process.
         while rustix::io::retry_on_intr(ended).is_ok() {}
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.note_end();
+        }
     }
 }

@@ -5,11 +5,14 @@ use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitStatus};
+use std::sync::Arc;
 
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, pidfd_open, pidfd_send_signal,
     waitid,
 };
+
+use crate::cgroup::{MemoryShortage, ProcessCgroup};
 
 /// A child of this process. Refers to the process itself and not to its number, which the system
 /// may give to another process after it was waited for.
@@ -19,6 +22,8 @@ pub(crate) struct Process {
     pub(crate) id: u32,
     /// True if it was forked from a template.
     pub(crate) is_forked: bool,
+    /// Its cgroup, if it has one of its own.
+    pub(crate) cgroup: Option<Arc<ProcessCgroup>>,
 }
 
 impl Process {
@@ -36,7 +41,7 @@ impl Process {
     fn open(id: i32, is_forked: bool) -> io::Result<Self> {
         let pid = Pid::from_raw(id).filter(|_| id > 0).ok_or(io::ErrorKind::InvalidInput)?;
         let handle = pidfd_open(pid, PidfdFlags::empty())?;
-        let process = Self { handle, id: id.unsigned_abs(), is_forked };
+        let process = Self { handle, id: id.unsigned_abs(), is_forked, cgroup: None };
         // Fails if it is no child of this process.
         process.wait(WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)?;
         Ok(process)
@@ -46,6 +51,11 @@ impl Process {
     pub(crate) fn kill(&self) {
         // The only other error, missing permission, cannot occur for a child of this process.
         pidfd_send_signal(&self.handle, Signal::KILL).ok();
+    }
+
+    /// The shortage of memory for which the kernel has ended the process, if it is known to have.
+    pub(crate) fn memory_shortage(&self) -> Option<MemoryShortage> {
+        self.cgroup.as_ref()?.shortage()
     }
 
     /// Waits for the end of the process, which blocks this thread, and returns its status.

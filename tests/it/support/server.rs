@@ -74,32 +74,55 @@ impl TestServer {
     pub(crate) fn start_in(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data_dir = folder.path().join("data");
-        Self::spawn(folder, data_dir, arguments, environment).ready()
+        let program = program(&folder);
+        Self::spawn(program, folder, data_dir, arguments, environment).ready()
     }
 
     /// Starts a server on a data folder that may have been used before.
     pub(crate) fn start_on(data_dir: &Path, arguments: &[&str]) -> Self {
-        Self::spawn(tempfile::tempdir().unwrap(), data_dir.to_owned(), arguments, &[]).ready()
+        let folder = tempfile::tempdir().unwrap();
+        let program = program(&folder);
+        Self::spawn(program, folder, data_dir.to_owned(), arguments, &[]).ready()
+    }
+
+    /// Starts a server on a data folder, in the cgroup of this folder.
+    pub(crate) fn start_within(cgroup: &Path, data_dir: &Path, arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let usual = program(&folder);
+        let mut program = Command::new("sh");
+        program
+            .args(["-c", "echo 0 > \"$0/cgroup.procs\" && exec \"$@\""])
+            .arg(cgroup)
+            .arg(WARDIAN);
+        for (name, value) in usual.get_envs() {
+            match value {
+                Some(value) => program.env(name, value),
+                None => program.env_remove(name),
+            };
+        }
+        Self::spawn(program, folder, data_dir.to_owned(), arguments, &[]).ready()
     }
 
     /// Starts a server and only waits until it listens.
     pub(crate) fn start_unready(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data_dir = folder.path().join("data");
-        let mut server = Self::spawn(folder, data_dir, arguments, &[]);
+        let program = program(&folder);
+        let mut server = Self::spawn(program, folder, data_dir, arguments, &[]);
         let line = server.log.wait_for(" listening on http");
         server.address = line.rsplit_once("://").unwrap().1.to_owned();
         server
     }
 
     fn spawn(
+        mut program: Command,
         folder: TempDir,
         data_dir: PathBuf,
         arguments: &[&str],
         environment: &[(&str, &str)],
     ) -> Self {
         let has_address = arguments.contains(&"--listen");
-        let mut child = program(&folder)
+        let mut child = program
             .arg("serve")
             .args(if has_address { &[][..] } else { &["--listen", "127.0.0.1:0"] })
             .arg("--data-dir")

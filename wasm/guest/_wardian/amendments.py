@@ -20,7 +20,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from _wardian import counting, errors, floating, import_hooks, library, progress
+from _wardian import counting, errors, floating, import_hooks, library, progress, science
 
 
 def _type_aliases(module: Any) -> None:
@@ -263,22 +263,6 @@ def _peak_finding(module: Any) -> None:
     module._peak_widths = widths_of_positions
 
 
-def _special(module: Any) -> None:
-    """The only loops of these functions for integers take `intp`."""
-    np = sys.modules["numpy"]
-
-    def narrow(function: Callable[..., Any]) -> Callable[..., Any]:
-        def called(n: Any, *args: Any, **named: Any) -> Any:
-            n = np.asarray(n)
-            return function(n.astype(np.intp) if n.dtype == np.int64 else n, *args, **named)
-
-        called.__name__, called.__doc__ = function.__name__, function.__doc__
-        return called
-
-    for name in ("eval_hermite", "eval_hermitenorm"):
-        setattr(module, name, narrow(getattr(module, name)))
-
-
 def _sparse(module: Any) -> None:
     """Sparse matrices calculate in C types: data of positions counts as int64."""
     np = sys.modules["numpy"]
@@ -403,13 +387,16 @@ AMENDMENTS: dict[str, Callable[[Any], None]] = {
     "pandas.core.groupby.grouper": _grouper,
     "pandas.core.internals.construction": _frame_construction,
     "pandas.core.internals.managers": _managers,
+    "pandas.core.tools.numeric": science.amend_to_numeric,
     "random": library.amend_random,
     "rich.live": progress.amend_rich_live,
     "rich.progress": progress.amend_rich_progress,
+    "scipy.ndimage._measurements": science.amend_measurements,
     "scipy.signal._peak_finding": _peak_finding,
     "scipy.sparse._sputils": _sparse,
     "scipy.spatial._ckdtree": counting.amend_kd_tree_of_scipy,
-    "scipy.special._ufuncs": _special,
+    "scipy.special._ufuncs": science.amend_special,
+    "sklearn.model_selection._search": science.amend_search,
     "sklearn.neighbors._ball_tree": counting.amend_trees_of_sklearn,
     "sklearn.neighbors._kd_tree": counting.amend_trees_of_sklearn,
     "struct": _struct,

@@ -140,8 +140,15 @@ def hash_of_float(value: float) -> int:
     return -2 if found == -1 else found
 
 
+_SIGNALS = (
+    "InvalidOperation FloatOperation DivisionByZero Overflow Underflow Subnormal Inexact Rounded "
+    "Clamped"
+).split()
+"""Signals of decimal numbers, in the order in which contexts list them."""
+
+
 def amend_decimal(module: Any) -> None:
-    """Limits and messages are those of the implementation in C."""
+    """Limits, messages and the order of signals are those of the implementation in C."""
     written = sys.modules.get("_pydecimal")
     if written is None or module.Decimal is not written.Decimal:
         return  # this is the implementation in C
@@ -155,10 +162,19 @@ def amend_decimal(module: Any) -> None:
     for changed in (module, written):
         for name, number in numbers.items():
             setattr(changed, name, number)
+    written._signals.sort(key=lambda signal: _SIGNALS.index(signal.__name__))
+    for context in (module.DefaultContext, module.BasicContext, module.ExtendedContext):
+        for signals in (context.flags, context.traps):
+            for signal in written._signals:
+                signals[signal] = bool(signals.pop(signal))
     raise_error = module.Context._raise_error
+    signal_of = written._condition_map
 
     @functools.wraps(raise_error)
     def raise_condition(self: Any, condition: Any, *args: Any) -> Any:
+        signal = signal_of.get(condition, condition)
+        if signal not in self._ignored_flags:
+            self.flags[signal] = True
         try:
             return raise_error(self, condition, *args)
         except module.DecimalException as error:

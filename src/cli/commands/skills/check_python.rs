@@ -113,6 +113,7 @@ pub(crate) fn check_python(config: Config, checks: &mut [FolderCheck]) -> Result
             MeteredCode::IfThere,
             SkillsRead::Once,
             Metrics::new(),
+            None,
             progress().as_ref(),
         )
         .await?;

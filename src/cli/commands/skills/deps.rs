@@ -310,9 +310,15 @@ pub(crate) fn on_a_runtime(
     config.skills.roots = Vec::new();
     block_on(Box::pin(async {
         let metered = MeteredCode::IfThere;
-        let runtime =
-            Runtime::start(&config, metered, SkillsRead::Once, Metrics::new(), progress().as_ref())
-                .await?;
+        let runtime = Runtime::start(
+            &config,
+            metered,
+            SkillsRead::Once,
+            Metrics::new(),
+            None,
+            progress().as_ref(),
+        )
+        .await?;
         let ended = work(&runtime).await;
         runtime.shut_down(Duration::ZERO).await;
         ended.map(|()| Exit::Done)

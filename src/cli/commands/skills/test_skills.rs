@@ -80,9 +80,15 @@ pub(crate) fn test_skills(
     block_on_until_interrupted(Box::pin(async {
         installer.ensure_engine(&config, MeteredCode::IfThere).await?;
         let metered = MeteredCode::IfThere;
-        let runtime =
-            Runtime::start(&config, metered, SkillsRead::Once, Metrics::new(), progress().as_ref())
-                .await?;
+        let runtime = Runtime::start(
+            &config,
+            metered,
+            SkillsRead::Once,
+            Metrics::new(),
+            None,
+            progress().as_ref(),
+        )
+        .await?;
         let ended = test_all(&runtime, &tested, filter, as_json).await;
         runtime.shut_down(Duration::ZERO).await;
         ended
