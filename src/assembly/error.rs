@@ -15,6 +15,7 @@ use crate::packages::fetch::FetchError;
 use crate::packages::guest::UnknownPython;
 use crate::packages::lock::LockError;
 use crate::registry::RegistryError;
+use crate::tenants::KeySourceError;
 use crate::worker::WorkerError;
 
 /// The reason why background work failed.
@@ -39,6 +40,9 @@ pub enum AssemblyError {
     /// The database cannot be opened.
     #[error(transparent)]
     Database(#[from] DatabaseError),
+    /// The keys of tokens cannot be used.
+    #[error("tokens cannot be verified")]
+    TokenKeys(#[from] KeySourceError),
     /// Skills cannot be read.
     #[error("the skills cannot be opened")]
     Registry(#[from] RegistryError),

@@ -1,4 +1,4 @@
-//! What the metrics show of the workers, the images, the skills and the records.
+//! What the metrics show of the workers, the images, the skills, the records and the keys of tokens.
 
 use std::sync::Arc;
 
@@ -7,7 +7,9 @@ use crate::dispatch::{Counters, Pool};
 use crate::images::{ImageCache, ImageRenewals};
 use crate::records::Recorder;
 use crate::registry::Registry;
+use crate::service::Authentication;
 use crate::telemetry::{MetricReading, MetricSource, number_of};
+use crate::tenants::ProviderKeys;
 
 /// What the metrics show of the records of runs and of the audit log.
 #[derive(Debug)]
@@ -35,6 +37,48 @@ impl MetricSource for JournalState {
             readings.push(MetricReading::gauge(name, help, number_of(counts.waiting)));
         }
         readings
+    }
+}
+
+/// What the metrics show of the keys by which tokens are verified.
+#[derive(Debug)]
+pub struct TokenKeysState(Arc<ProviderKeys>);
+
+impl TokenKeysState {
+    /// The keys of a server that takes tokens.
+    #[must_use]
+    pub fn of(authentication: &Authentication) -> Option<Self> {
+        match authentication {
+            Authentication::Tokens { tokens, .. } => Some(Self(Arc::clone(tokens.keys()))),
+            Authentication::Open | Authentication::Keys(_) => None,
+        }
+    }
+}
+
+impl MetricSource for TokenKeysState {
+    fn read(&self) -> Vec<MetricReading> {
+        let report = self.0.report();
+        let results = [
+            ("changed", report.changed),
+            ("unchanged", report.unchanged),
+            ("failed", report.failed),
+        ];
+        let results = results.map(|(result, count)| (result, number_of(count)));
+        let help = "Readings of the keys of tokens by their result";
+        let age = report.age.map_or(0.0, |age| age.as_secs_f64());
+        vec![
+            MetricReading::gauge(
+                "wardian_token_keys",
+                "Keys by which tokens are verified",
+                number(report.keys),
+            ),
+            MetricReading::counter("wardian_token_key_readings", help, 0.0).by("result", results),
+            MetricReading::gauge(
+                "wardian_token_keys_age_seconds",
+                "Time since the keys of tokens were last read; 0 if they never were",
+                age,
+            ),
+        ]
     }
 }
 

@@ -15,7 +15,7 @@ mod worker;
 pub use crate::assembly::blobs::{open_blobs, open_blobs_beside};
 pub use crate::assembly::engine::{MeteredCode, images_made, install_engine, open_engine};
 pub use crate::assembly::error::{AssemblyError, ProvisionError};
-pub use crate::assembly::metrics::JournalState;
+pub use crate::assembly::metrics::{JournalState, TokenKeysState};
 pub use crate::assembly::packages::{
     BatteriesReport, batteries, batteries_are_compiled, clean_layers, guest_of, install_batteries,
     layer_store,

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use crate::assembly::error::AssemblyError;
 use crate::assembly::skills::own_skills;
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::egress::Egress;
 use crate::egress::world::resolver::SystemResolver;
 use crate::registry::{AtPath, RegistryError};
+use crate::tenants::TokenVerifier;
 
 /// Checks the settings that the parts of a server refuse when they are built. So a server that
 /// listens is not stopped by its configuration.
@@ -18,6 +20,9 @@ use crate::registry::{AtPath, RegistryError};
 /// The first setting that is wrong.
 pub fn check_settings(config: &Config) -> Result<(), AssemblyError> {
     Egress::new(config.network.egress.clone(), Arc::new(SystemResolver::default()))?;
+    if let Some(jwt) = &config.auth.jwt {
+        TokenVerifier::open(jwt.clone(), Clock::System)?;
+    }
     let own = own_skills(config);
     for root in config.skills.roots.iter().filter(|root| **root != own) {
         let path = root.clone();

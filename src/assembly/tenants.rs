@@ -11,7 +11,7 @@ use crate::config::{AuthMode, Config};
 use crate::database::Database;
 use crate::records::RecordTable;
 use crate::service::Authentication;
-use crate::tenants::{KeyRing, KeyTable};
+use crate::tenants::{KeyRing, KeyTable, TokenVerifier};
 
 /// The file of the database in the data folder.
 const FILE: &str = "wardian.db";
@@ -62,15 +62,27 @@ pub async fn open_keys(config: &Config) -> Result<KeyTable, AssemblyError> {
 ///
 /// # Errors
 ///
-/// The keys cannot be read.
+/// The keys cannot be read, or those of tokens cannot be used.
 pub async fn open_authentication(
     config: &Config,
     database: &Database,
 ) -> Result<Authentication, AssemblyError> {
-    match config.auth.mode {
-        AuthMode::Open | AuthMode::Proxy => Ok(Authentication::Open),
-        AuthMode::Keys => {
-            let keys = KeyRing::load(KeyTable::new(database.clone()), Clock::System).await?;
+    match (config.auth.mode, &config.auth.jwt) {
+        (AuthMode::Jwt, Some(jwt)) => {
+            let keys = match jwt.accepts_keys {
+                true => Some(Arc::new(load_keys(database).await?)),
+                false => None,
+            };
+            let tokens = Arc::new(TokenVerifier::open(jwt.clone(), Clock::System)?);
+            tokens
+                .keys()
+                .follow()
+                .map_err(|cause| AssemblyError::System { what: "start a thread", cause })?;
+            Ok(Authentication::Tokens { tokens, keys })
+        }
+        // Settings of tokens are there with that mode; without them nobody is let in by one.
+        (AuthMode::Keys | AuthMode::Jwt, _) => {
+            let keys = load_keys(database).await?;
             if keys.is_empty() {
                 warn!(
                     "there is no valid key, so every call is refused: make one with \
@@ -79,5 +91,10 @@ pub async fn open_authentication(
             }
             Ok(Authentication::Keys(Arc::new(keys)))
         }
+        (AuthMode::Open | AuthMode::Proxy, _) => Ok(Authentication::Open),
     }
+}
+
+async fn load_keys(database: &Database) -> Result<KeyRing, AssemblyError> {
+    Ok(KeyRing::load(KeyTable::new(database.clone()), Clock::System).await?)
 }

@@ -17,11 +17,13 @@ const MAX_TEXT: usize = 300;
 pub enum AuditKind {
     /// A key was used; written when it is first used in an hour.
     KeyUsed,
+    /// A token of an identity provider was used; written when it is first used in an hour.
+    TokenUsed,
     /// A command made a key.
     KeyCreated,
     /// A command revoked a key.
     KeyRevoked,
-    /// A request had no valid key.
+    /// A request had no valid credential.
     Unauthorized,
     /// A caller lacks a scope.
     Forbidden,
@@ -35,7 +37,7 @@ impl AuditKind {
     /// The time in which an event is not written again.
     pub(super) const fn quiet(self) -> Duration {
         match self {
-            Self::KeyUsed => Duration::from_hours(1),
+            Self::KeyUsed | Self::TokenUsed => Duration::from_hours(1),
             _ => Duration::from_secs(60),
         }
     }
@@ -48,7 +50,7 @@ pub struct AuditEvent<'a> {
     pub kind: AuditKind,
     /// The tenant.
     pub tenant: Option<&'a str>,
-    /// The prefix of the key.
+    /// The prefix of the key, or `token:` and the subject of the token.
     pub key: Option<&'a str>,
     /// The address of the client.
     pub address: Option<IpAddr>,

@@ -317,6 +317,9 @@ pub(crate) enum SecretsCommand {
     /// List their names and where they come from, never their values.
     #[command(after_help = examples::SECRETS)]
     List {
+        /// List what runs of this tenant can have: its own secrets, and those that are shared.
+        #[arg(long, value_name = "TENANT")]
+        tenant: Option<String>,
         /// Print everything, as JSON.
         #[arg(long)]
         json: bool,

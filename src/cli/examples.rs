@@ -88,6 +88,7 @@ pub(crate) const SECRETS: &str = "\
 Examples:
   WARDIAN_SECRET_ACME_KEY=... wardian secrets list
   wardian --set secrets.folders=/run/secrets secrets list --json
+  wardian --set secrets.folders=/run/secrets secrets list --tenant acme
 
 Exit codes: 0 all of them can be used, 2 wrong usage, 3 a secret or a provider cannot be used.";
 

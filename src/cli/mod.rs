@@ -162,7 +162,9 @@ fn with_config(
         Command::Blobs(command) => blobs::blobs(&config, &command, source.surroundings.api_key()),
         Command::Runs(command) => runs::runs(&config, &command, source.surroundings.api_key()),
         Command::Keys(command) => keys::keys(&config, &command),
-        Command::Secrets(SecretsCommand::List { json }) => secrets::list(&config, json),
+        Command::Secrets(SecretsCommand::List { tenant, json }) => {
+            secrets::list(&config, tenant.as_deref(), json)
+        }
         Command::Engine(command) => engine::engine(&config, &command),
         Command::Top(args) => top::top(&config, &args),
         Command::Doctor(args) => doctor::doctor(config, args.json),

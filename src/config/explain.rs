@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 113] = [
+const EXPLANATIONS: [(&str, &str); 130] = [
     ("listen", "Address and port to listen on."),
     ("admin_listen", "Address and port for operators, where Prometheus gets the metrics; none by default."),
     ("data_dir", "Folder for data to keep, such as blobs."),
@@ -29,7 +29,22 @@ const EXPLANATIONS: [(&str, &str); 113] = [
     ("http.tls.certificate", "File with the server's certificate and those of the authorities between (PEM); with it the server speaks TLS only."),
     ("http.tls.key", "File with the private key of that certificate (PEM)."),
     ("http.tls.handshake_timeout", "For a client to shake hands."),
-    ("auth.mode", "How callers are known: `open`, not at all, and the server listens on loopback only; `keys`, by keys of `wardian keys`; `proxy`, by a proxy in front of the server."),
+    ("auth.mode", "How callers are known: `open`, not at all, and the server listens on loopback only; `keys`, by keys of `wardian keys`; `jwt`, by tokens of an identity provider; `proxy`, by a proxy in front of the server."),
+    ("auth.jwt.jwks", "File or https address with the public keys of the identity provider (JWKS)."),
+    ("auth.jwt.ca_file", "File with certificates (PEM) of authorities that are trusted for that address beside those of the system."),
+    ("auth.jwt.issuer", "Text that the claim `iss` of tokens must have."),
+    ("auth.jwt.audiences", "Texts of which the claim `aud` must have one."),
+    ("auth.jwt.tenant_claim", "Claim with the tenant: a name, or a JSON pointer such as `/app/tenant`."),
+    ("auth.jwt.scopes_claim", "Claim with the scopes, as a text with spaces between them or as a list."),
+    ("auth.jwt.scope_prefix", "Text before the names of scopes in that claim; other words are ignored."),
+    ("auth.jwt.default_scopes", "Scopes of a token without that claim: unless set, all but `admin` without `auth.jwt.scopes_claim`, and none with it."),
+    ("auth.jwt.algorithms", "Signatures that are accepted; asymmetric ones only."),
+    ("auth.jwt.leeway", "How far the clocks of the provider and of this machine may be apart."),
+    ("auth.jwt.max_token", "Longest token."),
+    ("auth.jwt.max_age", "Highest age of a token by its claim `iat`, whatever its end is."),
+    ("auth.jwt.refresh", "Interval of fetching the keys again; a file is looked at every second."),
+    ("auth.jwt.max_stale", "How long keys are trusted that could not be read again."),
+    ("auth.jwt.accept_keys", "Whether keys of `wardian keys` are accepted beside tokens."),
     ("workers.count", "Programs that run at once, each in a process of its own."),
     ("workers.spares", "Processes beyond those, ready to take the place of one that was lost."),
     ("workers.fork", "Whether workers are forked from a process that has loaded the engine, instead of each being started by itself; true, unless set, if tenants have workers of their own."),
@@ -98,6 +113,8 @@ const EXPLANATIONS: [(&str, &str); 113] = [
     ("secrets.command", "Program and arguments that print a secret; `{name}` stands for its name, which is otherwise the last argument."),
     ("secrets.command_timeout", "How long that command may take."),
     ("secrets.command_max_age", "How long a secret of that command is used before it is asked again; 0 asks for each run."),
+    ("secrets.tenant_command", "Program and arguments that print a secret of a tenant; `{tenant}` and the variable WARDIAN_TENANT tell it which."),
+    ("secrets.share_with_tenants", "Whether runs of tenants get the secrets of the server that their tenant does not have."),
     ("secrets.hosts", "Secrets that skills get as placeholders only, with the hosts to which the values are sent."),
     ("blobs.folder", "Folder of the blob store; one server at a time uses it."),
     ("blobs.ttl", "How long a blob is kept after its last use; 0 keeps it forever."),

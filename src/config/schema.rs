@@ -8,10 +8,10 @@ use std::time::Duration;
 use crate::config::environment::Surroundings;
 use crate::config::reader::Reader;
 use crate::config::settings::{
-    AuthConfig, AuthMode, BlobsConfig, CgroupUse, CompileMetered, Config, EngineConfig,
-    ImagesConfig, LimitsConfig, LogConfig, LogFormat, LogLevel, NetworkConfig, RequireLockdown,
-    SkillsConfig, WorkersConfig,
+    BlobsConfig, CgroupUse, CompileMetered, Config, EngineConfig, ImagesConfig, LimitsConfig,
+    LogConfig, LogFormat, LogLevel, NetworkConfig, RequireLockdown, SkillsConfig, WorkersConfig,
 };
+use crate::config::tables::auth::read_auth;
 use crate::config::tables::records::{read_audit, read_records};
 use crate::config::tables::tenants::read_tenants;
 use crate::config::value::SettingValue;
@@ -44,7 +44,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         max_watches: reader.read_within("skills.max_watches", 262_144, 0..=10_000_000),
     };
     let http = HttpConfig { admin_listen, ..read_http(&mut reader, listen, surroundings) };
-    let auth = AuthConfig { mode: reader.read("auth.mode", AuthMode::Open) };
+    let auth = read_auth(&mut reader, surroundings);
     let workers = read_workers(&mut reader);
     let limits = read_limits(&mut reader);
     let images = read_images(&mut reader);
@@ -318,12 +318,20 @@ fn read_secrets(reader: &mut Reader, surroundings: &Surroundings) -> SecretsConf
         reader.read_within("secrets.command_timeout", Duration::from_secs(10), short..=long);
     let max_age = reader.read("secrets.command_max_age", Duration::from_secs(60));
     let hidden_variables = surroundings.secrets.variables();
-    let command = SecretCommand { arguments, timeout, max_age, hidden_variables };
+    let tenant_arguments: Vec<String> = reader.read("secrets.tenant_command", Vec::new());
+    let shares_with_tenants = reader.read("secrets.share_with_tenants", true);
+    let command = |arguments: Vec<String>| {
+        let hidden_variables = hidden_variables.clone();
+        let command = SecretCommand { arguments, timeout, max_age, hidden_variables };
+        Some(command).filter(|command| !command.arguments.is_empty())
+    };
     SecretsConfig {
         environment: surroundings.secrets.clone(),
         folders,
         file: file.map(absolute),
-        command: Some(command).filter(|command| !command.arguments.is_empty()),
+        command: command(arguments),
+        tenant_command: command(tenant_arguments),
+        shares_with_tenants,
         hosts: reader.read_table("secrets.hosts", SecretHosts::default()),
     }
 }

@@ -14,6 +14,7 @@ use crate::quotas::TenantPolicy;
 use crate::records::RecordsConfig;
 use crate::secrets::SecretsConfig;
 use crate::skill::manifest::url_pattern::UrlPattern;
+use crate::tenants::JwtConfig;
 use crate::units::ByteCount;
 
 /// Everything that an operator can set.
@@ -65,10 +66,12 @@ pub struct Config {
 }
 
 /// How callers are known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthConfig {
     /// The way in which callers are authenticated. Default open.
     pub mode: AuthMode,
+    /// How tokens are verified; with the mode `jwt` only.
+    pub jwt: Option<JwtConfig>,
 }
 
 /// The way in which callers are authenticated.
@@ -79,8 +82,21 @@ pub enum AuthMode {
     Open,
     /// Callers have keys: `wardian keys`.
     Keys,
+    /// Callers have tokens of an identity provider.
+    Jwt,
     /// A proxy in front of the server authenticates callers. Every caller is the local user.
     Proxy,
+}
+
+impl AuthMode {
+    /// True if each caller is known, and acts for a tenant.
+    #[must_use]
+    pub const fn knows_callers(self) -> bool {
+        match self {
+            Self::Open | Self::Proxy => false,
+            Self::Keys | Self::Jwt => true,
+        }
+    }
 }
 
 /// The sources of skills.
@@ -266,8 +282,9 @@ impl Config {
         let address = self.http.listen;
         Some(format!(
             "other machines can reach {address}, and no caller is authenticated; set `auth.mode` \
-             to `keys` (`wardian keys create` makes keys), or to `proxy` if a proxy in front of \
-             the server authenticates callers, or listen on 127.0.0.1"
+             to `keys` (`wardian keys create` makes keys) or `jwt` (tokens of an identity \
+             provider), or to `proxy` if a proxy in front of the server authenticates callers, or \
+             listen on 127.0.0.1"
         ))
     }
 
@@ -282,7 +299,7 @@ impl Config {
     pub fn requires_lockdown(&self) -> bool {
         match self.workers.require_lockdown {
             RequireLockdown::Auto => {
-                !self.http.listen.ip().is_loopback() || self.auth.mode == AuthMode::Keys
+                !self.http.listen.ip().is_loopback() || self.auth.mode.knows_callers()
             }
             RequireLockdown::Always => true,
             RequireLockdown::Never => false,

@@ -123,6 +123,11 @@ fn in_toml(key: &str, told: &str) -> Option<String> {
         }
         ("secrets.hosts" | "tenants.limits", "none") => "{}".to_owned(),
         (_, "none") => "[]".to_owned(),
+        ("auth.jwt.algorithms", "all but ES384") => {
+            let names =
+                crate::tenants::TokenAlgorithm::USUAL.map(|one| format!("\"{}\"", one.name()));
+            format!("[{}]", names.join(", "))
+        }
         ("skills.roots", root) => format!("[\"{root}\"]"),
         (_, other) => {
             let number = other.replace(',', "");

@@ -116,12 +116,13 @@ fn quantity(text: &str) -> Option<(u64, &str)> {
 }
 
 impl SettingValue for AuthMode {
-    const EXPECTED: &'static str = "\"open\", \"keys\" or \"proxy\"";
+    const EXPECTED: &'static str = "\"open\", \"keys\", \"jwt\" or \"proxy\"";
 
     fn from_text(text: &str) -> Option<Self> {
         match text {
             "open" => Some(Self::Open),
             "keys" => Some(Self::Keys),
+            "jwt" => Some(Self::Jwt),
             "proxy" => Some(Self::Proxy),
             _ => None,
         }
@@ -135,6 +136,7 @@ impl SettingValue for AuthMode {
         let text = match self {
             Self::Open => "open",
             Self::Keys => "keys",
+            Self::Jwt => "jwt",
             Self::Proxy => "proxy",
         };
         toml::Value::String(text.to_owned())

@@ -13,7 +13,7 @@ use tracing::debug;
 
 use crate::audit::AuditLog;
 use crate::budget::MemoryBudget;
-use crate::http::access::audited::{PeerAddress, note_key, note_stranger};
+use crate::http::access::audited::{PeerAddress, note_stranger, note_use};
 use crate::http::access::cors::{preflight, vary};
 use crate::http::access::credentials::{credential, is_public, refuse_caller};
 use crate::http::access::hosts::HostFault;
@@ -120,14 +120,17 @@ async fn answer_caller<M: Methods + Status + Transfers>(
     let address = request.extensions().get::<PeerAddress>().copied();
     match edge.authentication.identify(credential(request.headers())) {
         Ok(identity) => {
-            note_key(&edge.audit, &identity, address);
+            note_use(&edge.audit, &identity, address);
             request.extensions_mut().insert(identity);
             next.run(request).await
         }
-        Err(error) => {
+        Err(refused) => {
             let request_id = edge.next_request_id();
-            note_stranger(&edge.audit, &error, address, &request_id);
-            let answer = refuse_caller(&error, request.headers(), &request_id);
+            note_stranger(&edge.audit, &refused, address, &request_id);
+            if let Some(reason) = &refused.reason {
+                debug!(request.id = request_id, "caller refused: {reason}");
+            }
+            let answer = refuse_caller(&refused.error, request.headers(), &request_id);
             if request.body().is_end_stream() { answer } else { closing(answer) }
         }
     }

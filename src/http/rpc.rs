@@ -262,10 +262,10 @@ impl<M: Methods + Status> Exchange<'_, M> {
         execute(self.edge, self.methods, caller, call, None).await
     }
 
-    /// Confirms the key of a call, and counts it against the rate of its tenant. Malformed calls
+    /// Confirms the credential of a call, and counts it against the rate of its tenant. Malformed calls
     /// count too.
     fn count(&self, caller: &Caller) -> Result<(), Failure> {
-        let confirmed = self.edge.authentication.confirm(caller.key.as_ref());
+        let confirmed = self.edge.authentication.confirm(caller.credential.as_ref());
         let counted =
             confirmed.and_then(|()| match self.is_counted.swap(false, Ordering::Relaxed) {
                 true => Ok(()),

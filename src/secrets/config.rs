@@ -17,6 +17,10 @@ pub struct SecretsConfig {
     pub file: Option<PathBuf>,
     /// A command that prints a secret.
     pub command: Option<SecretCommand>,
+    /// A command that prints a secret of a tenant.
+    pub tenant_command: Option<SecretCommand>,
+    /// Runs of tenants get the secrets of the server that their tenant does not have.
+    pub shares_with_tenants: bool,
     /// Secrets that no skill gets as values, with the only hosts that they are sent to.
     pub hosts: SecretHosts,
 }
@@ -25,7 +29,7 @@ pub struct SecretsConfig {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretCommand {
     /// The program and its arguments. `{name}` stands for the name of the secret; without it, the
-    /// name is the last argument.
+    /// name is the last argument. `{tenant}` stands for the tenant.
     pub arguments: Vec<String>,
     /// How long it may take.
     pub timeout: Duration,

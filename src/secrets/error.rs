@@ -55,6 +55,9 @@ pub enum SecretsError {
 }
 
 fn quoted_all(providers: &[&str]) -> String {
+    if providers.is_empty() {
+        return "no provider, since none has secrets of tenants".to_owned();
+    }
     let providers: Vec<String> = providers.iter().map(|name| format!("`{name}`")).collect();
     providers.join(", ")
 }

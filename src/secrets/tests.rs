@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::error::CauseChain;
+use crate::ids::TenantId;
 use crate::secrets::config::{SecretCommand, SecretsConfig};
-use crate::secrets::{ListedSecret, Secrets, SecretsError};
+use crate::secrets::{ListedSecret, SecretScope, Secrets, SecretsError};
 
 const VALUE: &str = "s3cr3t-v4lu3-0f-t3sts";
 
@@ -17,7 +18,7 @@ fn shown(error: &SecretsError) -> String {
 }
 
 fn one(secrets: &Secrets, name: &str) -> Result<String, String> {
-    let found = secrets.find_all([name]);
+    let found = secrets.find_all(SecretScope::Server, [name]);
     let found = found.map(|mut found| found.remove(name).unwrap().expose().to_owned());
     found.map_err(|error| told(&error))
 }
@@ -63,7 +64,7 @@ fn a_mount_of_kubernetes_is_read_through_its_links_and_rotated() {
     symlink("..2026_11_02", at("..data_tmp")).unwrap();
     fs::rename(at("..data_tmp"), at("..data")).unwrap();
     assert_eq!(one(&secrets, "ACME_KEY").unwrap(), "new-value", "the next run has the new value");
-    let (listed, _) = secrets.list();
+    let (listed, _) = secrets.list(SecretScope::Server);
     assert_eq!(listed.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["ACME_KEY"]);
     fs::remove_file(at("ACME_KEY")).unwrap();
     assert!(one(&secrets, "ACME_KEY").unwrap_err().contains("has no secret `ACME_KEY`"));
@@ -145,7 +146,7 @@ fn no_value_told_by_a_file_that_is_wrong() {
         let secrets = of_file(&private_file(folder.path(), &text));
         let told = one(&secrets, "ACME_KEY").unwrap_err();
         assert!(told.contains(reason), "{told}");
-        let (listed, providers) = secrets.list();
+        let (listed, providers) = secrets.list(SecretScope::Server);
         assert!(!format!("{listed:?}{providers:?}").contains("s3cr3t"));
     }
 }
@@ -272,7 +273,7 @@ fn the_first_provider_wins_and_one_that_fails_hides_the_others() {
         assert_eq!(one(&secrets, name).unwrap(), value);
     }
     assert!(one(&secrets, "BROKEN").unwrap_err().contains("provider `folder` failed"));
-    let (listed, providers) = secrets.list();
+    let (listed, providers) = secrets.list(SecretScope::Server);
     let listed: Vec<(&str, &str, bool)> = listed
         .iter()
         .map(|ListedSecret { name, provider, is_short, .. }| (name.as_str(), *provider, *is_short))
@@ -291,7 +292,9 @@ fn the_first_provider_wins_and_one_that_fails_hides_the_others() {
 
 #[test]
 fn all_missing_names_are_told_at_once() {
-    let error = Secrets::new(&SecretsConfig::default()).find_all(["A_KEY", "B_KEY"]).unwrap_err();
+    let error = Secrets::new(&SecretsConfig::default())
+        .find_all(SecretScope::Server, ["A_KEY", "B_KEY"])
+        .unwrap_err();
     let told = "the server has no secret `A_KEY`, `B_KEY`: it looked in `environment`";
     assert_eq!(error.to_string(), told);
 }
@@ -303,6 +306,140 @@ fn all_secrets_of_a_run_together_are_bounded() {
         fs::write(folder.path().join(name), "x".repeat(30 << 10)).unwrap();
     }
     let secrets = of_folder(folder.path());
-    assert_eq!(secrets.find_all(["A", "B"]).unwrap().len(), 2);
-    assert!(matches!(secrets.find_all(["A", "B", "C"]), Err(SecretsError::TooMuch)));
+    assert_eq!(secrets.find_all(SecretScope::Server, ["A", "B"]).unwrap().len(), 2);
+    assert!(matches!(
+        secrets.find_all(SecretScope::Server, ["A", "B", "C"]),
+        Err(SecretsError::TooMuch)
+    ));
+}
+
+fn tenant(name: &str) -> TenantId {
+    TenantId::parse(name).unwrap()
+}
+
+/// The value that a run of a tenant gets.
+fn of_tenant(secrets: &Secrets, owner: &str, name: &str) -> Result<String, String> {
+    let owner = tenant(owner);
+    let found = secrets.find_all(SecretScope::Tenant(&owner), [name]);
+    let found = found.map(|mut found| found.remove(name).unwrap().expose().to_owned());
+    found.map_err(|error| told(&error))
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "one line for each secret")]
+fn secrets_of_one_tenant_reach_no_other_and_hide_those_of_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for (path, value) in [
+        ("mount/BOTH", "server-folder"),
+        ("mount/SERVERS", "server-only"),
+        ("mount/tenants/acme/BOTH", "acme-folder"),
+        ("mount/tenants/acme/FOLDER_ONLY", "acme-folder-only"),
+        ("mount/tenants/beta/BOTH", "beta-folder"),
+    ] {
+        fs::create_dir_all(at(path).parent().unwrap()).unwrap();
+        fs::write(at(path), value).unwrap();
+    }
+    fs::create_dir(at("private")).unwrap();
+    let file = private_file(
+        &at("private"),
+        "BOTH = \"server-file\"\nIN_FILE = \"server-in-file\"\n\
+         [tenants.acme]\nBOTH = \"acme-file\"\nIN_FILE = \"acme-in-file\"\n\
+         [tenants.gamma]\nGAMMAS = \"gamma-file\"\n",
+    );
+    let script = "test \"$2\" = \"$WARDIAN_TENANT\" && case $1 in PRINTED) echo \"of-$2\";; esac";
+    let mut config = SecretsConfig {
+        folders: vec![at("mount")],
+        file: Some(file),
+        tenant_command: Some(command(&["/bin/sh", "-c", script, "sh", "{name}", "{tenant}"])),
+        shares_with_tenants: true,
+        ..SecretsConfig::default()
+    };
+    config.tenant_command.as_mut().unwrap().max_age = Duration::from_hours(1);
+    assert!(config.environment.add("WARDIAN_SECRET_ENVIRONMENTS", b"of-environment".to_vec()));
+    let secrets = Secrets::new(&config);
+    config.shares_with_tenants = false;
+    let apart = Secrets::new(&config);
+    for (owner, name, value, is_shared) in [
+        ("acme", "BOTH", "acme-folder", false),
+        ("beta", "BOTH", "beta-folder", false),
+        ("gamma", "BOTH", "server-folder", true),
+        ("acme", "FOLDER_ONLY", "acme-folder-only", false),
+        ("acme", "IN_FILE", "acme-in-file", false),
+        ("beta", "IN_FILE", "server-in-file", true),
+        ("gamma", "GAMMAS", "gamma-file", false),
+        ("beta", "SERVERS", "server-only", true),
+        ("acme", "ENVIRONMENTS", "of-environment", true),
+        ("acme", "PRINTED", "of-acme", false),
+        ("beta", "PRINTED", "of-beta", false),
+        ("acme", "PRINTED", "of-acme", false),
+    ] {
+        assert_eq!(of_tenant(&secrets, owner, name).unwrap(), value, "{owner} {name}");
+        let alone = of_tenant(&apart, owner, name);
+        match is_shared {
+            true => assert!(alone.unwrap_err().contains("has no secret"), "{owner} {name}"),
+            false => assert_eq!(alone.unwrap(), value, "{owner} {name}"),
+        }
+    }
+    // Neither another tenant nor the server finds a tenant's own.
+    for name in ["FOLDER_ONLY", "GAMMAS", "PRINTED"] {
+        let owner = if name == "GAMMAS" { "acme" } else { "delta" };
+        if name != "PRINTED" {
+            let told = of_tenant(&secrets, owner, name).unwrap_err();
+            assert!(told.contains(&format!("has no secret `{name}`")), "{told}");
+        }
+        assert!(one(&secrets, name).unwrap_err().contains("has no secret"), "{name}");
+    }
+    assert_eq!(one(&secrets, "BOTH").unwrap(), "server-folder");
+    for name in ["tenants", "tenants/acme/BOTH", "../BOTH", "acme", "tenants.acme"] {
+        assert!(one(&secrets, name).unwrap_err().contains("has no secret"), "{name}");
+        assert!(of_tenant(&secrets, "acme", name).unwrap_err().contains("has no secret"), "{name}");
+    }
+    let (acme, servers) = (tenant("acme"), secrets.list(SecretScope::Server).0);
+    let names = |listed: &[ListedSecret]| {
+        listed.iter().map(|one| format!("{} {}", one.name, one.provider)).collect::<Vec<_>>()
+    };
+    let expected = ["BOTH folder", "ENVIRONMENTS environment", "IN_FILE file", "SERVERS folder"];
+    assert_eq!(names(&servers), expected);
+    let own = ["BOTH tenant folder", "FOLDER_ONLY tenant folder", "IN_FILE tenant file"];
+    let (listed, providers) = apart.list(SecretScope::Tenant(&acme));
+    assert_eq!(names(&listed), own);
+    assert!(providers.iter().all(|one| one.fault.is_none()), "{providers:?}");
+    let shared = secrets.list(SecretScope::Tenant(&acme)).0;
+    assert_eq!(shared.len(), 5, "{shared:?}");
+}
+
+#[test]
+fn a_broken_place_of_a_tenant_hides_the_secret_of_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir_all(at("tenants/acme/KEY")).unwrap();
+    fs::write(at("KEY"), VALUE).unwrap();
+    let config = SecretsConfig {
+        folders: vec![folder.path().to_owned()],
+        shares_with_tenants: true,
+        ..SecretsConfig::default()
+    };
+    let secrets = Secrets::new(&config);
+    assert_eq!(of_tenant(&secrets, "beta", "KEY").unwrap(), VALUE);
+    let told = of_tenant(&secrets, "acme", "KEY").unwrap_err();
+    assert!(told.contains("the provider `tenant folder` failed"), "{told}");
+    for (text, reason) in [
+        (format!("tenants = \"{VALUE}\""), "`tenants` must be tables: `[tenants.NAME]`"),
+        (format!("[tenants]\nacme = \"{VALUE}\""), "`tenants.acme` must be a table"),
+        (format!("[tenants.acme]\nKEY = [\"{VALUE}\"]"), "`KEY` must be a text in quotes"),
+    ] {
+        let file = private_file(&at("tenants"), &text);
+        let config = SecretsConfig {
+            file: Some(file),
+            shares_with_tenants: true,
+            ..SecretsConfig::default()
+        };
+        let secrets = Secrets::new(&config);
+        let told = of_tenant(&secrets, "acme", "KEY").unwrap_err();
+        assert!(told.contains(reason), "{told}");
+        assert!(
+            !format!("{:?}", secrets.list(SecretScope::Tenant(&tenant("acme")))).contains(VALUE)
+        );
+    }
 }

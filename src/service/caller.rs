@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use crate::budget::CallMemory;
 use crate::ids::TenantId;
 use crate::job::limits::RunLimits;
-use crate::tenants::{CallerIdentity, KeyPrefix, Rights};
+use crate::tenants::{CallerCredential, CallerIdentity, Rights};
 
 /// The caller of a method: its tenant, its rights and limits, and the account of its memory.
 #[derive(Debug, Clone)]
@@ -14,8 +14,8 @@ pub struct Caller {
     pub tenant: TenantId,
     /// The calls that it may make.
     pub rights: Rights,
-    /// Names its key; none if the server asks for no keys.
-    pub key: Option<KeyPrefix>,
+    /// Its credential; none if the server asks for none.
+    pub credential: Option<CallerCredential>,
     /// The address of its client, if it has one.
     pub address: Option<IpAddr>,
     /// Limits of its runs that are stricter than the operator's cap for all callers.
@@ -42,8 +42,8 @@ impl Caller {
     /// A client whose identity was found. Its call is charged to `memory`.
     #[must_use]
     pub fn of(identity: CallerIdentity, request_id: String, memory: CallMemory) -> Self {
-        let CallerIdentity { tenant, rights, key } = identity;
-        Self { tenant, rights, key, address: None, limits: None, request_id, memory }
+        let CallerIdentity { tenant, rights, credential } = identity;
+        Self { tenant, rights, credential, address: None, limits: None, request_id, memory }
     }
 }
 

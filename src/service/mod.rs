@@ -16,7 +16,7 @@ mod status;
 mod transfers;
 
 pub use crate::job::outcome::{LogChunk, ProgressReport, Stream};
-pub use crate::service::authentication::Authentication;
+pub use crate::service::authentication::{Authentication, RefusedCaller};
 pub use crate::service::caller::{Caller, sole_tenant};
 pub use crate::service::error::ServiceError;
 pub use crate::service::local_run::{LocalProgram, LocalResult, LocalRun};
@@ -40,4 +40,4 @@ pub use crate::service::transfers::catalogue::{BlobList, BlobListing, VerifiedBl
 pub use crate::service::transfers::download::{BlobBytes, BlobDescription, BlobDownload, PIECE};
 pub use crate::service::transfers::upload::{BlobUpload, UploadOrder, UploadedBlob};
 pub use crate::service::transfers::{BlobTransfers, Transfers};
-pub use crate::tenants::{CallerIdentity, KeyPrefix, Right, Rights};
+pub use crate::tenants::{CallerCredential, CallerIdentity, Right, Rights};

@@ -16,10 +16,10 @@ use crate::clock::Clock;
 use crate::crypto::is_equal;
 use crate::database::DatabaseError;
 use crate::error::CauseChain;
-use crate::ids::{Digest, TenantId};
+use crate::ids::Digest;
 use crate::tenants::api_key::StoredKey;
+use crate::tenants::caller::{CallerCredential, CallerIdentity, UnknownCaller};
 use crate::tenants::key_table::KeyTable;
-use crate::tenants::rights::Rights;
 use crate::tenants::token::{KeyPrefix, prefix_of};
 
 /// The interval of asking for changes: a revoked key works no longer than this, and the time of one
@@ -34,36 +34,6 @@ pub(crate) const MOST_STALE: Duration = Duration::from_secs(30);
 
 /// Longest credential that is hashed. Longer ones are no keys.
 const MAX_CREDENTIAL: usize = 256;
-
-/// The tenant and the rights of a caller.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CallerIdentity {
-    /// The tenant that the caller acts for.
-    pub tenant: TenantId,
-    /// The calls that it may make.
-    pub rights: Rights,
-    /// Names the key of the caller; none if the server asks for no keys.
-    pub key: Option<KeyPrefix>,
-}
-
-impl CallerIdentity {
-    /// The identity of every caller of a server that does not authenticate them.
-    #[must_use]
-    pub fn local() -> Self {
-        Self { tenant: TenantId::local(), rights: Rights::ALL, key: None }
-    }
-}
-
-/// The reason why a caller is not known. It does not tell what is wrong with a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum UnknownCaller {
-    /// No credential that is valid now.
-    #[error("a valid key is needed: `Authorization: Bearer wardian_...`")]
-    Unauthorized,
-    /// The keys could not be read for too long.
-    #[error("keys cannot be checked at this time; repeat the call a little later")]
-    Unavailable,
-}
 
 /// The keys of a server.
 #[derive(Debug)]
@@ -141,7 +111,8 @@ impl KeyRing {
                 known.used.fetch_max(milliseconds, Ordering::Relaxed);
                 let key = &known.stored.key;
                 let (tenant, prefix) = (key.tenant.clone(), key.prefix.clone());
-                Ok(CallerIdentity { tenant, rights: key.rights, key: Some(prefix) })
+                let credential = Some(CallerCredential::Key(prefix));
+                Ok(CallerIdentity { tenant, rights: key.rights, credential })
             }
             None => Err(UnknownCaller::Unauthorized),
         }
@@ -269,7 +240,8 @@ mod tests {
 
     use super::*;
     use crate::database::Database;
-    use crate::tenants::{ApiToken, KeyName, KeyOrder, Revocation, Right};
+    use crate::ids::TenantId;
+    use crate::tenants::{ApiToken, KeyName, KeyOrder, Revocation, Right, Rights};
 
     const NOW: Duration = Duration::from_secs(1_790_000_000);
 
@@ -370,8 +342,10 @@ mod tests {
         let (kept, revoked) = (place.key("acme", None).await, place.key("acme", None).await);
         let expired = place.key("acme", Some(NOW)).await;
         let ring = place.ring().await;
-        let key = identify(&ring, &revoked).unwrap().key.unwrap();
-        assert_eq!((&key, ring.confirm(&key)), (&revoked.prefix(), Ok(())));
+        let key = revoked.prefix();
+        let credential = identify(&ring, &revoked).unwrap().credential;
+        assert_eq!(credential, Some(CallerCredential::Key(key.clone())));
+        assert_eq!(ring.confirm(&key), Ok(()));
         place.table.revoke(&key, NOW).await.unwrap();
         ring.refresh().await.unwrap();
         assert_eq!(ring.confirm(&kept.prefix()), Ok(()));

@@ -1,7 +1,7 @@
-//! Tenants, and the keys by which their clients are known.
+//! Tenants, and the keys and tokens by which their clients are known.
 //!
 //! This module knows no HTTP. It makes keys, keeps them in the database, and finds the tenant and
-//! the rights of a presented key.
+//! the rights of a presented key. Tokens of an identity provider are verified in `jwt`.
 //!
 //! INVARIANT(keys-are-not-stored): a key is shown once and never stored. The database has its
 //! SHA-256, from which it cannot be computed.
@@ -19,15 +19,26 @@
 //! the processor with wrong keys.
 
 pub(crate) mod api_key;
+pub(crate) mod caller;
 mod error;
+pub(crate) mod jwt;
 pub(crate) mod key_ring;
 mod key_table;
 mod rights;
 mod token;
 
 pub use crate::tenants::api_key::{ApiKey, KeyName, KeyOrder};
+pub use crate::tenants::caller::{CallerCredential, CallerIdentity, UnknownCaller};
 pub use crate::tenants::error::InvalidKey;
-pub use crate::tenants::key_ring::{CallerIdentity, KeyRing, UnknownCaller};
+pub use crate::tenants::jwt::algorithm::TokenAlgorithm;
+pub use crate::tenants::jwt::config::{ClaimPath, JwtConfig, KeyPlace};
+pub use crate::tenants::jwt::fault::TokenFault;
+pub use crate::tenants::jwt::key_set::KeySetFault;
+pub use crate::tenants::jwt::keys::{KeysReport, ProviderKeys};
+pub use crate::tenants::jwt::source::KeySourceError;
+pub use crate::tenants::jwt::stamp::TokenStamp;
+pub use crate::tenants::jwt::verifier::{RefusedToken, TokenVerifier};
+pub use crate::tenants::key_ring::KeyRing;
 pub use crate::tenants::key_table::{KeyTable, Revocation};
 pub use crate::tenants::rights::{Right, Rights};
 pub use crate::tenants::token::{ApiToken, KeyPrefix};

@@ -25,7 +25,7 @@ use crate::error::CauseChain;
 use crate::http::TlsEndpoint;
 use crate::job::message::WorkerReport;
 use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
-use crate::secrets::Secrets;
+use crate::secrets::{SecretScope, Secrets};
 use crate::service::{Caller, LocalProgram, LocalRun, sole_tenant};
 use crate::subprocess::hide_own_variables;
 use crate::telemetry::Metrics;
@@ -234,7 +234,7 @@ fn certificate(config: &Config) -> Option<Finding> {
 
 /// The secrets, and whether their providers work.
 fn secrets(config: &Config) -> Finding {
-    let (secrets, providers) = Secrets::new(&config.secrets).list();
+    let (secrets, providers) = Secrets::new(&config.secrets).list(SecretScope::Server);
     let faults = providers.iter().filter_map(|provider| provider.fault.as_ref());
     let faults = faults.chain(secrets.iter().filter_map(|secret| secret.fault.as_ref()));
     let faults: Vec<String> = faults.cloned().collect();

@@ -75,10 +75,16 @@ async fn create(
         print_line(token.reveal());
     }
     note("the key is shown this once: only its hash is stored");
-    if config.auth.mode != AuthMode::Keys {
-        note("servers ask for keys once `auth.mode` is `keys`");
+    if !accepts_keys(config) {
+        note("servers accept keys once `auth.mode` is `keys`, or with `auth.jwt.accept_keys`");
     }
     Ok(Exit::Done)
+}
+
+/// True if a server with this configuration lets callers with keys in.
+fn accepts_keys(config: &Config) -> bool {
+    config.auth.mode == AuthMode::Keys
+        || config.auth.jwt.as_ref().is_some_and(|jwt| jwt.accepts_keys)
 }
 
 async fn list(config: &Config, as_json: bool) -> Result<Exit, Failed> {

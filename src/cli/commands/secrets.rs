@@ -1,4 +1,5 @@
-//! `wardian secrets list`: the secrets that skills can have here, without their values.
+//! `wardian secrets list`: the secrets that skills can have here, without their values; with
+//! `--tenant`, those that they can have in runs of a tenant.
 
 use serde_json::json;
 
@@ -6,12 +7,17 @@ use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_json, print_line, print_table, shown};
 use crate::config::Config;
-use crate::secrets::{ListedProvider, ListedSecret, Secrets};
+use crate::ids::TenantId;
+use crate::secrets::{ListedProvider, ListedSecret, SecretScope, Secrets};
 use crate::skill::manifest::url_pattern::UrlPattern;
 
 /// Lists names and providers. Ends as failed if something cannot be used.
-pub(crate) fn list(config: &Config, as_json: bool) -> Result<Exit, Failed> {
-    let (secrets, providers) = Secrets::new(&config.secrets).list();
+pub(crate) fn list(config: &Config, tenant: Option<&str>, as_json: bool) -> Result<Exit, Failed> {
+    let tenant = tenant.map(TenantId::parse).transpose();
+    let tenant = tenant.map_err(|invalid| Failed::usage(invalid.to_string()))?;
+    let is_own = |tenant: &&TenantId| **tenant != TenantId::local();
+    let scope = tenant.as_ref().filter(is_own).map_or(SecretScope::Server, SecretScope::Tenant);
+    let (secrets, providers) = Secrets::new(&config.secrets).list(scope);
     let is_good = secrets.iter().all(|secret| secret.fault.is_none())
         && providers.iter().all(|provider| provider.fault.is_none());
     if as_json {
@@ -63,7 +69,7 @@ fn print_all(config: &Config, secrets: &[ListedSecret], providers: &[ListedProvi
     for ListedProvider { provider, place, fault } in providers {
         if let Some(fault) = fault {
             note(&format!("the provider `{provider}` cannot be used: {}", shown(fault)));
-        } else if *provider == "command" {
+        } else if ["command", "tenant command"].contains(provider) {
             let place = shown(place);
             note(&format!("`{place}` is asked by name for others, when a skill needs them"));
         }

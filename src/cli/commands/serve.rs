@@ -20,6 +20,7 @@ use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on, progress};
 use crate::cli::terminal::output::print_line;
 use crate::config::{Config, GatewayMemory};
+use crate::database::Database;
 use crate::error::CauseChain;
 use crate::heap::{give_back_free_memory, map_large_buffers};
 use crate::http::{EXPOSED, Readiness, Server, stop_on_signals};
@@ -111,7 +112,7 @@ async fn listen(
     let (cgroups, _lock) = block_in_place(|| prepare(config))?;
     let installer = &installer.clone().with_cgroups(cgroups.tree());
     let database = assembly::open_database(config).await?;
-    let authentication = assembly::open_authentication(config, &database).await?;
+    let authentication = open_callers(config, &database, server.metrics()).await?;
     let records = ServerJournal::open(config, server.metrics()).await?;
     let server = server.with_authentication(authentication.clone()).with_audit(records.audit());
     note_memory(config);
@@ -169,15 +170,28 @@ fn stopped_early(ended: Result<(), JoinError>) -> Result<Exit, Failed> {
     ended.map(|()| Exit::Done).map_err(|fault| Failed::at("serve", &fault))
 }
 
+/// Opens the keys and tokens by which callers are known.
+async fn open_callers(
+    config: &Config,
+    database: &Database,
+    metrics: &Metrics,
+) -> Result<Authentication, Failed> {
+    let authentication = assembly::open_authentication(config, database).await?;
+    if let Some(state) = assembly::TokenKeysState::of(&authentication) {
+        metrics.add(state);
+    }
+    Ok(authentication)
+}
+
 /// Follows the changes of keys that commands make.
 async fn follow_keys(authentication: Authentication) {
-    if let Authentication::Keys(keys) = authentication {
+    if let Some(keys) = authentication.keys() {
         keys.follow().await;
     }
 }
 
 async fn write_last_uses(authentication: &Authentication) {
-    if let Authentication::Keys(keys) = authentication
+    if let Some(keys) = authentication.keys()
         && let Err(fault) = keys.write_uses().await
     {
         warn!("the last use of keys is not written: {}", CauseChain(&fault));

@@ -1,4 +1,5 @@
 //! Groups of settings that are read in files of their own.
 
+pub(crate) mod auth;
 pub(crate) mod records;
 pub(crate) mod tenants;

@@ -72,7 +72,7 @@ pub(crate) fn read_tenants(
 fn read_isolation(reader: &mut Reader, auth: AuthMode) -> Isolation {
     let usual = match auth {
         AuthMode::Open | AuthMode::Proxy => Isolation::Shared,
-        AuthMode::Keys => Isolation::Process,
+        AuthMode::Keys | AuthMode::Jwt => Isolation::Process,
     };
     reader.read("tenants.isolation", usual)
 }

@@ -1,39 +1,44 @@
-//! The events of the edge in the audit log: uses of keys, and refusals.
+//! The events of the edge in the audit log: uses of credentials, and refusals.
 
 use std::net::IpAddr;
 
 use crate::audit::{AuditEvent, AuditKind, AuditLog};
 use crate::error::ErrorKind;
 use crate::protocol::error_codes::WireError;
-use crate::service::{Caller, CallerIdentity, KeyPrefix, ServiceError};
+use crate::service::{Caller, CallerCredential, CallerIdentity, RefusedCaller, ServiceError};
 
 /// The address of the client of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PeerAddress(pub(crate) IpAddr);
 
-/// Notes the use of a key.
-pub(crate) fn note_key(audit: &AuditLog, identity: &CallerIdentity, peer: Option<PeerAddress>) {
-    if let Some(key) = &identity.key {
+/// Notes the use of a key or of a token.
+pub(crate) fn note_use(audit: &AuditLog, identity: &CallerIdentity, peer: Option<PeerAddress>) {
+    if let Some(credential) = &identity.credential {
+        let kind = match credential {
+            CallerCredential::Key(_) => AuditKind::KeyUsed,
+            CallerCredential::Token(_) => AuditKind::TokenUsed,
+        };
         audit.note(&AuditEvent {
             tenant: Some(identity.tenant.as_str()),
-            key: Some(key.as_str()),
+            key: Some(credential.name()),
             address: peer.map(|PeerAddress(address)| address),
-            ..AuditEvent::new(AuditKind::KeyUsed)
+            ..AuditEvent::new(kind)
         });
     }
 }
 
-/// Notes a request without a valid key.
+/// Notes a request without a valid credential, with the reason if it is known.
 pub(crate) fn note_stranger(
     audit: &AuditLog,
-    error: &ServiceError,
+    refused: &RefusedCaller,
     peer: Option<PeerAddress>,
     request_id: &str,
 ) {
-    if error.kind() == ErrorKind::Unauthorized {
+    if refused.error.kind() == ErrorKind::Unauthorized {
         audit.note(&AuditEvent {
             address: peer.map(|PeerAddress(address)| address),
             request_id: Some(request_id),
+            about: refused.reason.as_deref(),
             ..AuditEvent::new(AuditKind::Unauthorized)
         });
     }
@@ -43,7 +48,7 @@ pub(crate) fn note_stranger(
 /// limit. Other errors are none of the audit log's events.
 pub(crate) fn note_refusal(audit: &AuditLog, caller: &Caller, error: &ServiceError) {
     let (kind, about) = match (error, error.kind()) {
-        // The key was valid when the request began.
+        // The credential was valid when the request began.
         (_, ErrorKind::Unauthorized) => (AuditKind::Unauthorized, "revoked or expired"),
         (ServiceError::Forbidden { right }, _) => (AuditKind::Forbidden, *right),
         (_, kind @ (ErrorKind::RateLimited | ErrorKind::QuotaExceeded)) => {
@@ -53,7 +58,7 @@ pub(crate) fn note_refusal(audit: &AuditLog, caller: &Caller, error: &ServiceErr
     };
     audit.note(&AuditEvent {
         tenant: Some(caller.tenant.as_str()),
-        key: caller.key.as_ref().map(KeyPrefix::as_str),
+        key: caller.credential.as_ref().map(CallerCredential::name),
         address: caller.address,
         request_id: Some(&caller.request_id),
         ..AuditEvent::new(kind).about(about)

@@ -106,8 +106,8 @@ pub(crate) async fn upload<M: Methods + Status + Transfers>(
         discard(&mut body, false).await;
         return closing(refuse_fault(&blobs, fault));
     }
-    // The key may have been revoked while the content came.
-    if let Err(error) = edge.authentication.confirm(blobs.caller.key.as_ref()) {
+    // The credential may have ended while the content came.
+    if let Err(error) = edge.authentication.confirm(blobs.caller.credential.as_ref()) {
         return closing(blobs.failed(&error));
     }
     match upload.finish().await {

@@ -18,6 +18,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::error::CauseChain;
+use crate::ids::TenantId;
 use crate::secret_text::SecretText;
 use crate::secrets::config::SecretCommand;
 use crate::secrets::error::{ProviderFault, ValueFault};
@@ -27,16 +28,34 @@ use crate::secrets::value::{MAX_VALUE, checked};
 /// Stands for the name of the secret in an argument.
 const NAME: &str = "{name}";
 
-/// Most names whose values are kept. Names come from manifests, so there are few.
+/// Stands for the tenant in an argument.
+const TENANT: &str = "{tenant}";
+
+/// The variable that tells a command the tenant.
+const TENANT_VARIABLE: &str = "WARDIAN_TENANT";
+
+/// Most names whose values are kept, those of all tenants together. Names come from manifests, so
+/// there are few.
 const MAX_KEPT: usize = 1_024;
 
 /// The secrets that a command prints.
 #[derive(Debug)]
 pub(crate) struct CommandSecrets {
     command: SecretCommand,
-    /// One lock for each name: a command that is running is waited for and not started twice.
-    kept: Mutex<HashMap<String, Arc<Mutex<Option<Kept>>>>>,
+    /// One lock for each name of each tenant: a command that is running is waited for and not
+    /// started twice.
+    kept: Mutex<HashMap<KeptKey, Arc<Mutex<Option<Kept>>>>>,
 }
+
+/// The secrets that a command prints for one tenant.
+#[derive(Debug)]
+pub(crate) struct TenantCommand {
+    pub(crate) command: Arc<CommandSecrets>,
+    pub(crate) tenant: TenantId,
+}
+
+/// The tenant and the name of a secret.
+type KeptKey = (Option<TenantId>, String);
 
 /// What the command last said, and when.
 #[derive(Debug)]
@@ -64,26 +83,32 @@ impl CommandSecrets {
         Self { command, kept: Mutex::default() }
     }
 
-    fn slot(&self, name: &str) -> Arc<Mutex<Option<Kept>>> {
+    fn slot(&self, tenant: Option<&TenantId>, name: &str) -> Arc<Mutex<Option<Kept>>> {
+        let key = (tenant.cloned(), name.to_owned());
         let mut kept = self.kept.lock();
-        if kept.len() >= MAX_KEPT && !kept.contains_key(name) {
+        if kept.len() >= MAX_KEPT && !kept.contains_key(&key) {
             kept.clear();
         }
-        Arc::clone(kept.entry(name.to_owned()).or_default())
+        Arc::clone(kept.entry(key).or_default())
     }
 
-    fn start(&self, name: &str) -> io::Result<Child> {
+    fn start(&self, tenant: Option<&TenantId>, name: &str) -> io::Result<Child> {
         let mut words = self.command.arguments.iter();
         let program = words.next().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
         let has_place = self.command.arguments.iter().skip(1).any(|word| word.contains(NAME));
-        command.args(words.map(|word| word.replace(NAME, name)));
+        let tenants_name = tenant.map_or("", TenantId::as_str);
+        command.args(words.map(|word| word.replace(NAME, name).replace(TENANT, tenants_name)));
         if !has_place {
             command.arg(name);
         }
         for variable in &self.command.hidden_variables {
             command.env_remove(variable);
         }
+        match tenant {
+            Some(tenant) => command.env(TENANT_VARIABLE, tenant.as_str()),
+            None => command.env_remove(TENANT_VARIABLE),
+        };
         command
             .process_group(0)
             .stdin(Stdio::null())
@@ -92,10 +117,14 @@ impl CommandSecrets {
             .spawn()
     }
 
-    fn ask(&self, name: &str) -> Result<Option<SecretText>, ProviderFault> {
+    fn ask(
+        &self,
+        tenant: Option<&TenantId>,
+        name: &str,
+    ) -> Result<Option<SecretText>, ProviderFault> {
         let deadline = Instant::now().checked_add(self.command.timeout);
         let mut process = Process {
-            child: self.start(name).map_err(ProviderFault::CommandStart)?,
+            child: self.start(tenant, name).map_err(ProviderFault::CommandStart)?,
             is_ended: false,
         };
         let mut output = process.output(deadline)?;
@@ -111,17 +140,17 @@ impl CommandSecrets {
     }
 }
 
-impl SecretProvider for CommandSecrets {
-    fn kind(&self) -> ProviderKind {
-        ProviderKind::Command
-    }
-
-    fn place(&self) -> String {
+impl CommandSecrets {
+    fn program(&self) -> String {
         self.command.arguments.first().cloned().unwrap_or_default()
     }
 
-    fn find(&self, name: &str) -> Result<Option<SecretText>, ProviderFault> {
-        let (slot, asked) = (self.slot(name), Instant::now());
+    fn find_for(
+        &self,
+        tenant: Option<&TenantId>,
+        name: &str,
+    ) -> Result<Option<SecretText>, ProviderFault> {
+        let (slot, asked) = (self.slot(tenant, name), Instant::now());
         let mut slot = slot.lock();
         if let Some(kept) = slot.as_ref().filter(|kept| kept.answers(asked, self.command.max_age)) {
             let failed = |why| ProviderFault::CommandFailedBefore { why };
@@ -129,10 +158,43 @@ impl SecretProvider for CommandSecrets {
         }
         *slot = None;
         let began = Instant::now();
-        let answer = self.ask(name);
+        let answer = self.ask(tenant, name);
         let kept = answer.as_ref().map(Clone::clone).map_err(|f| CauseChain(f).to_string());
         *slot = Some(Kept { answer: kept, began, ended: Instant::now() });
         answer
+    }
+}
+
+impl SecretProvider for CommandSecrets {
+    fn kind(&self) -> ProviderKind {
+        ProviderKind::Command
+    }
+
+    fn place(&self) -> String {
+        self.program()
+    }
+
+    fn find(&self, name: &str) -> Result<Option<SecretText>, ProviderFault> {
+        self.find_for(None, name)
+    }
+
+    /// None: a command is asked by name only.
+    fn names(&self) -> Result<Vec<String>, ProviderFault> {
+        Ok(Vec::new())
+    }
+}
+
+impl SecretProvider for TenantCommand {
+    fn kind(&self) -> ProviderKind {
+        ProviderKind::TenantCommand
+    }
+
+    fn place(&self) -> String {
+        self.command.program()
+    }
+
+    fn find(&self, name: &str) -> Result<Option<SecretText>, ProviderFault> {
+        self.command.find_for(Some(&self.tenant), name)
     }
 
     /// None: a command is asked by name only.

@@ -1,15 +1,17 @@
 //! Secrets in a folder of files: mounts of Kubernetes and Docker, credentials of systemd.
 //!
-//! The file `ACME_API_KEY` holds the secret of that name. It is read for each run, so a rotated
-//! secret counts from the next run on.
+//! The file `ACME_API_KEY` holds the secret of that name, and `tenants/acme/ACME_API_KEY` that of
+//! the tenant `acme`. It is read for each run, so a rotated secret counts from the next run on.
 
 use std::io;
 use std::path::PathBuf;
 
+use crate::ids::TenantId;
 use crate::secret_text::SecretText;
 use crate::secrets::error::ProviderFault;
 use crate::secrets::provider::open::{open_regular, read_bounded};
 use crate::secrets::provider::{ProviderKind, SecretProvider};
+use crate::secrets::scope::TENANTS;
 use crate::secrets::value::{MAX_VALUE, checked};
 use crate::skill::manifest::secret_name::check_secret_name;
 
@@ -18,19 +20,32 @@ const MAX_LISTED: usize = 10_000;
 
 /// The secrets of one folder.
 #[derive(Debug)]
-pub(crate) struct FolderSecrets(pub(crate) PathBuf);
+pub(crate) struct FolderSecrets {
+    folder: PathBuf,
+    kind: ProviderKind,
+}
+
+impl FolderSecrets {
+    pub(crate) const fn new(folder: PathBuf) -> Self {
+        Self { folder, kind: ProviderKind::Folder }
+    }
+
+    fn is_of_tenant(&self) -> bool {
+        self.kind == ProviderKind::TenantFolder
+    }
+}
 
 impl SecretProvider for FolderSecrets {
     fn kind(&self) -> ProviderKind {
-        ProviderKind::Folder
+        self.kind
     }
 
     fn place(&self) -> String {
-        self.0.display().to_string()
+        self.folder.display().to_string()
     }
 
     fn find(&self, name: &str) -> Result<Option<SecretText>, ProviderFault> {
-        let path = self.0.join(name);
+        let path = self.folder.join(name);
         let opened = match open_regular(&path) {
             Ok(file) => read_bounded(file, MAX_VALUE.saturating_add(2)),
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -42,13 +57,25 @@ impl SecretProvider for FolderSecrets {
     }
 
     fn names(&self) -> Result<Vec<String>, ProviderFault> {
-        let unreadable = |cause| ProviderFault::Unreadable { path: self.0.clone(), cause };
+        let unreadable = |cause| ProviderFault::Unreadable { path: self.folder.clone(), cause };
         let mut names = Vec::new();
-        for entry in std::fs::read_dir(&self.0).map_err(unreadable)?.take(MAX_LISTED) {
+        let entries = match std::fs::read_dir(&self.folder) {
+            // Most tenants have no folder.
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound && self.is_of_tenant() => {
+                return Ok(names);
+            }
+            entries => entries.map_err(unreadable)?,
+        };
+        for entry in entries.take(MAX_LISTED) {
             let name = entry.map_err(unreadable)?.file_name().into_string();
             let name = name.ok().filter(|name| check_secret_name(name).is_ok());
-            names.extend(name.filter(|name| self.0.join(name).is_file()));
+            names.extend(name.filter(|name| self.folder.join(name).is_file()));
         }
         Ok(names)
+    }
+
+    fn of_tenant(&self, tenant: &TenantId) -> Option<Box<dyn SecretProvider>> {
+        let folder = self.folder.join(TENANTS).join(tenant.as_str());
+        Some(Box::new(Self { folder, kind: ProviderKind::TenantFolder }))
     }
 }

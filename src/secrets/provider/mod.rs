@@ -8,6 +8,7 @@ mod open;
 
 use std::fmt::Debug;
 
+use crate::ids::TenantId;
 use crate::secret_text::SecretText;
 use crate::secrets::error::ProviderFault;
 
@@ -18,6 +19,9 @@ pub(crate) enum ProviderKind {
     Folder,
     File,
     Command,
+    TenantFolder,
+    TenantFile,
+    TenantCommand,
 }
 
 impl ProviderKind {
@@ -28,7 +32,15 @@ impl ProviderKind {
             Self::Folder => "folder",
             Self::File => "file",
             Self::Command => "command",
+            Self::TenantFolder => "tenant folder",
+            Self::TenantFile => "tenant file",
+            Self::TenantCommand => "tenant command",
         }
+    }
+
+    /// True for those that are asked by name only.
+    pub(crate) const fn is_command(self) -> bool {
+        matches!(self, Self::Command | Self::TenantCommand)
     }
 }
 
@@ -44,4 +56,9 @@ pub(crate) trait SecretProvider: Debug + Send + Sync {
 
     /// The names that it has, as far as it can tell.
     fn names(&self) -> Result<Vec<String>, ProviderFault>;
+
+    /// The place within this one that has the secrets of a tenant, if there can be one.
+    fn of_tenant(&self, _tenant: &TenantId) -> Option<Box<dyn SecretProvider>> {
+        None
+    }
 }

@@ -90,7 +90,7 @@ impl DraftRecord {
         let record = RunRecord {
             run_id: run_id.clone(),
             tenant: caller.tenant.clone(),
-            key: caller.key.as_ref().map(ToString::to_string),
+            key: caller.credential.as_ref().map(|one| one.name().to_owned()),
             request_id: caller.request_id.clone(),
             kind,
             detached: plan.detach.is_some(),

@@ -12,10 +12,11 @@ use tracing::warn;
 use crate::budget::BudgetExhausted;
 use crate::egress::rewrite::REWRITING_MEMORY;
 use crate::error::CauseChain;
+use crate::ids::TenantId;
 use crate::secret_text::SecretText;
 use crate::secrets::mask::Masks;
 use crate::secrets::placeholder::{self, PlaceholderError};
-use crate::secrets::{Secrets, SecretsError};
+use crate::secrets::{SecretScope, Secrets, SecretsError};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::run::broker::{Broker, Brokered};
@@ -51,9 +52,10 @@ impl SecretAccess {
             return Ok(RunSecrets { environment: stand_ins.collect(), ..RunSecrets::default() });
         }
         let (access, memory) = (Arc::clone(self), caller.memory.clone());
-        let skill = declared.skill.clone();
+        let (skill, tenant) = (declared.skill.clone(), caller.tenant.clone());
         let prepared = caller.memory.on_thread(move || {
-            let values = access.secrets.find_all(&declared.names)?;
+            let scope = scope_of(&tenant);
+            let values = access.secrets.find_all(scope, &declared.names)?;
             let sizes = values.values().map(|value| value.expose().len());
             // One set of masks for what the run leaves, one for responses.
             let masks = Masks::memory_for(sizes).saturating_mul(2);
@@ -77,6 +79,11 @@ impl SecretAccess {
             ServiceError::Secrets { skill, cause }
         })
     }
+}
+
+/// The secrets of the tenant of the machine's user are those of the server.
+fn scope_of(tenant: &TenantId) -> SecretScope<'_> {
+    if *tenant == TenantId::local() { SecretScope::Server } else { SecretScope::Tenant(tenant) }
 }
 
 /// The secrets that a skill declares.

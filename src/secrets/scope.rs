@@ -1,0 +1,15 @@
+//! Whose secrets a run may have.
+
+use crate::ids::TenantId;
+
+/// The folder, and the table of a file, with the secrets of tenants. No secret has this name.
+pub(crate) const TENANTS: &str = "tenants";
+
+/// Whose secrets a run may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecretScope<'a> {
+    /// Those of the server.
+    Server,
+    /// Those of a tenant, and behind them those of the server if it shares them.
+    Tenant(&'a TenantId),
+}
