@@ -96,7 +96,7 @@ pub(crate) fn doctor(config: Config, as_json: bool) -> Result<Exit, Failed> {
     findings.push(batteries(&config));
     if is_ready {
         let ended = block_on_until_interrupted(Box::pin(async {
-            findings.extend(workers(config).await);
+            findings.extend(Box::pin(workers(config)).await);
             Ok(Exit::Done)
         }))?;
         if ended == Exit::Interrupted {
