@@ -25,7 +25,7 @@ use std::time::Duration;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{ConnectOptions as _, Sqlite, Transaction};
+use sqlx::{ConnectOptions as _, Connection as _, Sqlite, SqliteConnection, Transaction};
 
 pub use crate::database::error::DatabaseError;
 pub use crate::database::schema::{Durability, Schema};
@@ -84,7 +84,8 @@ impl Database {
         let pool = SqlitePoolOptions::new()
             .max_connections(CONNECTIONS)
             .idle_timeout(None)
-            .max_lifetime(None);
+            .max_lifetime(None)
+            .after_release(|connection, _| Box::pin(is_usable(connection)));
         let failed = |cause| DatabaseError::of_file(path, schema.content, cause);
         let pool = pool.connect_with(options).await.map_err(failed)?;
         let database = Self { pool };
@@ -124,6 +125,15 @@ impl Database {
     pub async fn close(&self) {
         self.pool.close().await;
     }
+}
+
+/// False if a connection could begin no transaction any more: SQLite ends a transaction by itself
+/// when the disk is full or fails, and the pool goes on to count it. Such a connection is closed, and
+/// another one is opened when it is needed.
+async fn is_usable(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    // A connection works in order: the rollback of a dropped transaction is done before the answer.
+    connection.ping().await?;
+    Ok(!connection.is_in_transaction())
 }
 
 #[cfg(test)]

@@ -32,6 +32,27 @@ async fn a_new_file_is_private_and_has_the_schema() {
     }
 }
 
+/// SQLite ends the transaction by itself here, as it does when the disk is full.
+#[tokio::test]
+async fn writes_go_on_after_any_number_of_transactions_that_the_database_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(&folder.path().join("wardian.db")).await.unwrap();
+    let mut made = database.begin().await.unwrap();
+    sqlx::query("CREATE TABLE marks (mark INTEGER PRIMARY KEY)").execute(&mut *made).await.unwrap();
+    made.commit().await.unwrap();
+    for _ in 0..3 * CONNECTIONS {
+        let mut ended = database.begin().await.unwrap();
+        let insert = "INSERT OR ROLLBACK INTO marks VALUES (1)";
+        sqlx::query(insert).execute(&mut *ended).await.unwrap();
+        assert!(sqlx::query(insert).execute(&mut *ended).await.is_err());
+    }
+    let mut last = database.begin().await.unwrap();
+    sqlx::query("INSERT INTO marks VALUES (2)").execute(&mut *last).await.unwrap();
+    last.commit().await.unwrap();
+    let marks = sqlx::query_scalar::<_, i64>("SELECT mark FROM marks");
+    assert_eq!(marks.fetch_all(database.connections()).await.unwrap(), [2]);
+}
+
 #[tokio::test]
 async fn rights_of_other_users_are_removed() {
     let folder = tempfile::tempdir().unwrap();
