@@ -172,14 +172,15 @@ def amend_decimal(module: Any) -> None:
 
     @functools.wraps(raise_error)
     def raise_condition(self: Any, condition: Any, *args: Any) -> Any:
-        signal = signal_of.get(condition, condition)
-        if signal not in self._ignored_flags:
-            self.flags[signal] = True
         try:
             return raise_error(self, condition, *args)
         except module.DecimalException as error:
             error.args = ([condition],)
             raise
+        finally:
+            signal = signal_of.get(condition, condition)
+            if self.flags.get(signal):
+                self.flags[signal] = True
 
     module.Context._raise_error = raise_condition
 

@@ -112,8 +112,25 @@ def amend_to_numeric(module: Any) -> None:
 
 
 def amend_search(module: Any) -> None:
-    """A grid may have more points than `len` can count here."""
+    """A grid may have more points than `len` and compiled code can count here."""
     grid = module.ParameterGrid
+    np = sys.modules["numpy"]
+    sample_without_replacement = module.sample_without_replacement
+
+    @functools.wraps(sample_without_replacement)
+    def of_any_size(
+        n_population: int, n_samples: int, method: str = "auto", random_state: Any = None
+    ) -> Any:
+        if n_population <= _LARGEST_POSITION:
+            return sample_without_replacement(n_population, n_samples, method, random_state)
+        # What the compiled function does where samples are few: it draws again what it had.
+        draw = sys.modules["sklearn.utils"].check_random_state(random_state).randint
+        drawn: dict[int, None] = {}
+        while len(drawn) < n_samples:
+            drawn[int(draw(n_population))] = None
+        return np.array(list(drawn), dtype=np.int64)
+
+    module.sample_without_replacement = of_any_size
 
     def length(of: Any) -> int:
         return of.__len__() if isinstance(of, grid) else len(of)
