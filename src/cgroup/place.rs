@@ -13,10 +13,11 @@ use crate::cgroup::mounts::{cgroup_mounts, own_path};
 pub(super) const GATEWAY: &str = "gateway";
 
 /// The name of the cgroup of work with low priority.
-pub(super) const BACKGROUND: &str = "background";
+pub(super) const BACKGROUND: &str = "wardian-background";
 
-/// The names of cgroups of single processes are one of these, a hyphen and a number.
-pub(super) const KINDS: [&str; 2] = ["worker", "template"];
+/// The names of cgroups of single processes are one of these, a hyphen and a number. Nobody else
+/// gives such names, because what is in a cgroup of such a name is killed at the next start.
+pub(super) const KINDS: [&str; 2] = ["wardian-worker", "wardian-template"];
 
 /// What the kernel limits in a cgroup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -266,7 +267,7 @@ fn ensure_no_strangers(folder: &Path, has_gateway: bool) -> Result<(), CgroupUna
 
 /// True for the names of cgroups of workers and templates.
 pub(super) fn is_of_a_process(name: &str) -> bool {
-    name.split_once('-').is_some_and(|(kind, number)| {
+    name.rsplit_once('-').is_some_and(|(kind, number)| {
         let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
         KINDS.contains(&kind) && is_number
     })

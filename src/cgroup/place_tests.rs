@@ -78,7 +78,7 @@ fn what_is_missing_of_the_controllers_is_left_out() {
 #[test]
 fn a_server_that_was_started_in_gateway_has_the_cgroup_above() {
     let system = Imitation::new("/unit/gateway").cgroup("/unit", &[]);
-    let system = system.cgroup("/unit/gateway", &[ME]).cgroup("/unit/worker-3", &[12]);
+    let system = system.cgroup("/unit/gateway", &[ME]).cgroup("/unit/wardian-worker-3", &[12]);
     let place = system.find().unwrap();
     assert_eq!((place.folder(), place.has_gateway), (system.folder("/unit").as_path(), true));
     // The cgroup above belongs to others.
@@ -95,7 +95,15 @@ fn own_cgroup_only_and_never_one_that_others_use() {
     assert!(matches!(error, CgroupUnavailable::Shared { others: 2, .. }), "{error}");
     assert!(error.advice().contains("Delegate=memory pids cpu"));
     // Another server, or anything else, lives below it.
-    for child in ["gateway", "docker", "worker", "worker-x", "worker-", "my-worker-1"] {
+    for child in [
+        "gateway",
+        "docker",
+        "worker",
+        "worker-1",
+        "wardian-worker-x",
+        "wardian-worker-",
+        "my-wardian-worker-1",
+    ] {
         let system = Imitation::new("/a").cgroup("/a", &[ME]);
         let system = system.cgroup(&format!("/a/{child}"), &[5]);
         match system.find().unwrap_err() {
@@ -151,7 +159,7 @@ proptest! {
     fn own_cgroup_only_whatever_is_where(
         above in prop::collection::vec(1_u32..5, 0..3),
         beside in prop::collection::vec(0_u32..5, 0..3),
-        children in prop::collection::vec(("[a-z]{1,8}|gateway|worker-[0-9]", any::<bool>()), 0..4),
+        children in prop::collection::vec(("[a-z]{1,8}|gateway|wardian-worker-[0-9]", any::<bool>()), 0..4),
         is_in_gateway: bool,
     ) {
         let own = if is_in_gateway { "/unit/gateway" } else { "/unit" };

@@ -110,9 +110,12 @@ fn processes_get_cgroups_of_their_own_and_no_cgroup_left_behind() {
     assert_eq!(ground.read("cgroup.procs"), "");
     assert_eq!(ground.read("gateway/cgroup.procs"), server.0.id().to_string());
     let (one, other) = (tree.make_worker(&LIMITS).unwrap(), tree.make_template(&LIMITS).unwrap());
-    assert_eq!(ground.children(), ["background", "gateway", "template-2", "worker-1"]);
+    assert_eq!(
+        ground.children(),
+        ["gateway", "wardian-background", "wardian-template-2", "wardian-worker-1"]
+    );
     one.enter(worker.0.id()).unwrap();
-    assert_eq!(ground.read("worker-1/cgroup.procs"), worker.0.id().to_string());
+    assert_eq!(ground.read("wardian-worker-1/cgroup.procs"), worker.0.id().to_string());
     for (file, controller, expected) in [
         ("memory.max", Controller::Memory, "67108864"),
         ("memory.oom.group", Controller::Memory, "1"),
@@ -120,7 +123,7 @@ fn processes_get_cgroups_of_their_own_and_no_cgroup_left_behind() {
         ("cpu.weight", Controller::Cpu, "70"),
     ] {
         if tree.controllers().contains(&controller) {
-            assert_eq!(ground.read(&format!("worker-1/{file}")), expected);
+            assert_eq!(ground.read(&format!("wardian-worker-1/{file}")), expected);
         }
     }
     assert_eq!(one.shortage(), None);
@@ -143,17 +146,23 @@ fn what_a_killed_server_leaves_is_removed_and_nothing_else() {
     let Some(ground) = Ground::new() else { return };
     let mut left = ground.process();
     let server = ground.process();
-    for name in ["worker-1", "worker-77", "template-3", "worker-x", "others"] {
+    for name in [
+        "wardian-worker-1",
+        "wardian-worker-77",
+        "wardian-template-3",
+        "wardian-worker-x",
+        "others",
+    ] {
         fs::create_dir(ground.folder.join(name)).unwrap();
     }
-    write(&ground.folder.join("worker-77/cgroup.procs"), &left.0.id().to_string()).unwrap();
+    write(&ground.folder.join("wardian-worker-77/cgroup.procs"), &left.0.id().to_string()).unwrap();
     let tree = CgroupTree::take(ground.place(&server)).unwrap();
-    assert_eq!(ground.children(), ["background", "gateway", "others", "worker-x"]);
+    assert_eq!(ground.children(), ["gateway", "others", "wardian-background", "wardian-worker-x"]);
     assert!(!left.is_alive());
     // A name that is taken is passed over.
-    fs::create_dir(ground.folder.join("worker-1")).unwrap();
+    fs::create_dir(ground.folder.join("wardian-worker-1")).unwrap();
     let made = tree.make_worker(&LIMITS).unwrap();
-    assert!(made.folder().ends_with("worker-2"), "{made:?}");
+    assert!(made.folder().ends_with("wardian-worker-2"), "{made:?}");
     made.remove().unwrap();
 }
 
@@ -168,7 +177,7 @@ fn a_server_in_gateway_stays_there() {
     tree.make_worker(&LIMITS).unwrap().remove().unwrap();
     let mut low = Command::new("sleep").arg("600").spawn().unwrap();
     tree.move_to_background(low.id()).unwrap();
-    assert_eq!(ground.read("background/cgroup.procs"), low.id().to_string());
+    assert_eq!(ground.read("wardian-background/cgroup.procs"), low.id().to_string());
     low.kill().unwrap();
     low.wait().unwrap();
     tree.leave();

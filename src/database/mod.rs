@@ -24,8 +24,10 @@ use std::time::Duration;
 
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+    SqliteTransactionManager,
 };
 use sqlx::{ConnectOptions as _, Connection as _, Sqlite, SqliteConnection, Transaction};
+use sqlx_core::transaction::TransactionManager as _;
 
 pub use crate::database::error::DatabaseError;
 pub use crate::database::schema::{Durability, Schema};
@@ -85,7 +87,7 @@ impl Database {
             .max_connections(CONNECTIONS)
             .idle_timeout(None)
             .max_lifetime(None)
-            .after_release(|connection, _| Box::pin(is_usable(connection)));
+            .after_release(|connection, _| Box::pin(settle(connection)));
         let failed = |cause| DatabaseError::of_file(path, schema.content, cause);
         let pool = pool.connect_with(options).await.map_err(failed)?;
         let database = Self { pool };
@@ -127,12 +129,17 @@ impl Database {
     }
 }
 
-/// False if a connection could begin no transaction any more: SQLite ends a transaction by itself
-/// when the disk is full or fails, and the pool goes on to count it. Such a connection is closed, and
-/// another one is opened when it is needed.
-async fn is_usable(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+/// Makes a connection usable after a failed write. SQLite ends a transaction by itself when the disk
+/// is full or fails, and the connection goes on to count it and could begin no other one. A
+/// transaction that writes nothing ends the count, also on a full disk, on which no other connection
+/// could be opened.
+async fn settle(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
     // A connection works in order: the rollback of a dropped transaction is done before the answer.
     connection.ping().await?;
+    if connection.is_in_transaction() {
+        sqlx::query("BEGIN").execute(&mut *connection).await?;
+        SqliteTransactionManager::rollback(connection).await?;
+    }
     Ok(!connection.is_in_transaction())
 }
 

@@ -29,6 +29,10 @@ const NOTES_EVERY: Duration = Duration::from_secs(60);
 /// The age of the secret counts in seconds.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 
+/// The time after which the image of reproducible runs is tried again if it could not be made. No
+/// other image can take its place.
+const RETRY_AFTER: Duration = Duration::from_secs(60);
+
 /// The limits of a server's images.
 #[derive(Debug, Clone)]
 pub struct ImageRules {
@@ -56,8 +60,11 @@ pub enum NotReproducible {
          again then"
     )]
     InTheMaking,
-    /// The image of reproducible runs cannot be made.
-    #[error("this server cannot make runs reproducible: leave `reproducible` out")]
+    /// The image of reproducible runs could not be made a moment ago.
+    #[error(
+        "this server cannot make runs reproducible now: leave `reproducible` out, or try again in \
+         some minutes"
+    )]
     Failed,
 }
 
@@ -99,8 +106,8 @@ pub(super) struct State {
     wanted: VecDeque<PackageSet>,
     /// The image that is being made.
     in_hand: Option<PackageSet>,
-    /// The images that cannot be made.
-    failed: BTreeSet<PackageSet>,
+    /// The images that could not be made, and when that was.
+    failed: BTreeMap<PackageSet, Instant>,
     /// Counts picks, to find the least recently used image.
     picks: u64,
     /// True once the cache is dropped; the thread that makes images then ends.
@@ -273,8 +280,10 @@ impl State {
             ready.last_pick = self.picks;
             return Ok(Arc::clone(&ready.image.content));
         }
-        if self.failed.contains(&wanted) {
-            return Err(NotReproducible::Failed);
+        match self.failed.get(&wanted) {
+            Some(at) if at.elapsed() < RETRY_AFTER => return Err(NotReproducible::Failed),
+            Some(_) => drop(self.failed.remove(&wanted)),
+            None => {}
         }
         if self.in_hand != Some(wanted) && !self.wanted.contains(&wanted) {
             self.wanted.push_front(wanted);
@@ -288,7 +297,7 @@ impl State {
         let variety = self.ready.len().saturating_add(self.wanted.len());
         let wanted = if variety < rules.variety { packages } else { PackageSet::ALL };
         let is_coming = self.in_hand == Some(wanted) || self.wanted.contains(&wanted);
-        let is_known = self.failed.contains(&wanted) || self.ready.contains_key(&wanted);
+        let is_known = self.failed.contains_key(&wanted) || self.ready.contains_key(&wanted);
         if is_asked && !is_coming && !is_known {
             self.wanted.push_back(wanted);
         }
@@ -371,7 +380,7 @@ impl SharedImages {
                 self.clear_disk();
             }
             Err(error) => {
-                state.failed.insert(packages);
+                state.failed.insert(packages, Instant::now());
                 drop(state);
                 let cause = CauseChain(&*error);
                 warn!(image = %packages, "the image `{packages}` is not available, runs import its packages themselves: {cause}");
@@ -538,7 +547,7 @@ mod tests {
         }
         assert_eq!(state.wanted, [packages("scipy"), packages("lxml+scipy")]);
         state.in_hand = state.wanted.pop_front();
-        state.failed.insert(state.wanted.pop_front().unwrap());
+        state.failed.insert(state.wanted.pop_front().unwrap(), Instant::now());
         picked(&mut state, "scipy", MUCH);
         picked(&mut state, "lxml+scipy", MUCH);
         assert!(state.wanted.is_empty());

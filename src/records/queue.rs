@@ -142,15 +142,21 @@ impl Recorder {
         &self,
         record: Box<RunRecord>,
         log: Option<(Vec<LogChunk>, RoomForLog)>,
-        tail: RecordTail,
+        mut tail: RecordTail,
     ) {
         let result = tail.result.as_ref().map_or(0, String::len);
+        let room_for_result = self.room_for_result(ByteCount::from(result).as_u64());
+        if room_for_result.is_none() {
+            tail.result = None;
+        }
         let size = RECORD.saturating_add(size_of_texts(&record));
-        let size = size.saturating_add(ByteCount::from(result).as_u64());
         let Some(mut memory) = QueueState::reserve(&self.0, size, QUEUE_MEMORY.as_u64()) else {
             self.0.lose(1, "the queue of records is full");
             return;
         };
+        if let Some(room) = room_for_result {
+            memory.join(room);
+        }
         let log = match log {
             Some((log, RoomForLog(room))) => {
                 memory.join(room);
@@ -168,6 +174,21 @@ impl Recorder {
             }
         }
         self.0.lose(1, "the server has stopped to write records");
+    }
+
+    /// Reserves memory for a result. Like a log, it leaves room for records, and is lost without it.
+    fn room_for_result(&self, size: u64) -> Option<RoomInQueue> {
+        let most = if size == 0 {
+            QUEUE_MEMORY.as_u64()
+        } else {
+            QUEUE_MEMORY.as_u64().saturating_sub(FOR_RECORDS)
+        };
+        let room = QueueState::reserve(&self.0, size, most);
+        if room.is_none() {
+            self.0.lost_logs.fetch_add(1, Ordering::Relaxed);
+            self.0.tell("the queue of records is full, so the result of a run is not kept");
+        }
+        room
     }
 
     /// Counts since the start.

@@ -173,9 +173,12 @@ fn each_worker_has_a_cgroup_of_its_own_that_goes_with_it() {
     let names: BTreeSet<String> = all.iter().cloned().collect();
     assert_eq!((all.len(), names.len()), (4, 4), "{all:?}");
     let mut expected = names.clone();
-    expected.extend(["gateway", "background"].map(str::to_owned));
+    expected.extend(["gateway", "wardian-background"].map(str::to_owned));
     assert_eq!(ground.children(), expected);
-    assert_eq!((ground.of_kind("worker-").len(), ground.of_kind("template-").len()), (3, 1));
+    assert_eq!(
+        (ground.of_kind("wardian-worker-").len(), ground.of_kind("wardian-template-").len()),
+        (3, 1)
+    );
     for name in &names {
         let read = |file: &str| ground.read(&format!("{name}/{file}"));
         assert_eq!(read("memory.max").parse::<u64>().unwrap() >> 20, 3_194);
@@ -184,13 +187,13 @@ fn each_worker_has_a_cgroup_of_its_own_that_goes_with_it() {
     }
     // A lost worker takes its cgroup along, and nothing grows.
     let lose = || {
-        let before = ground.of_kind("worker-");
+        let before = ground.of_kind("wardian-worker-");
         let lost = server.workers().into_iter().find(|one| before.contains(&cgroup_of(one)));
         let lost = lost.unwrap();
         let name = cgroup_of(&lost);
         lost.kill();
         eventually(PATIENCE, || {
-            let now = ground.of_kind("worker-");
+            let now = ground.of_kind("wardian-worker-");
             (now.len() == 3 && !now.contains(&name)).then_some(())
         });
         assert_eq!(output(&client.run("1 + 1"))["result"], 2);
@@ -213,7 +216,7 @@ fn a_worker_that_takes_more_than_its_cgroup_may_ends_as_memory_limit() {
     let server = ground.start(&["--set", "workers.spares=0", "--set", "workers.count=1"]);
     let client = server.client();
     assert_eq!(output(&client.run("1 + 1"))["result"], 2);
-    let worker = ground.of_kind("worker-").pop_first().unwrap();
+    let worker = ground.of_kind("wardian-worker-").pop_first().unwrap();
     let taken: u64 = ground.read(&format!("{worker}/memory.current")).parse().unwrap();
     let limit = taken + (24 << 20);
     fs::write(ground.folder.join(&worker).join("memory.max"), limit.to_string()).unwrap();
@@ -228,7 +231,7 @@ fn a_worker_that_takes_more_than_its_cgroup_may_ends_as_memory_limit() {
     server.wait_for_log("because memory was short");
     // The next worker has the usual limit.
     assert_eq!(output(&fill(64 << 20))["result"], 64 << 20);
-    assert!(!ground.of_kind("worker-").contains(&worker));
+    assert!(!ground.of_kind("wardian-worker-").contains(&worker));
 }
 
 #[test]
@@ -240,14 +243,14 @@ fn what_a_killed_server_leaves_is_removed_by_the_next_one() {
     let two = ["--set", "workers.count=2"];
     let server = ground.start(&two);
     assert_eq!(output(&server.client().run("1 + 1"))["result"], 2);
-    let left = ground.of_kind("worker-");
+    let left = ground.of_kind("wardian-worker-");
     server.process().kill();
     server.wait();
-    assert_eq!(ground.of_kind("worker-"), left, "somebody else has removed them");
+    assert_eq!(ground.of_kind("wardian-worker-"), left, "somebody else has removed them");
     // As systemd does with `DelegateSubgroup=gateway`.
     let server = ground.start_in(&ground.folder.join("gateway"), &two);
     assert_eq!(output(&server.client().run("1 + 1"))["result"], 2);
-    assert_eq!(ground.of_kind("worker-").len(), 3);
+    assert_eq!(ground.of_kind("wardian-worker-").len(), 3);
     assert_eq!(cgroup_of(server.process()), "gateway");
     drop(server);
     assert_eq!(ground.children(), BTreeSet::from(["gateway".to_owned()]));

@@ -557,7 +557,11 @@ fn a_server_without_keys_or_proxy_listens_on_loopback_only() {
         assert!(!place.folder().join("data").try_exists().unwrap(), "something was made");
     }
     let wrong = place.run(&["serve", "--set", "auth.mode=none"]).with(2);
-    assert!(wrong.stderr.contains(r#"must be "open", "keys" or "proxy""#), "{}", wrong.stderr);
+    assert!(
+        wrong.stderr.contains(r#"must be "open", "keys", "jwt" or "proxy""#),
+        "{}",
+        wrong.stderr
+    );
     let more = ["--set", "auth.mode=proxy", "--set", "workers.require_lockdown=false"];
     let server = TestServer::start(&[&more[..], &["--listen", "0.0.0.0:0"]].concat());
     let port = server.address.rsplit_once(':').unwrap().1;
