@@ -59,12 +59,7 @@ impl DatabaseError {
     /// The error about the file at `path` that has this cause.
     pub(super) fn of_file(path: &Path, content: &'static str, cause: sqlx::Error) -> Self {
         let path = path.to_owned();
-        let code = match &cause {
-            sqlx::Error::Database(error) => error.code().and_then(|code| code.parse::<i32>().ok()),
-            _ => None,
-        };
-        // The lowest byte of an extended code is the primary one.
-        match code.map(|code| code & 0xff) {
+        match primary_code(&cause) {
             Some(CORRUPT | NOT_A_DATABASE) => Self::Damaged { content, path, cause },
             Some(PERMISSION | READ_ONLY | CANNOT_OPEN | INPUT_OUTPUT | FULL) => {
                 Self::Unusable { path, cause: io::Error::other(cause) }
@@ -74,8 +69,20 @@ impl DatabaseError {
     }
 }
 
+/// Whether another process or connection had the file at this moment.
+pub(super) fn is_busy(error: &sqlx::Error) -> bool {
+    primary_code(error) == Some(BUSY)
+}
+
+/// The primary result code of SQLite, which is the lowest byte of an extended one.
+fn primary_code(error: &sqlx::Error) -> Option<i32> {
+    let sqlx::Error::Database(error) = error else { return None };
+    error.code()?.parse::<i32>().ok().map(|code| code & 0xff)
+}
+
 /// Primary result codes of SQLite.
 const PERMISSION: i32 = 3;
+const BUSY: i32 = 5;
 const READ_ONLY: i32 = 8;
 const INPUT_OUTPUT: i32 = 10;
 const CORRUPT: i32 = 11;

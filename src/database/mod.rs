@@ -20,7 +20,7 @@ mod file;
 mod schema;
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
@@ -34,6 +34,9 @@ pub use crate::database::schema::{Durability, Schema};
 
 /// How long a statement waits while another process writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The pause before another attempt to open a file that another process is opening.
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
 /// The size in bytes to which the write-ahead log is cut once it was folded into the file.
 const MAX_LOG: &str = "67108864";
@@ -81,27 +84,13 @@ impl Database {
             .pragma("journal_size_limit", MAX_LOG)
             .busy_timeout(BUSY_TIMEOUT)
             .disable_statement_logging();
-        // All connections are opened now and kept, so that a server holds the same number of files
-        // and threads from its start to its end.
-        let pool = SqlitePoolOptions::new()
-            .max_connections(CONNECTIONS)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .after_release(|connection, _| Box::pin(settle(connection)));
         let failed = |cause| DatabaseError::of_file(path, schema.content, cause);
-        let pool = pool.connect_with(options).await.map_err(failed)?;
-        let database = Self { pool };
-        match schema::update(&database, schema).await {
-            Ok(found) if found > schema.version() => {
-                let (path, known) = (path.to_owned(), schema.version());
-                Err(DatabaseError::NewerSchema { path, found, known })
-            }
-            Ok(_) => {
-                database.open_all().await.map_err(failed)?;
-                Ok(database)
-            }
-            Err(cause) => Err(failed(cause)),
+        let (database, found) = connect(options, schema).await.map_err(failed)?;
+        if found > schema.version() {
+            let (path, known) = (path.to_owned(), schema.version());
+            return Err(DatabaseError::NewerSchema { path, found, known });
         }
+        Ok(database)
     }
 
     /// Opens all connections, by taking them all at one time.
@@ -127,6 +116,47 @@ impl Database {
     pub async fn close(&self) {
         self.pool.close().await;
     }
+}
+
+/// Connects to the file and brings its schema up to date, or finds a newer one, which is returned with
+/// the database.
+///
+/// SQLite does not wait for every other process: a file that becomes one with a write-ahead log at
+/// this moment is refused as locked at once. Each attempt is whole, so it is made again until the time
+/// is over that a statement would wait.
+async fn connect(
+    options: SqliteConnectOptions,
+    schema: &Schema,
+) -> Result<(Database, i64), sqlx::Error> {
+    let deadline = Instant::now() + BUSY_TIMEOUT;
+    loop {
+        match connect_once(options.clone(), schema).await {
+            Err(cause) if error::is_busy(&cause) && Instant::now() < deadline => {
+                tokio::time::sleep(BUSY_PAUSE).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// One attempt of [`connect`].
+async fn connect_once(
+    options: SqliteConnectOptions,
+    schema: &Schema,
+) -> Result<(Database, i64), sqlx::Error> {
+    // All connections are opened now and kept, so that a server holds the same number of files and
+    // threads from its start to its end.
+    let pool = SqlitePoolOptions::new()
+        .max_connections(CONNECTIONS)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .after_release(|connection, _| Box::pin(settle(connection)));
+    let database = Database { pool: pool.connect_with(options).await? };
+    let found = schema::update(&database, schema).await?;
+    if found <= schema.version() {
+        database.open_all().await?;
+    }
+    Ok((database, found))
 }
 
 /// Makes a connection usable after a failed write. SQLite ends a transaction by itself when the disk

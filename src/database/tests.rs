@@ -3,6 +3,10 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::time::Duration;
+
+use sqlx::ConnectOptions as _;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
 
 use crate::database::schema::KEYS;
 use crate::database::{CONNECTIONS, Database, DatabaseError};
@@ -119,6 +123,26 @@ async fn a_schema_is_applied_once_however_many_processes_start() {
         .await
         .unwrap();
     assert_eq!(versions, [KEYS.version()]);
+}
+
+/// SQLite itself does not wait here: another process has the file open without a write-ahead log, as
+/// in the moment between two processes that open a new file.
+#[tokio::test]
+async fn a_file_that_another_process_is_opening_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wardian.db");
+    let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+    let mut other = options.journal_mode(SqliteJournalMode::Delete).connect().await.unwrap();
+    sqlx::raw_sql("CREATE TABLE other (a BIGINT); BEGIN; SELECT * FROM other")
+        .execute(&mut other)
+        .await
+        .unwrap();
+    sqlx::raw_sql("INSERT INTO other VALUES (1)").execute(&mut other).await.unwrap();
+    let opening = tokio::spawn(async move { Database::open(&path).await });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!opening.is_finished(), "the other process still writes");
+    sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
+    opening.await.unwrap().unwrap();
 }
 
 #[tokio::test]
