@@ -12,6 +12,7 @@ use crate::cli::key_args::KeysCommand;
 use crate::cli::program_args::{ExecArgs, RunArgs};
 use crate::cli::run_args::RunsCommand;
 use crate::cli::server_option::ServerOption;
+use crate::cli::test_args::TestArgs;
 use crate::cli::top_args::TopArgs;
 use crate::config::Flags;
 use crate::images::PackageSet;
@@ -82,6 +83,9 @@ pub(crate) enum Command {
     /// Execute a skill in the sandbox.
     #[command(after_help = examples::EXEC)]
     Exec(ExecArgs),
+    /// Run the tests of skills and of Python files in the sandbox, all in parallel.
+    #[command(after_help = examples::TEST_ALL)]
+    Test(TestArgs),
     /// Look at skills, check them, and make new ones.
     #[command(subcommand, after_help = examples::SKILLS)]
     Skills(SkillsCommand),

@@ -56,6 +56,7 @@ mod tables;
 mod tenant_secrets;
 mod tenant_workers;
 mod tenants;
+mod test_command;
 mod tls;
 mod tokens;
 mod workers;

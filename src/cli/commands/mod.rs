@@ -16,4 +16,5 @@ pub(crate) mod serve_folders;
 pub(crate) mod serve_records;
 pub(crate) mod show_config;
 pub(crate) mod skills;
+pub(crate) mod test;
 pub(crate) mod top;

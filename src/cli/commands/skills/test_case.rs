@@ -277,6 +277,13 @@ fn has(content: &[u8], part: &[u8]) -> bool {
     part.is_empty() || content.windows(part.len()).any(|window| window == part)
 }
 
+/// True if an output is what a case expects.
+pub(crate) fn is_expected(expected: &Value, got: &Value) -> bool {
+    let mut found = Vec::new();
+    compare("", expected, got, &mut found);
+    found.is_empty()
+}
+
 /// Compares two values. An object may have more members than expected.
 fn compare(path: &str, expected: &Value, got: &Value, found: &mut Vec<String>) {
     match (expected, got) {

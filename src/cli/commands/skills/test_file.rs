@@ -74,7 +74,7 @@ pub(crate) fn resource(path: &str) -> Result<PathBuf, String> {
 }
 
 /// The files below `resources` that a case needs.
-fn files_of(case: &TestCase) -> Vec<&str> {
+pub(crate) fn files_of(case: &TestCase) -> Vec<&str> {
     let blobs = case.blobs.values().filter_map(|blob| match &blob.content {
         BlobContent::File(path) => Some(path.as_str()),
         BlobContent::Text(_) => None,

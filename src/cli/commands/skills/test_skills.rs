@@ -27,19 +27,51 @@ use crate::cli::terminal::output::{note, print_json, print_line, shown};
 use crate::config::Config;
 use crate::egress::recorded::Recording;
 use crate::ids::Digest;
-use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
+use crate::packages::LOCK_FILE;
+use crate::packages::lock::Lock;
+use crate::protocol::methods::execution::{ReproducibleParam, RequestedLimits, RunStatus};
 use crate::registry::check_folder;
 use crate::registry::folders::snapshot::Snapshot;
 use crate::service::{Caller, LocalProgram, LocalResult, LocalRun, ServiceError, sole_tenant};
 use crate::telemetry::Metrics;
 
 /// The tests of one skill.
-struct Tested {
+#[derive(Debug)]
+pub(crate) struct SkillTests {
     /// The skill's folder, without links.
-    folder: PathBuf,
-    name: String,
-    version: String,
-    cases: Vec<(String, TestCase)>,
+    pub(crate) folder: PathBuf,
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) digest: Digest,
+    /// Names the packages that it has locked; empty for none.
+    pub(crate) layer: String,
+    pub(crate) cases: Vec<(String, TestCase)>,
+}
+
+/// How the cases are run.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct HowToRun {
+    pub(crate) reproducible: Option<ReproducibleParam>,
+    /// The longest time of a run; `None` for that of the settings.
+    pub(crate) timeout_ms: Option<u64>,
+}
+
+/// The end of one case.
+#[derive(Debug, Default)]
+pub(crate) struct CaseRun {
+    pub(crate) differences: Vec<String>,
+    pub(crate) duration_ms: u64,
+    /// Instructions that were executed, if they were counted.
+    pub(crate) fuel: Option<u64>,
+    /// The result, if the case got as far as a call.
+    pub(crate) ended: Option<CaseResult>,
+}
+
+impl CaseRun {
+    /// A case that cannot be run.
+    fn impossible(problem: &str) -> Self {
+        Self { differences: vec![shown(problem)], ..Self::default() }
+    }
 }
 
 /// The outcome of one case, for programs.
@@ -66,7 +98,7 @@ pub(crate) fn test_skills(
     let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
     let root = folder.path().join("skills");
     let mut malformed = Vec::new();
-    let tested: Vec<Tested> = folders
+    let tested: Vec<SkillTests> = folders
         .iter()
         .map(|path| read_tests(path, &root, filter, &mut malformed))
         .collect::<Result<_, _>>()?;
@@ -97,7 +129,7 @@ pub(crate) fn test_skills(
 
 async fn test_all(
     runtime: &Runtime,
-    tested: &[Tested],
+    tested: &[SkillTests],
     filter: Option<&str>,
     as_json: bool,
 ) -> Result<Exit, Failed> {
@@ -114,7 +146,8 @@ async fn test_all(
             note(&format!("{}: {missing}", skill.name));
         }
         for (name, case) in &skill.cases {
-            let (differences, duration_ms) = test(runtime, skill, case).await?;
+            let run = run_case(runtime, skill, case, &HowToRun::default()).await?;
+            let CaseRun { differences, duration_ms, .. } = run;
             let passed = differences.is_empty();
             is_good &= passed;
             if !as_json {
@@ -145,12 +178,12 @@ async fn test_all(
 
 /// Reads the tests of the skill in `folder`, and copies the skill below `root`. The mistakes of all
 /// tests go to `malformed`.
-fn read_tests(
+pub(crate) fn read_tests(
     folder: &Path,
     root: &Path,
     filter: Option<&str>,
     malformed: &mut Vec<String>,
-) -> Result<Tested, Failed> {
+) -> Result<SkillTests, Failed> {
     #[expect(
         clippy::disallowed_methods,
         reason = "the user's own folder; nothing is contained in it"
@@ -187,7 +220,9 @@ fn read_tests(
         }
     }
     let (name, version) = (snapshot.name().to_string(), snapshot.version().to_string());
-    Ok(Tested { folder: whole, name, version, cases })
+    let lock = snapshot.read_file(LOCK_FILE).ok().and_then(|text| Lock::parse(text).ok());
+    let layer = lock.and_then(|lock| lock.layer()).map(|key| key.to_string()).unwrap_or_default();
+    Ok(SkillTests { folder: whole, name, version, digest: snapshot.digest(), layer, cases })
 }
 
 /// Reads a case, or its mistakes.
@@ -222,35 +257,36 @@ fn copy(snapshot: &Snapshot, root: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Runs one case; its differences and how long the run took.
-async fn test(
+/// Runs one case.
+pub(crate) async fn run_case(
     runtime: &Runtime,
-    skill: &Tested,
+    skill: &SkillTests,
     case: &TestCase,
-) -> Result<(Vec<String>, u64), Failed> {
+    how: &HowToRun,
+) -> Result<CaseRun, Failed> {
     let mut ids = BTreeMap::new();
     for (blob, content) in &case.blobs {
         match store(runtime, skill, content) {
             Ok(id) => drop(ids.insert(blob.clone(), id)),
             // A file that is not there fails this case, and not the others.
             Err(failed) if failed.exit == Exit::WrongUsage => {
-                return Ok((vec![shown(&format!("blob {blob}: {failed}"))], 0));
+                return Ok(CaseRun::impossible(&format!("blob {blob}: {failed}")));
             }
             Err(failed) => return Err(failed),
         }
     }
     let args = match with_ids(case.args.get(), &ids) {
         Ok(args) => args,
-        Err(blob) => return Ok((vec![shown(&format!("there is no blob `{blob}`"))], 0)),
+        Err(blob) => return Ok(CaseRun::impossible(&format!("there is no blob `{blob}`"))),
     };
     let args =
         RawValue::from_string(args).map_err(|fault| Failed::at("write the arguments", &fault))?;
     let recording = match recording_of(skill, case) {
         Ok(recording) => Arc::new(recording),
-        Err(problem) => return Ok((vec![shown(&problem)], 0)),
+        Err(problem) => return Ok(CaseRun::impossible(&problem)),
     };
     let request = LocalRun {
-        reproducible: None,
+        reproducible: how.reproducible,
         program: LocalProgram::Skill {
             name: skill.name.clone(),
             version: Some(skill.version.clone()),
@@ -259,19 +295,19 @@ async fn test(
         args,
         mount_skills: Vec::new(),
         input_blobs: ids.values().cloned().collect(),
-        limits: RequestedLimits::default(),
+        limits: RequestedLimits { timeout_ms: how.timeout_ms, ..RequestedLimits::default() },
         listener: None,
         recording: Some(Arc::clone(&recording)),
     };
     let caller = Caller::local("skill-test");
-    let (ended, duration_ms) = match runtime.service.run_file(&caller, request).await {
-        Ok(ended) => (compared(runtime, &ended)?, ended.result.duration_ms),
-        Err(error @ ServiceError::Arguments { .. }) => (refused(&error), 0),
+    let (ended, duration_ms, fuel) = match runtime.service.run_file(&caller, request).await {
+        Ok(ended) => (compared(runtime, &ended)?, ended.result.duration_ms, ended.result.fuel),
+        Err(error @ ServiceError::Arguments { .. }) => (refused(&error), 0, None),
         Err(error) => return Err(error.into()),
     };
     let mut differences = case.expect.differences(&ended);
     differences.extend(recording.differences().iter().map(|line| shown(line)));
-    Ok((differences, duration_ms))
+    Ok(CaseRun { differences, duration_ms, fuel, ended: Some(ended) })
 }
 
 /// Most bytes of a file that a recorded network answers with.
@@ -279,7 +315,7 @@ const MAX_RECORDED: u64 = 256 << 20;
 
 /// The recorded network of a case. Without one every request fails: a test must not depend on the
 /// state of the world.
-fn recording_of(skill: &Tested, case: &TestCase) -> Result<Recording, String> {
+fn recording_of(skill: &SkillTests, case: &TestCase) -> Result<Recording, String> {
     let exchanges = case.network.iter().enumerate().map(|(at, exchange)| {
         let read = |path: &str| {
             let whole = skill.folder.join(resource(path)?);
@@ -299,7 +335,7 @@ fn recording_of(skill: &Tested, case: &TestCase) -> Result<Recording, String> {
 }
 
 /// Stores a blob of a case; its id.
-fn store(runtime: &Runtime, skill: &Tested, blob: &CaseBlob) -> Result<String, Failed> {
+fn store(runtime: &Runtime, skill: &SkillTests, blob: &CaseBlob) -> Result<String, Failed> {
     let stored = match &blob.content {
         BlobContent::File(path) => {
             let path = skill.folder.join(resource(path).map_err(Failed::usage)?);

@@ -1,0 +1,218 @@
+//! The key of a result: everything that decides it.
+//!
+//! INVARIANT(result-key): a result with another ingredient has another key.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use crate::assembly::{self, Runtime};
+use crate::cli::commands::skills::test_file::{files_of, resource};
+use crate::cli::commands::skills::test_skills::SkillTests;
+use crate::cli::commands::test::plan::{FileTests, TestSession, Unit};
+use crate::cli::commands::test::project::hashed;
+use crate::cli::failed::Failed;
+use crate::config::Config;
+use crate::images::PackageSet;
+
+/// Part of every key. Raise it when results are made or kept in another way.
+const FORMAT: u32 = 1;
+
+/// This program.
+const PROGRAM: &str = "/proc/self/exe";
+
+/// Bytes that are hashed at one time.
+const PIECE: usize = 1 << 20;
+
+/// Everything that decides the result of a unit.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(Default))]
+pub(crate) struct Ingredients {
+    format: u32,
+    /// Version of Wardian.
+    version: String,
+    /// Digest of this program: the gateway, the worker, and the Python that runs inside.
+    program: String,
+    /// Digest of the engine's package.
+    engine: String,
+    wasmtime: String,
+    /// Digest of the memory that runs begin as.
+    image: String,
+    /// The packages of all runs, if they are there.
+    batteries: String,
+    limits: String,
+    timeout_ms: u64,
+    /// Seed and epoch.
+    inputs: String,
+    /// The name of the unit.
+    unit: String,
+    keyword: String,
+    places: String,
+    /// Name and version of the skill that is executed or mounted.
+    skill: String,
+    /// Digest of all of its files.
+    skill_digest: String,
+    /// Names its packages.
+    layer: String,
+    /// Digests of the files that the case names.
+    case_files: String,
+    /// Digest of the files of the project.
+    common: String,
+    /// Digest of the file with the tests, and of those that it names.
+    own: String,
+}
+
+impl Ingredients {
+    /// The ingredients that all units of a command share.
+    pub(crate) fn of_all(
+        config: &Config,
+        runtime: &Runtime,
+        session: &TestSession,
+    ) -> Result<Self, Failed> {
+        let engine = assembly::open_engine(config)?.report()?;
+        let unusable =
+            |fault: &(dyn std::error::Error + 'static)| Failed::at("load an image", fault);
+        runtime.images.load_if_made(PackageSet::REPRODUCIBLE).map_err(|fault| unusable(&*fault))?;
+        let image = runtime.images.reproducible().map_err(|fault| unusable(&fault))?;
+        let batteries = assembly::batteries(config)?;
+        Ok(Self {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            program: digest_of_file(Path::new(PROGRAM))?,
+            engine: format!("{} {} {}", engine.package, engine.version, engine.sha256),
+            wasmtime: format!("{} {}", engine.wasmtime, engine.transform),
+            image: image.digest().to_string(),
+            batteries: if batteries.is_there {
+                format!("{:?}", batteries.packages)
+            } else {
+                String::new()
+            },
+            limits: format!("{:?}", config.limits.default),
+            timeout_ms: session.how.timeout_ms.unwrap_or_default(),
+            inputs: format!("{:?}", session.how.reproducible),
+            unit: String::new(),
+            keyword: String::new(),
+            places: String::new(),
+            skill: String::new(),
+            skill_digest: String::new(),
+            layer: String::new(),
+            case_files: String::new(),
+            common: String::new(),
+            own: String::new(),
+        })
+    }
+
+    /// The key of a unit. `None` if a file that it needs cannot be read.
+    pub(crate) fn key(&self, session: &TestSession, unit: &Unit) -> Option<String> {
+        let own = match unit {
+            Unit::Case { skill, case } => {
+                self.of_case(session, session.plan.skills.get(*skill)?, *case)?
+            }
+            Unit::File(file) => self.of_file(session, file),
+        };
+        own.hashed()
+    }
+
+    fn of_case(&self, session: &TestSession, skill: &SkillTests, case: usize) -> Option<Self> {
+        let (name, case) = skill.cases.get(case)?;
+        let mut files = Vec::new();
+        for path in files_of(case).into_iter().collect::<BTreeSet<_>>() {
+            let digest = digest_of_file(&skill.folder.join(resource(path).ok()?)).ok()?;
+            files.push((path, digest));
+        }
+        let folder = skill.folder.strip_prefix(&session.plan.here).unwrap_or(&skill.folder);
+        Some(Self {
+            unit: format!("case {name} {}", folder.display()),
+            case_files: format!("{files:?}"),
+            ..self.with_skill(skill)
+        })
+    }
+
+    fn of_file(&self, session: &TestSession, file: &FileTests) -> Self {
+        let skill = file.skill.and_then(|number| session.plan.skills.get(number));
+        let base = skill.map_or_else(|| self.clone(), |skill| self.with_skill(skill));
+        Self {
+            unit: format!("file {} {}", file.path, file.shown),
+            keyword: file.keyword.clone(),
+            places: format!("{:?}", file.places),
+            common: file.common.digest.clone(),
+            own: file.own.digest.clone(),
+            ..base
+        }
+    }
+
+    fn with_skill(&self, skill: &SkillTests) -> Self {
+        Self {
+            skill: format!("{}@{}", skill.name, skill.version),
+            skill_digest: skill.digest.to_string(),
+            layer: skill.layer.clone(),
+            ..self.clone()
+        }
+    }
+
+    fn hashed(&self) -> Option<String> {
+        serde_json::to_vec(self).ok().map(|text| hashed(&text))
+    }
+}
+
+/// The digest of a file, which may be large.
+fn digest_of_file(path: &Path) -> Result<String, Failed> {
+    let named = |fault: &std::io::Error| Failed::named(path.display(), fault);
+    let mut file = File::open(path).map_err(|fault| named(&fault))?;
+    let (mut hash, mut piece) = (Sha256::new(), vec![0; PIECE]);
+    loop {
+        let count = file.read(&mut piece).map_err(|fault| named(&fault))?;
+        match piece.get(..count).filter(|read| !read.is_empty()) {
+            Some(read) => hash.update(read),
+            None => return Ok(data_encoding::HEXLOWER.encode(&hash.finalize())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    type Change = fn(&mut Ingredients);
+
+    #[test]
+    fn result_key_follows_each_ingredient_alone() {
+        let base = Ingredients::default();
+        let Value::Object(members) = serde_json::to_value(&base).unwrap() else { panic!() };
+        let changed: [(&str, Change); 19] = [
+            ("format", |one| one.format = 2),
+            ("version", |one| one.version.push('x')),
+            ("program", |one| one.program.push('x')),
+            ("engine", |one| one.engine.push('x')),
+            ("wasmtime", |one| one.wasmtime.push('x')),
+            ("image", |one| one.image.push('x')),
+            ("batteries", |one| one.batteries.push('x')),
+            ("limits", |one| one.limits.push('x')),
+            ("timeout_ms", |one| one.timeout_ms = 1),
+            ("inputs", |one| one.inputs.push('x')),
+            ("unit", |one| one.unit.push('x')),
+            ("keyword", |one| one.keyword.push('x')),
+            ("places", |one| one.places.push('x')),
+            ("skill", |one| one.skill.push('x')),
+            ("skill_digest", |one| one.skill_digest.push('x')),
+            ("layer", |one| one.layer.push('x')),
+            ("case_files", |one| one.case_files.push('x')),
+            ("common", |one| one.common.push('x')),
+            ("own", |one| one.own.push('x')),
+        ];
+        let names: BTreeSet<&str> = changed.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, members.keys().map(String::as_str).collect(), "each one is tried");
+        let mut keys = BTreeSet::from([base.hashed().unwrap()]);
+        for (name, change) in changed {
+            let mut other = base.clone();
+            change(&mut other);
+            assert!(keys.insert(other.hashed().unwrap()), "{name} changes nothing");
+        }
+    }
+}

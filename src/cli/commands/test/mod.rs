@@ -1,0 +1,141 @@
+//! `wardian test`: runs the tests of skills and of Python files.
+//!
+//! Every file and every case has a run of its own, reproducible unless the machine refuses something,
+//! and all workers take part.
+
+mod annotations;
+mod cache;
+mod finish;
+mod ingredients;
+mod junit;
+mod kept;
+mod line_diff;
+mod plan;
+mod project;
+mod python_file;
+mod report;
+mod run_unit;
+mod shown_tests;
+mod skill_case;
+mod update;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::assembly::{MeteredCode, Runtime, SkillsRead, install_engine};
+use crate::cli::commands::run::on_its_own;
+use crate::cli::commands::skills::test_skills::HowToRun;
+use crate::cli::commands::test::finish::{ensure_folder_of_report, finish, nothing_found};
+use crate::cli::commands::test::kept::KeptResults;
+use crate::cli::commands::test::plan::{Plan, TestSession};
+use crate::cli::commands::test::report::UnitReport;
+use crate::cli::commands::test::run_unit::run_unit;
+use crate::cli::commands::test::shown_tests::Shown;
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::prepare::{Installer, block_on_until_interrupted, progress};
+use crate::cli::test_args::TestArgs;
+use crate::config::Config;
+use crate::images::PackageSet;
+use crate::protocol::methods::execution::{DEFAULT_EPOCH, ReproducibleParam};
+use crate::telemetry::Metrics;
+
+/// Runs the tests below some paths.
+pub(crate) fn test(config: Config, installer: &Installer, args: &TestArgs) -> Result<Exit, Failed> {
+    ensure_folder_of_report(args.junit.as_deref())?;
+    let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
+    let copies = folder.path().join("skills");
+    std::fs::create_dir(&copies).map_err(|fault| Failed::at("make a temporary folder", &fault))?;
+    let plan = Plan::of(&args.paths, args.root.as_deref(), args.keyword.as_deref(), &copies)?;
+    if plan.units.is_empty() {
+        return nothing_found(args);
+    }
+    let epoch = args.epoch.unwrap_or(DEFAULT_EPOCH);
+    let how = HowToRun {
+        reproducible: Some(ReproducibleParam::Inputs { seed: args.seed, epoch }),
+        timeout_ms: Some(args.timeout.saturating_mul(1_000)),
+    };
+    let workers = config.workers.count.max(1);
+    let mut config = on_its_own(config, &folder);
+    config.workers.count = workers.min(plan.units.len());
+    // The skills are tested as they are here, whatever a server finds elsewhere.
+    config.skills.roots = vec![copies];
+    let longest = Duration::from_secs(args.timeout);
+    config.limits.max.wall_time = config.limits.max.wall_time.max(longest);
+    let session = Arc::new(TestSession {
+        plan,
+        how,
+        list: args.list,
+        update: args.update,
+        verify: args.verify_cache.unwrap_or(0),
+    });
+    let metered = MeteredCode::Wanted;
+    block_on_until_interrupted(Box::pin(async {
+        installer.ensure_engine(&config, metered).await?;
+        install_engine(&config, metered, &[PackageSet::REPRODUCIBLE], progress().as_ref())?;
+        let runtime = Runtime::start(
+            &config,
+            metered,
+            SkillsRead::Once,
+            Metrics::new(),
+            None,
+            progress().as_ref(),
+        )
+        .await?;
+        let runtime = Arc::new(runtime);
+        let kept = if args.no_cache || args.list {
+            None
+        } else {
+            Some(KeptResults::of(&config, &runtime, &session)?)
+        };
+        let shared = Arc::new((session, kept));
+        let ended = run_all(&runtime, &shared, config.workers.count, args).await;
+        if let Some(kept) = &shared.1 {
+            kept.tidy();
+        }
+        runtime.shut_down(Duration::ZERO).await;
+        finish(&ended?, args)
+    }))
+}
+
+/// Runs all units, as many at one time as there are workers. Their results are printed in the order of
+/// the plan.
+async fn run_all(
+    runtime: &Arc<Runtime>,
+    shared: &Arc<(Arc<TestSession>, Option<KeptResults>)>,
+    workers: usize,
+    args: &TestArgs,
+) -> Result<Vec<UnitReport>, Failed> {
+    let count = shared.0.plan.units.len();
+    let printer = Shown::begin(count, args.json || args.list);
+    let (free, mut running) = (Arc::new(Semaphore::new(workers)), JoinSet::new());
+    for number in 0..count {
+        let (runtime, shared, free) = (Arc::clone(runtime), Arc::clone(shared), Arc::clone(&free));
+        running.spawn(async move {
+            let _turn = free.acquire_owned().await;
+            let (session, kept) = &*shared;
+            let report = match kept {
+                Some(kept) => kept.run(&runtime, session, number).await,
+                None => run_unit(&runtime, session, number).await,
+            };
+            (number, report)
+        });
+    }
+    let (mut waiting, mut reports) = (BTreeMap::new(), Vec::with_capacity(count));
+    while let Some(ended) = running.join_next().await {
+        let (number, report) = ended.map_err(|fault| Failed::at("run a test", &fault))?;
+        let report = report?;
+        printer.advance(&report);
+        waiting.insert(number, report);
+        while let Some(next) = waiting.remove(&reports.len()) {
+            printer.print(&next);
+            reports.push(next);
+        }
+    }
+    Ok(reports)
+}

@@ -1,0 +1,272 @@
+//! Finds the tests below the paths of a command, before anything is executed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use crate::cli::commands::skills::test_skills::{HowToRun, SkillTests, read_tests};
+use crate::cli::commands::test::project::{Project, entries_of, hashed, is_test_file, root_of};
+use crate::cli::failed::Failed;
+use crate::cli::terminal::output::shown;
+
+/// Most files and cases of one command.
+const MAX_UNITS: usize = 20_000;
+
+/// The manifest that makes a folder a skill.
+const MANIFEST: &str = "skill.toml";
+
+/// Tests that are executed together, in one run or more.
+#[derive(Debug)]
+pub(crate) enum Unit {
+    /// A case of a skill, by the numbers of both.
+    Case { skill: usize, case: usize },
+    /// The tests of a Python file.
+    File(FileTests),
+}
+
+/// The tests of a Python file.
+#[derive(Debug)]
+pub(crate) struct FileTests {
+    /// The file as the user would type it.
+    pub(crate) shown: String,
+    /// Its path in its project.
+    pub(crate) path: String,
+    pub(crate) common: Arc<PackedFiles>,
+    pub(crate) own: PackedFiles,
+    /// Folders that modules are imported from.
+    pub(crate) places: Vec<&'static str>,
+    /// The skill that the project is, by its number.
+    pub(crate) skill: Option<usize>,
+    /// The part of a name that its tests must have; empty for all.
+    pub(crate) keyword: String,
+}
+
+/// Files for the runner in the sandbox.
+#[derive(Debug)]
+pub(crate) struct PackedFiles {
+    pub(crate) content: Vec<u8>,
+    pub(crate) digest: String,
+    /// The id of their blob, once it is stored.
+    pub(crate) blob: OnceLock<String>,
+}
+
+impl PackedFiles {
+    fn new(content: Vec<u8>) -> Self {
+        Self { digest: hashed(&content), content, blob: OnceLock::new() }
+    }
+}
+
+/// All tests of a command.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) units: Vec<Unit>,
+    pub(crate) skills: Vec<SkillTests>,
+    /// The working folder.
+    pub(crate) here: PathBuf,
+}
+
+/// A command, as all its units see it.
+#[derive(Debug)]
+pub(crate) struct TestSession {
+    pub(crate) plan: Plan,
+    pub(crate) how: HowToRun,
+    pub(crate) list: bool,
+    pub(crate) update: bool,
+    /// The part of the kept results that is compared with new ones, in per cent.
+    pub(crate) verify: u8,
+}
+
+/// Finds tests, and reads what they need.
+struct Finder<'a> {
+    /// Where copies of skills are made.
+    copies: &'a Path,
+    keyword: Option<&'a str>,
+    /// The folder of all projects, if the user names it.
+    root: Option<PathBuf>,
+    here: PathBuf,
+    plan: Plan,
+    malformed: Vec<String>,
+    /// Numbers of skills by their folders.
+    skills: BTreeMap<PathBuf, usize>,
+    projects: BTreeMap<PathBuf, Arc<Project>>,
+    /// Files that were found, with the folder that is their project if there is no better one.
+    files: BTreeMap<PathBuf, PathBuf>,
+    /// Packed files that several tests share.
+    shared: BTreeMap<(PathBuf, Vec<String>), Arc<PackedFiles>>,
+}
+
+impl Plan {
+    /// Finds the tests below `paths`. Nothing is executed if one of them is malformed.
+    pub(crate) fn of(
+        paths: &[PathBuf],
+        root: Option<&Path>,
+        keyword: Option<&str>,
+        copies: &Path,
+    ) -> Result<Self, Failed> {
+        let mut finder = Finder {
+            copies,
+            keyword: keyword.filter(|keyword| !keyword.is_empty()),
+            root: root.map(whole).transpose()?,
+            here: whole(Path::new("."))?,
+            plan: Self::default(),
+            malformed: Vec::new(),
+            skills: BTreeMap::new(),
+            projects: BTreeMap::new(),
+            files: BTreeMap::new(),
+            shared: BTreeMap::new(),
+        };
+        for path in paths {
+            let path = whole(path)?;
+            if path.is_file() {
+                finder.add_file(&path, path.parent().unwrap_or(&path))?;
+            } else {
+                finder.walk(&path)?;
+            }
+        }
+        finder.finish()
+    }
+}
+
+impl Finder<'_> {
+    fn walk(&mut self, given: &Path) -> Result<(), Failed> {
+        let mut pending = vec![given.to_owned()];
+        while let Some(folder) = pending.pop() {
+            let entries = entries_of(&folder)?;
+            if entries.iter().any(|(name, _, metadata)| name == MANIFEST && metadata.is_file()) {
+                self.skill(&folder)?;
+            }
+            for (name, path, metadata) in entries {
+                if metadata.is_dir() {
+                    pending.push(path);
+                } else if is_test_file(&name) {
+                    self.files.entry(path).or_insert_with(|| given.to_owned());
+                }
+            }
+            if self.files.len() > MAX_UNITS || pending.len() > MAX_UNITS {
+                let given = shown(&given.display().to_string());
+                return Err(Failed::usage(format!(
+                    "{given}: has too many files with tests: name smaller folders"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn add_file(&mut self, path: &Path, folder: &Path) -> Result<(), Failed> {
+        if path.extension().is_none_or(|ending| ending != "py") {
+            let path = shown(&path.display().to_string());
+            return Err(Failed::usage(format!("{path}: is no Python file and no folder")));
+        }
+        self.files.entry(path.to_owned()).or_insert_with(|| folder.to_owned());
+        Ok(())
+    }
+
+    /// The number of the skill in `folder`, whose cases are read with it.
+    fn skill(&mut self, folder: &Path) -> Result<usize, Failed> {
+        if let Some(number) = self.skills.get(folder) {
+            return Ok(*number);
+        }
+        let tests = read_tests(folder, self.copies, None, &mut self.malformed)?;
+        let number = self.plan.skills.len();
+        self.plan.skills.push(tests);
+        self.skills.insert(folder.to_owned(), number);
+        Ok(number)
+    }
+
+    fn finish(mut self) -> Result<Plan, Failed> {
+        let found = std::mem::take(&mut self.files);
+        // The cases come first, in the order in which their skills were found.
+        let tested: Vec<usize> = self.skills.values().copied().collect();
+        let mut files = Vec::new();
+        for (path, given) in found {
+            files.push(self.file_tests(&path, &given)?);
+        }
+        if !self.malformed.is_empty() {
+            let lines = self.malformed.join("\n  ");
+            return Err(Failed::usage(format!("no test was run; these are malformed:\n  {lines}")));
+        }
+        for number in tested {
+            let Some(skill) = self.plan.skills.get(number) else { continue };
+            for (at, (name, _)) in skill.cases.iter().enumerate() {
+                let id = format!("{}::{name}", skill.name);
+                if self.keyword.is_none_or(|keyword| has_ignoring_case(&id, keyword)) {
+                    self.plan.units.push(Unit::Case { skill: number, case: at });
+                }
+            }
+        }
+        self.plan.units.extend(files.into_iter().map(Unit::File));
+        if self.plan.units.len() > MAX_UNITS {
+            return Err(Failed::usage(format!("there are more than {MAX_UNITS} cases and files")));
+        }
+        self.plan.here = self.here;
+        Ok(self.plan)
+    }
+
+    fn file_tests(&mut self, path: &Path, given: &Path) -> Result<FileTests, Failed> {
+        let root = match &self.root {
+            Some(root) if path.starts_with(root) => root.clone(),
+            Some(root) => {
+                let (path, root) = (path.display().to_string(), root.display().to_string());
+                return Err(Failed::usage(format!(
+                    "{}: is not below the folder `{}` of `--root`",
+                    shown(&path),
+                    shown(&root)
+                )));
+            }
+            None => root_of(path, given),
+        };
+        let is_skill = root.join(MANIFEST).symlink_metadata().is_ok_and(|file| file.is_file());
+        let skill = if is_skill { Some(self.skill(&root)?) } else { None };
+        let project = match self.projects.get(&root) {
+            Some(project) => Arc::clone(project),
+            None => {
+                let project = Arc::new(Project::read(&root)?);
+                self.projects.insert(root.clone(), Arc::clone(&project));
+                project
+            }
+        };
+        let inside = path.strip_prefix(&root).unwrap_or(path).to_string_lossy().into_owned();
+        let shown_path = as_typed(path, &self.here);
+        if !project.has(&inside) {
+            return Err(Failed::usage(format!("{shown_path}: is hidden in its project")));
+        }
+        let readable = project.readable_by(&inside);
+        let unwritable = |fault: serde_json::Error| Failed::at("pack the files", &fault);
+        let key = (root, readable.common.clone());
+        let common = match self.shared.get(&key) {
+            Some(common) => Arc::clone(common),
+            None => {
+                let packed = project.packed(&readable.common).map_err(unwritable)?;
+                let packed = Arc::new(PackedFiles::new(packed));
+                self.shared.insert(key, Arc::clone(&packed));
+                packed
+            }
+        };
+        let own = PackedFiles::new(project.packed(&readable.own).map_err(unwritable)?);
+        let keyword = self.keyword.filter(|keyword| !has_ignoring_case(&shown_path, keyword));
+        Ok(FileTests {
+            shown: shown_path,
+            path: inside,
+            common,
+            own,
+            places: if is_skill { vec!["code", ""] } else { vec!["", "src"] },
+            skill,
+            keyword: keyword.unwrap_or_default().to_owned(),
+        })
+    }
+}
+
+/// A path relative to the working folder, if it is below it.
+pub(crate) fn as_typed(path: &Path, here: &Path) -> String {
+    shown(&path.strip_prefix(here).unwrap_or(path).to_string_lossy())
+}
+
+fn has_ignoring_case(text: &str, part: &str) -> bool {
+    text.to_lowercase().contains(&part.to_lowercase())
+}
+
+/// A path without links, so that each file has one name.
+#[expect(clippy::disallowed_methods, reason = "the user's own path; nothing is contained in it")]
+fn whole(path: &Path) -> Result<PathBuf, Failed> {
+    std::fs::canonicalize(path).map_err(|fault| Failed::named(path.display(), &fault))
+}

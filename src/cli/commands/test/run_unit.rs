@@ -1,0 +1,29 @@
+//! Runs one unit: a case of a skill, or the tests of a file.
+
+use crate::assembly::Runtime;
+use crate::cli::commands::test::plan::{TestSession, Unit};
+use crate::cli::commands::test::python_file::run_file;
+use crate::cli::commands::test::report::UnitReport;
+use crate::cli::commands::test::skill_case::run_skill_case;
+use crate::cli::failed::Failed;
+
+/// Runs the unit of this number.
+pub(crate) async fn run_unit(
+    runtime: &Runtime,
+    session: &TestSession,
+    number: usize,
+) -> Result<UnitReport, Failed> {
+    let plan = &session.plan;
+    match plan.units.get(number) {
+        Some(Unit::Case { skill, case }) => match plan.skills.get(*skill) {
+            Some(skill) => run_skill_case(runtime, skill, *case, session).await,
+            None => Err(Failed::because("a skill was lost")),
+        },
+        Some(Unit::File(file)) => {
+            let skill = file.skill.and_then(|number| plan.skills.get(number));
+            let mount = skill.map(|skill| format!("{}@{}", skill.name, skill.version));
+            Box::pin(run_file(runtime, file, mount, &session.how, session.list)).await
+        }
+        None => Err(Failed::because("a test was lost")),
+    }
+}

@@ -1,0 +1,126 @@
+//! Runs one case of a skill, and updates what it expects.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::assembly::Runtime;
+use crate::cli::commands::skills::test_case::{CaseResult, TestCase};
+use crate::cli::commands::skills::test_file::TESTS;
+use crate::cli::commands::skills::test_skills::{SkillTests, run_case};
+use crate::cli::commands::test::junit::write_whole;
+use crate::cli::commands::test::line_diff::line_diff;
+use crate::cli::commands::test::plan::{TestSession, as_typed};
+use crate::cli::commands::test::report::{TestEnd, TestReport, UnitReport};
+use crate::cli::commands::test::update::updated;
+use crate::cli::failed::Failed;
+
+/// Ends of runs that depend on the machine.
+const PASSING: [&str; 4] = ["Timeout", "SandboxCrash", "MemoryLimit", "Cancelled"];
+
+/// Runs a case, unless it is only to be listed.
+pub(crate) async fn run_skill_case(
+    runtime: &Runtime,
+    skill: &SkillTests,
+    number: usize,
+    session: &TestSession,
+) -> Result<UnitReport, Failed> {
+    let Some((name, case)) = skill.cases.get(number) else {
+        return Err(Failed::because("a case was lost"));
+    };
+    let path = skill.folder.join(TESTS).join(format!("{name}.json"));
+    let id = format!("{}::{name}", skill.name);
+    let report = |outcome, message: &str, details: &str, is_lasting| {
+        let mut test = TestReport::new(&id, outcome, message, details);
+        test.file = as_typed(&path, &session.plan.here);
+        UnitReport {
+            suite: skill.name.clone(),
+            tests: vec![test],
+            fuel: None,
+            is_cached: false,
+            is_lasting,
+        }
+    };
+    if session.list {
+        return Ok(report(TestEnd::Skipped, "", "", false));
+    }
+    let run = Box::pin(run_case(runtime, skill, case, &session.how)).await?;
+    let is_lasting = run.ended.as_ref().is_some_and(lasts);
+    let mut unit = if run.differences.is_empty() {
+        report(TestEnd::Passed, "", "", is_lasting)
+    } else if let Some(only) = run.ended.as_ref().filter(|_| session.update)
+        && let Some(remaining) = accept(&path, case, only, &run.differences)?
+    {
+        match remaining.is_empty() {
+            true => report(TestEnd::Passed, "updated", "", false),
+            false => report(TestEnd::Failed, "`--update` changes outputs alone", &remaining, false),
+        }
+    } else {
+        let diff = run.ended.as_ref().and_then(|ended| diff_of(case, &ended.output));
+        let details = [run.differences.as_slice(), diff.as_deref().unwrap_or_default()].concat();
+        let first = run.differences.first().map(String::as_str).unwrap_or_default();
+        report(TestEnd::Failed, first, &details.join("\n"), false)
+    };
+    unit.tests.iter_mut().for_each(|test| test.duration_ms = run.duration_ms);
+    unit.fuel = run.fuel;
+    Ok(unit)
+}
+
+/// True if another execution ends in the same way.
+fn lasts(ended: &CaseResult) -> bool {
+    ended.error.as_ref().is_none_or(|(kind, _)| !PASSING.contains(&kind.as_str()))
+}
+
+/// Writes the output of a result into the file of its case. Returns the differences that are no
+/// differences of outputs; `None` if the case expects no output.
+fn accept(
+    path: &std::path::Path,
+    case: &TestCase,
+    ended: &CaseResult,
+    differences: &[String],
+) -> Result<Option<String>, Failed> {
+    let named = |fault: &std::io::Error| Failed::named(path.display(), fault);
+    if case.expect.status != ended.status {
+        return Ok(Some(differences.join("\n")));
+    }
+    let text = fs::read_to_string(path).map_err(|fault| named(&fault))?;
+    let Some(new) = updated(&text, &ended.output) else { return Ok(None) };
+    if new != text {
+        write_whole(path, new.as_bytes())?;
+    }
+    let rest = differences.iter().filter(|line| !line.starts_with("output"));
+    Ok(Some(rest.cloned().collect::<Vec<_>>().join("\n")))
+}
+
+/// The lines that differ, if the values are larger than a line.
+fn diff_of(case: &TestCase, got: &Value) -> Option<Vec<String>> {
+    let expected = case.expect.output.as_ref()?;
+    let old = serde_json::to_string_pretty(expected).ok()?;
+    let new = serde_json::to_string_pretty(&comparable(expected, got)).ok()?;
+    if old == new || old.lines().count().max(new.lines().count()) < 3 {
+        return None;
+    }
+    let mut lines = vec!["the output, - as expected, + as it is:".to_owned()];
+    lines.extend(line_diff(&old, &new)?);
+    Some(lines)
+}
+
+/// The part of an output that a case compares: members that it does not expect are left out.
+fn comparable(expected: &Value, got: &Value) -> Value {
+    match (expected, got) {
+        (Value::Object(expected), Value::Object(got)) => {
+            let members = got.iter().filter_map(|(name, value)| {
+                Some((name.clone(), comparable(expected.get(name)?, value)))
+            });
+            Value::Object(members.collect())
+        }
+        (Value::Array(expected), Value::Array(got)) => {
+            let pairs = got.iter().enumerate().map(|(at, value)| match expected.get(at) {
+                Some(expected) => comparable(expected, value),
+                None => value.clone(),
+            });
+            Value::Array(pairs.collect())
+        }
+        _ => got.clone(),
+    }
+}

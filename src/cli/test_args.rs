@@ -1,0 +1,65 @@
+//! The options of `wardian test`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::FalseyValueParser;
+
+use crate::protocol::tools::{MAX_EPOCH, MAX_SEED};
+
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    /// Folders with tests, folders of skills, and Python files.
+    #[arg(value_name = "PATHS", default_value = ".")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Run only the tests whose name contains this text, whatever the case of its letters.
+    #[arg(short, long, value_name = "TEXT")]
+    pub(crate) keyword: Option<String>,
+    /// List the tests and run none.
+    #[arg(long, conflicts_with_all = ["update", "junit"])]
+    pub(crate) list: bool,
+    /// Stop the run of a file or a case after this many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) timeout: u64,
+    /// Write the outputs of cases that differ into their files, as what they expect.
+    #[arg(long)]
+    pub(crate) update: bool,
+    /// Folder whose files tests can read and import [default: the nearest one with a skill.toml,
+    /// pyproject.toml, pytest.ini, setup.cfg, setup.py, tox.ini or .git].
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) root: Option<PathBuf>,
+    /// Write a report for services of continuous integration.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Print the results as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write annotations of GitHub Actions to standard error [default: as `GITHUB_ACTIONS` says].
+    #[arg(long, env = "GITHUB_ACTIONS", hide_env = true, value_parser = FalseyValueParser::new())]
+    pub(crate) annotations: bool,
+    /// Decides all randomness of the tests.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
+    pub(crate) seed: u64,
+    /// Time of day at the start of each run, in seconds since 1970 [default: `SOURCE_DATE_EPOCH`, or
+    /// the first of January 2026].
+    #[arg(long, value_name = "SECONDS", env = "SOURCE_DATE_EPOCH")]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=MAX_EPOCH), hide_env = true)]
+    pub(crate) epoch: Option<u64>,
+    /// Execute all tests, and keep no results.
+    #[arg(long)]
+    pub(crate) no_cache: bool,
+    /// Execute this percentage of the tests whose results are kept again, and compare.
+    #[arg(long, value_name = "N%", value_parser = percentage, conflicts_with = "no_cache")]
+    pub(crate) verify_cache: Option<u8>,
+}
+
+/// Reads a percentage, with or without its sign.
+fn percentage(text: &str) -> Result<u8, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).parse::<u8>();
+    match number {
+        Ok(number) if number <= 100 => Ok(number),
+        _ => Err("must be a percentage from 0 to 100, such as `10%`".to_owned()),
+    }
+}
