@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{Command, Ended, contained};
+use crate::support::{Command, Ended, WARDIAN, contained, repository};
 
 /// Types `wardian test --json` with more arguments.
 fn results(place: &Command, more: &[&str], code: i32) -> Value {
@@ -378,5 +378,35 @@ fn kept_results_are_compared_with_new_ones_and_broken_ones_do_not_count() {
     assert_eq!((cached(&compared), &compared["passed"]), (0, &json!(1)));
     for wrong in ["101%", "x", "-1"] {
         place.run(&["test", "--verify-cache", wrong]).with(2);
+    }
+}
+
+/// Runs the check of the examples for services on a document.
+fn check_examples(document: &str, place: &Command) -> (bool, String) {
+    let file = place.file("ci.md", document);
+    let ended = std::process::Command::new("python3")
+        .arg(repository("scripts/check-ci"))
+        .args(["--offline", "--document"])
+        .arg(file)
+        .env("WARDIAN", WARDIAN)
+        .output()
+        .unwrap();
+    (ended.status.success(), String::from_utf8_lossy(&ended.stdout).into_owned())
+}
+
+#[test]
+fn the_examples_for_continuous_integration_have_commands_that_exist() {
+    let place = Command::new();
+    let document = fs::read_to_string(repository("docs/ci.md")).unwrap();
+    let (is_good, said) = check_examples(&document, &place);
+    assert!(is_good && said.matches("is a command").count() == 4, "{said}");
+    for (old, new) in [
+        ("- wardian test --junit report.xml", "- wardian test --junix report.xml"),
+        ("- run: wardian engine install --metered", "- run: wardian engine instal --metered"),
+        ("# .gitlab-ci.yml\n", "# .gitlab.yml\n"),
+    ] {
+        assert!(document.contains(old), "{old}");
+        let (is_good, said) = check_examples(&document.replace(old, new), &place);
+        assert!(!is_good && said.contains("BAD "), "{new}: {said}");
     }
 }
