@@ -61,6 +61,8 @@ pub struct Runtime {
     pub pool: Arc<Pool>,
     /// The memory images in which runs begin.
     pub images: Arc<ImageCache>,
+    /// True if changes of skills are followed.
+    is_following: bool,
     packages: Arc<PackageAccess>,
     metering: Arc<Metering>,
     /// Open files for workers that are started later.
@@ -88,6 +90,7 @@ impl Runtime {
         progress: &dyn Progress,
     ) -> Result<Self, AssemblyError> {
         // Skills are read concurrently with the engine, because thousands of them take a second.
+        let is_following = skills == SkillsRead::Followed;
         let (settings, built_in) = registry_settings(config, skills)?;
         let registry = thread::Builder::new()
             .name("skills".to_owned())
@@ -144,7 +147,18 @@ impl Runtime {
         });
         let tasks = Mutex::new(vec![sweeping]);
         let files = Arc::new(files);
-        Ok(Self { service, registry, blobs, pool, images, packages, metering, files, tasks })
+        Ok(Self {
+            service,
+            registry,
+            blobs,
+            pool,
+            images,
+            is_following,
+            packages,
+            metering,
+            files,
+            tasks,
+        })
     }
 
     /// Starts the background work of a server that is ready: following skills, making images and
@@ -159,7 +173,9 @@ impl Runtime {
         provision: &Arc<dyn Provision>,
     ) -> Result<(), AssemblyError> {
         let refused = |cause| AssemblyError::System { what: "start a thread", cause };
-        self.registry.follow().map_err(refused)?;
+        if self.is_following {
+            self.registry.follow().map_err(refused)?;
+        }
         self.images.start(Box::new(ImagesOf(Arc::clone(provision)))).map_err(refused)?;
         let (files, pool, metering) = (&self.files, &self.pool, &self.metering);
         let compiling = compile_when_asked(config, files, pool, metering, Arc::clone(provision));

@@ -157,6 +157,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true")]
     pub(crate) require_lockdown: Option<String>,
+    /// Refuse skills that are not as this file has locked them, and follow no changes [default of FILE: skills.lock].
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "skills.lock")]
+    pub(crate) locked: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -204,6 +208,16 @@ pub(crate) enum SkillsCommand {
         #[arg(long, value_name = "TEXT")]
         case: Option<String>,
         /// Print the outcome of each case as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write the versions and digests of the skills into `skills.lock`, for `--locked`.
+    #[command(after_help = examples::LOCK_SKILLS)]
+    Lock {
+        /// The file to write.
+        #[arg(long, value_name = "FILE", default_value = "skills.lock")]
+        file: PathBuf,
+        /// Print the lock as JSON.
         #[arg(long)]
         json: bool,
     },

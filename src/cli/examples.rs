@@ -127,6 +127,18 @@ fixed time and fixed randomness. docs/ci.md tells more.
 Exit codes: 0 all tests passed, 1 one failed or none has such a name, 2 there are no tests or they are
 malformed (then none is run), 3 an error of Wardian or of the machine.";
 
+pub(crate) const LOCK_SKILLS: &str = "\
+Examples:
+  wardian --skills ./my-skills skills lock
+  wardian --skills ./my-skills exec acme.sales.report --locked
+  wardian test my-skills --locked=my-skills/skills.lock
+
+The lock has name, version and digest of each skill that a server would serve, without those of the
+program. `run`, `exec`, `test` and `serve` refuse other ones with `--locked`.
+
+Exit codes: 0 done, 2 a skill has errors or is there in two versions, 3 an error of Wardian or of the
+machine.";
+
 pub(crate) const DEPS: &str = "\
 Examples:
   wardian skills deps lock my-skills/acme.text.slug

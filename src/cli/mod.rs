@@ -23,7 +23,9 @@ use clap::CommandFactory as _;
 use crate::assembly::{PoolProcess, check_settings};
 use crate::cli::args::{Cli, Command, EngineCommand, SecretsCommand, ServeArgs, SkillsCommand};
 use crate::cli::commands::reload::ConfigSource;
-use crate::cli::commands::skills::{check_skills, deps, list_skills, new_skill, test_skills};
+use crate::cli::commands::skills::{
+    check_skills, deps, list_skills, new_skill, skills_lock, test_skills,
+};
 use crate::cli::commands::{
     blobs, doctor, engine, keys, run, runs, secrets, serve, show_config, test, top,
 };
@@ -120,7 +122,14 @@ fn no_secret(variable: &str) -> Option<String> {
 /// Returns the options of a command that are settings.
 fn flags_of(command: &Command) -> Vec<(String, String)> {
     let flags = match command {
-        Command::Serve(ServeArgs { listen, admin_listen, workers, paranoid, require_lockdown }) => {
+        Command::Serve(ServeArgs {
+            listen,
+            admin_listen,
+            workers,
+            paranoid,
+            require_lockdown,
+            ..
+        }) => {
             vec![
                 ("listen", listen.clone()),
                 ("admin_listen", admin_listen.clone()),
@@ -145,7 +154,7 @@ fn with_config(
     source: ConfigSource,
 ) -> Result<Exit, Failed> {
     match command {
-        Command::Serve(_) => serve::serve(&config, installer, source),
+        Command::Serve(args) => serve::serve(&config, installer, source, args.locked.as_ref()),
         Command::Run(args) => run::run_code(config, installer, args),
         Command::Exec(args) => run::execute_skill(config, installer, args),
         Command::Test(args) => test::test(config, installer, &args),
@@ -154,6 +163,9 @@ fn with_config(
         }
         Command::Skills(SkillsCommand::Test { folders, case, json }) => {
             test_skills::test_skills(config, installer, &folders, case.as_deref(), json)
+        }
+        Command::Skills(SkillsCommand::Lock { file, json }) => {
+            skills_lock::lock_skills(&config, &file, json)
         }
         Command::Skills(SkillsCommand::Deps(command)) => deps::deps(&config, &command),
         Command::Skills(SkillsCommand::List { namespace, json }) => {

@@ -45,6 +45,10 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "SECONDS", requires = "reproducible", env = "SOURCE_DATE_EPOCH")]
     #[arg(value_parser = clap::value_parser!(u64).range(..=MAX_EPOCH), hide_env = true)]
     pub(crate) epoch: Option<u64>,
+    /// Refuse skills that are not as this file has locked them [default of FILE: skills.lock].
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "skills.lock")]
+    pub(crate) locked: Option<PathBuf>,
     /// Write the blobs that the program makes into this folder.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,

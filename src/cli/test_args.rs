@@ -47,6 +47,10 @@ pub(crate) struct TestArgs {
     #[arg(long, value_name = "SECONDS", env = "SOURCE_DATE_EPOCH")]
     #[arg(value_parser = clap::value_parser!(u64).range(..=MAX_EPOCH), hide_env = true)]
     pub(crate) epoch: Option<u64>,
+    /// Refuse skills that are not as this file has locked them [default of FILE: skills.lock].
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "skills.lock")]
+    pub(crate) locked: Option<PathBuf>,
     /// Execute all tests, and keep no results.
     #[arg(long)]
     pub(crate) no_cache: bool,

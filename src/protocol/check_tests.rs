@@ -115,7 +115,7 @@ fn refusals_name_the_place_inside_a_parameter() {
         (
             "run_code",
             json!({"language": "python", "code": "", "mount_skills": ["a", 7]}),
-            "parameter `mount_skills[1]` must be a string of at most 193 characters, got 7",
+            "parameter `mount_skills[1]` must be a string of at most 258 characters, got 7",
         ),
         (
             "execute_skill",

@@ -38,8 +38,11 @@ const MAX_REFERENCE: usize = 1_024;
 /// The name of a skill.
 const SKILL_NAME: Shape = Shape::Text(Text::up_to(MAX_SKILL_NAME));
 
-/// Longest `name@version` of a skill, in characters.
-const MAX_SKILL_REFERENCE: usize = MAX_SKILL_NAME + 1 + MAX_VERSION;
+/// Longest `name@version#digest` of a skill, in characters.
+const MAX_SKILL_REFERENCE: usize = MAX_SKILL_NAME + 1 + MAX_VERSION + 1 + DIGEST_DIGITS;
+
+/// Hexadecimal digits of a digest.
+const DIGEST_DIGITS: usize = 64;
 
 const VERSION: Shape = Shape::Text(Text::up_to(MAX_VERSION));
 const REFERENCE: Shape = Shape::Text(Text::up_to(MAX_REFERENCE));
@@ -180,7 +183,7 @@ const EXECUTE_SKILL: Tool = Tool {
     name: "execute_skill",
     description: "Execute a skill's entrypoint in an ephemeral sandbox.",
     parameters: &[
-        Parameter::required("name", SKILL_NAME, "Skill name"),
+        Parameter::required("name", Shape::Text(Text::up_to(MAX_SKILL_REFERENCE)), "Skill name"),
         Parameter::optional("version", VERSION, LATEST),
         Parameter::optional(
             "args",

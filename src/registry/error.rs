@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::error::ErrorKind;
-use crate::ids::{SkillName, SkillVersion};
+use crate::ids::{Digest, SkillName, SkillVersion};
 use crate::skill::similar::listed;
 use crate::skill::text::quoted;
 
@@ -29,6 +29,18 @@ pub enum RegistryError {
         version: String,
         /// The highest existing versions.
         existing: Vec<SkillVersion>,
+    },
+    /// The skill exists in this version, with another content.
+    #[error("`{name}` {version} has the digest {found}, not {expected}")]
+    OtherContent {
+        /// The skill.
+        name: SkillName,
+        /// Its version.
+        version: SkillVersion,
+        /// As requested.
+        expected: Digest,
+        /// That of the skill.
+        found: Digest,
     },
     /// The skill has no such file.
     #[error("`{skill}` has no file {}{}", quoted(path), suggestion(near))]
@@ -68,7 +80,7 @@ impl RegistryError {
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::SkillNotFound { .. } => ErrorKind::SkillNotFound,
-            Self::VersionNotFound { .. } => ErrorKind::VersionNotFound,
+            Self::VersionNotFound { .. } | Self::OtherContent { .. } => ErrorKind::VersionNotFound,
             Self::FileNotFound { .. } => ErrorKind::FileNotFound,
             Self::InvalidParameter { .. } => ErrorKind::InvalidParams,
             Self::Root(_) | Self::BuiltIn { .. } => ErrorKind::Internal,

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::ids::{BlobId, SkillName, SkillVersion};
+use crate::ids::{BlobId, Digest, SkillName, SkillVersion};
 use crate::protocol::params_error::ParamsError;
+use crate::registry::RegistryError;
 use crate::registry::folders::snapshot::Snapshot;
 use crate::registry::index::Index;
 use crate::service::error::ServiceError;
@@ -17,33 +18,46 @@ impl Service {
         Ok(self.registry.current())
     }
 
-    /// Finds a skill by the name and version of a call.
+    /// Finds a skill by the name and version of a call. Each of them may be followed by `#` and the
+    /// digest that the skill must have, and the name by `@` and the version.
     pub(crate) async fn find_skill(
         &self,
         name: &str,
         version: Option<&str>,
     ) -> Result<Arc<Snapshot>, ServiceError> {
+        let (whole, digest) = match version.unwrap_or(name).split_once('#') {
+            Some((whole, digest)) => (whole, Some(Digest::parse(digest)?)),
+            None => (version.unwrap_or(name), None),
+        };
+        let (name, version) = match version {
+            Some(_) => (name, Some(whole)),
+            None => whole.split_once('@').map_or((whole, None), |(name, at)| (name, Some(at))),
+        };
         let name = SkillName::parse(name)?;
         let version = version.map(SkillVersion::parse).transpose()?;
         let index = self.skills().await?;
-        Ok(Arc::clone(index.find(&name, version.as_ref())?))
+        let found = index.find(&name, version.as_ref())?;
+        match digest {
+            Some(expected) if expected != found.digest() => {
+                let (version, found) = (found.version().clone(), found.digest());
+                Err(RegistryError::OtherContent { name, version, expected, found }.into())
+            }
+            _ => Ok(Arc::clone(found)),
+        }
     }
 
-    /// Finds the skills that a run mounts: `name` for the latest version, or `name@version`.
+    /// Finds the skills that a run mounts: `name` for the latest version, `name@version`, or
+    /// `name@version#digest`.
     pub(crate) async fn mounted_skills(
         &self,
         names: &[String],
     ) -> Result<Vec<MountedSkill>, ServiceError> {
         let mut skills: Vec<MountedSkill> = Vec::with_capacity(names.len());
         for name in names {
-            let (name, version) = match name.split_once('@') {
-                Some((name, version)) => (name, Some(version)),
-                None => (name.as_str(), None),
-            };
-            let snapshot = self.find_skill(name, version).await?;
+            let snapshot = self.find_skill(name, None).await?;
             let mounted = self.contents.mounted(&snapshot, &self.packages);
             if skills.iter().any(|other| other.mount.name == mounted.mount.name) {
-                return Err(duplicate("mount_skills", name));
+                return Err(duplicate("mount_skills", snapshot.name().as_str()));
             }
             skills.push(mounted);
         }

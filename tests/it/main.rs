@@ -52,6 +52,7 @@ mod scripts;
 mod secrets;
 mod shares;
 mod skill_tests;
+mod skills_lock;
 mod support;
 mod tables;
 mod tenant_secrets;

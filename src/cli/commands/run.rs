@@ -17,6 +17,7 @@ use crate::assembly::{MeteredCode, Runtime, SkillsRead, install_engine};
 use crate::cli::commands::blobs::{read_text_blob, save_all, store_file};
 use crate::cli::commands::run_result::{self, ShownLogs};
 use crate::cli::commands::skills::list_skills::name_and_version;
+use crate::cli::commands::skills::skills_lock::SkillsLock;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on_until_interrupted, progress};
@@ -110,6 +111,7 @@ fn run(
         reproducible,
         recording: None,
     };
+    let lock = SkillsLock::read_named(options.locked.as_ref())?;
     let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
     let config = on_its_own(config, &folder);
     block_on_until_interrupted(Box::pin(async {
@@ -127,6 +129,9 @@ fn run(
         )
         .await?;
         warn_of_problems(&runtime, &request);
+        if let Some(lock) = &lock {
+            lock.check(&runtime.registry.current())?;
+        }
         perform(&runtime, request, args, options).await
     }))
 }

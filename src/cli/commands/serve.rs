@@ -1,5 +1,6 @@
 //! `wardian serve`: listens, prepares the engine and the workers, and serves until it is stopped.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ use crate::cli::commands::reload::{ConfigSource, Reloader, SkillsSeat};
 use crate::cli::commands::serve_cgroups::{TakenCgroups, check_cgroups, take_cgroups};
 use crate::cli::commands::serve_folders::{DataFolderLock, check_unchanged, open_folders};
 use crate::cli::commands::serve_records::ServerJournal;
+use crate::cli::commands::skills::skills_lock::SkillsLock;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on, progress};
@@ -41,14 +43,16 @@ pub(crate) fn serve(
     config: &Config,
     installer: &Installer,
     source: ConfigSource,
+    locked: Option<&PathBuf>,
 ) -> Result<Exit, Failed> {
     if let Some(reason) = config.exposure() {
         return Err(Failed::usage(reason));
     }
     check_settings(config)?;
+    let lock = SkillsLock::read_named(locked)?;
     raise_open_files(config);
     map_large_buffers();
-    block_on(Box::pin(listen(config, installer, source)))
+    block_on(Box::pin(listen(config, installer, source, lock)))
 }
 
 /// Logs the most memory that the gateway takes.
@@ -93,6 +97,7 @@ async fn listen(
     config: &Config,
     installer: &Installer,
     source: ConfigSource,
+    lock: Option<SkillsLock>,
 ) -> Result<Exit, Failed> {
     // A file that becomes larger than the system allows is an error of one upload. Without a handler
     // the signal would end the server.
@@ -139,7 +144,7 @@ async fn listen(
             records.close().await;
             return stopped_early(ended);
         }
-        started = start(config, installer, &readiness, &records, metrics, &url) => started?,
+        started = start((config, lock), installer, &readiness, &records, metrics, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
@@ -212,8 +217,10 @@ async fn trim(budget: Arc<MemoryBudget>) {
     }
 }
 
+/// Prepares everything that calls need. With a lock the skills are those that it has, and their
+/// changes are not followed.
 async fn start(
-    config: &Config,
+    (config, lock): (&Config, Option<SkillsLock>),
     installer: &Installer,
     readiness: &Readiness<Arc<Service>>,
     records: &ServerJournal,
@@ -226,12 +233,15 @@ async fn start(
     let runtime = Runtime::start(
         config,
         MeteredCode::IfThere,
-        SkillsRead::Followed,
+        if lock.is_some() { SkillsRead::Once } else { SkillsRead::Followed },
         metrics,
         installer.cgroups(),
         progress().as_ref(),
     )
     .await?;
+    if let Some(lock) = &lock {
+        lock.check(&runtime.registry.current())?;
+    }
     runtime.ready().await?;
     runtime.warn_of_missing_walls();
     readiness.wait_for("the self-test");

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use crate::cli::commands::test::annotations::annotations;
 use crate::cli::commands::test::junit::write_junit;
+use crate::cli::commands::test::printer::{EndCounts, print_results};
 use crate::cli::commands::test::report::{UnitReport, defused};
-use crate::cli::commands::test::shown_tests::{Counts, print_results};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_json, print_line, shown};
@@ -16,7 +16,7 @@ use crate::cli::test_args::TestArgs;
 /// Prints and writes what remains, and decides about the exit code.
 pub(crate) fn finish(reports: &[UnitReport], args: &TestArgs) -> Result<Exit, Failed> {
     let is_good = reports.iter().all(UnitReport::is_good);
-    let counts = Counts::of(reports);
+    let counts = EndCounts::of(reports);
     let tests = || reports.iter().flat_map(|unit| &unit.tests);
     if args.list {
         return Ok(list(reports, args));

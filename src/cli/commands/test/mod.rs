@@ -7,15 +7,15 @@ mod annotations;
 mod cache;
 mod finish;
 mod ingredients;
-mod junit;
+pub(crate) mod junit;
 mod kept;
 mod line_diff;
 mod plan;
+mod printer;
 mod project;
 mod python_file;
 mod report;
 mod run_unit;
-mod shown_tests;
 mod skill_case;
 mod update;
 
@@ -29,18 +29,20 @@ use tokio::task::JoinSet;
 
 use crate::assembly::{MeteredCode, Runtime, SkillsRead, install_engine};
 use crate::cli::commands::run::on_its_own;
+use crate::cli::commands::skills::skills_lock::SkillsLock;
 use crate::cli::commands::skills::test_skills::HowToRun;
 use crate::cli::commands::test::finish::{ensure_folder_of_report, finish, nothing_found};
 use crate::cli::commands::test::kept::KeptResults;
 use crate::cli::commands::test::plan::{Plan, TestSession};
+use crate::cli::commands::test::printer::Shown;
 use crate::cli::commands::test::report::UnitReport;
 use crate::cli::commands::test::run_unit::run_unit;
-use crate::cli::commands::test::shown_tests::Shown;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on_until_interrupted, progress};
 use crate::cli::test_args::TestArgs;
 use crate::config::Config;
+use crate::ids::{SkillName, SkillVersion};
 use crate::images::PackageSet;
 use crate::protocol::methods::execution::{DEFAULT_EPOCH, ReproducibleParam};
 use crate::telemetry::Metrics;
@@ -52,6 +54,13 @@ pub(crate) fn test(config: Config, installer: &Installer, args: &TestArgs) -> Re
     let copies = folder.path().join("skills");
     std::fs::create_dir(&copies).map_err(|fault| Failed::at("make a temporary folder", &fault))?;
     let plan = Plan::of(&args.paths, args.root.as_deref(), args.keyword.as_deref(), &copies)?;
+    if let Some(lock) = SkillsLock::read_named(args.locked.as_ref())? {
+        for skill in &plan.skills {
+            let (name, version) =
+                (SkillName::parse(&skill.name)?, SkillVersion::parse(&skill.version)?);
+            lock.check_one(&name, &version, skill.digest)?;
+        }
+    }
     if plan.units.is_empty() {
         return nothing_found(args);
     }

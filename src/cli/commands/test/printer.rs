@@ -21,7 +21,7 @@ impl Shown {
         Self { bar, is_silent }
     }
 
-    /// Counts a unit that has ended.
+    /// EndCounts a unit that has ended.
     pub(crate) fn advance(&self, unit: &UnitReport) {
         if let Some(bar) = &self.bar {
             bar.set_message(shown(&unit.suite));
@@ -94,7 +94,7 @@ fn explained(test: &TestReport) -> Vec<String> {
 
 /// The number of tests by their ends.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) struct Counts {
+pub(crate) struct EndCounts {
     pub(crate) passed: usize,
     pub(crate) failed: usize,
     pub(crate) skipped: usize,
@@ -102,7 +102,7 @@ pub(crate) struct Counts {
     pub(crate) cached: usize,
 }
 
-impl Counts {
+impl EndCounts {
     pub(crate) fn of(units: &[UnitReport]) -> Self {
         let mut counts = Self::default();
         for unit in units {
@@ -131,7 +131,7 @@ impl Counts {
 #[derive(Serialize)]
 struct AllResults<'a> {
     #[serde(flatten)]
-    counts: Counts,
+    counts: EndCounts,
     tests: Vec<OneResult<'a>>,
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn print_results(units: &[UnitReport]) {
         let (suite, cached) = (unit.suite.as_str(), unit.is_cached);
         unit.tests.iter().map(move |test| OneResult { suite, test, cached })
     });
-    let all = AllResults { counts: Counts::of(units), tests: tests.collect() };
+    let all = AllResults { counts: EndCounts::of(units), tests: tests.collect() };
     match serde_json::to_string_pretty(&all) {
         // Services look for `##[` in every line; within JSON it can only be in a string.
         Ok(text) => print_line(&text.replace("##", "#\\u0023")),

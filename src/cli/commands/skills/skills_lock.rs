@@ -1,0 +1,227 @@
+//! `skills.lock`: the versions and the digests of skills, and the refusal of others.
+//!
+//! Bundled skills are no part of it: they are part of the program.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::assembly::{self, is_bundled};
+use crate::cli::commands::test::junit::write_whole;
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::terminal::output::{print_json, print_line, shown};
+use crate::config::Config;
+use crate::ids::{Digest, SkillName, SkillVersion};
+use crate::registry::index::Index;
+
+/// The format that this version writes. Raise it when an older version would misread a lock.
+const FORMAT: u64 = 1;
+
+/// Largest lock that is read, in bytes.
+const MAX_LOCK: u64 = 16 << 20;
+
+/// The first line of a lock.
+const HEAD: &str = "# Written by `wardian skills lock`. Keep it with the skills.\n";
+
+/// The form of a lock, which is read before the rest.
+#[derive(Deserialize)]
+struct LockFormat {
+    format: u64,
+}
+
+/// A lock, as its file has it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenLock {
+    format: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    skill: Vec<LockedSkill>,
+}
+
+/// One skill of a lock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LockedSkill {
+    name: SkillName,
+    version: SkillVersion,
+    digest: Digest,
+}
+
+/// The skills that a command may use.
+#[derive(Debug)]
+pub(crate) struct SkillsLock {
+    path: PathBuf,
+    skills: BTreeMap<SkillName, LockedSkill>,
+}
+
+/// Writes the lock of the skills that a server would serve.
+pub(crate) fn lock_skills(config: &Config, path: &Path, as_json: bool) -> Result<Exit, Failed> {
+    let index = assembly::open_registry(config)?.current();
+    if let Some(rejected) = index.rejected().first() {
+        let folder = shown(&rejected.folder);
+        return Err(Failed::usage(format!(
+            "nothing was locked: folder `{folder}` has errors; see `wardian skills check`"
+        )));
+    }
+    let skills = one_of_each(skills_of(&index)).map_err(|wrong| {
+        Failed::usage(format!("nothing was locked: {wrong}; remove one, a lock has one of each"))
+    })?;
+    let lock = WrittenLock { format: FORMAT, skill: skills.into_values().collect() };
+    let text = toml::to_string(&lock).map_err(|fault| Failed::at("write the lock", &fault))?;
+    write_whole(path, format!("{HEAD}{text}").as_bytes())?;
+    if as_json {
+        print_json(&lock);
+    } else {
+        let (path, count) = (shown(&path.display().to_string()), lock.skill.len());
+        let noun = if count == 1 { "skill" } else { "skills" };
+        print_line(&format!("{path}: locked {count} {noun}"));
+    }
+    Ok(Exit::Done)
+}
+
+/// The skills of an index that are no part of the program.
+fn skills_of(index: &Index) -> Vec<LockedSkill> {
+    let is_own = |name: &SkillName| !is_bundled(name.as_str()) || index.replaced().contains(name);
+    let own = index.snapshots().filter(|skill| is_own(skill.name()));
+    let locked = own.map(|skill| LockedSkill {
+        name: skill.name().clone(),
+        version: skill.version().clone(),
+        digest: skill.digest(),
+    });
+    locked.collect()
+}
+
+/// Skills by their names, or the reason why that cannot be.
+fn one_of_each(skills: Vec<LockedSkill>) -> Result<BTreeMap<SkillName, LockedSkill>, String> {
+    let mut found: BTreeMap<SkillName, LockedSkill> = BTreeMap::new();
+    for skill in skills {
+        if let Some(other) = found.get(&skill.name) {
+            let LockedSkill { name, version, .. } = &skill;
+            return Err(format!("`{name}` is there twice, as {} and {version}", other.version));
+        }
+        found.insert(skill.name.clone(), skill);
+    }
+    Ok(found)
+}
+
+impl SkillsLock {
+    /// Reads a lock.
+    pub(crate) fn read(path: &Path) -> Result<Self, Failed> {
+        let shown_path = shown(&path.display().to_string());
+        let named = |fault: &std::io::Error| Failed::named(&shown_path, fault);
+        let mut text = String::new();
+        let file = File::open(path).map_err(|fault| named(&fault))?;
+        file.take(MAX_LOCK.saturating_add(1))
+            .read_to_string(&mut text)
+            .map_err(|fault| named(&fault))?;
+        let skills = parse(&text).map_err(|wrong| {
+            Failed::usage(format!("{shown_path}: {wrong}; `wardian skills lock` writes it anew"))
+        })?;
+        Ok(Self { path: path.to_owned(), skills })
+    }
+
+    /// Reads the lock that a command names, if it names one.
+    pub(crate) fn read_named(path: Option<&PathBuf>) -> Result<Option<Self>, Failed> {
+        path.map(|path| Self::read(path)).transpose()
+    }
+
+    /// Refuses skills of an index that are not as locked.
+    pub(crate) fn check(&self, index: &Index) -> Result<(), Failed> {
+        let found = skills_of(index);
+        for skill in &found {
+            self.check_one(&skill.name, &skill.version, skill.digest)?;
+        }
+        let is_there = |name: &SkillName| found.iter().any(|skill| skill.name == *name);
+        match self.skills.values().find(|locked| !is_there(&locked.name)) {
+            Some(LockedSkill { name, version, .. }) => {
+                Err(self.drift(&format!("`{name}` {version} is locked, and not there")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses one skill that is not as locked.
+    pub(crate) fn check_one(
+        &self,
+        name: &SkillName,
+        version: &SkillVersion,
+        digest: Digest,
+    ) -> Result<(), Failed> {
+        let Some(locked) = self.skills.get(name) else {
+            return Err(self.drift(&format!("`{name}` {version} is there, and not locked")));
+        };
+        if locked.version != *version {
+            let expected = &locked.version;
+            return Err(self.drift(&format!("`{name}` is locked as {expected}, found {version}")));
+        }
+        if locked.digest != digest {
+            let expected = locked.digest;
+            return Err(self.drift(&format!(
+                "`{name}` {version} is locked with the digest {expected}, found {digest}"
+            )));
+        }
+        Ok(())
+    }
+
+    fn drift(&self, what: &str) -> Failed {
+        let path = shown(&self.path.display().to_string());
+        Failed::usage(format!("{what} ({path}); `wardian skills lock` accepts it"))
+    }
+}
+
+/// Reads the text of a lock. An error is one line.
+fn parse(text: &str) -> Result<BTreeMap<SkillName, LockedSkill>, String> {
+    if u64::try_from(text.len()).is_ok_and(|size| size > MAX_LOCK) {
+        return Err(format!("is longer than {} MiB", MAX_LOCK >> 20));
+    }
+    let wrong = |fault: &toml::de::Error| {
+        let at = fault.span().and_then(|span| text.get(..span.start));
+        let line = at.map(|before| before.split('\n').count());
+        let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+        format!("{line}{}", shown(fault.message()))
+    };
+    let LockFormat { format } = toml::from_str(text).map_err(|fault| wrong(&fault))?;
+    if format != FORMAT {
+        return Err(format!(
+            "is of format {format}, and this version of Wardian reads format {FORMAT}"
+        ));
+    }
+    let lock: WrittenLock = toml::from_str(text).map_err(|fault| wrong(&fault))?;
+    one_of_each(lock.skill)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_lock_is_told_in_a_line() {
+        let digest = "0".repeat(64);
+        let skill = |name: &str, version: &str| {
+            format!(
+                "[[skill]]\nname = \"{name}\"\nversion = \"{version}\"\ndigest = \"{digest}\"\n"
+            )
+        };
+        let good = format!("{HEAD}format = 1\n{}{}", skill("a", "1.0.0"), skill("b", "1.0.0"));
+        assert_eq!(parse(&good).unwrap().len(), 2);
+        assert_eq!(parse("format = 1").unwrap().len(), 0);
+        for (text, expected) in [
+            (String::new(), "missing field `format`"),
+            ("format = 2\nnew = 1".to_owned(), "is of format 2, and this version"),
+            ("format = 1\nnew = 1".to_owned(), "line 2: unknown field `new`"),
+            ("format = ".to_owned(), "line 1: "),
+            (good.replace(&digest, "00"), "digest must be 64 lowercase"),
+            (good.replace("\"b\"", "\"../b\""), "skill name"),
+            (good.replace("\"1.0.0\"", "\"1\""), "version"),
+            (format!("{good}{}", skill("a", "2.0.0")), "`a` is there twice, as 1.0.0 and 2.0.0"),
+        ] {
+            let wrong = parse(&text).unwrap_err();
+            assert!(wrong.contains(expected), "{text}: {wrong}");
+            assert!(!wrong.contains('\n'), "{wrong}");
+        }
+    }
+}
