@@ -234,7 +234,7 @@ fn a_test_that_does_not_end_is_stopped_and_others_go_on() {
         "import unittest\nclass A(unittest.TestCase):
     def test_short(self): pass\n",
     );
-    let found = results(&place, &["--timeout", "8"], 1);
+    let found = results(&place, &["--timeout", "20"], 1);
     assert_eq!((&found["passed"], &found["failed"]), (&json!(1), &json!(1)), "{found}");
     let message = found["tests"][0]["message"].as_str().unwrap();
     assert!(message.contains("during `test_long.py::A::test_long`"), "{message}");
