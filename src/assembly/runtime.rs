@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -25,11 +26,15 @@ use crate::config::{CgroupUse, CompileMetered, Config};
 use crate::dispatch::{Pool, PoolConfig, WorkerCgroups, WorkerCommand};
 use crate::egress::Egress;
 use crate::egress::world::resolver::SystemResolver;
+use crate::engine::EngineArtifacts;
+use crate::engine::code::compile::CompileKey;
 use crate::engine::progress::Progress;
 use crate::error::CauseChain;
 use crate::image_builder::ImageStore;
 use crate::images::{ImageCache, ImageRules};
 use crate::job::frame::outcome_max;
+use crate::packages::LayerStore;
+use crate::provenance::{EngineIdentity, MadeBy, Toolchain};
 use crate::quotas::CallRates;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
@@ -61,8 +66,6 @@ pub struct Runtime {
     pub pool: Arc<Pool>,
     /// The memory images in which runs begin.
     pub images: Arc<ImageCache>,
-    /// True if changes of skills are followed.
-    is_following: bool,
     packages: Arc<PackageAccess>,
     metering: Arc<Metering>,
     /// Open files for workers that are started later.
@@ -90,7 +93,6 @@ impl Runtime {
         progress: &dyn Progress,
     ) -> Result<Self, AssemblyError> {
         // Skills are read concurrently with the engine, because thousands of them take a second.
-        let is_following = skills == SkillsRead::Followed;
         let (settings, built_in) = registry_settings(config, skills)?;
         let registry = thread::Builder::new()
             .name("skills".to_owned())
@@ -137,6 +139,7 @@ impl Runtime {
             images: Arc::clone(&images),
             limits,
             metrics,
+            toolchain: toolchain(&files.timed),
             rates: CallRates::of(&config.tenants),
             detach: detach_policy(config),
             metering: Arc::clone(&metering),
@@ -147,22 +150,11 @@ impl Runtime {
         });
         let tasks = Mutex::new(vec![sweeping]);
         let files = Arc::new(files);
-        Ok(Self {
-            service,
-            registry,
-            blobs,
-            pool,
-            images,
-            is_following,
-            packages,
-            metering,
-            files,
-            tasks,
-        })
+        Ok(Self { service, registry, blobs, pool, images, packages, metering, files, tasks })
     }
 
-    /// Starts the background work of a server that is ready: following skills, making images and
-    /// compiling the metered code.
+    /// Starts the background work of a server that is ready: following skills unless they are read
+    /// once, making images, and compiling the metered code.
     ///
     /// # Errors
     ///
@@ -171,9 +163,10 @@ impl Runtime {
         &self,
         config: &Config,
         provision: &Arc<dyn Provision>,
+        skills: SkillsRead,
     ) -> Result<(), AssemblyError> {
         let refused = |cause| AssemblyError::System { what: "start a thread", cause };
-        if self.is_following {
+        if skills == SkillsRead::Followed {
             self.registry.follow().map_err(refused)?;
         }
         self.images.start(Box::new(ImagesOf(Arc::clone(provision)))).map_err(refused)?;
@@ -182,6 +175,12 @@ impl Runtime {
         let batteries = provide_batteries(&self.service, &self.packages, Arc::clone(provision));
         self.tasks.lock().extend([compiling, batteries]);
         Ok(())
+    }
+
+    /// Searches packages of skills in a folder with layers, before those of this machine: for a run
+    /// whose layers are compared with a record.
+    pub fn add_layers_of_record(&self, folder: PathBuf) {
+        self.packages.add_layers_of_record(LayerStore::at(folder));
     }
 
     /// Waits until all workers are ready.
@@ -211,6 +210,16 @@ impl Runtime {
         self.tasks.lock().drain(..).for_each(|task| task.abort());
         self.images.note_usage();
         self.pool.shut_down(patience).await;
+    }
+}
+
+fn toolchain(engine: &EngineArtifacts) -> Toolchain {
+    let CompileKey { module, transform, wasmtime, .. } = engine.key;
+    let (wardian, wasmtime) = (env!("CARGO_PKG_VERSION").to_owned(), wasmtime.to_owned());
+    let library = engine.library.digest();
+    Toolchain {
+        made_by: MadeBy { wardian, wasmtime },
+        engine: EngineIdentity { module, transform, library },
     }
 }
 

@@ -121,11 +121,11 @@ Examples:
   wardian test my-skills --update
 
 Tests are the cases of skills (resources/tests/CASE.json) and files test_*.py and *_test.py with
-unittest or pytest. Each file and each case has a reproducible run of its own: without network, with a
-fixed time and fixed randomness. docs/ci.md tells more.
+unittest or pytest. Each file and each case has a reproducible run of its own: without network,
+with a fixed time and fixed randomness. docs/ci.md tells more.
 
-Exit codes: 0 all tests passed, 1 one failed or none has such a name, 2 there are no tests or they are
-malformed (then none is run), 3 an error of Wardian or of the machine.";
+Exit codes: 0 all tests passed, 1 one failed or none has such a name, 2 there are no tests or they
+are malformed (then none is run), 3 an error of Wardian or of the machine.";
 
 pub(crate) const LOCK_SKILLS: &str = "\
 Examples:
@@ -133,11 +133,11 @@ Examples:
   wardian --skills ./my-skills exec acme.sales.report --locked
   wardian test my-skills --locked=my-skills/skills.lock
 
-The lock has name, version and digest of each skill that a server would serve, without those of the
-program. `run`, `exec`, `test` and `serve` refuse other ones with `--locked`.
+The lock has name, version and digest of each skill that a server would serve, without those of
+the program. `run`, `exec`, `test` and `serve` refuse other ones with `--locked`.
 
-Exit codes: 0 done, 2 a skill has errors or is there in two versions, 3 an error of Wardian or of the
-machine.";
+Exit codes: 0 done, 2 a skill has errors or is there in two versions, 3 an error of Wardian or of
+the machine.";
 
 pub(crate) const DEPS: &str = "\
 Examples:

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::error::ErrorKind;
-use crate::ids::{Digest, SkillName, SkillVersion};
+use crate::ids::{SkillName, SkillVersion};
 use crate::skill::similar::listed;
 use crate::skill::text::quoted;
 
@@ -31,16 +31,14 @@ pub enum RegistryError {
         existing: Vec<SkillVersion>,
     },
     /// The skill exists in this version, with another content.
-    #[error("`{name}` {version} has the digest {found}, not {expected}")]
+    #[error("{skill} has the digest {found}, not {expected}")]
     OtherContent {
-        /// The skill.
-        name: SkillName,
-        /// Its version.
-        version: SkillVersion,
-        /// As requested.
-        expected: Digest,
-        /// That of the skill.
-        found: Digest,
+        /// Name and version of the skill.
+        skill: String,
+        /// The digest as requested.
+        expected: String,
+        /// The digest of the skill.
+        found: String,
     },
     /// The skill has no such file.
     #[error("`{skill}` has no file {}{}", quoted(path), suggestion(near))]

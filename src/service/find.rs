@@ -38,10 +38,12 @@ impl Service {
         let index = self.skills().await?;
         let found = index.find(&name, version.as_ref())?;
         match digest {
-            Some(expected) if expected != found.digest() => {
-                let (version, found) = (found.version().clone(), found.digest());
-                Err(RegistryError::OtherContent { name, version, expected, found }.into())
+            Some(expected) if expected != found.digest() => Err(RegistryError::OtherContent {
+                skill: format!("`{}` {}", found.name(), found.version()),
+                expected: expected.to_string(),
+                found: found.digest().to_string(),
             }
+            .into()),
             _ => Ok(Arc::clone(found)),
         }
     }

@@ -230,10 +230,11 @@ async fn start(
     let began = Instant::now();
     installer.ensure_engine(config, MeteredCode::IfThere).await?;
     readiness.wait_for("the workers");
+    let skills = if lock.is_some() { SkillsRead::Once } else { SkillsRead::Followed };
     let runtime = Runtime::start(
         config,
         MeteredCode::IfThere,
-        if lock.is_some() { SkillsRead::Once } else { SkillsRead::Followed },
+        skills,
         metrics,
         installer.cgroups(),
         progress().as_ref(),
@@ -253,7 +254,7 @@ async fn start(
     let milliseconds = began.elapsed().as_millis();
     info!("ready after {milliseconds} ms; the sandbox stopped all {stopped} attempts to escape");
     let provision: Arc<dyn Provision> = Arc::new(installer.clone());
-    runtime.start_background(config, &provision)?;
+    runtime.start_background(config, &provision, skills)?;
     Ok(runtime)
 }
 

@@ -21,7 +21,7 @@ impl Shown {
         Self { bar, is_silent }
     }
 
-    /// EndCounts a unit that has ended.
+    /// Counts a unit that has ended.
     pub(crate) fn advance(&self, unit: &UnitReport) {
         if let Some(bar) = &self.bar {
             bar.set_message(shown(&unit.suite));

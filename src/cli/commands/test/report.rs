@@ -138,14 +138,14 @@ pub(crate) fn cut(line: &str, most: usize) -> String {
 /// `##vso[` and their like anywhere, and for `::` behind spaces.
 pub(crate) fn defused(line: &str) -> String {
     let mut safe = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some((before, after)) = rest.split_once("##") {
-        let word = after.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric());
-        safe.push_str(before);
-        safe.push_str(if word.starts_with('[') { "# #" } else { "##" });
-        rest = after;
+    for (at, letter) in line.char_indices() {
+        safe.push(letter);
+        let word = line.get(at..).and_then(|rest| rest.strip_prefix("##"));
+        let word = word.map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric()));
+        if word.is_some_and(|rest| rest.starts_with('[')) {
+            safe.push(' ');
+        }
     }
-    safe.push_str(rest);
     if safe.trim_start().starts_with("::") { format!("./{safe}") } else { safe }
 }
 
@@ -175,7 +175,7 @@ mod tests {
             ("  ::set-env name=A::b", "./  ::set-env name=A::b"),
             ("a::b ## c", "a::b ## c"),
             ("x ##[error]y", "x # #[error]y"),
-            ("###[a] ##vso[task] ##teamcity[", "# ##[a] # #vso[task] # #teamcity["),
+            ("###[a] ##vso[task] ##teamcity[", "## #[a] # #vso[task] # #teamcity["),
         ] {
             assert_eq!(defused(line), expected);
             assert!(!defused(line).contains("##["), "{line}");
