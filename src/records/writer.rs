@@ -203,8 +203,8 @@ impl Work {
         }
         let bound = config.max_age.map(|age| self.clock.now().saturating_sub(age).as_millis());
         let bound = bound.map(|bound| u64::try_from(bound).unwrap_or(u64::MAX));
-        self.table.trim_blob_keys(config.max_count, bound).await?;
         if let Some(bound) = bound {
+            all.has_more |= self.table.remove_old_blob_keys(bound).await?;
             all.add(self.table.trim_to_age(bound).await?);
         }
         Ok(all)

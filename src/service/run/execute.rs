@@ -28,7 +28,7 @@ use crate::service::run::mounted_skill::MountedSkill;
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::{Performed, ResultForm};
 use crate::service::run::run_record::DraftRecord;
-use crate::service::runs::active::{ActivePlace, ActiveRun, RunInProgress};
+use crate::service::runs::active::{ActivePlace, ActiveRun, RunInProgress, StopReason};
 use crate::tenants::Right;
 
 /// The longest time that a run waits for the image of reproducible runs, which is made in seconds.
@@ -131,9 +131,13 @@ impl Service {
         let steps = Steps { bytecode, purpose };
         let is_detached = plan.detach.is_some();
         let is_awaited = plan.detach.as_ref().is_some_and(|order| order.is_awaited);
+        let mut was_interrupted = false;
         let performed = tokio::select! {
             biased;
-            reason = active.stopped() => Ok(Performed::stopped(run_id.clone(), reason)),
+            reason = active.stopped() => {
+                was_interrupted = reason == StopReason::Interrupted;
+                Ok(Performed::stopped(run_id.clone(), reason))
+            }
             performed = self.perform_logged(caller, &active, plan, steps, &mut log) => performed,
         };
         if is_detached {
@@ -142,7 +146,10 @@ impl Service {
             } else if performed.is_err() {
                 self.forget_detached(caller, &run_id).await;
             }
-            if is_awaited && performed.is_err() && !active.was_started() {
+            // An error of the pool says that the run was not begun, whatever came before it.
+            let was_begun =
+                active.was_started() && !matches!(performed, Err(ServiceError::Dispatch(_)));
+            if is_awaited && !was_begun && (performed.is_err() || was_interrupted) {
                 self.forget_key(caller, &run_id).await;
             }
         }

@@ -293,7 +293,12 @@ impl RunHistory {
         let record = record.ok_or_else(not_kept)?;
         let read = serde_json::from_str::<OutcomeOfRecord>(&record);
         let outcome = read.map_err(ServiceError::Unserialisable)?.outcome;
-        if outcome == RunOutcomeKind::Interrupted.name() { Ok(None) } else { Err(not_kept()) }
+        match RunOutcomeKind::of_name(&outcome) {
+            Some(RunOutcomeKind::Interrupted) => Ok(None),
+            // Nothing was executed, and the name is free again.
+            Some(RunOutcomeKind::Refused) => Err(ServiceError::FirstCallRefused),
+            _ => Err(not_kept()),
+        }
     }
 
     async fn kept_result(
