@@ -25,11 +25,14 @@ use crate::config::{CgroupUse, CompileMetered, Config};
 use crate::dispatch::{Pool, PoolConfig, WorkerCgroups, WorkerCommand};
 use crate::egress::Egress;
 use crate::egress::world::resolver::SystemResolver;
+use crate::engine::EngineArtifacts;
+use crate::engine::code::compile::CompileKey;
 use crate::engine::progress::Progress;
 use crate::error::CauseChain;
 use crate::image_builder::ImageStore;
 use crate::images::{ImageCache, ImageRules};
 use crate::job::frame::outcome_max;
+use crate::provenance::{EngineIdentity, MadeBy, Toolchain};
 use crate::quotas::CallRates;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
@@ -134,6 +137,7 @@ impl Runtime {
             images: Arc::clone(&images),
             limits,
             metrics,
+            toolchain: toolchain(&files.timed),
             rates: CallRates::of(&config.tenants),
             detach: detach_policy(config),
             metering: Arc::clone(&metering),
@@ -195,6 +199,16 @@ impl Runtime {
         self.tasks.lock().drain(..).for_each(|task| task.abort());
         self.images.note_usage();
         self.pool.shut_down(patience).await;
+    }
+}
+
+fn toolchain(engine: &EngineArtifacts) -> Toolchain {
+    let CompileKey { module, transform, wasmtime, .. } = engine.key;
+    let (wardian, wasmtime) = (env!("CARGO_PKG_VERSION").to_owned(), wasmtime.to_owned());
+    let library = engine.library.digest();
+    Toolchain {
+        made_by: MadeBy { wardian, wasmtime },
+        engine: EngineIdentity { module, transform, library },
     }
 }
 

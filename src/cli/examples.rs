@@ -11,7 +11,7 @@ Examples:
 
 Exit codes:
   0  done; for a program: it completed
-  1  the program failed, or a skill has errors
+  1  the program failed, a skill has errors, or a repetition differs from its record
   2  wrong usage: the arguments, the configuration, or something that is named and not there
   3  an error of Wardian or of the machine
   130  Ctrl-C ended a command that runs programs";
@@ -23,6 +23,7 @@ Examples:
   echo 'def main(args): return args[\"n\"] + 1' | wardian run - --args '{\"n\": 41}'
   wardian run report.py --args @args.json --blob sheet=sales.csv --out results/
   wardian run report.py --mount-skill acme.sales.report --timeout-ms 5000 --json
+  wardian run --reproducible --record run.json report.py
 
 What the program prints goes to stdout and stderr as it comes; then comes all of what it returned.
 `--blob sheet=sales.csv` stores the file for the run and sets the argument `sheet` to its id;
@@ -36,8 +37,22 @@ Examples:
   wardian exec hello.world
   wardian exec acme.sales.report@1.2.0 --args '{\"year\": 2026}' --blob sheet=sales.csv
   wardian --skills ./my-skills exec my.skill --json
+  wardian exec my.skill --reproducible --record run.json
 
 Exit codes: 0 it completed, 1 it failed, 2 wrong usage, 3 an error of Wardian or of the machine.";
+
+pub(crate) const VERIFY_RUN: &str = "\
+Examples:
+  wardian run --reproducible --record run.json report.py
+  wardian verify run.json
+  wardian --skills ./my-skills verify run.json --blobs data/ --json
+  wardian verify run.json --against other.json
+
+Nothing is executed unless the engine, the image, the packages, the skills and the blobs are those
+of the record. Nothing is fetched from the network.
+
+Exit codes: 0 identical, 1 different, 2 the record is malformed or something that it names is not
+there, 3 the run cannot be repeated here: another engine or image, or lower `limits.max`.";
 
 pub(crate) const SERVE: &str = "\
 Examples:

@@ -14,6 +14,7 @@ use crate::error::ErrorKind;
 use crate::ids::InvalidId;
 use crate::images::NotReproducible;
 use crate::protocol::params_error::ParamsError;
+use crate::provenance::{OtherInputs, ProvenanceError};
 use crate::quotas::TooManyCalls;
 use crate::records::KnownKey;
 use crate::registry::RegistryError;
@@ -128,6 +129,24 @@ pub enum ServiceError {
         /// The reason. Its own causes are in the log already.
         cause: SecretsError,
     },
+    /// A run cannot be recorded so that others can repeat it.
+    #[error("the run cannot be recorded: {reason}")]
+    NotRecordable {
+        /// The reason.
+        reason: &'static str,
+    },
+    /// The repetition of a recorded run would have other inputs.
+    #[error("{0}")]
+    OtherInputs(OtherInputs),
+    /// A recorded run had limits that no run has here.
+    #[error(
+        "the record has limits that no run has here: raise `limits.max` (see `wardian config \
+         --explain`); nothing was executed"
+    )]
+    LimitsOfRecord,
+    /// The document of a run cannot be made.
+    #[error(transparent)]
+    Provenance(#[from] ProvenanceError),
     /// A skill, or a file of a skill, cannot be read.
     #[error(transparent)]
     Registry(#[from] RegistryError),
@@ -179,6 +198,9 @@ impl ServiceError {
             | Self::Kind(_)
             | Self::Arguments { .. }
             | Self::KeyOfOtherCall
+            | Self::NotRecordable { .. }
+            | Self::OtherInputs(_)
+            | Self::LimitsOfRecord
             | Self::DigestMismatch => ErrorKind::InvalidParams,
             Self::Unauthorized(_) => ErrorKind::Unauthorized,
             Self::Forbidden { .. } => ErrorKind::Forbidden,
@@ -204,6 +226,7 @@ impl ServiceError {
             }
             Self::Metering(NotMetering::NotInstalled) => ErrorKind::InvalidParams,
             Self::Unserialisable(_)
+            | Self::Provenance(_)
             | Self::Unreadable(_)
             | Self::Records(_)
             | Self::KnownRun { .. }

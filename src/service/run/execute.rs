@@ -22,6 +22,7 @@ use crate::service::error::ServiceError;
 use crate::service::parts::Service;
 use crate::service::run::covers::covered;
 use crate::service::run::detach_policy::DetachOrder;
+use crate::service::run::document::{document_of, inputs_of};
 use crate::service::run::host::{HostParts, TenantHost};
 use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::mounted_skill::MountedSkill;
@@ -155,6 +156,7 @@ impl Service {
         log: &mut RunLog,
     ) -> Result<Performed, ServiceError> {
         let run_id = active.id.clone();
+        plan.ensure_recordable()?;
         let mut plan = self.with_code(caller, plan, steps.bytecode).await?;
         let mut layers = self.layers_of(caller, &plan.skills).await?;
         if steps.bytecode == Bytecode::Never {
@@ -189,6 +191,7 @@ impl Service {
             reproducible: plan.reproducible,
             limits: plan.limits,
         };
+        let inputs = inputs_of(plan.document.as_ref(), &spec, &self.toolchain)?;
         let layers = layers.contents;
         let prepared = (&spec, &*image, secrets.masks.as_ref());
         self.note_prepared(log, prepared, plan.detach.as_ref()).await?;
@@ -211,8 +214,15 @@ impl Service {
         drop(job);
         log.note(&finished);
         let shows_duration = plan.reproducible.is_none();
-        let form = ResultForm { whole_logs: plan.whole_logs, shows_duration };
-        self.result_of(caller, run_id, finished, host, form).await
+        let whole_logs = plan.whole_logs || inputs.is_some();
+        let form = ResultForm { whole_logs, shows_duration };
+        let mut performed = self.result_of(caller, run_id, finished, host, form).await?;
+        if let Some(inputs) = inputs {
+            let Performed { result, logs, .. } = &performed;
+            let document = document_of(&self.toolchain, *inputs, result, logs);
+            performed.document = Some(Box::new(document));
+        }
+        Ok(performed)
     }
 
     /// The image that the run begins as. Waits for that of reproducible runs, which has to be the

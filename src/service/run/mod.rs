@@ -5,6 +5,7 @@ pub(crate) mod bytecode;
 pub(crate) mod covers;
 pub(crate) mod detach;
 pub(crate) mod detach_policy;
+pub(crate) mod document;
 pub(crate) mod execute;
 pub(crate) mod failure;
 pub(crate) mod host;

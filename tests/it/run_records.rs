@@ -1,0 +1,289 @@
+//! Records of runs that can be executed again: `--record` and `wardian verify`.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{Command, Ended, contained};
+
+/// Commands with engines of their own are slow on a busy machine.
+const PATIENT: [&str; 2] = ["--timeout-ms", "300000"];
+
+/// Records a run of `arguments` as `run.json`.
+fn record(place: &Command, arguments: &[&str], code: i32) -> Value {
+    let options = [&["--reproducible", "--record", "run.json"][..], &PATIENT].concat();
+    place.run(&[arguments, &options].concat()).with(code);
+    read(place, "run.json")
+}
+
+fn read(place: &Command, file: &str) -> Value {
+    serde_json::from_slice(&fs::read(place.folder().join(file)).unwrap()).unwrap()
+}
+
+/// Writes a changed record in canonical form: its members are sorted, and it has no fractions.
+fn write(place: &Command, file: &str, record: &Value) {
+    place.file(file, serde_json::to_string(record).unwrap());
+}
+
+/// Verifies `run.json`.
+fn verify(place: &Command, more: &[&str]) -> Ended {
+    place.run(&[&["verify", "run.json"], more].concat())
+}
+
+fn said(ended: &Ended, expected: &[&str]) {
+    let all = format!("{}{}", ended.stdout, ended.stderr);
+    let missing = contained(&all, expected.iter().copied());
+    assert!(missing.is_empty(), "{missing:?} in {all}");
+}
+
+#[test]
+fn whatever_the_end_of_a_run_is_it_repeats() {
+    let place = Command::new();
+    let args = r#"{"z": 1.50, "a": 18446744073709551615, "é": "\u00e9\ud83d\ude00", "f": 1e-7}"#;
+    for (name, code, exit) in [
+        ("prints", "import sys\nprint('a\\nb')\nprint('c', file=sys.stderr)\nprint('ü' * 300)", 0),
+        ("returns its arguments", "def main(args):\n    return {'keys': list(args), **args}", 0),
+        ("returns much", "def main(args):\n    return ['x' * 90] * 900", 0),
+        ("returns nothing and keeps files", "open('a.png', 'wb').write(b'1'); open('b', 'w')", 0),
+        ("stores blobs", "import runtime\nruntime.blobs.write_text('a,b', 'text/csv')", 0),
+        ("raises", "import random\nprint(random.random())\nraise ValueError('é' + '9' * 40)", 1),
+        ("exits", "import sys\nprint('bye')\nsys.exit(3)", 1),
+        ("is no Python", "def main(:", 1),
+        ("recurses", "def f(): return f()\nf()", 1),
+        ("returns what is no value", "def main(args):\n    return {1: object()}", 1),
+        ("prints more than is kept", "for i in range(30000): print('line', i, 'x' * 40)", 0),
+    ] {
+        let record = record(&place, &["run", "-c", code, "--args", args], exit);
+        let ended = verify(&place, &["--json"]);
+        assert_eq!(
+            (ended.code, &ended.json()["verdict"]),
+            (Some(0), &json!("identical")),
+            "{name}"
+        );
+        assert!(record["ending"]["fuel"].as_u64() > Some(1_000_000), "{name}: {record}");
+    }
+}
+
+#[test]
+fn runs_that_end_by_fuel_repeat_and_runs_that_end_by_time_leave_no_record() {
+    let place = Command::new();
+    let record = record(&place, &["run", "-c", "while True: pass", "--fuel", "50000000"], 1);
+    assert_eq!(record["ending"]["error"]["type"], "FuelExhausted");
+    assert_eq!(verify(&place, &[]).with(0).stdout, "identical\n");
+    fs::remove_file(place.folder().join("run.json")).unwrap();
+    let run = ["run", "--reproducible", "--record", "run.json", "--timeout-ms", "300", "-c"];
+    let ended = place.run(&[&run[..], &["while True: pass"]].concat()).with(1);
+    said(&ended, &["no record was written: the run ended by time"]);
+    assert!(!place.folder().join("run.json").exists());
+}
+
+/// A skill whose files, blobs and arguments a record names.
+fn skill(place: &Command, code: &str) {
+    let manifest = "name = \"acme.sum.up\"\nversion = \"0.1.0\"\ndescription = \"Adds.\"\n\
+        kind = \"action\"\n[runtime]\nlanguage = \"python\"\nentrypoint = \"code/main.py\"\n\
+        export = \"main\"\n[inputs]\nn = { type = \"number\", default = 0.1 }\n";
+    place.file("skills/acme.sum.up/skill.toml", manifest);
+    place.file("skills/acme.sum.up/SKILL.md", "---\nname: A\nshort_description: B\n---\nC\n");
+    place.file("skills/acme.sum.up/code/main.py", code);
+}
+
+#[test]
+fn same_inputs_or_nothing_is_executed() {
+    let place = Command::new();
+    skill(&place, "def main(args):\n    print('of the skill')\n    return args\n");
+    place.file("in/sales.csv", "a,b\n1,2\n");
+    place.file("in/other.csv", "a,b\n1,3\n");
+    let executed =
+        record(&place, &["--skills", "skills", "exec", "acme.sum.up", "--blob", "in/sales.csv"], 0);
+    assert_eq!(executed["inputs"]["arguments"]["text"], r#"{"n":0.1}"#);
+    let sources = ["--skills", "skills", "--blobs", "in"];
+    assert_eq!(verify(&place, &sources).with(0).stdout, "identical\n");
+    // Mounted by code, which reads the blob by its id.
+    let code = "import runtime\nfrom skills.acme.sum.up import main\n\
+        def m(args): return [main({}), runtime.blobs.read_text(args['sheet'])]\n";
+    place.file("mounts.py", code);
+    let run = ["--skills", "skills", "run", "mounts.py", "--entrypoint", "m"];
+    let more = ["--mount-skill", "acme.sum.up", "--blob", "sheet=in/sales.csv"];
+    let mounted = record(&place, &[&run[..], &more].concat(), 0);
+    assert_eq!(mounted["inputs"]["skills"], executed["inputs"]["skills"]);
+    assert_eq!(verify(&place, &sources).with(0).stdout, "identical\n");
+
+    said(&verify(&place, &["--skills", "skills"]).with(2), &["the blob `blob:", "--blobs"]);
+    said(&verify(&place, &["--blobs", "in"]).with(2), &["`acme.sum.up`"]);
+    place.file("in/sales.csv", "a,b\n1,9\n");
+    said(&verify(&place, &sources).with(2), &["the blob `blob:"]);
+    place.file("in/sales.csv", "a,b\n1,2\n");
+    skill(&place, "def main(args):\n    print('changed')\n");
+    let refused = verify(&place, &sources).with(2);
+    said(&refused, &["`skills[0].digest` is `", "nothing was executed"]);
+    assert!(!refused.stdout.contains("identical"));
+}
+
+#[test]
+fn a_difference_is_shown_where_it_is() {
+    let place = Command::new();
+    let code = "print('one')\nprint('two')\ndef main(args):\n    return {'a': 1, 'b': [2, 3]}\n";
+    place.file("p.py", code);
+    let good = record(&place, &["run", "p.py"], 0);
+    let changed = |change: fn(&mut Value)| {
+        let mut record = good.clone();
+        change(&mut record["ending"]);
+        write(&place, "changed.json", &record);
+        place.run(&["verify", "changed.json"]).with(1)
+    };
+    let ended = changed(|ending| {
+        ending["output"] = json!(r#"{"a":1,"b":[2,4]}"#);
+        ending["fuel"] = json!(7);
+        ending["log"]["pieces"][0]["text"] = json!("one\ntwo!\n");
+        ending["output_blobs"] = json!([format!("blob:{}", "a".repeat(52))]);
+    });
+    let expected = [
+        "different\n",
+        "output: - recorded, + now\n",
+        "  -     4\n",
+        "  +     3\n",
+        "fuel: recorded 7, now ",
+        "log line 2: recorded two!, now two\n",
+        "blob 1: recorded blob:aaaa",
+    ];
+    said(&ended, &expected);
+    let ended = changed(|ending| {
+        ending["status"] = json!("failed");
+        ending["error"] = json!({"type": "ValueError", "message": "no", "traceback": null});
+    });
+    said(&ended, &["status: recorded failed, now completed", "error.type: recorded ValueError"]);
+    // Two records are compared without an execution.
+    let against = place.run(&["verify", "run.json", "--against", "changed.json"]).with(1);
+    said(&against, &["status: first completed, second failed"]);
+    let same = place.run(&["verify", "run.json", "--against", "run.json"]).with(0);
+    assert_eq!(same.stdout, "identical\n");
+    let inputs = {
+        let mut record = good.clone();
+        record["inputs"]["seed"] = json!(9);
+        record
+    };
+    write(&place, "changed.json", &inputs);
+    let against = place.run(&["verify", "run.json", "--against", "changed.json"]).with(1);
+    said(&against, &["seed: first 0, second 9"]);
+}
+
+#[test]
+fn a_record_of_another_machine_is_not_executed() {
+    let place = Command::new();
+    let good = record(&place, &["run", "-c", "print(1)"], 0);
+    let digest = json!("0".repeat(64));
+    for (path, named) in [
+        ("/inputs/image", "`image` is `"),
+        ("/inputs/engine/library", "`engine.library` is `"),
+        ("/inputs/engine/module", "`engine.module` is `"),
+    ] {
+        let mut record = good.clone();
+        *record.pointer_mut(path).unwrap() = digest.clone();
+        write(&place, "other.json", &record);
+        let ended = place.run(&["verify", "other.json"]).with(3);
+        said(&ended, &["cannot be repeated here", named, "nothing was executed"]);
+    }
+    let mut record = good.clone();
+    record["inputs"]["limits"]["memory_bytes"] = json!(1_u64 << 40);
+    write(&place, "other.json", &record);
+    said(&place.run(&["verify", "other.json"]).with(3), &["limits.max"]);
+    let mut record = good;
+    record["made_by"]["wardian"] = json!("0.0.1");
+    write(&place, "other.json", &record);
+    let ended = place.run(&["verify", "other.json"]).with(0);
+    said(&ended, &["identical", "the record was made by Wardian 0.0.1"]);
+}
+
+#[test]
+fn hostile_records_are_refused_in_one_line() {
+    let place = Command::new();
+    let good = record(&place, &["run", "-c", "print(1)"], 0);
+    let text = fs::read_to_string(place.folder().join("run.json")).unwrap();
+    let set = |path: &str, value: Value| {
+        let mut record = good.clone();
+        *record.pointer_mut(path).unwrap() = value;
+        serde_json::to_string(&record).unwrap()
+    };
+    let skill = json!({"name": "a.b", "version": "1.0.0", "digest": "0".repeat(64)});
+    for (content, expected) in [
+        (String::new(), "the body is empty"),
+        ("{".to_owned(), "byte 1: expected"),
+        ("[".repeat(9_000), "nested more than 64 levels deep"),
+        ("\u{1}".to_owned(), "expected"),
+        ("{}".to_owned(), "missing field"),
+        (format!("{text}\n"), "is not in canonical form"),
+        (text.replace("\"seed\":0", "\"seed\":0.0"), "the record: "),
+        (text.replace("\"seed\":0", "\"seed\": 0"), "is not in canonical form"),
+        (text.replace("\"seed\":0", "\"seed\":0,\"seed\":0"), "appears twice"),
+        (text.replace("\"seed\":0", "\"salt\":1,\"seed\":0"), "unknown field `salt`"),
+        (set("/format_version", json!(2)), "version 2 of the format"),
+        (set("/format_version", json!(0)), "`format_version` must be 1"),
+        (set("/format", json!("other")), "is no run record"),
+        (set("/inputs/seed", json!(1_u64 << 53)), "beyond 9007199254740991"),
+        (set("/inputs/epoch", json!(9_000_000_001_u64)), "`epoch` is out of its bounds"),
+        (set("/inputs/image", json!("0")), "64 lowercase hexadecimal digits"),
+        (set("/inputs/arguments/text", json!("{\"a\":1}")), "does not have its digest"),
+        (set("/inputs/arguments/text", Value::Null), "the text of `arguments` is missing"),
+        (set("/inputs/program/code/source/size_bytes", json!(1)), "does not have its digest"),
+        (set("/inputs/program", json!({"skill": {"name": "a.b"}})), "the first of the skills"),
+        (set("/inputs/skills", json!([skill, skill])), "a skill appears twice"),
+        (set("/inputs/skills", json!(vec![skill; 300])), "too many skills"),
+        (set("/inputs/limits/memory_bytes", json!(-1)), "the record: "),
+    ] {
+        place.file("bad.json", &content);
+        let ended = place.run(&["verify", "bad.json"]).with(2);
+        said(&ended, &["error: bad.json: ", expected]);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+        assert!(ended.stderr.len() < 500 && ended.stdout.is_empty(), "{}", ended.stderr);
+    }
+    place.file("bad.json", vec![b' '; (32 << 20) + 1]);
+    said(&place.run(&["verify", "bad.json"]).with(2), &["has more than 32 MiB"]);
+    said(&place.run(&["verify", "none.json"]).with(2), &["none.json: "]);
+    // Without `--reproducible` there is nothing to repeat.
+    place.run(&["run", "-c", "1", "--record", "r.json"]).with(2);
+}
+
+#[test]
+fn long_texts_are_found_by_their_digest() {
+    let place = Command::new();
+    let padding = "#".repeat(1 << 20);
+    place.file("in/long.py", format!("print('long')\n{padding}"));
+    let record = record(&place, &["run", "in/long.py"], 0);
+    assert_eq!(record["inputs"]["program"]["code"]["source"]["text"], Value::Null);
+    assert_eq!(verify(&place, &["--blobs", "in"]).with(0).stdout, "identical\n");
+    said(&verify(&place, &[]).with(2), &["the text of the program (SHA-256", "--blobs"]);
+}
+
+#[test]
+fn secrets_have_no_place_in_a_record() {
+    let place = Command::new().set("WARDIAN_SECRET_ACME_KEY", "s3cr3t-value-1234567890");
+    skill(&place, "def main(args): return 1\n");
+    let manifest =
+        fs::read_to_string(place.folder().join("skills/acme.sum.up/skill.toml")).unwrap();
+    let manifest = format!("{manifest}[permissions]\nsecrets = [\"ACME_KEY\"]\n");
+    place.file("skills/acme.sum.up/skill.toml", manifest);
+    let run = ["--skills", "skills", "exec", "acme.sum.up", "--reproducible", "--record", "r.json"];
+    let refused = place.run(&run).with(2);
+    said(&refused, &["the run cannot be recorded: it uses secrets"]);
+    assert!(!place.folder().join("r.json").exists());
+}
+
+/// The whole form of a document. Digests and fuel belong to the engine, and are left out.
+#[test]
+fn the_form_of_a_record_is_stable() {
+    let place = Command::new();
+    let code = "print('hello')\nopen('a.png', 'wb').write(b'1')\nraise ValueError('no')\n";
+    place.file("p.py", code);
+    let record = record(&place, &["run", "p.py", "--args", r#"{"n": 1.0}"#, "--seed", "7"], 1);
+    insta::assert_json_snapshot!(record, {
+        ".ending.fuel" => "[fuel]",
+        ".ending.memory_peak_bytes" => "[bytes]",
+        ".inputs.engine.library" => "[digest]",
+        ".inputs.engine.module" => "[digest]",
+        ".inputs.engine.transform" => "[number]",
+        ".inputs.image" => "[digest]",
+        ".inputs.layers[].digest" => "[digest]",
+        ".made_by.wardian" => "[version]",
+        ".made_by.wasmtime" => "[version]",
+    });
+}
