@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -32,6 +33,7 @@ use crate::error::CauseChain;
 use crate::image_builder::ImageStore;
 use crate::images::{ImageCache, ImageRules};
 use crate::job::frame::outcome_max;
+use crate::packages::LayerStore;
 use crate::provenance::{EngineIdentity, MadeBy, Toolchain};
 use crate::quotas::CallRates;
 use crate::registry::Registry;
@@ -170,6 +172,12 @@ impl Runtime {
         let batteries = provide_batteries(&self.service, &self.packages, Arc::clone(provision));
         self.tasks.lock().extend([compiling, batteries]);
         Ok(())
+    }
+
+    /// Searches packages of skills in a folder with layers, before those of this machine: for a run
+    /// whose layers are compared with a record.
+    pub fn add_layers_of_record(&self, folder: PathBuf) {
+        self.packages.add_layers_of_record(LayerStore::at(folder));
     }
 
     /// Waits until all workers are ready.

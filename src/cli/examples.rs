@@ -23,7 +23,7 @@ Examples:
   echo 'def main(args): return args[\"n\"] + 1' | wardian run - --args '{\"n\": 41}'
   wardian run report.py --args @args.json --blob sheet=sales.csv --out results/
   wardian run report.py --mount-skill acme.sales.report --timeout-ms 5000 --json
-  wardian run --reproducible --record run.json report.py
+  wardian run --reproducible --record run.json --sign key.pem report.py
 
 What the program prints goes to stdout and stderr as it comes; then comes all of what it returned.
 `--blob sheet=sales.csv` stores the file for the run and sets the argument `sheet` to its id;
@@ -47,12 +47,25 @@ Examples:
   wardian verify run.json
   wardian --skills ./my-skills verify run.json --blobs data/ --json
   wardian verify run.json --against other.json
+  wardian verify run.json --key key.pub
 
 Nothing is executed unless the engine, the image, the packages, the skills and the blobs are those
 of the record. Nothing is fetched from the network.
 
-Exit codes: 0 identical, 1 different, 2 the record is malformed or something that it names is not
-there, 3 the run cannot be repeated here: another engine or image, or lower `limits.max`.";
+Exit codes: 0 identical, 1 different, 2 the record is malformed, its signature does not hold, or
+something that it names is not there, 3 the run cannot be repeated here: another engine or image, or lower `limits.max`.";
+
+pub(crate) const BUNDLE: &str = "\
+Examples:
+  wardian bundle run.json -o run.tar
+  wardian --skills ./my-skills bundle run.json --blobs data/ -o run.tar
+  wardian verify run.tar
+
+The bundle has the skills, their packages, the blobs and the long texts that the record names. The
+engine and the batteries are named by their digests. Equal records give equal bundles.
+
+Exit codes: 0 done, 2 the record is malformed or something that it names is not there, 3 an error of
+Wardian or of the machine.";
 
 pub(crate) const SERVE: &str = "\
 Examples:

@@ -149,6 +149,7 @@ fn with_config(
         Command::Run(args) => run::run_code(config, installer, args),
         Command::Exec(args) => run::execute_skill(config, installer, args),
         Command::Verify(args) => verify::verify(&config, installer, &args),
+        Command::Bundle(args) => verify::bundle(&config, &args),
         Command::Skills(SkillsCommand::Check { folders, json }) => {
             check_skills::check_skills(config, &folders, json)
         }

@@ -144,18 +144,19 @@ impl RunEnding {
 /// Takes a difference, if there is one.
 type Note<'n> = dyn FnMut(&str, Option<String>, Option<String>) + 'n;
 
+/// A part of an error.
+type ErrorPart = fn(&DocumentError) -> Option<String>;
+
+/// The parts of an error, by name.
+const ERROR_PARTS: [(&str, ErrorPart); 3] = [
+    ("error.type", |error| Some(error.error_type.clone())),
+    ("error.message", |error| Some(error.message.clone())),
+    ("error.traceback", |error| error.traceback.clone()),
+];
+
 fn error_parts(one: Option<&DocumentError>, two: Option<&DocumentError>, note: &mut Note<'_>) {
-    let part = |error: Option<&DocumentError>, of: fn(&DocumentError) -> Option<String>| {
-        error.and_then(of)
-    };
-    type Part = fn(&DocumentError) -> Option<String>;
-    let parts: [(&str, Part); 3] = [
-        ("error.type", |error| Some(error.error_type.clone())),
-        ("error.message", |error| Some(error.message.clone())),
-        ("error.traceback", |error| error.traceback.clone()),
-    ];
-    for (what, of) in parts {
-        note(what, part(one, of), part(two, of));
+    for (what, part) in ERROR_PARTS {
+        note(what, one.and_then(part), two.and_then(part));
     }
 }
 

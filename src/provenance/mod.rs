@@ -4,11 +4,15 @@
 //! Knows nothing of the database of a server, which is [`records`](crate::records), and starts no
 //! run. The service makes documents; the command line reads, compares and packs them.
 
+pub mod bundle;
 pub mod canonical;
 mod check;
 pub mod difference;
 pub mod document;
+mod envelope;
 mod fault;
+mod signature;
+pub mod tar;
 mod text;
 
 pub use crate::provenance::check::ensure_arguments;
@@ -18,5 +22,7 @@ pub use crate::provenance::document::{
     DocumentProgram, DocumentSkill, DocumentStatus, EngineIdentity, MAX_DOCUMENT, MadeBy,
     RunDocument, RunEnding, RunInputs, Toolchain,
 };
+pub use crate::provenance::envelope::{MAX_ENVELOPE, SignedRecord};
 pub use crate::provenance::fault::ProvenanceError;
+pub use crate::provenance::signature::{PrivateKey, PublicKey};
 pub use crate::provenance::text::DocumentText;

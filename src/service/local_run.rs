@@ -172,13 +172,7 @@ impl Service {
             plan.network = plan.network.with_recording(recording);
             plan.secrets = plan.secrets.map(DeclaredSecrets::with_stand_ins);
         }
-        let mut plan = plan;
-        match record {
-            LocalRecord::Unwanted => {}
-            LocalRecord::Wanted => plan.document = Some(DocumentOrder::default()),
-            LocalRecord::Repeats(repeated) => self.repeat(&mut plan, *repeated)?,
-        }
-        let mut plan = plan.with_reproducible(reproducible);
+        let mut plan = self.recorded(plan, record)?.with_reproducible(reproducible);
         plan.whole_logs = true;
         plan.skills.extend(self.mounted_skills(&mount_skills).await?);
         let plan = plan.with_blobs(&input_blobs)?;
@@ -191,6 +185,16 @@ impl Service {
         let Performed { result, logs, output_blob, document } =
             self.perform(caller, plan, Bytecode::AsItIs, purpose).await?;
         Ok(LocalResult { result, logs, output_blob, document })
+    }
+
+    /// The plan of a run that leaves a document, if it does.
+    fn recorded(&self, mut plan: RunPlan, record: LocalRecord) -> Result<RunPlan, ServiceError> {
+        match record {
+            LocalRecord::Unwanted => {}
+            LocalRecord::Wanted => plan.document = Some(DocumentOrder::default()),
+            LocalRecord::Repeats(repeated) => self.repeat(&mut plan, *repeated)?,
+        }
+        Ok(plan)
     }
 
     /// Gives a plan the limits of the run that it repeats, within those of this machine.

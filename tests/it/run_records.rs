@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use data_encoding::BASE64;
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
 use crate::support::{Command, Ended, contained};
@@ -286,4 +288,215 @@ fn the_form_of_a_record_is_stable() {
         ".made_by.wardian" => "[version]",
         ".made_by.wasmtime" => "[version]",
     });
+}
+
+/// A key pair of Ed25519 in PEM files, as `openssl` would write them.
+fn keys(place: &Command, name: &str, seed: u8) {
+    let seed = [seed; 32];
+    let private =
+        [&[0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20][..], &seed];
+    let pair = Ed25519KeyPair::from_seed_unchecked(&seed).unwrap();
+    let public = [
+        &[0x30, 0x2a, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 3, 0x21, 0][..],
+        pair.public_key().as_ref(),
+    ];
+    for (ending, label, der) in
+        [("pem", "PRIVATE", private.concat()), ("pub", "PUBLIC", public.concat())]
+    {
+        let pem = format!(
+            "-----BEGIN {label} KEY-----\n{}\n-----END {label} KEY-----\n",
+            BASE64.encode(&der)
+        );
+        place.file(&format!("{name}.{ending}"), pem);
+    }
+}
+
+#[test]
+fn a_bundle_is_verified_without_anything_else() {
+    let place = Command::new();
+    skill(&place, "def main(args):\n    return args\n");
+    let long = format!("skills/acme.sum.up/resources/{}/{}.txt", "ö".repeat(60), "x".repeat(120));
+    place.file(&long, "long");
+    place.file("in/sales.csv", "a,b\n1,2\n");
+    let padding = "#".repeat(1 << 20);
+    let code = "import runtime\nfrom skills.acme.sum.up import main as up\n\
+        def main(args): return [up({}), runtime.blobs.read_text(args['sheet'])]\n";
+    place.file("in/long.py", format!("{code}{padding}"));
+    let run = ["--skills", "skills", "run", "in/long.py", "--mount-skill", "acme.sum.up"];
+    record(&place, &[&run[..], &["--blob", "sheet=in/sales.csv"]].concat(), 0);
+    let pack = |output: &str| {
+        let sources = ["--skills", "skills", "--blobs", "in"];
+        place.run(&[&["bundle", "run.json", "-o", output], &sources[..]].concat())
+    };
+    pack("one.tar").with(0);
+    pack("two.tar").with(0);
+    let bytes = fs::read(place.folder().join("one.tar")).unwrap();
+    assert_eq!(bytes, fs::read(place.folder().join("two.tar")).unwrap());
+    // Another machine has the bundle and nothing else.
+    let other = Command::new();
+    other.file("run.tar", &bytes);
+    assert_eq!(other.run(&["verify", "run.tar"]).with(0).stdout, "identical\n");
+    let against = place.run(&["verify", "one.tar", "--against", "run.json"]).with(0);
+    assert_eq!(against.stdout, "identical\n");
+    said(&place.run(&["bundle", "one.tar", "-o", "three.tar"]).with(2), &["is a bundle already"]);
+    said(&place.run(&["bundle", "run.json", "-o", "x.tar"]).with(2), &["the blob `blob:"]);
+    fs::write(place.folder().join("skills/acme.sum.up/code/main.py"), "def main(a): ...").unwrap();
+    said(&pack("x.tar").with(2), &["`acme.sum.up` is another one here"]);
+    assert!(!place.folder().join("x.tar").exists());
+}
+
+/// The header of an entry whose name and size are short.
+fn entry(name: &str, content: &[u8], kind: u8) -> Vec<u8> {
+    let mut head = vec![0; 512];
+    let mut put = |at: usize, text: &[u8]| head[at..at + text.len()].copy_from_slice(text);
+    put(0, name.as_bytes());
+    put(100, b"0000644\x000000000\x000000000\0");
+    put(124, format!("{:011o}\x0000000000000\0", content.len()).as_bytes());
+    put(148, b"        ");
+    put(156, &[kind]);
+    put(257, b"ustar\x0000");
+    put(329, b"0000000\x000000000\0");
+    let sum: u32 = head.iter().map(|byte| u32::from(*byte)).sum();
+    head[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    head.extend_from_slice(content);
+    head.resize(head.len().next_multiple_of(512), 0);
+    head
+}
+
+#[test]
+fn hostile_bundles_are_refused_and_leave_nothing() {
+    let place = Command::new();
+    place.file("sales.csv", "a,b\n1,2\n");
+    let run = ["run", "-c", "def main(args): return 1", "--blob", "sales.csv"];
+    let record = record(&place, &run, 0);
+    let text = fs::read(place.folder().join("run.json")).unwrap();
+    place.run(&["bundle", "run.json", "--blobs", ".", "-o", "good.tar"]).with(0);
+    let good = fs::read(place.folder().join("good.tar")).unwrap();
+    let id = record["inputs"]["blobs"][0]["id"].as_str().unwrap().trim_start_matches("blob:");
+    let first = entry("RECORD.json", &text, b'0');
+    let blob = entry(&format!("blobs/{id}"), b"a,b\n1,2\n", b'0');
+    let end = vec![0; 1024];
+    assert_eq!(good, [&first[..], &blob, &end].concat());
+    let with = |entries: &[&[u8]]| [&entries.concat()[..], &end].concat();
+    let marker = "../marker";
+    for (bytes, expected) in [
+        (with(&[&first]), "is missing"),
+        (with(&[&blob]), "its first file must be `RECORD.json`"),
+        (with(&[&first, &blob, &entry("blobs/x", b"", b'0')]), "the record names no `blobs/x`"),
+        (with(&[&first, &blob, &entry("other", b"", b'0')]), "the record names no `other`"),
+        (with(&[&first, &blob, &entry("skills/a.b@1.0.0/m.py", b"", b'0')]), "names no `skills/"),
+        (
+            with(&[&first, &blob, &entry(&format!("layers/{}.layer", "0".repeat(64)), b"", b'0')]),
+            "names no `layers/",
+        ),
+        (with(&[&first, &blob, &blob]), "is there twice"),
+        (with(&[&first, &first]), "is there twice"),
+        (with(&[&first, &entry(marker, b"x", b'0')]), "`..` segments"),
+        (with(&[&first, &entry("/tmp/marker", b"x", b'0')]), "must be relative"),
+        (with(&[&first, &entry(&format!("blobs/{id}"), b"", b'2')]), "is a link"),
+        (with(&[&first, &entry("blobs", b"", b'5')]), "is a folder"),
+        (
+            with(&[&first, &entry(&format!("blobs/{id}"), b"longer than it was", b'0')]),
+            "of this size",
+        ),
+        (good[..good.len() - 512].to_vec(), "it ends early"),
+        (good[..1000].to_vec(), "shorter than its size"),
+        ([&good[..], b"x"].concat(), "bytes behind its end"),
+    ] {
+        place.file("bad.tar", &bytes);
+        let ended = place.run(&["verify", "bad.tar"]).with(2);
+        said(&ended, &["error: bad.tar: the bundle is malformed: ", expected]);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+        assert!(!place.folder().join("../marker").exists());
+    }
+    // The content of a blob is compared with its id before anything is executed.
+    let other = entry(&format!("blobs/{id}"), b"a,b\n1,9\n", b'0');
+    place.file("bad.tar", with(&[&first, &other]));
+    said(&place.run(&["verify", "bad.tar"]).with(2), &["the blob `blob:"]);
+    let changed = String::from_utf8(text).unwrap().replace("\"seed\":0", "\"seed\": 0");
+    place.file("bad.tar", with(&[&entry("RECORD.json", changed.as_bytes(), b'0'), &blob]));
+    said(&place.run(&["verify", "bad.tar"]).with(2), &["not in canonical form"]);
+}
+
+#[test]
+fn signed_records_hold_for_their_key_alone() {
+    let place = Command::new();
+    keys(&place, "mine", 1);
+    keys(&place, "other", 2);
+    record_signed(&place);
+    let ended = place.run(&["verify", "run.json", "--key", "mine.pub"]).with(0);
+    said(&ended, &["identical\n", "the signature holds\n"]);
+    let ended = place.run(&["verify", "run.json", "--against", "run.json"]).with(0);
+    said(&ended, &["the signature was not verified: `--key` names the public key"]);
+    place.run(&["bundle", "run.json", "-o", "run.tar"]).with(0);
+    let ended = place.run(&["verify", "run.tar", "--key", "mine.pub"]).with(0);
+    said(&ended, &["identical\n", "the signature holds\n"]);
+    let wrong = ["verify", "run.tar", "--key", "other.pub"];
+    said(&place.run(&wrong).with(2), &["signed with another key"]);
+
+    let good = read(&place, "run.json");
+    let signature = good["signatures"][0].clone();
+    let payload = BASE64.decode(good["payload"].as_str().unwrap().as_bytes()).unwrap();
+    let payload = String::from_utf8(payload).unwrap();
+    assert!(payload.starts_with("{\"_type\":\"https://in-toto.io/Statement/v1\","), "{payload}");
+    let encoded = |text: String| json!(BASE64.encode(text.as_bytes()));
+    for (member, value, key, expected) in [
+        ("payload", encoded(payload.replace("\"seed\":0", "\"seed\":1")), true, "was changed"),
+        (
+            "payload",
+            encoded(payload.replace("\"seed\":0", "\"seed\":1")),
+            false,
+            "its subject is not",
+        ),
+        (
+            "payload",
+            encoded(payload.replace("run-record:1", "run-record:2")),
+            false,
+            "`predicateType`",
+        ),
+        ("payload", encoded(payload.replace("Statement/v1", "Statement/v2")), false, "`_type`"),
+        ("payload", encoded(payload.replace("\"seed\":0", "\"seed\": 0")), false, "canonical form"),
+        ("payload", json!("%"), true, "`payload` must be Base64"),
+        ("payloadType", json!("text/plain"), true, "`payloadType` must be"),
+        (
+            "signatures",
+            json!([signature, signature]),
+            true,
+            "it has 2 signatures, and must have one",
+        ),
+        ("signatures", json!([]), true, "it has 0 signatures"),
+        ("signatures", json!([{"keyid": signature["keyid"], "sig": "AAAA"}]), true, "was changed"),
+        ("signatures", json!([{"keyid": "x", "sig": "AAAA"}]), true, "another key"),
+        ("signatures", json!([{"keyid": "x", "sig": "%"}]), true, "it is not Base64"),
+        ("more", json!(1), true, "unknown field `more`"),
+    ] {
+        let mut bad = good.clone();
+        bad[member] = value;
+        write(&place, "bad.json", &bad);
+        let against = ["verify", "bad.json", "--against", "run.json", "--key", "mine.pub"];
+        let ended = place.run(if key { &against } else { &against[..4] }).with(2);
+        said(&ended, &["error: bad.json: ", expected]);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+    }
+    // Keys that cannot be used, and records without a signature.
+    let unsigned = ["run", "--reproducible", "--record", "plain.json", "-c", "1"];
+    place.run(&unsigned).with(0);
+    let ended = place.run(&["verify", "plain.json", "--key", "mine.pub"]).with(2);
+    said(&ended, &["the record is not signed"]);
+    let ended = place.run(&["verify", "run.json", "--key", "mine.pem"]).with(2);
+    said(
+        &ended,
+        &["mine.pem: the key cannot be used: it must be a PEM file with one `PUBLIC KEY`"],
+    );
+    let ended = place.run(&[&unsigned[..], &["--sign", "mine.pub"]].concat()).with(2);
+    said(
+        &ended,
+        &["mine.pub: the key cannot be used: it must be a PEM file with one `PRIVATE KEY`"],
+    );
+}
+
+fn record_signed(place: &Command) {
+    let run =
+        ["run", "--reproducible", "--record", "run.json", "--sign", "mine.pem", "-c", "print(1)"];
+    said(&place.run(&run).with(0), &["recorded and signed as run.json (SHA-256 "]);
 }

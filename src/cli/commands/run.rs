@@ -17,7 +17,7 @@ use crate::assembly::{MeteredCode, Runtime, SkillsRead, install_engine};
 use crate::cli::commands::blobs::{read_text_blob, save_all, store_file};
 use crate::cli::commands::run_result::{self, ShownLogs};
 use crate::cli::commands::skills::list_skills::name_and_version;
-use crate::cli::commands::verify::write_record;
+use crate::cli::commands::verify::{private_key, write_record};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on_until_interrupted, progress};
@@ -87,6 +87,10 @@ fn run(
 ) -> Result<Exit, Failed> {
     let args = arguments(options.args.as_deref())?;
     ensure_set_once(&args, &options.blob)?;
+    if let Some(key) = &options.sign {
+        // A key that cannot be used is told before the run.
+        private_key(key)?;
+    }
     let limits = RequestedLimits {
         timeout_ms: options.timeout_ms,
         fuel: options.fuel,
@@ -238,7 +242,7 @@ fn finish(
         run_result::print_all(ended, shown, whole.as_deref())
     };
     if let Some(file) = &options.record {
-        record(file, ended)?;
+        record(file, options.sign.as_deref(), ended)?;
     }
     for (id, path) in &saved {
         note(&format!("{id} is {path}"));
@@ -253,7 +257,7 @@ fn finish(
 }
 
 /// Writes the record of a run, unless its end does not repeat.
-fn record(file: &Path, ended: &LocalResult) -> Result<(), Failed> {
+fn record(file: &Path, key: Option<&Path>, ended: &LocalResult) -> Result<(), Failed> {
     let Some(document) = &ended.document else {
         return Err(Failed::because("the run left no record"));
     };
@@ -263,7 +267,8 @@ fn record(file: &Path, ended: &LocalResult) -> Result<(), Failed> {
              with `--fuel` instead",
         ));
     }
-    write_record(file, document)
+    let key = key.map(private_key).transpose()?;
+    write_record(file, document, key.as_ref())
 }
 
 /// Arguments in the order in which they were given, on which a program may depend, each as its

@@ -14,6 +14,7 @@ use crate::ids::{BlobId, RunId, TenantId};
 use crate::images::NotReproducible;
 use crate::job::image::ImageContent;
 use crate::job::{BlobMount, Program, RunSpec, SkillMount};
+use crate::provenance::RunInputs;
 use crate::records::RunKind;
 use crate::secrets::mask::Masks;
 use crate::service::authorisation::ensure_has;
@@ -24,6 +25,7 @@ use crate::service::run::covers::covered;
 use crate::service::run::detach_policy::DetachOrder;
 use crate::service::run::document::{document_of, inputs_of};
 use crate::service::run::host::{HostParts, TenantHost};
+use crate::service::run::layers::RunLayers;
 use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::mounted_skill::MountedSkill;
 use crate::service::run::plan::RunPlan;
@@ -158,13 +160,7 @@ impl Service {
         let run_id = active.id.clone();
         plan.ensure_recordable()?;
         let mut plan = self.with_code(caller, plan, steps.bytecode).await?;
-        let mut layers = self.layers_of(caller, &plan.skills).await?;
-        if steps.bytecode == Bytecode::Never {
-            layers.mounts.iter_mut().for_each(|layer| layer.bytecode = None);
-        }
-        if steps.bytecode == Bytecode::Compiled {
-            self.compile_beside(&layers.used);
-        }
+        let layers = self.layers_with(caller, &plan.skills, steps.bytecode).await?;
         let mut secrets = self.secrets.prepare(caller, plan.secrets.take()).await?;
         let image = self.image_for(&plan).await?;
         debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
@@ -216,13 +212,33 @@ impl Service {
         let shows_duration = plan.reproducible.is_none();
         let whole_logs = plan.whole_logs || inputs.is_some();
         let form = ResultForm { whole_logs, shows_duration };
-        let mut performed = self.result_of(caller, run_id, finished, host, form).await?;
-        if let Some(inputs) = inputs {
-            let Performed { result, logs, .. } = &performed;
-            let document = document_of(&self.toolchain, *inputs, result, logs);
-            performed.document = Some(Box::new(document));
+        let performed = self.result_of(caller, run_id, finished, host, form).await?;
+        Ok(self.with_document(performed, inputs))
+    }
+
+    /// The layers of a run, with the bytecode that it may use.
+    async fn layers_with(
+        &self,
+        caller: &Caller,
+        skills: &[MountedSkill],
+        bytecode: Bytecode,
+    ) -> Result<RunLayers, ServiceError> {
+        let mut layers = self.layers_of(caller, skills).await?;
+        if bytecode == Bytecode::Never {
+            layers.mounts.iter_mut().for_each(|layer| layer.bytecode = None);
         }
-        Ok(performed)
+        if bytecode == Bytecode::Compiled {
+            self.compile_beside(&layers.used);
+        }
+        Ok(layers)
+    }
+
+    /// The end of a run with its document, if one is wanted.
+    fn with_document(&self, performed: Performed, inputs: Option<Box<RunInputs>>) -> Performed {
+        let Some(inputs) = inputs else { return performed };
+        let Performed { result, logs, .. } = &performed;
+        let document = document_of(&self.toolchain, *inputs, result, logs);
+        Performed { document: Some(Box::new(document)), ..performed }
     }
 
     /// The image that the run begins as. Waits for that of reproducible runs, which has to be the

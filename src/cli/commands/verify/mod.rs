@@ -1,14 +1,20 @@
-//! `wardian verify`: executes a recorded run again and compares, or compares two records.
+//! `wardian verify`: executes a recorded run again and compares, or compares two records. `wardian
+//! bundle`: packs a record with all that it names.
 
 mod found_files;
+mod pack;
 mod record_file;
+mod record_text;
 mod repetition;
+mod unpacked;
 mod verdict;
 
-pub(crate) use crate::cli::commands::verify::record_file::write_record;
+pub(crate) use crate::cli::commands::verify::pack::bundle;
+pub(crate) use crate::cli::commands::verify::record_file::{private_key, write_record};
 
 use crate::cli::commands::verify::found_files::FoundFiles;
-use crate::cli::commands::verify::record_file::read_record;
+use crate::cli::commands::verify::record_file::{public_key, read_record};
+use crate::cli::commands::verify::record_text::SignatureState;
 use crate::cli::commands::verify::repetition::repeated;
 use crate::cli::commands::verify::verdict::RunVerdict;
 use crate::cli::exit_code::Exit;
@@ -26,17 +32,31 @@ pub(crate) fn verify(
     installer: &Installer,
     args: &VerifyArgs,
 ) -> Result<Exit, Failed> {
-    let recorded = read_record(&args.file)?;
+    let key = args.key.as_deref().map(public_key).transpose()?;
+    let (read, unpacked) = read_record(&args.file, key.as_ref())?;
+    match read.signature {
+        SignatureState::None => {}
+        SignatureState::Verified => note("the signature holds"),
+        SignatureState::Unverified => {
+            note("the signature was not verified: `--key` names the public key");
+        }
+    }
+    let recorded = read.document;
     let digest = Digest::of(recorded.text()?.as_bytes());
     if let Some(against) = &args.against {
-        let other = read_record(against)?;
+        let (other, _) = read_record(against, None)?;
+        let other = other.document;
         let mut differences = recorded.inputs.differences(&other.inputs)?;
         differences.extend(recorded.ending.differences(&other.ending));
         return Ok(RunVerdict::of(digest, differences).print(args.json, ["first", "second"]));
     }
-    let files = FoundFiles::below(&args.blobs)?;
+    let folders = match &unpacked {
+        None => args.blobs.clone(),
+        Some(unpacked) => ["blobs", "texts"].map(|name| unpacked.folder(name)).to_vec(),
+    };
+    let files = FoundFiles::below(&folders)?;
     block_on_until_interrupted(Box::pin(async {
-        let now = repeated(config, installer, &recorded, &files).await?;
+        let now = repeated(config, installer, &recorded, &files, unpacked.as_ref()).await?;
         note_other_programs(&recorded, &now);
         let differences = recorded.ending.differences(&now.ending);
         Ok(RunVerdict::of(digest, differences).print(args.json, ["recorded", "now"]))

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use crate::assembly::{MeteredCode, Runtime, SkillsRead, install_engine, open_engine};
 use crate::cli::commands::run::on_its_own;
 use crate::cli::commands::verify::found_files::FoundFiles;
+use crate::cli::commands::verify::unpacked::UnpackedBundle;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, progress};
 use crate::config::Config;
@@ -29,10 +30,14 @@ pub(super) async fn repeated(
     installer: &Installer,
     recorded: &RunDocument,
     files: &FoundFiles,
+    unpacked: Option<&UnpackedBundle>,
 ) -> Result<Box<RunDocument>, Failed> {
     let request = order(&recorded.inputs, files)?;
     let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
-    let config = on_its_own(config.clone(), &folder);
+    let mut config = on_its_own(config.clone(), &folder);
+    if let Some(unpacked) = unpacked {
+        config.skills.roots = vec![unpacked.folder("skills")];
+    }
     if !open_engine(&config)?.is_ready(Variant::Timed)? {
         return Err(Failed::because(
             "the engine is not installed here: `wardian engine install --metered` installs it; \
@@ -51,6 +56,9 @@ pub(super) async fn repeated(
         progress().as_ref(),
     )
     .await?;
+    if let Some(unpacked) = unpacked {
+        runtime.add_layers_of_record(unpacked.folder("layers"));
+    }
     let ended = perform(&runtime, request, &recorded.inputs, files).await;
     runtime.shut_down(Duration::ZERO).await;
     ended
