@@ -268,6 +268,14 @@ Examples:
   wardian runs show run_019a7b4c5d6e7f808182838485868788
   wardian runs show run_019a7b4c5d6e7f808182838485868788 --json | jq .phases_us";
 
+pub(crate) const RECORD_OF_RUN: &str = "\
+Examples:
+  wardian runs record run_019a7b4c5d6e7f808182838485868788 -o run.json
+  wardian runs record run_019a7b4c5d6e7f808182838485868788 --server http://127.0.0.1:8080 -o run.json
+  wardian verify run.json
+
+The server keeps such records with `records.documents = true`.";
+
 pub(crate) const ACTIVE_RUNS: &str = "\
 Examples:
   wardian runs active --server http://127.0.0.1:8080

@@ -148,7 +148,7 @@ fn with_config(
         Command::Serve(_) => serve::serve(&config, installer, source),
         Command::Run(args) => run::run_code(config, installer, args),
         Command::Exec(args) => run::execute_skill(config, installer, args),
-        Command::Verify(args) => verify::verify(&config, installer, &args),
+        Command::Verify(args) => verify::verify(&config, &args),
         Command::Bundle(args) => verify::bundle(&config, &args),
         Command::Skills(SkillsCommand::Check { folders, json }) => {
             check_skills::check_skills(config, &folders, json)

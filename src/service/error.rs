@@ -99,6 +99,12 @@ pub enum ServiceError {
     /// The log of a run was removed before its record.
     #[error("the log of this run is not kept any more")]
     LogNotKept,
+    /// A run has no document that is kept.
+    #[error("there is no document of this run: {reason}")]
+    NoDocument {
+        /// The reason.
+        reason: &'static str,
+    },
     /// The server keeps no records.
     #[error("this server keeps no records of runs")]
     NoRecords,
@@ -206,7 +212,10 @@ impl ServiceError {
             Self::Forbidden { .. } => ErrorKind::Forbidden,
             Self::Secrets { .. } => ErrorKind::SecretUnavailable,
             Self::NoSuchBlob { .. } => ErrorKind::BlobNotFound,
-            Self::NoSuchRun { .. } | Self::LogNotKept | Self::NoRecords => ErrorKind::RunNotFound,
+            Self::NoSuchRun { .. }
+            | Self::LogNotKept
+            | Self::NoDocument { .. }
+            | Self::NoRecords => ErrorKind::RunNotFound,
             Self::NotExecutable { .. } => ErrorKind::NotExecutable,
             Self::Registry(error) => error.kind(),
             Self::Blob(error) => error.kind(),

@@ -1,12 +1,13 @@
 //! Records of runs that can be executed again: `--record` and `wardian verify`.
 
 use std::fs;
+use std::time::Duration;
 
 use data_encoding::BASE64;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
-use crate::support::{Command, Ended, contained};
+use crate::support::{Answer, Client, Command, Ended, TestServer, contained, eventually};
 
 /// Commands with engines of their own are slow on a busy machine.
 const PATIENT: [&str; 2] = ["--timeout-ms", "300000"];
@@ -499,4 +500,79 @@ fn record_signed(place: &Command) {
     let run =
         ["run", "--reproducible", "--record", "run.json", "--sign", "mine.pem", "-c", "print(1)"];
     said(&place.run(&run).with(0), &["recorded and signed as run.json (SHA-256 "]);
+}
+
+/// The record of a run, once it is on the disk.
+fn answer_of(client: &Client, id: &str) -> Answer {
+    eventually(Duration::from_secs(60), || {
+        let answer = client.get(&format!("/v1/runs/{id}/record"));
+        (answer.status != 503).then_some(answer)
+    })
+}
+
+fn id_of(result: &Value) -> &str {
+    result["run_id"].as_str().unwrap()
+}
+
+#[test]
+fn a_server_keeps_the_documents_of_its_runs_if_its_operator_wants_them() {
+    let server = TestServer::start(&["--workers", "2", "--set", "records.documents=true"]);
+    let client = server.client();
+    let place = Command::new();
+    let (url, code) = (
+        format!("http://{}", server.address),
+        "import random\nprint('é', random.random())\n[1.50, 2**70]",
+    );
+    let params = json!({"reproducible": {"seed": 3}, "timeout_ms": 300_000});
+    let done = client.run_with(code, params.clone());
+    let answer = answer_of(&client, id_of(&done));
+    assert_eq!((answer.status, answer.header("content-type")), (200, "application/json"));
+    // The command line makes the same document of the same run.
+    place.file("main.py", code);
+    record(&place, &["run", "main.py", "--seed", "3"], 0);
+    assert_eq!(fs::read(place.folder().join("run.json")).unwrap(), answer.body);
+    for code in [
+        "raise ValueError('no')",
+        "import sys\nsys.exit(2)",
+        "print('x' * 99000)",
+        "open('a.png', 'wb').write(b'1')",
+        "def main(args): return ['x' * 90] * 900",
+    ] {
+        let result = client.run_with(code, params.clone());
+        answer_of(&client, id_of(&result));
+        let remote = ["runs", "record", id_of(&result), "--server", &url, "-o", "run.json"];
+        place.run(&remote).with(0);
+        assert_eq!(verify(&place, &[]).with(0).stdout, "identical\n", "{code}");
+        let data = server.data_dir().to_str().unwrap();
+        let local = ["runs", "record", id_of(&result), "--data-dir", data];
+        let text = fs::read_to_string(place.folder().join("run.json")).unwrap();
+        assert_eq!(place.run(&local).with(0).stdout, text);
+    }
+    // The preview of a result is not longer because the whole log was needed.
+    let many = client.run_with("print('x' * 99000)", params);
+    assert!(many["logs_preview"].as_str().unwrap().len() < 9_000);
+    let usual = client.run("1");
+    let refused = answer_of(&client, id_of(&usual));
+    let (code, message, _) = refused.error();
+    assert_eq!(refused.status, 404, "{code} {message}");
+    assert!(message.contains("it was not reproducible"), "{message}");
+    let wrong = client.get(&format!("/v1/runs/{}/record?x=1", id_of(&usual)));
+    assert_eq!(wrong.status, 400);
+    let long = format!("1\n#{}", "x".repeat(300 << 10));
+    let long = client.run_with(&long, json!({"reproducible": true}));
+    let (_, message, _) = answer_of(&client, id_of(&long)).error();
+    assert!(message.contains("more than 256 KiB"), "{message}");
+}
+
+#[test]
+fn a_server_keeps_no_code_and_no_arguments_unless_it_is_told_to() {
+    let client = TestServer::shared().client();
+    let done = client.run_with("1", json!({"reproducible": true}));
+    let refused = answer_of(&client, id_of(&done));
+    let (_, message, _) = refused.error();
+    assert_eq!(refused.status, 404);
+    assert!(message.contains("keeps no code and no arguments of runs"), "{message}");
+    assert!(message.contains("`records.documents`"), "{message}");
+    let nobodys = client.get(&format!("/v1/runs/run_{}/record", "0".repeat(32)));
+    assert_eq!(nobodys.status, 404);
 }

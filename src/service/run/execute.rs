@@ -14,7 +14,6 @@ use crate::ids::{BlobId, RunId, TenantId};
 use crate::images::NotReproducible;
 use crate::job::image::ImageContent;
 use crate::job::{BlobMount, Program, RunSpec, SkillMount};
-use crate::provenance::RunInputs;
 use crate::records::RunKind;
 use crate::secrets::mask::Masks;
 use crate::service::authorisation::ensure_has;
@@ -23,7 +22,7 @@ use crate::service::error::ServiceError;
 use crate::service::parts::Service;
 use crate::service::run::covers::covered;
 use crate::service::run::detach_policy::DetachOrder;
-use crate::service::run::document::{document_of, inputs_of};
+use crate::service::run::document::inputs_of;
 use crate::service::run::host::{HostParts, TenantHost};
 use crate::service::run::layers::RunLayers;
 use crate::service::run::log_line::{RunLog, RunPurpose};
@@ -127,6 +126,7 @@ impl Service {
                 let engine = self.packages.engine;
                 let draft =
                     DraftRecord::begin(recorder, caller, &run_id, engine, &mut plan).await?;
+                plan.document = self.kept_document(caller, &plan, &draft);
                 log.keep(draft.until_written(place));
             }
         }
@@ -213,7 +213,7 @@ impl Service {
         let whole_logs = plan.whole_logs || inputs.is_some();
         let form = ResultForm { whole_logs, shows_duration };
         let performed = self.result_of(caller, run_id, finished, host, form).await?;
-        Ok(self.with_document(performed, inputs))
+        self.with_document(caller, log, performed, inputs).await
     }
 
     /// The layers of a run, with the bytecode that it may use.
@@ -231,14 +231,6 @@ impl Service {
             self.compile_beside(&layers.used);
         }
         Ok(layers)
-    }
-
-    /// The end of a run with its document, if one is wanted.
-    fn with_document(&self, performed: Performed, inputs: Option<Box<RunInputs>>) -> Performed {
-        let Some(inputs) = inputs else { return performed };
-        let Performed { result, logs, .. } = &performed;
-        let document = document_of(&self.toolchain, *inputs, result, logs);
-        Performed { document: Some(Box::new(document)), ..performed }
     }
 
     /// The image that the run begins as. Waits for that of reproducible runs, which has to be the

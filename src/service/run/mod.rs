@@ -9,6 +9,7 @@ pub(crate) mod document;
 pub(crate) mod execute;
 pub(crate) mod failure;
 pub(crate) mod host;
+mod kept_document;
 pub(crate) mod layer_bytecode;
 pub(crate) mod layers;
 pub(crate) mod left_files;

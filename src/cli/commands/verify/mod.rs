@@ -19,7 +19,7 @@ use crate::cli::commands::verify::repetition::repeated;
 use crate::cli::commands::verify::verdict::RunVerdict;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::{Installer, block_on_until_interrupted};
+use crate::cli::prepare::block_on_until_interrupted;
 use crate::cli::terminal::output::{note, shown};
 use crate::cli::verify_args::VerifyArgs;
 use crate::config::Config;
@@ -27,11 +27,7 @@ use crate::ids::Digest;
 use crate::provenance::RunDocument;
 
 /// Executes the command.
-pub(crate) fn verify(
-    config: &Config,
-    installer: &Installer,
-    args: &VerifyArgs,
-) -> Result<Exit, Failed> {
+pub(crate) fn verify(config: &Config, args: &VerifyArgs) -> Result<Exit, Failed> {
     let key = args.key.as_deref().map(public_key).transpose()?;
     let (read, unpacked) = read_record(&args.file, key.as_ref())?;
     match read.signature {
@@ -56,7 +52,7 @@ pub(crate) fn verify(
     };
     let files = FoundFiles::below(&folders)?;
     block_on_until_interrupted(Box::pin(async {
-        let now = repeated(config, installer, &recorded, &files, unpacked.as_ref()).await?;
+        let now = repeated(config, &recorded, &files, unpacked.as_ref()).await?;
         note_other_programs(&recorded, &now);
         let differences = recorded.ending.differences(&now.ending);
         Ok(RunVerdict::of(digest, differences).print(args.json, ["recorded", "now"]))

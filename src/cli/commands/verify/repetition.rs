@@ -10,7 +10,7 @@ use crate::cli::commands::run::on_its_own;
 use crate::cli::commands::verify::found_files::FoundFiles;
 use crate::cli::commands::verify::unpacked::UnpackedBundle;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::{Installer, progress};
+use crate::cli::prepare::progress;
 use crate::config::Config;
 use crate::engine::code::compile::Variant;
 use crate::images::PackageSet;
@@ -27,7 +27,6 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// network.
 pub(super) async fn repeated(
     config: &Config,
-    installer: &Installer,
     recorded: &RunDocument,
     files: &FoundFiles,
     unpacked: Option<&UnpackedBundle>,
@@ -38,13 +37,13 @@ pub(super) async fn repeated(
     if let Some(unpacked) = unpacked {
         config.skills.roots = vec![unpacked.folder("skills")];
     }
-    if !open_engine(&config)?.is_ready(Variant::Timed)? {
+    let engine = open_engine(&config)?;
+    if !engine.is_ready(Variant::Timed)? || !engine.is_ready(Variant::Metered)? {
         return Err(Failed::because(
-            "the engine is not installed here: `wardian engine install --metered` installs it; \
-             nothing was executed",
+            "the engine, or its code that counts fuel, is not installed here: `wardian engine \
+             install --metered` installs it; nothing was executed",
         ));
     }
-    installer.ensure_engine(&config, MeteredCode::Wanted).await?;
     let image = [PackageSet::REPRODUCIBLE];
     install_engine(&config, MeteredCode::Wanted, &image, progress().as_ref())?;
     let runtime = Runtime::start(
