@@ -11,6 +11,7 @@ use crate::database::{Database, DatabaseError};
 use crate::ids::{Digest, RunId, SkillName, SkillVersion, TenantId};
 use crate::job::limits::RunLimits;
 use crate::job::outcome::{LogChunk, Stream};
+use crate::records::RecordTail;
 use crate::records::queue::Recorder;
 use crate::records::table::{Row, SCHEMA};
 use crate::records::{
@@ -411,6 +412,24 @@ async fn records_are_bounded_while_they_wait() {
     assert!(number - logs > 1_000, "a flood of output leaves room for {} records", number - logs);
 }
 
+#[tokio::test]
+async fn results_leave_room_for_records_while_they_wait() {
+    let recorder = Recorder::new(RecordsConfig::default());
+    let mut number = 0;
+    while recorder.counts().lost_logs == 0 {
+        let tail = RecordTail { result: Some("x".repeat(1 << 20)), until_written: None };
+        recorder.hand_over_all(Box::new(detached("acme", number)), None, tail);
+        number += 1;
+    }
+    assert!((20..=25).contains(&number), "{number}");
+    assert_eq!(recorder.counts().lost, 0, "the record of the lost result is kept");
+    for _ in 0..1_000 {
+        recorder.hand_over(Box::new(record("acme", number)), None);
+        number += 1;
+    }
+    assert_eq!((recorder.counts().lost, recorder.counts().waiting), (0, number));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_writer_keeps_to_the_limits() {
     let place = Place::new().await;
@@ -522,8 +541,11 @@ async fn a_key_belongs_to_one_call_of_one_tenant_as_long_as_its_record() {
     assert_eq!(note("acme", 3, key("k", "c")).await, None);
     table.end_interrupted().await.unwrap();
     assert_eq!(note("acme", 4, key("k", "c")).await, Some(KnownKey::Run(id(3))));
+    assert_eq!(note("acme", 5, key("goes on", "d")).await, None);
     fill(table, "acme", 10..20, 0).await;
     trim(table, &limits(10, 70)).await;
     assert_eq!(table.find_key(&acme, &key("k", "c")).await.unwrap(), None, "its record is gone");
+    // The run that goes on is as old, and its call may come again.
+    assert_eq!(note("acme", 21, key("goes on", "d")).await, Some(KnownKey::Run(id(5))));
     assert!(table.find_key(&tenant("beta"), &key("k", "b")).await.unwrap().is_some());
 }

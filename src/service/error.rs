@@ -16,7 +16,6 @@ use crate::images::NotReproducible;
 use crate::protocol::params_error::ParamsError;
 use crate::provenance::{OtherInputs, ProvenanceError};
 use crate::quotas::TooManyCalls;
-use crate::records::KnownKey;
 use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
 use crate::service::run::metering::NotMetering;
@@ -69,7 +68,7 @@ pub enum ServiceError {
     /// The tenant has as many runs in the background as it may have.
     #[error(
         "the tenant has as many runs in the background as it may have: at most {most}, with at most \
-         16 MiB of programs and arguments"
+         16 MiB of programs and arguments and 512 blobs together"
     )]
     TooManyDetached {
         /// The most that it may have.
@@ -89,10 +88,10 @@ pub enum ServiceError {
     KeyOfOtherCall,
     /// A run in the background has begun before. Its caller gets that run.
     #[error("the run has begun before")]
-    KnownRun {
-        /// The run.
-        known: KnownKey,
-    },
+    KnownRun,
+    /// A call was repeated while the first one was refused.
+    #[error("the first call with this `run_key` was refused at this moment; repeat the call")]
+    FirstCallRefused,
     /// The server stops and begins no run.
     #[error("the server is shutting down")]
     Stopping,
@@ -229,6 +228,7 @@ impl ServiceError {
             | Self::TooManyTransfers
             | Self::RecordNotWritten
             | Self::Stopping
+            | Self::FirstCallRefused
             | Self::KeysUnavailable(_) => ErrorKind::Overloaded,
             Self::Metering(NotMetering::Failed) | Self::Reproducible(NotReproducible::Failed) => {
                 ErrorKind::Internal
@@ -238,7 +238,7 @@ impl ServiceError {
             | Self::Provenance(_)
             | Self::Unreadable(_)
             | Self::Records(_)
-            | Self::KnownRun { .. }
+            | Self::KnownRun
             | Self::Interrupted(_) => ErrorKind::Internal,
         }
     }

@@ -182,8 +182,9 @@ fn a_call_that_is_repeated_with_its_key_begins_one_run() {
     until_it_is(&client, &ids[0], "running");
     server.process().kill();
     server.wait();
-    // The server was killed in the middle of the run. Nobody runs it again.
-    let server = TestServer::start_on(&data, &[]);
+    // The server was killed in the middle of the run. Nobody runs it again, also if the operator has
+    // changed what a call gets that asks for nothing.
+    let server = TestServer::start_on(&data, &["--set", "limits.timeout=20 s"]);
     let client = server.client();
     let begun = detached(&client, SLEEPS, key);
     assert_eq!((id_of(&begun), &begun["status"]), (ids[0].clone(), &json!("ended")));
@@ -295,6 +296,50 @@ fn a_cancelled_run_ends_and_its_worker_stays() {
     let answer = cancel(&client, over["run_id"].as_str().unwrap()).json();
     assert_eq!((&answer["status"], &answer["outcome"]), (&json!("ended"), &json!("completed")));
     assert_eq!(workers(&server), before, "a worker was lost");
+}
+
+#[test]
+fn a_refused_call_leaves_no_name() {
+    let arguments = ["--workers", "1", "--set", "workers.queue=0"];
+    let server = TestServer::start(&arguments);
+    let client = server.client();
+    let first = id_of(&detached(&client, SLEEPS, json!({})));
+    until_it_is(&client, &first, "running");
+    let call = json!({"language": "python", "code": "7", "detach": true, "run_key": "once"});
+    // Calls at the same time are refused too: none is told of a run that there is not.
+    let calls: Vec<_> = (0..6)
+        .map(|_| {
+            let (client, call) = (client.clone(), call.clone());
+            thread::spawn(move || client.refusal("run_code", call).kind)
+        })
+        .collect();
+    for refused in calls {
+        assert_eq!(refused.join().unwrap(), "overloaded");
+    }
+    assert_eq!(cancel(&client, &first).status, 200);
+    let begun = eventually(PATIENCE, || client.call("run_code", call.clone()).ok());
+    assert_eq!(ended(&client, &id_of(&begun))["result"]["output"]["result"], 7);
+    let again = client.call("run_code", call).unwrap();
+    assert_eq!((id_of(&again), &again["status"]), (id_of(&begun), &json!("ended")));
+}
+
+#[test]
+fn a_key_that_was_revoked_while_its_request_waited_is_told_nothing() {
+    let place = Command::new();
+    let arguments = ["--set", "auth.mode=keys", "--set", "workers.require_lockdown=false"];
+    let server = TestServer::start(&arguments);
+    let (one, other) = (key(&place, &server, "acme", "code"), key(&place, &server, "acme", "code"));
+    let id = id_of(&detached(&one, SLEEPS, json!({})));
+    until_it_is(&one, &id, "running");
+    let (waiting, path) = (one.clone(), format!("/v1/runs/{id}?wait_ms=60000"));
+    let waits = thread::spawn(move || waiting.get(&path).status);
+    let data = server.data_dir().to_str().unwrap();
+    let prefix = &one.key().unwrap()[8..16];
+    place.run(&["--data-dir", data, "keys", "revoke", prefix]).with(0);
+    eventually(PATIENCE, || (one.get("/v1/runs/active").status == 401).then_some(()));
+    assert_eq!(cancel(&other, &id).status, 200);
+    assert_eq!(waits.join().unwrap(), 401);
+    assert_eq!(ended(&other, &id)["outcome"], "cancelled");
 }
 
 /// Makes a key and waits until the server knows it.

@@ -59,4 +59,5 @@ mod tenant_workers;
 mod tenants;
 mod tls;
 mod tokens;
+mod waiting_runs;
 mod workers;

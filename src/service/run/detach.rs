@@ -13,19 +13,19 @@ use crate::error::{CauseChain, ErrorKind};
 use crate::ids::{Digest, RunId};
 use crate::job::Program;
 use crate::protocol::MethodResult;
-use crate::protocol::methods::execution::{DetachedRun, RunProgress};
+use crate::protocol::methods::execution::{DetachedRun, RequestedLimits, RunProgress};
 use crate::protocol::params_error::ParamsError;
-use crate::records::{KnownKey, RunKey, RunRecord};
+use crate::records::{KnownKey, RecordTable, RunKey, RunRecord};
 use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
-use crate::service::run::detach_policy::DetachOrder;
+use crate::service::run::detach_policy::{AskedDetach, DetachOrder};
 use crate::service::run::execute::{Bytecode, EnteredRun};
 use crate::service::run::log_line::RunPurpose;
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::Performed;
-use crate::service::runs::active::{ActiveRun, DetachedSeat, RunStep};
+use crate::service::runs::active::{ActiveRun, DetachedContent, DetachedSeat};
 use crate::tenants::Right;
 use crate::units::ByteCount;
 
@@ -48,11 +48,10 @@ impl Service {
         &self,
         caller: &Caller,
         plan: RunPlan,
-        detach: bool,
-        run_key: Option<String>,
+        asked: AskedDetach,
     ) -> Result<MethodResult, ServiceError> {
-        if detach {
-            let begun = Box::pin(self.begin_detached(caller, plan, run_key));
+        if asked.is_detached {
+            let begun = Box::pin(self.begin_detached(caller, plan, asked));
             return begun.await.map(MethodResult::Detached);
         }
         let performed = self.perform(caller, plan, Bytecode::Compiled, RunPurpose::Call).await?;
@@ -70,7 +69,7 @@ impl Service {
         &self,
         caller: &Caller,
         mut plan: RunPlan,
-        run_key: Option<String>,
+        asked: AskedDetach,
     ) -> Result<DetachedRun, ServiceError> {
         if !plan.blobs.is_empty() {
             ensure_has(caller, Right::Blobs)?;
@@ -83,30 +82,36 @@ impl Service {
         if size > LARGEST {
             return Err(ServiceError::DetachedTooLarge { largest: LARGEST });
         }
-        let key = match run_key {
+        let key = match asked.run_key {
             None => None,
-            Some(name) => Some(RunKey { name, call: digest_of(caller, &plan).await? }),
+            Some(name) => {
+                Some(RunKey { name, call: digest_of(caller, &plan, asked.limits).await? })
+            }
         };
         if let Some(key) = &key
-            && let Some(known) = table.find_key(&caller.tenant, key).await?
+            && let Some(run) = self.run_of_key(caller, table, key).await?
         {
-            return self.known_run(caller, known);
+            return Ok(run);
         }
         let most = self.detach.tenants.of(&caller.tenant).detached;
-        let seat = self.runs.active().take_seat(&caller.tenant, most, size)?;
-        let memory = caller.memory.separate();
+        let content = DetachedContent { bytes: size.as_u64(), blobs: plan.blobs.len() };
+        let seat = self.runs.active().take_seat(&caller.tenant, most, content)?;
+        let memory = caller.memory.in_background(seat.memory());
         let held = size.as_u64().saturating_mul(COPIES).saturating_add(WAITING);
         memory.reserve(ByteCount::bytes(held))?;
         let caller_of_run = Caller { memory, ..caller.clone() };
-        plan.detach = Some(DetachOrder { key });
+        plan.detach = Some(DetachOrder { key: key.clone() });
         plan.listener = None;
         let entered = self.enter(caller, &plan, true);
         let run = entered.active.shared();
         let task = self.spawn_detached(caller_of_run, plan, entered, seat)?;
-        let begun = admitted(&run, task).await;
-        match begun {
-            Err(ServiceError::KnownRun { known }) => self.known_run(caller, known),
-            begun => begun,
+        match (admitted(&run, task).await, key) {
+            // The same call came twice at one time, and the other one was first.
+            (Err(ServiceError::KnownRun), Some(key)) => {
+                let run = self.run_of_key(caller, table, &key).await?;
+                run.ok_or(ServiceError::FirstCallRefused)
+            }
+            (begun, _) => begun,
         }
     }
 
@@ -137,17 +142,31 @@ impl Service {
         }))
     }
 
-    /// The answer to a call whose run has begun before.
-    fn known_run(&self, caller: &Caller, known: KnownKey) -> Result<DetachedRun, ServiceError> {
-        let KnownKey::Run(run_id) = known else {
-            return Err(ServiceError::KeyOfOtherCall);
-        };
-        let active = self.runs.active().find(&caller.tenant, None, &run_id);
-        let status = match active {
-            Some(run) if *run.steps().borrow() != RunStep::Ended => run.view().status,
-            _ => RunProgress::Ended,
-        };
-        Ok(DetachedRun { status, run_id })
+    /// The run that a key names, once it was admitted. There is none if it was refused.
+    ///
+    /// # Errors
+    ///
+    /// The key names the run of another call.
+    async fn run_of_key(
+        &self,
+        caller: &Caller,
+        table: &RecordTable,
+        key: &RunKey,
+    ) -> Result<Option<DetachedRun>, ServiceError> {
+        while let Some(known) = table.find_key(&caller.tenant, key).await? {
+            let KnownKey::Run(run_id) = known else {
+                return Err(ServiceError::KeyOfOtherCall);
+            };
+            if let Some(run) = self.runs.active().find(&caller.tenant, None, &run_id) {
+                if let Some(status) = run.admission().await {
+                    return Ok(Some(DetachedRun { status, run_id }));
+                }
+            } else if table.find_key(&caller.tenant, key).await?.is_some() {
+                // A run that is refused is forgotten before it leaves the runs that are found.
+                return Ok(Some(DetachedRun { status: RunProgress::Ended, run_id }));
+            }
+        }
+        Ok(None)
     }
 
     /// Notes a run in the background, right before it is admitted.
@@ -158,7 +177,7 @@ impl Service {
     ) -> Result<(), ServiceError> {
         let _turn = self.runs.turn_to_note().await;
         let known = self.runs.table()?.note_detached(record, order.key.as_ref()).await?;
-        known.map_or(Ok(()), |known| Err(ServiceError::KnownRun { known }))
+        known.map_or(Ok(()), |_run| Err(ServiceError::KnownRun))
     }
 
     /// Forgets a run that was noted and not admitted.
@@ -177,16 +196,10 @@ async fn admitted(
     run: &Arc<ActiveRun>,
     mut task: JoinHandle<Result<Performed, ServiceError>>,
 ) -> Result<DetachedRun, ServiceError> {
-    let mut steps = run.steps();
     let run_id = run.id.clone();
-    let is_admitted = |step: &RunStep| matches!(step, RunStep::Queued | RunStep::Running);
     tokio::select! {
         biased;
-        step = steps.wait_for(is_admitted) => {
-            let is_running = step.is_ok_and(|step| *step == RunStep::Running);
-            let status = if is_running { RunProgress::Running } else { RunProgress::Queued };
-            Ok(DetachedRun { status, run_id })
-        }
+        Some(status) = run.admission() => Ok(DetachedRun { status, run_id }),
         ended = &mut task => match ended.map_err(ServiceError::Interrupted)? {
             Err(error) if !run.was_admitted() => Err(error),
             Ok(_) | Err(_) => Ok(DetachedRun { status: RunProgress::Ended, run_id }),
@@ -203,9 +216,13 @@ fn size_of(plan: &RunPlan) -> ByteCount {
     ByteCount::from(code.saturating_add(plan.args.get().len()))
 }
 
-/// A digest of all that decides what a run computes, but for the versions of skills: they may change
-/// between a call and its repetition.
-async fn digest_of(caller: &Caller, plan: &RunPlan) -> Result<Digest, ServiceError> {
+/// A digest of all that a call says of what is computed. What the server adds is left out: versions
+/// of skills and the operator's limits may change between a call and its repetition.
+async fn digest_of(
+    caller: &Caller,
+    plan: &RunPlan,
+    limits: RequestedLimits,
+) -> Result<Digest, ServiceError> {
     let mut text = match &plan.program {
         Program::Code { source, .. } => format!("code {} {source}", source.len()),
         Program::Skill { name } => format!("skill {name}"),
@@ -217,7 +234,7 @@ async fn digest_of(caller: &Caller, plan: &RunPlan) -> Result<Digest, ServiceErr
     add(plan.args.get());
     plan.skills.iter().for_each(|skill| add(skill.mount.name.as_str()));
     plan.blobs.iter().for_each(|blob| add(blob.as_str()));
-    add(&format!("{:?} {:?} {:?}", plan.limits, plan.keep_files, plan.reproducible));
+    add(&format!("{limits:?} {:?} {:?}", plan.keep_files, plan.reproducible));
     if text.len() <= SMALL_TEXT {
         return Ok(Digest::of(text.as_bytes()));
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::protocol::methods::execution::RequestedLimits;
 use crate::quotas::TenantPolicy;
 use crate::records::RunKey;
 
@@ -19,4 +20,14 @@ pub struct DetachPolicy {
 pub(crate) struct DetachOrder {
     /// The client's own name for the run.
     pub(crate) key: Option<RunKey>,
+}
+
+/// What a call says of running in the background.
+#[derive(Debug)]
+pub(crate) struct AskedDetach {
+    pub(crate) is_detached: bool,
+    /// The client's own name for the run.
+    pub(crate) run_key: Option<String>,
+    /// The limits as they are in the call.
+    pub(crate) limits: RequestedLimits,
 }
