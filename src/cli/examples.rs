@@ -53,7 +53,8 @@ Nothing is executed unless the engine, the image, the packages, the skills and t
 of the record. Nothing is fetched from the network.
 
 Exit codes: 0 identical, 1 different, 2 the record is malformed, its signature does not hold, or
-something that it names is not there, 3 the run cannot be repeated here: another engine or image, or lower `limits.max`.";
+something that it names is not there, 3 the run cannot be repeated here: another engine or image, or
+lower `limits.max`.";
 
 pub(crate) const BUNDLE: &str = "\
 Examples:
@@ -271,7 +272,7 @@ Examples:
 pub(crate) const RECORD_OF_RUN: &str = "\
 Examples:
   wardian runs record run_019a7b4c5d6e7f808182838485868788 -o run.json
-  wardian runs record run_019a7b4c5d6e7f808182838485868788 --server http://127.0.0.1:8080 -o run.json
+  wardian runs record run_019a7b4c5d6e7f808182838485868788 --server http://127.0.0.1:8080
   wardian verify run.json
 
 The server keeps such records with `records.documents = true`.";

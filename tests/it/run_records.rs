@@ -7,7 +7,9 @@ use data_encoding::BASE64;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Client, Command, Ended, TestServer, contained, eventually};
+use crate::support::{
+    Answer, Client, Command, Ended, TestServer, WARDIAN, contained, eventually, repository,
+};
 
 /// Commands with engines of their own are slow on a busy machine.
 const PATIENT: [&str; 2] = ["--timeout-ms", "300000"];
@@ -510,6 +512,10 @@ fn answer_of(client: &Client, id: &str) -> Answer {
     })
 }
 
+fn message_of(refused: &Answer) -> String {
+    refused.json()["error"]["message"].as_str().unwrap().to_owned()
+}
+
 fn id_of(result: &Value) -> &str {
     result["run_id"].as_str().unwrap()
 }
@@ -553,14 +559,14 @@ fn a_server_keeps_the_documents_of_its_runs_if_its_operator_wants_them() {
     assert!(many["logs_preview"].as_str().unwrap().len() < 9_000);
     let usual = client.run("1");
     let refused = answer_of(&client, id_of(&usual));
-    let (code, message, _) = refused.error();
-    assert_eq!(refused.status, 404, "{code} {message}");
+    let message = message_of(&refused);
+    assert_eq!(refused.status, 404, "{message}");
     assert!(message.contains("it was not reproducible"), "{message}");
     let wrong = client.get(&format!("/v1/runs/{}/record?x=1", id_of(&usual)));
     assert_eq!(wrong.status, 400);
     let long = format!("1\n#{}", "x".repeat(300 << 10));
     let long = client.run_with(&long, json!({"reproducible": true}));
-    let (_, message, _) = answer_of(&client, id_of(&long)).error();
+    let message = message_of(&answer_of(&client, id_of(&long)));
     assert!(message.contains("more than 256 KiB"), "{message}");
 }
 
@@ -569,10 +575,22 @@ fn a_server_keeps_no_code_and_no_arguments_unless_it_is_told_to() {
     let client = TestServer::shared().client();
     let done = client.run_with("1", json!({"reproducible": true}));
     let refused = answer_of(&client, id_of(&done));
-    let (_, message, _) = refused.error();
+    let message = message_of(&refused);
     assert_eq!(refused.status, 404);
     assert!(message.contains("keeps no code and no arguments of runs"), "{message}");
     assert!(message.contains("`records.documents`"), "{message}");
     let nobodys = client.get(&format!("/v1/runs/run_{}/record", "0".repeat(32)));
     assert_eq!(nobodys.status, 404);
+}
+
+/// `scripts/verify-records` in short.
+#[test]
+fn the_runs_of_a_loaded_server_are_identical_when_they_are_executed_again() {
+    let ended = std::process::Command::new(repository("scripts/verify-records"))
+        .args([WARDIAN, "--runs", "8", "--clients", "3"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert!(ended.status.success(), "{said}\n{}", String::from_utf8_lossy(&ended.stderr));
+    assert!(said.ends_with("8 of 8 identical\n"), "{said}");
 }
