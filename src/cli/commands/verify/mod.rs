@@ -52,7 +52,7 @@ pub(crate) fn verify(config: &Config, args: &VerifyArgs) -> Result<Exit, Failed>
     };
     let files = FoundFiles::below(&folders)?;
     block_on_until_interrupted(Box::pin(async {
-        let now = repeated(config, &recorded, &files, unpacked.as_ref()).await?;
+        let now = Box::pin(repeated(config, &recorded, &files, unpacked.as_ref())).await?;
         note_other_programs(&recorded, &now);
         let differences = recorded.ending.differences(&now.ending);
         Ok(RunVerdict::of(digest, differences).print(args.json, ["recorded", "now"]))
