@@ -16,7 +16,7 @@ use crate::records::queue::Recorder;
 use crate::records::table::{Row, SCHEMA};
 use crate::records::{
     KnownKey, QUEUE_MEMORY, RecordTable, RecordWriter, RecordedArguments, RecordedLog,
-    RecordedPhases, RecordedSkill, RecordsConfig, RunFilter, RunKey, RunKind, RunOutcomeKind,
+    RecordedPhases, RecordedSkill, RecordsConfig, RequestKey, RunFilter, RunKind, RunOutcomeKind,
     RunRecord, SCANNED,
 };
 use crate::units::ByteCount;
@@ -470,7 +470,7 @@ async fn a_newer_and_a_damaged_file_are_refused_and_left_alone() {
     place.table.close().await;
     let before = std::fs::read(&path).unwrap();
     let fault = RecordTable::open(&path).await.unwrap_err();
-    assert!(matches!(fault, DatabaseError::NewerSchema { found: 9, known: 3, .. }), "{fault:?}");
+    assert!(matches!(fault, DatabaseError::NewerSchema { found: 9, known: 4, .. }), "{fault:?}");
     assert_eq!(std::fs::read(&path).unwrap(), before);
     let broken = b"this is no database, but it is long enough to be read as if it were one";
     std::fs::write(&path, broken).unwrap();
@@ -483,8 +483,35 @@ fn detached(owner: &str, number: u64) -> RunRecord {
     RunRecord { detached: true, outcome: RunOutcomeKind::Interrupted, ..record(owner, number) }
 }
 
-fn key(name: &str, call: &str) -> RunKey {
-    RunKey { name: name.to_owned(), call: Digest::of(call.as_bytes()) }
+fn key(name: &str, call: &str) -> RequestKey {
+    RequestKey { name: name.to_owned(), call: Digest::of(call.as_bytes()) }
+}
+
+#[tokio::test]
+async fn names_of_calls_that_store_blobs_are_bounded_and_expire() {
+    let place = Place::new().await;
+    let (table, acme) = (&place.table, tenant("acme"));
+    let note = async |name: &str, call: &str, now| {
+        table.note_blob_key(&acme, &key(name, call), now).await.unwrap()
+    };
+    assert!(note("a", "one", 10).await && note("a", "one", 11).await);
+    assert!(!note("a", "two", 12).await, "another call has the name");
+    assert_eq!(table.find_key(&acme, &key("a", "one")).await.unwrap(), Some(KnownKey::SameBlob));
+    let run = table.note_detached(&detached("acme", 1), Some(&key("a", "one"))).await.unwrap();
+    assert!(run.is_some(), "a run has the name of a blob");
+    table.note_detached(&detached("acme", 2), Some(&key("run", "three"))).await.unwrap();
+    assert!(!note("run", "three", 13).await, "a blob has the name of a run");
+    for number in 0..5 {
+        assert!(note(&format!("b{number}"), "x", 20 + number).await);
+    }
+    let there = async |name: &str| {
+        table.find_key(&acme, &key(name, "x")).await.unwrap() == Some(KnownKey::SameBlob)
+    };
+    table.trim_blob_keys(3, None).await.unwrap();
+    assert!(!there("b1").await && there("b2").await);
+    table.trim_blob_keys(3, Some(24)).await.unwrap();
+    assert!(!there("b3").await && there("b4").await);
+    assert!(table.find_key(&tenant("beta"), &key("b4", "x")).await.unwrap().is_none());
 }
 
 /// A kill at any point leaves a run that was noted with one record.
@@ -529,7 +556,7 @@ async fn no_run_stays_in_progress_after_a_kill() {
 async fn a_key_belongs_to_one_call_of_one_tenant_as_long_as_its_record() {
     let place = Place::new().await;
     let (table, acme) = (&place.table, tenant("acme"));
-    let note = |owner: &'static str, number: u64, key: RunKey| async move {
+    let note = |owner: &'static str, number: u64, key: RequestKey| async move {
         table.note_detached(&detached(owner, number), Some(&key)).await.unwrap()
     };
     assert_eq!(note("acme", 0, key("k", "a")).await, None);

@@ -12,6 +12,7 @@ use crate::database::DatabaseError;
 use crate::dispatch::DispatchError;
 use crate::error::ErrorKind;
 use crate::ids::InvalidId;
+use crate::ids::RunId;
 use crate::images::NotReproducible;
 use crate::protocol::params_error::ParamsError;
 use crate::provenance::{OtherInputs, ProvenanceError};
@@ -84,13 +85,24 @@ pub enum ServiceError {
         largest: ByteCount,
     },
     /// Another call has the name of a run in the background.
-    #[error("parameter `run_key` names the run of another call; choose another name")]
+    #[error("parameter `idempotency_key` names another call; choose another name")]
     KeyOfOtherCall,
     /// A run in the background has begun before. Its caller gets that run.
     #[error("the run has begun before")]
     KnownRun,
+    /// A call was repeated, and the result of its run is not there.
+    #[error(
+        "the run of this call has ended and its result is not kept; GET /v1/runs/{run} says how it \
+         ended"
+    )]
+    ResultNotKept {
+        /// The run.
+        run: RunId,
+    },
     /// A call was repeated while the first one was refused.
-    #[error("the first call with this `run_key` was refused at this moment; repeat the call")]
+    #[error(
+        "the first call with this `idempotency_key` was refused at this moment; repeat the call"
+    )]
     FirstCallRefused,
     /// The server stops and begins no run.
     #[error("the server is shutting down")]
@@ -212,6 +224,7 @@ impl ServiceError {
             Self::Secrets { .. } => ErrorKind::SecretUnavailable,
             Self::NoSuchBlob { .. } => ErrorKind::BlobNotFound,
             Self::NoSuchRun { .. }
+            | Self::ResultNotKept { .. }
             | Self::LogNotKept
             | Self::NoDocument { .. }
             | Self::NoRecords => ErrorKind::RunNotFound,
@@ -250,7 +263,7 @@ impl ServiceError {
             Self::Params(error) => Some(error.parameter()),
             Self::Arguments { .. } => Some("args"),
             Self::Kind(_) => Some("kind"),
-            Self::KeyOfOtherCall => Some("run_key"),
+            Self::KeyOfOtherCall => Some("idempotency_key"),
             Self::Registry(RegistryError::InvalidParameter { parameter, .. }) => Some(parameter),
             _ => None,
         }

@@ -134,7 +134,7 @@ fn what_is_refused_begins_nothing() {
         ("run_code", code(json!({"mount_skills": ["acme.none"]})), "skill_not_found"),
         ("run_code", code(json!({"timeout_ms": 10_000_000})), "invalid_params"),
         ("run_code", code(json!({"args": {"x": "x".repeat(1 << 20)}})), "too_large"),
-        ("run_code", code(json!({"run_key": "a b"})), "invalid_params"),
+        ("run_code", code(json!({"idempotency_key": "a b"})), "invalid_params"),
         ("execute_skill", json!({"name": "acme.guide", "detach": true}), "not_executable"),
         (
             "execute_skill",
@@ -164,7 +164,7 @@ fn a_call_that_is_repeated_with_its_key_begins_one_run() {
     let data = place.folder().join("data");
     let server = TestServer::start_on(&data, &[]);
     let client = server.client();
-    let key = json!({"run_key": "nightly:1"});
+    let key = json!({"idempotency_key": "nightly:1"});
     let calls: Vec<_> = (0..6)
         .map(|_| {
             let (client, key) = (client.clone(), key.clone());
@@ -176,7 +176,7 @@ fn a_call_that_is_repeated_with_its_key_begins_one_run() {
     let other = with(json!({"language": "python", "code": "2", "detach": true}), key.clone());
     let refusal = client.refusal("run_code", other);
     assert_eq!(refusal.kind, "invalid_params");
-    let another = id_of(&detached(&client, "1", json!({"run_key": "nightly:2"})));
+    let another = id_of(&detached(&client, "1", json!({"idempotency_key": "nightly:2"})));
     assert_ne!(another, ids[0]);
     ended(&client, &another);
     until_it_is(&client, &ids[0], "running");
@@ -305,7 +305,8 @@ fn a_refused_call_leaves_no_name() {
     let client = server.client();
     let first = id_of(&detached(&client, SLEEPS, json!({})));
     until_it_is(&client, &first, "running");
-    let call = json!({"language": "python", "code": "7", "detach": true, "run_key": "once"});
+    let call =
+        json!({"language": "python", "code": "7", "detach": true, "idempotency_key": "once"});
     // Calls at the same time are refused too: none is told of a run that there is not.
     let calls: Vec<_> = (0..6)
         .map(|_| {
@@ -359,7 +360,7 @@ fn a_run_of_another_tenant_or_scope_is_cancelled_no_more_than_one_that_does_not_
     let server = TestServer::start(&arguments);
     let acme = key(&place, &server, "acme", "code,execute");
     let beta = key(&place, &server, "beta", "code,execute");
-    let id = id_of(&detached(&acme, SLEEPS, json!({"run_key": "k"})));
+    let id = id_of(&detached(&acme, SLEEPS, json!({"idempotency_key": "k"})));
     until_it_is(&acme, &id, "running");
     let unknown = format!("run_{}", "0".repeat(32));
     let skills_only = key(&place, &server, "acme", "execute");
@@ -383,7 +384,7 @@ fn a_run_of_another_tenant_or_scope_is_cancelled_no_more_than_one_that_does_not_
     }
     assert_eq!(cancel(&server.client(), &id).status, 401);
     // The same name of another tenant is another run.
-    let theirs = id_of(&detached(&beta, SLEEPS, json!({"run_key": "k"})));
+    let theirs = id_of(&detached(&beta, SLEEPS, json!({"idempotency_key": "k"})));
     assert_ne!(theirs, id);
     for (client, id) in [(&acme, &id), (&beta, &theirs)] {
         assert_eq!(cancel(client, id).json()["outcome"], "cancelled");

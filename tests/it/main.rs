@@ -30,6 +30,7 @@ mod discovery;
 mod failures;
 mod files;
 mod http;
+mod idempotency;
 mod images;
 mod isolation;
 mod limits;

@@ -1,5 +1,6 @@
 //! The tables of records in their database. All statements on them are here.
 
+pub(crate) mod blob_keys;
 pub(crate) mod detached;
 pub(crate) mod read;
 mod retention;
@@ -19,7 +20,8 @@ pub(super) const SCHEMA: Schema = Schema {
     scripts: &[
         include_str!("schema/1_runs.sql"),
         include_str!("schema/2_detached.sql"),
-        include_str!("schema/3_documents.sql"),
+        include_str!("schema/3_blob_keys.sql"),
+        include_str!("schema/4_documents.sql"),
     ],
     content: "records of runs",
     durability: Durability::SurvivesKill,

@@ -17,7 +17,7 @@ use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::methods::run_code::no_arguments;
 use crate::service::parts::Service;
-use crate::service::run::detach_policy::AskedDetach;
+use crate::service::run::detach_policy::CallForm;
 use crate::service::run::left_files;
 use crate::service::run::log_stream::LogListener;
 use crate::service::run::network::NetworkGrant;
@@ -46,8 +46,8 @@ impl Service {
         let mut plan = plan.with_blobs(&params.input_blobs)?;
         plan.keep_files = left_files::kept(params.keep_files);
         plan.listener = listener;
-        let (is_detached, run_key) = (params.detach, params.run_key);
-        self.perform_call(caller, plan, AskedDetach { is_detached, run_key, limits }).await
+        let (is_detached, key) = (params.detach, params.idempotency_key);
+        self.perform_call(caller, plan, CallForm { is_detached, key, limits }).await
     }
 
     /// Plans the execution of a skill, without the blobs of the call.

@@ -10,7 +10,7 @@ use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::find::blob_ids;
 use crate::service::parts::Service;
-use crate::service::run::detach_policy::AskedDetach;
+use crate::service::run::detach_policy::CallForm;
 use crate::service::run::left_files;
 use crate::service::run::log_stream::LogListener;
 use crate::service::run::network::NetworkGrant;
@@ -64,8 +64,8 @@ impl Service {
             whole_logs: false,
         };
         let plan = plan.with_reproducible(params.reproducible);
-        let (is_detached, run_key) = (params.detach, params.run_key);
-        self.perform_call(caller, plan, AskedDetach { is_detached, run_key, limits }).await
+        let (is_detached, key) = (params.detach, params.idempotency_key);
+        self.perform_call(caller, plan, CallForm { is_detached, key, limits }).await
     }
 }
 

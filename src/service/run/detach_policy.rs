@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::protocol::methods::execution::RequestedLimits;
 use crate::quotas::TenantPolicy;
-use crate::records::RunKey;
+use crate::records::RequestKey;
 
 /// What operators decide about runs in the background.
 #[derive(Debug, Clone)]
@@ -15,19 +15,29 @@ pub struct DetachPolicy {
     pub longest_wait: Duration,
 }
 
+impl DetachPolicy {
+    /// How long a run may wait for a worker, if longer than others: no call waits for it.
+    pub(crate) fn longest_wait_of(&self, order: &DetachOrder) -> Option<Duration> {
+        (!order.is_awaited).then_some(self.longest_wait)
+    }
+}
+
 /// What is particular to a run in the background.
 #[derive(Debug, Clone)]
 pub(crate) struct DetachOrder {
-    /// The client's own name for the run.
-    pub(crate) key: Option<RunKey>,
+    /// The client's own name for the call.
+    pub(crate) key: Option<RequestKey>,
+    /// True if the call waits for the end of the run, which goes on without it.
+    pub(crate) is_awaited: bool,
 }
 
-/// What a call says of running in the background.
+/// The form in which a call asks for a run.
 #[derive(Debug)]
-pub(crate) struct AskedDetach {
+pub(crate) struct CallForm {
+    /// True if the call returns while the run goes on.
     pub(crate) is_detached: bool,
-    /// The client's own name for the run.
-    pub(crate) run_key: Option<String>,
+    /// The client's own name for the call.
+    pub(crate) key: Option<String>,
     /// The limits as they are in the call.
     pub(crate) limits: RequestedLimits,
 }

@@ -90,6 +90,7 @@ pub(crate) struct ActiveRun {
     step: watch::Sender<RunStep>,
     stop: watch::Sender<Option<StopReason>>,
     was_admitted: AtomicBool,
+    was_started: AtomicBool,
     progress: Mutex<Option<ProgressReport>>,
 }
 
@@ -293,6 +294,7 @@ impl ActiveRun {
             step: watch::Sender::new(RunStep::Preparing),
             stop: watch::Sender::new(None),
             was_admitted: AtomicBool::new(false),
+            was_started: AtomicBool::new(false),
             progress: Mutex::new(None),
         }
     }
@@ -315,6 +317,11 @@ impl ActiveRun {
         self.was_admitted.load(Ordering::Acquire)
     }
 
+    /// True once the run was given a worker.
+    pub(crate) fn was_started(&self) -> bool {
+        self.was_started.load(Ordering::Acquire)
+    }
+
     /// Resolves when the run was given a worker or a place in the queue, with how far it is by then;
     /// or when it was refused, with `None`.
     pub(crate) async fn admission(&self) -> Option<RunProgress> {
@@ -330,6 +337,9 @@ impl ActiveRun {
 
     pub(crate) fn note_stage(&self, stage: RunStage) {
         self.was_admitted.store(true, Ordering::Release);
+        if stage == RunStage::Running {
+            self.was_started.store(true, Ordering::Release);
+        }
         self.step.send_replace(match stage {
             RunStage::Queued => RunStep::Queued,
             RunStage::Running => RunStep::Running,
