@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -25,11 +26,15 @@ use crate::config::{CgroupUse, CompileMetered, Config};
 use crate::dispatch::{Pool, PoolConfig, WorkerCgroups, WorkerCommand};
 use crate::egress::Egress;
 use crate::egress::world::resolver::SystemResolver;
+use crate::engine::EngineArtifacts;
+use crate::engine::code::compile::CompileKey;
 use crate::engine::progress::Progress;
 use crate::error::CauseChain;
 use crate::image_builder::ImageStore;
 use crate::images::{ImageCache, ImageRules};
 use crate::job::frame::outcome_max;
+use crate::packages::LayerStore;
+use crate::provenance::{EngineIdentity, MadeBy, Toolchain};
 use crate::quotas::CallRates;
 use crate::registry::Registry;
 use crate::secrets::Secrets;
@@ -134,6 +139,7 @@ impl Runtime {
             images: Arc::clone(&images),
             limits,
             metrics,
+            toolchain: toolchain(&files.timed),
             rates: CallRates::of(&config.tenants),
             detach: detach_policy(config),
             metering: Arc::clone(&metering),
@@ -168,6 +174,12 @@ impl Runtime {
         Ok(())
     }
 
+    /// Searches packages of skills in a folder with layers, before those of this machine: for a run
+    /// whose layers are compared with a record.
+    pub fn add_layers_of_record(&self, folder: PathBuf) {
+        self.packages.add_layers_of_record(LayerStore::at(folder));
+    }
+
     /// Waits until all workers are ready.
     ///
     /// # Errors
@@ -195,6 +207,16 @@ impl Runtime {
         self.tasks.lock().drain(..).for_each(|task| task.abort());
         self.images.note_usage();
         self.pool.shut_down(patience).await;
+    }
+}
+
+fn toolchain(engine: &EngineArtifacts) -> Toolchain {
+    let CompileKey { module, transform, wasmtime, .. } = engine.key;
+    let (wardian, wasmtime) = (env!("CARGO_PKG_VERSION").to_owned(), wasmtime.to_owned());
+    let library = engine.library.digest();
+    Toolchain {
+        made_by: MadeBy { wardian, wasmtime },
+        engine: EngineIdentity { module, transform, library },
     }
 }
 

@@ -13,6 +13,7 @@ use crate::cli::program_args::{ExecArgs, RunArgs};
 use crate::cli::run_args::RunsCommand;
 use crate::cli::server_option::ServerOption;
 use crate::cli::top_args::TopArgs;
+use crate::cli::verify_args::{BundleArgs, VerifyArgs};
 use crate::config::Flags;
 use crate::images::PackageSet;
 
@@ -82,6 +83,12 @@ pub(crate) enum Command {
     /// Execute a skill in the sandbox.
     #[command(after_help = examples::EXEC)]
     Exec(ExecArgs),
+    /// Execute a recorded run again, and say whether the same comes out.
+    #[command(after_help = examples::VERIFY_RUN)]
+    Verify(VerifyArgs),
+    /// Pack a run record and all that it names into one file.
+    #[command(after_help = examples::BUNDLE)]
+    Bundle(BundleArgs),
     /// Look at skills, check them, and make new ones.
     #[command(subcommand, after_help = examples::SKILLS)]
     Skills(SkillsCommand),

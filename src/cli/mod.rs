@@ -14,6 +14,7 @@ mod run_args;
 mod server_option;
 mod terminal;
 mod top_args;
+mod verify_args;
 
 use std::process::ExitCode;
 
@@ -24,7 +25,7 @@ use crate::cli::args::{Cli, Command, EngineCommand, SecretsCommand, ServeArgs, S
 use crate::cli::commands::reload::ConfigSource;
 use crate::cli::commands::skills::{check_skills, deps, list_skills, new_skill, test_skills};
 use crate::cli::commands::{
-    blobs, doctor, engine, keys, run, runs, secrets, serve, show_config, top,
+    blobs, doctor, engine, keys, run, runs, secrets, serve, show_config, top, verify,
 };
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -90,6 +91,7 @@ fn execute(cli: Cli) -> Result<Exit, Failed> {
         Command::Doctor(_)
         | Command::Run(_)
         | Command::Exec(_)
+        | Command::Verify(_)
         | Command::Skills(SkillsCommand::List { .. }) => {
             logging::start_for_a_report_on_skills(&config);
         }
@@ -146,6 +148,8 @@ fn with_config(
         Command::Serve(_) => serve::serve(&config, installer, source),
         Command::Run(args) => run::run_code(config, installer, args),
         Command::Exec(args) => run::execute_skill(config, installer, args),
+        Command::Verify(args) => verify::verify(&config, &args),
+        Command::Bundle(args) => verify::bundle(&config, &args),
         Command::Skills(SkillsCommand::Check { folders, json }) => {
             check_skills::check_skills(config, &folders, json)
         }

@@ -45,6 +45,12 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "SECONDS", requires = "reproducible", env = "SOURCE_DATE_EPOCH")]
     #[arg(value_parser = clap::value_parser!(u64).range(..=MAX_EPOCH), hide_env = true)]
     pub(crate) epoch: Option<u64>,
+    /// Write a record of the reproducible run into this file, for `wardian verify`.
+    #[arg(long, value_name = "FILE", requires = "reproducible")]
+    pub(crate) record: Option<PathBuf>,
+    /// Sign the record with this private key (PEM, PKCS #8, Ed25519).
+    #[arg(long, value_name = "FILE", requires = "record")]
+    pub(crate) sign: Option<PathBuf>,
     /// Write the blobs that the program makes into this folder.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,

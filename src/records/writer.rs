@@ -225,5 +225,6 @@ fn row(waiting: &WaitingRecord) -> Result<Row, serde_json::Error> {
         true => None,
         false => Some(serde_json::to_string(&waiting.log)?),
     };
-    Row::of(record, pieces, waiting.tail.result.clone())
+    let document = waiting.tail.document.clone();
+    Ok(Row { document, ..Row::of(record, pieces, waiting.tail.result.clone())? })
 }

@@ -17,3 +17,4 @@ pub(crate) mod serve_records;
 pub(crate) mod show_config;
 pub(crate) mod skills;
 pub(crate) mod top;
+pub(crate) mod verify;

@@ -98,6 +98,7 @@ impl Service {
             reproducible: None,
             listener: None,
             detach: None,
+            document: None,
             whole_logs: false,
         })
     }

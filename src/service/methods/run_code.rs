@@ -75,6 +75,7 @@ impl Service {
             reproducible: None,
             listener,
             detach: None,
+            document: None,
             whole_logs: false,
         };
         let plan = plan.with_reproducible(params.reproducible);

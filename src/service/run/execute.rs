@@ -22,7 +22,9 @@ use crate::service::error::ServiceError;
 use crate::service::parts::Service;
 use crate::service::run::covers::covered;
 use crate::service::run::detach_policy::DetachOrder;
+use crate::service::run::document::inputs_of;
 use crate::service::run::host::{HostParts, TenantHost};
+use crate::service::run::layers::RunLayers;
 use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::mounted_skill::MountedSkill;
 use crate::service::run::plan::RunPlan;
@@ -124,6 +126,7 @@ impl Service {
                 let engine = self.packages.engine;
                 let draft =
                     DraftRecord::begin(recorder, caller, &run_id, engine, &mut plan).await?;
+                plan.document = self.kept_document(caller, &plan, &draft);
                 log.keep(draft.until_written(place));
             }
         }
@@ -166,14 +169,9 @@ impl Service {
         log: &mut RunLog,
     ) -> Result<Performed, ServiceError> {
         let run_id = active.id.clone();
+        plan.ensure_recordable()?;
         let mut plan = self.with_code(caller, plan, steps.bytecode).await?;
-        let mut layers = self.layers_of(caller, &plan.skills).await?;
-        if steps.bytecode == Bytecode::Never {
-            layers.mounts.iter_mut().for_each(|layer| layer.bytecode = None);
-        }
-        if steps.bytecode == Bytecode::Compiled {
-            self.compile_beside(&layers.used);
-        }
+        let layers = self.layers_with(caller, &plan.skills, steps.bytecode).await?;
         let mut secrets = self.secrets.prepare(caller, plan.secrets.take()).await?;
         let image = self.image_for(&plan).await?;
         debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
@@ -200,6 +198,7 @@ impl Service {
             reproducible: plan.reproducible,
             limits: plan.limits,
         };
+        let inputs = inputs_of(plan.document.as_ref(), &spec, &self.toolchain)?;
         let layers = layers.contents;
         let prepared = (&spec, &*image, secrets.masks.as_ref());
         self.note_prepared(log, prepared, plan.detach.as_ref()).await?;
@@ -222,8 +221,27 @@ impl Service {
         drop(job);
         log.note(&finished);
         let shows_duration = plan.reproducible.is_none();
-        let form = ResultForm { whole_logs: plan.whole_logs, shows_duration };
-        self.result_of(caller, run_id, finished, host, form).await
+        let whole_logs = plan.whole_logs || inputs.is_some();
+        let form = ResultForm { whole_logs, shows_duration };
+        let performed = self.result_of(caller, run_id, finished, host, form).await?;
+        self.with_document(caller, log, performed, inputs).await
+    }
+
+    /// The layers of a run, with the bytecode that it may use.
+    async fn layers_with(
+        &self,
+        caller: &Caller,
+        skills: &[MountedSkill],
+        bytecode: Bytecode,
+    ) -> Result<RunLayers, ServiceError> {
+        let mut layers = self.layers_of(caller, skills).await?;
+        if bytecode == Bytecode::Never {
+            layers.mounts.iter_mut().for_each(|layer| layer.bytecode = None);
+        }
+        if bytecode == Bytecode::Compiled {
+            self.compile_beside(&layers.used);
+        }
+        Ok(layers)
     }
 
     /// The image that the run begins as. Waits for that of reproducible runs, which has to be the

@@ -30,7 +30,9 @@ use crate::ids::Digest;
 use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
 use crate::registry::check_folder;
 use crate::registry::folders::snapshot::Snapshot;
-use crate::service::{Caller, LocalProgram, LocalResult, LocalRun, ServiceError, sole_tenant};
+use crate::service::{
+    Caller, LocalProgram, LocalRecord, LocalResult, LocalRun, ServiceError, sole_tenant,
+};
 use crate::telemetry::Metrics;
 
 /// The tests of one skill.
@@ -262,6 +264,7 @@ async fn test(
         limits: RequestedLimits::default(),
         listener: None,
         recording: Some(Arc::clone(&recording)),
+        record: LocalRecord::Unwanted,
     };
     let caller = Caller::local("skill-test");
     let (ended, duration_ms) = match runtime.service.run_file(&caller, request).await {
