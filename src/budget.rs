@@ -38,6 +38,12 @@ pub const OPEN_BLOBS: usize = 8_192;
 /// The share of the budget that runs in the background take while they wait: a quarter.
 const WAITING_SHARE: u64 = 4;
 
+/// The share of it that large ones take: four fifths.
+const LARGE_WAITING_SHARE: u64 = 5;
+
+/// The largest charge of a run in the background that may use the rest.
+const SMALL_WAITING: ByteCount = ByteCount::kibibytes(128);
+
 /// The share of the budget that those of one owner take: an eighth.
 const OWN_WAITING_SHARE: u64 = 8;
 
@@ -122,15 +128,23 @@ impl MemoryBudget {
     }
 
     /// Adds `more` to what waits, unless this or the part of its owner would be too much.
-    fn add_waiting(&self, more: u64, owner: &WaitingMemory) -> Result<(), BudgetExhausted> {
+    fn add_waiting(
+        &self,
+        more: u64,
+        total: u64,
+        owner: &WaitingMemory,
+    ) -> Result<(), BudgetExhausted> {
         let add = |sum: &AtomicU64, share: u64| {
             let most = self.limit / share;
             let add = |used: u64| used.checked_add(more).filter(|sum| *sum <= most);
             let added = sum.fetch_update(Ordering::AcqRel, Ordering::Acquire, add);
             added.map(drop).map_err(|_full| BudgetExhausted)
         };
+        // A part is left to small runs, which a few owners with large ones would keep out otherwise.
+        let share =
+            if total > SMALL_WAITING.as_u64() { LARGE_WAITING_SHARE } else { WAITING_SHARE };
         add(&owner.0, OWN_WAITING_SHARE)?;
-        add(&self.waiting, WAITING_SHARE).inspect_err(|_| {
+        add(&self.waiting, share).inspect_err(|_| {
             owner.0.fetch_sub(more, Ordering::AcqRel);
         })
     }
@@ -177,7 +191,7 @@ impl Charge {
             return Ok(());
         };
         if let Some(owner) = &self.waits {
-            self.budget.add_waiting(more, owner)?;
+            self.budget.add_waiting(more, bytes, owner)?;
         }
         if let Err(exhausted) = self.budget.add(more, bytes) {
             self.give_back_waiting(more);
@@ -395,9 +409,18 @@ mod tests {
         first.reserve(ByteCount::mebibytes(8)).unwrap();
         assert_eq!(first.reserve(ByteCount::bytes(1)), Err(BudgetExhausted), "an eighth is full");
         let second = call.in_background(two);
-        second.reserve(ByteCount::mebibytes(8)).unwrap();
+        second.reserve(ByteCount::mebibytes(4)).unwrap();
         let third = call.in_background(Arc::clone(&three));
+        assert_eq!(third.reserve(ByteCount::mebibytes(1)), Err(BudgetExhausted), "a fifth is full");
+        let small: Vec<CallMemory> = (0..32)
+            .map(|_| {
+                let small = call.in_background(Arc::clone(&three));
+                small.reserve(SMALL_WAITING).unwrap();
+                small
+            })
+            .collect();
         assert_eq!(third.reserve(ByteCount::bytes(1)), Err(BudgetExhausted), "a quarter is full");
+        drop(small);
         assert_eq!(three.0.load(Ordering::Acquire), 0, "what was refused costs nothing");
         call.reserve(ByteCount::mebibytes(32)).unwrap();
         // A run that has its worker makes room for those that wait.

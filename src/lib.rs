@@ -6,7 +6,7 @@
 //! ```text
 //! vocabulary   error  ids  units  clock  budget  heap  cgroup  secret_text  crypto
 //!              private_file
-//! formats      skill  protocol  job  framing  quotas
+//! formats      skill  protocol  job  provenance  framing  quotas
 //! engines      blobs  registry  packages  engine  sandbox  images  image_builder  worker  dispatch
 //!              egress  secrets  database  tenants
 //! use cases    service
@@ -33,6 +33,7 @@ pub mod units;
 pub(crate) mod framing;
 pub mod job;
 pub mod protocol;
+pub mod provenance;
 pub mod quotas;
 pub mod skill;
 pub mod telemetry;

@@ -28,6 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("skill",     &["error", "ids", "units"]),
     ("protocol",  &["error", "ids", "units"]),
     ("job",       &["ids", "units", "secret_text"]),
+    ("provenance", &["ids", "units", "skill", "job", "protocol"]),
     ("framing",   &[]),
     ("quotas",    &["ids"]),
     ("telemetry", &["ids"]),
@@ -48,7 +49,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("records",   &["error", "ids", "units", "clock", "job", "database"]),
     ("audit",     &["clock"]),
     // 3 use cases: the only place where the engines meet
-    ("service",   &["error", "ids", "units", "clock", "budget", "skill", "protocol", "job", "blobs",
+    ("service",   &["error", "ids", "units", "clock", "budget", "skill", "protocol", "job", "provenance", "blobs",
                     "registry", "packages", "images", "dispatch", "egress", "secrets", "secret_text", "quotas",
                     "telemetry", "database", "tenants", "records", "audit"]),
     // 4 edges: translate, never decide
@@ -56,10 +57,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     // 5 program: reads the world, builds the rest
     ("config",    &["error", "ids", "units", "budget", "skill", "job", "blobs", "registry", "engine",
                     "images", "dispatch", "egress", "secrets", "quotas", "tenants", "records", "audit", "http"]),
-    ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "cgroup", "job", "skill", "blobs", "registry", "packages", "engine",
+    ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "cgroup", "job", "skill", "provenance", "blobs", "registry", "packages", "engine",
                     "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "secrets", "quotas", "telemetry", "database", "tenants",
                     "records", "audit", "service", "http", "config"]),
-    ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "cgroup", "private_file", "subprocess", "job", "skill", "protocol", "blobs", "egress",
+    ("cli",       &["error", "ids", "units", "clock", "budget", "heap", "cgroup", "private_file", "subprocess", "job", "skill", "protocol", "provenance", "blobs", "egress",
                     "registry", "packages", "engine", "sandbox", "images", "worker", "dispatch", "secrets", "telemetry", "database", "tenants", "records", "audit", "service",
                     "http", "config", "assembly"]),
 ];
@@ -80,7 +81,7 @@ const FENCES: &[(&str, &[&str])] = &[
         &["egress/", "tenants/jwt/source.rs", "cli/commands/blobs/remote.rs"],
     ),
     ("ureq::", &["tenants/jwt/source.rs", "cli/commands/blobs/", "cli/commands/top/"]),
-    ("ring::signature", &["tenants/jwt/key_set.rs"]),
+    ("ring::signature", &["tenants/jwt/key_set.rs", "provenance/signature.rs"]),
     ("hyper::client", &["egress/"]),
     ("lookup_host", &["egress/"]),
     ("sqlx::", &["database/", "tenants/key_table.rs", "records/table/"]),

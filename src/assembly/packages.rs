@@ -1,6 +1,7 @@
 //! The packages of guests: the platform that they are for, and the layers on this machine.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -13,11 +14,16 @@ use crate::engine::cache::manifest::EngineManifest;
 use crate::engine::code::compile::Variant;
 use crate::engine::progress::Silent;
 use crate::engine::report::CleanUp;
+use crate::job::layer::LayerContent;
 use crate::packages::fetch::sync_wheels;
+use crate::packages::layer::LayerKey;
 use crate::packages::lock::Lock;
 use crate::packages::resolve::WheelSource;
 use crate::packages::wheel::WheelName;
-use crate::packages::{GuestPlatform, LOCK_FILE, LayerStore, batteries};
+use crate::packages::{
+    GuestPlatform, LOCK_FILE, LayerStore, REQUIREMENTS_FILE, SkillNeeds, batteries,
+};
+use crate::registry::folders::snapshot::Snapshot;
 use crate::service::PackageAccess;
 use crate::units::ByteCount;
 
@@ -51,6 +57,30 @@ pub(super) fn package_access(
     let guest = guest(&engine.manifest)?;
     let (store, library) = (layer_store(config), engine.library.digest());
     Ok(PackageAccess::new(store, guest, library, batteries::lock()?))
+}
+
+/// The layers of this machine that skills need.
+///
+/// # Errors
+///
+/// The cache cannot be read.
+pub fn layers_of(
+    config: &Config,
+    skills: &[Arc<Snapshot>],
+) -> Result<Vec<(LayerKey, LayerContent)>, AssemblyError> {
+    let (store, batteries) = (layer_store(config), batteries::lock()?);
+    let Some(guest) = guest_of(config)? else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for skill in skills {
+        let file = |path: &str| skill.read_file(path).ok();
+        let needs = SkillNeeds::of(file(REQUIREMENTS_FILE), file(LOCK_FILE), &guest, &batteries);
+        if let SkillNeeds::Layer { key, .. } = needs
+            && let Some(layer) = store.open(key)?
+        {
+            found.push((key, layer.content));
+        }
+    }
+    Ok(found)
 }
 
 /// The batteries of this version, and their state.

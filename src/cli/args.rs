@@ -14,6 +14,7 @@ use crate::cli::run_args::RunsCommand;
 use crate::cli::server_option::ServerOption;
 use crate::cli::test_args::TestArgs;
 use crate::cli::top_args::TopArgs;
+use crate::cli::verify_args::{BundleArgs, VerifyArgs};
 use crate::config::Flags;
 use crate::images::PackageSet;
 
@@ -86,6 +87,12 @@ pub(crate) enum Command {
     /// Run the tests of skills and of Python files in the sandbox, all in parallel.
     #[command(after_help = examples::TEST_ALL)]
     Test(TestArgs),
+    /// Execute a recorded run again, and say whether the same comes out.
+    #[command(after_help = examples::VERIFY_RUN)]
+    Verify(VerifyArgs),
+    /// Pack a run record and all that it names into one file.
+    #[command(after_help = examples::BUNDLE)]
+    Bundle(BundleArgs),
     /// Look at skills, check them, and make new ones.
     #[command(subcommand, after_help = examples::SKILLS)]
     Skills(SkillsCommand),

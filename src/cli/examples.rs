@@ -11,7 +11,7 @@ Examples:
 
 Exit codes:
   0  done; for a program: it completed
-  1  the program failed, or a skill has errors
+  1  the program failed, a skill has errors, or a repetition differs from its record
   2  wrong usage: the arguments, the configuration, or something that is named and not there
   3  an error of Wardian or of the machine
   130  Ctrl-C ended a command that runs programs";
@@ -23,6 +23,7 @@ Examples:
   echo 'def main(args): return args[\"n\"] + 1' | wardian run - --args '{\"n\": 41}'
   wardian run report.py --args @args.json --blob sheet=sales.csv --out results/
   wardian run report.py --mount-skill acme.sales.report --timeout-ms 5000 --json
+  wardian run --reproducible --record run.json --sign key.pem report.py
 
 What the program prints goes to stdout and stderr as it comes; then comes all of what it returned.
 `--blob sheet=sales.csv` stores the file for the run and sets the argument `sheet` to its id;
@@ -36,8 +37,36 @@ Examples:
   wardian exec hello.world
   wardian exec acme.sales.report@1.2.0 --args '{\"year\": 2026}' --blob sheet=sales.csv
   wardian --skills ./my-skills exec my.skill --json
+  wardian exec my.skill --reproducible --record run.json
 
 Exit codes: 0 it completed, 1 it failed, 2 wrong usage, 3 an error of Wardian or of the machine.";
+
+pub(crate) const VERIFY_RUN: &str = "\
+Examples:
+  wardian run --reproducible --record run.json report.py
+  wardian verify run.json
+  wardian --skills ./my-skills verify run.json --blobs data/ --json
+  wardian verify run.json --against other.json
+  wardian verify run.json --key key.pub
+
+Nothing is executed unless the engine, the image, the packages, the skills and the blobs are those
+of the record. Nothing is fetched from the network.
+
+Exit codes: 0 identical, 1 different, 2 the record is malformed, its signature does not hold, or
+something that it names is not there, 3 the run cannot be repeated here: another engine or image, or
+lower `limits.max`.";
+
+pub(crate) const BUNDLE: &str = "\
+Examples:
+  wardian bundle run.json -o run.tar
+  wardian --skills ./my-skills bundle run.json --blobs data/ -o run.tar
+  wardian verify run.tar
+
+The bundle has the skills, their packages, the blobs and the long texts that the record names. The
+engine and the batteries are named by their digests. Equal records give equal bundles.
+
+Exit codes: 0 done, 2 the record is malformed or something that it names is not there, 3 an error of
+Wardian or of the machine.";
 
 pub(crate) const SERVE: &str = "\
 Examples:
@@ -265,6 +294,14 @@ pub(crate) const SHOW_RUN: &str = "\
 Examples:
   wardian runs show run_019a7b4c5d6e7f808182838485868788
   wardian runs show run_019a7b4c5d6e7f808182838485868788 --json | jq .phases_us";
+
+pub(crate) const RECORD_OF_RUN: &str = "\
+Examples:
+  wardian runs record run_019a7b4c5d6e7f808182838485868788 -o run.json
+  wardian runs record run_019a7b4c5d6e7f808182838485868788 --server http://127.0.0.1:8080
+  wardian verify run.json
+
+The server keeps such records with `records.documents = true`.";
 
 pub(crate) const ACTIVE_RUNS: &str = "\
 Examples:

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// The command has succeeded.
     Done,
-    /// The program that was run failed, or the skill that was checked has errors.
+    /// The program that was run failed, the skill that was checked has errors, or the repetition of a
+    /// run differs from its record.
     GuestFailed,
     /// The arguments or the configuration are wrong.
     WrongUsage,

@@ -12,6 +12,7 @@ use crate::error::{CauseChain, ErrorKind};
 use crate::http::HttpError;
 use crate::ids::InvalidId;
 use crate::protocol::CallError;
+use crate::provenance::ProvenanceError;
 use crate::registry::RegistryError;
 use crate::service::ServiceError;
 use crate::tenants::InvalidKey;
@@ -105,6 +106,12 @@ impl From<AssemblyError> for Failed {
             ),
             error => Self::ours(&error),
         }
+    }
+}
+
+impl From<ProvenanceError> for Failed {
+    fn from(error: ProvenanceError) -> Self {
+        Self::usage(CauseChain(&error).to_string())
     }
 }
 

@@ -15,19 +15,20 @@ mod server_option;
 mod terminal;
 mod test_args;
 mod top_args;
+mod verify_args;
 
 use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 
 use crate::assembly::{PoolProcess, check_settings};
-use crate::cli::args::{Cli, Command, EngineCommand, SecretsCommand, ServeArgs, SkillsCommand};
+use crate::cli::args::{Cli, Command, EngineCommand, SecretsCommand, SkillsCommand};
 use crate::cli::commands::reload::ConfigSource;
 use crate::cli::commands::skills::{
     check_skills, deps, list_skills, new_skill, skills_lock, test_skills,
 };
 use crate::cli::commands::{
-    blobs, doctor, engine, keys, run, runs, secrets, serve, show_config, test, top,
+    blobs, doctor, engine, keys, run, runs, secrets, serve, show_config, test, top, verify,
 };
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -94,6 +95,7 @@ fn execute(cli: Cli) -> Result<Exit, Failed> {
         | Command::Run(_)
         | Command::Exec(_)
         | Command::Test(_)
+        | Command::Verify(_)
         | Command::Skills(SkillsCommand::List { .. }) => {
             logging::start_for_a_report_on_skills(&config);
         }
@@ -122,20 +124,13 @@ fn no_secret(variable: &str) -> Option<String> {
 /// Returns the options of a command that are settings.
 fn flags_of(command: &Command) -> Vec<(String, String)> {
     let flags = match command {
-        Command::Serve(ServeArgs {
-            listen,
-            admin_listen,
-            workers,
-            paranoid,
-            require_lockdown,
-            ..
-        }) => {
+        Command::Serve(args) => {
             vec![
-                ("listen", listen.clone()),
-                ("admin_listen", admin_listen.clone()),
-                ("workers.count", workers.clone()),
-                ("workers.paranoid", paranoid.then(|| "true".to_owned())),
-                ("workers.require_lockdown", require_lockdown.clone()),
+                ("listen", args.listen.clone()),
+                ("admin_listen", args.admin_listen.clone()),
+                ("workers.count", args.workers.clone()),
+                ("workers.paranoid", args.paranoid.then(|| "true".to_owned())),
+                ("workers.require_lockdown", args.require_lockdown.clone()),
             ]
         }
         Command::Engine(EngineCommand::Install { from: Some(path), .. }) => {
@@ -158,6 +153,8 @@ fn with_config(
         Command::Run(args) => run::run_code(config, installer, args),
         Command::Exec(args) => run::execute_skill(config, installer, args),
         Command::Test(args) => test::test(config, installer, &args),
+        Command::Verify(args) => verify::verify(&config, &args),
+        Command::Bundle(args) => verify::bundle(&config, &args),
         Command::Skills(SkillsCommand::Check { folders, json }) => {
             check_skills::check_skills(config, &folders, json)
         }

@@ -49,6 +49,12 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "skills.lock")]
     pub(crate) locked: Option<PathBuf>,
+    /// Write a record of the reproducible run into this file, for `wardian verify`.
+    #[arg(long, value_name = "FILE", requires = "reproducible")]
+    pub(crate) record: Option<PathBuf>,
+    /// Sign the record with this private key (PEM, PKCS #8, Ed25519).
+    #[arg(long, value_name = "FILE", requires = "record")]
+    pub(crate) sign: Option<PathBuf>,
     /// Write the blobs that the program makes into this folder.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,

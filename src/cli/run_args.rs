@@ -1,5 +1,7 @@
 //! The options of `wardian runs`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
 use crate::cli::examples;
@@ -37,6 +39,17 @@ pub(crate) enum RunsCommand {
         /// Print the record as JSON.
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        of: RunsOf,
+    },
+    /// Write the record of a reproducible run, for `wardian verify`.
+    #[command(after_help = examples::RECORD_OF_RUN)]
+    Record {
+        /// The id of the run.
+        id: String,
+        /// The file to write; standard output without it.
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
         #[command(flatten)]
         of: RunsOf,
     },

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::config::reader::PREFIX;
 use crate::secrets::{self, EnvironmentSecrets};
@@ -95,9 +95,14 @@ impl Surroundings {
 fn machine_memory() -> Option<ByteCount> {
     let machine = fs::read_to_string("/proc/meminfo").ok();
     let machine = machine.as_deref().and_then(total_in);
-    // Within a container these are the limits of the container itself.
-    let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
-    let limits = limits.iter().filter_map(|path| fs::read_to_string(path).ok());
+    // The limits of the service or the container, and of all that it is in.
+    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let own = own.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+    let folder = Path::new("/sys/fs/cgroup").join(own);
+    let folders = folder.ancestors().take_while(|folder| folder.starts_with("/sys/fs/cgroup"));
+    let limits = folders.map(|folder| folder.join("memory.max"));
+    let limits = limits.chain(["/sys/fs/cgroup/memory/memory.limit_in_bytes".into()]);
+    let limits = limits.filter_map(|path| fs::read_to_string(path).ok());
     let limits = limits.filter_map(|text| text.trim().parse().ok().map(ByteCount::bytes));
     limits.chain(machine).min()
 }

@@ -213,7 +213,7 @@ impl Pool {
             skills.chain(layers).chain(blobs).chain([job.image.key()]).collect();
 
         let mut queued = Duration::ZERO;
-        for _ in 0..self.capacity.most_workers().saturating_add(ATTEMPTS) {
+        for _ in 0..self.size().saturating_add(ATTEMPTS) {
             let asked = Instant::now();
             let mut lease = Lease::acquire(&self.scheduler, &claim, &wanted, host).await?;
             queued = queued.saturating_add(asked.elapsed());

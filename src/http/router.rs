@@ -62,6 +62,7 @@ pub(crate) fn router_within<M: Methods + Status + Transfers + Runs>(
         .route("/v1/runs/{id}", get(runs::show::<M>))
         .route("/v1/runs/{id}/cancel", post(runs::cancel::<M>))
         .route("/v1/runs/{id}/log", get(runs::log::<M>))
+        .route("/v1/runs/{id}/record", get(runs::document::<M>))
         .route("/healthz", get(healthz::<M>))
         .route("/readyz", get(readyz::<M>))
         .route("/version", get(version::<M>))

@@ -1,5 +1,5 @@
-//! Runs and their records: `GET /v1/runs`, `/v1/runs/active`, `/v1/runs/{id}` and
-//! `/v1/runs/{id}/log`, and `POST /v1/runs/{id}/cancel`.
+//! Runs and their records: `GET /v1/runs`, `/v1/runs/active`, `/v1/runs/{id}`,
+//! `/v1/runs/{id}/log` and `/v1/runs/{id}/record`, and `POST /v1/runs/{id}/cancel`.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -155,6 +155,16 @@ impl<'a, M: Methods + Status + Runs> RunRequest<'a, M> {
         Ok(guarded(json_bytes(200, answer.into_bytes(), &self.request_id)))
     }
 
+    /// Answers with the very bytes of the document, since their digest names it.
+    async fn document(&self, id: &str, query: Option<&str>) -> Result<Response, Box<Response>> {
+        self.parameters(query, &[])?;
+        let found = self.runs.document(&self.caller, id).await;
+        let text = found.map_err(|error| Box::new(self.failed(&error)))?;
+        let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
+        answer.write_all(text.as_bytes()).map_err(|_no_room| Box::new(self.no_room()))?;
+        Ok(guarded(json_bytes(200, answer.into_bytes(), &self.request_id)))
+    }
+
     async fn log(&self, id: &str, query: Option<&str>) -> Result<Response, Box<Response>> {
         let parameters = self.parameters(query, &["format"])?;
         let as_json = match parameters.find("format") {
@@ -176,6 +186,23 @@ impl<'a, M: Methods + Status + Runs> RunRequest<'a, M> {
         let kind = HeaderValue::from_static("text/plain; charset=utf-8");
         answer.headers_mut().insert(header::CONTENT_TYPE, kind);
         Ok(answer)
+    }
+}
+
+/// Answers `GET /v1/runs/{id}/record`.
+pub(crate) async fn document<M: Methods + Status + Runs>(
+    State(edge): State<Arc<Edge<M>>>,
+    Extension(identity): Extension<CallerIdentity>,
+    address: Option<Extension<PeerAddress>>,
+    id: Result<Path<String>, PathRejection>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    match RunRequest::begin(&edge, identity, address) {
+        Ok(request) => {
+            let answer = request.document(&named(id), query.as_deref()).await;
+            answer.unwrap_or_else(|answer| *answer)
+        }
+        Err(answer) => *answer,
     }
 }
 

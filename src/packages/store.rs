@@ -55,6 +55,12 @@ impl LayerStore {
         Self { folder: cache.join("layers") }
     }
 
+    /// The layers in this very folder.
+    #[must_use]
+    pub const fn at(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
     /// True if the layer is there, unchecked.
     #[must_use]
     pub fn has(&self, key: LayerKey) -> bool {

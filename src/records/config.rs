@@ -20,6 +20,9 @@ pub struct RecordsConfig {
     pub log_quota: ByteCount,
     /// Whether records hold the values of arguments. Default false.
     pub keeps_arguments: bool,
+    /// Whether the documents of reproducible runs are kept, which have their code, arguments, output
+    /// and log. Default false.
+    pub keeps_documents: bool,
 }
 
 impl Default for RecordsConfig {
@@ -31,6 +34,7 @@ impl Default for RecordsConfig {
             max_log: ByteCount::mebibytes(1),
             log_quota: ByteCount::mebibytes(1 << 10),
             keeps_arguments: false,
+            keeps_documents: false,
         }
     }
 }

@@ -34,10 +34,10 @@ mod writer;
 pub use crate::records::config::RecordsConfig;
 pub use crate::records::queue::{QUEUE_MEMORY, RecordCounts, RecordTail, Recorder, RoomForLog};
 pub use crate::records::record::{
-    INTERRUPTED, INTERRUPTION, MAX_LISTED, MAX_RESULT, NetworkUse, RecordedArguments,
-    RecordedContent, RecordedError, RecordedHost, RecordedImage, RecordedLimits, RecordedLog,
-    RecordedPhases, RecordedReproducible, RecordedSkill, RunKind, RunOutcomeKind, RunRecord,
-    RunSummary, with_result,
+    INTERRUPTED, INTERRUPTION, MAX_DOCUMENT_KEPT, MAX_LISTED, MAX_RESULT, NetworkUse,
+    RecordedArguments, RecordedContent, RecordedError, RecordedHost, RecordedImage, RecordedLimits,
+    RecordedLog, RecordedPhases, RecordedReproducible, RecordedSkill, RunKind, RunOutcomeKind,
+    RunRecord, RunSummary, with_result,
 };
 pub use crate::records::table::detached::{KnownKey, RequestKey};
 pub use crate::records::table::read::{ListedRuns, RunFilter, SCANNED};

@@ -64,11 +64,14 @@ pub(super) struct WaitingRecord {
     pub(super) memory: RoomInQueue,
 }
 
-/// What goes with the record of a run in the background.
+/// What goes with a record.
 #[derive(Debug, Default)]
 pub struct RecordTail {
-    /// Its result as JSON, at most [`MAX_RESULT`](crate::records::MAX_RESULT) bytes.
+    /// The result of a run in the background as JSON, at most [`MAX_RESULT`](crate::records::MAX_RESULT) bytes.
     pub result: Option<String>,
+    /// Its document, if it is kept: at most [`MAX_DOCUMENT_KEPT`](crate::records::MAX_DOCUMENT_KEPT)
+    /// bytes.
+    pub document: Option<String>,
     /// Dropped once the record is written, or lost.
     pub until_written: Option<Box<dyn Any + Send>>,
 }
@@ -144,17 +147,19 @@ impl Recorder {
         log: Option<(Vec<LogChunk>, RoomForLog)>,
         mut tail: RecordTail,
     ) {
-        let result = tail.result.as_ref().map_or(0, String::len);
-        let room_for_result = self.room_for_result(ByteCount::from(result).as_u64());
-        if room_for_result.is_none() {
+        let texts: usize =
+            [&tail.result, &tail.document].into_iter().flatten().map(String::len).sum();
+        let room_for_texts = self.room_for_texts(ByteCount::from(texts).as_u64());
+        if room_for_texts.is_none() {
             tail.result = None;
+            tail.document = None;
         }
         let size = RECORD.saturating_add(size_of_texts(&record));
         let Some(mut memory) = QueueState::reserve(&self.0, size, QUEUE_MEMORY.as_u64()) else {
             self.0.lose(1, "the queue of records is full");
             return;
         };
-        if let Some(room) = room_for_result {
+        if let Some(room) = room_for_texts {
             memory.join(room);
         }
         let log = match log {
@@ -176,8 +181,9 @@ impl Recorder {
         self.0.lose(1, "the server has stopped to write records");
     }
 
-    /// Reserves memory for a result. Like a log, it leaves room for records, and is lost without it.
-    fn room_for_result(&self, size: u64) -> Option<RoomInQueue> {
+    /// Reserves memory for a result and a document. Like a log, they leave room for records, and are
+    /// lost without it.
+    fn room_for_texts(&self, size: u64) -> Option<RoomInQueue> {
         let most = if size == 0 {
             QUEUE_MEMORY.as_u64()
         } else {
@@ -186,7 +192,9 @@ impl Recorder {
         let room = QueueState::reserve(&self.0, size, most);
         if room.is_none() {
             self.0.lost_logs.fetch_add(1, Ordering::Relaxed);
-            self.0.tell("the queue of records is full, so the result of a run is not kept");
+            self.0.tell(
+                "the queue of records is full, so the result or the document of a run is not kept",
+            );
         }
         room
     }

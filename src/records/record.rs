@@ -16,6 +16,9 @@ pub const MAX_LISTED: usize = 320;
 /// Most bytes of the result of a run in the background that are kept, as JSON.
 pub const MAX_RESULT: usize = 512 << 10;
 
+/// Most bytes of the document of a run that are kept.
+pub const MAX_DOCUMENT_KEPT: usize = 4 << 20;
+
 /// The type of error of a run in the background that the server did not let end.
 pub const INTERRUPTED: &str = "Interrupted";
 

@@ -203,8 +203,8 @@ impl Work {
         }
         let bound = config.max_age.map(|age| self.clock.now().saturating_sub(age).as_millis());
         let bound = bound.map(|bound| u64::try_from(bound).unwrap_or(u64::MAX));
-        self.table.trim_blob_keys(config.max_count, bound).await?;
         if let Some(bound) = bound {
+            all.has_more |= self.table.remove_old_blob_keys(bound).await?;
             all.add(self.table.trim_to_age(bound).await?);
         }
         Ok(all)
@@ -225,5 +225,6 @@ fn row(waiting: &WaitingRecord) -> Result<Row, serde_json::Error> {
         true => None,
         false => Some(serde_json::to_string(&waiting.log)?),
     };
-    Row::of(record, pieces, waiting.tail.result.clone())
+    let document = waiting.tail.document.clone();
+    Ok(Row { document, ..Row::of(record, pieces, waiting.tail.result.clone())? })
 }

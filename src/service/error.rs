@@ -15,6 +15,7 @@ use crate::ids::InvalidId;
 use crate::ids::RunId;
 use crate::images::NotReproducible;
 use crate::protocol::params_error::ParamsError;
+use crate::provenance::{OtherInputs, ProvenanceError};
 use crate::quotas::TooManyCalls;
 use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
@@ -109,6 +110,12 @@ pub enum ServiceError {
     /// The log of a run was removed before its record.
     #[error("the log of this run is not kept any more")]
     LogNotKept,
+    /// A run has no document that is kept.
+    #[error("there is no document of this run: {reason}")]
+    NoDocument {
+        /// The reason.
+        reason: &'static str,
+    },
     /// The server keeps no records.
     #[error("this server keeps no records of runs")]
     NoRecords,
@@ -139,6 +146,24 @@ pub enum ServiceError {
         /// The reason. Its own causes are in the log already.
         cause: SecretsError,
     },
+    /// A run cannot be recorded so that others can repeat it.
+    #[error("the run cannot be recorded: {reason}")]
+    NotRecordable {
+        /// The reason.
+        reason: &'static str,
+    },
+    /// The repetition of a recorded run would have other inputs.
+    #[error("{0}")]
+    OtherInputs(OtherInputs),
+    /// A recorded run had limits that no run has here.
+    #[error(
+        "the record has limits that no run has here: raise `limits.max` (see `wardian config \
+         --explain`); nothing was executed"
+    )]
+    LimitsOfRecord,
+    /// The document of a run cannot be made.
+    #[error(transparent)]
+    Provenance(#[from] ProvenanceError),
     /// A skill, or a file of a skill, cannot be read.
     #[error(transparent)]
     Registry(#[from] RegistryError),
@@ -190,6 +215,9 @@ impl ServiceError {
             | Self::Kind(_)
             | Self::Arguments { .. }
             | Self::KeyOfOtherCall
+            | Self::NotRecordable { .. }
+            | Self::OtherInputs(_)
+            | Self::LimitsOfRecord
             | Self::DigestMismatch => ErrorKind::InvalidParams,
             Self::Unauthorized(_) => ErrorKind::Unauthorized,
             Self::Forbidden { .. } => ErrorKind::Forbidden,
@@ -198,6 +226,7 @@ impl ServiceError {
             Self::NoSuchRun { .. }
             | Self::ResultNotKept { .. }
             | Self::LogNotKept
+            | Self::NoDocument { .. }
             | Self::NoRecords => ErrorKind::RunNotFound,
             Self::NotExecutable { .. } => ErrorKind::NotExecutable,
             Self::Registry(error) => error.kind(),
@@ -219,6 +248,7 @@ impl ServiceError {
             }
             Self::Metering(NotMetering::NotInstalled) => ErrorKind::InvalidParams,
             Self::Unserialisable(_)
+            | Self::Provenance(_)
             | Self::Unreadable(_)
             | Self::Records(_)
             | Self::KnownRun

@@ -1,6 +1,7 @@
 //! Runs from the command line. They differ from calls in one point: the result has the whole logs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 use tracing::warn;
@@ -8,13 +9,16 @@ use tracing::warn;
 use crate::egress::recorded::Recording;
 use crate::error::CauseChain;
 use crate::ids::BlobId;
+use crate::job::limits::RunLimits;
 use crate::job::outcome::Logs;
 use crate::job::{KeepFiles, Program};
 use crate::protocol::methods::execution::{ReproducibleParam, RequestedLimits, RunResult};
+use crate::provenance::{DocumentLimits, RunDocument, RunInputs};
 use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
+use crate::service::run::document::DocumentOrder;
 use crate::service::run::execute::Bytecode;
 use crate::service::run::log_line::RunPurpose;
 use crate::service::run::log_stream::LogListener;
@@ -23,6 +27,7 @@ use crate::service::run::plan::RunPlan;
 use crate::service::run::result::Performed;
 use crate::service::run::secrets::DeclaredSecrets;
 use crate::tenants::Right;
+use crate::units::{ByteCount, Fuel};
 
 /// A program of the local user to run in the sandbox.
 #[derive(Debug)]
@@ -46,6 +51,29 @@ pub struct LocalRun {
     pub reproducible: Option<ReproducibleParam>,
     /// Answers the requests of a skill in place of the world.
     pub recording: Option<Arc<Recording>>,
+    /// Whether the run leaves a document.
+    pub record: LocalRecord,
+}
+
+/// Whether a [`LocalRun`] leaves a document.
+#[derive(Debug, Default)]
+pub enum LocalRecord {
+    /// It leaves none.
+    #[default]
+    Unwanted,
+    /// It leaves one; it must be reproducible.
+    Wanted,
+    /// It leaves one, and repeats a run.
+    Repeats(Box<RepeatedRun>),
+}
+
+/// A run that is repeated.
+#[derive(Debug)]
+pub struct RepeatedRun {
+    /// Its inputs. The repetition must have the same, or does not begin.
+    pub inputs: RunInputs,
+    /// How long the repetition may take: the time decides nothing else.
+    pub patience: Duration,
 }
 
 /// The program of a [`LocalRun`].
@@ -76,6 +104,8 @@ pub struct LocalResult {
     pub logs: Logs,
     /// The blob that has the output as JSON, if it was too large for the result.
     pub output_blob: Option<BlobId>,
+    /// The document of the run, if one was wanted.
+    pub document: Option<Box<RunDocument>>,
 }
 
 impl Service {
@@ -109,6 +139,7 @@ impl Service {
             listener,
             reproducible,
             recording,
+            record,
         } = request;
         let right = match program {
             LocalProgram::File { .. } => Right::Code,
@@ -129,6 +160,7 @@ impl Service {
                 reproducible: None,
                 listener: None,
                 detach: None,
+                document: None,
                 whole_logs: true,
             },
             LocalProgram::Skill { name, version } => {
@@ -140,7 +172,7 @@ impl Service {
             plan.network = plan.network.with_recording(recording);
             plan.secrets = plan.secrets.map(DeclaredSecrets::with_stand_ins);
         }
-        let mut plan = plan.with_reproducible(reproducible);
+        let mut plan = self.recorded(plan, record)?.with_reproducible(reproducible);
         plan.whole_logs = true;
         plan.skills.extend(self.mounted_skills(&mount_skills).await?);
         let plan = plan.with_blobs(&input_blobs)?;
@@ -150,8 +182,44 @@ impl Service {
         if let Err(error) = loaded.await.map_err(ServiceError::Interrupted)? {
             warn!("an image cannot be loaded: {}", CauseChain(&*error));
         }
-        let Performed { result, logs, output_blob } =
+        let Performed { result, logs, output_blob, document } =
             self.perform(caller, plan, Bytecode::AsItIs, purpose).await?;
-        Ok(LocalResult { result, logs, output_blob })
+        Ok(LocalResult { result, logs, output_blob, document })
+    }
+
+    /// The plan of a run that leaves a document, if it does.
+    fn recorded(&self, mut plan: RunPlan, record: LocalRecord) -> Result<RunPlan, ServiceError> {
+        match record {
+            LocalRecord::Unwanted => {}
+            LocalRecord::Wanted => plan.document = Some(DocumentOrder::default()),
+            LocalRecord::Repeats(repeated) => self.repeat(&mut plan, *repeated)?,
+        }
+        Ok(plan)
+    }
+
+    /// Gives a plan the limits of the run that it repeats, within those of this machine.
+    fn repeat(&self, plan: &mut RunPlan, repeated: RepeatedRun) -> Result<(), ServiceError> {
+        let RepeatedRun { inputs, patience } = repeated;
+        let DocumentLimits { fuel, workspace_entries, open_files, host_calls, .. } = inputs.limits;
+        let limits = RunLimits {
+            wall_time: self.limits.cap.wall_time.max(patience),
+            fuel: fuel.map(Fuel),
+            memory: ByteCount::bytes(inputs.limits.memory_bytes),
+            workspace: ByteCount::bytes(inputs.limits.workspace_bytes),
+            workspace_entries,
+            open_files,
+            logs: ByteCount::bytes(inputs.limits.logs_bytes),
+            host_calls,
+            host_bytes: ByteCount::bytes(inputs.limits.host_bytes),
+        };
+        let cap = RunLimits { wall_time: limits.wall_time, fuel: None, ..self.limits.cap };
+        let is_enough = limits.memory >= self.limits.least_memory;
+        if limits.tightened_by(cap) != limits || !is_enough {
+            return Err(ServiceError::LimitsOfRecord);
+        }
+        plan.limits = limits;
+        plan.keep_files = inputs.keep_files.clone();
+        plan.document = Some(DocumentOrder { expected: Some(Box::new(inputs)) });
+        Ok(())
     }
 }

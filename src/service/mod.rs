@@ -19,7 +19,9 @@ pub use crate::job::outcome::{LogChunk, ProgressReport, Stream};
 pub use crate::service::authentication::{Authentication, RefusedCaller};
 pub use crate::service::caller::{Caller, sole_tenant};
 pub use crate::service::error::ServiceError;
-pub use crate::service::local_run::{LocalProgram, LocalResult, LocalRun};
+pub use crate::service::local_run::{
+    LocalProgram, LocalRecord, LocalResult, LocalRun, RepeatedRun,
+};
 pub use crate::service::methods::Methods;
 pub use crate::service::parts::{Parts, Service};
 pub use crate::service::run::detach_policy::DetachPolicy;

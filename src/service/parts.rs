@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use crate::blobs::BlobStore;
 use crate::dispatch::{Pool, PoolReport};
 use crate::images::ImageCache;
+use crate::provenance::Toolchain;
 use crate::quotas::CallRates;
 use crate::registry::Registry;
 use crate::service::run::detach_policy::DetachPolicy;
@@ -38,6 +39,7 @@ pub struct Service {
     pub(super) transfers: BlobTransfers,
     pub(super) runs: RunHistory,
     pub(super) metrics: Arc<Metrics>,
+    pub(super) toolchain: Toolchain,
     /// Runs in the background keep the service alive.
     pub(super) itself: Weak<Service>,
 }
@@ -71,6 +73,8 @@ pub struct Parts {
     pub secrets: Arc<SecretAccess>,
     /// The metrics in which runs are counted.
     pub metrics: Arc<Metrics>,
+    /// The programs and the interpreter that execute runs.
+    pub toolchain: Toolchain,
 }
 
 impl Service {
@@ -95,6 +99,7 @@ impl Service {
             secrets,
             max_transfers,
             metrics,
+            toolchain,
         } = parts;
         let contents = Contents::default();
         let blob_writes = BlobWrites::at_most(pool.size());
@@ -116,6 +121,7 @@ impl Service {
             transfers,
             runs: RunHistory::default(),
             metrics,
+            toolchain,
             itself,
         }
     }

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::protocol::methods::execution::{RequestedLimits, RunResult, RunStatus};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
-use crate::service::local_run::{LocalProgram, LocalRun};
+use crate::service::local_run::{LocalProgram, LocalRecord, LocalRun};
 use crate::service::parts::Service;
 use crate::service::run::log_line::RunPurpose;
 
@@ -95,6 +95,7 @@ impl Service {
             listener: None,
             reproducible: None,
             recording: None,
+            record: LocalRecord::Unwanted,
             input_blobs: Vec::new(),
             limits,
         };

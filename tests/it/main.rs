@@ -47,6 +47,7 @@ mod reproducible;
 mod results;
 mod rpc;
 mod run_events;
+mod run_records;
 mod scale;
 mod scripts;
 mod secrets;

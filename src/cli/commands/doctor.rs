@@ -26,7 +26,7 @@ use crate::http::TlsEndpoint;
 use crate::job::message::WorkerReport;
 use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
 use crate::secrets::{SecretScope, Secrets};
-use crate::service::{Caller, LocalProgram, LocalRun, sole_tenant};
+use crate::service::{Caller, LocalProgram, LocalRecord, LocalRun, sole_tenant};
 use crate::subprocess::hide_own_variables;
 use crate::telemetry::Metrics;
 use crate::units::ByteCount;
@@ -462,6 +462,7 @@ async fn run(runtime: &Runtime) -> Finding {
             listener: None,
             reproducible: None,
             recording: None,
+            record: LocalRecord::Unwanted,
             input_blobs: Vec::new(),
             limits: RequestedLimits::default(),
         };

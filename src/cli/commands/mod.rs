@@ -18,3 +18,4 @@ pub(crate) mod show_config;
 pub(crate) mod skills;
 pub(crate) mod test;
 pub(crate) mod top;
+pub(crate) mod verify;

@@ -18,6 +18,7 @@ use crate::cli::commands::blobs::{read_text_blob, save_all, store_file};
 use crate::cli::commands::run_result::{self, ShownLogs};
 use crate::cli::commands::skills::list_skills::name_and_version;
 use crate::cli::commands::skills::skills_lock::SkillsLock;
+use crate::cli::commands::verify::{private_key, write_record};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on_until_interrupted, progress};
@@ -28,7 +29,7 @@ use crate::images::PackageSet;
 use crate::protocol::members::Members;
 use crate::protocol::methods::execution::{DEFAULT_EPOCH, ReproducibleParam, RequestedLimits};
 use crate::protocol::strict;
-use crate::service::{Caller, LocalProgram, LocalResult, LocalRun, log_stream};
+use crate::service::{Caller, LocalProgram, LocalRecord, LocalResult, LocalRun, log_stream};
 use crate::telemetry::Metrics;
 use crate::units::ByteCount;
 
@@ -87,6 +88,10 @@ fn run(
 ) -> Result<Exit, Failed> {
     let args = arguments(options.args.as_deref())?;
     ensure_set_once(&args, &options.blob)?;
+    if let Some(key) = &options.sign {
+        // A key that cannot be used is told before the run.
+        private_key(key)?;
+    }
     let limits = RequestedLimits {
         timeout_ms: options.timeout_ms,
         fuel: options.fuel,
@@ -110,6 +115,10 @@ fn run(
         listener: None,
         reproducible,
         recording: None,
+        record: match options.record {
+            Some(_) => LocalRecord::Wanted,
+            None => LocalRecord::Unwanted,
+        },
     };
     let lock = SkillsLock::read_named(options.locked.as_ref())?;
     let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
@@ -238,6 +247,9 @@ fn finish(
     } else {
         run_result::print_all(ended, shown, whole.as_deref())
     };
+    if let Some(file) = &options.record {
+        record(file, options.sign.as_deref(), ended)?;
+    }
     for (id, path) in &saved {
         note(&format!("{id} is {path}"));
     }
@@ -248,6 +260,21 @@ fn finish(
         note(&format!("{dropped} made and dropped; keep them with `--out FOLDER`"));
     }
     Ok(exit)
+}
+
+/// Writes the record of a run, unless its end does not repeat.
+fn record(file: &Path, key: Option<&Path>, ended: &LocalResult) -> Result<(), Failed> {
+    let Some(document) = &ended.document else {
+        return Err(Failed::because("the run left no record"));
+    };
+    if document.ending.is_by_time() {
+        return Err(Failed::refused(
+            "no record was written: the run ended by time, which does not repeat; limit its fuel \
+             with `--fuel` instead",
+        ));
+    }
+    let key = key.map(private_key).transpose()?;
+    write_record(file, document, key.as_ref())
 }
 
 /// Arguments in the order in which they were given, on which a program may depend, each as its

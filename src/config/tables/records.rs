@@ -30,6 +30,7 @@ pub(crate) fn read_records(reader: &mut Reader) -> RecordsConfig {
             largest..=ByteCount::mebibytes(16 << 20),
         ),
         keeps_arguments: reader.read("records.arguments", usual.keeps_arguments),
+        keeps_documents: reader.read("records.documents", usual.keeps_documents),
     }
 }
 

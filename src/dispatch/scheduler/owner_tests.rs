@@ -259,7 +259,8 @@ impl Simulation {
         let waits = self.leased.iter().filter(|run| self.seen.contains(&run.ticket)).count();
         let has_core = state.running() - waits < capacity.cores;
         let has_worker = idle > 0 || state.running() >= capacity.cores;
-        let may_start = has_core && has_worker && state.running() < capacity.most;
+        let may_start =
+            has_core && has_worker && state.running() + capacity.newcomers < capacity.most;
         assert!(state.waiting() == 0 || !may_start, "a run waits while there is room for it");
         let known = self.over.len() + self.waiting.len() + self.leased.len();
         assert_eq!(u64::try_from(known).unwrap(), self.arrived, "a run is lost");
@@ -283,11 +284,13 @@ impl Simulation {
 }
 
 fn capacity() -> impl Strategy<Value = Capacity> {
-    (1_usize..5, 0_usize..5, 0_usize..4).prop_map(|(cores, more, spares)| Capacity {
+    let parts = (1_usize..5, 0_usize..5, 0_usize..4, 0_usize..3);
+    parts.prop_map(|(cores, more, spares, newcomers)| Capacity {
         cores,
         most: cores + more,
         spares,
         fresh: spares.min(2),
+        newcomers,
     })
 }
 
@@ -311,7 +314,7 @@ proptest! {
     /// A promise settles the turn, so no later run overtakes, whoever has warm workers.
     #[test]
     fn a_new_tenant_waits_for_one_run_of_each_other_tenant_at_most(others in 1_usize..TENANTS) {
-        let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0 };
+        let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0, newcomers: 0 };
         let mut simulation = Simulation::new(capacity);
         simulation.process();
         (0..others).for_each(|who| (0..3).for_each(|_| simulation.arrive(who, false)));
@@ -333,7 +336,7 @@ proptest! {
 
 #[test]
 fn the_least_recently_used_worker_is_given_up_first_and_the_rest_stay_warm() {
-    let capacity = Capacity { cores: 3, most: 3, spares: 1, fresh: 1 };
+    let capacity = Capacity { cores: 3, most: 3, spares: 1, fresh: 1, newcomers: 0 };
     let mut simulation = Simulation::new(capacity);
     (0..4).for_each(|_| simulation.process());
     let mut worker_of = |who| {
@@ -354,7 +357,7 @@ fn the_least_recently_used_worker_is_given_up_first_and_the_rest_stay_warm() {
 
 #[test]
 fn a_run_that_is_promised_a_worker_is_not_charged_for_its_start() {
-    let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0 };
+    let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0, newcomers: 0 };
     let mut simulation = Simulation::new(capacity);
     simulation.process();
     simulation.arrive(0, false);

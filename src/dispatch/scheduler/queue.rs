@@ -114,20 +114,20 @@ impl<T> FairQueue<T> {
         self.running.len()
     }
 
-    /// Decides about a new run. It may start only if `has_room`, and if no waiting run is before it.
+    /// Decides about a new run. It starts only if `may_start`, given the number of its tenant's runs
+    /// in progress, and if no waiting run that may is before it.
     pub(crate) fn offer(
         &mut self,
         claim: &Claim,
         item: T,
-        has_room: bool,
+        may_start: impl Fn(usize) -> bool,
         now: Instant,
     ) -> Offered<T> {
         if let Some(refusal) = self.refusal_for_ever_or_of_time(claim, now) {
             return Offered::Refused(refusal, item);
         }
         let ticket = self.append(claim, item, now);
-        if has_room
-            && let Some(next) = self.next(now).filter(|next| next.ticket == ticket)
+        if let Some(next) = self.next(now, may_start).filter(|next| next.ticket == ticket)
             && let Some((ticket, item)) = self.start(next, now)
         {
             return Offered::Starts(ticket, item);
@@ -178,14 +178,15 @@ impl<T> FairQueue<T> {
         (!may_displace).then(|| RunRefusal::Full { retry_after: self.drain_time() })
     }
 
-    /// Starts the run that is next, if `may_start` for a tenant with this number of runs in progress.
+    /// Starts the run that is next among the tenants that `may_start`, as in [`Self::offer`].
     pub(crate) fn pop_if(
         &mut self,
         now: Instant,
-        may_start: impl FnOnce(usize) -> bool,
-    ) -> Option<(Ticket, T)> {
-        let next = self.next(now).filter(|next| may_start(self.runs_of(&next.tenant)))?;
-        self.start(next, now)
+        may_start: impl Fn(usize) -> bool,
+    ) -> Option<(Ticket, T, usize)> {
+        let next = self.next(now, may_start)?;
+        let own = self.runs_of(&next.tenant);
+        self.start(next, now).map(|(ticket, item)| (ticket, item, own))
     }
 
     /// The number of a tenant's runs in progress.
@@ -375,7 +376,7 @@ impl<T> FairQueue<T> {
     }
 
     /// Finds the tenant whose run is next.
-    fn next(&self, now: Instant) -> Option<NextRun> {
+    fn next(&self, now: Instant, may_start: impl Fn(usize) -> bool) -> Option<NextRun> {
         let mut best: Option<(VirtualTime, Ticket, &TenantId)> = None;
         let mut blocked = Vec::new();
         for (position, ticket, tenant) in &self.ready {
@@ -383,8 +384,11 @@ impl<T> FairQueue<T> {
             if best.is_some_and(|(lowest, ..)| *position > lowest) {
                 break;
             }
-            let first = self.accounts.get(tenant).and_then(|account| account.waiting.front());
-            let Some(first) = first else { continue };
+            let Some(account) = self.accounts.get(tenant) else { continue };
+            let Some(first) = account.waiting.front() else { continue };
+            if !may_start(account.running.len()) {
+                continue;
+            }
             let position = position.plus(self.in_progress(tenant, now));
             if !self.fits(first.memory) {
                 blocked.push((position, first.overtaken, tenant));

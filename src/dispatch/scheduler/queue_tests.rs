@@ -94,7 +94,8 @@ impl Simulation {
         let limits = self.limits.get(&demand.tenant).copied().unwrap_or(TenantLimits::NONE);
         let claim = claim(demand.tenant, limits, demand.memory);
         let foretold = self.queue.refusal_of(&claim, self.has_room(), self.now);
-        let offered = self.queue.offer(&claim, demand, self.has_room(), self.now);
+        let has_room = self.has_room();
+        let offered = self.queue.offer(&claim, demand, |_| has_room, self.now);
         match offered {
             Offered::Starts(ticket, demand) => {
                 assert_eq!(foretold, None, "a run was foretold to be refused, and started");
@@ -117,7 +118,7 @@ impl Simulation {
 
     fn serve(&mut self) {
         while self.has_room() {
-            let Some((ticket, demand)) = self.queue.pop_if(self.now, |_| true) else { return };
+            let Some((ticket, demand, _)) = self.queue.pop_if(self.now, |_| true) else { return };
             self.begin(ticket, demand);
         }
     }
@@ -198,7 +199,7 @@ fn small(tenant: usize, takes: Duration) -> Demand {
 /// The order in which the runs of a queue start, if none ends.
 fn drain(queue: &mut FairQueue<Demand>) -> Vec<usize> {
     let now = Instant::now();
-    std::iter::from_fn(|| queue.pop_if(now, |_| true)).map(|(_, demand)| demand.tenant).collect()
+    std::iter::from_fn(|| queue.pop_if(now, |_| true)).map(|(_, demand, _)| demand.tenant).collect()
 }
 
 /// A queue of runs of these tenants, none of which has started.
@@ -206,7 +207,7 @@ fn queue_of(capacity: usize, tenants: &[usize]) -> FairQueue<Demand> {
     let (mut queue, now) = (FairQueue::new(bounds(capacity)), Instant::now());
     for tenant in tenants {
         let claim = claim(*tenant, TenantLimits::NONE, 1);
-        queue.offer(&claim, small(*tenant, MS), false, now);
+        queue.offer(&claim, small(*tenant, MS), |_| false, now);
     }
     queue
 }
@@ -223,7 +224,7 @@ fn fair_room_when_the_queue_is_full() {
     let mut queue = queue_of(4, &[1, 1, 1, 1]);
     let mut offer = |number| {
         let claim = claim(number, TenantLimits::NONE, 1);
-        queue.offer(&claim, small(number, MS), false, Instant::now())
+        queue.offer(&claim, small(number, MS), |_| false, Instant::now())
     };
     assert!(matches!(offer(1), Offered::Refused(RunRefusal::Full { .. }, _)));
     for _ in 0..2 {
@@ -424,10 +425,12 @@ fn a_tenant_that_has_used_its_time_is_refused_until_a_part_is_back() {
     let limits = TenantLimits { run_time: Some(quota), ..TenantLimits::NONE };
     let (mine, now) = (claim(1, limits, 1), Instant::now());
     let mut queue = FairQueue::new(bounds(10));
-    let Offered::Starts(first, _) = queue.offer(&mine, 1, true, now) else { panic!() };
-    let Offered::Waits { .. } = queue.offer(&mine, 2, false, now) else { panic!() };
+    let Offered::Starts(first, _) = queue.offer(&mine, 1, |_| true, now) else { panic!() };
+    let Offered::Waits { .. } = queue.offer(&mine, 2, |_| false, now) else { panic!() };
     let own = Claim { is_own: true, ..mine.clone() };
-    let Offered::Waits { ticket: server, .. } = queue.offer(&own, 3, false, now) else { panic!() };
+    let Offered::Waits { ticket: server, .. } = queue.offer(&own, 3, |_| false, now) else {
+        panic!()
+    };
     let later = now + 150 * MS;
     let refusal = queue.refusal_of(&mine, true, later);
     assert!(matches!(refusal, Some(RunRefusal::TimeUsed { .. })), "runs in progress count");
@@ -435,7 +438,7 @@ fn a_tenant_that_has_used_its_time_is_refused_until_a_part_is_back() {
     assert_eq!(refused.runs, [2], "a waiting run of the tenant has no time left either");
     assert_eq!(queue.len(), 1, "work of the server itself has no quota");
     let Offered::Refused(RunRefusal::TimeUsed { retry_after }, _) =
-        queue.offer(&mine, 4, true, later)
+        queue.offer(&mine, 4, |_| true, later)
     else {
         panic!()
     };
@@ -443,10 +446,10 @@ fn a_tenant_that_has_used_its_time_is_refused_until_a_part_is_back() {
     assert!((500 * MS..520 * MS).contains(&retry_after), "{retry_after:?}");
     assert_eq!(queue.pop_if(later, |_| true).unwrap().0, server);
     let soon = later + retry_after - MS * 20;
-    assert!(matches!(queue.offer(&mine, 5, true, soon), Offered::Refused(..)));
-    assert!(matches!(queue.offer(&mine, 6, true, later + retry_after), Offered::Starts(..)));
+    assert!(matches!(queue.offer(&mine, 5, |_| true, soon), Offered::Refused(..)));
+    assert!(matches!(queue.offer(&mine, 6, |_| true, later + retry_after), Offered::Starts(..)));
     let other = claim(2, limits, 1);
-    assert!(matches!(queue.offer(&other, 7, true, later), Offered::Starts(..)));
+    assert!(matches!(queue.offer(&other, 7, |_| true, later), Offered::Starts(..)));
 }
 
 #[test]

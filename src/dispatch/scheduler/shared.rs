@@ -35,6 +35,7 @@ pub(crate) type Granted = Result<Worker, DispatchError>;
 pub(crate) struct Scheduler {
     shared: Mutex<Shared>,
     status: watch::Sender<PoolStatus>,
+    demand: watch::Sender<Demand>,
     /// Runs the tasks that stop abandoned runs.
     pub(crate) runtime: Handle,
     /// How long a run may wait for a worker.
@@ -42,6 +43,17 @@ pub(crate) struct Scheduler {
     /// How long a worker may take to stop a run that was cancelled. A worker that has not stopped
     /// by then is killed.
     pub(crate) grace: Duration,
+}
+
+/// The part of the state that decides about processes. It changes rarely, so that runs that come
+/// and go wake no supervisor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Demand {
+    pub(crate) phase: Phase,
+    /// True if a worker is wanted that nobody starts yet.
+    pub(crate) has_vacancy: bool,
+    /// True if it matters which runs wait.
+    pub(crate) needs_watch: bool,
 }
 
 /// The part of the state that others can wait for.
@@ -52,10 +64,6 @@ pub(crate) struct PoolStatus {
     pub(crate) alive: usize,
     /// Runs in progress and runs that wait.
     pub(crate) engaged: usize,
-    /// Workers that are wanted and that nobody starts yet.
-    pub(crate) vacancies: usize,
-    /// True if it matters which runs wait.
-    pub(crate) needs_watch: bool,
     /// The reason why the last worker did not start; none once a worker has started.
     pub(crate) failure: Option<Arc<StartFailure>>,
 }
@@ -81,7 +89,8 @@ impl Scheduler {
         let bounds = QueueBounds { waiting: queue, memory };
         let state = SchedulerState::new(capacity_of(config), bounds);
         let shared = Mutex::new(Shared { state, registered: BTreeMap::new(), failure: None });
-        Self { shared, status: watch::Sender::default(), runtime, queue_wait, grace }
+        let (status, demand) = (watch::Sender::default(), watch::Sender::default());
+        Self { shared, status, demand, runtime, queue_wait, grace }
     }
 
     /// Decides about a new run. If the run has to wait, `grant` gets the answer.
@@ -144,18 +153,17 @@ impl Scheduler {
     /// Waits until a worker is to be started, which the caller does then. Returns false if the pool
     /// closes.
     pub(crate) async fn begin_start(&self) -> bool {
-        let mut status = self.watch();
+        let mut demand = self.demand();
         loop {
             if self.phase() == Phase::Closed {
                 return false;
             }
-            if self.change(|shared| shared.state.begin_start()) {
+            if self.try_begin_start() {
                 return true;
             }
-            let is_wanted =
-                |status: &PoolStatus| status.vacancies > 0 || status.phase == Phase::Closed;
+            let is_wanted = |demand: &Demand| demand.has_vacancy || demand.phase == Phase::Closed;
             // The sender lives as long as `self`, so an error cannot happen here.
-            status.wait_for(is_wanted).await.ok();
+            demand.wait_for(is_wanted).await.ok();
         }
     }
 
@@ -183,6 +191,11 @@ impl Scheduler {
         self.serve_queue();
     }
 
+    /// Takes over the start of a worker if one is wanted at this moment.
+    pub(crate) fn try_begin_start(&self) -> bool {
+        self.change(|shared| shared.state.begin_start())
+    }
+
     /// Adds a worker that is ready.
     pub(crate) fn add_worker(&self, worker: Worker) {
         let registration = Registration {
@@ -198,14 +211,17 @@ impl Scheduler {
         self.serve_queue();
     }
 
-    /// Removes a worker whose process has ended. Returns the number of runs that it was given.
-    pub(crate) fn remove_worker(&self, id: WorkerId) -> u64 {
+    /// Removes a worker whose process has ended. Returns the number of runs that it was given, and
+    /// whether it was given up.
+    pub(crate) fn remove_worker(&self, id: WorkerId) -> (u64, bool) {
         let (record, worker) = self.change(|shared| {
             shared.registered.remove(&id);
             shared.state.remove_worker(id)
         });
         drop(worker);
-        record.map_or(0, |record| record.runs)
+        // One that is to take its place is no idle worker of others any more.
+        self.serve_queue();
+        record.map_or((0, false), |record| (record.runs, record.is_leaving))
     }
 
     /// Marks every worker to be replaced when it has no run.
@@ -252,6 +268,11 @@ impl Scheduler {
 
     pub(crate) fn phase(&self) -> Phase {
         self.shared.lock().state.phase()
+    }
+
+    /// What is wanted of processes.
+    pub(crate) fn demand(&self) -> watch::Receiver<Demand> {
+        self.demand.subscribe()
     }
 
     pub(crate) fn watch(&self) -> watch::Receiver<PoolStatus> {
@@ -316,18 +337,18 @@ impl Scheduler {
         let Shared { state, failure, .. } = shared;
         let (phase, alive) = (state.phase(), state.alive());
         let engaged = state.running().saturating_add(state.waiting());
-        let (vacancies, needs_watch) = (state.vacancies(), state.needs_watch());
+        let (has_vacancy, needs_watch) = (state.vacancies() > 0, state.needs_watch());
+        let demand = Demand { phase, has_vacancy, needs_watch };
+        self.demand.send_if_modified(|before| std::mem::replace(before, demand) != demand);
         self.status.send_if_modified(|status| {
             let same_failure = match (&status.failure, failure) {
                 (Some(old), Some(new)) => Arc::ptr_eq(old, new),
                 (old, new) => old.is_none() == new.is_none(),
             };
             let is_same = same_failure
-                && (status.phase, status.alive, status.engaged) == (phase, alive, engaged)
-                && (status.vacancies, status.needs_watch) == (vacancies, needs_watch);
+                && (status.phase, status.alive, status.engaged) == (phase, alive, engaged);
             if !is_same {
-                let failure = failure.clone();
-                *status = PoolStatus { phase, alive, engaged, vacancies, needs_watch, failure };
+                *status = PoolStatus { phase, alive, engaged, failure: failure.clone() };
             }
             !is_same
         });
@@ -343,7 +364,12 @@ fn capacity_of(config: &PoolConfig) -> Capacity {
         Isolation::Shared => 0,
         Isolation::Process => config.spares.min(FRESH),
     };
-    Capacity { cores: config.workers, most: config.most_runs, spares: config.spares, fresh }
+    let newcomers = match config.isolation {
+        Isolation::Shared => 0,
+        Isolation::Process => config.workers.div_ceil(2),
+    };
+    let (cores, most, spares) = (config.workers, config.most_runs, config.spares);
+    Capacity { cores, most, spares, fresh, newcomers }
 }
 
 fn now() -> std::time::Instant {

@@ -69,7 +69,7 @@ pub(crate) struct WorkerRecord {
     /// True if the worker is to be replaced when it is idle.
     is_outdated: bool,
     /// True if the worker was given up and its process has not ended yet.
-    is_leaving: bool,
+    pub(crate) is_leaving: bool,
 }
 
 /// The waiting runs and idle workers of a pool that closes.
@@ -190,7 +190,7 @@ impl<W, G> SchedulerState<W, G> {
         let busy: BTreeSet<Ticket> = self.busy().map(|(_, ticket)| ticket).collect();
         waits.retain(|ticket| busy.contains(ticket));
         self.growth.note_waiting(waits);
-        if self.growth.shrink(self.running(), now) {
+        if self.phase == Phase::Open && self.growth.shrink(self.running(), now) {
             self.keep_fresh();
             self.give_up_surplus();
         }
@@ -212,11 +212,14 @@ impl<W, G> SchedulerState<W, G> {
         if self.phase != Phase::Open {
             return Admission::ShuttingDown;
         }
-        let has_room = self.has_room(claim);
+        let (before, has_worker) = (self.running(), self.has_worker_for(claim));
+        let own = self.queue.runs_of(&claim.tenant);
+        let growth = &self.growth;
+        let may_start = |own| has_worker && growth.may_start(before, own);
         let pending = Pending { grant, owner: claim.owner.clone() };
-        match self.queue.offer(claim, pending, has_room, now) {
+        match self.queue.offer(claim, pending, may_start, now) {
             Offered::Starts(ticket, pending) => {
-                self.growth.note_running(self.running(), now);
+                self.growth.note_start(ticket, before, own, now);
                 match self.take_worker(&pending.owner, fits) {
                     Some((id, worker)) => {
                         self.note_run(id, pending.owner, ticket);
@@ -243,7 +246,9 @@ impl<W, G> SchedulerState<W, G> {
 
     /// Returns the refusal that a run would get now. It is counted.
     pub(crate) fn refuse_early(&mut self, claim: &Claim, now: Instant) -> Option<RunRefusal> {
-        let refusal = self.queue.refusal_of(claim, self.has_room(claim), now)?;
+        let own = self.queue.runs_of(&claim.tenant);
+        let has_room = self.has_worker_for(claim) && self.growth.may_start(self.running(), own);
+        let refusal = self.queue.refusal_of(claim, has_room, now)?;
         self.count_refused(refusal);
         Some(refusal)
     }
@@ -254,9 +259,10 @@ impl<W, G> SchedulerState<W, G> {
             return Some(granted);
         }
         while !self.idle.is_empty() || self.growth.is_at_cores(self.running()) {
-            let (growth, running) = (&self.growth, self.running());
-            let (ticket, pending) = self.queue.pop_if(now, |own| growth.may_start(running, own))?;
-            self.growth.note_running(self.running(), now);
+            let (growth, before) = (&self.growth, self.running());
+            let popped = self.queue.pop_if(now, |own| growth.may_start(before, own));
+            let (ticket, pending, own) = popped?;
+            self.growth.note_start(ticket, before, own, now);
             let Some((id, worker)) = self.take_worker(&pending.owner, |_| false) else {
                 self.promise(ticket, pending);
                 continue;
@@ -320,7 +326,10 @@ impl<W, G> SchedulerState<W, G> {
         self.end_start();
         self.records.insert(id, WorkerRecord::default());
         self.counters.started = self.counters.started.saturating_add(1);
-        self.give_back(id, worker)
+        let unwanted = self.give_back(id, worker);
+        // It may have been wanted only when its start began.
+        self.give_up_surplus();
+        unwanted
     }
 
     /// Removes a worker whose process has ended. Returns its record, and the worker if it was idle.
@@ -386,15 +395,13 @@ impl<W, G> SchedulerState<W, G> {
         }
     }
 
-    /// True if a run may start: an idle worker can serve it or can be given up for it, or a worker
-    /// is started for it because all cores have runs and some of these wait.
+    /// True if there is a worker for a run: an idle one can serve it or can be given up for it, or one
+    /// is started for it because all cores have runs.
     /// Otherwise the run waits in the queue, so that the fair order is decided as late as possible.
-    fn has_room(&self, claim: &Claim) -> bool {
-        let has_fresh = self.idle.fresh() > 0 && self.unpromised() > 0;
+    fn has_worker_for(&self, claim: &Claim) -> bool {
+        let has_fresh = self.idle.fresh() > self.promised.len();
         let has_idle = has_fresh || self.idle.has_of(&claim.owner) || self.idle.has_owned();
-        let running = self.running();
-        let may_start = self.growth.may_start(running, self.queue.runs_of(&claim.tenant));
-        may_start && (has_idle || self.growth.is_at_cores(running))
+        has_idle || self.growth.is_at_cores(self.running())
     }
 
     /// Takes out the idle worker for a run of `owner`. Fresh workers that are promised are left.
@@ -421,9 +428,7 @@ impl<W, G> SchedulerState<W, G> {
 
     /// Promises a run the next fresh worker.
     fn promise(&mut self, ticket: Ticket, pending: Pending<G>) {
-        if self.unpromised() <= 0 {
-            self.give_up_stalest();
-        }
+        while self.unpromised() <= 0 && self.give_up_stalest() {}
         self.counters.awaited = self.counters.awaited.saturating_add(1);
         self.promised.push_back((ticket, pending));
     }
@@ -555,7 +560,7 @@ mod tests {
     }
 
     fn capacity(runs: usize, spares: usize) -> Capacity {
-        Capacity { cores: runs, most: runs, spares, fresh: 0 }
+        Capacity { cores: runs, most: runs, spares, fresh: 0, newcomers: 0 }
     }
 
     fn bounds(waiting: usize) -> QueueBounds {

@@ -62,17 +62,19 @@ impl Supervisor {
     pub(crate) async fn keep(self, mut deaths: Signal) {
         let mut policy = RestartPolicy::default();
         while self.scheduler.begin_start().await {
+            let mut is_held = true;
             let failure = match self.keep_one(&mut deaths).await {
                 Ok(Life::Full) => {
                     policy.note_full_life();
                     continue;
                 }
                 Ok(Life::Short { .. }) if policy.tolerates_short_life() => continue,
-                Ok(Life::Short { status }) => StartFailure::Ended { status },
-                Err(failure) => {
-                    self.scheduler.end_start();
-                    failure
+                Ok(Life::Short { status }) => {
+                    // Its place stays taken during the pause: no other supervisor starts at once.
+                    is_held = self.scheduler.try_begin_start();
+                    StartFailure::Ended { status }
                 }
+                Err(failure) => failure,
             };
             self.scheduler.count(|counters| {
                 counters.failed_starts = counters.failed_starts.saturating_add(1);
@@ -80,6 +82,9 @@ impl Supervisor {
             warn!("a worker did not start: {}", CauseChain(&failure));
             self.scheduler.record_start_failure(failure);
             self.pause(policy.pause_after_failure()).await;
+            if is_held {
+                self.scheduler.end_start();
+            }
         }
     }
 
@@ -119,10 +124,11 @@ impl Supervisor {
                 info!(worker.id = %id, process, "worker {id} is ready");
                 self.scheduler.add_worker(worker);
                 let status = self.see_out(watched, deaths).await;
-                let runs = self.scheduler.remove_worker(id);
+                let (runs, was_given_up) = self.scheduler.remove_worker(id);
                 info!(worker.id = %id, runs, "worker {id} has ended: {status}");
                 let is_closing = self.scheduler.phase() == Phase::Closed;
-                let is_short = runs == 0 && born.elapsed() < SHORT_LIFE && !is_closing;
+                let is_unwanted = is_closing || was_given_up;
+                let is_short = runs == 0 && born.elapsed() < SHORT_LIFE && !is_unwanted;
                 Ok(if is_short { Life::Short { status } } else { Life::Full })
             }
             Err(failure) => {

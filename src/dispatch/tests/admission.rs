@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 use crate::dispatch::tests::{
     WrittenBlobs, config, error_type, job, run, run_script, start, until,
 };
-use crate::dispatch::{DispatchError, Job, Pool, PoolConfig, PoolReport, memory_of};
+use crate::dispatch::{DispatchError, Isolation, Job, Pool, PoolConfig, PoolReport, memory_of};
 use crate::error::ErrorKind;
 use crate::ids::TenantId;
 use crate::job::limits::RunLimits;
@@ -139,7 +139,8 @@ async fn runs_that_wait_make_room_and_those_that_compute_do_not() {
 
 #[tokio::test]
 async fn a_tenant_without_runs_begins_beyond_the_cores() {
-    let pool = start(PoolConfig { most_runs: 4, ..config(2) }).await;
+    let isolation = Isolation::Process;
+    let pool = start(PoolConfig { most_runs: 4, isolation, ..config(2) }).await;
     let tenants = ["a", "a", "a", "a", "b", "b"];
     let jobs: Vec<Job> = tenants.map(|tenant| job_of(tenant, "compute")).into();
     let one_more = |report: &PoolReport| (report.running, report.queued) == (3, 3);

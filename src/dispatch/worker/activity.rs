@@ -6,68 +6,56 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
-/// The time that a process has had on processors, and whether it wants one now.
+/// The time for which the threads of a process have wanted a processor: the time that they had on
+/// one, and the time that they waited for one while it was busy with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Activity {
-    /// Processor time in the kernel's units, which are hundredths of a second.
-    ticks: u64,
-    /// True if one of its threads runs, or would if a processor were free.
-    is_runnable: bool,
-}
+pub(crate) struct Activity(Duration);
 
 impl Activity {
-    /// The activity of a process.
+    /// The activity of a process, of which the kernel tells in `/proc/PID/task/TID/schedstat`.
     ///
     /// # Errors
     ///
     /// The process has ended, or the system does not show it.
     pub(crate) fn of(process: u32) -> io::Result<Self> {
-        let folder = Path::new("/proc").join(process.to_string());
-        let (_, ticks) = read(&folder)?;
-        let mut is_runnable = false;
-        for thread in fs::read_dir(folder.join("task"))? {
-            match read(&thread?.path()) {
-                Ok((state, _)) => is_runnable |= matches!(state, b'R' | b'D'),
+        let threads = Path::new("/proc").join(process.to_string()).join("task");
+        let mut wanted = Duration::ZERO;
+        for thread in fs::read_dir(threads)? {
+            match fs::read_to_string(thread?.path().join("schedstat")) {
+                Ok(text) => wanted += parse(&text).ok_or(io::ErrorKind::InvalidData)?,
                 // The thread has ended meanwhile.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(Self { ticks, is_runnable })
+        Ok(Self(wanted))
     }
 
-    /// True if the process waited between `before` and now: it took one unit of time at most, and
-    /// none of its threads wants a processor.
-    pub(crate) const fn has_waited_since(&self, before: &Self) -> bool {
-        !self.is_runnable && self.ticks.saturating_sub(before.ticks) <= 1
+    /// True if the process waited for the `time` between `before` and now: it wanted a processor for
+    /// a fifth of it at most.
+    pub(crate) fn has_waited_since(&self, before: &Self, time: Duration) -> bool {
+        self.0.saturating_sub(before.0) <= time / 5
     }
 }
 
-/// The state and the processor time of a process or a thread: see `proc_pid_stat(5)`.
-fn read(folder: &Path) -> io::Result<(u8, u64)> {
-    let text = fs::read(folder.join("stat"))?;
-    parse(&text).ok_or_else(|| io::ErrorKind::InvalidData.into())
-}
-
-fn parse(text: &[u8]) -> Option<(u8, u64)> {
-    // The name is in parentheses, and can have more of them.
-    let end = text.iter().rposition(|byte| *byte == b')')?;
-    let rest = std::str::from_utf8(text.get(end..)?.get(1..)?).ok()?;
-    let mut fields = rest.split_ascii_whitespace();
-    let state = *fields.next()?.as_bytes().first()?;
-    let mut times = fields.skip(10).map(str::parse::<u64>);
-    let (user, system) = (times.next()?.ok()?, times.next()?.ok()?);
-    Some((state, user.saturating_add(system)))
+/// The nanoseconds on a processor, and those of waiting for one.
+fn parse(text: &str) -> Option<Duration> {
+    let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
+    let (ran, waited) = (fields.next()?.ok()?, fields.next()?.ok()?);
+    Some(Duration::from_nanos(ran.saturating_add(waited)))
 }
 
 #[cfg(test)]
 mod tests {
     use std::process::{Child, Command, Stdio};
     use std::thread;
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use super::*;
+
+    const PERIOD: Duration = Duration::from_millis(50);
 
     struct Program(Child);
 
@@ -77,13 +65,18 @@ mod tests {
             Self(command.args(["-c", script]).stdin(Stdio::null()).spawn().unwrap())
         }
 
-        /// True if it is soon seen to wait, or not to wait, over a twentieth of a second.
-        fn is_soon_seen(&self, waiting: bool) -> bool {
+        /// True if it waits for a twentieth of a second.
+        fn waits(&self) -> bool {
+            let (before, began) = (Activity::of(self.0.id()).unwrap(), Instant::now());
+            thread::park_timeout(PERIOD);
+            Activity::of(self.0.id()).unwrap().has_waited_since(&before, began.elapsed())
+        }
+
+        /// True if it soon waits, or soon does not.
+        fn soon_waits(&self, expected: bool) -> bool {
             let deadline = Instant::now() + Duration::from_secs(20);
             while Instant::now() < deadline {
-                let before = Activity::of(self.0.id()).unwrap();
-                thread::park_timeout(Duration::from_millis(50));
-                if Activity::of(self.0.id()).unwrap().has_waited_since(&before) == waiting {
+                if self.waits() == expected {
                     return true;
                 }
             }
@@ -100,25 +93,17 @@ mod tests {
 
     #[test]
     fn a_process_that_sleeps_waits_and_one_that_computes_does_not() {
-        assert!(Program::start("exec sleep 100").is_soon_seen(true));
+        assert!(Program::start("exec sleep 100").soon_waits(true));
         let busy = Program::start("while :; do :; done");
-        assert!(busy.is_soon_seen(false));
-        for _ in 0..5 {
-            let before = Activity::of(busy.0.id()).unwrap();
-            thread::park_timeout(Duration::from_millis(50));
-            let now = Activity::of(busy.0.id()).unwrap();
-            assert!(!now.has_waited_since(&before), "{before:?} {now:?}");
-        }
+        assert!(busy.soon_waits(false));
+        assert!((0..5).all(|_| !busy.waits()), "also if it has no processor");
         Activity::of(u32::MAX).unwrap_err();
     }
 
     #[test]
-    fn any_name_of_a_process_is_read_over() {
-        let line = b"7 (a) R (b) S 1 2 3 4 5 6 7 8 9 10 40 2 0 0 20 0";
-        assert_eq!(parse(line), Some((b'S', 42)));
-        for broken in
-            [&b""[..], b"7 (a", b"7 (a)", b"7 (a) S 1 2", b"7 (a) S 1 2 3 4 5 6 7 8 9 10 x 1"]
-        {
+    fn the_numbers_of_the_kernel_are_read() {
+        assert_eq!(parse("40 2 7\n"), Some(Duration::from_nanos(42)));
+        for broken in ["", "1", "1 x 2", "-1 2 3"] {
             assert_eq!(parse(broken), None);
         }
     }

@@ -3,6 +3,7 @@
 //! INVARIANT(no-run-stays-in-progress): a run that was noted has a record in the end. If the server
 //! ends before the run does, its next start writes the record, with the outcome `interrupted`.
 
+use sqlx::sqlite::SqliteExecutor;
 use sqlx::{QueryBuilder, Sqlite};
 
 use crate::database::DatabaseError;
@@ -45,16 +46,7 @@ impl RecordTable {
         tenant: &TenantId,
         key: &RequestKey,
     ) -> Result<Option<KnownKey>, DatabaseError> {
-        let found: Option<(Option<String>, String)> = sqlx::query_as(
-            "SELECT run_id, call_digest FROM run_keys WHERE tenant = $1 AND run_key = $2 \
-             UNION ALL \
-             SELECT NULL, call_digest FROM blob_keys WHERE tenant = $1 AND blob_key = $2",
-        )
-        .bind(tenant.as_str().to_owned())
-        .bind(key.name.clone())
-        .fetch_optional(self.database.connections())
-        .await?;
-        Ok(found.map(|(run_id, call)| known(run_id.as_deref(), &call, key)))
+        Ok(find_key_in(self.database.connections(), tenant, key).await?)
     }
 
     /// Notes a run that is about to wait for a worker. `record` is its record if the server ends
@@ -85,8 +77,10 @@ impl RecordTable {
             .execute(&mut *transaction)
             .await?;
             if written.rows_affected() == 0 {
+                // Within the transaction, so that nobody removes the name before it is read.
+                let known = find_key_in(&mut *transaction, &record.tenant, key).await?;
                 transaction.rollback().await?;
-                return self.find_key(&record.tenant, key).await;
+                return Ok(Some(known.unwrap_or(KnownKey::OtherCall)));
             }
         }
         sqlx::query(
@@ -194,6 +188,24 @@ impl RecordTable {
             transaction.commit().await?;
         }
     }
+}
+
+/// The call of a tenant that has this name.
+async fn find_key_in(
+    connection: impl SqliteExecutor<'_>,
+    tenant: &TenantId,
+    key: &RequestKey,
+) -> Result<Option<KnownKey>, sqlx::Error> {
+    let found: Option<(Option<String>, String)> = sqlx::query_as(
+        "SELECT run_id, call_digest FROM run_keys WHERE tenant = $1 AND run_key = $2 \
+         UNION ALL \
+         SELECT NULL, call_digest FROM blob_keys WHERE tenant = $1 AND blob_key = $2",
+    )
+    .bind(tenant.as_str().to_owned())
+    .bind(key.name.clone())
+    .fetch_optional(connection)
+    .await?;
+    Ok(found.map(|(run_id, call)| known(run_id.as_deref(), &call, key)))
 }
 
 fn known(run_id: Option<&str>, call: &str, key: &RequestKey) -> KnownKey {

@@ -21,6 +21,7 @@ pub(super) const SCHEMA: Schema = Schema {
         include_str!("schema/1_runs.sql"),
         include_str!("schema/2_detached.sql"),
         include_str!("schema/3_blob_keys.sql"),
+        include_str!("schema/4_documents.sql"),
     ],
     content: "records of runs",
     durability: Durability::SurvivesKill,

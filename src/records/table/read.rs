@@ -167,6 +167,23 @@ impl RecordTable {
         Ok(result.fetch_optional(self.database.connections()).await?.flatten())
     }
 
+    /// The document of a run, if it is kept.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub async fn read_document(
+        &self,
+        tenant: &TenantId,
+        run: &RunId,
+    ) -> Result<Option<String>, DatabaseError> {
+        let document = "SELECT document FROM run_logs WHERE tenant = $1 AND run_id = $2";
+        let document = sqlx::query_scalar::<_, Option<String>>(document)
+            .bind(tenant.as_str().to_owned())
+            .bind(run.as_str().to_owned());
+        Ok(document.fetch_optional(self.database.connections()).await?.flatten())
+    }
+
     /// The sizes of the log of a run, if the tenant has such a run.
     ///
     /// # Errors

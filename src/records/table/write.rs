@@ -30,6 +30,8 @@ pub(in crate::records) struct Row {
     pub(in crate::records) pieces: Option<String>,
     /// The result of a run in the background, as JSON.
     pub(in crate::records) result: Option<String>,
+    /// The document of a reproducible run.
+    pub(in crate::records) document: Option<String>,
     pub(in crate::records) is_detached: bool,
 }
 
@@ -54,13 +56,15 @@ impl Row {
             record: serde_json::to_string(record)?,
             pieces,
             result,
+            document: None,
             is_detached: record.detached,
         })
     }
 
-    /// Bytes of the log and the result.
+    /// Bytes of the log, the result and the document.
     fn kept_bytes(&self) -> u64 {
-        [&self.pieces, &self.result].into_iter().flatten().map(|text| length(text)).sum()
+        let texts = [&self.pieces, &self.result, &self.document];
+        texts.into_iter().flatten().map(|text| length(text)).sum()
     }
 }
 
@@ -103,18 +107,19 @@ async fn insert_rows(
     });
     statement.push(" ON CONFLICT DO NOTHING");
     let written = statement.build().persistent(false).execute(&mut **transaction).await?;
-    let logged: Vec<&Row> =
-        rows.iter().filter(|row| row.pieces.is_some() || row.result.is_some()).collect();
+    let logged: Vec<&Row> = rows.iter().filter(|row| row.kept_bytes() > 0).collect();
     if !logged.is_empty() {
-        let mut statement: QueryBuilder<Sqlite> =
-            QueryBuilder::new("INSERT INTO run_logs (tenant, run_id, bytes, pieces, result) ");
+        let mut statement: QueryBuilder<Sqlite> = QueryBuilder::new(
+            "INSERT INTO run_logs (tenant, run_id, bytes, pieces, result, document) ",
+        );
         statement.push_values(logged, |mut values, row| {
             values
                 .push_bind(row.tenant.as_str())
                 .push_bind(row.run_id.as_str())
                 .push_bind(number(row.kept_bytes()))
                 .push_bind(row.pieces.as_deref().unwrap_or("[]"))
-                .push_bind(row.result.as_deref());
+                .push_bind(row.result.as_deref())
+                .push_bind(row.document.as_deref());
         });
         statement.push(" ON CONFLICT DO NOTHING");
         statement.build().persistent(false).execute(&mut **transaction).await?;

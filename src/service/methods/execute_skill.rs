@@ -17,7 +17,7 @@ use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::methods::run_code::no_arguments;
 use crate::service::parts::Service;
-use crate::service::run::detach_policy::CallForm;
+use crate::service::run::call_form::{CallForm, CallPieces};
 use crate::service::run::left_files;
 use crate::service::run::log_stream::LogListener;
 use crate::service::run::network::NetworkGrant;
@@ -40,14 +40,28 @@ impl Service {
         listener: Option<LogListener>,
     ) -> Result<MethodResult, ServiceError> {
         let limits = params.limits();
+        let pieces = CallPieces {
+            method: "execute_skill",
+            program: &params.name,
+            part: params.version.as_deref(),
+            args: params.args.as_deref().map(RawValue::get),
+            mount_skills: &[],
+            input_blobs: &params.input_blobs,
+            limits,
+            keep_files: params.keep_files.as_ref(),
+            reproducible: params.reproducible,
+        };
+        let form = CallForm::of(caller, params.detach, params.idempotency_key, pieces).await?;
+        if let Some(answer) = self.answer_before(caller, &form).await? {
+            return Ok(answer);
+        }
         let plan =
             self.plan_skill(caller, &params.name, params.version.as_deref(), params.args, &limits);
         let plan = plan.await?.with_reproducible(params.reproducible);
         let mut plan = plan.with_blobs(&params.input_blobs)?;
         plan.keep_files = left_files::kept(params.keep_files);
         plan.listener = listener;
-        let (is_detached, key) = (params.detach, params.idempotency_key);
-        self.perform_call(caller, plan, CallForm { is_detached, key, limits }).await
+        self.perform_call(caller, plan, form).await
     }
 
     /// Plans the execution of a skill, without the blobs of the call.
@@ -84,6 +98,7 @@ impl Service {
             reproducible: None,
             listener: None,
             detach: None,
+            document: None,
             whole_logs: false,
         })
     }

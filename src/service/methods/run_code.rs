@@ -10,7 +10,7 @@ use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::find::blob_ids;
 use crate::service::parts::Service;
-use crate::service::run::detach_policy::CallForm;
+use crate::service::run::call_form::{CallForm, CallPieces};
 use crate::service::run::left_files;
 use crate::service::run::log_stream::LogListener;
 use crate::service::run::network::NetworkGrant;
@@ -34,8 +34,23 @@ impl Service {
         params: RunCodeParams,
         listener: Option<LogListener>,
     ) -> Result<MethodResult, ServiceError> {
-        let limits = params.limits();
-        let resolved = self.limits.for_caller(caller.limits).resolve(&limits)?;
+        let pieces = CallPieces {
+            method: "run_code",
+            program: &params.code,
+            part: params.entrypoint.as_deref(),
+            args: params.args.as_deref().map(RawValue::get),
+            mount_skills: &params.mount_skills,
+            input_blobs: &params.input_blobs,
+            limits: params.limits(),
+            keep_files: params.keep_files.as_ref(),
+            reproducible: params.reproducible,
+        };
+        let form =
+            CallForm::of(caller, params.detach, params.idempotency_key.clone(), pieces).await?;
+        if let Some(answer) = self.answer_before(caller, &form).await? {
+            return Ok(answer);
+        }
+        let limits = self.limits.for_caller(caller.limits).resolve(&params.limits())?;
         let Language::Python = params.language;
         // Code can read the files of the skills that it mounts.
         if !params.mount_skills.is_empty() {
@@ -56,15 +71,15 @@ impl Service {
             keep_files,
             network: NetworkGrant::Operator,
             secrets: None,
-            limits: resolved,
+            limits,
             reproducible: None,
             listener,
             detach: None,
+            document: None,
             whole_logs: false,
         };
         let plan = plan.with_reproducible(params.reproducible);
-        let (is_detached, key) = (params.detach, params.idempotency_key);
-        self.perform_call(caller, plan, CallForm { is_detached, key, limits }).await
+        self.perform_call(caller, plan, form).await
     }
 }
 

@@ -5,22 +5,25 @@
 //! its call with the same `run_key` and gets the same run.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::task::JoinHandle;
+use tokio::time::sleep;
 use tracing::error;
 
 use crate::error::{CauseChain, ErrorKind};
-use crate::ids::{Digest, RunId};
+use crate::ids::RunId;
 use crate::job::Program;
 use crate::protocol::MethodResult;
-use crate::protocol::methods::execution::{DetachedRun, RequestedLimits, RunProgress};
+use crate::protocol::methods::execution::{DetachedRun, RunProgress};
 use crate::protocol::params_error::ParamsError;
 use crate::records::{KnownKey, RecordTable, RequestKey, RunRecord};
 use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
-use crate::service::run::detach_policy::{CallForm, DetachOrder};
+use crate::service::run::call_form::{CallForm, LARGEST};
+use crate::service::run::detach_policy::DetachOrder;
 use crate::service::run::execute::{Bytecode, EnteredRun};
 use crate::service::run::log_line::RunPurpose;
 use crate::service::run::plan::RunPlan;
@@ -29,18 +32,14 @@ use crate::service::runs::active::{ActiveRun, DetachedContent, DetachedSeat};
 use crate::tenants::Right;
 use crate::units::ByteCount;
 
-/// The largest program with its arguments. Larger content belongs in blobs, which take no memory
-/// while the run waits.
-const LARGEST: ByteCount = ByteCount::mebibytes(1);
-
 /// Copies of a program and its arguments while its run waits: as they are, and as an order.
 const COPIES: u64 = 3;
 
+/// The pause before a run that was stopped before it was admitted is looked for again.
+const FORGOTTEN_SOON: Duration = Duration::from_millis(50);
+
 /// Memory of a run that waits, beside its program.
 const WAITING: u64 = 64 << 10;
-
-/// Texts up to this size, in bytes, are hashed on the event loop.
-const SMALL_TEXT: usize = 64 << 10;
 
 /// A run in the background that a call has begun, or that another one has begun before.
 enum Begun {
@@ -80,7 +79,7 @@ impl Service {
         plan: RunPlan,
         form: CallForm,
     ) -> Result<DetachedRun, ServiceError> {
-        let key = self.key_of(caller, &plan, &form).await?;
+        let key = form.key;
         match self.begin(caller, plan, key.clone(), false).await? {
             Begun::Known(run) => Ok(run),
             Begun::New { run, task } => match (admitted(&run, task).await, key) {
@@ -104,7 +103,7 @@ impl Service {
         plan: RunPlan,
         form: CallForm,
     ) -> Result<MethodResult, ServiceError> {
-        let key = self.key_of(caller, &plan, &form).await?;
+        let key = form.key;
         let before = match self.begin(caller, plan, key.clone(), true).await? {
             Begun::Known(run) => run,
             Begun::New { task, .. } => {
@@ -116,7 +115,37 @@ impl Service {
                 }
             }
         };
-        let run_id = before.run_id;
+        self.answer_of(caller, before.run_id).await
+    }
+
+    /// The answer of the run that the same call has begun before, if one has: nothing of the call is
+    /// looked up again, so it does not matter what has changed since.
+    ///
+    /// # Errors
+    ///
+    /// The key names another call, this server keeps no records, or the result is not kept.
+    pub(crate) async fn answer_before(
+        &self,
+        caller: &Caller,
+        form: &CallForm,
+    ) -> Result<Option<MethodResult>, ServiceError> {
+        let Some(key) = &form.key else { return Ok(None) };
+        let table = self.runs.table().map_err(|_none| needs_records("idempotency_key"))?;
+        let Some(run) = Box::pin(self.run_of_key(caller, table, key)).await? else {
+            return Ok(None);
+        };
+        if form.is_detached {
+            return Ok(Some(MethodResult::Detached(run)));
+        }
+        Box::pin(self.answer_of(caller, run.run_id)).await.map(Some)
+    }
+
+    /// The answer to a repeated call, after the end of its run.
+    async fn answer_of(
+        &self,
+        caller: &Caller,
+        run_id: RunId,
+    ) -> Result<MethodResult, ServiceError> {
         Ok(match self.runs.result_after_end(caller, &run_id).await? {
             Some(result) => MethodResult::Repeated(result),
             None => MethodResult::Run(Performed::crashed(run_id).result),
@@ -131,17 +160,6 @@ impl Service {
     ) -> Result<DetachedRun, ServiceError> {
         let run = self.run_of_key(caller, self.runs.table()?, key).await?;
         run.ok_or(ServiceError::FirstCallRefused)
-    }
-
-    /// The key of a call, with a digest of the call.
-    async fn key_of(
-        &self,
-        caller: &Caller,
-        plan: &RunPlan,
-        form: &CallForm,
-    ) -> Result<Option<RequestKey>, ServiceError> {
-        let Some(name) = form.key.clone() else { return Ok(None) };
-        Ok(Some(RequestKey { name, call: digest_of(caller, plan, form.limits).await? }))
     }
 
     /// Begins a run that goes on without its call, unless the same call has begun one before.
@@ -227,6 +245,8 @@ impl Service {
                 if let Some(status) = run.admission().await {
                     return Ok(Some(DetachedRun { status, run_id }));
                 }
+                // Its key is forgotten, or its record written, in a moment.
+                sleep(FORGOTTEN_SOON).await;
             } else if table.find_key(&caller.tenant, key).await?.is_some() {
                 // A run that is refused is forgotten before it leaves the runs that are found.
                 return Ok(Some(DetachedRun { status: RunProgress::Ended, run_id }));
@@ -295,30 +315,4 @@ fn size_of(plan: &RunPlan) -> ByteCount {
         Program::Skill { .. } => 0,
     };
     ByteCount::from(code.saturating_add(plan.args.get().len()))
-}
-
-/// A digest of all that a call says of what is computed. What the server adds is left out: versions
-/// of skills and the operator's limits may change between a call and its repetition.
-async fn digest_of(
-    caller: &Caller,
-    plan: &RunPlan,
-    limits: RequestedLimits,
-) -> Result<Digest, ServiceError> {
-    let mut text = match &plan.program {
-        Program::Code { source, .. } => format!("code {} {source}", source.len()),
-        Program::Skill { name } => format!("skill {name}"),
-    };
-    let mut add = |part: &str| {
-        text.push_str(&format!("\n{} {part}", part.len()));
-    };
-    add(plan.entrypoint.as_deref().unwrap_or_default());
-    add(plan.args.get());
-    plan.skills.iter().for_each(|skill| add(skill.mount.name.as_str()));
-    plan.blobs.iter().for_each(|blob| add(blob.as_str()));
-    add(&format!("{limits:?} {:?} {:?}", plan.keep_files, plan.reproducible));
-    if text.len() <= SMALL_TEXT {
-        return Ok(Digest::of(text.as_bytes()));
-    }
-    let hashed = caller.memory.on_thread(move || Digest::of(text.as_bytes()));
-    hashed.await.map_err(ServiceError::Interrupted)
 }

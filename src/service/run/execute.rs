@@ -22,13 +22,15 @@ use crate::service::error::ServiceError;
 use crate::service::parts::Service;
 use crate::service::run::covers::covered;
 use crate::service::run::detach_policy::DetachOrder;
+use crate::service::run::document::inputs_of;
 use crate::service::run::host::{HostParts, TenantHost};
+use crate::service::run::layers::RunLayers;
 use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::mounted_skill::MountedSkill;
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::{Performed, ResultForm};
 use crate::service::run::run_record::DraftRecord;
-use crate::service::runs::active::{ActivePlace, ActiveRun, RunInProgress};
+use crate::service::runs::active::{ActivePlace, ActiveRun, RunInProgress, StopReason};
 use crate::tenants::Right;
 
 /// The longest time that a run waits for the image of reproducible runs, which is made in seconds.
@@ -124,6 +126,7 @@ impl Service {
                 let engine = self.packages.engine;
                 let draft =
                     DraftRecord::begin(recorder, caller, &run_id, engine, &mut plan).await?;
+                plan.document = self.kept_document(caller, &plan, &draft);
                 log.keep(draft.until_written(place));
             }
         }
@@ -131,9 +134,13 @@ impl Service {
         let steps = Steps { bytecode, purpose };
         let is_detached = plan.detach.is_some();
         let is_awaited = plan.detach.as_ref().is_some_and(|order| order.is_awaited);
+        let mut was_interrupted = false;
         let performed = tokio::select! {
             biased;
-            reason = active.stopped() => Ok(Performed::stopped(run_id.clone(), reason)),
+            reason = active.stopped() => {
+                was_interrupted = reason == StopReason::Interrupted;
+                Ok(Performed::stopped(run_id.clone(), reason))
+            }
             performed = self.perform_logged(caller, &active, plan, steps, &mut log) => performed,
         };
         if is_detached {
@@ -142,7 +149,10 @@ impl Service {
             } else if performed.is_err() {
                 self.forget_detached(caller, &run_id).await;
             }
-            if is_awaited && performed.is_err() && !active.was_started() {
+            // An error of the pool says that the run was not begun, whatever came before it.
+            let was_begun =
+                active.was_started() && !matches!(performed, Err(ServiceError::Dispatch(_)));
+            if is_awaited && !was_begun && (performed.is_err() || was_interrupted) {
                 self.forget_key(caller, &run_id).await;
             }
         }
@@ -159,14 +169,9 @@ impl Service {
         log: &mut RunLog,
     ) -> Result<Performed, ServiceError> {
         let run_id = active.id.clone();
+        plan.ensure_recordable()?;
         let mut plan = self.with_code(caller, plan, steps.bytecode).await?;
-        let mut layers = self.layers_of(caller, &plan.skills).await?;
-        if steps.bytecode == Bytecode::Never {
-            layers.mounts.iter_mut().for_each(|layer| layer.bytecode = None);
-        }
-        if steps.bytecode == Bytecode::Compiled {
-            self.compile_beside(&layers.used);
-        }
+        let layers = self.layers_with(caller, &plan.skills, steps.bytecode).await?;
         let mut secrets = self.secrets.prepare(caller, plan.secrets.take()).await?;
         let image = self.image_for(&plan).await?;
         debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
@@ -193,6 +198,7 @@ impl Service {
             reproducible: plan.reproducible,
             limits: plan.limits,
         };
+        let inputs = inputs_of(plan.document.as_ref(), &spec, &self.toolchain)?;
         let layers = layers.contents;
         let prepared = (&spec, &*image, secrets.masks.as_ref());
         self.note_prepared(log, prepared, plan.detach.as_ref()).await?;
@@ -215,8 +221,27 @@ impl Service {
         drop(job);
         log.note(&finished);
         let shows_duration = plan.reproducible.is_none();
-        let form = ResultForm { whole_logs: plan.whole_logs, shows_duration };
-        self.result_of(caller, run_id, finished, host, form).await
+        let whole_logs = plan.whole_logs || inputs.is_some();
+        let form = ResultForm { whole_logs, shows_duration };
+        let performed = self.result_of(caller, run_id, finished, host, form).await?;
+        self.with_document(caller, log, performed, inputs).await
+    }
+
+    /// The layers of a run, with the bytecode that it may use.
+    async fn layers_with(
+        &self,
+        caller: &Caller,
+        skills: &[MountedSkill],
+        bytecode: Bytecode,
+    ) -> Result<RunLayers, ServiceError> {
+        let mut layers = self.layers_of(caller, skills).await?;
+        if bytecode == Bytecode::Never {
+            layers.mounts.iter_mut().for_each(|layer| layer.bytecode = None);
+        }
+        if bytecode == Bytecode::Compiled {
+            self.compile_beside(&layers.used);
+        }
+        Ok(layers)
     }
 
     /// The image that the run begins as. Waits for that of reproducible runs, which has to be the

@@ -2,12 +2,15 @@
 
 pub(crate) mod broker;
 pub(crate) mod bytecode;
+pub(crate) mod call_form;
 pub(crate) mod covers;
 pub(crate) mod detach;
 pub(crate) mod detach_policy;
+pub(crate) mod document;
 pub(crate) mod execute;
 pub(crate) mod failure;
 pub(crate) mod host;
+mod kept_document;
 pub(crate) mod layer_bytecode;
 pub(crate) mod layers;
 pub(crate) mod left_files;

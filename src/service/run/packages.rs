@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
@@ -21,6 +21,8 @@ const MAX_OPEN: usize = 128;
 /// The layers of this machine, and those that are open.
 pub struct PackageAccess {
     pub(crate) store: LayerStore,
+    /// Layers that came with a record, searched before those of the machine.
+    of_record: OnceLock<LayerStore>,
     pub(crate) guest: GuestPlatform,
     /// Names the interpreter that reads bytecode.
     pub(crate) engine: Digest,
@@ -65,7 +67,8 @@ impl PackageAccess {
     pub fn new(store: LayerStore, guest: GuestPlatform, engine: Digest, batteries: Lock) -> Self {
         let (open, compiling) = (Mutex::default(), tokio::sync::Mutex::default());
         let batteries_layer = batteries.layer();
-        Self { store, guest, engine, batteries, batteries_layer, open, compiling }
+        let of_record = OnceLock::new();
+        Self { store, of_record, guest, engine, batteries, batteries_layer, open, compiling }
     }
 
     /// Opens the batteries if they are there, which reads all of them once. Returns false if they
@@ -77,6 +80,13 @@ impl PackageAccess {
     pub fn open_batteries(&self) -> Result<bool, StoreError> {
         let Some(key) = self.batteries_layer else { return Ok(true) };
         Ok(self.find(key, LayerPlace::Batteries)?.is_some())
+    }
+
+    /// Searches layers in this store, too. A layer of it is not trusted to belong to its key: it is
+    /// for a run whose layers are compared with a record.
+    pub fn add_layers_of_record(&self, store: LayerStore) {
+        // A command does it once.
+        self.of_record.set(store).ok();
     }
 
     /// The packages that a skill needs.
@@ -106,7 +116,15 @@ impl PackageAccess {
         if let Some(found) = self.find_open(key) {
             return Ok(Some(found));
         }
-        let Some(layer) = self.store.open(key)? else { return Ok(None) };
+        let of_record = match self.of_record.get().filter(|_| place == LayerPlace::Skill) {
+            Some(store) => store.open(key)?,
+            None => None,
+        };
+        let Some(layer) =
+            of_record.map_or_else(|| self.store.open(key), |found| Ok(Some(found)))?
+        else {
+            return Ok(None);
+        };
         let bytecode = self.store.open_bytecode(layer.content.digest, self.engine)?;
         let is_compiled = AtomicBool::new(bytecode.is_some());
         let used = UsedLayer { layer, place, bytecode: Mutex::new(bytecode), is_compiled };

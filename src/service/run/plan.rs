@@ -14,6 +14,7 @@ use crate::protocol::tools::MAX_INPUT_BLOBS;
 use crate::service::error::ServiceError;
 use crate::service::find::blob_ids;
 use crate::service::run::detach_policy::DetachOrder;
+use crate::service::run::document::DocumentOrder;
 use crate::service::run::log_stream::LogListener;
 use crate::service::run::mounted_skill::MountedSkill;
 use crate::service::run::network::NetworkGrant;
@@ -45,6 +46,8 @@ pub(crate) struct RunPlan {
     pub(crate) listener: Option<LogListener>,
     /// Present if the run goes on in the background.
     pub(crate) detach: Option<DetachOrder>,
+    /// Present if the run leaves a document.
+    pub(crate) document: Option<DocumentOrder>,
     /// True if the caller wants the whole logs, not only the preview.
     pub(crate) whole_logs: bool,
 }
@@ -80,6 +83,17 @@ impl RunPlan {
         self.limits.fuel = self.limits.fuel.or(Some(UNLIMITED));
         self.network = self.network.of_reproducible();
         self
+    }
+
+    /// Refuses to record a run that nobody could repeat.
+    pub(crate) fn ensure_recordable(&self) -> Result<(), ServiceError> {
+        let reason = match self.document {
+            None => return Ok(()),
+            Some(_) if self.secrets.is_some() => "it uses secrets, which no record has",
+            Some(_) if self.reproducible.is_none() => "it is not reproducible",
+            Some(_) => return Ok(()),
+        };
+        Err(ServiceError::NotRecordable { reason })
     }
 
     fn ensure_few_blobs(&self) -> Result<(), ParamsError> {
@@ -135,6 +149,7 @@ mod tests {
             reproducible: None,
             listener: None,
             detach: None,
+            document: None,
             whole_logs: false,
         }
     }

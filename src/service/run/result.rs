@@ -13,6 +13,7 @@ use crate::job::outcome::{Logs, RunFailure, RunOutcome};
 use crate::protocol::methods::execution::{
     MAX_OUTPUT, RunError, RunResult, RunStatus, TruncatedOutput,
 };
+use crate::provenance::RunDocument;
 use crate::records::{INTERRUPTED, INTERRUPTION};
 use crate::secrets::mask::Masks;
 use crate::service::caller::Caller;
@@ -36,6 +37,8 @@ pub(crate) struct Performed {
     pub(crate) logs: Logs,
     /// The blob of an output that was too large for the result.
     pub(crate) output_blob: Option<BlobId>,
+    /// The document, if one was wanted.
+    pub(crate) document: Option<Box<RunDocument>>,
 }
 
 impl Performed {
@@ -74,7 +77,7 @@ impl Performed {
             memory_peak_bytes: 0,
             fuel: None,
         };
-        Self { result, logs: Logs::default(), output_blob: None }
+        Self { result, logs: Logs::default(), output_blob: None, document: None }
     }
 }
 
@@ -154,7 +157,7 @@ impl Service {
             memory_peak_bytes: usage.memory_peak.as_u64(),
             fuel: usage.fuel.map(|fuel| fuel.0),
         };
-        Ok(Performed { result, logs, output_blob: stored })
+        Ok(Performed { result, logs, output_blob: stored, document: None })
     }
 
     /// Reads the returned value, on another thread if it is long. `permit` reserves the memory of a

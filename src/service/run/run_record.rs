@@ -20,9 +20,9 @@ use crate::job::{Program, RunSpec, SkillMount};
 use crate::protocol::error_codes::WireError;
 use crate::protocol::methods::execution::{RunError, RunResult};
 use crate::records::{
-    INTERRUPTED, INTERRUPTION, MAX_LISTED, MAX_RESULT, RecordTail, RecordedArguments,
-    RecordedContent, RecordedError, RecordedImage, RecordedLog, RecordedPhases, RecordedSkill,
-    Recorder, RoomForLog, RunKind, RunOutcomeKind, RunRecord,
+    INTERRUPTED, INTERRUPTION, MAX_DOCUMENT_KEPT, MAX_LISTED, MAX_RESULT, RecordTail,
+    RecordedArguments, RecordedContent, RecordedError, RecordedImage, RecordedLog, RecordedPhases,
+    RecordedSkill, Recorder, RoomForLog, RunKind, RunOutcomeKind, RunRecord,
 };
 use crate::secrets::mask::Masks;
 use crate::service::caller::Caller;
@@ -231,6 +231,16 @@ impl DraftRecord {
         log.bytes = ByteCount::from(most.saturating_sub(left)).as_u64();
         log.cut_bytes = log.cut_bytes.saturating_sub(log.bytes);
         self.log = Some((kept, room));
+    }
+
+    /// Whether the server keeps the documents of runs.
+    pub(crate) fn keeps_documents(&self) -> bool {
+        self.recorder.config().keeps_documents
+    }
+
+    /// Notes the document of the run, in canonical form.
+    pub(crate) fn note_document(&mut self, text: String) {
+        self.tail.document = Some(text).filter(|text| text.len() <= MAX_DOCUMENT_KEPT);
     }
 
     /// Notes what the caller of the run gets.

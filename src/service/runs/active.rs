@@ -37,6 +37,9 @@ pub(crate) const BLOBS: usize = 512;
 /// The most blobs that all runs in the background read together: a quarter of those that may be open.
 pub(crate) const ALL_BLOBS: usize = OPEN_BLOBS / 4;
 
+/// A few blobs, for which there is room when runs with many have taken all of theirs.
+const FEW_BLOBS: usize = 8;
+
 /// The runs that are not over.
 #[derive(Debug, Default)]
 pub struct ActiveRuns(Arc<Shared>);
@@ -47,8 +50,6 @@ struct Shared {
     detached: Mutex<Detached>,
     /// The number of runs in the background.
     count: watch::Sender<usize>,
-    /// True once the server admits no more of them.
-    is_closing: AtomicBool,
     /// True once the server stops them.
     is_interrupting: AtomicBool,
 }
@@ -59,6 +60,8 @@ struct Detached {
     tenants: HashMap<TenantId, Held>,
     /// Blobs of all of them.
     blobs: usize,
+    /// True once the server admits no more of them.
+    is_closing: bool,
 }
 
 /// The runs in the background of one tenant.
@@ -204,10 +207,10 @@ impl ActiveRuns {
         most: usize,
         content: DetachedContent,
     ) -> Result<DetachedSeat, ServiceError> {
-        if self.0.is_closing.load(Ordering::Acquire) {
+        let mut detached = self.0.detached.lock();
+        if detached.is_closing {
             return Err(ServiceError::Stopping);
         }
-        let mut detached = self.0.detached.lock();
         let (runs, held) = match detached.tenants.get(tenant) {
             Some(held) => (held.runs, held.content),
             None => Default::default(),
@@ -217,7 +220,9 @@ impl ActiveRuns {
             return Err(ServiceError::TooManyDetached { most });
         }
         let blobs = detached.blobs.saturating_add(content.blobs);
-        if blobs > ALL_BLOBS {
+        // The last quarter is for runs with few.
+        let most_blobs = if content.blobs > FEW_BLOBS { ALL_BLOBS / 4 * 3 } else { ALL_BLOBS };
+        if content.blobs > 0 && blobs > most_blobs {
             return Err(BudgetExhausted.into());
         }
         detached.blobs = blobs;
@@ -225,8 +230,9 @@ impl ActiveRuns {
         entry.runs = runs.saturating_add(1);
         entry.content = held;
         let memory = Arc::clone(&entry.memory);
-        drop(detached);
+        // Counted before the lock is free: whoever closes sees the run.
         self.0.count.send_modify(|count| *count = count.saturating_add(1));
+        drop(detached);
         Ok(DetachedSeat { shared: Arc::clone(&self.0), tenant: tenant.clone(), content, memory })
     }
 
@@ -244,7 +250,7 @@ impl ActiveRuns {
 
     /// Admits no more runs in the background: the server is about to stop.
     pub fn close_to_detached(&self) {
-        self.0.is_closing.store(true, Ordering::Release);
+        self.0.detached.lock().is_closing = true;
     }
 
     /// Stops all runs in the background, and admits no more. They end as `interrupted`.
@@ -484,7 +490,9 @@ mod tests {
         let tenant = |name: usize| TenantId::parse(&format!("tenant-{name}")).unwrap();
         let seat = |name, blobs| active.take_seat(&tenant(name), 99, content(1, blobs));
         assert!(matches!(seat(0, BLOBS + 1), Err(ServiceError::TooManyDetached { .. })));
-        let seats: Vec<_> = (0..ALL_BLOBS / BLOBS).map(|name| seat(name, BLOBS).unwrap()).collect();
+        let mut seats: Vec<_> = (0..3).map(|name| seat(name, BLOBS).unwrap()).collect();
+        assert!(matches!(seat(9, BLOBS), Err(ServiceError::Memory(_))));
+        seats.extend((3..67).map(|name| seat(name, FEW_BLOBS).unwrap()));
         assert!(matches!(seat(0, 1), Err(ServiceError::TooManyDetached { .. })));
         assert!(matches!(seat(99, 1), Err(ServiceError::Memory(_))));
         let without = seat(99, 0).unwrap();

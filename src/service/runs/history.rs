@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -101,6 +102,16 @@ pub struct ActiveRunList {
 struct OutcomeOfRecord {
     outcome: String,
 }
+
+/// The member of a record that tells whether its run was reproducible.
+#[derive(Deserialize)]
+struct ReproducibleOfRecord {
+    reproducible: Option<IgnoredAny>,
+}
+
+/// Why the document of a reproducible run may not be kept.
+const NOT_KEPT: &str = "it ended by time, used secrets or blobs of a tenant with keys, had code or \
+                        arguments of more than 256 KiB, or is too old";
 
 /// The choice of a list, as a caller wrote it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -270,6 +281,42 @@ impl RunHistory {
         Ok(FoundRun::Ended(with_result(&record, result.as_deref())))
     }
 
+    /// The document of a reproducible run of the caller's tenant, in canonical form.
+    ///
+    /// # Errors
+    ///
+    /// The caller has no such run, the run has no document, or the database failed.
+    pub async fn document(&self, caller: &Caller, id: &str) -> Result<String, ServiceError> {
+        let kind = visible_kind(caller)?;
+        let run = parsed(id)?;
+        if self.wait_for_record(caller, kind, &run, Duration::ZERO).await?.is_some() {
+            return Err(ServiceError::RecordNotWritten);
+        }
+        let table = self.table()?;
+        // The semaphore is never closed.
+        let _turn = self.readers.acquire().await.ok();
+        caller.memory.reserve(RECORD)?;
+        let record = table.find(&caller.tenant, kind, &run).await?;
+        let record = record.ok_or_else(|| no_such_run(id))?;
+        let size = table.find_log(&caller.tenant, kind, &run).await?.and_then(|log| log.size);
+        caller.memory.reserve(ByteCount::bytes(size.unwrap_or(0).saturating_mul(COPIES)))?;
+        if let Some(text) = table.read_document(&caller.tenant, &run).await? {
+            return Ok(text);
+        }
+        let read = serde_json::from_str::<ReproducibleOfRecord>(&record);
+        let is_reproducible = read.map_err(ServiceError::Unserialisable)?.reproducible.is_some();
+        let keeps = self.recorder().is_some_and(|recorder| recorder.config().keeps_documents);
+        Err(ServiceError::NoDocument {
+            reason: match (is_reproducible, keeps) {
+                (false, _) => "it was not reproducible",
+                (true, false) => {
+                    "this server keeps no code and no arguments of runs: `records.documents`"
+                }
+                (true, true) => NOT_KEPT,
+            },
+        })
+    }
+
     /// The result of a run in the background, as its call would have returned it; `None` if the server
     /// ended before the run did. Waits for the end of the run.
     ///
@@ -293,7 +340,12 @@ impl RunHistory {
         let record = record.ok_or_else(not_kept)?;
         let read = serde_json::from_str::<OutcomeOfRecord>(&record);
         let outcome = read.map_err(ServiceError::Unserialisable)?.outcome;
-        if outcome == RunOutcomeKind::Interrupted.name() { Ok(None) } else { Err(not_kept()) }
+        match RunOutcomeKind::of_name(&outcome) {
+            Some(RunOutcomeKind::Interrupted) => Ok(None),
+            // Nothing was executed, and the name is free again.
+            Some(RunOutcomeKind::Refused) => Err(ServiceError::FirstCallRefused),
+            _ => Err(not_kept()),
+        }
     }
 
     async fn kept_result(

@@ -152,7 +152,7 @@ impl ProviderKeys {
     }
 
     fn keep_reading(&self) {
-        let mut is_failing = false;
+        let (mut is_failing, mut had_none) = (false, false);
         let mut pause = Duration::ZERO;
         if self.current.read().read.is_some() {
             pause = self.interval();
@@ -169,7 +169,7 @@ impl ProviderKeys {
                 Err(_) => PAUSE,
             };
             match read {
-                Err(error) if !was_failing => warn!(
+                Err(error) if !was_failing || (self.has_none() && !had_none) => warn!(
                     "the keys of tokens cannot be read{}: {}",
                     if self.has_none() {
                         ", so tokens are refused"
@@ -181,6 +181,7 @@ impl ProviderKeys {
                 Ok(_) if was_failing => info!("the keys of tokens can be read again"),
                 Ok(_) | Err(_) => {}
             }
+            had_none = self.has_none();
             if has_changed {
                 self.announce();
             }

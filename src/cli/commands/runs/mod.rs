@@ -5,6 +5,8 @@ mod control;
 mod shown;
 mod source;
 
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::cli::commands::runs::shown::{lines, row};
@@ -44,6 +46,13 @@ pub(crate) fn runs(
                 let found = source.record(&id).await;
                 source.close().await;
                 print_record(&found?, *json)?;
+            }
+            RunsCommand::Record { id, output, of } => {
+                let id = RunId::parse(id)?;
+                let source = RecordSource::open(config, of, api_key).await?;
+                let found = source.document(&id).await;
+                source.close().await;
+                write_document(&found?, output.as_deref())?;
             }
             RunsCommand::Active { json, at } => control::list_active(at, api_key, *json)?,
             RunsCommand::Wait { id, json, at } => {
@@ -101,6 +110,17 @@ async fn list(
     }
     runs.truncate(limit);
     Ok(runs)
+}
+
+/// Writes a document unchanged, since its digest names it.
+fn write_document(text: &str, output: Option<&Path>) -> Result<(), Failed> {
+    match output {
+        None => print_bytes(text.as_bytes()),
+        Some(path) => {
+            fs::write(path, text).map_err(|fault| Failed::named(path.display(), &fault))?;
+        }
+    }
+    Ok(())
 }
 
 fn print_list(runs: &[RunSummary], as_json: bool) {

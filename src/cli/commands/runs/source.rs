@@ -120,6 +120,23 @@ impl RecordSource {
         }
     }
 
+    /// The document of a reproducible run.
+    pub(super) async fn document(&self, id: &RunId) -> Result<String, Failed> {
+        match self {
+            Self::Local(table, tenant) => {
+                table.find(tenant, None, id).await?.ok_or_else(|| no_such_run(id))?;
+                let document = table.read_document(tenant, id).await?;
+                document.ok_or_else(|| {
+                    Failed::usage(
+                        "there is no document of this run: it was not reproducible, or the server \
+                         did not keep it (`records.documents`)",
+                    )
+                })
+            }
+            Self::Server(remote) => remote.find_text(&format!("/v1/runs/{id}/record")),
+        }
+    }
+
     /// The log of a run.
     pub(super) async fn log(&self, id: &RunId) -> Result<Vec<LogChunk>, Failed> {
         match self {

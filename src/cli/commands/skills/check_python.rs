@@ -23,7 +23,7 @@ use crate::packages::{
 use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
 use crate::registry::FolderCheck;
 use crate::registry::folders::snapshot::Snapshot;
-use crate::service::{Caller, LocalProgram, LocalRun};
+use crate::service::{Caller, LocalProgram, LocalRecord, LocalRun};
 use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
 use crate::telemetry::Metrics;
 
@@ -232,6 +232,7 @@ async fn look_at(
         listener: None,
         reproducible: None,
         recording: None,
+        record: LocalRecord::Unwanted,
         input_blobs: Vec::new(),
         limits: RequestedLimits::default(),
     };

@@ -32,7 +32,9 @@ use crate::packages::lock::Lock;
 use crate::protocol::methods::execution::{ReproducibleParam, RequestedLimits, RunStatus};
 use crate::registry::check_folder;
 use crate::registry::folders::snapshot::Snapshot;
-use crate::service::{Caller, LocalProgram, LocalResult, LocalRun, ServiceError, sole_tenant};
+use crate::service::{
+    Caller, LocalProgram, LocalRecord, LocalResult, LocalRun, ServiceError, sole_tenant,
+};
 use crate::telemetry::Metrics;
 
 /// The tests of one skill.
@@ -298,6 +300,7 @@ pub(crate) async fn run_case(
         limits: RequestedLimits { timeout_ms: how.timeout_ms, ..RequestedLimits::default() },
         listener: None,
         recording: Some(Arc::clone(&recording)),
+        record: LocalRecord::Unwanted,
     };
     let caller = Caller::local("skill-test");
     let (ended, duration_ms, fuel) = match runtime.service.run_file(&caller, request).await {

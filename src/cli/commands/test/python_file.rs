@@ -17,7 +17,8 @@ use crate::cli::commands::test::report::{TestEnd, TestReport, UnitReport};
 use crate::cli::failed::Failed;
 use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
 use crate::service::{
-    Caller, LocalProgram, LocalResult, LocalRun, ProgressReport, Stream, log_stream, sole_tenant,
+    Caller, LocalProgram, LocalRecord, LocalResult, LocalRun, ProgressReport, Stream, log_stream,
+    sole_tenant,
 };
 use crate::units::ByteCount;
 
@@ -103,6 +104,7 @@ pub(crate) async fn run_file(
         listener: Some(listener),
         reproducible: how.reproducible,
         recording: None,
+        record: LocalRecord::Unwanted,
     };
     let caller = Caller::local("test");
     let mut last = None;

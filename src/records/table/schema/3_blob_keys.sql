@@ -6,4 +6,5 @@ CREATE TABLE blob_keys (
     created_ms BIGINT NOT NULL,
     PRIMARY KEY (tenant, blob_key)
 );
-CREATE INDEX blob_keys_by_time ON blob_keys (tenant, created_ms);
+CREATE INDEX blob_keys_of_tenants ON blob_keys (tenant, created_ms);
+CREATE INDEX blob_keys_by_time ON blob_keys (created_ms);

@@ -1,0 +1,122 @@
+//! Finds the contents that a record names among the files of folders, whatever their names are.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::blobs::BlobStore;
+use crate::blobs::content::blob_id::BlobHasher;
+use crate::blobs::content::kind::BlobKind;
+use crate::cli::commands::blobs::store_file;
+use crate::cli::failed::Failed;
+use crate::cli::terminal::output::shown;
+use crate::provenance::{DocumentBlob, DocumentText};
+
+/// Most files and folders that are looked at.
+const MAX_ENTRIES: usize = 100_000;
+
+/// Longest text that is read, in bytes: programs and arguments are no longer.
+const MAX_TEXT: u64 = 16 << 20;
+
+/// Bytes hashed at a time.
+const CHUNK: usize = 256 << 10;
+
+/// Files, each with its size.
+#[derive(Debug, Default)]
+pub(crate) struct FoundFiles(Vec<(PathBuf, u64)>);
+
+impl FoundFiles {
+    /// Looks for files in folders and the folders below them. Links are left out.
+    pub(crate) fn below(folders: &[PathBuf]) -> Result<Self, Failed> {
+        let mut found = Vec::new();
+        let (mut pending, mut count) = (folders.to_vec(), 0_usize);
+        while let Some(folder) = pending.pop() {
+            let unreadable = |fault: io::Error| Failed::named(folder.display(), &fault);
+            for entry in fs::read_dir(&folder).map_err(unreadable)? {
+                let entry = entry.map_err(unreadable)?;
+                count = count.saturating_add(1);
+                if count > MAX_ENTRIES {
+                    return Err(Failed::usage(format!(
+                        "the folders have more than {MAX_ENTRIES} files: name smaller ones"
+                    )));
+                }
+                let sort = entry.file_type().map_err(unreadable)?;
+                if sort.is_dir() {
+                    pending.push(entry.path());
+                } else if sort.is_file() {
+                    found.push((entry.path(), entry.metadata().map_err(unreadable)?.len()));
+                }
+            }
+        }
+        found.sort();
+        Ok(Self(found))
+    }
+
+    /// The file with the content of a blob.
+    pub(crate) fn of_blob(&self, blob: &DocumentBlob) -> Result<&Path, Failed> {
+        let kind = BlobKind::parse(&blob.kind).map_err(|wrong| Failed::usage(wrong.to_string()))?;
+        for path in self.of_size(blob.size_bytes) {
+            let unreadable = |fault: io::Error| Failed::named(path.display(), &fault);
+            let mut hasher = BlobHasher::new(&kind);
+            let mut file = File::open(path).map_err(unreadable)?.take(blob.size_bytes);
+            let mut piece = vec![0; CHUNK];
+            loop {
+                let count = file.read(&mut piece).map_err(unreadable)?;
+                match piece.get(..count).filter(|read| !read.is_empty()) {
+                    Some(read) => hasher.update(read),
+                    None => break,
+                }
+            }
+            if hasher.finish() == blob.id {
+                return Ok(path);
+            }
+        }
+        Err(Failed::usage(format!(
+            "the blob `{}` ({}, {} bytes) is in none of the folders: name its folder with `--blobs`",
+            blob.id,
+            shown(&blob.kind),
+            blob.size_bytes
+        )))
+    }
+
+    /// Puts a blob into a store.
+    pub(crate) fn store(
+        &self,
+        store: &Arc<dyn BlobStore>,
+        blob: &DocumentBlob,
+    ) -> Result<(), Failed> {
+        let path = self.of_blob(blob)?;
+        let stored = store_file(store, path, Some(&blob.kind))?;
+        if stored.id == blob.id {
+            return Ok(());
+        }
+        Err(Failed::usage(format!("{}: has changed while it was read", path.display())))
+    }
+
+    /// A text of a record: by value, or from a file.
+    pub(crate) fn text(&self, what: &str, text: &DocumentText) -> Result<String, Failed> {
+        if let Some(text) = &text.text {
+            return Ok(text.clone());
+        }
+        for path in self.of_size(text.size_bytes).filter(|_| text.size_bytes <= MAX_TEXT) {
+            let mut found = Vec::new();
+            let file = File::open(path).map_err(|fault| Failed::named(path.display(), &fault))?;
+            file.take(MAX_TEXT)
+                .read_to_end(&mut found)
+                .map_err(|fault| Failed::named(path.display(), &fault))?;
+            if let Some(found) = String::from_utf8(found).ok().filter(|found| text.is(found)) {
+                return Ok(found);
+            }
+        }
+        Err(Failed::usage(format!(
+            "the text of the {what} (SHA-256 {}, {} bytes) is too long to be in the record, and in \
+             none of the folders: name the folder of its file with `--blobs`",
+            text.sha256, text.size_bytes
+        )))
+    }
+
+    fn of_size(&self, size: u64) -> impl Iterator<Item = &Path> {
+        self.0.iter().filter(move |(_, found)| *found == size).map(|(path, _)| path.as_path())
+    }
+}

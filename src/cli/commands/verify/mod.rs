@@ -1,0 +1,74 @@
+//! `wardian verify`: executes a recorded run again and compares, or compares two records. `wardian
+//! bundle`: packs a record with all that it names.
+
+mod found_files;
+mod pack;
+mod record_file;
+mod record_text;
+mod repetition;
+mod unpacked;
+mod verdict;
+
+pub(crate) use crate::cli::commands::verify::pack::bundle;
+pub(crate) use crate::cli::commands::verify::record_file::{private_key, write_record};
+
+use crate::cli::commands::verify::found_files::FoundFiles;
+use crate::cli::commands::verify::record_file::{public_key, read_record};
+use crate::cli::commands::verify::record_text::SignatureState;
+use crate::cli::commands::verify::repetition::repeated;
+use crate::cli::commands::verify::verdict::RunVerdict;
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::prepare::block_on_until_interrupted;
+use crate::cli::terminal::output::{note, shown};
+use crate::cli::verify_args::VerifyArgs;
+use crate::config::Config;
+use crate::ids::Digest;
+use crate::provenance::RunDocument;
+
+/// Executes the command.
+pub(crate) fn verify(config: &Config, args: &VerifyArgs) -> Result<Exit, Failed> {
+    let key = args.key.as_deref().map(public_key).transpose()?;
+    let (read, unpacked) = read_record(&args.file, key.as_ref())?;
+    match read.signature {
+        SignatureState::None => {}
+        SignatureState::Verified => note("the signature holds"),
+        SignatureState::Unverified => {
+            note("the signature was not verified: `--key` names the public key");
+        }
+    }
+    let recorded = read.document;
+    let digest = Digest::of(recorded.text()?.as_bytes());
+    if let Some(against) = &args.against {
+        let (other, _) = read_record(against, None)?;
+        let other = other.document;
+        let mut differences = recorded.inputs.differences(&other.inputs)?;
+        differences.extend(recorded.ending.differences(&other.ending));
+        return Ok(RunVerdict::of(digest, differences).print(args.json, ["first", "second"]));
+    }
+    let folders = match &unpacked {
+        None => args.blobs.clone(),
+        Some(unpacked) => ["blobs", "texts"].map(|name| unpacked.folder(name)).to_vec(),
+    };
+    let files = FoundFiles::below(&folders)?;
+    block_on_until_interrupted(Box::pin(async {
+        let now = Box::pin(repeated(config, &recorded, &files, unpacked.as_ref())).await?;
+        note_other_programs(&recorded, &now);
+        let differences = recorded.ending.differences(&now.ending);
+        Ok(RunVerdict::of(digest, differences).print(args.json, ["recorded", "now"]))
+    }))
+}
+
+/// Tells that other versions executed the two runs, which may explain a difference.
+fn note_other_programs(recorded: &RunDocument, now: &RunDocument) {
+    let (one, other) = (&recorded.made_by, &now.made_by);
+    if one != other {
+        note(&format!(
+            "the record was made by Wardian {} with wasmtime {}; this is Wardian {} with wasmtime {}",
+            shown(&one.wardian),
+            shown(&one.wasmtime),
+            other.wardian,
+            other.wasmtime
+        ));
+    }
+}

@@ -1,0 +1,142 @@
+//! `wardian bundle`: packs a record and all contents that it names into one file.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Cursor, Read};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::assembly::{layers_of, open_registry};
+use crate::cli::commands::verify::found_files::FoundFiles;
+use crate::cli::commands::verify::record_file::read_record;
+use crate::cli::commands::verify::record_text::ReadRecord;
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::terminal::output::note;
+use crate::cli::verify_args::BundleArgs;
+use crate::config::Config;
+use crate::provenance::RunInputs;
+use crate::provenance::bundle::{
+    RECORD, blob_name, is_in_program, layer_name, layers, long_texts, skill_folder, text_name,
+};
+use crate::provenance::tar::TarWriter;
+use crate::registry::folders::snapshot::Snapshot;
+
+/// The content of a file of a bundle.
+enum Content {
+    Bytes(Vec<u8>),
+    Path(PathBuf),
+    Open(Arc<File>, u64),
+}
+
+/// Reads an open file from its beginning, whoever else reads it.
+struct FromStart<'f>(&'f File, u64);
+
+impl Read for FromStart<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.read_at(into, self.1)?;
+        self.1 = self.1.saturating_add(u64::try_from(count).unwrap_or_default());
+        Ok(count)
+    }
+}
+
+/// Executes the command. Equal records give equal bundles.
+pub(crate) fn bundle(config: &Config, args: &BundleArgs) -> Result<Exit, Failed> {
+    let (record, unpacked) = read_record(&args.file, None)?;
+    if unpacked.is_some() {
+        return Err(Failed::usage(format!("{}: is a bundle already", args.file.display())));
+    }
+    let contents = contents(config, record, &FoundFiles::below(&args.blobs)?)?;
+    let written = write(&args.output, &contents);
+    if written.is_err() {
+        // Half a bundle is of no use.
+        fs::remove_file(&args.output).ok();
+    }
+    note(&format!("{} files in {}", written?, args.output.display()));
+    Ok(Exit::Done)
+}
+
+fn contents(
+    config: &Config,
+    record: ReadRecord,
+    files: &FoundFiles,
+) -> Result<BTreeMap<String, Content>, Failed> {
+    let inputs = &record.document.inputs;
+    let mut contents = BTreeMap::new();
+    for blob in &inputs.blobs {
+        let path = files.of_blob(blob)?.to_owned();
+        contents.insert(blob_name(blob.id.letters()), Content::Path(path));
+    }
+    for (what, text) in long_texts(inputs) {
+        let content = Content::Bytes(files.text(what, text)?.into_bytes());
+        contents.insert(text_name(text), content);
+    }
+    let snapshots = skills(config, inputs)?;
+    for (folder, snapshot) in &snapshots {
+        for file in snapshot.files() {
+            let content = Content::Bytes(snapshot.read_file(&file.path)?.to_vec());
+            contents.insert(format!("{folder}/{}", file.path), content);
+        }
+    }
+    let snapshots: Vec<_> = snapshots.into_iter().map(|(_, snapshot)| snapshot).collect();
+    let found = layers_of(config, &snapshots)?;
+    for digest in layers(inputs) {
+        let (key, layer) = found.iter().find(|(_, layer)| layer.digest == digest).ok_or_else(|| {
+            Failed::usage(format!(
+                "the layer of packages {digest} is not on this machine: `wardian skills deps sync` \
+                 may get it"
+            ))
+        })?;
+        let content = Content::Open(Arc::clone(&layer.file), layer.length.as_u64());
+        contents.insert(layer_name(&key.to_string()), content);
+    }
+    contents.insert(RECORD.to_owned(), Content::Bytes(record.text));
+    Ok(contents)
+}
+
+/// The skills of a record, each with its folder.
+fn skills(config: &Config, inputs: &RunInputs) -> Result<Vec<(String, Arc<Snapshot>)>, Failed> {
+    let index = open_registry(config)?.current();
+    let skills = inputs.skills.iter().filter(|skill| !is_in_program(&skill.name));
+    let found = skills.map(|skill| {
+        let snapshot = index
+            .find(&skill.name, Some(&skill.version))
+            .map_err(|missing| Failed::usage(missing.to_string()))?;
+        if snapshot.digest() == skill.digest {
+            return Ok((skill_folder(skill), Arc::clone(snapshot)));
+        }
+        Err(Failed::usage(format!(
+            "{} of `{}` is another one here: the record names {}, and here is {}",
+            skill.version,
+            skill.name,
+            skill.digest,
+            snapshot.digest()
+        )))
+    });
+    found.collect()
+}
+
+/// Writes a bundle. Returns the number of its files.
+fn write(path: &Path, contents: &BTreeMap<String, Content>) -> Result<usize, Failed> {
+    let named = |fault: io::Error| Failed::named(path.display(), &fault);
+    let mut archive = TarWriter::new(BufWriter::new(File::create(path).map_err(named)?));
+    for (name, content) in contents {
+        let opened;
+        let (size, mut source): (u64, Box<dyn Read>) = match content {
+            Content::Bytes(bytes) => {
+                (u64::try_from(bytes.len()).unwrap_or(u64::MAX), Box::new(Cursor::new(bytes)))
+            }
+            Content::Path(path) => {
+                let named = |fault: io::Error| Failed::named(path.display(), &fault);
+                opened = File::open(path).map_err(named)?;
+                (opened.metadata().map_err(named)?.len(), Box::new(&opened))
+            }
+            Content::Open(file, length) => (*length, Box::new(FromStart(file, 0))),
+        };
+        archive.add(name, size, &mut source)?;
+    }
+    let file = archive.finish()?.into_inner().map_err(|fault| named(fault.into_error()))?;
+    file.sync_all().map_err(named)?;
+    Ok(contents.len())
+}

@@ -1,0 +1,73 @@
+//! Files with records: alone, signed, or in a bundle.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::Path;
+
+use zeroize::Zeroizing;
+
+use crate::cli::commands::verify::record_text::{ReadRecord, parse};
+use crate::cli::commands::verify::unpacked::{UnpackedBundle, is_archive, unpack};
+use crate::cli::failed::Failed;
+use crate::cli::terminal::output::note;
+use crate::ids::Digest;
+use crate::provenance::{
+    MAX_ENVELOPE, PrivateKey, ProvenanceError, PublicKey, RunDocument, SignedRecord,
+};
+
+/// Longest file with a key that is read, in bytes.
+const MAX_KEY: u64 = 16 << 10;
+
+/// Reads the record in a file, with the contents of a bundle. With a key it must be signed.
+pub(super) fn read_record(
+    path: &Path,
+    key: Option<&PublicKey>,
+) -> Result<(ReadRecord, Option<UnpackedBundle>), Failed> {
+    let named = |fault: ProvenanceError| Failed::named(path.display(), &fault);
+    let file = File::open(path).map_err(|fault| Failed::named(path.display(), &fault))?;
+    if is_archive(path, &file)? {
+        let (record, unpacked) = unpack(file, key).map_err(named)?;
+        return Ok((record, Some(unpacked)));
+    }
+    let mut text = Vec::new();
+    file.take(MAX_ENVELOPE.as_u64().saturating_add(1))
+        .read_to_end(&mut text)
+        .map_err(|fault| Failed::named(path.display(), &fault))?;
+    Ok((parse(text, key).map_err(named)?, None))
+}
+
+/// Reads the key that signs.
+pub(crate) fn private_key(path: &Path) -> Result<PrivateKey, Failed> {
+    PrivateKey::read(&pem(path)?).map_err(|fault| Failed::named(path.display(), &fault))
+}
+
+/// Reads the key that verifies.
+pub(super) fn public_key(path: &Path) -> Result<PublicKey, Failed> {
+    PublicKey::read(&pem(path)?).map_err(|fault| Failed::named(path.display(), &fault))
+}
+
+fn pem(path: &Path) -> Result<Zeroizing<String>, Failed> {
+    let mut text = Zeroizing::new(String::new());
+    let file = File::open(path).map_err(|fault| Failed::named(path.display(), &fault))?;
+    file.take(MAX_KEY)
+        .read_to_string(&mut text)
+        .map_err(|fault| Failed::named(path.display(), &fault))?;
+    Ok(text)
+}
+
+/// Writes the record of a run into a file, signed if there is a key.
+pub(crate) fn write_record(
+    path: &Path,
+    document: &RunDocument,
+    key: Option<&PrivateKey>,
+) -> Result<(), Failed> {
+    let text = document.text()?;
+    let digest = Digest::of(text.as_bytes());
+    let (text, how) = match key {
+        None => (text, "recorded"),
+        Some(key) => (SignedRecord::sign(document, key)?.text()?, "recorded and signed"),
+    };
+    fs::write(path, &text).map_err(|fault| Failed::named(path.display(), &fault))?;
+    note(&format!("{how} as {} (SHA-256 {digest})", path.display()));
+    Ok(())
+}

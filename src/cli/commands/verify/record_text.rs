@@ -1,0 +1,39 @@
+//! The text of a record: as it is, or signed.
+
+use crate::provenance::{ProvenanceError, PublicKey, RunDocument, SignedRecord};
+
+/// A record that was read.
+#[derive(Debug)]
+pub(super) struct ReadRecord {
+    pub(super) document: RunDocument,
+    /// The text that it was read from.
+    pub(super) text: Vec<u8>,
+    /// Whether it has a signature, and whether that was verified.
+    pub(super) signature: SignatureState,
+}
+
+/// The state of the signature of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SignatureState {
+    None,
+    Unverified,
+    Verified,
+}
+
+/// Reads a record, or a signed record. With a key, the signature is verified before anything that
+/// it covers is read.
+pub(super) fn parse(text: Vec<u8>, key: Option<&PublicKey>) -> Result<ReadRecord, ProvenanceError> {
+    if !SignedRecord::is_in(&text) {
+        let document = RunDocument::read(&text)?;
+        if key.is_some() {
+            return Err(ProvenanceError::Signature("the record is not signed"));
+        }
+        return Ok(ReadRecord { document, text, signature: SignatureState::None });
+    }
+    let signed = SignedRecord::read(&text)?;
+    let signature = match key {
+        None => SignatureState::Unverified,
+        Some(key) => signed.verify(key).map(|()| SignatureState::Verified)?,
+    };
+    Ok(ReadRecord { document: signed.document()?, text, signature })
+}

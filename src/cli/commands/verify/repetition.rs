@@ -1,0 +1,128 @@
+//! Executes a recorded run again.
+
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tempfile::TempDir;
+
+use crate::assembly::{MeteredCode, Runtime, SkillsRead, install_engine, open_engine};
+use crate::cli::commands::run::on_its_own;
+use crate::cli::commands::verify::found_files::FoundFiles;
+use crate::cli::commands::verify::unpacked::UnpackedBundle;
+use crate::cli::failed::Failed;
+use crate::cli::prepare::progress;
+use crate::config::Config;
+use crate::engine::code::compile::Variant;
+use crate::images::PackageSet;
+use crate::protocol::methods::execution::{ReproducibleParam, RequestedLimits};
+use crate::provenance::{DocumentProgram, RunDocument, RunInputs, ensure_arguments};
+use crate::service::{Caller, LocalProgram, LocalRecord, LocalRun, RepeatedRun, ServiceError};
+use crate::telemetry::Metrics;
+
+/// The time that a repetition may take at least: this machine may be slower than the one of the
+/// record.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Executes a recorded run again, with the contents among `files`. Nothing is fetched from the
+/// network.
+pub(super) async fn repeated(
+    config: &Config,
+    recorded: &RunDocument,
+    files: &FoundFiles,
+    unpacked: Option<&UnpackedBundle>,
+) -> Result<Box<RunDocument>, Failed> {
+    let request = order(&recorded.inputs, files)?;
+    let folder = TempDir::new().map_err(|fault| Failed::at("make a temporary folder", &fault))?;
+    let mut config = on_its_own(config.clone(), &folder);
+    if let Some(unpacked) = unpacked {
+        config.skills.roots = vec![unpacked.folder("skills")];
+    }
+    let engine = open_engine(&config)?;
+    if !engine.is_ready(Variant::Timed)? || !engine.is_ready(Variant::Metered)? {
+        return Err(Failed::because(
+            "the engine, or its code that counts fuel, is not installed here: `wardian engine \
+             install --metered` installs it; nothing was executed",
+        ));
+    }
+    let image = [PackageSet::REPRODUCIBLE];
+    install_engine(&config, MeteredCode::Wanted, &image, progress().as_ref())?;
+    let runtime = Runtime::start(
+        &config,
+        MeteredCode::Wanted,
+        SkillsRead::Once,
+        Metrics::new(),
+        None,
+        progress().as_ref(),
+    )
+    .await?;
+    if let Some(unpacked) = unpacked {
+        runtime.add_layers_of_record(unpacked.folder("layers"));
+    }
+    let ended = perform(&runtime, request, &recorded.inputs, files).await;
+    runtime.shut_down(Duration::ZERO).await;
+    ended
+}
+
+async fn perform(
+    runtime: &Runtime,
+    request: LocalRun,
+    inputs: &RunInputs,
+    files: &FoundFiles,
+) -> Result<Box<RunDocument>, Failed> {
+    for blob in &inputs.blobs {
+        files.store(&runtime.blobs, blob)?;
+    }
+    let caller = Caller::local("verification");
+    let ended = runtime.service.run_file(&caller, request).await.map_err(|error| match error {
+        ServiceError::OtherInputs(other) if other.is_of_machine => {
+            Failed::because(format!("the run cannot be repeated here: {other}"))
+        }
+        ServiceError::OtherInputs(other) => {
+            Failed::usage(format!("the run cannot be repeated: {other}"))
+        }
+        ServiceError::LimitsOfRecord => Failed::because(error.to_string()),
+        error => error.into(),
+    })?;
+    runtime.warn_of_missing_walls();
+    ended.document.ok_or_else(|| Failed::because("the repetition left no record"))
+}
+
+/// The order for the repetition.
+fn order(inputs: &RunInputs, files: &FoundFiles) -> Result<LocalRun, Failed> {
+    // All contents are found before anything is started.
+    for blob in &inputs.blobs {
+        files.of_blob(blob)?;
+    }
+    let args = files.text("arguments", &inputs.arguments)?;
+    ensure_arguments(&args)?;
+    let named =
+        |skill: &crate::provenance::DocumentSkill| format!("{}@{}", skill.name, skill.version);
+    let (program, entrypoint, mounted) = match &inputs.program {
+        DocumentProgram::Code { file_name, source } => {
+            let source = files.text("program", source)?;
+            let program = LocalProgram::File { source, file_name: file_name.clone() };
+            (program, inputs.entrypoint.clone(), inputs.skills.iter().map(named).collect())
+        }
+        DocumentProgram::Skill { name } => {
+            let version = inputs.skills.first().map(|skill| skill.version.to_string());
+            let program = LocalProgram::Skill { name: name.to_string(), version };
+            (program, None, inputs.skills.iter().skip(1).map(named).collect())
+        }
+    };
+    Ok(LocalRun {
+        program,
+        entrypoint,
+        args: RawValue::from_string(args)
+            .map_err(|fault| Failed::at("read the arguments", &fault))?,
+        mount_skills: mounted,
+        input_blobs: inputs.blobs.iter().map(|blob| blob.id.to_string()).collect(),
+        limits: RequestedLimits::default(),
+        listener: None,
+        reproducible: Some(ReproducibleParam::Inputs { seed: inputs.seed, epoch: inputs.epoch }),
+        recording: None,
+        record: LocalRecord::Repeats(Box::new(RepeatedRun {
+            inputs: inputs.clone(),
+            patience: PATIENCE,
+        })),
+    })
+}

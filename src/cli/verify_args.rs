@@ -1,0 +1,37 @@
+//! The options of `verify` and `bundle`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// A run record, signed or not, or a bundle.
+    pub(crate) file: PathBuf,
+    /// Compare with this record, and execute nothing.
+    #[arg(long, value_name = "FILE", conflicts_with = "blobs")]
+    pub(crate) against: Option<PathBuf>,
+    /// Folder with the blobs and long texts that the record names, under any names; can be given
+    /// several times.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) blobs: Vec<PathBuf>,
+    /// Public key (PEM, Ed25519) whose signature the record must have.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
+    /// Print the verdict and the differences as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BundleArgs {
+    /// A run record, signed or not.
+    pub(crate) file: PathBuf,
+    /// The bundle to write.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Folder with the blobs and long texts that the record names, under any names; can be given
+    /// several times.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) blobs: Vec<PathBuf>,
+}

@@ -1,0 +1,78 @@
+//! Checks a document that somebody else may have written, before anything is done with it.
+
+use crate::protocol::strict::{self, RootKind};
+use crate::protocol::tools::{MAX_EPOCH, MAX_INPUT_BLOBS, MAX_MOUNTS, MAX_SEED};
+use crate::provenance::document::{DocumentProgram, FORMAT, RunDocument, RunInputs, VERSION};
+use crate::provenance::fault::ProvenanceError;
+
+/// Most skills: those that a call mounts, and the one that it executes.
+const MAX_SKILLS: usize = MAX_MOUNTS + 1;
+
+/// Most blobs: those that a call names, and those of its arguments.
+const MAX_BLOBS: usize = MAX_INPUT_BLOBS + 64;
+
+/// Most layers: one for each skill, and the batteries.
+const MAX_LAYERS: usize = MAX_SKILLS + 1;
+
+/// Longest name of a file or a function, in bytes.
+const MAX_NAME: usize = 4_096;
+
+impl RunDocument {
+    /// Checks what the types do not say.
+    pub(super) fn check(&self) -> Result<(), ProvenanceError> {
+        let Self { format, format_version, inputs, .. } = self;
+        ensure(format == FORMAT && *format_version == VERSION, "`format_version` must be 1")?;
+        ensure(!self.ending.is_by_time(), "a run that ended by time has no record")?;
+        inputs.check()
+    }
+}
+
+impl RunInputs {
+    fn check(&self) -> Result<(), ProvenanceError> {
+        ensure(self.seed <= MAX_SEED, "`seed` is out of its bounds")?;
+        ensure(self.epoch <= MAX_EPOCH, "`epoch` is out of its bounds")?;
+        ensure(self.limits.fuel != Some(0), "`limits.fuel` must not be 0")?;
+        ensure(self.skills.len() <= MAX_SKILLS, "it names too many skills")?;
+        ensure(self.blobs.len() <= MAX_BLOBS, "it names too many blobs")?;
+        ensure(self.layers.len() <= MAX_LAYERS, "it names too many layers")?;
+        ensure(!has_repetition(self.skills.iter().map(|one| &one.name)), "a skill appears twice")?;
+        ensure(!has_repetition(self.blobs.iter().map(|one| &one.id)), "a blob appears twice")?;
+        ensure(!has_repetition(self.layers.iter().map(|one| one.digest)), "a layer appears twice")?;
+        let names = self.entrypoint.iter().map(String::len);
+        ensure(names.max().unwrap_or(0) <= MAX_NAME, "the name of the function is too long")?;
+        match &self.program {
+            DocumentProgram::Code { file_name, source } => {
+                ensure(file_name.len() <= MAX_NAME, "the name of the program is too long")?;
+                source.check("program")?;
+            }
+            DocumentProgram::Skill { name } => {
+                let first = self.skills.first().map(|skill| &skill.name);
+                ensure(first == Some(name), "the executed skill must be the first of the skills")?;
+            }
+        }
+        self.arguments.check("arguments")?;
+        self.arguments.text.as_deref().map_or(Ok(()), ensure_arguments)
+    }
+}
+
+/// Checks that a text is the JSON of arguments, as a call may send them.
+///
+/// # Errors
+///
+/// It is no JSON object, or parsers would read it differently.
+pub fn ensure_arguments(text: &str) -> Result<(), ProvenanceError> {
+    let is_object = strict::read(text.as_bytes()).is_ok_and(|read| read.root == RootKind::Object);
+    ensure(is_object, "the arguments must be a JSON object with one meaning")
+}
+
+fn ensure(holds: bool, problem: &str) -> Result<(), ProvenanceError> {
+    if holds { Ok(()) } else { Err(ProvenanceError::Malformed(problem.to_owned())) }
+}
+
+fn has_repetition<T: Ord>(items: impl Iterator<Item = T>) -> bool {
+    let mut items: Vec<T> = items.collect();
+    let count = items.len();
+    items.sort_unstable();
+    items.dedup();
+    items.len() < count
+}
