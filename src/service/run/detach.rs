@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
-use tracing::error;
+use tracing::{error, warn};
 
 use crate::error::{CauseChain, ErrorKind};
 use crate::ids::{Digest, RunId};
@@ -157,6 +157,12 @@ impl Service {
         record: &RunRecord,
     ) -> Result<(), ServiceError> {
         let _turn = self.runs.turn_to_note().await;
+        // Without this, runs whose records are lost would never count against the tenant's limits.
+        let goes_on = |run: &RunId| self.runs.active().find(&record.tenant, None, run).is_some();
+        let lost = self.runs.table()?.end_lost(&record.tenant, goes_on).await?;
+        if lost > 0 {
+            warn!(tenant.id = %record.tenant, "runs in the background whose ends were lost: {lost}");
+        }
         let known = self.runs.table()?.note_detached(record, order.key.as_ref()).await?;
         known.map_or(Ok(()), |known| Err(ServiceError::KnownRun { known }))
     }
