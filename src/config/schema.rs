@@ -13,6 +13,7 @@ use crate::config::settings::{
 };
 use crate::config::tables::auth::read_auth;
 use crate::config::tables::records::{read_audit, read_records};
+use crate::config::tables::telemetry::read_traces;
 use crate::config::tables::tenants::read_tenants;
 use crate::config::value::SettingValue;
 use crate::dispatch::memory_of;
@@ -61,10 +62,8 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         python: reader.read("engine.python", PathBuf::from("python3")),
         compile_metered: reader.read("engine.compile_metered", CompileMetered::OnDemand),
     };
-    let log = LogConfig {
-        format: reader.read("log.format", LogFormat::Text),
-        level: reader.read("log.level", LogLevel::Info),
-    };
+    let log = read_log(&mut reader);
+    let traces = read_traces(&mut reader, surroundings);
     let (effective, ignored_variables) = reader.finish()?;
     Ok(Config {
         http,
@@ -84,11 +83,17 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         audit,
         engine,
         log,
+        traces,
         effective,
         file: None,
         file_stamp: None,
         ignored_variables,
     })
+}
+
+fn read_log(reader: &mut Reader) -> LogConfig {
+    let format = reader.read("log.format", LogFormat::Text);
+    LogConfig { format, level: reader.read("log.level", LogLevel::Info) }
 }
 
 fn read_images(reader: &mut Reader) -> ImagesConfig {

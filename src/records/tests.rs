@@ -66,6 +66,7 @@ fn record(owner: &str, number: u64) -> RunRecord {
         tenant: tenant(owner),
         key: None,
         request_id: "req_1".to_owned(),
+        trace_id: None,
         kind: if skill.is_some() { RunKind::ExecuteSkill } else { RunKind::RunCode },
         detached: false,
         started_ms: START + number,

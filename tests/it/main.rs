@@ -58,4 +58,5 @@ mod tenant_workers;
 mod tenants;
 mod tls;
 mod tokens;
+mod traces;
 mod workers;

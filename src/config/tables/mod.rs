@@ -2,4 +2,5 @@
 
 pub(crate) mod auth;
 pub(crate) mod records;
+pub(crate) mod telemetry;
 pub(crate) mod tenants;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
-use tracing::{error, warn};
+use tracing::{Instrument as _, error, warn};
 
 use crate::error::{CauseChain, ErrorKind};
 use crate::ids::{Digest, RunId};
@@ -119,7 +119,7 @@ impl Service {
         seat: DetachedSeat,
     ) -> Result<JoinHandle<Result<Performed, ServiceError>>, ServiceError> {
         let service = self.itself.upgrade().ok_or(ServiceError::Stopping)?;
-        Ok(tokio::spawn(async move {
+        let work = async move {
             let run = entered.active.shared();
             let purpose = RunPurpose::Call;
             let performed = service.perform_as(&caller, plan, Bytecode::Compiled, purpose, entered);
@@ -134,7 +134,8 @@ impl Service {
             }
             drop(seat);
             performed
-        }))
+        };
+        Ok(tokio::spawn(work.in_current_span()))
     }
 
     /// The answer to a call whose run has begun before.
