@@ -231,6 +231,7 @@ fn pool_config(
     });
     PoolConfig {
         cgroups,
+        most_runs: config.workers.max,
         spares: config.workers.spares,
         isolation: config.isolation,
         queue: config.workers.queue,

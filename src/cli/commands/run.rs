@@ -158,6 +158,7 @@ fn warn_of_problems(runtime: &Runtime, request: &LocalRun) {
 pub(crate) fn on_its_own(mut config: Config, folder: &TempDir) -> Config {
     config.blobs.folder = folder.path().join("blobs");
     config.workers.count = 1;
+    config.workers.max = 1;
     config.workers.spares = 0;
     config
 }

@@ -21,26 +21,28 @@ const MOST_NOTED: i64 = 10_000;
 /// The reason why a run whose record was lost did not complete, as far as is known.
 const LOST_END: &str = "the server could not write how the run ended";
 
-/// The name that a client gave to a run, and what it called.
+/// The name that a client gave to a call, and what it called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunKey {
+pub struct RequestKey {
     /// The name.
     pub name: String,
     /// Digest of the call, by which another call with the same name is told apart.
     pub call: Digest,
 }
 
-/// The run that has a name already.
+/// The call that has a name already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KnownKey {
     /// The same call has begun this run.
     Run(RunId),
+    /// The same call has stored its blob.
+    SameBlob,
     /// Another call has the name.
     OtherCall,
 }
 
 impl RecordTable {
-    /// Finds the run of a tenant that has this name.
+    /// Finds the call of a tenant that has this name.
     ///
     /// # Errors
     ///
@@ -48,16 +50,18 @@ impl RecordTable {
     pub async fn find_key(
         &self,
         tenant: &TenantId,
-        key: &RunKey,
+        key: &RequestKey,
     ) -> Result<Option<KnownKey>, DatabaseError> {
-        let found: Option<(String, String)> = sqlx::query_as(
-            "SELECT run_id, call_digest FROM run_keys WHERE tenant = $1 AND run_key = $2",
+        let found: Option<(Option<String>, String)> = sqlx::query_as(
+            "SELECT run_id, call_digest FROM run_keys WHERE tenant = $1 AND run_key = $2 \
+             UNION ALL \
+             SELECT NULL, call_digest FROM blob_keys WHERE tenant = $1 AND blob_key = $2",
         )
         .bind(tenant.as_str().to_owned())
         .bind(key.name.clone())
         .fetch_optional(self.database.connections())
         .await?;
-        Ok(found.map(|(run_id, call)| known(&run_id, &call, key)))
+        Ok(found.map(|(run_id, call)| known(run_id.as_deref(), &call, key)))
     }
 
     /// Notes a run that is about to wait for a worker. `record` is its record if the server ends
@@ -69,7 +73,7 @@ impl RecordTable {
     pub async fn note_detached(
         &self,
         record: &RunRecord,
-        key: Option<&RunKey>,
+        key: Option<&RequestKey>,
     ) -> Result<Option<KnownKey>, DatabaseError> {
         let text =
             serde_json::to_string(record).map_err(|fault| sqlx::Error::Encode(fault.into()))?;
@@ -77,7 +81,9 @@ impl RecordTable {
         if let Some(key) = key {
             let written = sqlx::query(
                 "INSERT INTO run_keys (tenant, run_key, run_id, call_digest) \
-                 VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+                 SELECT $1, $2, $3, $4 WHERE NOT EXISTS \
+                 (SELECT 1 FROM blob_keys WHERE tenant = $1 AND blob_key = $2) \
+                 ON CONFLICT DO NOTHING",
             )
             .bind(record.tenant.to_string())
             .bind(key.name.clone())
@@ -125,6 +131,20 @@ impl RecordTable {
                 .await?;
         }
         transaction.commit().await?;
+        Ok(())
+    }
+
+    /// Forgets the name of a run in which nothing was executed, so that its call can come again.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub async fn forget_key(&self, tenant: &TenantId, run: &RunId) -> Result<(), DatabaseError> {
+        sqlx::query("DELETE FROM run_keys WHERE tenant = $1 AND run_id = $2")
+            .bind(tenant.as_str().to_owned())
+            .bind(run.as_str().to_owned())
+            .execute(self.database.connections())
+            .await?;
         Ok(())
     }
 
@@ -234,9 +254,13 @@ impl RecordTable {
     }
 }
 
-fn known(run_id: &str, call: &str, key: &RunKey) -> KnownKey {
-    match RunId::parse(run_id) {
-        Ok(run) if call == key.call.to_string() => KnownKey::Run(run),
-        _ => KnownKey::OtherCall,
+fn known(run_id: Option<&str>, call: &str, key: &RequestKey) -> KnownKey {
+    if call != key.call.to_string() {
+        return KnownKey::OtherCall;
+    }
+    match run_id.map(RunId::parse) {
+        None => KnownKey::SameBlob,
+        Some(Ok(run)) => KnownKey::Run(run),
+        Some(Err(_)) => KnownKey::OtherCall,
     }
 }
