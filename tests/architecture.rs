@@ -31,7 +31,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("provenance", &["ids", "units", "skill", "job", "protocol"]),
     ("framing",   &[]),
     ("quotas",    &["ids"]),
-    ("telemetry", &["ids"]),
+    ("telemetry", &["ids", "clock", "crypto"]),
     // 2 engines: strangers to each other, except where a row says otherwise
     ("blobs",     &["error", "ids", "units", "clock", "crypto"]),
     ("registry",  &["error", "ids", "units", "crypto", "job", "skill"]),
@@ -56,7 +56,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("http",      &["error", "ids", "units", "budget", "protocol", "framing", "quotas", "telemetry", "audit", "service"]),
     // 5 program: reads the world, builds the rest
     ("config",    &["error", "ids", "units", "budget", "skill", "job", "blobs", "registry", "engine",
-                    "images", "dispatch", "egress", "secrets", "quotas", "tenants", "records", "audit", "http"]),
+                    "images", "dispatch", "egress", "secrets", "quotas", "telemetry", "tenants", "records", "audit", "http"]),
     ("assembly",  &["error", "ids", "units", "clock", "budget", "heap", "cgroup", "job", "skill", "provenance", "blobs", "registry", "packages", "engine",
                     "sandbox", "images", "image_builder", "worker", "dispatch", "egress", "secrets", "quotas", "telemetry", "database", "tenants",
                     "records", "audit", "service", "http", "config"]),
@@ -74,13 +74,27 @@ const FENCES: &[(&str, &[&str])] = &[
     ("pep440_rs::", &["packages/"]),
     (
         "rustls::",
-        &["egress/", "http/tls/", "tenants/jwt/source.rs", "cli/commands/blobs/remote.rs"],
+        &[
+            "egress/",
+            "http/tls/",
+            "tenants/jwt/source.rs",
+            "telemetry/traces/collector.rs",
+            "cli/commands/blobs/remote.rs",
+        ],
     ),
     (
         "rustls_native_certs::",
-        &["egress/", "tenants/jwt/source.rs", "cli/commands/blobs/remote.rs"],
+        &[
+            "egress/",
+            "tenants/jwt/source.rs",
+            "telemetry/traces/collector.rs",
+            "cli/commands/blobs/remote.rs",
+        ],
     ),
-    ("ureq::", &["tenants/jwt/source.rs", "cli/commands/blobs/", "cli/commands/top/"]),
+    (
+        "ureq::",
+        &["tenants/jwt/source.rs", "telemetry/traces/", "cli/commands/blobs/", "cli/commands/top/"],
+    ),
     ("ring::signature", &["tenants/jwt/key_set.rs", "provenance/signature.rs"]),
     ("hyper::client", &["egress/"]),
     ("lookup_host", &["egress/"]),
@@ -90,6 +104,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("println!", &["cli/terminal/output.rs"]),
     ("secrecy::", &["secret_text.rs"]),
     ("prometheus_client::", &["telemetry/"]),
+    ("prost::", &["telemetry/traces/otlp.rs"]),
     ("zune_jpeg::", &["sandbox/codecs/"]),
     ("jpeg_encoder::", &["sandbox/codecs/"]),
     ("image_webp::", &["sandbox/codecs/"]),

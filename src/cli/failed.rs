@@ -99,6 +99,7 @@ impl From<AssemblyError> for Failed {
             AssemblyError::Registry(error) => error.into(),
             AssemblyError::Database(error) => error.into(),
             AssemblyError::Network(error) => Self::usage(CauseChain(&error).to_string()),
+            AssemblyError::Traces(error) => Self::usage(CauseChain(&error).to_string()),
             AssemblyError::TokenKeys(error) => Self::usage(CauseChain(&error).to_string()),
             AssemblyError::Blobs(BlobError::InUse) => Self::usage(
                 "another server or a command of `wardian blobs` is using the blob store: stop it, \

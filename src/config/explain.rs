@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 132] = [
+const EXPLANATIONS: [(&str, &str); 138] = [
     ("listen", "Address and port to listen on."),
     ("admin_listen", "Address and port for operators, where Prometheus gets the metrics; none by default."),
     ("data_dir", "Folder for data to keep, such as blobs."),
@@ -135,6 +135,12 @@ const EXPLANATIONS: [(&str, &str); 132] = [
     ("engine.compile_metered", "Whether a call with a limit on fuel can start the compilation of the code that counts fuel: on_demand or never."),
     ("log.format", "`text` for people, `json` for machines."),
     ("log.level", "Least important message that is logged: error, warn, info, debug or trace."),
+    ("telemetry.otlp_endpoint", "Collector that gets spans of requests and runs (OTLP over HTTP), such as `http://127.0.0.1:4318`; none by default, and then there are no traces."),
+    ("telemetry.headers_file", "File with headers of the requests to the collector, one on a line, such as `authorization: Bearer ...`."),
+    ("telemetry.ca_file", "File with certificates (PEM) of authorities that are trusted for the collector beside those of the system."),
+    ("telemetry.sample_ratio", "Share of the requests that are recorded, from 0 to 1."),
+    ("telemetry.parents", "What the header `traceparent` of a request decides: `link`, nothing; `join`, its trace; `follow`, its trace and whether it is recorded."),
+    ("telemetry.service_name", "Name of this server in traces."),
 ];
 
 /// The sentence about a setting.

@@ -12,6 +12,7 @@ use crate::config::settings::{
 };
 use crate::config::tables::auth::read_auth;
 use crate::config::tables::records::{read_audit, read_records};
+use crate::config::tables::telemetry::read_traces;
 use crate::config::tables::tenants::read_tenants;
 use crate::config::tables::workers::{most_runs, read_workers};
 use crate::config::value::SettingValue;
@@ -46,15 +47,9 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let blobs = read_blobs(&mut reader, data_dir.join("blobs"), surroundings);
     let records = read_records(&mut reader);
     let audit = read_audit(&mut reader, surroundings);
-    let engine = EngineConfig {
-        source: reader.read_optional("engine.source"),
-        python: reader.read("engine.python", PathBuf::from("python3")),
-        compile_metered: reader.read("engine.compile_metered", CompileMetered::OnDemand),
-    };
-    let log = LogConfig {
-        format: reader.read("log.format", LogFormat::Text),
-        level: reader.read("log.level", LogLevel::Info),
-    };
+    let engine = read_engine(&mut reader);
+    let log = read_log(&mut reader);
+    let traces = read_traces(&mut reader, surroundings);
     let (effective, ignored_variables) = reader.finish()?;
     Ok(Config {
         http,
@@ -74,11 +69,25 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         audit,
         engine,
         log,
+        traces,
         effective,
         file: None,
         file_stamp: None,
         ignored_variables,
     })
+}
+
+fn read_engine(reader: &mut Reader) -> EngineConfig {
+    EngineConfig {
+        source: reader.read_optional("engine.source"),
+        python: reader.read("engine.python", PathBuf::from("python3")),
+        compile_metered: reader.read("engine.compile_metered", CompileMetered::OnDemand),
+    }
+}
+
+fn read_log(reader: &mut Reader) -> LogConfig {
+    let format = reader.read("log.format", LogFormat::Text);
+    LogConfig { format, level: reader.read("log.level", LogLevel::Info) }
 }
 
 fn read_images(reader: &mut Reader) -> ImagesConfig {

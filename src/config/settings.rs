@@ -14,6 +14,7 @@ use crate::quotas::TenantPolicy;
 use crate::records::RecordsConfig;
 use crate::secrets::SecretsConfig;
 use crate::skill::manifest::url_pattern::UrlPattern;
+use crate::telemetry::traces::TracesConfig;
 use crate::tenants::JwtConfig;
 use crate::units::ByteCount;
 
@@ -55,6 +56,8 @@ pub struct Config {
     pub engine: EngineConfig,
     /// The log's level and format.
     pub log: LogConfig,
+    /// Traces; none without a collector.
+    pub traces: Option<TracesConfig>,
     /// Each setting as it applies, in the order of the documentation.
     pub effective: Vec<EffectiveSetting>,
     /// The file that was read, if there was one.

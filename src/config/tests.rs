@@ -132,7 +132,7 @@ fn in_toml(key: &str, told: &str) -> Option<String> {
         ("skills.roots", root) => format!("[\"{root}\"]"),
         (_, other) => {
             let number = other.replace(',', "");
-            if number.parse::<u64>().is_ok() || ["true", "false"].contains(&other) {
+            if number.parse::<f64>().is_ok() || ["true", "false"].contains(&other) {
                 number
             } else {
                 format!("\"{other}\"")

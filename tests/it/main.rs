@@ -60,5 +60,6 @@ mod tenant_workers;
 mod tenants;
 mod tls;
 mod tokens;
+mod traces;
 mod waiting_runs;
 mod workers;

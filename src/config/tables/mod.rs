@@ -2,5 +2,6 @@
 
 pub(crate) mod auth;
 pub(crate) mod records;
+pub(crate) mod telemetry;
 pub(crate) mod tenants;
 pub(crate) mod workers;

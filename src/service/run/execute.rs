@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use tracing::debug;
+use tracing::{Instrument as _, Span, debug};
 
 use crate::blobs::{BlobPin, BlobStore};
 use crate::clock::Clock;
@@ -30,6 +30,7 @@ use crate::service::run::mounted_skill::MountedSkill;
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::{Performed, ResultForm};
 use crate::service::run::run_record::DraftRecord;
+use crate::service::run::run_trace::RunTrace;
 use crate::service::runs::active::{ActivePlace, ActiveRun, RunInProgress, StopReason};
 use crate::tenants::Right;
 
@@ -108,9 +109,30 @@ impl Service {
         purpose: RunPurpose,
         entered: EnteredRun,
     ) -> Result<Performed, ServiceError> {
+        let run = &entered.active;
+        let mut log = RunLog::open(&run.id, &caller.tenant, purpose).counted_in(&self.metrics);
+        let mut lines = Span::none();
+        if purpose == RunPurpose::Call {
+            let trace = RunTrace::begin(caller, run);
+            lines = trace.lines(run);
+            log.traced(trace);
+        }
+        let steps = Steps { bytecode, purpose };
+        self.perform_open(caller, plan, steps, entered, log).instrument(lines).await
+    }
+
+    /// As [`Self::perform_as`], with the log of the run.
+    async fn perform_open(
+        &self,
+        caller: &Caller,
+        plan: RunPlan,
+        steps: Steps,
+        entered: EnteredRun,
+        mut log: RunLog,
+    ) -> Result<Performed, ServiceError> {
+        let Steps { bytecode, purpose } = steps;
         let EnteredRun { active, place } = entered;
         let run_id = active.id.clone();
-        let mut log = RunLog::open(&run_id, &caller.tenant, purpose).counted_in(&self.metrics);
         if purpose == RunPurpose::Call
             && let Err(error) = self.pool.ensure_room(&caller.tenant, &plan.limits)
         {
@@ -285,6 +307,7 @@ impl Service {
         (spec, image, masks): (&RunSpec, &ImageContent, Option<&Arc<Masks>>),
         detach: Option<&DetachOrder>,
     ) -> Result<(), ServiceError> {
+        log.note_prepared();
         let Some(record) = log.record() else { return Ok(()) };
         record.note_prepared(spec, image, masks);
         match detach {
