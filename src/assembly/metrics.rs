@@ -119,7 +119,16 @@ impl MetricSource for RuntimeState {
             ),
             MetricReading::gauge("wardian_image_bytes", "Memory of these images", resident),
             renewals(self.images.renewals()),
-            MetricReading::gauge("wardian_skills", "Skills", number(self.registry.current().len())),
+            MetricReading::gauge(
+                "wardian_skills",
+                "Skills that all tenants see",
+                number(self.registry.current().len()),
+            ),
+            MetricReading::gauge(
+                "wardian_tenant_skills",
+                "Skills of the folders of tenants, all tenants together",
+                number(self.registry.of_tenants().values().map(|index| index.len()).sum()),
+            ),
         ]
     }
 }

@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 130] = [
+const EXPLANATIONS: [(&str, &str); 133] = [
     ("listen", "Address and port to listen on."),
     ("admin_listen", "Address and port for operators, where Prometheus gets the metrics; none by default."),
     ("data_dir", "Folder for data to keep, such as blobs."),
@@ -108,6 +108,9 @@ const EXPLANATIONS: [(&str, &str); 130] = [
     ("tenants.run_time_period", "Period in which that time comes back, evenly."),
     ("tenants.limits", "Tenants with limits of their own, such as `{ acme = { weight = 2, running = 4 } }`; `none` lifts a limit."),
     ("tenants.connections", "Connections of the runs of one tenant at one time, by default three quarters of all; look-ups of names are shared alike."),
+    ("tenants.skills", "Folders with the own skills of tenants, such as `{ acme = [\"/srv/acme/skills\"] }`; for its tenant a skill there hides a shared one of the same name."),
+    ("tenants.skills_max_folders", "Most skill folders that are read in each of those folders."),
+    ("tenants.skills_max_size", "Most bytes of the files of all skills in each of those folders, and of all skills of one tenant; they are kept in memory."),
     ("secrets.folders", "Folders with a file for each secret, such as mounts of Kubernetes; the default is the folder of credentials of systemd."),
     ("secrets.file", "TOML file with a line for each secret; nobody but its owner may read it (mode 0600)."),
     ("secrets.command", "Program and arguments that print a secret; `{name}` stands for its name, which is otherwise the last argument."),

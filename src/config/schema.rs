@@ -1,7 +1,7 @@
 //! The settings one by one: key, default, range. The order is that of the documentation.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use crate::config::settings::{
 };
 use crate::config::tables::auth::read_auth;
 use crate::config::tables::records::{read_audit, read_records};
+use crate::config::tables::tenant_skills::read_tenant_skills;
 use crate::config::tables::tenants::read_tenants;
 use crate::config::value::SettingValue;
 use crate::dispatch::memory_of;
@@ -34,15 +35,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let admin_listen = reader.read_optional("admin_listen");
     let data_dir = folder(&mut reader, "data_dir", surroundings.data_dir.as_ref(), surroundings);
     let cache_dir = folder(&mut reader, "cache_dir", surroundings.cache_dir.as_ref(), surroundings);
-    let roots = vec![data_dir.join("skills")];
-    let skills = SkillsConfig {
-        roots: reader.read_mapped("skills.roots", roots, |roots: Vec<PathBuf>| {
-            roots.into_iter().map(|root| surroundings.absolute(root)).collect()
-        }),
-        bundled: reader.read("skills.bundled", true),
-        max_folders: reader.read_within("skills.max_folders", 32_768, 1..=1_000_000),
-        max_watches: reader.read_within("skills.max_watches", 262_144, 0..=10_000_000),
-    };
+    let skills = read_skills(&mut reader, &data_dir, surroundings);
     let http = HttpConfig { admin_listen, ..read_http(&mut reader, listen, surroundings) };
     let auth = read_auth(&mut reader, surroundings);
     let workers = read_workers(&mut reader);
@@ -51,6 +44,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let network = read_network(&mut reader, surroundings);
     let (isolation, tenants) = read_tenants(&mut reader, auth.mode, workers.count);
     let network = read_share_of_tenant(&mut reader, network);
+    let tenant_skills = read_tenant_skills(&mut reader, surroundings);
     check_memory(&mut reader, workers.memory, &limits);
     let secrets = read_secrets(&mut reader, surroundings);
     let blobs = read_blobs(&mut reader, data_dir.join("blobs"), surroundings);
@@ -75,6 +69,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         workers,
         limits,
         tenants,
+        tenant_skills,
         isolation,
         images,
         network,
@@ -89,6 +84,18 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         file_stamp: None,
         ignored_variables,
     })
+}
+
+fn read_skills(reader: &mut Reader, data_dir: &Path, surroundings: &Surroundings) -> SkillsConfig {
+    let roots = vec![data_dir.join("skills")];
+    SkillsConfig {
+        roots: reader.read_mapped("skills.roots", roots, |roots: Vec<PathBuf>| {
+            roots.into_iter().map(|root| surroundings.absolute(root)).collect()
+        }),
+        bundled: reader.read("skills.bundled", true),
+        max_folders: reader.read_within("skills.max_folders", 32_768, 1..=1_000_000),
+        max_watches: reader.read_within("skills.max_watches", 262_144, 0..=10_000_000),
+    }
 }
 
 fn read_images(reader: &mut Reader) -> ImagesConfig {

@@ -12,6 +12,7 @@ use crate::images::PackageSet;
 use crate::job::limits::RunLimits;
 use crate::quotas::TenantPolicy;
 use crate::records::RecordsConfig;
+use crate::registry::TenantFolders;
 use crate::secrets::SecretsConfig;
 use crate::skill::manifest::url_pattern::UrlPattern;
 use crate::tenants::JwtConfig;
@@ -36,6 +37,8 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// The shares and limits of tenants.
     pub tenants: TenantPolicy,
+    /// The folders with the own skills of tenants. Default: none.
+    pub tenant_skills: TenantFolders,
     /// The runs that may follow one another in a worker. Default: those of one tenant if callers
     /// are known, and of all otherwise.
     pub isolation: Isolation,

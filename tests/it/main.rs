@@ -54,6 +54,7 @@ mod skill_tests;
 mod support;
 mod tables;
 mod tenant_secrets;
+mod tenant_skills;
 mod tenant_workers;
 mod tenants;
 mod tls;

@@ -2,4 +2,5 @@
 
 pub(crate) mod auth;
 pub(crate) mod records;
+pub(crate) mod tenant_skills;
 pub(crate) mod tenants;
