@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 133] = [
+const EXPLANATIONS: [(&str, &str); 134] = [
     ("listen", "Address and port to listen on."),
     ("admin_listen", "Address and port for operators, where Prometheus gets the metrics; none by default."),
     ("data_dir", "Folder for data to keep, such as blobs."),
@@ -80,6 +80,7 @@ const EXPLANATIONS: [(&str, &str); 133] = [
     ("images.memory", "Memory for images beyond the base and the profiles; what was not used for longest goes."),
     ("images.disk", "Disk space for images."),
     ("images.max_age", "How old the secret of Python's hashes may be before all images are made anew with another one; 0 keeps it forever."),
+    ("images.tenants", "Tenants whose runs begin as a base image with a hash secret of its own; each takes some 60 MiB of memory."),
     ("network.code", "Hosts that code which came with a call may reach, such as `https://api.example.com`; skills have those of their manifests."),
     ("network.enabled", "Whether any run may reach anything."),
     ("network.denied", "Hosts that no run reaches, whatever a manifest says."),

@@ -14,7 +14,7 @@ use crate::config::settings::{
 use crate::config::tables::auth::read_auth;
 use crate::config::tables::records::{read_audit, read_records};
 use crate::config::tables::tenant_skills::read_tenant_skills;
-use crate::config::tables::tenants::read_tenants;
+use crate::config::tables::tenants::{read_image_tenants, read_tenants};
 use crate::config::value::SettingValue;
 use crate::dispatch::memory_of;
 use crate::egress::config::{EgressConfig, NetworkLimits, three_quarters};
@@ -108,6 +108,7 @@ fn read_images(reader: &mut Reader) -> ImagesConfig {
             let age = reader.read("images.max_age", Duration::from_hours(24));
             (!age.is_zero()).then_some(age)
         },
+        tenants: read_image_tenants(reader),
     }
 }
 

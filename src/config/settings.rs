@@ -8,6 +8,7 @@ use crate::config::effective::EffectiveSetting;
 use crate::dispatch::Isolation;
 use crate::egress::config::EgressConfig;
 use crate::http::{HttpConfig, PathStamp};
+use crate::ids::TenantId;
 use crate::images::PackageSet;
 use crate::job::limits::RunLimits;
 use crate::quotas::TenantPolicy;
@@ -188,6 +189,8 @@ pub struct ImagesConfig {
     /// The highest age of images before they are made anew with another hash secret; `None` keeps
     /// them forever. Default 1 day.
     pub max_age: Option<Duration>,
+    /// Tenants whose runs begin as an image with a hash secret of its own. Default none.
+    pub tenants: Vec<TenantId>,
 }
 
 /// Ceilings on runs.

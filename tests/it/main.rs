@@ -53,6 +53,7 @@ mod shares;
 mod skill_tests;
 mod support;
 mod tables;
+mod tenant_images;
 mod tenant_secrets;
 mod tenant_skills;
 mod tenant_workers;

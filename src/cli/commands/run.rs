@@ -158,8 +158,9 @@ fn warn_of_problems(runtime: &Runtime, request: &LocalRun) {
 /// The configuration for one run: one worker, and a temporary blob store.
 pub(crate) fn on_its_own(mut config: Config, folder: &TempDir) -> Config {
     config.blobs.folder = folder.path().join("blobs");
-    // The local user sees the skills of no tenant.
+    // The local user is none of the tenants.
     config.tenant_skills = TenantFolders::default();
+    config.images.tenants = Vec::new();
     config.workers.count = 1;
     config.workers.spares = 0;
     config

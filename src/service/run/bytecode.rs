@@ -100,7 +100,10 @@ impl Service {
 
     /// The run that compiles the code of a skill.
     fn compilation(&self, caller: &Caller, skill: &MountedSkill) -> Job {
-        let image = self.images.base();
+        let image = match skill.content.owner() {
+            Owner::Shared => self.images.base(),
+            Owner::Tenant(tenant) => self.images_of(tenant).base(),
+        };
         let arguments = Arguments { name: skill.mount.name.as_str() };
         let default = self.limits.default;
         let limits =
