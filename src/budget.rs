@@ -9,7 +9,9 @@
 //! and of its request until the work is done.
 //!
 //! An eighth of the budget is reserved for small charges, so large requests cannot block small
-//! ones.
+//! ones. A quarter of it is all that runs in the background take while they wait, and one owner of
+//! such runs takes half of that quarter at most: nobody waits for them, so nothing else bounds how
+//! long they hold their memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,6 +35,12 @@ const OUTPUT_COPIES: u64 = 4;
 /// Most blobs that all runs together have open, those of waiting runs included.
 pub const OPEN_BLOBS: usize = 8_192;
 
+/// The share of the budget that runs in the background take while they wait: a quarter.
+const WAITING_SHARE: u64 = 4;
+
+/// The share of the budget that those of one owner take: an eighth.
+const OWN_WAITING_SHARE: u64 = 8;
+
 /// The budget is used up. Room becomes free when other requests are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the memory for requests is used up; repeat the call a little later")]
@@ -44,9 +52,15 @@ pub struct MemoryBudget {
     limit: u64,
     used: AtomicU64,
     peak: AtomicU64,
+    /// The part of `used` that runs in the background hold while they wait.
+    waiting: AtomicU64,
     outputs: Arc<Semaphore>,
     open_blobs: Arc<Semaphore>,
 }
+
+/// The memory that the runs of one owner in the background hold while they wait.
+#[derive(Debug, Default)]
+pub struct WaitingMemory(AtomicU64);
 
 impl MemoryBudget {
     /// A budget of this size.
@@ -56,6 +70,7 @@ impl MemoryBudget {
             limit: limit.as_u64(),
             used: AtomicU64::new(0),
             peak: AtomicU64::new(0),
+            waiting: AtomicU64::new(0),
             outputs: Arc::new(Semaphore::new(usize::try_from(OUTPUTS).unwrap_or(1))),
             open_blobs: Arc::new(Semaphore::new(OPEN_BLOBS)),
         })
@@ -106,6 +121,25 @@ impl MemoryBudget {
         Ok(())
     }
 
+    /// Adds `more` to what waits, unless this or the part of its owner would be too much.
+    fn add_waiting(&self, more: u64, owner: &WaitingMemory) -> Result<(), BudgetExhausted> {
+        let add = |sum: &AtomicU64, share: u64| {
+            let most = self.limit / share;
+            let add = |used: u64| used.checked_add(more).filter(|sum| *sum <= most);
+            let added = sum.fetch_update(Ordering::AcqRel, Ordering::Acquire, add);
+            added.map(drop).map_err(|_full| BudgetExhausted)
+        };
+        add(&owner.0, OWN_WAITING_SHARE)?;
+        add(&self.waiting, WAITING_SHARE).inspect_err(|_| {
+            owner.0.fetch_sub(more, Ordering::AcqRel);
+        })
+    }
+
+    fn give_back_waiting(&self, bytes: u64, owner: &WaitingMemory) {
+        owner.0.fetch_sub(bytes, Ordering::AcqRel);
+        self.waiting.fetch_sub(bytes, Ordering::AcqRel);
+    }
+
     fn note_peak(&self, more: u64) {
         let used = self.used.load(Ordering::Acquire);
         self.peak.fetch_max(used.saturating_add(more), Ordering::AcqRel);
@@ -121,13 +155,15 @@ impl MemoryBudget {
 pub struct Charge {
     budget: Arc<MemoryBudget>,
     bytes: u64,
+    /// The owner of a run in the background, as long as the run waits.
+    waits: Option<Arc<WaitingMemory>>,
 }
 
 impl Charge {
     /// A charge of nothing.
     #[must_use]
     pub fn none(budget: &Arc<MemoryBudget>) -> Self {
-        Self { budget: Arc::clone(budget), bytes: 0 }
+        Self { budget: Arc::clone(budget), bytes: 0, waits: None }
     }
 
     /// Makes the charge at least as large as this.
@@ -140,7 +176,13 @@ impl Charge {
         let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) else {
             return Ok(());
         };
-        self.budget.add(more, bytes)?;
+        if let Some(owner) = &self.waits {
+            self.budget.add_waiting(more, owner)?;
+        }
+        if let Err(exhausted) = self.budget.add(more, bytes) {
+            self.give_back_waiting(more);
+            return Err(exhausted);
+        }
         self.bytes = bytes;
         Ok(())
     }
@@ -149,8 +191,21 @@ impl Charge {
     pub fn shrink_to(&mut self, bytes: usize) {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         let Some(less) = self.bytes.checked_sub(bytes) else { return };
+        self.give_back_waiting(less);
         self.budget.give_back(less);
         self.bytes = bytes;
+    }
+
+    /// Counts the charge no more among those of runs that wait.
+    fn end_waiting(&mut self) {
+        self.give_back_waiting(self.bytes);
+        self.waits = None;
+    }
+
+    fn give_back_waiting(&self, bytes: u64) {
+        if let Some(owner) = &self.waits {
+            self.budget.give_back_waiting(bytes, owner);
+        }
     }
 
     /// The charged bytes.
@@ -162,6 +217,7 @@ impl Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
+        self.give_back_waiting(self.bytes);
         self.budget.give_back(self.bytes);
     }
 }
@@ -200,11 +256,19 @@ impl CallMemory {
         Self(Arc::new(Held { budget, charge, _request: Some(self.clone()) }))
     }
 
-    /// The account of work that goes on when the call is answered. It keeps none of the call's
-    /// charges.
+    /// The account of a run of this owner that goes on in the background when the call is answered.
+    /// It keeps none of the call's charges. Until [`Self::end_waiting`] it has the share of runs that
+    /// wait, and no more.
     #[must_use]
-    pub fn separate(&self) -> Self {
-        Self::new(&self.0.budget)
+    pub fn in_background(&self, owner: Arc<WaitingMemory>) -> Self {
+        let mut charge = Charge::none(&self.0.budget);
+        charge.waits = Some(owner);
+        Self::holding(charge)
+    }
+
+    /// The run has a worker: its charges are those of any run from now on.
+    pub fn end_waiting(&self) {
+        self.0.charge.lock().end_waiting();
     }
 
     /// The account of a call with a budget of its own that has no limit.
@@ -320,6 +384,36 @@ mod tests {
         call.reserve(ByteCount::bytes(1)).unwrap();
         call.reserve(ByteCount::bytes(2)).unwrap();
         assert_eq!(call.0.charge.lock().size(), ByteCount::bytes(3));
+    }
+
+    #[test]
+    fn runs_that_wait_have_a_quarter_and_those_of_one_owner_an_eighth() {
+        let budget = MemoryBudget::new(ByteCount::mebibytes(64));
+        let call = CallMemory::new(&budget);
+        let [one, two, three] = [(); 3].map(|()| Arc::new(WaitingMemory::default()));
+        let first = call.in_background(Arc::clone(&one));
+        first.reserve(ByteCount::mebibytes(8)).unwrap();
+        assert_eq!(first.reserve(ByteCount::bytes(1)), Err(BudgetExhausted), "an eighth is full");
+        let second = call.in_background(two);
+        second.reserve(ByteCount::mebibytes(8)).unwrap();
+        let third = call.in_background(Arc::clone(&three));
+        assert_eq!(third.reserve(ByteCount::bytes(1)), Err(BudgetExhausted), "a quarter is full");
+        assert_eq!(three.0.load(Ordering::Acquire), 0, "what was refused costs nothing");
+        call.reserve(ByteCount::mebibytes(32)).unwrap();
+        // A run that has its worker makes room for those that wait.
+        first.end_waiting();
+        first.end_waiting();
+        first.reserve(ByteCount::mebibytes(1)).unwrap();
+        third.reserve(ByteCount::mebibytes(6)).unwrap();
+        second.shrink_to(0);
+        assert_eq!(budget.used(), ByteCount::mebibytes(32 + 9 + 6));
+        // What the whole budget refuses does not stay counted among what waits.
+        call.reserve(ByteCount::mebibytes(56 - 47)).unwrap();
+        assert_eq!(third.reserve(ByteCount::mebibytes(1)), Err(BudgetExhausted));
+        drop((first, second, third));
+        assert_eq!(budget.waiting.load(Ordering::Acquire), 0);
+        assert_eq!(one.0.load(Ordering::Acquire) + three.0.load(Ordering::Acquire), 0);
+        assert_eq!(budget.used(), ByteCount::mebibytes(41));
     }
 
     #[tokio::test]

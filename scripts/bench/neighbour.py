@@ -22,6 +22,7 @@ WAITING = 500
 def measure(program: Path, workers: int, seconds: float, rounds: int) -> dict[str, float | int]:
     """What the quiet tenant sees without and with its neighbour."""
     settings = ("--log-level=warn", "--workers", str(workers), "--set", f"workers.queue={2 * WAITING}")
+    settings += ("--set", f"workers.max={4 * workers}")
     settings += ("--set", "workers.queue_wait=10 min", "--set", "http.max_connections=2000")
     alone: list[float] = []
     beside: list[float] = []

@@ -29,7 +29,7 @@ use crate::engine::progress::Progress;
 use crate::error::CauseChain;
 use crate::ids::TenantId;
 use crate::image_builder::ImageStore;
-use crate::images::{ImageCache, ImageRules, PackageSet};
+use crate::images::{Image, ImageCache, ImageRules, PackageSet};
 use crate::job::frame::outcome_max;
 use crate::quotas::CallRates;
 use crate::registry::Registry;
@@ -108,8 +108,7 @@ impl Runtime {
         };
         let metering = metering(config, &files);
         let tenant_images = block_in_place(|| images_of_tenants(config, &files, progress))?;
-        let kept = ImageStore::new(&files.engine, &files.timed).sparing(&config.images.tenants);
-        let images = ImageCache::new(Box::new(kept), base, image_rules(config));
+        let images = shared_images(config, &files, base);
         let pool = Arc::new(Pool::start(pool_config(config, files.command(config)?, cgroups))?);
         let packages = Arc::new(package_access(config, &files.timed)?);
         let batteries = block_in_place(|| packages.open_batteries());
@@ -210,6 +209,12 @@ fn secret_access(config: &Config) -> SecretAccess {
     SecretAccess::new(Secrets::new(&config.secrets), config.secrets.hosts.clone())
 }
 
+/// The images that tenants share.
+fn shared_images(config: &Config, files: &EngineFiles, base: Image) -> ImageCache {
+    let kept = ImageStore::new(&files.engine, &files.timed).sparing(&config.images.tenants);
+    ImageCache::new(Box::new(kept), base, image_rules(config))
+}
+
 /// The images of tenants that have some of their own: a base image each, and no further ones.
 fn images_of_tenants(
     config: &Config,
@@ -265,6 +270,7 @@ fn pool_config(
     });
     PoolConfig {
         cgroups,
+        most_runs: config.workers.max,
         spares: config.workers.spares,
         isolation: config.isolation,
         queue: config.workers.queue,

@@ -34,6 +34,8 @@ const NAMES: u32 = 1_000;
 pub struct CgroupTree {
     folder: PathBuf,
     controllers: Vec<Controller>,
+    /// Those that were off before.
+    turned_on: Vec<Controller>,
     /// True if the server has moved itself to `gateway`.
     has_moved: bool,
     process: u32,
@@ -50,7 +52,8 @@ impl CgroupTree {
     pub fn take(place: CgroupPlace) -> Result<Self, CgroupUnavailable> {
         let CgroupPlace { folder, has_gateway, controllers, process } = place;
         let has_moved = !has_gateway;
-        let mut tree = Self { folder, controllers, has_moved, process, next: AtomicU64::new(1) };
+        let (turned_on, next) = (Vec::new(), AtomicU64::new(1));
+        let mut tree = Self { folder, controllers, turned_on, has_moved, process, next };
         match tree.set_up() {
             Ok(()) => Ok(tree),
             Err(error) => {
@@ -89,6 +92,7 @@ impl CgroupTree {
     /// another one is still of use.
     fn turn_on(&mut self) -> Result<(), CgroupUnavailable> {
         let file = self.folder.join("cgroup.subtree_control");
+        let before = fs::read_to_string(&file).map_err(refused("read the controllers"))?;
         let mut last = None;
         self.controllers.retain(|one| match write(&file, &format!("+{}", one.name())) {
             Ok(()) => true,
@@ -100,7 +104,10 @@ impl CgroupTree {
         match last.filter(|_| self.controllers.is_empty()) {
             Some(cause) => Err(refused("turn the controllers of a cgroup on")(cause)),
             None => Ok(()),
-        }
+        }?;
+        let was_off = |one: &Controller| before.split_whitespace().all(|name| name != one.name());
+        self.turned_on = self.controllers.iter().copied().filter(was_off).collect();
+        Ok(())
     }
 
     /// Removes the cgroups of processes of an earlier server.
@@ -189,7 +196,7 @@ impl CgroupTree {
             return Ok(());
         }
         let file = self.folder.join("cgroup.subtree_control");
-        for one in &self.controllers {
+        for one in &self.turned_on {
             write(&file, &format!("-{}", one.name()))?;
         }
         let gateway = self.folder.join(GATEWAY);

@@ -96,6 +96,20 @@ impl Drop for Sleeper {
 }
 
 #[test]
+fn controllers_that_were_on_before_stay_on() {
+    let Some(ground) = Ground::new() else { return };
+    let server = ground.process();
+    let place = ground.place(&server);
+    let Some(first) = ground.controllers.first() else { return };
+    write(&ground.folder.join("../cgroup.procs"), &server.0.id().to_string()).unwrap();
+    write(&ground.folder.join("cgroup.subtree_control"), &format!("+{}", first.name())).unwrap();
+    let before = ground.read("cgroup.subtree_control");
+    let tree = CgroupTree::take(CgroupPlace { has_gateway: false, ..place }).unwrap();
+    tree.leave();
+    assert_eq!(ground.read("cgroup.subtree_control"), before);
+}
+
+#[test]
 fn processes_get_cgroups_of_their_own_and_no_cgroup_left_behind() {
     let Some(ground) = Ground::new() else { return };
     let (server, mut worker) = (ground.process(), ground.process());

@@ -38,7 +38,7 @@ pub struct GatewayMemory {
     /// Buffers of connections, those of TLS included: `http.max_connections`.
     pub connections: ByteCount,
     /// Messages of workers, which are mostly logs, and jobs that were cancelled while they were
-    /// sent: `workers.count`, `limits.max.logs` and `http.max_body`.
+    /// sent: `workers.max`, `limits.max.logs` and `http.max_body`.
     pub runs: ByteCount,
     /// Runs that wait: `workers.queue`.
     pub queue: ByteCount,
@@ -69,7 +69,7 @@ impl GatewayMemory {
             budget: config.http.memory,
             outputs: MemoryBudget::outputs(),
             connections: times(connection, config.http.max_connections),
-            runs: times(run, config.workers.count),
+            runs: times(run, config.workers.max),
             queue: times(QUEUED, config.workers.queue),
             network: times(NETWORK_CONNECTION, connections),
             records: match config.records.is_enabled {

@@ -1,11 +1,13 @@
 //! The only reader of the process's environment and of the user's folders.
 
 use std::ffi::OsString;
+use std::fs;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
 use crate::config::reader::PREFIX;
 use crate::secrets::{self, EnvironmentSecrets};
+use crate::units::ByteCount;
 
 /// The variable by which systemd names the folder of credentials.
 const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
@@ -30,6 +32,8 @@ pub struct Surroundings {
     pub cache_dir: Option<PathBuf>,
     /// The working folder, against which relative paths are read.
     pub working_dir: Option<PathBuf>,
+    /// The memory that the processes of this machine, or of this container, may take.
+    pub memory: Option<ByteCount>,
 }
 
 impl Surroundings {
@@ -60,6 +64,7 @@ impl Surroundings {
             data_dir: dirs::data_dir(),
             cache_dir: dirs::cache_dir(),
             working_dir: std::env::current_dir().ok(),
+            memory: machine_memory(),
         }
     }
 
@@ -84,6 +89,24 @@ impl Surroundings {
         let found = self.variables.iter().find(|(known, _)| known == name);
         found.map(|(_, text)| text.as_str()).filter(|text| !text.is_empty())
     }
+}
+
+/// The memory of the machine, or of the container if it has less.
+fn machine_memory() -> Option<ByteCount> {
+    let machine = fs::read_to_string("/proc/meminfo").ok();
+    let machine = machine.as_deref().and_then(total_in);
+    // Within a container these are the limits of the container itself.
+    let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    let limits = limits.iter().filter_map(|path| fs::read_to_string(path).ok());
+    let limits = limits.filter_map(|text| text.trim().parse().ok().map(ByteCount::bytes));
+    limits.chain(machine).min()
+}
+
+/// The size of all memory in the text of `/proc/meminfo`.
+fn total_in(text: &str) -> Option<ByteCount> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(ByteCount::bytes(kibibytes.saturating_mul(1 << 10)))
 }
 
 /// The arguments of the process, the program's name first.

@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 134] = [
+const EXPLANATIONS: [(&str, &str); 135] = [
     ("listen", "Address and port to listen on."),
     ("admin_listen", "Address and port for operators, where Prometheus gets the metrics; none by default."),
     ("data_dir", "Folder for data to keep, such as blobs."),
@@ -45,7 +45,8 @@ const EXPLANATIONS: [(&str, &str); 134] = [
     ("auth.jwt.refresh", "Interval of fetching the keys again; a file is looked at every second."),
     ("auth.jwt.max_stale", "How long keys are trusted that could not be read again."),
     ("auth.jwt.accept_keys", "Whether keys of `wardian keys` are accepted beside tokens."),
-    ("workers.count", "Programs that run at once, each in a process of its own."),
+    ("workers.count", "Programs that compute at once, each in a process of its own."),
+    ("workers.max", "Programs that run at once, with those that wait; unless set, `workers.count` if that is set, and otherwise four for each core if half of the memory suffices."),
     ("workers.spares", "Processes beyond those, ready to take the place of one that was lost."),
     ("workers.fork", "Whether workers are forked from a process that has loaded the engine, instead of each being started by itself; true, unless set, if tenants have workers of their own."),
     ("workers.queue", "Runs that may wait for a worker; more are refused with status 503."),

@@ -172,6 +172,15 @@ impl Reader {
         Ok((self.asked, ignored))
     }
 
+    /// True if the setting `key` was read, and does not have its default.
+    pub(crate) fn is_set(&self, key: &str) -> bool {
+        let is_it = |setting: &&EffectiveSetting| setting.key == key;
+        let found = self.asked.iter().find(is_it);
+        found.is_some_and(|setting| {
+            setting.value.is_some() && setting.origin != SettingOrigin::Default
+        })
+    }
+
     /// Adds a problem that does not belong to a single value.
     pub(crate) fn complain(&mut self, problem: impl Into<String>) {
         self.problems.push(problem.into());

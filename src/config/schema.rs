@@ -2,19 +2,19 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
 
 use crate::config::environment::Surroundings;
 use crate::config::reader::Reader;
 use crate::config::settings::{
-    BlobsConfig, CgroupUse, CompileMetered, Config, EngineConfig, ImagesConfig, LimitsConfig,
-    LogConfig, LogFormat, LogLevel, NetworkConfig, RequireLockdown, SkillsConfig, WorkersConfig,
+    BlobsConfig, CompileMetered, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig,
+    LogFormat, LogLevel, NetworkConfig, SkillsConfig, WorkersConfig,
 };
 use crate::config::tables::auth::read_auth;
 use crate::config::tables::records::{read_audit, read_records};
 use crate::config::tables::tenant_skills::read_tenant_skills;
 use crate::config::tables::tenants::{read_image_tenants, read_tenants};
+use crate::config::tables::workers::{most_runs, read_workers};
 use crate::config::value::SettingValue;
 use crate::dispatch::memory_of;
 use crate::egress::config::{EgressConfig, NetworkLimits, three_quarters};
@@ -24,9 +24,6 @@ use crate::secrets::SecretsConfig;
 use crate::secrets::config::SecretCommand;
 use crate::skill::manifest::secret_hosts::SecretHosts;
 use crate::units::{ByteCount, Fuel};
-
-/// Uid and gid of `nobody` nearly everywhere.
-const NOBODY: u32 = 65_534;
 
 /// Reads every setting.
 pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Config, Vec<String>> {
@@ -40,9 +37,11 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let auth = read_auth(&mut reader, surroundings);
     let workers = read_workers(&mut reader);
     let limits = read_limits(&mut reader);
+    let max = most_runs(&reader, &workers, &limits, surroundings.memory);
+    let workers = WorkersConfig { max, ..workers };
     let images = read_images(&mut reader);
     let network = read_network(&mut reader, surroundings);
-    let (isolation, tenants) = read_tenants(&mut reader, auth.mode, workers.count);
+    let (isolation, tenants) = read_tenants(&mut reader, auth.mode, workers.max);
     let network = read_share_of_tenant(&mut reader, network);
     let tenant_skills = read_tenant_skills(&mut reader, surroundings);
     check_memory(&mut reader, workers.memory, &limits);
@@ -210,32 +209,6 @@ fn read_tls(reader: &mut Reader, surroundings: &Surroundings) -> Option<TlsFiles
             );
             None
         }
-    }
-}
-
-fn read_workers(reader: &mut Reader) -> WorkersConfig {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    WorkersConfig {
-        count: reader.read_within("workers.count", cores, 1..=1_024),
-        spares: reader.read_within("workers.spares", 1, 0..=1_024),
-        fork: reader.read_optional("workers.fork"),
-        queue: reader.read_within("workers.queue", 256, 0..=1_000_000),
-        memory: reader.read_optional("workers.memory"),
-        queue_wait: reader.read_within(
-            "workers.queue_wait",
-            Duration::from_secs(30),
-            Duration::from_millis(1)..=Duration::from_hours(1),
-        ),
-        detached_wait: reader.read_within(
-            "workers.detached_wait",
-            Duration::from_hours(1),
-            Duration::from_secs(1)..=Duration::from_hours(7 * 24),
-        ),
-        uid: reader.read_within("workers.uid", NOBODY, 1..=u32::MAX - 1),
-        gid: reader.read_within("workers.gid", NOBODY, 1..=u32::MAX - 1),
-        require_lockdown: reader.read("workers.require_lockdown", RequireLockdown::Auto),
-        cgroups: reader.read("workers.cgroups", CgroupUse::Auto),
-        paranoid: reader.read("workers.paranoid", false),
     }
 }
 

@@ -120,8 +120,11 @@ pub struct SkillsConfig {
 /// The processes that run guests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkersConfig {
-    /// Number of workers. Default: one for each core.
+    /// Runs that compute at once. Default: one for each core.
     pub count: usize,
+    /// Runs at once, with those that wait. Default: `count` if that is set, and otherwise four for each
+    /// core, as far as they may take no more than half of the machine's memory.
+    pub max: usize,
     /// Further workers, ready to replace a lost one. Default 1.
     pub spares: usize,
     /// Forks workers from a process that has loaded the engine, instead of starting each by itself.

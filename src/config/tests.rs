@@ -118,6 +118,7 @@ fn in_toml(key: &str, told: &str) -> Option<String> {
         | ("engine.source", "the package registry")
         | (_, "not set") => return None,
         ("http.unlimited_addresses", "loopback") => r#"["127.0.0.0/8", "::1/128"]"#.to_owned(),
+        ("workers.max", _) => return None,
         ("workers.count", "one for each core") => {
             std::thread::available_parallelism().map_or(1, usize::from).to_string()
         }

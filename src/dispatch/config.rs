@@ -17,8 +17,10 @@ pub struct PoolConfig {
     pub command: WorkerCommand,
     /// Gives each process a cgroup of its own. Default: none.
     pub cgroups: Option<WorkerCgroups>,
-    /// Runs at once. One for each core is right, because guests mostly compute.
+    /// Runs that compute at once. One for each core is right.
     pub workers: usize,
+    /// Runs at once, with those that wait. Default: `workers`.
+    pub most_runs: usize,
     /// Additional workers that replace lost ones at once. Each costs memory. Default 1.
     pub spares: usize,
     /// The runs that may follow one another in a worker. Default: those of all tenants.
@@ -55,6 +57,7 @@ impl PoolConfig {
             command,
             cgroups: None,
             workers,
+            most_runs: workers,
             spares: 1,
             isolation: Isolation::Shared,
             queue: 256,

@@ -17,9 +17,11 @@ use crate::dispatch::error::DispatchError;
 use crate::dispatch::isolation::Isolation;
 use crate::dispatch::report::PoolReport;
 use crate::dispatch::scheduler::claim::Claim;
+use crate::dispatch::scheduler::growth::Capacity;
 use crate::dispatch::scheduler::lease::Lease;
 use crate::dispatch::scheduler::shared::Scheduler;
 use crate::dispatch::scheduler::state::Phase;
+use crate::dispatch::scheduler::watch::watch_runs;
 use crate::dispatch::supervisor::spawner::{WorkerCommand, WorkerSpawner};
 use crate::dispatch::supervisor::supervise::Supervisor;
 use crate::dispatch::worker::channel::WorkerChannelError;
@@ -62,7 +64,7 @@ pub struct Pool {
     processes: watch::Receiver<()>,
     tenants: TenantPolicy,
     isolation: Isolation,
-    size: usize,
+    capacity: Capacity,
     patience: Patience,
 }
 
@@ -74,8 +76,8 @@ impl Pool {
     ///
     /// The operating system refuses a thread or the signal that tells of a child's end.
     pub fn start(config: PoolConfig) -> Result<Self, DispatchError> {
-        let (runs, runtime) = (config.workers.max(1), Handle::current());
-        let scheduler = Arc::new(Scheduler::new(&config, runtime));
+        let scheduler = Arc::new(Scheduler::new(&config, Handle::current()));
+        let capacity = scheduler.capacity();
         let (open, processes) = watch::channel(());
         let spawner = WorkerSpawner::open(config.command, config.cgroups, open)
             .map_err(DispatchError::Open)?;
@@ -87,9 +89,9 @@ impl Pool {
             attachments: config.attachments,
             max_message: config.max_message,
         };
-        let size = runs.saturating_add(config.spares);
         let mut supervisors = JoinSet::new();
-        for _ in 0..size {
+        supervisors.spawn(watch_runs(Arc::clone(&scheduler)));
+        for _ in 0..capacity.most_workers() {
             let deaths = signal(SignalKind::child()).map_err(DispatchError::Open)?;
             supervisors.spawn(supervisor.clone().keep(deaths));
         }
@@ -97,7 +99,16 @@ impl Pool {
         let spawner = Arc::downgrade(&spawner);
         let patience = Patience { grace: config.grace, host_time: config.host_time };
         let (tenants, isolation) = (config.tenants, config.isolation);
-        Ok(Self { scheduler, supervisors, spawner, processes, tenants, isolation, size, patience })
+        Ok(Self {
+            scheduler,
+            supervisors,
+            spawner,
+            processes,
+            tenants,
+            isolation,
+            capacity,
+            patience,
+        })
     }
 
     /// Waits until all workers are ready.
@@ -108,7 +119,7 @@ impl Pool {
     pub async fn ready(&self) -> Result<(), DispatchError> {
         let mut status = self.scheduler.watch();
         let decided = status.wait_for(|status| {
-            status.alive >= self.size || status.failure.is_some() || status.phase != Phase::Open
+            status.alive >= self.size() || status.failure.is_some() || status.phase != Phase::Open
         });
         match decided.await {
             Ok(status) if status.phase == Phase::Open => {
@@ -202,7 +213,7 @@ impl Pool {
             skills.chain(layers).chain(blobs).chain([job.image.key()]).collect();
 
         let mut queued = Duration::ZERO;
-        for _ in 0..self.size.saturating_add(ATTEMPTS) {
+        for _ in 0..self.capacity.most_workers().saturating_add(ATTEMPTS) {
             let asked = Instant::now();
             let mut lease = Lease::acquire(&self.scheduler, &claim, &wanted, host).await?;
             queued = queued.saturating_add(asked.elapsed());
@@ -269,10 +280,10 @@ impl Pool {
         Ok(())
     }
 
-    /// The number of workers, spares included.
+    /// The number of workers, spares included, while no run waits.
     #[must_use]
     pub const fn size(&self) -> usize {
-        self.size
+        self.capacity.least_workers()
     }
 
     /// Reports the workers that are ready, and the counters.

@@ -126,7 +126,9 @@ impl<'a, M: Methods + Status + Runs> RunRequest<'a, M> {
                 self.runs.find(&self.caller, id, Duration::ZERO).await
             }
         };
-        match found.map_err(|error| Box::new(self.failed(&error)))? {
+        // The credential may have ended while the request waited.
+        let confirmed = self.edge.authentication.confirm(self.caller.credential.as_ref());
+        match confirmed.and(found).map_err(|error| Box::new(self.failed(&error)))? {
             FoundRun::Active(run) => self.json(&run),
             FoundRun::Ended(record) => {
                 let record = RawValue::from_string(record).map_err(ServiceError::Unserialisable);

@@ -246,6 +246,9 @@ impl Server {
         let Shared { config, connections, .. } = shared;
         info!(connections = connections.count(), "finishing requests in progress");
         let detached = readiness.methods().map(|methods| methods.runs().active());
+        if let Some(runs) = detached {
+            runs.close_to_detached();
+        }
         if let Some(count) = detached.map(ActiveRuns::detached).filter(|count| *count > 0) {
             info!(count, "{count} runs in the background go on for a while");
         }

@@ -557,6 +557,22 @@ mod tests {
     }
 
     #[test]
+    fn the_image_of_reproducible_runs_is_tried_again_after_a_while() {
+        let mut state = State::default();
+        let wanted = PackageSet::REPRODUCIBLE;
+        assert!(matches!(state.reproducible(), Err(NotReproducible::InTheMaking)));
+        assert!(matches!(state.reproducible(), Err(NotReproducible::InTheMaking)));
+        assert_eq!(state.wanted, [wanted], "it is ordered once");
+        state.wanted.clear();
+        state.failed.insert(wanted, Instant::now());
+        assert!(matches!(state.reproducible(), Err(NotReproducible::Failed)));
+        assert!(state.wanted.is_empty());
+        state.failed.insert(wanted, Instant::now().checked_sub(RETRY_AFTER).unwrap());
+        assert!(matches!(state.reproducible(), Err(NotReproducible::InTheMaking)));
+        assert_eq!(state.wanted, [wanted]);
+    }
+
+    #[test]
     fn beyond_the_variety_one_image_serves_all() {
         let mut state = cache_of(&["lxml", "scipy"]);
         for name in ["pillow", "networkx", "matplotlib", "documents+lxml"] {

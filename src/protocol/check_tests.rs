@@ -381,7 +381,7 @@ proptest! {
             Ok(call) => prop_assert!(is_allowed && call.method() == tool.name),
             // A schema of one parameter says nothing about another one.
             Err(crate::protocol::CallError::Params(
-                ParamsError::Contradiction { .. } | ParamsError::OnlyWith { .. },
+                ParamsError::Contradiction { .. },
             )) => {}
             Err(_) => prop_assert!(!is_allowed),
         }

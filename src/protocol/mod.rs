@@ -119,6 +119,8 @@ pub enum MethodResult {
     Run(RunResult),
     /// `execute_skill` and `run_code` with `detach`
     Detached(DetachedRun),
+    /// `execute_skill` and `run_code` with an `idempotency_key` that was used before: the first answer
+    Repeated(Box<RawValue>),
     /// `create_blob`
     CreateBlob(CreateBlobResult),
     /// `read_blob`
@@ -181,14 +183,17 @@ mod tests {
             (
                 "execute_skill",
                 json!({"name": "a", "version": "1.0.0", "args": {"x": 1}, "input_blobs": blobs,
-                    "timeout_ms": 5, "limits": limits, "detach": true, "run_key": "a.1"}),
+                    "timeout_ms": 5, "limits": limits, "detach": true, "idempotency_key": "a.1"}),
             ),
             (
                 "run_code",
                 json!({"language": "python", "code": "pass", "entrypoint": "f", "args": {},
                     "mount_skills": ["a"], "input_blobs": blobs, "limits": limits, "timeout_ms": 5}),
             ),
-            ("create_blob", json!({"content": "c", "kind": "text/plain", "encoding": "utf-8"})),
+            (
+                "create_blob",
+                json!({"content": "c", "kind": "text/plain", "encoding": "utf-8", "idempotency_key": "a"}),
+            ),
             ("read_blob", json!({"blob_id": "b", "mode": "full", "max_bytes": 9})),
             ("load_skills_protocol_guide", json!({})),
         ] {
@@ -247,20 +252,18 @@ mod tests {
     }
 
     #[test]
-    fn only_a_detached_run_has_a_key_and_the_key_is_a_word() {
+    fn the_key_of_a_call_is_a_word() {
         let run = |more: serde_json::Value| {
             let mut params = json!({"language": "python", "code": ""});
             params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             parse("run_code", &params).map(|_| ()).map_err(|error| error.to_string())
         };
-        assert_eq!(run(json!({"detach": true, "run_key": "nightly:2026-11-22.a_1"})), Ok(()));
-        assert_eq!(run(json!({"detach": false, "run_key": null})), Ok(()));
+        assert_eq!(run(json!({"idempotency_key": "nightly:2026-11-22.a_1"})), Ok(()));
+        assert_eq!(run(json!({"detach": true, "idempotency_key": null})), Ok(()));
         for key in ["", "a b", "é", "a\n", &"k".repeat(129)] {
-            let refusal = run(json!({"detach": true, "run_key": key})).unwrap_err();
-            assert!(refusal.contains("`run_key` must be"), "{refusal}");
+            let refusal = run(json!({"idempotency_key": key})).unwrap_err();
+            assert!(refusal.contains("`idempotency_key` must be"), "{refusal}");
         }
-        let refusal = run(json!({"run_key": "a"})).unwrap_err();
-        assert!(refusal.contains("`run_key` must be left out unless `detach`"), "{refusal}");
         for flag in [json!(1), json!("true"), json!([])] {
             let refusal = run(json!({"detach": flag})).unwrap_err();
             assert!(refusal.contains("`detach` must be true or false"), "{refusal}");

@@ -42,14 +42,6 @@ pub enum ParamsError {
         /// The string, shortened.
         item: String,
     },
-    /// A parameter that has a meaning only beside another one, which is not there.
-    #[error("parameter `{parameter}` must be left out unless `{other}` is true")]
-    OnlyWith {
-        /// The parameter.
-        parameter: &'static str,
-        /// The other parameter.
-        other: &'static str,
-    },
     /// Two parameters for the same setting have different values.
     #[error("parameters `{one}` and `{other}` differ: give one of them")]
     Contradiction {
@@ -76,7 +68,6 @@ impl ParamsError {
             | Self::Wrong { parameter, .. }
             | Self::Repeated { parameter, .. } => parameter,
             Self::Contradiction { one, .. } => one,
-            Self::OnlyWith { parameter, .. } => parameter,
         }
     }
 

@@ -89,8 +89,8 @@ const REPRODUCIBLE: Parameter = Parameter::optional(
     "Run so that every repetition gives the same result: true, or the seed and the time to use",
 );
 
-/// Longest key of a detached run, in characters.
-const MAX_RUN_KEY: usize = 128;
+/// Longest key of a request, in characters.
+const MAX_REQUEST_KEY: usize = 128;
 
 const DETACH: Parameter = Parameter::optional(
     "detach",
@@ -98,15 +98,15 @@ const DETACH: Parameter = Parameter::optional(
     "Return at once with the run_id while the run goes on in the background; GET /v1/runs/{run_id} has its status and result",
 );
 
-const RUN_KEY: Parameter = Parameter::optional(
-    "run_key",
+const IDEMPOTENCY_KEY: Parameter = Parameter::optional(
+    "idempotency_key",
     Shape::Text(Text {
-        max_length: Some(MAX_RUN_KEY),
+        max_length: Some(MAX_REQUEST_KEY),
         pattern: Some(Pattern::Token),
         default: None,
         shows_default: false,
     }),
-    "Name of your choice for a detached run: repeating the call with the same name returns the same run",
+    "Name of your choice for this call: repeating the call with the same name executes nothing again and has the first answer",
 );
 
 /// All tools, in the protocol's order.
@@ -197,7 +197,7 @@ const EXECUTE_SKILL: Tool = Tool {
         ),
         Parameter::optional("limits", Shape::Object(LIMITS), "Execution limits"),
         DETACH,
-        RUN_KEY,
+        IDEMPOTENCY_KEY,
     ],
 };
 
@@ -237,7 +237,7 @@ const RUN_CODE: Tool = Tool {
             "Same as limits.timeout_ms",
         ),
         DETACH,
-        RUN_KEY,
+        IDEMPOTENCY_KEY,
     ],
 };
 
@@ -286,6 +286,7 @@ const CREATE_BLOB: Tool = Tool {
             Shape::Choice { values: &["utf-8", "base64"], default: None },
             "How content is encoded (omit for utf-8 if kind is a text, base64 if it is a known binary type)",
         ),
+        IDEMPOTENCY_KEY,
     ],
 };
 
@@ -392,7 +393,7 @@ mod tests {
         ["minimum", "maximum", "maxLength", "maxItems", "uniqueItems", "pattern"];
 
     /// Parameters that are added to the protocol's tools.
-    const ADDED_PARAMETERS: [(&str, &str); 15] = [
+    const ADDED_PARAMETERS: [(&str, &str); 16] = [
         ("execute_skill", "keep_files"),
         ("run_code", "keep_files"),
         ("execute_skill", "limits"),
@@ -405,9 +406,10 @@ mod tests {
         ("run_code", "reproducible"),
         ("create_blob", "encoding"),
         ("execute_skill", "detach"),
-        ("execute_skill", "run_key"),
+        ("execute_skill", "idempotency_key"),
+        ("create_blob", "idempotency_key"),
         ("run_code", "detach"),
-        ("run_code", "run_key"),
+        ("run_code", "idempotency_key"),
     ];
 
     /// JSON whose objects keep their order.

@@ -39,7 +39,7 @@ pub use crate::records::record::{
     RecordedPhases, RecordedReproducible, RecordedSkill, RunKind, RunOutcomeKind, RunRecord,
     RunSummary, with_result,
 };
-pub use crate::records::table::detached::{KnownKey, RunKey};
+pub use crate::records::table::detached::{KnownKey, RequestKey};
 pub use crate::records::table::read::{ListedRuns, RunFilter, SCANNED};
 pub use crate::records::table::{RecordTable, StoredLog};
 pub use crate::records::writer::RecordWriter;

@@ -11,11 +11,12 @@ use crate::database::{Database, DatabaseError};
 use crate::ids::{Digest, RunId, SkillName, SkillVersion, TenantId};
 use crate::job::limits::RunLimits;
 use crate::job::outcome::{LogChunk, Stream};
+use crate::records::RecordTail;
 use crate::records::queue::Recorder;
 use crate::records::table::{Row, SCHEMA};
 use crate::records::{
     KnownKey, QUEUE_MEMORY, RecordTable, RecordWriter, RecordedArguments, RecordedLog,
-    RecordedPhases, RecordedSkill, RecordsConfig, RunFilter, RunKey, RunKind, RunOutcomeKind,
+    RecordedPhases, RecordedSkill, RecordsConfig, RequestKey, RunFilter, RunKind, RunOutcomeKind,
     RunRecord, SCANNED,
 };
 use crate::units::ByteCount;
@@ -411,6 +412,24 @@ async fn records_are_bounded_while_they_wait() {
     assert!(number - logs > 1_000, "a flood of output leaves room for {} records", number - logs);
 }
 
+#[tokio::test]
+async fn results_leave_room_for_records_while_they_wait() {
+    let recorder = Recorder::new(RecordsConfig::default());
+    let mut number = 0;
+    while recorder.counts().lost_logs == 0 {
+        let tail = RecordTail { result: Some("x".repeat(1 << 20)), until_written: None };
+        recorder.hand_over_all(Box::new(detached("acme", number)), None, tail);
+        number += 1;
+    }
+    assert!((20..=25).contains(&number), "{number}");
+    assert_eq!(recorder.counts().lost, 0, "the record of the lost result is kept");
+    for _ in 0..1_000 {
+        recorder.hand_over(Box::new(record("acme", number)), None);
+        number += 1;
+    }
+    assert_eq!((recorder.counts().lost, recorder.counts().waiting), (0, number));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_writer_keeps_to_the_limits() {
     let place = Place::new().await;
@@ -450,7 +469,7 @@ async fn a_newer_and_a_damaged_file_are_refused_and_left_alone() {
     place.table.close().await;
     let before = std::fs::read(&path).unwrap();
     let fault = RecordTable::open(&path).await.unwrap_err();
-    assert!(matches!(fault, DatabaseError::NewerSchema { found: 9, known: 2, .. }), "{fault:?}");
+    assert!(matches!(fault, DatabaseError::NewerSchema { found: 9, known: 3, .. }), "{fault:?}");
     assert_eq!(std::fs::read(&path).unwrap(), before);
     let broken = b"this is no database, but it is long enough to be read as if it were one";
     std::fs::write(&path, broken).unwrap();
@@ -463,8 +482,35 @@ fn detached(owner: &str, number: u64) -> RunRecord {
     RunRecord { detached: true, outcome: RunOutcomeKind::Interrupted, ..record(owner, number) }
 }
 
-fn key(name: &str, call: &str) -> RunKey {
-    RunKey { name: name.to_owned(), call: Digest::of(call.as_bytes()) }
+fn key(name: &str, call: &str) -> RequestKey {
+    RequestKey { name: name.to_owned(), call: Digest::of(call.as_bytes()) }
+}
+
+#[tokio::test]
+async fn names_of_calls_that_store_blobs_are_bounded_and_expire() {
+    let place = Place::new().await;
+    let (table, acme) = (&place.table, tenant("acme"));
+    let note = async |name: &str, call: &str, now| {
+        table.note_blob_key(&acme, &key(name, call), now).await.unwrap()
+    };
+    assert!(note("a", "one", 10).await && note("a", "one", 11).await);
+    assert!(!note("a", "two", 12).await, "another call has the name");
+    assert_eq!(table.find_key(&acme, &key("a", "one")).await.unwrap(), Some(KnownKey::SameBlob));
+    let run = table.note_detached(&detached("acme", 1), Some(&key("a", "one"))).await.unwrap();
+    assert!(run.is_some(), "a run has the name of a blob");
+    table.note_detached(&detached("acme", 2), Some(&key("run", "three"))).await.unwrap();
+    assert!(!note("run", "three", 13).await, "a blob has the name of a run");
+    for number in 0..5 {
+        assert!(note(&format!("b{number}"), "x", 20 + number).await);
+    }
+    let there = async |name: &str| {
+        table.find_key(&acme, &key(name, "x")).await.unwrap() == Some(KnownKey::SameBlob)
+    };
+    table.trim_blob_keys(3, None).await.unwrap();
+    assert!(!there("b1").await && there("b2").await);
+    table.trim_blob_keys(3, Some(24)).await.unwrap();
+    assert!(!there("b3").await && there("b4").await);
+    assert!(table.find_key(&tenant("beta"), &key("b4", "x")).await.unwrap().is_none());
 }
 
 /// A kill at any point leaves a run that was noted with one record.
@@ -509,7 +555,7 @@ async fn no_run_stays_in_progress_after_a_kill() {
 async fn a_key_belongs_to_one_call_of_one_tenant_as_long_as_its_record() {
     let place = Place::new().await;
     let (table, acme) = (&place.table, tenant("acme"));
-    let note = |owner: &'static str, number: u64, key: RunKey| async move {
+    let note = |owner: &'static str, number: u64, key: RequestKey| async move {
         table.note_detached(&detached(owner, number), Some(&key)).await.unwrap()
     };
     assert_eq!(note("acme", 0, key("k", "a")).await, None);
@@ -522,8 +568,11 @@ async fn a_key_belongs_to_one_call_of_one_tenant_as_long_as_its_record() {
     assert_eq!(note("acme", 3, key("k", "c")).await, None);
     table.end_interrupted().await.unwrap();
     assert_eq!(note("acme", 4, key("k", "c")).await, Some(KnownKey::Run(id(3))));
+    assert_eq!(note("acme", 5, key("goes on", "d")).await, None);
     fill(table, "acme", 10..20, 0).await;
     trim(table, &limits(10, 70)).await;
     assert_eq!(table.find_key(&acme, &key("k", "c")).await.unwrap(), None, "its record is gone");
+    // The run that goes on is as old, and its call may come again.
+    assert_eq!(note("acme", 21, key("goes on", "d")).await, Some(KnownKey::Run(id(5))));
     assert!(table.find_key(&tenant("beta"), &key("k", "b")).await.unwrap().is_some());
 }

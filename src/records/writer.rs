@@ -197,11 +197,16 @@ impl Work {
 
     async fn trimmed(&self, by_age: bool) -> Result<Trimmed, DatabaseError> {
         let config = &self.shared.config;
-        let limits = self.table.trim_to_limits(config).await?;
-        let Some(age) = config.max_age.filter(|_| by_age) else { return Ok(limits) };
-        let bound = self.clock.now().saturating_sub(age).as_millis();
-        let mut all = self.table.trim_to_age(u64::try_from(bound).unwrap_or(u64::MAX)).await?;
-        all.add(limits);
+        let mut all = self.table.trim_to_limits(config).await?;
+        if !by_age {
+            return Ok(all);
+        }
+        let bound = config.max_age.map(|age| self.clock.now().saturating_sub(age).as_millis());
+        let bound = bound.map(|bound| u64::try_from(bound).unwrap_or(u64::MAX));
+        self.table.trim_blob_keys(config.max_count, bound).await?;
+        if let Some(bound) = bound {
+            all.add(self.table.trim_to_age(bound).await?);
+        }
         Ok(all)
     }
 

@@ -12,10 +12,10 @@ use crate::database::DatabaseError;
 use crate::dispatch::DispatchError;
 use crate::error::ErrorKind;
 use crate::ids::InvalidId;
+use crate::ids::RunId;
 use crate::images::NotReproducible;
 use crate::protocol::params_error::ParamsError;
 use crate::quotas::TooManyCalls;
-use crate::records::KnownKey;
 use crate::registry::RegistryError;
 use crate::secrets::SecretsError;
 use crate::service::run::metering::NotMetering;
@@ -68,7 +68,7 @@ pub enum ServiceError {
     /// The tenant has as many runs in the background as it may have.
     #[error(
         "the tenant has as many runs in the background as it may have: at most {most}, with at most \
-         16 MiB of programs and arguments"
+         16 MiB of programs and arguments and 512 blobs together"
     )]
     TooManyDetached {
         /// The most that it may have.
@@ -84,14 +84,25 @@ pub enum ServiceError {
         largest: ByteCount,
     },
     /// Another call has the name of a run in the background.
-    #[error("parameter `run_key` names the run of another call; choose another name")]
+    #[error("parameter `idempotency_key` names another call; choose another name")]
     KeyOfOtherCall,
     /// A run in the background has begun before. Its caller gets that run.
     #[error("the run has begun before")]
-    KnownRun {
+    KnownRun,
+    /// A call was repeated, and the result of its run is not there.
+    #[error(
+        "the run of this call has ended and its result is not kept; GET /v1/runs/{run} says how it \
+         ended"
+    )]
+    ResultNotKept {
         /// The run.
-        known: KnownKey,
+        run: RunId,
     },
+    /// A call was repeated while the first one was refused.
+    #[error(
+        "the first call with this `idempotency_key` was refused at this moment; repeat the call"
+    )]
+    FirstCallRefused,
     /// The server stops and begins no run.
     #[error("the server is shutting down")]
     Stopping,
@@ -184,7 +195,10 @@ impl ServiceError {
             Self::Forbidden { .. } => ErrorKind::Forbidden,
             Self::Secrets { .. } => ErrorKind::SecretUnavailable,
             Self::NoSuchBlob { .. } => ErrorKind::BlobNotFound,
-            Self::NoSuchRun { .. } | Self::LogNotKept | Self::NoRecords => ErrorKind::RunNotFound,
+            Self::NoSuchRun { .. }
+            | Self::ResultNotKept { .. }
+            | Self::LogNotKept
+            | Self::NoRecords => ErrorKind::RunNotFound,
             Self::NotExecutable { .. } => ErrorKind::NotExecutable,
             Self::Registry(error) => error.kind(),
             Self::Blob(error) => error.kind(),
@@ -198,6 +212,7 @@ impl ServiceError {
             | Self::TooManyTransfers
             | Self::RecordNotWritten
             | Self::Stopping
+            | Self::FirstCallRefused
             | Self::KeysUnavailable(_) => ErrorKind::Overloaded,
             Self::Metering(NotMetering::Failed) | Self::Reproducible(NotReproducible::Failed) => {
                 ErrorKind::Internal
@@ -206,7 +221,7 @@ impl ServiceError {
             Self::Unserialisable(_)
             | Self::Unreadable(_)
             | Self::Records(_)
-            | Self::KnownRun { .. }
+            | Self::KnownRun
             | Self::Interrupted(_) => ErrorKind::Internal,
         }
     }
@@ -218,7 +233,7 @@ impl ServiceError {
             Self::Params(error) => Some(error.parameter()),
             Self::Arguments { .. } => Some("args"),
             Self::Kind(_) => Some("kind"),
-            Self::KeyOfOtherCall => Some("run_key"),
+            Self::KeyOfOtherCall => Some("idempotency_key"),
             Self::Registry(RegistryError::InvalidParameter { parameter, .. }) => Some(parameter),
             _ => None,
         }

@@ -12,6 +12,7 @@
 //! read PATH             logs a file of an attached skill, or a blob
 //! wait                  waits until it is cancelled
 //! hang                  waits for ever
+//! compute               computes until it is cancelled
 //! panic, abort, break   ends the worker in one of three ways
 //! spoil MILLISECONDS    makes cleaning up take this long and fail
 //! complain COUNT        writes COUNT lines to standard error
@@ -104,6 +105,13 @@ impl ScriptedRunner {
                 let is_cancelled = host.is_cancelled();
                 while !is_cancelled() {
                     thread::park_timeout(PAUSE);
+                }
+                Ok(Step::Fail(RunFailure::Cancelled))
+            }
+            "compute" => {
+                let is_cancelled = host.is_cancelled();
+                while !is_cancelled() {
+                    std::hint::spin_loop();
                 }
                 Ok(Step::Fail(RunFailure::Cancelled))
             }

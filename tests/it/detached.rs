@@ -134,7 +134,7 @@ fn what_is_refused_begins_nothing() {
         ("run_code", code(json!({"mount_skills": ["acme.none"]})), "skill_not_found"),
         ("run_code", code(json!({"timeout_ms": 10_000_000})), "invalid_params"),
         ("run_code", code(json!({"args": {"x": "x".repeat(1 << 20)}})), "too_large"),
-        ("run_code", code(json!({"run_key": "a b"})), "invalid_params"),
+        ("run_code", code(json!({"idempotency_key": "a b"})), "invalid_params"),
         ("execute_skill", json!({"name": "acme.guide", "detach": true}), "not_executable"),
         (
             "execute_skill",
@@ -164,7 +164,7 @@ fn a_call_that_is_repeated_with_its_key_begins_one_run() {
     let data = place.folder().join("data");
     let server = TestServer::start_on(&data, &[]);
     let client = server.client();
-    let key = json!({"run_key": "nightly:1"});
+    let key = json!({"idempotency_key": "nightly:1"});
     let calls: Vec<_> = (0..6)
         .map(|_| {
             let (client, key) = (client.clone(), key.clone());
@@ -176,14 +176,15 @@ fn a_call_that_is_repeated_with_its_key_begins_one_run() {
     let other = with(json!({"language": "python", "code": "2", "detach": true}), key.clone());
     let refusal = client.refusal("run_code", other);
     assert_eq!(refusal.kind, "invalid_params");
-    let another = id_of(&detached(&client, "1", json!({"run_key": "nightly:2"})));
+    let another = id_of(&detached(&client, "1", json!({"idempotency_key": "nightly:2"})));
     assert_ne!(another, ids[0]);
     ended(&client, &another);
     until_it_is(&client, &ids[0], "running");
     server.process().kill();
     server.wait();
-    // The server was killed in the middle of the run. Nobody runs it again.
-    let server = TestServer::start_on(&data, &[]);
+    // The server was killed in the middle of the run. Nobody runs it again, also if the operator has
+    // changed what a call gets that asks for nothing.
+    let server = TestServer::start_on(&data, &["--set", "limits.timeout=20 s"]);
     let client = server.client();
     let begun = detached(&client, SLEEPS, key);
     assert_eq!((id_of(&begun), &begun["status"]), (ids[0].clone(), &json!("ended")));
@@ -297,6 +298,51 @@ fn a_cancelled_run_ends_and_its_worker_stays() {
     assert_eq!(workers(&server), before, "a worker was lost");
 }
 
+#[test]
+fn a_refused_call_leaves_no_name() {
+    let arguments = ["--workers", "1", "--set", "workers.queue=0"];
+    let server = TestServer::start(&arguments);
+    let client = server.client();
+    let first = id_of(&detached(&client, SLEEPS, json!({})));
+    until_it_is(&client, &first, "running");
+    let call =
+        json!({"language": "python", "code": "7", "detach": true, "idempotency_key": "once"});
+    // Calls at the same time are refused too: none is told of a run that there is not.
+    let calls: Vec<_> = (0..6)
+        .map(|_| {
+            let (client, call) = (client.clone(), call.clone());
+            thread::spawn(move || client.refusal("run_code", call).kind)
+        })
+        .collect();
+    for refused in calls {
+        assert_eq!(refused.join().unwrap(), "overloaded");
+    }
+    assert_eq!(cancel(&client, &first).status, 200);
+    let begun = eventually(PATIENCE, || client.call("run_code", call.clone()).ok());
+    assert_eq!(ended(&client, &id_of(&begun))["result"]["output"]["result"], 7);
+    let again = client.call("run_code", call).unwrap();
+    assert_eq!((id_of(&again), &again["status"]), (id_of(&begun), &json!("ended")));
+}
+
+#[test]
+fn a_key_that_was_revoked_while_its_request_waited_is_told_nothing() {
+    let place = Command::new();
+    let arguments = ["--set", "auth.mode=keys", "--set", "workers.require_lockdown=false"];
+    let server = TestServer::start(&arguments);
+    let (one, other) = (key(&place, &server, "acme", "code"), key(&place, &server, "acme", "code"));
+    let id = id_of(&detached(&one, SLEEPS, json!({})));
+    until_it_is(&one, &id, "running");
+    let (waiting, path) = (one.clone(), format!("/v1/runs/{id}?wait_ms=60000"));
+    let waits = thread::spawn(move || waiting.get(&path).status);
+    let data = server.data_dir().to_str().unwrap();
+    let prefix = &one.key().unwrap()[8..16];
+    place.run(&["--data-dir", data, "keys", "revoke", prefix]).with(0);
+    eventually(PATIENCE, || (one.get("/v1/runs/active").status == 401).then_some(()));
+    assert_eq!(cancel(&other, &id).status, 200);
+    assert_eq!(waits.join().unwrap(), 401);
+    assert_eq!(ended(&other, &id)["outcome"], "cancelled");
+}
+
 /// Makes a key and waits until the server knows it.
 fn key(place: &Command, server: &TestServer, tenant: &str, scopes: &str) -> Client {
     let data = server.data_dir().to_str().unwrap();
@@ -314,7 +360,7 @@ fn a_run_of_another_tenant_or_scope_is_cancelled_no_more_than_one_that_does_not_
     let server = TestServer::start(&arguments);
     let acme = key(&place, &server, "acme", "code,execute");
     let beta = key(&place, &server, "beta", "code,execute");
-    let id = id_of(&detached(&acme, SLEEPS, json!({"run_key": "k"})));
+    let id = id_of(&detached(&acme, SLEEPS, json!({"idempotency_key": "k"})));
     until_it_is(&acme, &id, "running");
     let unknown = format!("run_{}", "0".repeat(32));
     let skills_only = key(&place, &server, "acme", "execute");
@@ -338,7 +384,7 @@ fn a_run_of_another_tenant_or_scope_is_cancelled_no_more_than_one_that_does_not_
     }
     assert_eq!(cancel(&server.client(), &id).status, 401);
     // The same name of another tenant is another run.
-    let theirs = id_of(&detached(&beta, SLEEPS, json!({"run_key": "k"})));
+    let theirs = id_of(&detached(&beta, SLEEPS, json!({"idempotency_key": "k"})));
     assert_ne!(theirs, id);
     for (client, id) in [(&acme, &id), (&beta, &theirs)] {
         assert_eq!(cancel(client, id).json()["outcome"], "cancelled");

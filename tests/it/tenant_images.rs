@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::images::cache_without_images;
 use crate::support::{Client, Command, TestServer, eventually, output};
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Hashes of texts, which follow from the secret. Most of them fit no float.
 const PROBE: &str =
@@ -107,7 +107,7 @@ fn hash_secret_of_a_tenant_is_renewed_with_the_shared_one() {
                 seen.push(found);
             }
         }
-        (own.len() > 2 && shared.len() > 2).then_some(())
+        (own.len() > 1 && shared.len() > 1).then_some(())
     });
     assert!(!own.iter().any(|one| shared.contains(one)), "{own:?} {shared:?}");
 }

@@ -162,6 +162,7 @@ pub(crate) fn on_its_own(mut config: Config, folder: &TempDir) -> Config {
     config.tenant_skills = TenantFolders::default();
     config.images.tenants = Vec::new();
     config.workers.count = 1;
+    config.workers.max = 1;
     config.workers.spares = 0;
     config
 }

@@ -120,6 +120,12 @@ fn read_place(
     surroundings: &Surroundings,
 ) -> Option<KeyPlace> {
     if text.starts_with(SCHEME) && text.len() > SCHEME.len() {
+        let authority =
+            text.get(SCHEME.len()..).and_then(|rest| rest.split(['/', '?', '#']).next());
+        if authority.is_some_and(|authority| authority.contains('@')) {
+            reader.complain("`auth.jwt.jwks` must be an address without user and password");
+            return None;
+        }
         return Some(KeyPlace::Url { url: text, authorities });
     }
     if text.contains("://") || text.is_empty() {
@@ -282,5 +288,12 @@ mod tests {
             let told = problems(&LEAST.replace("keys.json", place));
             assert!(told.contains("must be a file or an address with https://"), "{told}");
         }
+        for place in ["https://user:word@id.example/jwks", "https://token@id.example"] {
+            let told = problems(&LEAST.replace("keys.json", place));
+            assert!(told.contains("without user and password"), "{told}");
+            assert!(!told.contains("word@") && !told.contains("token@"), "{told}");
+        }
+        // Only the authority has users.
+        load(&LEAST.replace("keys.json", "https://id.example/jwks?for=a@b")).unwrap();
     }
 }

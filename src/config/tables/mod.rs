@@ -4,3 +4,4 @@ pub(crate) mod auth;
 pub(crate) mod records;
 pub(crate) mod tenant_skills;
 pub(crate) mod tenants;
+pub(crate) mod workers;

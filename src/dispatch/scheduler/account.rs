@@ -22,9 +22,10 @@ pub(crate) const FEW_ACCOUNTS: usize = 128;
 /// Accounts of tenants without runs that are kept at most.
 pub(crate) const MAX_RESTING: usize = 16_384;
 
-/// The tenant whose run is next, with the tenants whose runs it overtakes.
+/// The run that is next and its tenant, with the tenants whose runs it overtakes.
 pub(crate) struct NextRun {
     pub(crate) tenant: TenantId,
+    pub(crate) ticket: Ticket,
     pub(crate) overtaken: Vec<TenantId>,
 }
 

@@ -8,15 +8,18 @@
 //! | `account.rs`    | the runs of one tenant, waiting and in progress                          |
 //! | `queue.rs`      | all waiting runs, fair between tenants                                   |
 //! | `idle.rs`       | idle workers, each for runs of its owner alone                           |
+//! | `growth.rs`     | how many runs go on at once, and how many workers there are for them     |
 //! | `state.rs`      | the decisions: plain data, no tokio, no processes                        |
 //! | `shared.rs`     | the state behind a lock; carries its decisions out and tells watchers    |
 //! | `queued_run.rs` | a place in the queue, given up when it is dropped                        |
 //! | `lease.rs`      | the right to use a worker for one run, given back when it is dropped     |
+//! | `watch.rs`      | finds out which runs wait while others want their place                  |
 //!
 //! Each file uses only those above it.
 
 mod account;
 pub(crate) mod claim;
+pub(crate) mod growth;
 mod idle;
 pub(crate) mod lease;
 mod queue;
@@ -25,3 +28,4 @@ mod run_time;
 pub(crate) mod shared;
 pub(crate) mod state;
 mod virtual_time;
+pub(crate) mod watch;

@@ -23,8 +23,14 @@ enum Step {
     Leave(usize),
     LoseBusy(usize),
     LoseIdle(usize),
+    /// Some runs are seen to wait: those whose number this mask has.
+    Wait(u8),
+    /// Workers that are not needed become superfluous.
+    Linger,
     /// A process ends or becomes ready.
     Process,
+    /// A process does not start.
+    FailToStart,
     Outdate,
     Retire,
 }
@@ -37,7 +43,10 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0_usize..8).prop_map(Step::Leave),
         1 => (0_usize..8).prop_map(Step::LoseBusy),
         1 => (0_usize..8).prop_map(Step::LoseIdle),
+        3 => any::<u8>().prop_map(Step::Wait),
+        1 => Just(Step::Linger),
         5 => Just(Step::Process),
+        1 => Just(Step::FailToStart),
         1 => Just(Step::Outdate),
         1 => Just(Step::Retire),
     ]
@@ -66,6 +75,8 @@ struct Simulation {
     dying: Vec<WorkerId>,
     /// Processes that are not ready yet.
     starting: usize,
+    /// Runs that are seen to wait.
+    seen: BTreeSet<Ticket>,
     arrived: u64,
     over: BTreeSet<u64>,
     now: Instant,
@@ -74,17 +85,31 @@ struct Simulation {
 impl Simulation {
     fn new(capacity: Capacity) -> Self {
         let bounds = QueueBounds { waiting: QUEUE, memory: None };
-        Self {
+        let mut simulation = Self {
             state: State::new(capacity, bounds),
             leased: Vec::new(),
             waiting: Vec::new(),
             owners: BTreeMap::new(),
             served: BTreeMap::new(),
             dying: Vec::new(),
-            starting: capacity.workers,
+            starting: 0,
+            seen: BTreeSet::new(),
             arrived: 0,
             over: BTreeSet::new(),
             now: Instant::now(),
+        };
+        simulation.supervise();
+        simulation
+    }
+
+    /// Lets each supervisor without a process start one that is wanted.
+    fn supervise(&mut self) {
+        let idle = self.state.records().keys().filter(|id| self.state.is_idle(**id)).count();
+        let most = self.state.capacity().most_workers();
+        while idle + self.leased.len() + self.dying.len() + self.starting < most
+            && self.state.begin_start()
+        {
+            self.starting += 1;
         }
     }
 
@@ -102,6 +127,7 @@ impl Simulation {
             self.lease(run, ticket, worker);
         }
         self.dying.extend(self.state.take_given_up());
+        self.supervise();
     }
 
     fn arrive(&mut self, who: usize, is_for_all: bool) {
@@ -124,6 +150,7 @@ impl Simulation {
             }
         }
         self.dying.extend(self.state.take_given_up());
+        self.supervise();
     }
 
     fn end(&mut self, at: usize, is_lost: bool) {
@@ -146,12 +173,22 @@ impl Simulation {
     fn process(&mut self) {
         if let Some(dead) = self.dying.pop() {
             assert!(self.state.remove_worker(dead).0.is_some());
-            self.starting += 1;
         } else if self.starting > 0 {
             self.starting -= 1;
             let id = self.state.next_worker_id();
             assert_eq!(self.state.add_worker(id, id), None);
         }
+        self.serve();
+    }
+
+    fn wait(&mut self, mask: u8) {
+        let is_seen = |ticket: &Ticket| mask >> (ticket.0 % 8) & 1 == 1;
+        // One that has ended meanwhile is told too.
+        let tickets = (0..self.arrived).map(Ticket);
+        self.seen = tickets.filter(is_seen).collect();
+        self.state.note_waiting(self.seen.clone(), self.now);
+        let has_run = |ticket: &Ticket| self.leased.iter().any(|run| run.ticket == *ticket);
+        self.seen = std::mem::take(&mut self.seen).into_iter().filter(has_run).collect();
         self.serve();
     }
 
@@ -175,11 +212,22 @@ impl Simulation {
                 let idle = ids.into_iter().filter(|id| self.state.is_idle(*id)).nth(at);
                 if let Some(id) = idle {
                     assert!(self.state.remove_worker(id).1.is_some());
-                    self.starting += 1;
                     self.serve();
                 }
             }
+            Step::Wait(mask) => self.wait(mask),
+            Step::Linger => {
+                self.now += Duration::from_secs(60);
+                self.wait(0);
+            }
             Step::Process => self.process(),
+            Step::FailToStart => {
+                if self.starting > 0 {
+                    self.starting -= 1;
+                    self.state.end_start();
+                    self.supervise();
+                }
+            }
             Step::Outdate => self.state.outdate_workers(),
             Step::Retire => {
                 self.dying.extend(self.state.retire_one().0);
@@ -193,18 +241,26 @@ impl Simulation {
         for (worker, owners) in &self.served {
             assert!(owners.len() == 1, "worker {worker} has served {owners:?}");
         }
-        let Capacity { runs, workers, .. } = state.capacity;
+        let capacity = state.capacity();
         let promised = state.promised.len();
         assert_eq!(state.running(), self.leased.len() + promised);
         assert_eq!(state.waiting() + promised, self.waiting.len());
-        assert!(state.running() <= runs && state.waiting() <= QUEUE);
+        assert!(state.running() <= capacity.most && state.waiting() <= QUEUE);
         let idle = state.records().keys().filter(|id| state.is_idle(**id)).count();
-        let places = idle + self.leased.len() + self.dying.len() + self.starting;
-        assert_eq!(places, workers, "a place is lost or was made twice");
+        let workers = idle + self.leased.len() + self.starting;
+        let places = workers + self.dying.len();
+        assert!(places <= capacity.most_workers(), "a place was made twice");
+        assert!(
+            workers >= capacity.least_workers() || places >= capacity.least_workers(),
+            "a place is lost"
+        );
         let coming = self.dying.len() + self.starting + state.idle.fresh();
         assert!(promised <= coming, "{promised} promises, {coming} workers");
-        let may_start = state.running() < runs && idle > 0;
-        assert!(state.waiting() == 0 || !may_start, "a run waits while a worker is idle");
+        let waits = self.leased.iter().filter(|run| self.seen.contains(&run.ticket)).count();
+        let has_core = state.running() - waits < capacity.cores;
+        let has_worker = idle > 0 || state.running() >= capacity.cores;
+        let may_start = has_core && has_worker && state.running() < capacity.most;
+        assert!(state.waiting() == 0 || !may_start, "a run waits while there is room for it");
         let known = self.over.len() + self.waiting.len() + self.leased.len();
         assert_eq!(u64::try_from(known).unwrap(), self.arrived, "a run is lost");
     }
@@ -216,14 +272,21 @@ impl Simulation {
             self.process();
             self.check();
         }
+        self.now += Duration::from_secs(60);
+        self.wait(0);
+        (0..100).for_each(|_| self.process());
+        self.check();
+        let idle = self.state.records().len();
+        assert_eq!(idle, self.state.capacity().least_workers(), "workers stay without need");
         assert!(self.waiting.is_empty() && self.leased.is_empty(), "a run never gets a worker");
     }
 }
 
 fn capacity() -> impl Strategy<Value = Capacity> {
-    (1_usize..5, 0_usize..4).prop_map(|(runs, spares)| Capacity {
-        runs,
-        workers: runs + spares,
+    (1_usize..5, 0_usize..5, 0_usize..4).prop_map(|(cores, more, spares)| Capacity {
+        cores,
+        most: cores + more,
+        spares,
         fresh: spares.min(2),
     })
 }
@@ -240,7 +303,7 @@ proptest! {
             simulation.check();
         }
         simulation.settle();
-        let Capacity { fresh, .. } = simulation.state.capacity;
+        let Capacity { fresh, .. } = simulation.state.capacity();
         prop_assert!(simulation.state.idle.fresh() >= fresh, "new tenants find no worker");
         prop_assert_eq!(u64::try_from(simulation.over.len()).unwrap(), simulation.arrived);
     }
@@ -248,7 +311,7 @@ proptest! {
     /// A promise settles the turn, so no later run overtakes, whoever has warm workers.
     #[test]
     fn a_new_tenant_waits_for_one_run_of_each_other_tenant_at_most(others in 1_usize..TENANTS) {
-        let capacity = Capacity { runs: 1, workers: 1, fresh: 0 };
+        let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0 };
         let mut simulation = Simulation::new(capacity);
         simulation.process();
         (0..others).for_each(|who| (0..3).for_each(|_| simulation.arrive(who, false)));
@@ -270,7 +333,7 @@ proptest! {
 
 #[test]
 fn the_least_recently_used_worker_is_given_up_first_and_the_rest_stay_warm() {
-    let capacity = Capacity { runs: 3, workers: 4, fresh: 1 };
+    let capacity = Capacity { cores: 3, most: 3, spares: 1, fresh: 1 };
     let mut simulation = Simulation::new(capacity);
     (0..4).for_each(|_| simulation.process());
     let mut worker_of = |who| {
@@ -291,7 +354,7 @@ fn the_least_recently_used_worker_is_given_up_first_and_the_rest_stay_warm() {
 
 #[test]
 fn a_run_that_is_promised_a_worker_is_not_charged_for_its_start() {
-    let capacity = Capacity { runs: 1, workers: 1, fresh: 0 };
+    let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0 };
     let mut simulation = Simulation::new(capacity);
     simulation.process();
     simulation.arrive(0, false);

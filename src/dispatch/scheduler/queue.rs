@@ -29,7 +29,7 @@
 //! workers only.
 //! INVARIANT(fair-room): a tenant with fewer waiting runs than another is not turned away because
 //! the queue is full.
-//! INVARIANT(work-conserving): [`FairQueue::pop`] finds nothing only if each waiting run would pass
+//! INVARIANT(work-conserving): [`FairQueue::pop_if`] finds nothing only if each waiting run would pass
 //! its tenant's bound on runs or does not fit into the memory, or if a run that has been overtaken
 //! [`MAX_OVERTAKEN`] times waits for memory.
 //! INVARIANT(memory-admission): the sum of what runs in progress may use never passes the budget.
@@ -127,8 +127,7 @@ impl<T> FairQueue<T> {
         }
         let ticket = self.append(claim, item, now);
         if has_room
-            && let Some(next) = self.next(now).filter(|next| next.tenant == claim.tenant)
-            && self.first_of(&claim.tenant) == Some(ticket)
+            && let Some(next) = self.next(now).filter(|next| next.ticket == ticket)
             && let Some((ticket, item)) = self.start(next, now)
         {
             return Offered::Starts(ticket, item);
@@ -164,8 +163,7 @@ impl<T> FairQueue<T> {
             return Some(refusal);
         }
         if has_room && self.fits(claim.memory.as_u64()) {
-            let runs = self.accounts.get(&claim.tenant).map_or(0, |account| account.running.len());
-            if runs < claim.limits.running {
+            if self.runs_of(&claim.tenant) < claim.limits.running {
                 return None;
             }
         }
@@ -181,10 +179,19 @@ impl<T> FairQueue<T> {
         (!may_displace).then(|| RunRefusal::Full { retry_after: self.drain_time() })
     }
 
-    /// Starts the run that is next, if one may start.
-    pub(crate) fn pop(&mut self, now: Instant) -> Option<(Ticket, T)> {
-        let next = self.next(now)?;
+    /// Starts the run that is next, if `may_start` for a tenant with this number of runs in progress.
+    pub(crate) fn pop_if(
+        &mut self,
+        now: Instant,
+        may_start: impl FnOnce(usize) -> bool,
+    ) -> Option<(Ticket, T)> {
+        let next = self.next(now).filter(|next| may_start(self.runs_of(&next.tenant)))?;
         self.start(next, now)
+    }
+
+    /// The number of a tenant's runs in progress.
+    pub(crate) fn runs_of(&self, tenant: &TenantId) -> usize {
+        self.accounts.get(tenant).map_or(0, |account| account.running.len())
     }
 
     /// Removes a waiting run.
@@ -272,10 +279,6 @@ impl<T> FairQueue<T> {
 
     fn line_of(&self, tenant: &TenantId) -> usize {
         self.accounts.get(tenant).map_or(0, |account| account.waiting.len())
-    }
-
-    fn first_of(&self, tenant: &TenantId) -> Option<Ticket> {
-        Some(self.accounts.get(tenant)?.waiting.front()?.ticket)
     }
 
     fn fits(&self, memory: u64) -> bool {
@@ -391,18 +394,18 @@ impl<T> FairQueue<T> {
                 best = Some((position, *ticket, tenant));
             }
         }
-        let (position, _, tenant) = best?;
+        let (position, ticket, tenant) = best?;
         let before = blocked.into_iter().filter(|(other, ..)| *other <= position);
         let before: Vec<(VirtualTime, u32, &TenantId)> = before.collect();
         if before.iter().any(|(_, overtaken, _)| *overtaken >= MAX_OVERTAKEN) {
             return None;
         }
         let overtaken = before.into_iter().map(|(.., tenant)| tenant.clone()).collect();
-        Some(NextRun { tenant: tenant.clone(), overtaken })
+        Some(NextRun { tenant: tenant.clone(), ticket, overtaken })
     }
 
     fn start(&mut self, next: NextRun, now: Instant) -> Option<(Ticket, T)> {
-        let NextRun { tenant, overtaken } = next;
+        let NextRun { tenant, overtaken, .. } = next;
         let position = self.accounts.get(&tenant).map_or(self.clock, |account| account.position);
         self.clock = self.clock.max(position.plus(self.taken_so_far(&tenant, now)));
         for tenant in overtaken {

@@ -117,7 +117,7 @@ impl Simulation {
 
     fn serve(&mut self) {
         while self.has_room() {
-            let Some((ticket, demand)) = self.queue.pop(self.now) else { return };
+            let Some((ticket, demand)) = self.queue.pop_if(self.now, |_| true) else { return };
             self.begin(ticket, demand);
         }
     }
@@ -198,7 +198,7 @@ fn small(tenant: usize, takes: Duration) -> Demand {
 /// The order in which the runs of a queue start, if none ends.
 fn drain(queue: &mut FairQueue<Demand>) -> Vec<usize> {
     let now = Instant::now();
-    std::iter::from_fn(|| queue.pop(now)).map(|(_, demand)| demand.tenant).collect()
+    std::iter::from_fn(|| queue.pop_if(now, |_| true)).map(|(_, demand)| demand.tenant).collect()
 }
 
 /// A queue of runs of these tenants, none of which has started.
@@ -441,7 +441,7 @@ fn a_tenant_that_has_used_its_time_is_refused_until_a_part_is_back() {
     };
     assert_eq!(retry_after, refused.retry_after);
     assert!((500 * MS..520 * MS).contains(&retry_after), "{retry_after:?}");
-    assert_eq!(queue.pop(later).unwrap().0, server);
+    assert_eq!(queue.pop_if(later, |_| true).unwrap().0, server);
     let soon = later + retry_after - MS * 20;
     assert!(matches!(queue.offer(&mine, 5, true, soon), Offered::Refused(..)));
     assert!(matches!(queue.offer(&mine, 6, true, later + retry_after), Offered::Starts(..)));

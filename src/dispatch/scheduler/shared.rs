@@ -3,7 +3,7 @@
 //! The state makes the decisions. This file carries them out: it sends a worker to the run that
 //! waits for it, ends an unwanted worker, and notifies the watchers of the pool.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +17,8 @@ use crate::dispatch::error::DispatchError;
 use crate::dispatch::isolation::Isolation;
 use crate::dispatch::report::{Counters, PoolReport, WorkerStatus};
 use crate::dispatch::scheduler::claim::{Claim, OutOfTime, QueueBounds, RunRefusal, Ticket};
-use crate::dispatch::scheduler::state::{Admission, Capacity, Closing, Phase, SchedulerState};
+use crate::dispatch::scheduler::growth::Capacity;
+use crate::dispatch::scheduler::state::{Admission, Closing, Phase, SchedulerState};
 use crate::dispatch::worker::handle::Worker;
 use crate::dispatch::worker::id::WorkerId;
 use crate::dispatch::worker::process::Process;
@@ -51,6 +52,10 @@ pub(crate) struct PoolStatus {
     pub(crate) alive: usize,
     /// Runs in progress and runs that wait.
     pub(crate) engaged: usize,
+    /// Workers that are wanted and that nobody starts yet.
+    pub(crate) vacancies: usize,
+    /// True if it matters which runs wait.
+    pub(crate) needs_watch: bool,
     /// The reason why the last worker did not start; none once a worker has started.
     pub(crate) failure: Option<Arc<StartFailure>>,
 }
@@ -126,9 +131,56 @@ impl Scheduler {
         self.shared.lock().state.drain_time()
     }
 
+    /// The size of the pool.
+    pub(crate) fn capacity(&self) -> Capacity {
+        self.shared.lock().state.capacity()
+    }
+
     /// The number of the next worker.
     pub(crate) fn next_worker_id(&self) -> WorkerId {
         self.change(|shared| shared.state.next_worker_id())
+    }
+
+    /// Waits until a worker is to be started, which the caller does then. Returns false if the pool
+    /// closes.
+    pub(crate) async fn begin_start(&self) -> bool {
+        let mut status = self.watch();
+        loop {
+            if self.phase() == Phase::Closed {
+                return false;
+            }
+            if self.change(|shared| shared.state.begin_start()) {
+                return true;
+            }
+            let is_wanted =
+                |status: &PoolStatus| status.vacancies > 0 || status.phase == Phase::Closed;
+            // The sender lives as long as `self`, so an error cannot happen here.
+            status.wait_for(is_wanted).await.ok();
+        }
+    }
+
+    /// Notes that a worker did not start.
+    pub(crate) fn end_start(&self) {
+        self.change(|shared| shared.state.end_start());
+    }
+
+    /// True if it matters which runs wait.
+    pub(crate) fn needs_watch(&self) -> bool {
+        let shared = self.shared.lock();
+        shared.state.phase() != Phase::Closed && shared.state.needs_watch()
+    }
+
+    /// The runs in progress, and the processes of their workers.
+    pub(crate) fn busy(&self) -> Vec<(Ticket, u32)> {
+        let shared = self.shared.lock();
+        let process = |id: &WorkerId| Some(shared.registered.get(id)?.process.id);
+        shared.state.busy().filter_map(|(id, ticket)| Some((ticket, process(&id)?))).collect()
+    }
+
+    /// Notes which runs wait, and begins others in their place.
+    pub(crate) fn note_waiting(&self, waits: BTreeSet<Ticket>) {
+        self.change(|shared| shared.state.note_waiting(waits, now()));
+        self.serve_queue();
     }
 
     /// Adds a worker that is ready.
@@ -264,15 +316,18 @@ impl Scheduler {
         let Shared { state, failure, .. } = shared;
         let (phase, alive) = (state.phase(), state.alive());
         let engaged = state.running().saturating_add(state.waiting());
+        let (vacancies, needs_watch) = (state.vacancies(), state.needs_watch());
         self.status.send_if_modified(|status| {
             let same_failure = match (&status.failure, failure) {
                 (Some(old), Some(new)) => Arc::ptr_eq(old, new),
                 (old, new) => old.is_none() == new.is_none(),
             };
             let is_same = same_failure
-                && (status.phase, status.alive, status.engaged) == (phase, alive, engaged);
+                && (status.phase, status.alive, status.engaged) == (phase, alive, engaged)
+                && (status.vacancies, status.needs_watch) == (vacancies, needs_watch);
             if !is_same {
-                *status = PoolStatus { phase, alive, engaged, failure: failure.clone() };
+                let failure = failure.clone();
+                *status = PoolStatus { phase, alive, engaged, vacancies, needs_watch, failure };
             }
             !is_same
         });
@@ -284,12 +339,11 @@ impl Scheduler {
 const FRESH: usize = 2;
 
 fn capacity_of(config: &PoolConfig) -> Capacity {
-    let runs = config.workers.max(1);
     let fresh = match config.isolation {
         Isolation::Shared => 0,
         Isolation::Process => config.spares.min(FRESH),
     };
-    Capacity { runs, workers: runs.saturating_add(config.spares), fresh }
+    Capacity { cores: config.workers, most: config.most_runs, spares: config.spares, fresh }
 }
 
 fn now() -> std::time::Instant {

@@ -13,12 +13,13 @@
 //! and it waits for a process to start. A few workers are kept fresh ahead of time, so that runs of
 //! new owners rarely wait.
 //!
-//! INVARIANT(admission): never more runs at once than [`Capacity::runs`], never more waiting than
-//! the queue holds.
+//! INVARIANT(admission): never more runs begin than [`Growth::may_start`] allows, never more go on
+//! than [`Capacity::most`](crate::dispatch::scheduler::growth::Capacity::most), and never more wait
+//! than the queue holds.
 //! INVARIANT(kept-promises): there are at least as many fresh workers, idle or about to be started,
 //! as runs that are promised one.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use crate::dispatch::isolation::WorkerOwner;
@@ -26,6 +27,7 @@ use crate::dispatch::report::Counters;
 use crate::dispatch::scheduler::claim::{
     Claim, Offered, OutOfTime, QueueBounds, RunRefusal, Ticket,
 };
+use crate::dispatch::scheduler::growth::{Capacity, Growth};
 use crate::dispatch::scheduler::idle::IdleWorkers;
 use crate::dispatch::scheduler::queue::FairQueue;
 use crate::dispatch::worker::id::WorkerId;
@@ -40,17 +42,6 @@ pub(crate) enum Phase {
     Draining,
     /// Every process is killed.
     Closed,
-}
-
-/// The size of a pool.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Capacity {
-    /// Runs at once.
-    pub(crate) runs: usize,
-    /// Workers, idle, busy or about to be started.
-    pub(crate) workers: usize,
-    /// Workers that are kept without an owner while fewer runs than workers need one.
-    pub(crate) fresh: usize,
 }
 
 /// The decision about a new run.
@@ -73,6 +64,8 @@ pub(crate) struct WorkerRecord {
     pub(crate) runs: u64,
     /// The owner of these runs.
     pub(crate) owner: Option<WorkerOwner>,
+    /// The run that it has.
+    ticket: Option<Ticket>,
     /// True if the worker is to be replaced when it is idle.
     is_outdated: bool,
     /// True if the worker was given up and its process has not ended yet.
@@ -97,7 +90,7 @@ struct Pending<G> {
 #[derive(Debug)]
 pub(crate) struct SchedulerState<W, G> {
     phase: Phase,
-    capacity: Capacity,
+    growth: Growth,
     idle: IdleWorkers<W>,
     queue: FairQueue<Pending<G>>,
     /// Runs whose turn is settled, and that get the next fresh workers.
@@ -105,6 +98,8 @@ pub(crate) struct SchedulerState<W, G> {
     records: BTreeMap<WorkerId, WorkerRecord>,
     /// The number of records of workers that are leaving.
     leaving: usize,
+    /// Workers that are being started.
+    starting: usize,
     /// Workers that were given up and that the caller has not ended yet.
     given_up: Vec<W>,
     next_id: u64,
@@ -114,15 +109,15 @@ pub(crate) struct SchedulerState<W, G> {
 impl<W, G> SchedulerState<W, G> {
     /// A pool without workers that admits runs within the bounds of `queue`.
     pub(crate) fn new(capacity: Capacity, queue: QueueBounds) -> Self {
-        let runs = capacity.runs.max(1);
         Self {
             phase: Phase::Open,
-            capacity: Capacity { runs, workers: capacity.workers.max(runs), ..capacity },
+            growth: Growth::new(capacity),
             idle: IdleWorkers::new(),
             queue: FairQueue::new(queue),
             promised: VecDeque::new(),
             records: BTreeMap::new(),
             leaving: 0,
+            starting: 0,
             given_up: Vec::new(),
             next_id: 1,
             counters: Counters::default(),
@@ -131,6 +126,10 @@ impl<W, G> SchedulerState<W, G> {
 
     pub(crate) const fn phase(&self) -> Phase {
         self.phase
+    }
+
+    pub(crate) const fn capacity(&self) -> Capacity {
+        self.growth.capacity
     }
 
     /// Runs that have a worker, or are promised one.
@@ -152,6 +151,51 @@ impl<W, G> SchedulerState<W, G> {
         self.records.len().saturating_sub(self.leaving)
     }
 
+    /// The number of workers that there should be, idle, busy or about to be started.
+    fn wanted(&self) -> usize {
+        self.growth.workers(self.running())
+    }
+
+    /// The number of workers that nobody starts yet.
+    pub(crate) fn vacancies(&self) -> usize {
+        let there = self.alive().saturating_add(self.starting);
+        self.wanted().saturating_sub(there)
+    }
+
+    /// Takes over the start of a worker, if one is wanted. It ends with [`Self::add_worker`] or
+    /// [`Self::end_start`].
+    pub(crate) fn begin_start(&mut self) -> bool {
+        let is_wanted = self.vacancies() > 0;
+        self.starting = self.starting.saturating_add(usize::from(is_wanted));
+        is_wanted
+    }
+
+    /// Notes that a worker did not start.
+    pub(crate) const fn end_start(&mut self) {
+        self.starting = self.starting.saturating_sub(1);
+    }
+
+    /// True if it matters which runs wait, or which workers are not needed any more.
+    pub(crate) fn needs_watch(&self) -> bool {
+        self.growth.needs_watch(self.running())
+    }
+
+    /// The workers that have a run.
+    pub(crate) fn busy(&self) -> impl Iterator<Item = (WorkerId, Ticket)> {
+        self.records.iter().filter_map(|(id, record)| Some((*id, record.ticket?)))
+    }
+
+    /// Notes which runs wait, and gives up workers that were not needed for a while.
+    pub(crate) fn note_waiting(&mut self, mut waits: BTreeSet<Ticket>, now: Instant) {
+        let busy: BTreeSet<Ticket> = self.busy().map(|(_, ticket)| ticket).collect();
+        waits.retain(|ticket| busy.contains(ticket));
+        self.growth.note_waiting(waits);
+        if self.growth.shrink(self.running(), now) {
+            self.keep_fresh();
+            self.give_up_surplus();
+        }
+    }
+
     pub(crate) fn is_idle(&self, id: WorkerId) -> bool {
         self.idle.has(id)
     }
@@ -168,19 +212,22 @@ impl<W, G> SchedulerState<W, G> {
         if self.phase != Phase::Open {
             return Admission::ShuttingDown;
         }
-        let has_room = self.has_room(&claim.owner);
+        let has_room = self.has_room(claim);
         let pending = Pending { grant, owner: claim.owner.clone() };
         match self.queue.offer(claim, pending, has_room, now) {
-            Offered::Starts(ticket, pending) => match self.take_worker(&pending.owner, fits) {
-                Some((id, worker)) => {
-                    self.note_run(id, pending.owner);
-                    Admission::Granted(ticket, worker)
+            Offered::Starts(ticket, pending) => {
+                self.growth.note_running(self.running(), now);
+                match self.take_worker(&pending.owner, fits) {
+                    Some((id, worker)) => {
+                        self.note_run(id, pending.owner, ticket);
+                        Admission::Granted(ticket, worker)
+                    }
+                    None => {
+                        self.promise(ticket, pending);
+                        Admission::Queued { ticket, displaced: None }
+                    }
                 }
-                None => {
-                    self.promise(ticket, pending);
-                    Admission::Queued { ticket, displaced: None }
-                }
-            },
+            }
             Offered::Waits { ticket, displaced } => {
                 if displaced.is_some() {
                     self.count_overloaded();
@@ -196,7 +243,7 @@ impl<W, G> SchedulerState<W, G> {
 
     /// Returns the refusal that a run would get now. It is counted.
     pub(crate) fn refuse_early(&mut self, claim: &Claim, now: Instant) -> Option<RunRefusal> {
-        let refusal = self.queue.refusal_of(claim, self.has_room(&claim.owner), now)?;
+        let refusal = self.queue.refusal_of(claim, self.has_room(claim), now)?;
         self.count_refused(refusal);
         Some(refusal)
     }
@@ -206,13 +253,15 @@ impl<W, G> SchedulerState<W, G> {
         if let Some(granted) = self.keep_a_promise(now) {
             return Some(granted);
         }
-        while self.running() < self.capacity.runs && !self.idle.is_empty() {
-            let (ticket, pending) = self.queue.pop(now)?;
+        while !self.idle.is_empty() || self.growth.is_at_cores(self.running()) {
+            let (growth, running) = (&self.growth, self.running());
+            let (ticket, pending) = self.queue.pop_if(now, |own| growth.may_start(running, own))?;
+            self.growth.note_running(self.running(), now);
             let Some((id, worker)) = self.take_worker(&pending.owner, |_| false) else {
                 self.promise(ticket, pending);
                 continue;
             };
-            self.note_run(id, pending.owner);
+            self.note_run(id, pending.owner, ticket);
             return Some((ticket, pending.grant, worker));
         }
         None
@@ -233,6 +282,7 @@ impl<W, G> SchedulerState<W, G> {
 
     /// Ends a run. Returns the waiting runs that are refused.
     pub(crate) fn end_run(&mut self, ticket: Ticket, now: Instant) -> OutOfTime<G> {
+        self.growth.forget(ticket);
         let OutOfTime { runs, retry_after } = self.queue.end(ticket, now);
         let count = u64::try_from(runs.len()).unwrap_or(u64::MAX);
         self.counters.limited = self.counters.limited.saturating_add(count);
@@ -242,8 +292,9 @@ impl<W, G> SchedulerState<W, G> {
 
     /// Makes a worker idle, or returns it if it is outdated or removed, or if the pool is closed.
     pub(crate) fn give_back(&mut self, id: WorkerId, worker: W) -> Option<W> {
-        match self.records.get(&id) {
+        match self.records.get_mut(&id) {
             Some(record) if !record.is_outdated && self.phase != Phase::Closed => {
+                record.ticket = None;
                 self.idle.push(id, record.owner.clone(), worker);
                 self.keep_fresh();
                 None
@@ -266,6 +317,7 @@ impl<W, G> SchedulerState<W, G> {
 
     /// Adds a worker that is ready. Returns the worker if it must end.
     pub(crate) fn add_worker(&mut self, id: WorkerId, worker: W) -> Option<W> {
+        self.end_start();
         self.records.insert(id, WorkerRecord::default());
         self.counters.started = self.counters.started.saturating_add(1);
         self.give_back(id, worker)
@@ -334,12 +386,15 @@ impl<W, G> SchedulerState<W, G> {
         }
     }
 
-    /// True if a run of `owner` may start: an idle worker can serve it, or can be given up for it.
+    /// True if a run may start: an idle worker can serve it or can be given up for it, or a worker
+    /// is started for it because all cores have runs and some of these wait.
     /// Otherwise the run waits in the queue, so that the fair order is decided as late as possible.
-    fn has_room(&self, owner: &WorkerOwner) -> bool {
+    fn has_room(&self, claim: &Claim) -> bool {
         let has_fresh = self.idle.fresh() > 0 && self.unpromised() > 0;
-        let has_idle = has_fresh || self.idle.has_of(owner) || self.idle.has_owned();
-        has_idle && self.running() < self.capacity.runs
+        let has_idle = has_fresh || self.idle.has_of(&claim.owner) || self.idle.has_owned();
+        let running = self.running();
+        let may_start = self.growth.may_start(running, self.queue.runs_of(&claim.tenant));
+        may_start && (has_idle || self.growth.is_at_cores(running))
     }
 
     /// Takes out the idle worker for a run of `owner`. Fresh workers that are promised are left.
@@ -355,15 +410,18 @@ impl<W, G> SchedulerState<W, G> {
         self.idle.take_fresh(fits)
     }
 
-    /// The number of fresh workers, idle or about to be started, that no run is promised.
-    fn unpromised(&self) -> usize {
-        let starting = self.capacity.workers.saturating_sub(self.alive());
-        starting.saturating_add(self.idle.fresh()).saturating_sub(self.promised.len())
+    /// The number of fresh workers, idle or about to be started, that no run is promised. It is
+    /// negative while idle workers of others are in the way.
+    fn unpromised(&self) -> i64 {
+        let signed = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let starting = signed(self.wanted()).saturating_sub(signed(self.alive()));
+        let promised = signed(self.promised.len());
+        starting.saturating_add(signed(self.idle.fresh())).saturating_sub(promised)
     }
 
     /// Promises a run the next fresh worker.
     fn promise(&mut self, ticket: Ticket, pending: Pending<G>) {
-        if self.unpromised() == 0 {
+        if self.unpromised() <= 0 {
             self.give_up_stalest();
         }
         self.counters.awaited = self.counters.awaited.saturating_add(1);
@@ -379,25 +437,38 @@ impl<W, G> SchedulerState<W, G> {
         let own = self.idle.take_of(&pending.owner, |_| false);
         let (id, worker) = own.or_else(|| self.idle.take_fresh(|_| true))?;
         self.queue.begin(ticket, now);
-        self.note_run(id, pending.owner);
+        self.note_run(id, pending.owner, ticket);
         Some((ticket, pending.grant, worker))
     }
 
     /// Notes that a worker was given a run of `owner`, to whom it belongs from now on.
-    fn note_run(&mut self, id: WorkerId, owner: WorkerOwner) {
+    fn note_run(&mut self, id: WorkerId, owner: WorkerOwner, ticket: Ticket) {
         if let Some(record) = self.records.get_mut(&id) {
             record.runs = record.runs.saturating_add(1);
             record.owner = Some(owner);
+            record.ticket = Some(ticket);
         }
         self.keep_fresh();
     }
 
     /// Gives up workers of others until enough are fresh or about to be.
     fn keep_fresh(&mut self) {
-        while self.phase == Phase::Open
-            && self.unpromised() < self.capacity.fresh
-            && self.give_up_stalest()
-        {}
+        let fresh = i64::try_from(self.growth.capacity.fresh).unwrap_or(i64::MAX);
+        while self.phase == Phase::Open && self.unpromised() < fresh && self.give_up_stalest() {}
+    }
+
+    /// Gives up idle workers while there are more than there should be.
+    fn give_up_surplus(&mut self) {
+        while self.phase == Phase::Open && self.alive() > self.wanted() {
+            let is_free = self.idle.fresh() > self.promised.len();
+            let surplus = match self.idle.take_stalest() {
+                None if is_free => self.idle.take_fresh(|_| true),
+                stalest => stalest,
+            };
+            let Some((id, worker)) = surplus else { return };
+            self.note_leaving(id);
+            self.given_up.push(worker);
+        }
     }
 
     /// Gives up the least recently used idle worker of any owner. Another one replaces it.
@@ -483,8 +554,8 @@ mod tests {
         Claim { tenant, limits, memory: ByteCount::bytes(1), is_own: false, owner }
     }
 
-    fn capacity(runs: usize, workers: usize) -> Capacity {
-        Capacity { runs, workers, fresh: 0 }
+    fn capacity(runs: usize, spares: usize) -> Capacity {
+        Capacity { cores: runs, most: runs, spares, fresh: 0 }
     }
 
     fn bounds(waiting: usize) -> QueueBounds {
@@ -493,7 +564,7 @@ mod tests {
 
     fn pool() -> Simulation {
         let mut simulation = Simulation {
-            state: State::new(capacity(MAX_RUNNING, MAX_RUNNING + SPARES), bounds(QUEUE)),
+            state: State::new(capacity(MAX_RUNNING, SPARES), bounds(QUEUE)),
             leased: BTreeMap::new(),
             waiting: Vec::new(),
             arrived: 0,
@@ -651,7 +722,7 @@ mod tests {
 
     #[test]
     fn an_idle_worker_that_fits_is_preferred_and_otherwise_the_last_used() {
-        let mut state = State::new(capacity(2, 3), bounds(0));
+        let mut state = State::new(capacity(2, 1), bounds(0));
         for _ in 0..3 {
             let id = state.next_worker_id();
             state.add_worker(id, id);

@@ -1,4 +1,5 @@
-//! Keeps one place of a pool filled: starts a worker, waits for its end, and starts the next.
+//! Keeps one place of a pool: starts a worker when one is wanted, waits for its end, and starts the
+//! next.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use crate::job::message::{FromWorker, WorkerReport};
 /// A worker that ends this soon, without having had a run, may have been unable to work.
 const SHORT_LIFE: Duration = Duration::from_secs(2);
 
-/// Keeps one place of a pool filled.
+/// Keeps one place of a pool.
 #[derive(Debug, Clone)]
 pub(crate) struct Supervisor {
     pub(crate) scheduler: Arc<Scheduler>,
@@ -55,12 +56,12 @@ enum Life {
 }
 
 impl Supervisor {
-    /// Keeps the place filled until the pool closes and the last process is gone.
+    /// Keeps the place until the pool closes and its process is gone.
     ///
     /// `deaths` is signalled when any child of this process has ended.
     pub(crate) async fn keep(self, mut deaths: Signal) {
         let mut policy = RestartPolicy::default();
-        while self.scheduler.phase() < Phase::Closed {
+        while self.scheduler.begin_start().await {
             let failure = match self.keep_one(&mut deaths).await {
                 Ok(Life::Full) => {
                     policy.note_full_life();
@@ -68,7 +69,10 @@ impl Supervisor {
                 }
                 Ok(Life::Short { .. }) if policy.tolerates_short_life() => continue,
                 Ok(Life::Short { status }) => StartFailure::Ended { status },
-                Err(failure) => failure,
+                Err(failure) => {
+                    self.scheduler.end_start();
+                    failure
+                }
             };
             self.scheduler.count(|counters| {
                 counters.failed_starts = counters.failed_starts.saturating_add(1);

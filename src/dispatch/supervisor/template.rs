@@ -126,7 +126,13 @@ impl Template {
         child.cgroup = cgroups.place(Placed::Worker, child.id)?;
         // Until here, dropping the template ends the child too.
         let own_group = Pid::from_raw(process);
-        setpgid(own_group, own_group).map_err(io::Error::from)?;
+        if let Err(error) = setpgid(own_group, own_group) {
+            // Nobody else knows the child, so nobody else would give its cgroup up.
+            if let Some(cgroup) = &child.cgroup {
+                cgroup.note_end();
+            }
+            return Err(io::Error::from(error).into());
+        }
         Ok(Spawned { socket: near, stderr: Some(stderr.into()), process: child })
     }
 

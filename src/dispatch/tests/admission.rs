@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 use crate::dispatch::tests::{
     WrittenBlobs, config, error_type, job, run, run_script, start, until,
 };
-use crate::dispatch::{DispatchError, Job, PoolConfig, memory_of};
+use crate::dispatch::{DispatchError, Job, Pool, PoolConfig, PoolReport, memory_of};
 use crate::error::ErrorKind;
 use crate::ids::TenantId;
 use crate::job::limits::RunLimits;
@@ -105,6 +105,45 @@ async fn admission_is_bounded_by_workers_and_the_queue() {
     let report = pool.report();
     assert_eq!((report.workers.len(), report.counters.overloaded), (3, 1));
     assert_eq!(report.workers.iter().filter(|worker| worker.is_resting).count(), 1);
+}
+
+/// Polls runs until the pool is as `is_so` says, and checks that it stays so.
+async fn drive_until(pool: &Pool, jobs: &[Job], what: &str, is_so: impl Fn(&PoolReport) -> bool) {
+    let mut hosts: Vec<WrittenBlobs> = jobs.iter().map(|_| WrittenBlobs::default()).collect();
+    let mut runs: Vec<_> =
+        jobs.iter().zip(&mut hosts).map(|(job, host)| Box::pin(pool.run(job, host))).collect();
+    let mut all = JoinAll(&mut runs);
+    tokio::select! {
+        biased;
+        () = &mut all => panic!("a run ended by itself"),
+        () = async {
+            until(pool, what, &is_so).await;
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            assert!(is_so(&pool.report()), "no longer {what}: {:?}", pool.report());
+        } => {}
+    }
+}
+
+#[tokio::test]
+async fn runs_that_wait_make_room_and_those_that_compute_do_not() {
+    let pool = start(PoolConfig { most_runs: 4, ..config(1) }).await;
+    let jobs: Vec<Job> = (0..6).map(|_| job("wait")).collect();
+    let full =
+        |report: &PoolReport| (report.workers.len(), report.running, report.queued) == (4, 4, 2);
+    drive_until(&pool, &jobs, "grown", full).await;
+    until(&pool, "free", |report| report.running == 0).await;
+    let jobs: Vec<Job> = ["wait", "compute", "wait", "wait"].map(job).into();
+    let some = |report: &PoolReport| (report.running, report.queued) == (2, 2);
+    drive_until(&pool, &jobs, "computing", some).await;
+}
+
+#[tokio::test]
+async fn a_tenant_without_runs_begins_beyond_the_cores() {
+    let pool = start(PoolConfig { most_runs: 4, ..config(2) }).await;
+    let tenants = ["a", "a", "a", "a", "b", "b"];
+    let jobs: Vec<Job> = tenants.map(|tenant| job_of(tenant, "compute")).into();
+    let one_more = |report: &PoolReport| (report.running, report.queued) == (3, 3);
+    drive_until(&pool, &jobs, "three computing", one_more).await;
 }
 
 /// A pool of two scripted workers in which every tenant has these limits.

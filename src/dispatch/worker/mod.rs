@@ -2,6 +2,7 @@
 //!
 //! A worker may be compromised, so its frames, payloads and outcomes are checked here.
 
+pub(crate) mod activity;
 pub(crate) mod attachments;
 pub(crate) mod channel;
 pub(crate) mod exchange;

@@ -31,6 +31,9 @@ pub struct CreateBlobParams {
     pub kind: String,
     /// The encoding of the content. Without it the kind decides.
     pub encoding: Option<Encoding>,
+    /// The client's own name for the call.
+    #[serde(default)]
+    pub idempotency_key: Option<String>,
 }
 
 /// Prints no content: it may be anything and must not reach a log.
@@ -179,7 +182,12 @@ mod tests {
     use super::*;
 
     fn content(content: &str, encoding: Option<Encoding>) -> CreateBlobParams {
-        CreateBlobParams { content: content.into(), kind: "x/y".into(), encoding }
+        CreateBlobParams {
+            content: content.into(),
+            kind: "x/y".into(),
+            encoding,
+            idempotency_key: None,
+        }
     }
 
     #[test]

@@ -39,8 +39,8 @@ pub struct ExecuteSkillParams {
     /// True if the call returns while the run goes on.
     #[serde(default)]
     pub detach: bool,
-    /// The client's own name for a detached run.
-    pub run_key: Option<String>,
+    /// The client's own name for the call.
+    pub idempotency_key: Option<String>,
     timeout_ms: Option<u64>,
     #[serde(default)]
     limits: RequestedLimits,
@@ -56,7 +56,6 @@ impl ExecuteSkillParams {
     /// Joins the two places where a timeout may stand.
     pub(crate) fn settled(mut self) -> Result<Self, ParamsError> {
         self.limits = self.limits.with_timeout(self.timeout_ms)?;
-        ensure_names_detached_run(self.detach, self.run_key.as_deref())?;
         Ok(self)
     }
 }
@@ -98,8 +97,8 @@ pub struct RunCodeParams {
     /// True if the call returns while the run goes on.
     #[serde(default)]
     pub detach: bool,
-    /// The client's own name for a detached run.
-    pub run_key: Option<String>,
+    /// The client's own name for the call.
+    pub idempotency_key: Option<String>,
     timeout_ms: Option<u64>,
     #[serde(default)]
     limits: RequestedLimits,
@@ -115,7 +114,6 @@ impl RunCodeParams {
     /// Joins the two places where a timeout may stand.
     pub(crate) fn settled(mut self) -> Result<Self, ParamsError> {
         self.limits = self.limits.with_timeout(self.timeout_ms)?;
-        ensure_names_detached_run(self.detach, self.run_key.as_deref())?;
         Ok(self)
     }
 }
@@ -130,14 +128,6 @@ impl fmt::Debug for RunCodeParams {
             .field("input_blobs", &self.input_blobs)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
-    }
-}
-
-/// Refuses a name for a run that is not detached: the call itself returns its result.
-fn ensure_names_detached_run(detach: bool, run_key: Option<&str>) -> Result<(), ParamsError> {
-    match run_key {
-        Some(_) if !detach => Err(ParamsError::OnlyWith { parameter: "run_key", other: "detach" }),
-        _ => Ok(()),
     }
 }
 

@@ -14,26 +14,28 @@ use crate::records::table::write::{Row, remove_note};
 /// Most runs that are read at one time.
 const AT_ONCE: i64 = 256;
 
-/// The name that a client gave to a run, and what it called.
+/// The name that a client gave to a call, and what it called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunKey {
+pub struct RequestKey {
     /// The name.
     pub name: String,
     /// Digest of the call, by which another call with the same name is told apart.
     pub call: Digest,
 }
 
-/// The run that has a name already.
+/// The call that has a name already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KnownKey {
     /// The same call has begun this run.
     Run(RunId),
+    /// The same call has stored its blob.
+    SameBlob,
     /// Another call has the name.
     OtherCall,
 }
 
 impl RecordTable {
-    /// Finds the run of a tenant that has this name.
+    /// Finds the call of a tenant that has this name.
     ///
     /// # Errors
     ///
@@ -41,16 +43,18 @@ impl RecordTable {
     pub async fn find_key(
         &self,
         tenant: &TenantId,
-        key: &RunKey,
+        key: &RequestKey,
     ) -> Result<Option<KnownKey>, DatabaseError> {
-        let found: Option<(String, String)> = sqlx::query_as(
-            "SELECT run_id, call_digest FROM run_keys WHERE tenant = $1 AND run_key = $2",
+        let found: Option<(Option<String>, String)> = sqlx::query_as(
+            "SELECT run_id, call_digest FROM run_keys WHERE tenant = $1 AND run_key = $2 \
+             UNION ALL \
+             SELECT NULL, call_digest FROM blob_keys WHERE tenant = $1 AND blob_key = $2",
         )
         .bind(tenant.as_str().to_owned())
         .bind(key.name.clone())
         .fetch_optional(self.database.connections())
         .await?;
-        Ok(found.map(|(run_id, call)| known(&run_id, &call, key)))
+        Ok(found.map(|(run_id, call)| known(run_id.as_deref(), &call, key)))
     }
 
     /// Notes a run that is about to wait for a worker. `record` is its record if the server ends
@@ -62,7 +66,7 @@ impl RecordTable {
     pub async fn note_detached(
         &self,
         record: &RunRecord,
-        key: Option<&RunKey>,
+        key: Option<&RequestKey>,
     ) -> Result<Option<KnownKey>, DatabaseError> {
         let text =
             serde_json::to_string(record).map_err(|fault| sqlx::Error::Encode(fault.into()))?;
@@ -70,7 +74,9 @@ impl RecordTable {
         if let Some(key) = key {
             let written = sqlx::query(
                 "INSERT INTO run_keys (tenant, run_key, run_id, call_digest) \
-                 VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+                 SELECT $1, $2, $3, $4 WHERE NOT EXISTS \
+                 (SELECT 1 FROM blob_keys WHERE tenant = $1 AND blob_key = $2) \
+                 ON CONFLICT DO NOTHING",
             )
             .bind(record.tenant.to_string())
             .bind(key.name.clone())
@@ -118,6 +124,20 @@ impl RecordTable {
                 .await?;
         }
         transaction.commit().await?;
+        Ok(())
+    }
+
+    /// Forgets the name of a run in which nothing was executed, so that its call can come again.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub async fn forget_key(&self, tenant: &TenantId, run: &RunId) -> Result<(), DatabaseError> {
+        sqlx::query("DELETE FROM run_keys WHERE tenant = $1 AND run_id = $2")
+            .bind(tenant.as_str().to_owned())
+            .bind(run.as_str().to_owned())
+            .execute(self.database.connections())
+            .await?;
         Ok(())
     }
 
@@ -176,9 +196,13 @@ impl RecordTable {
     }
 }
 
-fn known(run_id: &str, call: &str, key: &RunKey) -> KnownKey {
-    match RunId::parse(run_id) {
-        Ok(run) if call == key.call.to_string() => KnownKey::Run(run),
-        _ => KnownKey::OtherCall,
+fn known(run_id: Option<&str>, call: &str, key: &RequestKey) -> KnownKey {
+    if call != key.call.to_string() {
+        return KnownKey::OtherCall;
+    }
+    match run_id.map(RunId::parse) {
+        None => KnownKey::SameBlob,
+        Some(Ok(run)) => KnownKey::Run(run),
+        Some(Err(_)) => KnownKey::OtherCall,
     }
 }

@@ -1,5 +1,6 @@
 //! The tables of records in their database. All statements on them are here.
 
+pub(crate) mod blob_keys;
 pub(crate) mod detached;
 pub(crate) mod read;
 mod retention;
@@ -16,7 +17,11 @@ pub(super) use crate::records::table::write::Row;
 /// The database of records. A loss of power can cost the records of its last moments; a kill of the
 /// server costs none that was written.
 pub(super) const SCHEMA: Schema = Schema {
-    scripts: &[include_str!("schema/1_runs.sql"), include_str!("schema/2_detached.sql")],
+    scripts: &[
+        include_str!("schema/1_runs.sql"),
+        include_str!("schema/2_detached.sql"),
+        include_str!("schema/3_blob_keys.sql"),
+    ],
     content: "records of runs",
     durability: Durability::SurvivesKill,
 };

@@ -17,6 +17,7 @@ use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::methods::run_code::no_arguments;
 use crate::service::parts::Service;
+use crate::service::run::detach_policy::CallForm;
 use crate::service::run::left_files;
 use crate::service::run::log_stream::LogListener;
 use crate::service::run::network::NetworkGrant;
@@ -38,19 +39,15 @@ impl Service {
         params: ExecuteSkillParams,
         listener: Option<LogListener>,
     ) -> Result<MethodResult, ServiceError> {
-        let requested = params.limits();
-        let plan = self.plan_skill(
-            caller,
-            &params.name,
-            params.version.as_deref(),
-            params.args,
-            &requested,
-        );
+        let limits = params.limits();
+        let plan =
+            self.plan_skill(caller, &params.name, params.version.as_deref(), params.args, &limits);
         let plan = plan.await?.with_reproducible(params.reproducible);
         let mut plan = plan.with_blobs(&params.input_blobs)?;
         plan.keep_files = left_files::kept(params.keep_files);
         plan.listener = listener;
-        self.perform_call(caller, plan, params.detach, params.run_key).await
+        let (is_detached, key) = (params.detach, params.idempotency_key);
+        self.perform_call(caller, plan, CallForm { is_detached, key, limits }).await
     }
 
     /// Plans the execution of a skill, without the blobs of the call.

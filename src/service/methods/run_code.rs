@@ -10,6 +10,7 @@ use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::find::blob_ids;
 use crate::service::parts::Service;
+use crate::service::run::detach_policy::CallForm;
 use crate::service::run::left_files;
 use crate::service::run::log_stream::LogListener;
 use crate::service::run::network::NetworkGrant;
@@ -33,7 +34,8 @@ impl Service {
         params: RunCodeParams,
         listener: Option<LogListener>,
     ) -> Result<MethodResult, ServiceError> {
-        let limits = self.limits.for_caller(caller.limits).resolve(&params.limits())?;
+        let limits = params.limits();
+        let resolved = self.limits.for_caller(caller.limits).resolve(&limits)?;
         let Language::Python = params.language;
         // Code can read the files of the skills that it mounts.
         if !params.mount_skills.is_empty() {
@@ -54,14 +56,15 @@ impl Service {
             keep_files,
             network: NetworkGrant::Operator,
             secrets: None,
-            limits,
+            limits: resolved,
             reproducible: None,
             listener,
             detach: None,
             whole_logs: false,
         };
         let plan = plan.with_reproducible(params.reproducible);
-        self.perform_call(caller, plan, params.detach, params.run_key).await
+        let (is_detached, key) = (params.detach, params.idempotency_key);
+        self.perform_call(caller, plan, CallForm { is_detached, key, limits }).await
     }
 }
 

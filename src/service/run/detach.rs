@@ -13,19 +13,19 @@ use crate::error::{CauseChain, ErrorKind};
 use crate::ids::{Digest, RunId};
 use crate::job::Program;
 use crate::protocol::MethodResult;
-use crate::protocol::methods::execution::{DetachedRun, RunProgress};
+use crate::protocol::methods::execution::{DetachedRun, RequestedLimits, RunProgress};
 use crate::protocol::params_error::ParamsError;
-use crate::records::{KnownKey, RunKey, RunRecord};
+use crate::records::{KnownKey, RecordTable, RequestKey, RunRecord};
 use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
-use crate::service::run::detach_policy::DetachOrder;
+use crate::service::run::detach_policy::{CallForm, DetachOrder};
 use crate::service::run::execute::{Bytecode, EnteredRun};
 use crate::service::run::log_line::RunPurpose;
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::Performed;
-use crate::service::runs::active::{ActiveRun, DetachedSeat, RunStep};
+use crate::service::runs::active::{ActiveRun, DetachedContent, DetachedSeat};
 use crate::tenants::Right;
 use crate::units::ByteCount;
 
@@ -42,72 +42,143 @@ const WAITING: u64 = 64 << 10;
 /// Texts up to this size, in bytes, are hashed on the event loop.
 const SMALL_TEXT: usize = 64 << 10;
 
+/// A run in the background that a call has begun, or that another one has begun before.
+enum Begun {
+    New { run: Arc<ActiveRun>, task: JoinHandle<Result<Performed, ServiceError>> },
+    Known(DetachedRun),
+}
+
 impl Service {
-    /// Performs a run of a call, in the background if the call says so.
+    /// Performs a run of a call: in the background if the call says so or has a key.
     pub(crate) async fn perform_call(
         &self,
         caller: &Caller,
         plan: RunPlan,
-        detach: bool,
-        run_key: Option<String>,
+        form: CallForm,
     ) -> Result<MethodResult, ServiceError> {
-        if detach {
-            let begun = Box::pin(self.begin_detached(caller, plan, run_key));
+        if form.is_detached {
+            let begun = Box::pin(self.begin_detached(caller, plan, form));
             return begun.await.map(MethodResult::Detached);
+        }
+        if form.key.is_some() {
+            return Box::pin(self.perform_once(caller, plan, form)).await;
         }
         let performed = self.perform(caller, plan, Bytecode::Compiled, RunPurpose::Call).await?;
         Ok(MethodResult::Run(performed.result))
     }
 
-    /// Begins a run in the background, named `run_key` if it has a name.
+    /// Begins a run in the background.
     ///
     /// Cancellation: the run goes on.
     ///
     /// # Errors
     ///
     /// The run was not admitted.
-    pub(crate) async fn begin_detached(
+    async fn begin_detached(
+        &self,
+        caller: &Caller,
+        plan: RunPlan,
+        form: CallForm,
+    ) -> Result<DetachedRun, ServiceError> {
+        let key = self.key_of(caller, &plan, &form).await?;
+        match self.begin(caller, plan, key.clone(), false).await? {
+            Begun::Known(run) => Ok(run),
+            Begun::New { run, task } => match (admitted(&run, task).await, key) {
+                (Err(ServiceError::KnownRun), Some(key)) => self.run_before(caller, &key).await,
+                (begun, _) => begun,
+            },
+        }
+    }
+
+    /// Performs a run of a call with a key, once and only once: a call that is repeated has the first
+    /// answer, and waits for it if the run goes on.
+    ///
+    /// Cancellation: the run goes on, so that the client can ask for its result again.
+    ///
+    /// # Errors
+    ///
+    /// The run was refused, and nothing was executed; or its result is not kept.
+    async fn perform_once(
+        &self,
+        caller: &Caller,
+        plan: RunPlan,
+        form: CallForm,
+    ) -> Result<MethodResult, ServiceError> {
+        let key = self.key_of(caller, &plan, &form).await?;
+        let before = match self.begin(caller, plan, key.clone(), true).await? {
+            Begun::Known(run) => run,
+            Begun::New { task, .. } => {
+                match (task.await.map_err(ServiceError::Interrupted)?, key) {
+                    (Err(ServiceError::KnownRun), Some(key)) => {
+                        self.run_before(caller, &key).await?
+                    }
+                    (performed, _) => return Ok(MethodResult::Run(performed?.result)),
+                }
+            }
+        };
+        let run_id = before.run_id;
+        Ok(match self.runs.result_after_end(caller, &run_id).await? {
+            Some(result) => MethodResult::Repeated(result),
+            None => MethodResult::Run(Performed::crashed(run_id).result),
+        })
+    }
+
+    /// The run that the same call has begun at the same time.
+    async fn run_before(
+        &self,
+        caller: &Caller,
+        key: &RequestKey,
+    ) -> Result<DetachedRun, ServiceError> {
+        let run = self.run_of_key(caller, self.runs.table()?, key).await?;
+        run.ok_or(ServiceError::FirstCallRefused)
+    }
+
+    /// The key of a call, with a digest of the call.
+    async fn key_of(
+        &self,
+        caller: &Caller,
+        plan: &RunPlan,
+        form: &CallForm,
+    ) -> Result<Option<RequestKey>, ServiceError> {
+        let Some(name) = form.key.clone() else { return Ok(None) };
+        Ok(Some(RequestKey { name, call: digest_of(caller, plan, form.limits).await? }))
+    }
+
+    /// Begins a run that goes on without its call, unless the same call has begun one before.
+    async fn begin(
         &self,
         caller: &Caller,
         mut plan: RunPlan,
-        run_key: Option<String>,
-    ) -> Result<DetachedRun, ServiceError> {
+        key: Option<RequestKey>,
+        is_awaited: bool,
+    ) -> Result<Begun, ServiceError> {
         if !plan.blobs.is_empty() {
             ensure_has(caller, Right::Blobs)?;
         }
-        let table = self.runs.table().map_err(|_none| {
-            let expected = "left out: this server keeps no records of runs";
-            ParamsError::wrong("detach", expected, "true")
-        })?;
+        let parameter = if is_awaited { "idempotency_key" } else { "detach" };
+        let table = self.runs.table().map_err(|_none| needs_records(parameter))?;
         let size = size_of(&plan);
         if size > LARGEST {
             return Err(ServiceError::DetachedTooLarge { largest: LARGEST });
         }
-        let key = match run_key {
-            None => None,
-            Some(name) => Some(RunKey { name, call: digest_of(caller, &plan).await? }),
-        };
         if let Some(key) = &key
-            && let Some(known) = table.find_key(&caller.tenant, key).await?
+            && let Some(run) = self.run_of_key(caller, table, key).await?
         {
-            return self.known_run(caller, known);
+            return Ok(Begun::Known(run));
         }
         let most = self.detach.tenants.of(&caller.tenant).detached;
-        let seat = self.runs.active().take_seat(&caller.tenant, most, size)?;
-        let memory = caller.memory.separate();
+        let content = DetachedContent { bytes: size.as_u64(), blobs: plan.blobs.len() };
+        let seat = self.runs.active().take_seat(&caller.tenant, most, content)?;
+        let memory = caller.memory.in_background(seat.memory());
         let held = size.as_u64().saturating_mul(COPIES).saturating_add(WAITING);
         memory.reserve(ByteCount::bytes(held))?;
         let caller_of_run = Caller { memory, ..caller.clone() };
-        plan.detach = Some(DetachOrder { key });
+        plan.detach = Some(DetachOrder { key, is_awaited });
         plan.listener = None;
         let entered = self.enter(caller, &plan, true);
         let run = entered.active.shared();
         let task = self.spawn_detached(caller_of_run, plan, entered, seat)?;
-        let begun = admitted(&run, task).await;
-        match begun {
-            Err(ServiceError::KnownRun { known }) => self.known_run(caller, known),
-            begun => begun,
-        }
+        Ok(Begun::New { run, task })
     }
 
     /// Performs a run in a task of its own.
@@ -137,17 +208,31 @@ impl Service {
         }))
     }
 
-    /// The answer to a call whose run has begun before.
-    fn known_run(&self, caller: &Caller, known: KnownKey) -> Result<DetachedRun, ServiceError> {
-        let KnownKey::Run(run_id) = known else {
-            return Err(ServiceError::KeyOfOtherCall);
-        };
-        let active = self.runs.active().find(&caller.tenant, None, &run_id);
-        let status = match active {
-            Some(run) if *run.steps().borrow() != RunStep::Ended => run.view().status,
-            _ => RunProgress::Ended,
-        };
-        Ok(DetachedRun { status, run_id })
+    /// The run that a key names, once it was admitted. There is none if it was refused.
+    ///
+    /// # Errors
+    ///
+    /// The key names the run of another call.
+    async fn run_of_key(
+        &self,
+        caller: &Caller,
+        table: &RecordTable,
+        key: &RequestKey,
+    ) -> Result<Option<DetachedRun>, ServiceError> {
+        while let Some(known) = table.find_key(&caller.tenant, key).await? {
+            let KnownKey::Run(run_id) = known else {
+                return Err(ServiceError::KeyOfOtherCall);
+            };
+            if let Some(run) = self.runs.active().find(&caller.tenant, None, &run_id) {
+                if let Some(status) = run.admission().await {
+                    return Ok(Some(DetachedRun { status, run_id }));
+                }
+            } else if table.find_key(&caller.tenant, key).await?.is_some() {
+                // A run that is refused is forgotten before it leaves the runs that are found.
+                return Ok(Some(DetachedRun { status: RunProgress::Ended, run_id }));
+            }
+        }
+        Ok(None)
     }
 
     /// Notes a run in the background, right before it is admitted.
@@ -158,7 +243,17 @@ impl Service {
     ) -> Result<(), ServiceError> {
         let _turn = self.runs.turn_to_note().await;
         let known = self.runs.table()?.note_detached(record, order.key.as_ref()).await?;
-        known.map_or(Ok(()), |known| Err(ServiceError::KnownRun { known }))
+        known.map_or(Ok(()), |_run| Err(ServiceError::KnownRun))
+    }
+
+    /// Forgets the key of a run that was admitted and never had a worker.
+    pub(crate) async fn forget_key(&self, caller: &Caller, run: &RunId) {
+        let Ok(table) = self.runs.table() else { return };
+        let _turn = self.runs.turn_to_note().await;
+        if let Err(fault) = table.forget_key(&caller.tenant, run).await {
+            let causes = CauseChain(&fault);
+            error!(run.id = %run, "run `{run}`, which was refused, keeps its key: {causes}");
+        }
     }
 
     /// Forgets a run that was noted and not admitted.
@@ -172,21 +267,20 @@ impl Service {
     }
 }
 
+/// The refusal of a parameter for which there must be records.
+pub(crate) fn needs_records(parameter: &'static str) -> ParamsError {
+    ParamsError::wrong(parameter, "left out: this server keeps no records of runs", "a value")
+}
+
 /// Waits until a run was admitted, or refused.
 async fn admitted(
     run: &Arc<ActiveRun>,
     mut task: JoinHandle<Result<Performed, ServiceError>>,
 ) -> Result<DetachedRun, ServiceError> {
-    let mut steps = run.steps();
     let run_id = run.id.clone();
-    let is_admitted = |step: &RunStep| matches!(step, RunStep::Queued | RunStep::Running);
     tokio::select! {
         biased;
-        step = steps.wait_for(is_admitted) => {
-            let is_running = step.is_ok_and(|step| *step == RunStep::Running);
-            let status = if is_running { RunProgress::Running } else { RunProgress::Queued };
-            Ok(DetachedRun { status, run_id })
-        }
+        Some(status) = run.admission() => Ok(DetachedRun { status, run_id }),
         ended = &mut task => match ended.map_err(ServiceError::Interrupted)? {
             Err(error) if !run.was_admitted() => Err(error),
             Ok(_) | Err(_) => Ok(DetachedRun { status: RunProgress::Ended, run_id }),
@@ -203,9 +297,13 @@ fn size_of(plan: &RunPlan) -> ByteCount {
     ByteCount::from(code.saturating_add(plan.args.get().len()))
 }
 
-/// A digest of all that decides what a run computes, but for the versions of skills: they may change
-/// between a call and its repetition.
-async fn digest_of(caller: &Caller, plan: &RunPlan) -> Result<Digest, ServiceError> {
+/// A digest of all that a call says of what is computed. What the server adds is left out: versions
+/// of skills and the operator's limits may change between a call and its repetition.
+async fn digest_of(
+    caller: &Caller,
+    plan: &RunPlan,
+    limits: RequestedLimits,
+) -> Result<Digest, ServiceError> {
     let mut text = match &plan.program {
         Program::Code { source, .. } => format!("code {} {source}", source.len()),
         Program::Skill { name } => format!("skill {name}"),
@@ -217,7 +315,7 @@ async fn digest_of(caller: &Caller, plan: &RunPlan) -> Result<Digest, ServiceErr
     add(plan.args.get());
     plan.skills.iter().for_each(|skill| add(skill.mount.name.as_str()));
     plan.blobs.iter().for_each(|blob| add(blob.as_str()));
-    add(&format!("{:?} {:?} {:?}", plan.limits, plan.keep_files, plan.reproducible));
+    add(&format!("{limits:?} {:?} {:?}", plan.keep_files, plan.reproducible));
     if text.len() <= SMALL_TEXT {
         return Ok(Digest::of(text.as_bytes()));
     }

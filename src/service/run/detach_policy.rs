@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use crate::protocol::methods::execution::RequestedLimits;
 use crate::quotas::TenantPolicy;
-use crate::records::RunKey;
+use crate::records::RequestKey;
 
 /// What operators decide about runs in the background.
 #[derive(Debug, Clone)]
@@ -17,6 +18,19 @@ pub struct DetachPolicy {
 /// What is particular to a run in the background.
 #[derive(Debug, Clone)]
 pub(crate) struct DetachOrder {
-    /// The client's own name for the run.
-    pub(crate) key: Option<RunKey>,
+    /// The client's own name for the call.
+    pub(crate) key: Option<RequestKey>,
+    /// True if the call waits for the end of the run, which goes on without it.
+    pub(crate) is_awaited: bool,
+}
+
+/// The form in which a call asks for a run.
+#[derive(Debug)]
+pub(crate) struct CallForm {
+    /// True if the call returns while the run goes on.
+    pub(crate) is_detached: bool,
+    /// The client's own name for the call.
+    pub(crate) key: Option<String>,
+    /// The limits as they are in the call.
+    pub(crate) limits: RequestedLimits,
 }

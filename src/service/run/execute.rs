@@ -130,6 +130,7 @@ impl Service {
         let bytecode = if plan.reproducible.is_some() { Bytecode::Never } else { bytecode };
         let steps = Steps { bytecode, purpose };
         let is_detached = plan.detach.is_some();
+        let is_awaited = plan.detach.as_ref().is_some_and(|order| order.is_awaited);
         let performed = tokio::select! {
             biased;
             reason = active.stopped() => Ok(Performed::stopped(run_id.clone(), reason)),
@@ -140,6 +141,9 @@ impl Service {
                 log.record().into_iter().for_each(DraftRecord::acknowledge);
             } else if performed.is_err() {
                 self.forget_detached(caller, &run_id).await;
+            }
+            if is_awaited && performed.is_err() && !active.was_started() {
+                self.forget_key(caller, &run_id).await;
             }
         }
         log.close(performed.as_ref().map(|performed| &performed.result));
@@ -203,7 +207,10 @@ impl Service {
                 network,
                 masks: secrets.masks.clone(),
                 active: is_call.then(|| active.shared()),
-                longest_wait: plan.detach.map(|_| self.detach.longest_wait),
+                longest_wait: plan
+                    .detach
+                    .filter(|order| !order.is_awaited)
+                    .map(|_| self.detach.longest_wait),
             },
         );
         let finished = self.run_job(&job, &mut host, steps.purpose).await?;

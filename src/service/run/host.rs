@@ -162,6 +162,9 @@ impl TenantHost {
 
 impl RunHost for TenantHost {
     fn note_stage(&mut self, stage: RunStage) {
+        if stage == RunStage::Running {
+            self.memory.end_waiting();
+        }
         if let Some(active) = &self.active {
             active.note_stage(stage);
         }

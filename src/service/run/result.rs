@@ -41,10 +41,22 @@ pub(crate) struct Performed {
 impl Performed {
     /// The end of a run that was stopped before it had ended.
     pub(crate) fn stopped(run_id: RunId, reason: StopReason) -> Self {
-        let (error_type, message) = match reason {
-            StopReason::Cancelled => ("Cancelled", RunFailure::Cancelled.to_string()),
-            StopReason::Interrupted => (INTERRUPTED, INTERRUPTION.to_owned()),
-        };
+        match reason {
+            StopReason::Cancelled => {
+                Self::failed(run_id, "Cancelled", RunFailure::Cancelled.to_string())
+            }
+            StopReason::Interrupted => Self::failed(run_id, INTERRUPTED, INTERRUPTION.to_owned()),
+        }
+    }
+
+    /// The end of a run, as its repeated call gets it, that a killed server had in progress.
+    pub(crate) fn crashed(run_id: RunId) -> Self {
+        let reason = "the server ended before the run did; the run is not repeated".to_owned();
+        let failure = RunFailure::SandboxCrash { reason };
+        Self::failed(run_id, failure.error_type(), failure.to_string())
+    }
+
+    fn failed(run_id: RunId, error_type: &str, message: String) -> Self {
         let error_type = error_type.to_owned();
         let result = RunResult {
             status: RunStatus::Failed,

@@ -1,7 +1,8 @@
 //! The runs of callers that are not over: how far each is, and the way to stop it.
 //!
 //! INVARIANT(detached-runs-are-bounded): the runs in the background of one tenant are at most as many
-//! as its limit says, and hold at most [`HELD`] of programs and arguments.
+//! as its limit says, and hold at most [`HELD`] of programs and arguments and [`BLOBS`] blobs. Those
+//! of all tenants hold at most [`ALL_BLOBS`] blobs, so other runs find open files.
 //!
 //! Every run of a call is here from the time when it has an id until its record is written. So a run
 //! that is asked for is found here, or in the records, and never in between.
@@ -16,6 +17,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
+use crate::budget::{BudgetExhausted, OPEN_BLOBS, WaitingMemory};
 use crate::dispatch::RunStage;
 use crate::ids::{RunId, SkillName, SkillVersion, TenantId};
 use crate::job::outcome::ProgressReport;
@@ -28,6 +30,13 @@ use crate::units::ByteCount;
 /// Nobody waits for such a run, so nothing else bounds how long it holds its memory.
 pub(crate) const HELD: ByteCount = ByteCount::mebibytes(16);
 
+/// The most blobs that one tenant's runs in the background read together. They are open until the
+/// runs end.
+pub(crate) const BLOBS: usize = 512;
+
+/// The most blobs that all runs in the background read together: a quarter of those that may be open.
+pub(crate) const ALL_BLOBS: usize = OPEN_BLOBS / 4;
+
 /// The runs that are not over.
 #[derive(Debug, Default)]
 pub struct ActiveRuns(Arc<Shared>);
@@ -35,18 +44,38 @@ pub struct ActiveRuns(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     runs: Mutex<BTreeMap<RunId, Arc<ActiveRun>>>,
-    detached: Mutex<HashMap<TenantId, Held>>,
+    detached: Mutex<Detached>,
     /// The number of runs in the background.
     count: watch::Sender<usize>,
-    /// True once the server stops such runs.
+    /// True once the server admits no more of them.
     is_closing: AtomicBool,
+    /// True once the server stops them.
+    is_interrupting: AtomicBool,
+}
+
+/// The runs in the background.
+#[derive(Debug, Default)]
+struct Detached {
+    tenants: HashMap<TenantId, Held>,
+    /// Blobs of all of them.
+    blobs: usize,
 }
 
 /// The runs in the background of one tenant.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 struct Held {
     runs: usize,
-    bytes: u64,
+    content: DetachedContent,
+    memory: Arc<WaitingMemory>,
+}
+
+/// What runs in the background hold from their call to their end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct DetachedContent {
+    /// The bytes of programs and arguments.
+    pub(crate) bytes: u64,
+    /// The blobs that they read.
+    pub(crate) blobs: usize,
 }
 
 /// A run that is not over.
@@ -61,6 +90,7 @@ pub(crate) struct ActiveRun {
     step: watch::Sender<RunStep>,
     stop: watch::Sender<Option<StopReason>>,
     was_admitted: AtomicBool,
+    was_started: AtomicBool,
     progress: Mutex<Option<ProgressReport>>,
 }
 
@@ -123,7 +153,8 @@ pub(crate) struct ActivePlace {
 pub(crate) struct DetachedSeat {
     shared: Arc<Shared>,
     tenant: TenantId,
-    bytes: u64,
+    content: DetachedContent,
+    memory: Arc<WaitingMemory>,
 }
 
 impl ActiveRuns {
@@ -131,6 +162,10 @@ impl ActiveRuns {
     pub(crate) fn enter(&self, run: ActiveRun) -> (RunInProgress, ActivePlace) {
         let (id, run) = (run.id.clone(), Arc::new(run));
         self.0.runs.lock().insert(id.clone(), Arc::clone(&run));
+        // Looked at once the run is found: a stop at this moment sees the run, or is seen here.
+        if run.is_detached && self.0.is_interrupting.load(Ordering::Acquire) {
+            run.stop(StopReason::Interrupted);
+        }
         (RunInProgress(run), ActivePlace { shared: Arc::clone(&self.0), id })
     }
 
@@ -161,28 +196,38 @@ impl ActiveRuns {
     ///
     /// # Errors
     ///
-    /// The tenant has as many as it may have, or they hold too much; or the server stops.
+    /// The tenant has as many as it may have, or they hold too much; those of all tenants read too
+    /// many blobs; or the server stops.
     pub(crate) fn take_seat(
         &self,
         tenant: &TenantId,
         most: usize,
-        size: ByteCount,
+        content: DetachedContent,
     ) -> Result<DetachedSeat, ServiceError> {
         if self.0.is_closing.load(Ordering::Acquire) {
             return Err(ServiceError::Stopping);
         }
-        let bytes = size.as_u64();
         let mut detached = self.0.detached.lock();
-        let held = detached.get(tenant).copied().unwrap_or_default();
-        let sum = held.bytes.saturating_add(bytes);
-        if held.runs >= most || sum > HELD.as_u64() {
+        let (runs, held) = match detached.tenants.get(tenant) {
+            Some(held) => (held.runs, held.content),
+            None => Default::default(),
+        };
+        let held = held.with(content);
+        if runs >= most || held.bytes > HELD.as_u64() || held.blobs > BLOBS {
             return Err(ServiceError::TooManyDetached { most });
         }
-        let runs = held.runs.saturating_add(1);
-        detached.insert(tenant.clone(), Held { runs, bytes: sum });
+        let blobs = detached.blobs.saturating_add(content.blobs);
+        if blobs > ALL_BLOBS {
+            return Err(BudgetExhausted.into());
+        }
+        detached.blobs = blobs;
+        let entry = detached.tenants.entry(tenant.clone()).or_default();
+        entry.runs = runs.saturating_add(1);
+        entry.content = held;
+        let memory = Arc::clone(&entry.memory);
         drop(detached);
         self.0.count.send_modify(|count| *count = count.saturating_add(1));
-        Ok(DetachedSeat { shared: Arc::clone(&self.0), tenant: tenant.clone(), bytes })
+        Ok(DetachedSeat { shared: Arc::clone(&self.0), tenant: tenant.clone(), content, memory })
     }
 
     /// The number of runs in the background.
@@ -197,11 +242,42 @@ impl ActiveRuns {
         self.0.count.subscribe().wait_for(|count| *count == 0).await.ok();
     }
 
+    /// Admits no more runs in the background: the server is about to stop.
+    pub fn close_to_detached(&self) {
+        self.0.is_closing.store(true, Ordering::Release);
+    }
+
     /// Stops all runs in the background, and admits no more. They end as `interrupted`.
     pub fn interrupt_detached(&self) {
-        self.0.is_closing.store(true, Ordering::Release);
+        self.close_to_detached();
+        self.0.is_interrupting.store(true, Ordering::Release);
         let runs: Vec<_> = self.0.runs.lock().values().cloned().collect();
         runs.iter().filter(|run| run.is_detached).for_each(|run| run.stop(StopReason::Interrupted));
+    }
+}
+
+impl DetachedContent {
+    /// Both together.
+    const fn with(self, more: Self) -> Self {
+        Self {
+            bytes: self.bytes.saturating_add(more.bytes),
+            blobs: self.blobs.saturating_add(more.blobs),
+        }
+    }
+
+    /// What is left without `less`.
+    const fn without(self, less: Self) -> Self {
+        Self {
+            bytes: self.bytes.saturating_sub(less.bytes),
+            blobs: self.blobs.saturating_sub(less.blobs),
+        }
+    }
+}
+
+impl DetachedSeat {
+    /// The memory that the runs of its tenant hold while they wait.
+    pub(crate) fn memory(&self) -> Arc<WaitingMemory> {
+        Arc::clone(&self.memory)
     }
 }
 
@@ -218,6 +294,7 @@ impl ActiveRun {
             step: watch::Sender::new(RunStep::Preparing),
             stop: watch::Sender::new(None),
             was_admitted: AtomicBool::new(false),
+            was_started: AtomicBool::new(false),
             progress: Mutex::new(None),
         }
     }
@@ -240,8 +317,29 @@ impl ActiveRun {
         self.was_admitted.load(Ordering::Acquire)
     }
 
+    /// True once the run was given a worker.
+    pub(crate) fn was_started(&self) -> bool {
+        self.was_started.load(Ordering::Acquire)
+    }
+
+    /// Resolves when the run was given a worker or a place in the queue, with how far it is by then;
+    /// or when it was refused, with `None`.
+    pub(crate) async fn admission(&self) -> Option<RunProgress> {
+        let mut steps = self.steps();
+        // The sender lives as long as `self`, so an error cannot happen here.
+        let step = steps.wait_for(|step| *step != RunStep::Preparing).await.map(|step| *step);
+        match step.unwrap_or(RunStep::Ended) {
+            RunStep::Ended => self.was_admitted().then_some(RunProgress::Ended),
+            RunStep::Running => Some(RunProgress::Running),
+            RunStep::Preparing | RunStep::Queued => Some(RunProgress::Queued),
+        }
+    }
+
     pub(crate) fn note_stage(&self, stage: RunStage) {
         self.was_admitted.store(true, Ordering::Release);
+        if stage == RunStage::Running {
+            self.was_started.store(true, Ordering::Release);
+        }
         self.step.send_replace(match stage {
             RunStage::Queued => RunStep::Queued,
             RunStage::Running => RunStep::Running,
@@ -329,11 +427,12 @@ impl Drop for ActivePlace {
 impl Drop for DetachedSeat {
     fn drop(&mut self) {
         let mut detached = self.shared.detached.lock();
-        if let Some(held) = detached.get_mut(&self.tenant) {
+        detached.blobs = detached.blobs.saturating_sub(self.content.blobs);
+        if let Some(held) = detached.tenants.get_mut(&self.tenant) {
             held.runs = held.runs.saturating_sub(1);
-            held.bytes = held.bytes.saturating_sub(self.bytes);
+            held.content = held.content.without(self.content);
             if held.runs == 0 {
-                detached.remove(&self.tenant);
+                detached.tenants.remove(&self.tenant);
             }
         }
         drop(detached);
@@ -353,25 +452,61 @@ mod tests {
         TenantId::parse("acme").unwrap()
     }
 
+    fn content(bytes: u64, blobs: usize) -> DetachedContent {
+        DetachedContent { bytes, blobs }
+    }
+
     #[test]
     fn detached_runs_are_bounded_by_number_and_by_size() {
         let active = ActiveRuns::default();
-        let seat = |size| active.take_seat(&acme(), 2, size);
-        let first = seat(ByteCount::bytes(1)).unwrap();
-        let second = seat(ByteCount::bytes(HELD.as_u64() - 1)).unwrap();
-        assert!(matches!(seat(ByteCount::bytes(0)), Err(ServiceError::TooManyDetached { .. })));
+        let seat = |bytes| active.take_seat(&acme(), 2, content(bytes, 0));
+        let first = seat(1).unwrap();
+        let second = seat(HELD.as_u64() - 1).unwrap();
+        assert!(matches!(seat(0), Err(ServiceError::TooManyDetached { .. })));
         drop(first);
-        assert!(seat(ByteCount::bytes(2)).is_err(), "all together hold more than they may");
-        let third = seat(ByteCount::bytes(1)).unwrap();
+        assert!(seat(2).is_err(), "all together hold more than they may");
+        let third = seat(1).unwrap();
         let beta = TenantId::parse("beta").unwrap();
-        let other = active.take_seat(&beta, 1, HELD).unwrap();
+        let other = active.take_seat(&beta, 1, content(HELD.as_u64(), 0)).unwrap();
         assert_eq!(active.detached(), 3);
-        assert!(active.take_seat(&beta, 0, ByteCount::bytes(0)).is_err());
+        assert!(active.take_seat(&beta, 0, content(0, 0)).is_err());
         drop((second, third, other));
         assert_eq!(active.detached(), 0);
-        assert!(active.0.detached.lock().is_empty(), "nothing is kept of tenants without runs");
+        let is_empty = active.0.detached.lock().tenants.is_empty();
+        assert!(is_empty, "nothing is kept of tenants without runs");
+        active.close_to_detached();
+        assert!(matches!(seat(0), Err(ServiceError::Stopping)));
+    }
+
+    #[test]
+    fn detached_runs_leave_open_files_to_others() {
+        let active = ActiveRuns::default();
+        let tenant = |name: usize| TenantId::parse(&format!("tenant-{name}")).unwrap();
+        let seat = |name, blobs| active.take_seat(&tenant(name), 99, content(1, blobs));
+        assert!(matches!(seat(0, BLOBS + 1), Err(ServiceError::TooManyDetached { .. })));
+        let seats: Vec<_> = (0..ALL_BLOBS / BLOBS).map(|name| seat(name, BLOBS).unwrap()).collect();
+        assert!(matches!(seat(0, 1), Err(ServiceError::TooManyDetached { .. })));
+        assert!(matches!(seat(99, 1), Err(ServiceError::Memory(_))));
+        let without = seat(99, 0).unwrap();
+        drop(seats);
+        drop(seat(99, BLOBS).unwrap());
+        drop(without);
+        assert_eq!(active.0.detached.lock().blobs, 0);
+    }
+
+    #[tokio::test]
+    async fn a_detached_run_that_begins_at_the_stop_is_interrupted() {
+        let active = ActiveRuns::default();
+        let seat = active.take_seat(&acme(), 1, content(0, 0)).unwrap();
         active.interrupt_detached();
-        assert!(matches!(seat(ByteCount::bytes(0)), Err(ServiceError::Stopping)));
+        let mut detached = run("acme", RunKind::RunCode);
+        detached.is_detached = true;
+        let (late, _place) = active.enter(detached);
+        assert_eq!(late.stopped().await, StopReason::Interrupted);
+        let (attended, _place) = active.enter(run("acme", RunKind::RunCode));
+        let stopped = tokio::time::timeout(std::time::Duration::from_millis(5), attended.stopped());
+        assert!(stopped.await.is_err(), "a run with a waiting client has its own end");
+        drop(seat);
     }
 
     #[tokio::test]

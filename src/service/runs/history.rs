@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
@@ -38,6 +39,9 @@ const WRITTEN_WITHIN: Duration = Duration::from_secs(3);
 
 /// The time in which a run that is cancelled usually ends.
 const STOPPED_WITHIN: Duration = Duration::from_secs(2);
+
+/// How often a call that waits for the end of a run looks at it again.
+const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
 /// Most calls that read the database at one time; further ones wait. One of its connections stays
 /// free for the writer.
@@ -262,14 +266,45 @@ impl RunHistory {
                 noted.ok_or_else(|| no_such_run(id))?
             }
         };
-        let result = match table.find_result(&caller.tenant, &run).await? {
-            None => None,
-            Some(size) => {
-                caller.memory.reserve(ByteCount::bytes(size.saturating_mul(COPIES)))?;
-                table.read_result(&caller.tenant, &run).await?
-            }
-        };
+        let result = self.kept_result(caller, &run).await?;
         Ok(FoundRun::Ended(with_result(&record, result.as_deref())))
+    }
+
+    /// The result of a run in the background, as its call would have returned it; `None` if the server
+    /// ended before the run did. Waits for the end of the run.
+    ///
+    /// # Errors
+    ///
+    /// The result is not kept, or the database failed.
+    pub(in crate::service) async fn result_after_end(
+        &self,
+        caller: &Caller,
+        run: &RunId,
+    ) -> Result<Option<Box<RawValue>>, ServiceError> {
+        while self.wait_for_record(caller, None, run, LOOK_AGAIN).await?.is_some() {}
+        // The semaphore is never closed.
+        let _turn = self.readers.acquire().await.ok();
+        if let Some(result) = self.kept_result(caller, run).await? {
+            return RawValue::from_string(result).map(Some).map_err(ServiceError::Unserialisable);
+        }
+        caller.memory.reserve(RECORD)?;
+        let record = self.table()?.find(&caller.tenant, None, run).await?;
+        let not_kept = || ServiceError::ResultNotKept { run: run.clone() };
+        let record = record.ok_or_else(not_kept)?;
+        let read = serde_json::from_str::<OutcomeOfRecord>(&record);
+        let outcome = read.map_err(ServiceError::Unserialisable)?.outcome;
+        if outcome == RunOutcomeKind::Interrupted.name() { Ok(None) } else { Err(not_kept()) }
+    }
+
+    async fn kept_result(
+        &self,
+        caller: &Caller,
+        run: &RunId,
+    ) -> Result<Option<String>, ServiceError> {
+        let table = self.table()?;
+        let Some(size) = table.find_result(&caller.tenant, run).await? else { return Ok(None) };
+        caller.memory.reserve(ByteCount::bytes(size.saturating_mul(COPIES)))?;
+        Ok(table.read_result(&caller.tenant, run).await?)
     }
 
     /// Waits until a run is over and its record is written. Returns the run if it still goes on after

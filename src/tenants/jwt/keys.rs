@@ -17,7 +17,7 @@ use crate::error::CauseChain;
 use crate::ids::Digest;
 use crate::tenants::caller::UnknownCaller;
 use crate::tenants::jwt::config::JwtConfig;
-use crate::tenants::jwt::key_set::KeySet;
+use crate::tenants::jwt::key_set::{KeySet, KeySetFault};
 use crate::tenants::jwt::source::{KeySource, KeySourceError};
 
 /// The least time between two requests for the keys.
@@ -154,8 +154,7 @@ impl ProviderKeys {
     fn keep_reading(&self) {
         let mut is_failing = false;
         let mut pause = Duration::ZERO;
-        let has_none = || self.current.read().read.is_none();
-        if !has_none() {
+        if self.current.read().read.is_some() {
             pause = self.interval();
         }
         while self.wait(pause) {
@@ -172,7 +171,11 @@ impl ProviderKeys {
             match read {
                 Err(error) if !was_failing => warn!(
                     "the keys of tokens cannot be read{}: {}",
-                    if has_none() { ", so tokens are refused" } else { "; those of before stay" },
+                    if self.has_none() {
+                        ", so tokens are refused"
+                    } else {
+                        "; those of before stay"
+                    },
                     CauseChain(&error)
                 ),
                 Ok(_) if was_failing => info!("the keys of tokens can be read again"),
@@ -182,6 +185,11 @@ impl ProviderKeys {
                 self.announce();
             }
         }
+    }
+
+    /// True if no token can be verified.
+    fn has_none(&self) -> bool {
+        self.current.read().set.len() == 0
     }
 
     fn interval(&self) -> Duration {
@@ -206,7 +214,8 @@ impl ProviderKeys {
         }
     }
 
-    /// Reads the keys. If that fails, those of before stay. Returns true if they have changed.
+    /// Reads the keys. If that fails, those of before stay; but if the provider names keys of which
+    /// none can be used, it has withdrawn those of before. Returns true if they have changed.
     fn read(&self) -> Result<bool, KeySourceError> {
         let began = Instant::now();
         let read = self.source.read().and_then(|bytes| self.take(&bytes, began));
@@ -237,8 +246,14 @@ impl ProviderKeys {
             self.current.write().read = Some(began);
             return Ok(false);
         }
-        let set = KeySet::parse(bytes)
-            .map_err(|fault| KeySourceError::Content { place: self.source.place(), fault })?;
+        let set = KeySet::parse(bytes).map_err(|fault| {
+            if matches!(fault, KeySetFault::Unusable(_)) {
+                // Without its digest the content is read, and reported, each time.
+                let (set, content) = (Arc::default(), None);
+                *self.current.write() = Current { set, content, read: Some(began) };
+            }
+            KeySourceError::Content { place: self.source.place(), fault }
+        })?;
         let current = Current { set: Arc::new(set), content: Some(content), read: Some(began) };
         *self.current.write() = current;
         Ok(true)

@@ -111,7 +111,7 @@ impl KeySource {
     pub(crate) fn place(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
-            Self::Url { url, .. } => url.clone(),
+            Self::Url { url, .. } => shown(url),
         }
     }
 
@@ -128,16 +128,24 @@ impl KeySource {
             }
             Self::Url { agent, url } => {
                 let answer = agent.get(url).call().map_err(|cause| {
-                    KeySourceError::Unreachable { url: url.clone(), cause: Box::new(cause) }
+                    KeySourceError::Unreachable { url: shown(url), cause: Box::new(cause) }
                 })?;
                 let status = answer.status().as_u16();
                 if status != 200 {
-                    return Err(KeySourceError::Status { url: url.clone(), status });
+                    return Err(KeySourceError::Status { url: shown(url), status });
                 }
                 bounded(answer.into_body().into_reader())
-                    .map_err(|cause| KeySourceError::Answer { url: url.clone(), cause })
+                    .map_err(|cause| KeySourceError::Answer { url: shown(url), cause })
             }
         }
+    }
+}
+
+/// The address without its query, which may hold a secret, for messages.
+fn shown(url: &str) -> String {
+    match url.split_once(['?', '#']) {
+        Some((place, _)) => format!("{place}?…"),
+        None => url.to_owned(),
     }
 }
 
@@ -177,4 +185,32 @@ fn tls(authorities: Option<&Path>) -> Result<TlsConfig, KeySourceError> {
         .root_certs(RootCerts::Specific(Arc::new(trusted)))
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .build())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_query_of_an_address_is_not_shown() {
+        for (url, expected) in [
+            ("https://id.example/jwks", "https://id.example/jwks"),
+            ("https://id.example/jwks?token=hidden", "https://id.example/jwks?…"),
+            ("https://id.example#hidden?a", "https://id.example?…"),
+        ] {
+            let place = KeyPlace::Url { url: url.to_owned(), authorities: None };
+            assert_eq!(KeySource::open(&place).unwrap().place(), expected);
+        }
+    }
+
+    #[test]
+    fn errors_do_not_show_the_query_of_an_address() {
+        let url = "https://127.0.0.1:9/jwks?token=hidden".to_owned();
+        let source = KeySource::open(&KeyPlace::Url { url, authorities: None }).unwrap();
+        let told = crate::error::CauseChain(&source.read().unwrap_err()).to_string();
+        assert!(
+            told.contains("`https://127.0.0.1:9/jwks?…`") && !told.contains("hidden"),
+            "{told}"
+        );
+    }
 }

@@ -95,6 +95,11 @@ impl Client {
         Self { key: Some(key.to_owned()), ..self }
     }
 
+    /// The key of this client, if it has one.
+    pub(crate) fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
     fn authorized<B>(&self, request: ureq::RequestBuilder<B>) -> ureq::RequestBuilder<B> {
         match &self.key {
             Some(key) => request.header("Authorization", format!("Bearer {key}")),
