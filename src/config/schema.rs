@@ -8,7 +8,7 @@ use crate::config::environment::Surroundings;
 use crate::config::reader::Reader;
 use crate::config::settings::{
     BlobsConfig, CompileMetered, Config, EngineConfig, ImagesConfig, LimitsConfig, LogConfig,
-    LogFormat, LogLevel, NetworkConfig, SkillsConfig, WorkersConfig,
+    LogFormat, LogLevel, NetworkConfig, SkillsConfig,
 };
 use crate::config::tables::auth::read_auth;
 use crate::config::tables::records::{read_audit, read_records};
@@ -35,10 +35,9 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let skills = read_skills(&mut reader, &data_dir, surroundings);
     let http = HttpConfig { admin_listen, ..read_http(&mut reader, listen, surroundings) };
     let auth = read_auth(&mut reader, surroundings);
-    let workers = read_workers(&mut reader);
+    let mut workers = read_workers(&mut reader);
     let limits = read_limits(&mut reader);
-    let max = most_runs(&reader, &workers, &limits, surroundings.memory);
-    let workers = WorkersConfig { max, ..workers };
+    workers.max = most_runs(&reader, &workers, &limits, surroundings.memory);
     let images = read_images(&mut reader);
     let network = read_network(&mut reader, surroundings);
     let (isolation, tenants) = read_tenants(&mut reader, auth.mode, workers.max);
@@ -209,6 +208,18 @@ fn read_tls(reader: &mut Reader, surroundings: &Surroundings) -> Option<TlsFiles
             );
             None
         }
+    }
+}
+
+fn read_skills(reader: &mut Reader, data_dir: &Path, surroundings: &Surroundings) -> SkillsConfig {
+    let roots = vec![data_dir.join("skills")];
+    SkillsConfig {
+        roots: reader.read_mapped("skills.roots", roots, |roots: Vec<PathBuf>| {
+            roots.into_iter().map(|root| surroundings.absolute(root)).collect()
+        }),
+        bundled: reader.read("skills.bundled", true),
+        max_folders: reader.read_within("skills.max_folders", 32_768, 1..=1_000_000),
+        max_watches: reader.read_within("skills.max_watches", 262_144, 0..=10_000_000),
     }
 }
 

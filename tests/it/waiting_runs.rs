@@ -1,5 +1,6 @@
 //! Runs that wait, in a sleep or for the network, make room for others.
 
+use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -43,7 +44,7 @@ fn runs_that_wait_make_room_up_to_the_most() {
     sleeping.iter().for_each(|id| until_it_runs(&client, id));
     // Three is the most, whatever they do.
     let fourth = begin(&client, "4");
-    std::thread::sleep(Duration::from_millis(500));
+    thread::park_timeout(Duration::from_millis(500));
     assert_eq!(status(&client, &fourth), "queued");
     assert_eq!(server.workers().len(), before + 2);
     cancel(&client, &sleeping[0]);
@@ -64,7 +65,7 @@ fn runs_that_compute_keep_their_core() {
     let computing = begin(&client, COMPUTES);
     until_it_runs(&client, &computing);
     let next = begin(&client, "2");
-    std::thread::sleep(Duration::from_secs(1));
+    thread::park_timeout(Duration::from_secs(1));
     assert_eq!(status(&client, &next), "queued");
     cancel(&client, &computing);
     eventually(PATIENCE, || (status(&client, &next) == "ended").then_some(()));
@@ -77,7 +78,7 @@ fn without_the_setting_as_many_run_as_the_operator_counts() {
     let sleeping = begin(&client, SLEEPS);
     until_it_runs(&client, &sleeping);
     let next = begin(&client, "2");
-    std::thread::sleep(Duration::from_millis(500));
+    thread::park_timeout(Duration::from_millis(500));
     assert_eq!(status(&client, &next), "queued");
     cancel(&client, &sleeping);
     eventually(PATIENCE, || (status(&client, &next) == "ended").then_some(()));

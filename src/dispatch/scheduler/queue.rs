@@ -162,10 +162,9 @@ impl<T> FairQueue<T> {
         if let Some(refusal) = self.refusal_for_ever_or_of_time(claim, now) {
             return Some(refusal);
         }
-        if has_room && self.fits(claim.memory.as_u64()) {
-            if self.runs_of(&claim.tenant) < claim.limits.running {
-                return None;
-            }
+        let is_within_own = self.runs_of(&claim.tenant) < claim.limits.running;
+        if has_room && is_within_own && self.fits(claim.memory.as_u64()) {
+            return None;
         }
         let own = self.line_of(&claim.tenant);
         if own >= claim.limits.queued {

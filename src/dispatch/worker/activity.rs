@@ -82,7 +82,7 @@ mod tests {
             let deadline = Instant::now() + Duration::from_secs(20);
             while Instant::now() < deadline {
                 let before = Activity::of(self.0.id()).unwrap();
-                thread::sleep(Duration::from_millis(50));
+                thread::park_timeout(Duration::from_millis(50));
                 if Activity::of(self.0.id()).unwrap().has_waited_since(&before) == waiting {
                     return true;
                 }
@@ -105,7 +105,7 @@ mod tests {
         assert!(busy.is_soon_seen(false));
         for _ in 0..5 {
             let before = Activity::of(busy.0.id()).unwrap();
-            thread::sleep(Duration::from_millis(50));
+            thread::park_timeout(Duration::from_millis(50));
             let now = Activity::of(busy.0.id()).unwrap();
             assert!(!now.has_waited_since(&before), "{before:?} {now:?}");
         }

@@ -15,6 +15,13 @@ pub struct DetachPolicy {
     pub longest_wait: Duration,
 }
 
+impl DetachPolicy {
+    /// How long a run may wait for a worker, if longer than others: no call waits for it.
+    pub(crate) fn longest_wait_of(&self, order: &DetachOrder) -> Option<Duration> {
+        (!order.is_awaited).then_some(self.longest_wait)
+    }
+}
+
 /// What is particular to a run in the background.
 #[derive(Debug, Clone)]
 pub(crate) struct DetachOrder {

@@ -207,10 +207,7 @@ impl Service {
                 network,
                 masks: secrets.masks.clone(),
                 active: is_call.then(|| active.shared()),
-                longest_wait: plan
-                    .detach
-                    .filter(|order| !order.is_awaited)
-                    .map(|_| self.detach.longest_wait),
+                longest_wait: plan.detach.and_then(|order| self.detach.longest_wait_of(&order)),
             },
         );
         let finished = self.run_job(&job, &mut host, steps.purpose).await?;

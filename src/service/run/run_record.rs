@@ -275,7 +275,7 @@ impl DraftRecord {
     fn note_refusal(&mut self, error: &ServiceError) {
         let has_run = self.answered.is_some();
         let kind = error.kind();
-        if matches!(error, ServiceError::KnownRun { .. }) {
+        if matches!(error, ServiceError::KnownRun) {
             self.is_left_out = true;
             return;
         }
