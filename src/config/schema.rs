@@ -211,18 +211,6 @@ fn read_tls(reader: &mut Reader, surroundings: &Surroundings) -> Option<TlsFiles
     }
 }
 
-fn read_skills(reader: &mut Reader, data_dir: &Path, surroundings: &Surroundings) -> SkillsConfig {
-    let roots = vec![data_dir.join("skills")];
-    SkillsConfig {
-        roots: reader.read_mapped("skills.roots", roots, |roots: Vec<PathBuf>| {
-            roots.into_iter().map(|root| surroundings.absolute(root)).collect()
-        }),
-        bundled: reader.read("skills.bundled", true),
-        max_folders: reader.read_within("skills.max_folders", 32_768, 1..=1_000_000),
-        max_watches: reader.read_within("skills.max_watches", 262_144, 0..=10_000_000),
-    }
-}
-
 fn read_network(reader: &mut Reader, surroundings: &Surroundings) -> NetworkConfig {
     let usual = EgressConfig::default();
     let limits = usual.limits;
