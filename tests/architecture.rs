@@ -39,7 +39,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("engine",    &["ids", "units", "clock", "subprocess"]),
     ("sandbox",   &["ids", "units", "clock", "heap", "job", "secret_text", "engine"]),
     ("images",    &["error", "ids", "units", "clock", "job"]),
-    ("image_builder", &["ids", "units", "clock", "job", "engine", "sandbox", "images"]),
+    ("image_builder", &["ids", "units", "clock", "crypto", "job", "engine", "sandbox", "images"]),
     ("worker",    &["error", "ids", "units", "heap", "job", "secret_text", "engine", "sandbox"]),
     ("dispatch",  &["error", "ids", "units", "cgroup", "job", "quotas"]),
     ("egress",    &["error", "ids", "units", "clock", "budget", "skill", "framing", "quotas"]),

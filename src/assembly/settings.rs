@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::egress::Egress;
 use crate::egress::world::resolver::SystemResolver;
-use crate::registry::{AtPath, RegistryError};
+use crate::registry::{AtPath, RegistryError, check_tenant_folders};
 use crate::telemetry::traces::Tracer;
 use crate::tenants::TokenVerifier;
 
@@ -32,7 +32,7 @@ pub fn check_settings(config: &Config) -> Result<(), AssemblyError> {
         let path = root.clone();
         fs::read_dir(root).map_err(|cause| RegistryError::Root(AtPath { path, cause }))?;
     }
-    Ok(())
+    Ok(check_tenant_folders(&config.skills.roots, &config.tenant_skills)?)
 }
 
 #[cfg(test)]
@@ -78,5 +78,7 @@ mod tests {
         assert!(wrong.contains("would be sent without encryption"), "{wrong}");
         let wrong = check("skills.roots", "none").unwrap_err();
         assert!(wrong.contains("a folder of skills cannot be read"), "{wrong}");
+        let wrong = check("tenants.skills", "acme=none").unwrap_err();
+        assert!(wrong.contains("skills of the tenant `acme` cannot be read: "), "{wrong}");
     }
 }

@@ -138,6 +138,11 @@ impl From<RegistryError> for Failed {
                 "{}; make the folder, or name others with `--skills` (`skills.roots`)",
                 CauseChain(&error)
             )),
+            RegistryError::TenantRoot { .. } => Self::usage(format!(
+                "{}; make the folder, or name others (`tenants.skills`)",
+                CauseChain(&error)
+            )),
+            RegistryError::TenantRootInCommon { .. } => Self::usage(error.to_string()),
             _ => Self::ours(&error),
         }
     }

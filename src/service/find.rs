@@ -1,37 +1,35 @@
 //! Finds the skills and blobs that a call names.
 
-use std::sync::Arc;
-
 use crate::ids::{BlobId, SkillName, SkillVersion};
 use crate::protocol::params_error::ParamsError;
-use crate::registry::folders::snapshot::Snapshot;
-use crate::registry::index::Index;
+use crate::registry::{SeenSkill, SkillView};
+use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
 use crate::service::run::mounted_skill::MountedSkill;
 
 impl Service {
-    /// Returns the index of all skills. Never waits for a disk.
-    #[expect(clippy::unused_async, reason = "the methods that call it are asynchronous")]
-    pub(crate) async fn skills(&self) -> Result<Arc<Index>, ServiceError> {
-        Ok(self.registry.current())
+    /// Returns the skills that the caller's tenant sees. Never waits for a disk.
+    pub(crate) fn skills(&self, caller: &Caller) -> SkillView {
+        self.registry.seen_by(&caller.tenant)
     }
 
     /// Finds a skill by the name and version of a call.
-    pub(crate) async fn find_skill(
+    pub(crate) fn find_skill(
         &self,
+        caller: &Caller,
         name: &str,
         version: Option<&str>,
-    ) -> Result<Arc<Snapshot>, ServiceError> {
+    ) -> Result<SeenSkill, ServiceError> {
         let name = SkillName::parse(name)?;
         let version = version.map(SkillVersion::parse).transpose()?;
-        let index = self.skills().await?;
-        Ok(Arc::clone(index.find(&name, version.as_ref())?))
+        Ok(self.skills(caller).find(&name, version.as_ref())?)
     }
 
     /// Finds the skills that a run mounts: `name` for the latest version, or `name@version`.
-    pub(crate) async fn mounted_skills(
+    pub(crate) fn mounted_skills(
         &self,
+        caller: &Caller,
         names: &[String],
     ) -> Result<Vec<MountedSkill>, ServiceError> {
         let mut skills: Vec<MountedSkill> = Vec::with_capacity(names.len());
@@ -40,8 +38,8 @@ impl Service {
                 Some((name, version)) => (name, Some(version)),
                 None => (name.as_str(), None),
             };
-            let snapshot = self.find_skill(name, version).await?;
-            let mounted = self.contents.mounted(&snapshot, &self.packages);
+            let seen = self.find_skill(caller, name, version)?;
+            let mounted = self.contents.mounted(&caller.tenant, &seen, &self.packages);
             if skills.iter().any(|other| other.mount.name == mounted.mount.name) {
                 return Err(duplicate("mount_skills", name));
             }

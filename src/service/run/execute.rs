@@ -195,7 +195,7 @@ impl Service {
         let mut plan = self.with_code(caller, plan, steps.bytecode).await?;
         let layers = self.layers_with(caller, &plan.skills, steps.bytecode).await?;
         let mut secrets = self.secrets.prepare(caller, plan.secrets.take()).await?;
-        let image = self.image_for(&plan).await?;
+        let image = self.image_for(caller, &plan).await?;
         debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
         let _open_blobs = caller.memory.open_blobs(plan.blobs.len())?;
         let blobs = self.open_blobs(caller, plan.blobs).await?;
@@ -268,9 +268,14 @@ impl Service {
 
     /// The image that the run begins as. Waits for that of reproducible runs, which has to be the
     /// same each time.
-    async fn image_for(&self, plan: &RunPlan) -> Result<Arc<ImageContent>, ServiceError> {
+    async fn image_for(
+        &self,
+        caller: &Caller,
+        plan: &RunPlan,
+    ) -> Result<Arc<ImageContent>, ServiceError> {
         if plan.reproducible.is_none() {
-            return Ok(self.images.pick(plan.packages(), plan.limits.memory));
+            let images = self.images_of(&caller.tenant);
+            return Ok(images.pick(plan.packages(), plan.limits.memory));
         }
         let last = Instant::now() + IMAGE_PATIENCE;
         loop {
