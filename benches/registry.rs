@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use wardian::ids::{SkillName, SkillVersion};
 use wardian::registry::cursor::CursorKey;
-use wardian::registry::{Registry, RegistryConfig, Watching};
+use wardian::registry::{Registry, RegistryConfig, TenantFolders, Watching};
 
 fn main() {
     let skills = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(30_000_usize);
@@ -27,6 +27,7 @@ fn main() {
     let started = Instant::now();
     let registry = Registry::open(
         RegistryConfig {
+            tenants: TenantFolders::default(),
             roots: vec![root.path().to_owned()],
             watching: Watching::default(),
             is_followed: true,

@@ -34,7 +34,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
         stream::assert_reads_back(&message);
         if let FromWorker::Done(outcome) = message {
-            if let Ok(outcome) = check_outcome(*outcome, &LIMITS, ELAPSED) {
+            if let Ok(outcome) = check_outcome(*outcome, &LIMITS, ELAPSED, Some(ELAPSED)) {
                 check(&outcome);
             }
         }

@@ -15,6 +15,7 @@ use crate::packages::fetch::FetchError;
 use crate::packages::guest::UnknownPython;
 use crate::packages::lock::LockError;
 use crate::registry::RegistryError;
+use crate::telemetry::traces::TraceError;
 use crate::tenants::KeySourceError;
 use crate::worker::WorkerError;
 
@@ -43,6 +44,9 @@ pub enum AssemblyError {
     /// The keys of tokens cannot be used.
     #[error("tokens cannot be verified")]
     TokenKeys(#[from] KeySourceError),
+    /// Spans of traces cannot be sent as it is configured.
+    #[error("traces cannot begin")]
+    Traces(#[from] TraceError),
     /// Skills cannot be read.
     #[error("the skills cannot be opened")]
     Registry(#[from] RegistryError),

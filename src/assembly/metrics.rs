@@ -87,6 +87,8 @@ impl MetricSource for TokenKeysState {
 pub(super) struct RuntimeState {
     pub(super) pool: Arc<Pool>,
     pub(super) images: Arc<ImageCache>,
+    /// Those of tenants with images of their own.
+    pub(super) tenant_images: Vec<Arc<ImageCache>>,
     pub(super) registry: Arc<Registry>,
 }
 
@@ -95,7 +97,8 @@ impl MetricSource for RuntimeState {
         let report = self.pool.report();
         let resting = report.workers.iter().filter(|worker| worker.is_resting).count();
         let busy = report.workers.len().saturating_sub(resting);
-        let images = self.images.report();
+        let caches = || self.tenant_images.iter().chain([&self.images]);
+        let images: Vec<_> = caches().flat_map(|cache| cache.report()).collect();
         let resident = images.iter().map(|image| number_of(image.resident.as_u64())).sum();
         vec![
             MetricReading::gauge("wardian_workers", "Worker processes that are ready", 0.0)
@@ -118,14 +121,26 @@ impl MetricSource for RuntimeState {
                 number(images.len()),
             ),
             MetricReading::gauge("wardian_image_bytes", "Memory of these images", resident),
-            renewals(self.images.renewals()),
-            MetricReading::gauge("wardian_skills", "Skills", number(self.registry.current().len())),
+            renewals(caches().map(|cache| cache.renewals())),
+            MetricReading::gauge(
+                "wardian_skills",
+                "Skills that all tenants see",
+                number(self.registry.current().len()),
+            ),
+            MetricReading::gauge(
+                "wardian_tenant_skills",
+                "Skills of the folders of tenants, all tenants together",
+                number(self.registry.of_tenants().values().map(|index| index.len()).sum()),
+            ),
         ]
     }
 }
 
-fn renewals(counts: ImageRenewals) -> MetricReading {
-    let results = [("renewed", counts.renewed), ("failed", counts.failed)];
+fn renewals(counts: impl Iterator<Item = ImageRenewals>) -> MetricReading {
+    let (renewed, failed) = counts.fold((0_u64, 0_u64), |(renewed, failed), one| {
+        (renewed.saturating_add(one.renewed), failed.saturating_add(one.failed))
+    });
+    let results = [("renewed", renewed), ("failed", failed)];
     let results = results.map(|(result, count)| (result, number_of(count)));
     let help = "Images that were to be made anew with another hash secret";
     MetricReading::counter("wardian_image_renewals", help, 0.0).by("result", results)

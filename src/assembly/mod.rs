@@ -13,7 +13,9 @@ mod tenants;
 mod worker;
 
 pub use crate::assembly::blobs::{open_blobs, open_blobs_beside};
-pub use crate::assembly::engine::{MeteredCode, images_made, install_engine, open_engine};
+pub use crate::assembly::engine::{
+    MeteredCode, has_images_of_tenants, images_made, install_engine, open_engine,
+};
 pub use crate::assembly::error::{AssemblyError, ProvisionError};
 pub use crate::assembly::metrics::{JournalState, TokenKeysState};
 pub use crate::assembly::packages::{

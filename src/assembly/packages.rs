@@ -131,8 +131,7 @@ pub fn clean_layers(config: &Config, what: CleanUp) -> Result<ByteCount, Assembl
     let mut used = HashSet::new();
     if what == CleanUp::Unused {
         used.extend(batteries::lock()?.layer());
-        let index = open_registry(config)?.current();
-        for snapshot in index.snapshots() {
+        for snapshot in open_registry(config)?.all() {
             let lock = snapshot.read_file(LOCK_FILE).ok().and_then(|text| Lock::parse(text).ok());
             used.extend(lock.and_then(|lock| lock.layer()));
         }

@@ -5,6 +5,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::sleep;
 use tracing::{info, warn};
@@ -47,11 +48,17 @@ pub trait Provision: Send + Sync + 'static {
 }
 
 /// Adapts [`Provision`] to the image cache.
-pub(super) struct ImagesOf(pub(super) Arc<dyn Provision>);
+#[derive(Clone)]
+pub(super) struct ImagesOf {
+    pub(super) provision: Arc<dyn Provision>,
+    /// Held while an image is made: one at a time.
+    pub(super) turn: Arc<Mutex<()>>,
+}
 
 impl ImageMaker for ImagesOf {
     fn make(&self, packages: PackageSet) -> Result<(), Box<dyn Error + Send + Sync>> {
-        self.0.image(packages)
+        let _turn = self.turn.lock();
+        self.provision.image(packages)
     }
 }
 

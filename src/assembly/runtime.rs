@@ -1,6 +1,6 @@
 //! Starts the parts that runs need, in the order of their dependencies.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,8 +30,9 @@ use crate::engine::EngineArtifacts;
 use crate::engine::code::compile::CompileKey;
 use crate::engine::progress::Progress;
 use crate::error::CauseChain;
+use crate::ids::TenantId;
 use crate::image_builder::ImageStore;
-use crate::images::{ImageCache, ImageRules};
+use crate::images::{Image, ImageCache, ImageRules, PackageSet};
 use crate::job::frame::outcome_max;
 use crate::packages::LayerStore;
 use crate::provenance::{EngineIdentity, MadeBy, Toolchain};
@@ -43,6 +44,7 @@ use crate::service::{
     Service, Status as _,
 };
 use crate::telemetry::Metrics;
+use crate::units::ByteCount;
 
 /// Most images that are made on need. Beyond it one image with all packages is used.
 const VARIETY: usize = 12;
@@ -110,8 +112,8 @@ impl Runtime {
             least_memory: base.content.length(),
         };
         let metering = metering(config, &files);
-        let kept = ImageStore::new(&files.engine, &files.timed);
-        let images = ImageCache::new(Box::new(kept), base, image_rules(config));
+        let tenant_images = block_in_place(|| images_of_tenants(config, &files, progress))?;
+        let images = shared_images(config, &files, base);
         let pool = Arc::new(Pool::start(pool_config(config, files.command(config)?, cgroups))?);
         let packages = Arc::new(package_access(config, &files.timed)?);
         let batteries = block_in_place(|| packages.open_batteries());
@@ -130,6 +132,7 @@ impl Runtime {
         metrics.add(RuntimeState {
             pool: Arc::clone(&pool),
             images: Arc::clone(&images),
+            tenant_images: tenant_images.values().map(Arc::clone).collect(),
             registry: Arc::clone(&registry),
         });
         let service = Service::new(Parts {
@@ -137,6 +140,7 @@ impl Runtime {
             blobs: Arc::clone(&blobs),
             pool: Arc::clone(&pool),
             images: Arc::clone(&images),
+            tenant_images,
             limits,
             metrics,
             toolchain: toolchain(&files.timed),
@@ -169,7 +173,10 @@ impl Runtime {
         if skills == SkillsRead::Followed {
             self.registry.follow().map_err(refused)?;
         }
-        self.images.start(Box::new(ImagesOf(Arc::clone(provision)))).map_err(refused)?;
+        let maker = ImagesOf { provision: Arc::clone(provision), turn: Arc::default() };
+        for images in [&self.images].into_iter().chain(self.service.images_of_tenants()) {
+            images.start(Box::new(maker.clone())).map_err(refused)?;
+        }
         let (files, pool, metering) = (&self.files, &self.pool, &self.metering);
         let compiling = compile_when_asked(config, files, pool, metering, Arc::clone(provision));
         let batteries = provide_batteries(&self.service, &self.packages, Arc::clone(provision));
@@ -225,6 +232,38 @@ fn toolchain(engine: &EngineArtifacts) -> Toolchain {
 
 fn secret_access(config: &Config) -> SecretAccess {
     SecretAccess::new(Secrets::new(&config.secrets), config.secrets.hosts.clone())
+}
+
+/// The images that tenants share.
+fn shared_images(config: &Config, files: &EngineFiles, base: Image) -> ImageCache {
+    let kept = ImageStore::new(&files.engine, &files.timed).sparing(&config.images.tenants);
+    ImageCache::new(Box::new(kept), base, image_rules(config))
+}
+
+/// The images of tenants that have some of their own: a base image each, and no further ones.
+fn images_of_tenants(
+    config: &Config,
+    files: &EngineFiles,
+    progress: &dyn Progress,
+) -> Result<BTreeMap<TenantId, Arc<ImageCache>>, AssemblyError> {
+    let shared = ImageStore::new(&files.engine, &files.timed);
+    let none = ByteCount::default();
+    let rules = ImageRules {
+        profiles: Vec::new(),
+        on_need: false,
+        variety: 0,
+        memory: none,
+        // The shared images are removed first, and these never.
+        disk: ByteCount::bytes(u64::MAX),
+        max_age: config.images.max_age,
+    };
+    let of_tenant = |tenant: &TenantId| {
+        let kept = shared.of_tenant(tenant);
+        let base = kept.ensure(PackageSet::NONE, progress)?;
+        let cache = ImageCache::new(Box::new(kept), base, rules.clone());
+        Ok((tenant.clone(), Arc::new(cache)))
+    };
+    config.images.tenants.iter().map(of_tenant).collect()
 }
 
 fn detach_policy(config: &Config) -> DetachPolicy {

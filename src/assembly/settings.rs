@@ -9,7 +9,8 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::egress::Egress;
 use crate::egress::world::resolver::SystemResolver;
-use crate::registry::{AtPath, RegistryError};
+use crate::registry::{AtPath, RegistryError, check_tenant_folders};
+use crate::telemetry::traces::Tracer;
 use crate::tenants::TokenVerifier;
 
 /// Checks the settings that the parts of a server refuse when they are built. So a server that
@@ -23,12 +24,15 @@ pub fn check_settings(config: &Config) -> Result<(), AssemblyError> {
     if let Some(jwt) = &config.auth.jwt {
         TokenVerifier::open(jwt.clone(), Clock::System)?;
     }
+    if let Some(traces) = &config.traces {
+        Tracer::check(traces)?;
+    }
     let own = own_skills(config);
     for root in config.skills.roots.iter().filter(|root| **root != own) {
         let path = root.clone();
         fs::read_dir(root).map_err(|cause| RegistryError::Root(AtPath { path, cause }))?;
     }
-    Ok(())
+    Ok(check_tenant_folders(&config.skills.roots, &config.tenant_skills)?)
 }
 
 #[cfg(test)]
@@ -39,7 +43,7 @@ mod tests {
     #[test]
     fn settings_that_a_server_would_refuse_are_found_before_it_listens() {
         let folder = tempfile::tempdir().unwrap();
-        let check = |key: &str, value: &str| {
+        let check_all = |settings: &[(&str, &str)]| {
             let surroundings = Surroundings {
                 data_dir: Some(folder.path().join("data")),
                 cache_dir: Some(folder.path().join("cache")),
@@ -47,16 +51,34 @@ mod tests {
                 ..Surroundings::default()
             };
             let mut flags = Flags::default();
-            flags.settings.push((key.to_owned(), value.to_owned()));
+            let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+            flags.settings.extend(settings.iter().map(owned));
             let config = Config::load(&surroundings, flags).unwrap();
             check_settings(&config).map_err(|error| crate::error::CauseChain(&error).to_string())
         };
+        let check = |key: &str, value: &str| check_all(&[(key, value)]);
         assert_eq!(check("log.level", "info"), Ok(()));
         let wrong = check("network.ca_file", "none.pem").unwrap_err();
         assert!(wrong.contains("none.pem` (`network.ca_file`)"), "{wrong}");
         let wrong = check("network.private_ranges", "8.8.8.0/24").unwrap_err();
         assert!(wrong.contains("`8.8.8.0/24` in `network.private_ranges` is no"), "{wrong}");
+        let collector = ("telemetry.otlp_endpoint", "https://127.0.0.1");
+        let wrong = check_all(&[collector, ("telemetry.ca_file", "none.pem")]).unwrap_err();
+        assert!(wrong.contains("none.pem` (`telemetry.ca_file`) has no readable"), "{wrong}");
+        let headers = ("telemetry.headers_file", "headers");
+        let wrong = check_all(&[collector, headers]).unwrap_err();
+        assert!(wrong.contains("headers` (`telemetry.headers_file`): "), "{wrong}");
+        fs::write(folder.path().join("headers"), "\nx-key: 1\nhunter2\n").unwrap();
+        let wrong = check_all(&[collector, headers]).unwrap_err();
+        assert!(wrong.contains("line 3 of ") && !wrong.contains("hunter2"), "{wrong}");
+        fs::write(folder.path().join("headers"), "x-key: 1").unwrap();
+        assert_eq!(check_all(&[collector, headers]), Ok(()));
+        let elsewhere = ("telemetry.otlp_endpoint", "http://collector.example");
+        let wrong = check_all(&[elsewhere, headers]).unwrap_err();
+        assert!(wrong.contains("would be sent without encryption"), "{wrong}");
         let wrong = check("skills.roots", "none").unwrap_err();
         assert!(wrong.contains("a folder of skills cannot be read"), "{wrong}");
+        let wrong = check("tenants.skills", "acme=none").unwrap_err();
+        assert!(wrong.contains("skills of the tenant `acme` cannot be read: "), "{wrong}");
     }
 }

@@ -57,6 +57,7 @@ pub(super) fn registry_settings(
         .map_err(|cause| AssemblyError::System { what: "give random bytes", cause })?;
     let settings = RegistryConfig {
         roots: config.skills.roots.clone(),
+        tenants: config.tenant_skills.clone(),
         watching: Watching {
             max_folders: config.skills.max_folders,
             max_watches: config.skills.max_watches,

@@ -178,6 +178,9 @@ pub(crate) enum SkillsCommand {
         /// Only those of a namespace.
         #[arg(long)]
         namespace: Option<String>,
+        /// List the skills that this tenant sees.
+        #[arg(long, value_name = "TENANT")]
+        tenant: Option<String>,
         /// Print the result of the protocol.
         #[arg(long)]
         json: bool,
@@ -191,6 +194,9 @@ pub(crate) enum SkillsCommand {
         /// Print this file of the skill instead.
         #[arg(long, value_name = "PATH")]
         file: Option<String>,
+        /// Look among the skills that this tenant sees.
+        #[arg(long, value_name = "TENANT")]
+        tenant: Option<String>,
         /// Print the result of the protocol.
         #[arg(long, conflicts_with = "file")]
         json: bool,

@@ -99,6 +99,7 @@ impl From<AssemblyError> for Failed {
             AssemblyError::Registry(error) => error.into(),
             AssemblyError::Database(error) => error.into(),
             AssemblyError::Network(error) => Self::usage(CauseChain(&error).to_string()),
+            AssemblyError::Traces(error) => Self::usage(CauseChain(&error).to_string()),
             AssemblyError::TokenKeys(error) => Self::usage(CauseChain(&error).to_string()),
             AssemblyError::Blobs(BlobError::InUse) => Self::usage(
                 "another server or a command of `wardian blobs` is using the blob store: stop it, \
@@ -137,6 +138,11 @@ impl From<RegistryError> for Failed {
                 "{}; make the folder, or name others with `--skills` (`skills.roots`)",
                 CauseChain(&error)
             )),
+            RegistryError::TenantRoot { .. } => Self::usage(format!(
+                "{}; make the folder, or name others (`tenants.skills`)",
+                CauseChain(&error)
+            )),
+            RegistryError::TenantRootInCommon { .. } => Self::usage(error.to_string()),
             _ => Self::ours(&error),
         }
     }

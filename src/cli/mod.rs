@@ -165,11 +165,11 @@ fn with_config(
             skills_lock::lock_skills(&config, &file, json)
         }
         Command::Skills(SkillsCommand::Deps(command)) => deps::deps(&config, &command),
-        Command::Skills(SkillsCommand::List { namespace, json }) => {
-            list_skills::list(&config, namespace.as_deref(), json)
+        Command::Skills(SkillsCommand::List { namespace, tenant, json }) => {
+            list_skills::list(&config, namespace.as_deref(), tenant.as_deref(), json)
         }
-        Command::Skills(SkillsCommand::Show { skill, file, json }) => {
-            list_skills::show(&config, &skill, file.as_deref(), json)
+        Command::Skills(SkillsCommand::Show { skill, file, tenant, json }) => {
+            list_skills::show(&config, &skill, file.as_deref(), tenant.as_deref(), json)
         }
         Command::Blobs(command) => blobs::blobs(&config, &command, source.surroundings.api_key()),
         Command::Runs(command) => runs::runs(&config, &command, source.surroundings.api_key()),

@@ -113,7 +113,10 @@ impl Installer {
     ) -> Result<(), Failed> {
         let engine = assembly::open_engine(config)?;
         let is_metered = metered == MeteredCode::Wanted;
-        if engine.is_ready(Variant::Timed)? && (!is_metered || engine.is_ready(Variant::Metered)?) {
+        let is_ready = engine.is_ready(Variant::Timed)?
+            && (!is_metered || engine.is_ready(Variant::Metered)?)
+            && assembly::has_images_of_tenants(config)?;
+        if is_ready {
             return Ok(());
         }
         let failed = |fault: io::Error| Failed::at("start the installation of the engine", &fault);

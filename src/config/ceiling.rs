@@ -11,6 +11,9 @@ use crate::units::ByteCount;
 /// the allocator.
 const AT_REST: ByteCount = ByteCount::mebibytes(64);
 
+/// Spans of traces that wait to be sent, and those that are being sent.
+const SPANS: ByteCount = ByteCount::mebibytes(20);
+
 /// Memory for reading a message of a worker, in halves of its length: the message itself, and its
 /// parsed form. Parsed text takes no more than its JSON; the smallest piece of a log, 28 bytes,
 /// becomes 32.
@@ -29,7 +32,7 @@ const PAGES: ByteCount = ByteCount::mebibytes(16);
 /// The parts of the most memory that the gateway takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GatewayMemory {
-    /// Memory without any call, beside the files of skills.
+    /// Memory without any call, beside the files of skills, and spans of traces if there are any.
     pub at_rest: ByteCount,
     /// Requests, results and answers: `http.memory`.
     pub budget: ByteCount,
@@ -65,7 +68,10 @@ impl GatewayMemory {
         let tls = config.http.tls.as_ref().map_or(0, |_| TLS_MEMORY.as_u64());
         let connection = ByteCount::bytes(CONNECTION_MEMORY.as_u64().saturating_add(tls));
         Self {
-            at_rest: AT_REST,
+            at_rest: match config.traces {
+                Some(_) => ByteCount::bytes(AT_REST.as_u64().saturating_add(SPANS.as_u64())),
+                None => AT_REST,
+            },
             budget: config.http.memory,
             outputs: MemoryBudget::outputs(),
             connections: times(connection, config.http.max_connections),

@@ -2,7 +2,7 @@
 
 /// Keys and what they set, in the order of the effective configuration.
 #[rustfmt::skip]
-const EXPLANATIONS: [(&str, &str); 132] = [
+const EXPLANATIONS: [(&str, &str); 142] = [
     ("listen", "Address and port to listen on."),
     ("admin_listen", "Address and port for operators, where Prometheus gets the metrics; none by default."),
     ("data_dir", "Folder for data to keep, such as blobs."),
@@ -81,6 +81,7 @@ const EXPLANATIONS: [(&str, &str); 132] = [
     ("images.memory", "Memory for images beyond the base and the profiles; what was not used for longest goes."),
     ("images.disk", "Disk space for images."),
     ("images.max_age", "How old the secret of Python's hashes may be before all images are made anew with another one; 0 keeps it forever."),
+    ("images.tenants", "Tenants whose runs begin as a base image with a hash secret of its own; each takes some 60 MiB of memory."),
     ("network.code", "Hosts that code which came with a call may reach, such as `https://api.example.com`; skills have those of their manifests."),
     ("network.enabled", "Whether any run may reach anything."),
     ("network.denied", "Hosts that no run reaches, whatever a manifest says."),
@@ -109,6 +110,9 @@ const EXPLANATIONS: [(&str, &str); 132] = [
     ("tenants.run_time_period", "Period in which that time comes back, evenly."),
     ("tenants.limits", "Tenants with limits of their own, such as `{ acme = { weight = 2, running = 4 } }`; `none` lifts a limit."),
     ("tenants.connections", "Connections of the runs of one tenant at one time, by default three quarters of all; look-ups of names are shared alike."),
+    ("tenants.skills", "Folders with the own skills of tenants, such as `{ acme = [\"/srv/acme/skills\"] }`; for its tenant a skill there hides a shared one of the same name."),
+    ("tenants.skills_max_folders", "Most skill folders that are read in each of those folders."),
+    ("tenants.skills_max_size", "Most bytes of the files of all skills in each of those folders, and of all skills of one tenant; they are kept in memory."),
     ("secrets.folders", "Folders with a file for each secret, such as mounts of Kubernetes; the default is the folder of credentials of systemd."),
     ("secrets.file", "TOML file with a line for each secret; nobody but its owner may read it (mode 0600)."),
     ("secrets.command", "Program and arguments that print a secret; `{name}` stands for its name, which is otherwise the last argument."),
@@ -135,6 +139,12 @@ const EXPLANATIONS: [(&str, &str); 132] = [
     ("engine.compile_metered", "Whether a call with a limit on fuel can start the compilation of the code that counts fuel: on_demand or never."),
     ("log.format", "`text` for people, `json` for machines."),
     ("log.level", "Least important message that is logged: error, warn, info, debug or trace."),
+    ("telemetry.otlp_endpoint", "Collector that gets spans of requests and runs (OTLP over HTTP), such as `http://127.0.0.1:4318`; none by default, and then there are no traces."),
+    ("telemetry.headers_file", "File with headers of the requests to the collector, one on a line, such as `authorization: Bearer ...`."),
+    ("telemetry.ca_file", "File with certificates (PEM) of authorities that are trusted for the collector beside those of the system."),
+    ("telemetry.sample_ratio", "Share of the requests that are recorded, from 0 to 1."),
+    ("telemetry.parents", "What the header `traceparent` of a request decides: `link`, nothing; `join`, its trace; `follow`, its trace and whether it is recorded."),
+    ("telemetry.service_name", "Name of this server in traces."),
 ];
 
 /// The sentence about a setting.

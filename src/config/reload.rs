@@ -2,13 +2,14 @@
 
 use crate::config::effective::SettingOrigin;
 use crate::config::settings::Config;
+use crate::config::tables::tenant_skills::TENANT_SKILLS;
 use crate::http::share_of_an_address;
 
 /// The setting whose default follows from another one, which needs a restart.
 const PER_ADDRESS: &str = "http.max_connections_per_address";
 
 /// The settings that a running server takes over.
-pub(crate) const RELOADABLE: [&str; 11] = [
+pub(crate) const RELOADABLE: [&str; 12] = [
     PER_ADDRESS,
     "http.unlimited_addresses",
     "http.tls.certificate",
@@ -19,6 +20,7 @@ pub(crate) const RELOADABLE: [&str; 11] = [
     "http.stall_timeout",
     "http.idle_timeout",
     "http.drain_timeout",
+    TENANT_SKILLS,
     "log.level",
 ];
 
@@ -66,6 +68,7 @@ impl Config {
         to.stall_timeout = from.stall_timeout;
         to.idle_timeout = from.idle_timeout;
         to.drain_timeout = from.drain_timeout;
+        config.tenant_skills.roots.clone_from(&read.tenant_skills.roots);
         config.log.level = read.log.level;
         ReloadedConfig { config, changed, waiting }
     }
@@ -119,6 +122,7 @@ mod tests {
         ("http.stall_timeout", "7 s"),
         ("http.idle_timeout", "7 s"),
         ("http.drain_timeout", "7 s"),
+        ("tenants.skills", "acme=/srv/acme"),
         ("log.level", "debug"),
     ];
 
@@ -132,8 +136,10 @@ mod tests {
             assert_eq!((taken.changed, taken.waiting), (vec![value.0], vec![]));
             assert_eq!(taken.config.http, read.http, "{value:?}");
             assert_eq!(taken.config.log, read.log);
+            assert_eq!(taken.config.tenant_skills, read.tenant_skills);
             assert_eq!(taken.config.effective, read.effective);
-            assert_ne!((&before.http, before.log), (&read.http, read.log), "{value:?}");
+            let (was, is) = ((&before.http, before.log), (&read.http, read.log));
+            assert!(was != is || before.tenant_skills != read.tenant_skills, "{value:?}");
         }
     }
 

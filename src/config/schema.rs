@@ -12,7 +12,9 @@ use crate::config::settings::{
 };
 use crate::config::tables::auth::read_auth;
 use crate::config::tables::records::{read_audit, read_records};
-use crate::config::tables::tenants::read_tenants;
+use crate::config::tables::telemetry::read_traces;
+use crate::config::tables::tenant_skills::read_tenant_skills;
+use crate::config::tables::tenants::{read_image_tenants, read_tenants};
 use crate::config::tables::workers::{most_runs, read_workers};
 use crate::config::value::SettingValue;
 use crate::dispatch::memory_of;
@@ -41,20 +43,15 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let network = read_network(&mut reader, surroundings);
     let (isolation, tenants) = read_tenants(&mut reader, auth.mode, workers.max);
     let network = read_share_of_tenant(&mut reader, network);
+    let tenant_skills = read_tenant_skills(&mut reader, surroundings);
     check_memory(&mut reader, workers.memory, &limits);
     let secrets = read_secrets(&mut reader, surroundings);
     let blobs = read_blobs(&mut reader, data_dir.join("blobs"), surroundings);
     let records = read_records(&mut reader);
     let audit = read_audit(&mut reader, surroundings);
-    let engine = EngineConfig {
-        source: reader.read_optional("engine.source"),
-        python: reader.read("engine.python", PathBuf::from("python3")),
-        compile_metered: reader.read("engine.compile_metered", CompileMetered::OnDemand),
-    };
-    let log = LogConfig {
-        format: reader.read("log.format", LogFormat::Text),
-        level: reader.read("log.level", LogLevel::Info),
-    };
+    let engine = read_engine(&mut reader);
+    let log = read_log(&mut reader);
+    let traces = read_traces(&mut reader, surroundings);
     let (effective, ignored_variables) = reader.finish()?;
     Ok(Config {
         http,
@@ -65,6 +62,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         workers,
         limits,
         tenants,
+        tenant_skills,
         isolation,
         images,
         network,
@@ -74,11 +72,37 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         audit,
         engine,
         log,
+        traces,
         effective,
         file: None,
         file_stamp: None,
         ignored_variables,
     })
+}
+
+fn read_engine(reader: &mut Reader) -> EngineConfig {
+    EngineConfig {
+        source: reader.read_optional("engine.source"),
+        python: reader.read("engine.python", PathBuf::from("python3")),
+        compile_metered: reader.read("engine.compile_metered", CompileMetered::OnDemand),
+    }
+}
+
+fn read_log(reader: &mut Reader) -> LogConfig {
+    let format = reader.read("log.format", LogFormat::Text);
+    LogConfig { format, level: reader.read("log.level", LogLevel::Info) }
+}
+
+fn read_skills(reader: &mut Reader, data_dir: &Path, surroundings: &Surroundings) -> SkillsConfig {
+    let roots = vec![data_dir.join("skills")];
+    SkillsConfig {
+        roots: reader.read_mapped("skills.roots", roots, |roots: Vec<PathBuf>| {
+            roots.into_iter().map(|root| surroundings.absolute(root)).collect()
+        }),
+        bundled: reader.read("skills.bundled", true),
+        max_folders: reader.read_within("skills.max_folders", 32_768, 1..=1_000_000),
+        max_watches: reader.read_within("skills.max_watches", 262_144, 0..=10_000_000),
+    }
 }
 
 fn read_images(reader: &mut Reader) -> ImagesConfig {
@@ -91,6 +115,7 @@ fn read_images(reader: &mut Reader) -> ImagesConfig {
             let age = reader.read("images.max_age", Duration::from_hours(24));
             (!age.is_zero()).then_some(age)
         },
+        tenants: read_image_tenants(reader),
     }
 }
 
@@ -192,18 +217,6 @@ fn read_tls(reader: &mut Reader, surroundings: &Surroundings) -> Option<TlsFiles
             );
             None
         }
-    }
-}
-
-fn read_skills(reader: &mut Reader, data_dir: &Path, surroundings: &Surroundings) -> SkillsConfig {
-    let roots = vec![data_dir.join("skills")];
-    SkillsConfig {
-        roots: reader.read_mapped("skills.roots", roots, |roots: Vec<PathBuf>| {
-            roots.into_iter().map(|root| surroundings.absolute(root)).collect()
-        }),
-        bundled: reader.read("skills.bundled", true),
-        max_folders: reader.read_within("skills.max_folders", 32_768, 1..=1_000_000),
-        max_watches: reader.read_within("skills.max_watches", 262_144, 0..=10_000_000),
     }
 }
 

@@ -8,12 +8,15 @@ use crate::config::effective::EffectiveSetting;
 use crate::dispatch::Isolation;
 use crate::egress::config::EgressConfig;
 use crate::http::{HttpConfig, PathStamp};
+use crate::ids::TenantId;
 use crate::images::PackageSet;
 use crate::job::limits::RunLimits;
 use crate::quotas::TenantPolicy;
 use crate::records::RecordsConfig;
+use crate::registry::TenantFolders;
 use crate::secrets::SecretsConfig;
 use crate::skill::manifest::url_pattern::UrlPattern;
+use crate::telemetry::traces::TracesConfig;
 use crate::tenants::JwtConfig;
 use crate::units::ByteCount;
 
@@ -36,6 +39,8 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// The shares and limits of tenants.
     pub tenants: TenantPolicy,
+    /// The folders with the own skills of tenants. Default: none.
+    pub tenant_skills: TenantFolders,
     /// The runs that may follow one another in a worker. Default: those of one tenant if callers
     /// are known, and of all otherwise.
     pub isolation: Isolation,
@@ -55,6 +60,8 @@ pub struct Config {
     pub engine: EngineConfig,
     /// The log's level and format.
     pub log: LogConfig,
+    /// Traces; none without a collector.
+    pub traces: Option<TracesConfig>,
     /// Each setting as it applies, in the order of the documentation.
     pub effective: Vec<EffectiveSetting>,
     /// The file that was read, if there was one.
@@ -188,6 +195,8 @@ pub struct ImagesConfig {
     /// The highest age of images before they are made anew with another hash secret; `None` keeps
     /// them forever. Default 1 day.
     pub max_age: Option<Duration>,
+    /// Tenants whose runs begin as an image with a hash secret of its own. Default none.
+    pub tenants: Vec<TenantId>,
 }
 
 /// Ceilings on runs.

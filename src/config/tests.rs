@@ -122,7 +122,7 @@ fn in_toml(key: &str, told: &str) -> Option<String> {
         ("workers.count", "one for each core") => {
             std::thread::available_parallelism().map_or(1, usize::from).to_string()
         }
-        ("secrets.hosts" | "tenants.limits", "none") => "{}".to_owned(),
+        ("secrets.hosts" | "tenants.limits" | "tenants.skills", "none") => "{}".to_owned(),
         (_, "none") => "[]".to_owned(),
         ("auth.jwt.algorithms", "all but ES384") => {
             let names =
@@ -132,7 +132,7 @@ fn in_toml(key: &str, told: &str) -> Option<String> {
         ("skills.roots", root) => format!("[\"{root}\"]"),
         (_, other) => {
             let number = other.replace(',', "");
-            if number.parse::<u64>().is_ok() || ["true", "false"].contains(&other) {
+            if number.parse::<f64>().is_ok() || ["true", "false"].contains(&other) {
                 number
             } else {
                 format!("\"{other}\"")

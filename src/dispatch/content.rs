@@ -15,6 +15,7 @@ use crate::units::ByteCount;
 /// Made once for each snapshot and shared by all workers: they map the same sealed memory file.
 #[derive(Debug)]
 pub struct SkillContent {
+    owner: Owner,
     digest: Digest,
     files: Vec<PackedFile>,
     pack: Arc<[u8]>,
@@ -22,16 +23,28 @@ pub struct SkillContent {
 }
 
 impl SkillContent {
-    /// Content named by `digest`, whose `files` lie in `pack`.
+    /// Content of `owner`, named by `digest`, whose `files` lie in `pack`.
     #[must_use]
-    pub const fn new(digest: Digest, files: Vec<PackedFile>, pack: Arc<[u8]>) -> Self {
-        Self { digest, files, pack, shared: OnceLock::new() }
+    pub const fn new(
+        owner: Owner,
+        digest: Digest,
+        files: Vec<PackedFile>,
+        pack: Arc<[u8]>,
+    ) -> Self {
+        Self { owner, digest, files, pack, shared: OnceLock::new() }
     }
 
-    /// Names the attachment. The skills of the server's folders belong to all tenants.
+    /// Names the attachment. Two tenants that have the same skill have two attachments.
     #[must_use]
-    pub const fn key(&self) -> AttachmentKey {
-        AttachmentKey::shared(AttachedName::Skill(self.digest))
+    pub fn key(&self) -> AttachmentKey {
+        let (owner, name) = (self.owner.clone(), AttachedName::Skill(self.digest));
+        AttachmentKey { owner, name }
+    }
+
+    /// The runs that may see it: those of one tenant if the skill is the tenant's own.
+    #[must_use]
+    pub const fn owner(&self) -> &Owner {
+        &self.owner
     }
 
     /// Names the snapshot.

@@ -18,6 +18,22 @@ use crate::http::readiness::Readiness;
 use crate::protocol::request_id::RequestId;
 use crate::service::{Authentication, Methods, Status};
 use crate::telemetry::Metrics;
+use crate::telemetry::traces::Tracer;
+
+/// What hears of all requests.
+#[derive(Debug, Clone)]
+pub(crate) struct Observers {
+    pub(crate) audit: AuditLog,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) tracer: Tracer,
+}
+
+impl Default for Observers {
+    fn default() -> Self {
+        let (audit, tracer) = (AuditLog::default(), Tracer::default());
+        Self { audit, metrics: Metrics::new(), tracer }
+    }
+}
 
 /// The state that all requests share.
 #[derive(Debug)]

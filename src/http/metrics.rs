@@ -28,7 +28,7 @@ const ROUTES: [&str; 13] = [
 ];
 
 /// The label of all other paths.
-const OTHER_ROUTES: &str = "(other)";
+pub(crate) const OTHER_ROUTES: &str = "(other)";
 
 /// Counts a request by its route and the status of its answer.
 pub(crate) async fn count_request(
@@ -37,11 +37,16 @@ pub(crate) async fn count_request(
     next: Next,
 ) -> Response {
     let began = Instant::now();
-    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    let route = ROUTES.into_iter().find(|known| Some(*known) == route).unwrap_or(OTHER_ROUTES);
+    let route = route_of(&request);
     let answer = next.run(request).await;
     metrics.count_request(route, answer.status().as_u16(), began.elapsed());
     answer
+}
+
+/// The route of a request, as a label.
+pub(crate) fn route_of(request: &Request) -> &'static str {
+    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    ROUTES.into_iter().find(|known| Some(*known) == route).unwrap_or(OTHER_ROUTES)
 }
 
 /// The memory that requests and their answers are charged to.

@@ -11,7 +11,6 @@ use axum::routing::{get, post};
 use hyper::body::Body as _;
 use tracing::debug;
 
-use crate::audit::AuditLog;
 use crate::budget::MemoryBudget;
 use crate::http::access::audited::{PeerAddress, note_stranger, note_use};
 use crate::http::access::cors::{preflight, vary};
@@ -21,15 +20,15 @@ use crate::http::blobs::catalogue::{list, remove, verify};
 use crate::http::blobs::download::{describe, download};
 use crate::http::blobs::upload::upload;
 use crate::http::config::HttpConfig;
-use crate::http::edge::Edge;
+use crate::http::edge::{Edge, Observers};
 use crate::http::exchange::respond::{closing, refuse};
+use crate::http::exchange::traced::trace_request;
 use crate::http::metrics::count_request;
 use crate::http::operations::{healthz, readyz, tools, version};
 use crate::http::readiness::Readiness;
 use crate::http::rpc::rpc;
 use crate::http::runs;
 use crate::service::{Authentication, Methods, Runs, Status, Transfers};
-use crate::telemetry::Metrics;
 
 /// Builds the routes, with a memory budget of their own. Every caller is the local user.
 pub fn router<M: Methods + Status + Transfers + Runs>(
@@ -37,8 +36,7 @@ pub fn router<M: Methods + Status + Transfers + Runs>(
     readiness: Arc<Readiness<M>>,
 ) -> Router {
     let budget = MemoryBudget::new(config.memory);
-    let (audit, metrics) = (AuditLog::default(), Metrics::new());
-    router_within(config, readiness, budget, Authentication::Open, audit, metrics)
+    router_within(config, readiness, budget, Authentication::Open, Observers::default())
 }
 
 /// Builds the routes, with this memory budget and these callers.
@@ -47,12 +45,12 @@ pub(crate) fn router_within<M: Methods + Status + Transfers + Runs>(
     readiness: Arc<Readiness<M>>,
     budget: Arc<MemoryBudget>,
     authentication: Authentication,
-    audit: AuditLog,
-    metrics: Arc<Metrics>,
+    observers: Observers,
 ) -> Router {
+    let Observers { audit, metrics, tracer } = observers;
     let edge = Edge::new(config, readiness, budget, authentication, audit, metrics);
     let edge = Arc::new(edge);
-    Router::new()
+    let routes = Router::new()
         .route("/rpc", post(rpc::<M>))
         .route("/v1/blobs", get(list::<M>).put(upload::<M>))
         .route("/v1/blobs/{id}", get(download::<M>).head(describe::<M>).delete(remove::<M>))
@@ -68,7 +66,13 @@ pub(crate) fn router_within<M: Methods + Status + Transfers + Runs>(
         .route("/version", get(version::<M>))
         .route("/tools", get(tools::<M>))
         .method_not_allowed_fallback(wrong_method::<M>)
-        .fallback(nothing_here::<M>)
+        .fallback(nothing_here::<M>);
+    // Only requests of callers that are known have spans, so strangers fill no queue.
+    let routes = match tracer.is_on() {
+        true => routes.layer(from_fn_with_state(tracer, trace_request)),
+        false => routes,
+    };
+    routes
         .layer(from_fn_with_state(Arc::clone(&edge), check_host::<M>))
         .layer(from_fn_with_state(Arc::clone(&edge.metrics), count_request))
         .with_state(edge)

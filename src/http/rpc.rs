@@ -17,7 +17,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use hyper::body::Body as _;
 use tokio::task::JoinError;
-use tracing::{debug, error};
+use tracing::{Instrument as _, debug, error};
 
 use crate::budget::{BudgetExhausted, CallMemory, Charge};
 use crate::error::ErrorKind;
@@ -35,6 +35,7 @@ use crate::protocol::{MethodCall, MethodResult};
 use crate::service::{
     Caller, CallerIdentity, LogListener, Methods, ServiceError, Status, log_stream,
 };
+use crate::telemetry::traces::{AttributeValue, OpenSpan, SpanName, TraceScope};
 
 /// Once the answers of a batch are longer than this, in bytes, its remaining calls are refused.
 const MAX_BATCH_ANSWER: usize = 8 << 20;
@@ -79,6 +80,8 @@ struct Exchange<'a, M> {
     identity: CallerIdentity,
     peer: Option<IpAddr>,
     request_id: String,
+    /// The span of the request.
+    trace: TraceScope,
     /// The memory that the body is charged with.
     memory: CallMemory,
     /// True if the next call of the body has been counted against the rate of its tenant.
@@ -95,6 +98,7 @@ pub(crate) async fn rpc<M: Methods + Status>(
     let Some(identity) = parts.extensions.remove::<CallerIdentity>() else {
         return closing(empty(StatusCode::INTERNAL_SERVER_ERROR, &request_id));
     };
+    let trace = parts.extensions.remove::<TraceScope>().unwrap_or_default();
     let peer = parts.extensions.get::<PeerAddress>().map(|PeerAddress(address)| *address);
     if !is_json(&parts.headers) {
         let message = "the `Content-Type` must be `application/json`";
@@ -129,7 +133,7 @@ pub(crate) async fn rpc<M: Methods + Status>(
     memory.shrink_to(size.saturating_mul(CALL_FACTOR));
     let is_counted = AtomicBool::new(is_counted);
     let exchange =
-        Exchange { edge: &edge, methods, identity, peer, request_id, memory, is_counted };
+        Exchange { edge: &edge, methods, identity, peer, request_id, trace, memory, is_counted };
     match calls {
         Ok(Calls::Single(call)) if wants_events && call.is_run() => {
             exchange.answer_with_events(call).await
@@ -172,12 +176,13 @@ impl<M: Methods + Status> Exchange<'_, M> {
         }
         let (listener, logs) = log_stream(WAITING);
         let (edge, memory) = (Arc::clone(self.edge), caller.memory.clone());
-        let task = tokio::spawn(async move {
+        let task = async move {
             let Some(methods) = edge.readiness.methods() else {
                 return Err(overloaded("the server is shutting down"));
             };
             execute(&edge, methods, &caller, call, Some(listener)).await
-        });
+        };
+        let task = tokio::spawn(task.in_current_span());
         answer(self.edge, ListenedRun { memory, id, request_id, task, logs }).await
     }
 
@@ -246,7 +251,8 @@ impl<M: Methods + Status> Exchange<'_, M> {
     /// and shares the charge of the body.
     fn caller(&self) -> Caller {
         let memory = self.memory.of_call();
-        Caller::of(self.identity.clone(), self.request_id.clone(), memory).at(self.peer)
+        let caller = Caller::of(self.identity.clone(), self.request_id.clone(), memory);
+        Caller { trace: self.trace.clone(), ..caller.at(self.peer) }
     }
 
     fn answer(&self) -> Answer {
@@ -287,6 +293,17 @@ async fn execute<M: Methods + Status>(
     listener: Option<LogListener>,
 ) -> Result<MethodResult, Failure> {
     let method = call.as_ref().map_or(NO_METHOD, MethodCall::method);
+    let mut span = caller.trace.begin(SpanName::of(method));
+    let below;
+    let caller = match span.is_recorded() {
+        true => {
+            below = Caller { trace: span.scope().clone(), ..caller.clone() };
+            &below
+        }
+        false => caller,
+    };
+    // If the client leaves, nobody says anything else.
+    span.fail("cancelled");
     let outcome = match call {
         Ok(call) => {
             let called = methods.call_listening(caller, call, listener);
@@ -300,7 +317,28 @@ async fn execute<M: Methods + Status>(
     };
     let result = outcome.as_ref().map_or_else(|failure| failure.body.data.kind, |_| OK);
     edge.metrics.count_call(method, result);
+    describe(&mut span, method, caller, outcome.as_ref().err());
     outcome
+}
+
+/// Says in the span of a call what was called, by which tenant, and how it ended.
+fn describe(span: &mut OpenSpan, method: &'static str, caller: &Caller, failure: Option<&Failure>) {
+    if !span.is_recorded() {
+        return;
+    }
+    span.set("rpc.system.name", "jsonrpc");
+    span.set("rpc.method", if method == NO_METHOD { "_OTHER" } else { method });
+    span.set("jsonrpc.protocol.version", "2.0");
+    span.set("wardian.tenant.id", AttributeValue::text(caller.tenant.as_str()));
+    span.set("wardian.request.id", AttributeValue::text(&caller.request_id));
+    match failure {
+        None => span.succeed(),
+        Some(failure) => {
+            let code = failure.body.code.to_string();
+            span.set("rpc.response.status_code", AttributeValue::text(&code));
+            span.fail(failure.body.data.kind);
+        }
+    }
 }
 
 /// The failure for an error of the service, which the audit log may note.

@@ -32,12 +32,14 @@ use crate::http::connection::phased_body::PhasedBody;
 use crate::http::connection::repoll::Repoll;
 use crate::http::connection::timeouts::{ConnectionPhase, TimedStream};
 use crate::http::connection::write_timeouts::TimedWrites;
+use crate::http::edge::Observers;
 use crate::http::metrics::RequestMemory;
 use crate::http::readiness::Readiness;
 use crate::http::router::router_within;
 use crate::http::shutdown::Stage;
 use crate::http::tls::{TlsEndpoint, TlsError};
 use crate::service::{ActiveRuns, Authentication, Methods, Runs, Status, Transfers};
+use crate::telemetry::traces::Tracer;
 use crate::telemetry::{Metrics, OpenConnection};
 
 /// Most bytes of a request line and its headers.
@@ -86,6 +88,7 @@ pub struct Server {
     authentication: Authentication,
     audit: AuditLog,
     metrics: Arc<Metrics>,
+    tracer: Tracer,
 }
 
 /// The settings of a server, of which some can change while it serves: the time-outs of
@@ -139,8 +142,8 @@ impl Server {
         let authentication = Authentication::Open;
         let metrics = Metrics::new();
         metrics.add(RequestMemory(Arc::clone(&budget)));
-        let audit = AuditLog::default();
-        Ok(Self { listener, address, config, tls, budget, authentication, audit, metrics })
+        let (audit, tracer) = (AuditLog::default(), Tracer::default());
+        Ok(Self { listener, address, config, tls, budget, authentication, audit, metrics, tracer })
     }
 
     /// Starts to listen on the address for operators. Nothing is encrypted there.
@@ -195,6 +198,12 @@ impl Server {
         Self { audit, ..self }
     }
 
+    /// Records spans of requests with this tracer.
+    #[must_use]
+    pub fn with_traces(self, tracer: Tracer) -> Self {
+        Self { tracer, ..self }
+    }
+
     /// The settings, some of which can change while the server serves.
     #[must_use]
     pub const fn live_config(&self) -> &LiveHttpConfig {
@@ -221,14 +230,15 @@ impl Server {
         mut stop: watch::Receiver<Stage>,
     ) {
         let config = self.config.current();
+        let (audit, metrics) = (self.audit, Arc::clone(&self.metrics));
+        let observers = Observers { audit, metrics, tracer: self.tracer };
         let shared = Shared {
             router: router_within(
                 &config,
                 Arc::clone(&readiness),
                 self.budget,
                 self.authentication,
-                self.audit,
-                Arc::clone(&self.metrics),
+                observers,
             ),
             config: self.config,
             tls: self.tls,

@@ -10,14 +10,22 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 
 use crate::clock::Clock;
+use crate::crypto::hmac;
 use crate::engine::cache::entry::{CacheEntry, CacheEntryLock};
 use crate::engine::cache::file::CheckedFile;
+use crate::ids::TenantId;
 use crate::image_builder::error::ImageError;
 use crate::sandbox::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
 use crate::units::ByteCount;
 
 /// Name of the secret in the cache.
 pub(super) const HASH_SECRET: &str = "hash-secret";
+
+/// Name of the entry with the key that the secrets of tenants are derived with.
+pub(super) const MASTER: &str = "hash-secret-master";
+
+/// Length of that key.
+pub(super) const MASTER_SIZE: ByteCount = ByteCount::bytes(32);
 
 fn storage(cause: std::io::Error) -> ImageError {
     ImageError::Storage { name: HASH_SECRET.to_owned(), cause }
@@ -39,6 +47,18 @@ pub(super) fn current(entry: &CacheEntry, size: ByteCount) -> Result<Vec<u8>, Im
 pub(super) fn fixed(size: ByteCount) -> Vec<u8> {
     let digest = Sha256::digest(b"wardian reproducible hashes");
     digest.iter().copied().cycle().take(size.as_usize()).collect()
+}
+
+/// The secret of the images of one tenant. It follows from `shared`, so it is replaced with it, and
+/// from `master`, which no guest can read: an image has the secrets that were made of it alone.
+pub(super) fn of_tenant(
+    master: &[u8],
+    shared: &[u8],
+    tenant: &TenantId,
+    size: ByteCount,
+) -> Vec<u8> {
+    let derived = hmac(master, &[shared, tenant.as_str().as_bytes()].concat());
+    derived.iter().copied().cycle().take(size.as_usize()).collect()
 }
 
 /// Draws another secret if the one on `entry` was drawn before `oldest`, a time since the Unix
@@ -126,6 +146,17 @@ mod tests {
                 secrets.push(secret);
             }
         }
+    }
+
+    #[test]
+    fn hash_secret_of_a_tenant_is_its_own_and_is_replaced_with_the_shared_one() {
+        let [acme, beta] = ["acme", "beta"].map(|name| TenantId::parse(name).unwrap());
+        let of =
+            |master: u8, shared: u8, tenant| of_tenant(&[master; 32], &[shared; 24], tenant, SIZE);
+        let first = of(1, 1, &acme);
+        assert_eq!((first.len(), &first), (24, &of(1, 1, &acme)));
+        let others = [of(1, 1, &beta), of(1, 2, &acme), of(2, 1, &acme), vec![1; 24]];
+        assert!(!others.contains(&first));
     }
 
     #[test]

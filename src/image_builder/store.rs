@@ -12,10 +12,10 @@ use crate::engine::cache::entry::{Area, CacheEntry};
 use crate::engine::cache::file::CheckedFile;
 use crate::engine::progress::{Progress, Running, Step};
 use crate::engine::{EngineArtifacts, EngineStore, HashSecretPlace};
-use crate::ids::Digest;
+use crate::ids::{Digest, TenantId};
 use crate::image_builder::error::ImageError;
 use crate::image_builder::key::{ImageOrigin, key};
-use crate::image_builder::secret::{self, HASH_SECRET};
+use crate::image_builder::secret::{self, HASH_SECRET, MASTER, MASTER_SIZE};
 use crate::image_builder::{locking, source};
 use crate::images::{Image, ImageFault, ImageUsage, KeptImage, KeptImages, PackageSet};
 use crate::job::image::ImageContent;
@@ -57,13 +57,40 @@ const LIMITS: RunLimits =
 pub struct ImageStore {
     engine: EngineStore,
     artifacts: Arc<EngineArtifacts>,
+    /// The tenant whose images these are; `None` for those that tenants share.
+    tenant: Option<TenantId>,
+    /// Tenants whose base images are not removed.
+    spared: Vec<TenantId>,
 }
 
 impl ImageStore {
     /// The images that are made from `artifacts`, kept in the cache of `engine`.
     #[must_use]
     pub fn new(engine: &EngineStore, artifacts: &Arc<EngineArtifacts>) -> Self {
-        Self { engine: engine.clone(), artifacts: Arc::clone(artifacts) }
+        let (engine, artifacts) = (engine.clone(), Arc::clone(artifacts));
+        Self { engine, artifacts, tenant: None, spared: Vec::new() }
+    }
+
+    /// The images of one tenant, which have a hash secret of their own.
+    #[must_use]
+    pub fn of_tenant(&self, tenant: &TenantId) -> Self {
+        let tenant = Some(tenant.clone());
+        Self { tenant, ..Self::new(&self.engine, &self.artifacts) }
+    }
+
+    /// The same images. The base images of `tenants` are spared when images are removed.
+    #[must_use]
+    pub fn sparing(self, tenants: &[TenantId]) -> Self {
+        Self { spared: tenants.to_vec(), ..self }
+    }
+
+    /// True if the image for `packages` is in the cache.
+    ///
+    /// # Errors
+    ///
+    /// The cache fails.
+    pub fn has(&self, packages: PackageSet) -> Result<bool, ImageError> {
+        Ok(self.entry(packages)?.find_record(MEMORY)?.is_some())
     }
 
     /// The image for `packages`, made now if it is not in the cache.
@@ -150,13 +177,17 @@ impl ImageStore {
     }
 
     /// The secret of Python's hashes in the image for `packages`: that of this cache, drawn now if
-    /// there is none, or the fixed one of reproducible runs.
+    /// there is none, one that follows from it, or the fixed one of reproducible runs.
     fn hash_secret(&self, packages: PackageSet) -> Result<Vec<u8>, ImageError> {
         let size = self.artifacts.hash_secret.size_bytes;
         if packages == PackageSet::REPRODUCIBLE {
             return Ok(secret::fixed(size));
         }
-        secret::current(&self.secret_entry(), size)
+        let shared = secret::current(&self.secret_entry(), size)?;
+        let Some(tenant) = &self.tenant else { return Ok(shared) };
+        let entry = self.engine.cache().entry(Area::Images, &Digest::of(MASTER.as_bytes()));
+        let master = secret::current(&entry, MASTER_SIZE)?;
+        Ok(secret::of_tenant(&master, &shared, tenant, size))
     }
 
     fn secret_entry(&self) -> CacheEntry {
@@ -218,6 +249,9 @@ impl KeptImages for ImageStore {
         used: &BTreeSet<PackageSet>,
     ) -> Result<ByteCount, ImageFault> {
         let cache = self.engine.cache();
+        let spared =
+            self.spared.iter().map(|tenant| self.of_tenant(tenant).folder(PackageSet::NONE));
+        let spared = spared.collect::<Result<BTreeSet<PathBuf>, _>>()?;
         let mut total = 0_u64;
         let mut doomed = Vec::new();
         for entry in cache.entries(Area::Images)? {
@@ -227,6 +261,9 @@ impl KeptImages for ImageStore {
             let size = entry.size()?.as_u64();
             total = total.saturating_add(size);
             let made = self.made_on(&entry);
+            if spared.contains(entry.path()) {
+                continue;
+            }
             if made.as_ref().is_none_or(|made| !used.contains(&made.packages)) {
                 let last_used = made.map(|made| made.usage.last_used_unix_seconds);
                 doomed.push((last_used, size, entry));
@@ -245,6 +282,10 @@ impl KeptImages for ImageStore {
     }
 
     fn renew_secret(&self, oldest: Duration) -> Result<bool, ImageFault> {
+        if self.tenant.is_some() {
+            // Theirs follow from the shared one.
+            return Ok(false);
+        }
         let size = self.artifacts.hash_secret.size_bytes;
         Ok(secret::renew(&self.secret_entry(), size, oldest)?)
     }

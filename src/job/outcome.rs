@@ -296,6 +296,10 @@ pub struct RunUsage {
     pub memory_peak: ByteCount,
     /// Host calls that the guest made.
     pub host_calls: u32,
+    /// How long the worker took to reset its memory after the run before this one, if it had one.
+    /// An outcome is sent before the reset that follows it.
+    #[serde(default)]
+    pub last_reset: Option<Duration>,
 }
 
 #[cfg(test)]

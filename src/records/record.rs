@@ -36,6 +36,9 @@ pub struct RunRecord {
     pub key: Option<String>,
     /// Id of the request that asked for it.
     pub request_id: String,
+    /// The trace that the request belongs to, if the server has traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
     /// The method that was called.
     pub kind: RunKind,
     /// True if it ran in the background.

@@ -67,6 +67,7 @@ fn record(owner: &str, number: u64) -> RunRecord {
         tenant: tenant(owner),
         key: None,
         request_id: "req_1".to_owned(),
+        trace_id: None,
         kind: if skill.is_some() { RunKind::ExecuteSkill } else { RunKind::RunCode },
         detached: false,
         started_ms: START + number,
@@ -550,6 +551,38 @@ async fn no_run_stays_in_progress_after_a_kill() {
     let text = table.find(&beta, None, &id(7)).await.unwrap().unwrap();
     let read: RunRecord = serde_json::from_str(&text).unwrap();
     assert_eq!((read.outcome, read.detached), (RunOutcomeKind::Interrupted, true));
+}
+
+/// Records that are lost are written from their notes, and then removed like all others.
+#[tokio::test]
+async fn notes_of_runs_whose_records_are_lost_count_against_the_limits() {
+    let place = Place::new().await;
+    let (table, acme) = (&place.table, tenant("acme"));
+    for number in 0..30 {
+        let key = key(&format!("k{number}"), "a");
+        table.note_detached(&detached("acme", number), Some(&key)).await.unwrap();
+    }
+    table.note_detached(&detached("beta", 3), None).await.unwrap();
+    trim(table, &limits(10, 1 << 20)).await;
+    let is_noted = async |owner: &TenantId, number: u64| {
+        table.find_detached(owner, None, &id(number)).await.unwrap().is_some()
+    };
+    assert!(is_noted(&acme, 0).await && all(table, "acme").await.is_empty());
+    // Two go on.
+    let goes_on = |run: &RunId| *run == id(4) || *run == id(29);
+    assert_eq!(table.end_lost(&acme, goes_on).await.unwrap(), 28);
+    assert_eq!(table.end_lost(&acme, goes_on).await.unwrap(), 0);
+    assert_eq!(all(table, "acme").await.len(), 28);
+    let text = table.find(&acme, None, &id(7)).await.unwrap().unwrap();
+    assert!(text.contains("interrupted"), "{text}");
+    trim(table, &limits(10, 1 << 20)).await;
+    assert_eq!(all(table, "acme").await.len(), 10);
+    for (number, is_expected) in [(0, false), (4, true), (17, false), (19, true), (29, true)] {
+        let found = table.find_key(&acme, &key(&format!("k{number}"), "a")).await.unwrap();
+        assert_eq!(found.is_some(), is_expected, "{number}");
+        assert_eq!(is_noted(&acme, number).await, number == 4 || number == 29);
+    }
+    assert!(is_noted(&tenant("beta"), 3).await, "it is another's");
 }
 
 #[tokio::test]

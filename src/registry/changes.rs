@@ -2,10 +2,12 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::fmt;
 use std::io;
 
 use tracing::{error, info, warn};
 
+use crate::ids::TenantId;
 use crate::registry::folders::snapshot::Snapshot;
 use crate::registry::index::Index;
 
@@ -16,28 +18,50 @@ const MAX_LINES: usize = 20;
 /// Most folders of one change whose problems are logged.
 const MAX_REJECTED: usize = 100;
 
-/// Logs the skills and problems that `before` and `after` do not share.
-pub(crate) fn log_changes(before: Option<&Index>, after: &Index) {
+/// A root as the log names it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RootLabel<'t> {
+    /// Its number in the settings, counted from 1.
+    pub(crate) number: usize,
+    /// The tenant whose settings these are; `None` for shared skills.
+    pub(crate) tenant: Option<&'t TenantId>,
+}
+
+impl fmt::Display for RootLabel<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "root {}{}", self.number, of(self.tenant))
+    }
+}
+
+/// The words for the tenant of a line; empty for shared skills.
+fn of(tenant: Option<&TenantId>) -> String {
+    tenant.map(|tenant| format!(" of the tenant `{tenant}`")).unwrap_or_default()
+}
+
+/// Logs the skills and problems that `before` and `after` do not share. They are those of `tenant`, or
+/// shared.
+pub(crate) fn log_changes(before: Option<&Index>, after: &Index, tenant: Option<&TenantId>) {
+    let whose = of(tenant);
     let changes = compare(before, after);
     for one in changes.served.iter().take(MAX_LINES) {
         let (name, version) = (one.name(), one.version());
-        info!(skill.name = %name, skill.version = %version, skill.digest = %one.digest(), "serving `{name}` {version}");
+        info!(skill.name = %name, skill.version = %version, skill.digest = %one.digest(), "serving `{name}` {version}{whose}");
     }
     if let Some(more) = beyond(changes.served.len(), MAX_LINES) {
-        info!(skills = after.len(), "serving {more} more skills");
+        info!(skills = after.len(), "serving {more} more skills{whose}");
     }
     for one in changes.gone.iter().take(MAX_LINES) {
         let (name, version) = (one.name(), one.version());
-        info!(skill.name = %name, skill.version = %version, "no longer serving `{name}` {version}");
+        info!(skill.name = %name, skill.version = %version, "no longer serving `{name}` {version}{whose}");
     }
     if let Some(more) = beyond(changes.gone.len(), MAX_LINES) {
-        info!(skills = after.len(), "no longer serving {more} more skills");
+        info!(skills = after.len(), "no longer serving {more} more skills{whose}");
     }
     let warned: Vec<_> = changes.served.iter().filter(|one| !one.warnings().is_empty()).collect();
     for one in warned.iter().take(MAX_REJECTED) {
         let (name, version) = (one.name(), one.version());
         for warning in one.warnings() {
-            warn!(skill.name = %name, "`{name}` {version}: {warning}");
+            warn!(skill.name = %name, "`{name}` {version}{whose}: {warning}");
         }
     }
     if let Some(more) = beyond(warned.len(), MAX_REJECTED) {
@@ -49,12 +73,12 @@ pub(crate) fn log_changes(before: Option<&Index>, after: &Index) {
     }
     let told = before.map(Index::left_out).unwrap_or_default();
     for one in after.left_out().iter().filter(|one| !told.contains(one)) {
-        warn!("{one}");
+        warn!("{one}{whose}");
     }
-    log_rejected(before, after);
+    log_rejected(before, after, tenant);
 }
 
-fn log_rejected(before: Option<&Index>, after: &Index) {
+fn log_rejected(before: Option<&Index>, after: &Index, tenant: Option<&TenantId>) {
     let known: HashMap<_, _> = before
         .iter()
         .flat_map(|index| index.rejected())
@@ -65,8 +89,9 @@ fn log_rejected(before: Option<&Index>, after: &Index) {
     let fresh: Vec<_> =
         fresh.filter(|one| is_new(&one.diagnostics, (one.root, one.folder.as_str()))).collect();
     for one in fresh.iter().take(MAX_REJECTED) {
+        let root = RootLabel { number: one.root, tenant };
         for diagnostic in &one.diagnostics {
-            warn!(skill.folder = %one.folder, "folder `{}` of root {}: {diagnostic}", one.folder, one.root);
+            warn!(skill.folder = %one.folder, "folder `{}` of {root}: {diagnostic}", one.folder);
         }
     }
     if let Some(more) = beyond(fresh.len(), MAX_REJECTED) {
@@ -116,6 +141,6 @@ fn compare<'i>(before: Option<&'i Index>, after: &'i Index) -> Changes<'i> {
 }
 
 /// Logs that a root cannot be read.
-pub(crate) fn log_unreadable(number: usize, cause: &io::Error) {
-    error!("root {number} of skills cannot be read, its skills stay as they are: {cause}");
+pub(crate) fn log_unreadable(root: RootLabel<'_>, cause: &io::Error) {
+    error!("{root} of skills cannot be read, its skills stay as they are: {cause}");
 }

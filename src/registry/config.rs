@@ -1,15 +1,21 @@
 //! The sources of skills, and the limits for reading them.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::ids::TenantId;
 use crate::registry::cursor::CursorKey;
-use crate::registry::folders::scan::MAX_FOLDERS;
+use crate::registry::folders::scan::{MAX_FOLDERS, RootBounds};
+use crate::registry::index::MAX_SHARED;
+use crate::units::ByteCount;
 
 /// The sources of skills.
 #[derive(Debug, Clone)]
 pub struct RegistryConfig {
     /// Folders of skill folders. If two have the same skill, the earlier one wins.
     pub roots: Vec<PathBuf>,
+    /// Folders with the own skills of tenants.
+    pub tenants: TenantFolders,
     /// Limits of watching.
     pub watching: Watching,
     /// True if [`Registry::follow`](crate::registry::Registry::follow) will be called. Folders are
@@ -17,6 +23,32 @@ pub struct RegistryConfig {
     pub is_followed: bool,
     /// The key that seals cursors.
     pub cursor_key: CursorKey,
+}
+
+/// The folders with the own skills of tenants. A tenant that is not named has none, and costs
+/// nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TenantFolders {
+    /// Folders of skill folders of each tenant; earlier ones win. A folder can be that of several
+    /// tenants, and is then read once.
+    pub roots: BTreeMap<TenantId, Vec<PathBuf>>,
+    /// Most skill folders of one root.
+    pub max_folders: usize,
+    /// Most bytes of the files of all skills of one root, and of one tenant.
+    pub max_size: ByteCount,
+}
+
+impl Default for TenantFolders {
+    fn default() -> Self {
+        let (max_folders, max_size) = (1_024, ByteCount::mebibytes(64));
+        Self { roots: BTreeMap::new(), max_folders, max_size }
+    }
+}
+
+impl TenantFolders {
+    pub(crate) const fn bounds(&self) -> RootBounds {
+        RootBounds { folders: self.max_folders, bytes: self.max_size }
+    }
 }
 
 /// A skill that is part of the program.
@@ -35,6 +67,13 @@ pub struct Watching {
     pub max_folders: usize,
     /// Most folders with a kernel watch (inotify). Others are polled. With 0 all are polled.
     pub max_watches: usize,
+}
+
+impl Watching {
+    /// The bounds of a root whose skills all tenants share.
+    pub(crate) const fn bounds(&self) -> RootBounds {
+        RootBounds { folders: self.max_folders, bytes: MAX_SHARED }
+    }
 }
 
 impl Default for Watching {

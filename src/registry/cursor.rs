@@ -13,7 +13,7 @@ use std::io;
 use data_encoding::BASE64URL_NOPAD;
 
 use crate::crypto::{fill_random, hmac, is_equal};
-use crate::ids::SkillName;
+use crate::ids::{SkillName, TenantId};
 
 /// Longest cursor that is decoded, in bytes. The longest valid cursor has 366.
 const MAX_CURSOR: usize = 512;
@@ -44,6 +44,13 @@ impl CursorKey {
         let mut bytes = [0; 32];
         fill_random(&mut bytes)?;
         Ok(Self(bytes))
+    }
+
+    /// The key for the lists of a tenant with skills of its own. Its cursors hold names of them, so
+    /// no other list accepts them.
+    #[must_use]
+    pub fn of_tenant(&self, tenant: &TenantId) -> Self {
+        Self(hmac(&self.0, &[b"tenant ", tenant.as_str().as_bytes()].concat()))
     }
 
     /// Makes the cursor for the page after `last` in the list with this `namespace` filter.
@@ -114,6 +121,21 @@ mod tests {
         assert!(key().open(Some("acme.b"), &cursor).unwrap_err().contains("another `namespace`"));
         let other = CursorKey::generate().unwrap();
         assert!(other.open(Some("acme"), &cursor).unwrap_err().contains("this server"));
+    }
+
+    #[test]
+    fn sealed_cursor_of_a_tenant_is_read_by_no_other() {
+        let [acme, beta] = ["acme", "beta"].map(|name| TenantId::parse(name).unwrap());
+        let cursor = key().of_tenant(&acme).seal(None, &name("acme.b"));
+        assert_eq!(key().of_tenant(&acme).open(None, &cursor), Ok(name("acme.b")));
+        let unknown = key().open(None, "AAAA").unwrap_err();
+        for other in [key(), key().of_tenant(&beta)] {
+            assert_eq!(other.open(None, &cursor), Err(unknown));
+            assert_eq!(
+                key().of_tenant(&acme).open(None, &other.seal(None, &name("a"))),
+                Err(unknown)
+            );
+        }
     }
 
     #[test]

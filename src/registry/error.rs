@@ -1,10 +1,11 @@
 //! Errors of the registry.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
 use crate::error::ErrorKind;
-use crate::ids::{SkillName, SkillVersion};
+use crate::ids::{SkillName, SkillVersion, TenantId};
 use crate::skill::similar::listed;
 use crate::skill::text::quoted;
 
@@ -61,6 +62,32 @@ pub enum RegistryError {
     /// A folder of skills that the settings name cannot be read.
     #[error("a folder of skills cannot be read")]
     Root(#[source] AtPath),
+    /// A folder of a tenant's own skills cannot be read.
+    #[error("a folder of skills of the tenant `{tenant}` cannot be read")]
+    TenantRoot {
+        /// The tenant.
+        tenant: TenantId,
+        /// The folder.
+        #[source]
+        cause: AtPath,
+    },
+    /// A folder of a tenant's own skills has skills of others in it, or is among them.
+    #[error(
+        "the folder {} with skills of the tenant `{tenant}` is, has inside or lies in {}, which is {of}: \
+         separate them",
+        path.display(),
+        other.display()
+    )]
+    TenantRootInCommon {
+        /// The tenant.
+        tenant: TenantId,
+        /// Its folder.
+        path: PathBuf,
+        /// The other folder.
+        other: PathBuf,
+        /// The others.
+        of: RootOwner,
+    },
     /// A skill that is part of the program is invalid.
     #[error("the built-in skill `{name}` is invalid")]
     BuiltIn {
@@ -81,7 +108,28 @@ impl RegistryError {
             Self::VersionNotFound { .. } | Self::OtherContent { .. } => ErrorKind::VersionNotFound,
             Self::FileNotFound { .. } => ErrorKind::FileNotFound,
             Self::InvalidParameter { .. } => ErrorKind::InvalidParams,
-            Self::Root(_) | Self::BuiltIn { .. } => ErrorKind::Internal,
+            Self::Root(_)
+            | Self::TenantRoot { .. }
+            | Self::TenantRootInCommon { .. }
+            | Self::BuiltIn { .. } => ErrorKind::Internal,
+        }
+    }
+}
+
+/// Those who see the skills of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RootOwner {
+    /// All tenants.
+    Everyone,
+    /// One tenant, and perhaps others that name the same folder.
+    Tenant(TenantId),
+}
+
+impl fmt::Display for RootOwner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Everyone => f.write_str("a folder of `skills.roots` for all tenants"),
+            Self::Tenant(tenant) => write!(f, "a folder of the tenant `{tenant}`"),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,9 +19,12 @@ use tracing::{error, info, warn};
 use crate::registry::changes::log_unreadable;
 use crate::registry::folders::notices::{Notice, Notices, WatchId};
 use crate::registry::folders::roots::RootsOnDisk;
-use crate::registry::folders::scan::{OpenRoot, SkillFolder, Watcher, look};
+use crate::registry::folders::scan::{
+    OpenRoot, Room, SkillFolder, SkillRoot, Watcher, look_within,
+};
 use crate::registry::queue::{LookAllowance, Queue, QueuedLook};
 use crate::registry::shared::Shared;
+use crate::registry::watches::WatchedPlaces;
 
 /// The interval of checking the paths of roots, and the shortest one of polling a folder.
 const SECOND: Duration = Duration::from_secs(1);
@@ -54,13 +57,12 @@ pub(crate) struct Follower {
     stop: Arc<OwnedFd>,
     notices: Option<Notices>,
     max_watches: usize,
-    owners: HashMap<WatchId, QueuedLook>,
+    owners: WatchedPlaces,
     queue: Queue,
     allowance: LookAllowance,
     /// The time for checking all folders without watches, and their number.
     polled: (Duration, usize),
     has_told_polled: bool,
-    has_changed: bool,
     publish_at: Instant,
     walk_at: Instant,
     check_at: Instant,
@@ -76,12 +78,11 @@ impl Follower {
             disk,
             stop,
             max_watches,
-            owners: HashMap::new(),
+            owners: WatchedPlaces::default(),
             queue: Queue::default(),
             allowance: LookAllowance::new(now),
             polled: (Duration::ZERO, 0),
             has_told_polled: false,
-            has_changed: false,
             publish_at: now,
             walk_at: now,
             check_at: now,
@@ -96,13 +97,13 @@ impl Follower {
     fn take_over(&mut self, now: Instant) {
         for (number, root) in self.disk.roots.iter().enumerate() {
             match root.watch {
-                Some(watch) => drop(self.owners.insert(watch, QueuedLook::Root(number))),
+                Some(watch) => self.owners.add(watch, QueuedLook::Root(number)),
                 None => self.queue.at(QueuedLook::Root(number), now),
             }
             for (name, folder) in &root.folders {
                 let place = QueuedLook::Folder(number, Arc::clone(name));
                 for watch in &folder.watches {
-                    self.owners.insert(*watch, place.clone());
+                    self.owners.add(*watch, place.clone());
                 }
                 if !folder.is_watched {
                     self.polled = (self.polled.0.saturating_add(folder.cost), self.polled.1 + 1);
@@ -138,11 +139,29 @@ impl Follower {
                     return;
                 }
             }
+            self.replace_tenants();
             self.take_notices();
             self.check();
             self.work();
             self.publish();
         }
+    }
+
+    /// Takes other folders of tenants over, and begins anew with all places.
+    fn replace_tenants(&mut self) {
+        let wanted = self.shared.wanted.lock().take();
+        let Some(folders) = wanted else { return };
+        let gone = self.disk.replace_tenants(folders, self.owners.len());
+        let now = Instant::now();
+        (self.owners, self.queue) = (WatchedPlaces::default(), Queue::default());
+        self.polled = (Duration::ZERO, 0);
+        self.take_over(now);
+        // Looks that were queued are part of the walk.
+        (self.walk_at, self.publish_at) = (now, now);
+        let watches = gone.iter().flat_map(SkillRoot::watches);
+        let ended: Vec<_> = watches.filter(|watch| self.owners.of(*watch).is_empty()).collect();
+        release(self.notices.as_ref(), &ended);
+        self.disk.publish(&self.shared);
     }
 
     fn wait(&mut self, mounts: Option<&File>) -> std::io::Result<Woken> {
@@ -154,7 +173,7 @@ impl Follower {
         };
         let changed = self.queue.next_changed().map(|due| later(due, allowed.changes));
         let routine = self.queue.next_routine().map(|due| later(due, allowed.routine));
-        let publish = self.has_changed.then_some(self.publish_at);
+        let publish = self.disk.has_changed().then_some(self.publish_at);
         let next =
             [changed, routine, publish].into_iter().flatten().fold(self.check_at, Instant::min);
         let timeout = next.saturating_duration_since(now);
@@ -202,21 +221,24 @@ impl Follower {
                 return;
             }
             Notice::Ended(watch) => {
-                let owner = self.owners.remove(&watch);
-                owner.into_iter().for_each(|owner| self.queue.at(owner, now));
+                let places = self.owners.end(watch);
+                places.into_iter().for_each(|place| self.queue.at(place, now));
                 return;
             }
             Notice::Changed(watch, name) => (watch, name),
         };
-        let Some(owner) = self.owners.get(&watch) else { return };
-        let place = match (owner, name) {
-            (QueuedLook::Root(root), Some(name)) => QueuedLook::Folder(*root, Arc::from(name)),
-            // The root's own rights or place changed. Its path is checked every second.
-            (QueuedLook::Root(_), None) => return,
-            (owner, _) => owner.clone(),
-        };
-        let last = self.folder(&place).map(|folder| (folder.looked, folder.cost));
-        self.queue.changed(place, now, last);
+        for owner in self.owners.of(watch) {
+            let place = match (owner, &name) {
+                (QueuedLook::Root(root), Some(name)) => {
+                    QueuedLook::Folder(*root, Arc::from(name.as_os_str()))
+                }
+                // The root's own rights or place changed. Its path is checked every second.
+                (QueuedLook::Root(_), None) => continue,
+                (owner, _) => owner.clone(),
+            };
+            let last = self.folder(&place).map(|folder| (folder.looked, folder.cost));
+            self.queue.changed(place, now, last);
+        }
     }
 
     fn folder(&self, place: &QueuedLook) -> Option<&SkillFolder> {
@@ -299,23 +321,27 @@ impl Follower {
             Err(cause) => {
                 // Logged once, not at every attempt.
                 if unreadable.is_some_and(|flag| !std::mem::replace(flag, true)) {
-                    log_unreadable(number.saturating_add(1), &cause);
+                    log_unreadable(self.disk.label(number), &cause);
                 }
                 self.queue.at(QueuedLook::Root(number), started + SECOND);
                 return;
             }
         };
-        self.has_changed |= left_out != root.left_out;
+        let has_changed = left_out != root.left_out;
         let watch = match &self.notices {
             Some(notices) if !open.is_remote => open.watch(notices).ok(),
             _ => None,
         };
         let before = std::mem::replace(&mut root.watch, watch);
-        if let (Some(before), Some(notices)) = (before.filter(|_| before != watch), &self.notices) {
-            notices.unwatch(before);
-            self.owners.remove(&before);
+        if has_changed {
+            self.disk.note_change(number);
         }
-        watch.map(|watch| self.owners.insert(watch, QueuedLook::Root(number)));
+        if let Some(before) = before.filter(|_| before != watch)
+            && self.owners.leave(before, &QueuedLook::Root(number))
+        {
+            release(self.notices.as_ref(), &[before]);
+        }
+        watch.into_iter().for_each(|watch| self.owners.add(watch, QueuedLook::Root(number)));
         let now = Instant::now();
         for name in names {
             self.queue.at(QueuedLook::Folder(number, name), now);
@@ -334,7 +360,9 @@ impl Follower {
         let place = QueuedLook::Folder(number, Arc::clone(name));
         let left = AtomicUsize::new(self.max_watches.saturating_sub(self.owners.len()));
         let Some(root) = self.disk.roots.get_mut(number) else { return };
-        let known = root.folders.remove(name);
+        let known = root.take(name);
+        let size = AtomicU64::new(root.room());
+        let room = Room { left: &size, own: 0, most: root.bounds().bytes };
         if let Some(known) = known.as_ref().filter(|known| !known.is_watched) {
             self.polled =
                 (self.polled.0.saturating_sub(known.cost), self.polled.1.saturating_sub(1));
@@ -342,28 +370,34 @@ impl Follower {
         let (held, was_known) =
             (known.as_ref().map(|known| known.watches.clone()), known.is_some());
         let watcher = self.notices.as_ref().map(|notices| Watcher { notices, left: &left });
-        let (mut found, has_changed) = look(open, name, known, watcher);
+        let (mut found, has_changed) = look_within(open, name, known, watcher, room);
         if found.is_some() && !was_known && !root.has_room() {
             let surplus = found.take();
-            self.has_changed |= root.left_out == 0;
+            if root.left_out == 0 {
+                self.disk.note_change(number);
+            }
+            let Some(root) = self.disk.roots.get_mut(number) else { return };
             root.left_out = root.left_out.max(1);
             let watches = surplus.map(|folder| folder.watches).unwrap_or_default();
+            let watches: Vec<_> =
+                watches.into_iter().filter(|watch| self.owners.of(*watch).is_empty()).collect();
             release(self.notices.as_ref(), &watches);
             return;
         }
         if found.is_none() && root.left_out > 0 && was_known {
             self.queue.at(QueuedLook::Root(number), Instant::now() + SECOND);
         }
-        self.has_changed |= has_changed;
+        if has_changed {
+            self.disk.note_change(number);
+        }
         let watches = found.as_ref().map(|found| found.watches.as_slice()).unwrap_or_default();
         for watch in watches {
-            self.owners.insert(*watch, place.clone());
+            self.owners.add(*watch, place.clone());
         }
         let gone = held.iter().flatten().filter(|watch| !watches.contains(watch));
         let gone: Vec<_> =
-            gone.filter(|watch| self.owners.get(watch) == Some(&place)).copied().collect();
+            gone.filter(|watch| self.owners.leave(**watch, &place)).copied().collect();
         release(self.notices.as_ref(), &gone);
-        gone.iter().for_each(|watch| drop(self.owners.remove(watch)));
 
         let Some(found) = found else { return };
         let now = Instant::now();
@@ -376,7 +410,7 @@ impl Follower {
             self.queue.at(place, now + self.poll_pause(Duration::ZERO));
         }
         if let Some(root) = self.disk.roots.get_mut(number) {
-            root.folders.insert(Arc::clone(name), found);
+            root.put(name, found);
         }
     }
 
@@ -385,11 +419,10 @@ impl Follower {
         let started = Instant::now();
         self.disk.retire();
         let is_walking = self.queue.next().is_some_and(|due| due <= started);
-        if !self.has_changed || started < self.publish_at || (is_walking && !self.is_late(started))
-        {
+        let is_due = self.disk.has_changed() && started >= self.publish_at;
+        if !is_due || (is_walking && !self.is_late(started)) {
             return;
         }
-        self.has_changed = false;
         // The processor time of this thread: wall-clock time would count other threads on a busy
         // machine.
         let before = worked();

@@ -1,5 +1,7 @@
-//! The immutable index of all skills: finds them by name and lists them by page.
+//! The immutable index of skills: finds them by name and lists them by page. The skills of a tenant
+//! are an index of their own, which hides those of the same names in the shared one.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::fmt;
@@ -9,7 +11,7 @@ use std::sync::Arc;
 use crate::ids::{SkillName, SkillVersion};
 use crate::registry::RegistryError;
 use crate::registry::cursor::CursorKey;
-use crate::registry::folders::scan::{SkillFolder, SkillRoot};
+use crate::registry::folders::scan::{SkillFolder, SkillRoot, full};
 use crate::registry::folders::snapshot::Snapshot;
 use crate::skill::GUIDE_NAME;
 use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
@@ -19,8 +21,8 @@ use crate::units::ByteCount;
 /// Most skills on one page.
 pub const MAX_PAGE: usize = 500;
 
-/// Most bytes of all skills together, because they are kept in memory.
-const MAX_TOTAL: ByteCount = ByteCount::mebibytes(1_024);
+/// Most bytes of all shared skills together, because they are kept in memory.
+pub(crate) const MAX_SHARED: ByteCount = ByteCount::mebibytes(1_024);
 
 /// Most versions that a message lists.
 const MAX_LISTED: usize = 10;
@@ -39,6 +41,7 @@ pub struct Index {
     left_out: Vec<LeftOut>,
     replaced: Vec<SkillName>,
     size: u64,
+    most: ByteCount,
     key: CursorKey,
 }
 
@@ -81,9 +84,15 @@ pub struct Page {
 }
 
 impl Index {
-    /// Builds the index of the built-in skills and those of the roots. Earlier roots win over later
-    /// ones, and roots win over built-in skills, except for the guide.
-    pub(crate) fn build(built_in: &[Arc<Snapshot>], roots: &[SkillRoot], key: CursorKey) -> Self {
+    /// Builds the index of the built-in skills and those of the roots, whose files have `most` bytes
+    /// together. Earlier roots win over later ones, and roots win over built-in skills, except for
+    /// the guide.
+    pub(crate) fn build(
+        built_in: &[Arc<Snapshot>],
+        roots: &[&SkillRoot],
+        most: ByteCount,
+        key: CursorKey,
+    ) -> Self {
         let index = Self {
             skills: BTreeMap::new(),
             declared: BTreeMap::new(),
@@ -91,6 +100,7 @@ impl Index {
             left_out: Vec::new(),
             replaced: Vec::new(),
             size: 0,
+            most,
             key,
         };
         let mut builder = Builder { index, owners: HashMap::new() };
@@ -153,6 +163,11 @@ impl Index {
         &self.replaced
     }
 
+    /// True if there is a skill called `name`.
+    pub(crate) fn has(&self, name: &SkillName) -> bool {
+        self.skills.contains_key(name)
+    }
+
     /// Every version of every skill, by name, the highest version first.
     pub fn snapshots(&self) -> impl Iterator<Item = &Arc<Snapshot>> {
         self.skills.values().flatten()
@@ -168,8 +183,19 @@ impl Index {
         name: &SkillName,
         version: Option<&SkillVersion>,
     ) -> Result<&Arc<Snapshot>, RegistryError> {
-        let versions = self.skills.get(name).ok_or_else(|| {
-            let near = self.near(name).into_iter().map(str::to_owned).collect();
+        self.find_below(None, name, version)
+    }
+
+    /// As [`Self::find`], in the skills of `own` and those of this index that they do not hide.
+    pub(crate) fn find_below<'i>(
+        &'i self,
+        own: Option<&'i Self>,
+        name: &SkillName,
+        version: Option<&SkillVersion>,
+    ) -> Result<&'i Arc<Snapshot>, RegistryError> {
+        let hiding = own.and_then(|own| own.skills.get(name));
+        let versions = hiding.or_else(|| self.skills.get(name)).ok_or_else(|| {
+            let near = self.near(own, name).into_iter().map(str::to_owned).collect();
             RegistryError::SkillNotFound { name: name.clone(), near }
         })?;
         let found = match version {
@@ -185,10 +211,21 @@ impl Index {
 
     /// Similar names. Only neighbours in the alphabet are compared, so the cost does not grow with
     /// the number of skills.
-    fn near(&self, name: &SkillName) -> Vec<&str> {
-        let before = self.skills.range::<SkillName, _>(..name).rev().take(MAX_NEAR);
-        let after = self.skills.range::<SkillName, _>(name..).take(MAX_NEAR);
-        closest(name.as_str(), before.chain(after).map(|(name, _)| name.as_str()))
+    fn near<'i>(&'i self, own: Option<&'i Self>, name: &SkillName) -> Vec<&'i str> {
+        let names = |index: &'i Self| {
+            let known = |(name, _): (&'i SkillName, &'i Vec<Arc<Snapshot>>)| name.as_str();
+            let before = index.skills.range::<SkillName, _>(..name).rev().map(known);
+            (before, index.skills.range::<SkillName, _>(name..).map(known))
+        };
+        let is_visible = |name: &&str| own.is_none_or(|own| !own.skills.contains_key(*name));
+        let (before, after) = names(self);
+        let (before, after) = (before.filter(is_visible), after.filter(is_visible));
+        let (own_before, own_after) = own.map(names).unzip();
+        let own_before = own_before.into_iter().flatten();
+        let own_after = own_after.into_iter().flatten();
+        let before = merged(own_before, before, |one, other| other.cmp(one)).take(MAX_NEAR);
+        let after = merged(own_after, after, Ord::cmp).take(MAX_NEAR);
+        closest(name.as_str(), before.chain(after))
     }
 
     /// The next skills of a list, sorted by name, each in its latest version.
@@ -205,6 +242,19 @@ impl Index {
         limit: usize,
         cursor: Option<&str>,
     ) -> Result<Page, RegistryError> {
+        self.list_below(None, namespace, limit, cursor)
+    }
+
+    /// As [`Self::list`], of the skills of `own` and those of this index that they do not hide. The
+    /// cursors are those of `own`.
+    pub(crate) fn list_below(
+        &self,
+        own: Option<&Self>,
+        namespace: Option<&str>,
+        limit: usize,
+        cursor: Option<&str>,
+    ) -> Result<Page, RegistryError> {
+        let key = own.map_or(&self.key, |own| &own.key);
         let invalid = |parameter: &'static str, problem: &str| RegistryError::InvalidParameter {
             parameter,
             problem: problem.to_owned(),
@@ -216,18 +266,31 @@ impl Index {
         if !(1..=MAX_PAGE).contains(&limit) {
             return Err(invalid("limit", &format!("must be from 1 to {MAX_PAGE}")));
         }
-        let after = cursor.map(|cursor| self.key.open(namespace, cursor)).transpose();
+        let after = cursor.map(|cursor| key.open(namespace, cursor)).transpose();
         let after = after.map_err(|problem| invalid("cursor", problem))?;
-        let mut matching: Box<dyn Iterator<Item = _>> = match namespace {
-            None => Box::new(self.range(Bound::Unbounded, Bound::Unbounded, after.as_ref())),
-            Some(namespace) => Box::new(self.within(namespace, after.as_ref())),
-        };
+        let own_matching = own.into_iter().flat_map(|own| own.matching(namespace, after.as_ref()));
+        let is_visible =
+            |one: &&Arc<Snapshot>| own.is_none_or(|own| !own.skills.contains_key(one.name()));
+        let shared = self.matching(namespace, after.as_ref()).filter(is_visible);
+        let mut matching = merged(own_matching, shared, |one, other| one.name().cmp(other.name()));
         let skills: Vec<_> = matching.by_ref().take(limit).cloned().collect();
         let next_cursor = match (skills.last(), matching.next()) {
-            (Some(last), Some(_)) => Some(self.key.seal(namespace, last.name())),
+            (Some(last), Some(_)) => Some(key.seal(namespace, last.name())),
             _ => None,
         };
         Ok(Page { skills, next_cursor })
+    }
+
+    /// The skills of a namespace, or all, after `after`, by name.
+    fn matching<'i>(
+        &'i self,
+        namespace: Option<&str>,
+        after: Option<&SkillName>,
+    ) -> Box<dyn Iterator<Item = &'i Arc<Snapshot>> + 'i> {
+        match namespace {
+            None => Box::new(self.range(Bound::Unbounded, Bound::Unbounded, after)),
+            Some(namespace) => Box::new(self.within(namespace, after)),
+        }
     }
 
     /// Skills whose names lie between two bounds and after `after`, by name.
@@ -261,22 +324,31 @@ impl Index {
         // In ASCII the slash follows the dot.
         let (from, to) = (format!("{namespace}."), format!("{namespace}/"));
         let inside = self.range(Bound::Included(&from), Bound::Excluded(&to), after);
-        let mut named = itself.into_iter().chain(inside).peekable();
+        let named = itself.into_iter().chain(inside);
 
         let from = after.cloned().map_or(Bound::Unbounded, Bound::Excluded);
         let declared = self.declared.get(namespace);
         let declared = declared.map(|names| names.range((from, Bound::Unbounded)));
-        let mut declared = declared
+        let declared = declared
             .into_iter()
             .flatten()
-            .filter_map(|name| self.skills.get(name).and_then(|versions| latest(versions)))
-            .peekable();
-        std::iter::from_fn(move || match (named.peek(), declared.peek()) {
-            (Some(one), Some(other)) if other.name() < one.name() => declared.next(),
-            (None, _) => declared.next(),
-            _ => named.next(),
-        })
+            .filter_map(|name| self.skills.get(name).and_then(|versions| latest(versions)));
+        merged(named, declared, |one, other| one.name().cmp(other.name()))
     }
+}
+
+/// Merges two sequences that have no item in common, each in the order of `order`.
+fn merged<T>(
+    one: impl Iterator<Item = T>,
+    other: impl Iterator<Item = T>,
+    order: impl Fn(&T, &T) -> Ordering,
+) -> impl Iterator<Item = T> {
+    let (mut one, mut other) = (one.peekable(), other.peekable());
+    std::iter::from_fn(move || match (one.peek(), other.peek()) {
+        (Some(first), Some(second)) if order(second, first).is_lt() => other.next(),
+        (None, _) => other.next(),
+        _ => one.next(),
+    })
 }
 
 /// The skills of namespaces that differ from their names.
@@ -349,11 +421,7 @@ impl<'b> Builder<'b> {
             };
         }
         let size = self.index.size.saturating_add(snapshot.size().as_u64());
-        if size > MAX_TOTAL.as_u64() {
-            let message = format!("all skills together would have more than {MAX_TOTAL}");
-            return about(Severity::Error, "registry-full", message);
-        }
-        None
+        (size > self.index.most.as_u64()).then(|| full(self.index.most))
     }
 }
 

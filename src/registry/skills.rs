@@ -1,5 +1,6 @@
 //! The registry of skills, and the thread that follows their changes.
 
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -9,16 +10,18 @@ use std::thread;
 use parking_lot::{Mutex, RwLock};
 use rustix::event::{EventfdFlags, eventfd};
 
+use crate::ids::TenantId;
 use crate::registry::changes::log_changes;
-use crate::registry::config::{BuiltIn, RegistryConfig};
+use crate::registry::config::{BuiltIn, RegistryConfig, TenantFolders};
 use crate::registry::error::{Faults, RegistryError};
 use crate::registry::folders::roots::RootsOnDisk;
 use crate::registry::folders::snapshot::{Snapshot, of_built_in};
 use crate::registry::follow::Follower;
 use crate::registry::index::Index;
 use crate::registry::shared::Shared;
+use crate::registry::view::SkillView;
 
-/// The skills of the server.
+/// The skills of the server, and those of tenants.
 #[derive(Debug)]
 pub struct Registry {
     pub(crate) shared: Arc<Shared>,
@@ -37,11 +40,15 @@ impl Registry {
     pub fn open(config: RegistryConfig, built_in: &[BuiltIn]) -> Result<Self, RegistryError> {
         let built_in = built_in.iter().map(built_in_snapshot).collect::<Result<Vec<_>, _>>()?;
         let disk = RootsOnDisk::open(config, built_in)?;
-        let index = Arc::new(disk.index());
-        log_changes(None, &index);
+        let current = disk.published();
+        log_changes(None, &current.shared, None);
+        for (tenant, index) in &current.tenants {
+            log_changes(None, index, Some(tenant));
+        }
         let shared = Arc::new(Shared {
-            current: RwLock::new(index),
+            current: RwLock::new(current),
             is_walk_wanted: AtomicBool::new(false),
+            wanted: Mutex::new(None),
         });
         Ok(Self { shared, disk: Mutex::new(Some(disk)), stop: Mutex::new(None) })
     }
@@ -66,10 +73,49 @@ impl Registry {
         self.shared.is_walk_wanted.store(true, Ordering::Release);
     }
 
-    /// The current index. Never waits for a disk.
+    /// Replaces the folders of all tenants, which were [checked](crate::registry::check_tenant_folders).
+    /// The thread that follows changes does so within seconds.
+    pub fn replace_tenants(&self, folders: TenantFolders) {
+        if let Some(disk) = self.disk.lock().as_mut() {
+            disk.replace_tenants(folders, 0);
+            disk.publish(&self.shared);
+            return;
+        }
+        *self.shared.wanted.lock() = Some(folders);
+    }
+
+    /// The current index of the shared skills. Never waits for a disk.
     #[must_use]
     pub fn current(&self) -> Arc<Index> {
-        Arc::clone(&self.shared.current.read())
+        Arc::clone(&self.shared.current.read().shared)
+    }
+
+    /// The skills that a tenant sees now. Never waits for a disk.
+    #[must_use]
+    pub fn seen_by(&self, tenant: &TenantId) -> SkillView {
+        let current = self.shared.current.read();
+        let own = current.tenants.get(tenant).map(Arc::clone);
+        SkillView { own, shared: Arc::clone(&current.shared) }
+    }
+
+    /// The current indexes of the own skills of tenants, by tenant.
+    #[must_use]
+    pub fn of_tenants(&self) -> BTreeMap<TenantId, Arc<Index>> {
+        let current = self.shared.current.read();
+        current.tenants.iter().map(|(tenant, index)| (tenant.clone(), Arc::clone(index))).collect()
+    }
+
+    /// Every skill that anybody sees, each once.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<Snapshot>> {
+        let indexes = [self.current()].into_iter().chain(self.of_tenants().into_values());
+        let mut known = HashSet::new();
+        let mut all = Vec::new();
+        for index in indexes {
+            let fresh = index.snapshots().filter(|one| known.insert(one.digest()));
+            all.extend(fresh.map(Arc::clone));
+        }
+        all
     }
 
     /// Reads all roots now, unless the thread follows them.

@@ -75,14 +75,18 @@ impl Secrets {
     /// name hides the server's.
     fn providers(&self, scope: SecretScope<'_>) -> Vec<Asked<'_>> {
         let servers = || self.providers.iter().map(|one| Asked::Server(one.as_ref()));
-        let SecretScope::Tenant(tenant) = scope else { return servers().collect() };
+        let (tenant, is_shared) = match scope {
+            SecretScope::Server => return servers().collect(),
+            SecretScope::Tenant(tenant) => (tenant, self.shares_with_tenants),
+            SecretScope::TenantAlone(tenant) => (tenant, false),
+        };
         let own = self.providers.iter().filter_map(|one| one.of_tenant(tenant));
         let mut providers: Vec<Asked<'_>> = own.map(Asked::Tenant).collect();
         providers.extend(self.tenant_command.as_ref().map(|command| {
             let (command, tenant) = (Arc::clone(command), tenant.clone());
             Asked::Tenant(Box::new(TenantCommand { command, tenant }))
         }));
-        if self.shares_with_tenants {
+        if is_shared {
             providers.extend(servers());
         }
         providers

@@ -12,4 +12,7 @@ pub enum SecretScope<'a> {
     Server,
     /// Those of a tenant, and behind them those of the server if it shares them.
     Tenant(&'a TenantId),
+    /// Those of a tenant and no others: its own skills have these, because the operator does not share
+    /// the secrets of the server with skills that only a tenant sees.
+    TenantAlone(&'a TenantId),
 }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use crate::budget::CallMemory;
 use crate::ids::TenantId;
 use crate::job::limits::RunLimits;
+use crate::telemetry::traces::TraceScope;
 use crate::tenants::{CallerCredential, CallerIdentity, Rights};
 
 /// The caller of a method: its tenant, its rights and limits, and the account of its memory.
@@ -22,6 +23,8 @@ pub struct Caller {
     pub limits: Option<RunLimits>,
     /// Names the request in the server's log.
     pub request_id: String,
+    /// The span that those of the call are below.
+    pub trace: TraceScope,
     /// The account of the memory that the call uses, until it is answered.
     pub memory: CallMemory,
 }
@@ -43,7 +46,8 @@ impl Caller {
     #[must_use]
     pub fn of(identity: CallerIdentity, request_id: String, memory: CallMemory) -> Self {
         let CallerIdentity { tenant, rights, credential } = identity;
-        Self { tenant, rights, credential, address: None, limits: None, request_id, memory }
+        let (address, limits, trace) = (None, None, TraceScope::default());
+        Self { tenant, rights, credential, address, limits, request_id, trace, memory }
     }
 }
 

@@ -1,30 +1,27 @@
 //! Finds the skills and blobs that a call names.
 
-use std::sync::Arc;
-
 use crate::ids::{BlobId, Digest, SkillName, SkillVersion};
 use crate::protocol::params_error::ParamsError;
-use crate::registry::RegistryError;
-use crate::registry::folders::snapshot::Snapshot;
-use crate::registry::index::Index;
+use crate::registry::{RegistryError, SeenSkill, SkillView};
+use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
 use crate::service::run::mounted_skill::MountedSkill;
 
 impl Service {
-    /// Returns the index of all skills. Never waits for a disk.
-    #[expect(clippy::unused_async, reason = "the methods that call it are asynchronous")]
-    pub(crate) async fn skills(&self) -> Result<Arc<Index>, ServiceError> {
-        Ok(self.registry.current())
+    /// Returns the skills that the caller's tenant sees. Never waits for a disk.
+    pub(crate) fn skills(&self, caller: &Caller) -> SkillView {
+        self.registry.seen_by(&caller.tenant)
     }
 
     /// Finds a skill by the name and version of a call. Each of them may be followed by `#` and the
     /// digest that the skill must have, and the name by `@` and the version.
-    pub(crate) async fn find_skill(
+    pub(crate) fn find_skill(
         &self,
+        caller: &Caller,
         name: &str,
         version: Option<&str>,
-    ) -> Result<Arc<Snapshot>, ServiceError> {
+    ) -> Result<SeenSkill, ServiceError> {
         let (whole, digest) = match version.unwrap_or(name).split_once('#') {
             Some((whole, digest)) => (whole, Some(Digest::parse(digest)?)),
             None => (version.unwrap_or(name), None),
@@ -35,8 +32,8 @@ impl Service {
         };
         let name = SkillName::parse(name)?;
         let version = version.map(SkillVersion::parse).transpose()?;
-        let index = self.skills().await?;
-        let found = index.find(&name, version.as_ref())?;
+        let seen = self.skills(caller).find(&name, version.as_ref())?;
+        let found = &seen.snapshot;
         match digest {
             Some(expected) if expected != found.digest() => Err(RegistryError::OtherContent {
                 skill: format!("`{}` {}", found.name(), found.version()),
@@ -44,22 +41,23 @@ impl Service {
                 found: found.digest().to_string(),
             }
             .into()),
-            _ => Ok(Arc::clone(found)),
+            _ => Ok(seen),
         }
     }
 
     /// Finds the skills that a run mounts: `name` for the latest version, `name@version`, or
     /// `name@version#digest`.
-    pub(crate) async fn mounted_skills(
+    pub(crate) fn mounted_skills(
         &self,
+        caller: &Caller,
         names: &[String],
     ) -> Result<Vec<MountedSkill>, ServiceError> {
         let mut skills: Vec<MountedSkill> = Vec::with_capacity(names.len());
         for name in names {
-            let snapshot = self.find_skill(name, None).await?;
-            let mounted = self.contents.mounted(&snapshot, &self.packages);
+            let seen = self.find_skill(caller, name, None)?;
+            let mounted = self.contents.mounted(&caller.tenant, &seen, &self.packages);
             if skills.iter().any(|other| other.mount.name == mounted.mount.name) {
-                return Err(duplicate("mount_skills", snapshot.name().as_str()));
+                return Err(duplicate("mount_skills", seen.snapshot.name().as_str()));
             }
             skills.push(mounted);
         }

@@ -1,10 +1,12 @@
 //! The service and its parts.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
 use crate::blobs::BlobStore;
 use crate::dispatch::{Pool, PoolReport};
+use crate::ids::TenantId;
 use crate::images::ImageCache;
 use crate::provenance::Toolchain;
 use crate::quotas::CallRates;
@@ -29,6 +31,7 @@ pub struct Service {
     pub(super) rates: CallRates,
     pub(super) detach: DetachPolicy,
     pub(super) images: Arc<ImageCache>,
+    pub(super) tenant_images: BTreeMap<TenantId, Arc<ImageCache>>,
     pub(super) limits: LimitPolicy,
     pub(super) metering: Arc<Metering>,
     pub(super) network: NetworkAccess,
@@ -55,6 +58,8 @@ pub struct Parts {
     pub pool: Arc<Pool>,
     /// The memory images in which runs begin.
     pub images: Arc<ImageCache>,
+    /// The images of tenants whose runs begin as no others.
+    pub tenant_images: BTreeMap<TenantId, Arc<ImageCache>>,
     /// The limits of runs.
     pub limits: LimitPolicy,
     /// The rates of calls.
@@ -90,6 +95,7 @@ impl Service {
             blobs,
             pool,
             images,
+            tenant_images,
             limits,
             rates,
             detach,
@@ -109,6 +115,7 @@ impl Service {
             blobs,
             pool,
             images,
+            tenant_images,
             limits,
             rates,
             detach,
@@ -130,6 +137,16 @@ impl Service {
     #[must_use]
     pub fn images(&self) -> &ImageCache {
         &self.images
+    }
+
+    /// The images in which runs of a tenant begin: its own, or those that tenants share.
+    pub(crate) fn images_of(&self, tenant: &TenantId) -> &ImageCache {
+        self.tenant_images.get(tenant).unwrap_or(&self.images)
+    }
+
+    /// The images of the tenants that have some of their own.
+    pub fn images_of_tenants(&self) -> impl Iterator<Item = &Arc<ImageCache>> {
+        self.tenant_images.values()
     }
 
     /// The report about the workers.

@@ -58,6 +58,8 @@ pub struct RunPhases {
     pub ran: Duration,
     /// The whole run, from its admission to its result.
     pub total: Duration,
+    /// The reset of the worker's memory after the run before, if it had one.
+    pub reset: Option<Duration>,
     /// Processor time of the program in its worker.
     pub cpu: Duration,
 }
@@ -121,7 +123,7 @@ impl Metrics {
         );
         registry.register(
             "wardian_run_phase_seconds",
-            "Time of the phases of runs: queue, set_up, execute, and total",
+            "Time of the phases of runs: queue, set_up, execute, and total; and reset, after a run",
             self.phases.clone(),
         );
         registry.register("wardian_rpc_calls", "Calls of methods", self.calls.clone());
@@ -162,14 +164,13 @@ impl Metrics {
     /// Counts a run of a caller. `outcome` is the word of records for its end.
     pub fn count_run(&self, tenant: &TenantId, outcome: &'static str, phases: RunPhases) {
         let tenant = self.tenants.of(tenant);
-        let RunPhases { queued, ran, total, cpu } = phases;
+        let RunPhases { queued, ran, total, reset, cpu } = phases;
         let owner = OwnerLabels { tenant: Arc::clone(&tenant) };
         self.cpu.get_or_create(&owner).inc_by(cpu.as_secs_f64());
         self.runs.get_or_create(&RunLabels { tenant, outcome }).inc();
         let set_up = total.saturating_sub(queued).saturating_sub(ran);
-        for (phase, time) in
-            [("queue", queued), ("set_up", set_up), ("execute", ran), ("total", total)]
-        {
+        let times = [("queue", queued), ("set_up", set_up), ("execute", ran), ("total", total)];
+        for (phase, time) in times.into_iter().chain(reset.map(|reset| ("reset", reset))) {
             let times = self.phases.get_or_create(&PhaseLabels { phase });
             times.observe(time.as_secs_f64());
         }
@@ -245,7 +246,13 @@ mod tests {
         metrics.add(Fixed);
         let acme = TenantId::parse("acme").unwrap();
         let time = Duration::from_millis;
-        let phases = RunPhases { queued: time(2), ran: time(30), total: time(40), cpu: time(25) };
+        let phases = RunPhases {
+            queued: time(2),
+            ran: time(30),
+            total: time(40),
+            reset: Some(time(3)),
+            cpu: time(25),
+        };
         metrics.count_run(&acme, "completed", phases);
         metrics.count_run(&acme, "exception", RunPhases::default());
         metrics.count_call("run_code", "ok");
@@ -259,6 +266,9 @@ mod tests {
             "wardian_run_cpu_seconds_total{tenant=\"acme\"} 0.025",
             "wardian_run_phase_seconds_sum{phase=\"set_up\"} 0.008",
             "wardian_run_phase_seconds_bucket{le=\"0.05\",phase=\"execute\"} 2",
+            // The second run had a worker that was new.
+            "wardian_run_phase_seconds_count{phase=\"reset\"} 1",
+            "wardian_run_phase_seconds_sum{phase=\"reset\"} 0.003",
             "wardian_rpc_calls_total{method=\"run_code\",result=\"ok\"} 1",
             "wardian_http_requests_total{route=\"/rpc\",status=\"200\"} 1",
             "wardian_http_request_seconds_count{route=\"/rpc\"} 1",

@@ -1,8 +1,9 @@
-//! What a server counts and measures, for Prometheus.
+//! What a server counts and measures, for Prometheus, and its traces, for OpenTelemetry.
 //!
 //! The parts of a server record events in [`Metrics`]. What can be read at any time, such as the
 //! number of workers, is read when the metrics are asked for: a part implements [`MetricSource`] for
-//! that. `docs/operators.md` lists all metrics.
+//! that. `docs/operators.md` lists all metrics. Spans are recorded below a
+//! [`TraceScope`](traces::TraceScope).
 //!
 //! INVARIANT(bounded-label-sets): no client decides how many series there are. Labels have values
 //! from fixed sets, and tenants beyond the first thousand share one.
@@ -11,6 +12,7 @@ mod labels;
 mod metrics;
 mod process;
 mod source;
+pub mod traces;
 
 pub use crate::telemetry::metrics::{CONTENT_TYPE, Metrics, OpenConnection, RunPhases, RunTraffic};
 pub use crate::telemetry::source::{MetricKind, MetricReading, MetricSource, number_of};

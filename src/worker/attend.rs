@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use crate::job::RunSpec;
 use crate::job::attachment::{AttachedContent, PackedFile};
@@ -18,6 +19,7 @@ use crate::worker::runner::{Runner, RunnerError};
 /// The gateway or the sandbox broke.
 pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerError> {
     let channel = Rc::new(RefCell::new(channel));
+    let mut last_reset = None;
     loop {
         let received = channel.borrow_mut().receive()?;
         let Some((message, payload)) = received else { return Ok(()) };
@@ -29,7 +31,9 @@ pub fn attend(channel: Channel, runner: &mut impl Runner) -> Result<(), WorkerEr
                 runner.attach(attachment, payload).map_err(WorkerError::Sandbox)?;
             }
             ToWorker::Detach(key) => runner.detach(&key),
-            ToWorker::Run(spec) => perform(&channel, runner, *spec)?,
+            ToWorker::Run(spec) => {
+                last_reset = Some(perform(&channel, runner, *spec, last_reset)?);
+            }
             // The cancelled run ended while the message was on its way.
             ToWorker::Cancel => {}
             ToWorker::BlobStored { .. } | ToWorker::NetworkAnswered | ToWorker::Refused(_) => {
@@ -45,21 +49,27 @@ fn ensure_within(files: &[PackedFile], content: &Payload) -> Result<(), WorkerEr
     if files.iter().all(fits) { Ok(()) } else { Err(WorkerError::Unexpected) }
 }
 
+/// Performs a run, and returns how long the reset after it took. Its outcome says how long that
+/// before it did.
 fn perform(
     channel: &Rc<RefCell<Channel>>,
     runner: &mut impl Runner,
     spec: RunSpec,
-) -> Result<(), WorkerError> {
+    last_reset: Option<Duration>,
+) -> Result<Duration, WorkerError> {
     let host = ChannelHost::new(channel);
-    let ended = runner.run(&spec, host.clone()).map_err(WorkerError::Sandbox)?;
+    let mut ended = runner.run(&spec, host.clone()).map_err(WorkerError::Sandbox)?;
     host.close()?;
     // Values are overwritten, so that they do not stay in freed memory.
     drop(spec);
     let output = ended.output.unwrap_or_default();
+    ended.outcome.usage.last_reset = last_reset;
     channel.borrow_mut().send(&FromWorker::Done(Box::new(ended.outcome)), &output)?;
     // The gateway has its answer, so cleaning up does not delay the caller.
+    let answered = Instant::now();
     drop(ended.remains);
-    runner.check().map_err(|error| decline(&mut channel.borrow_mut(), error))
+    runner.check().map_err(|error| decline(&mut channel.borrow_mut(), error))?;
+    Ok(answered.elapsed())
 }
 
 /// Ends the worker before it takes more work. The gateway may have sent the next run already. The
@@ -162,6 +172,17 @@ mod tests {
         gateway.run(&format!("return-of {large}"));
         let (_, output) = gateway.outcome();
         assert!(matches!(output, Payload::Shared(_, size) if size == ByteCount::from(large)));
+        assert!(gateway.close().is_ok());
+    }
+
+    #[test]
+    fn an_outcome_says_how_long_the_reset_before_it_took() {
+        let mut gateway = Gateway::open();
+        for number in 0..3 {
+            gateway.run("return {}");
+            let last_reset = gateway.outcome().0.usage.last_reset;
+            assert_eq!(last_reset.is_some(), number > 0, "{number}: {last_reset:?}");
+        }
         assert!(gateway.close().is_ok());
     }
 

@@ -4,6 +4,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use wardian::ids::{RunId, TenantId};
+use wardian::records::{RecordTable, RunRecord};
 
 use crate::support::{Answer, Client, Command, TestServer, eventually};
 
@@ -422,4 +424,35 @@ fn the_command_line_waits_for_runs_and_cancels_them() {
     assert!(!runs(&["cancel", &unknown]).stderr.is_empty());
     let without = place.run(&["runs", "cancel", &id]).with(2);
     assert!(without.stderr.contains("--server"), "{without:?}");
+}
+
+/// Runs whose records were lost leave notes, which count as records as soon as the tenant goes on.
+#[test]
+fn lost_ends_of_detached_runs_outlive_no_limit_on_records() {
+    let server = TestServer::start(&["--set", "records.max_count=4"]);
+    let client = server.client();
+    let first = ended(&client, &id_of(&detached(&client, "print(1)", json!({}))));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let place = server.data_dir().join("records.db");
+    let table = runtime.block_on(RecordTable::open(&place)).unwrap();
+    let run = RunId::parse(first["run_id"].as_str().unwrap()).unwrap();
+    let text = runtime.block_on(table.find(&TenantId::local(), None, &run)).unwrap().unwrap();
+    let record: RunRecord = serde_json::from_str(&text).unwrap();
+    let mut lost = Vec::new();
+    for _ in 0..12 {
+        let run_id = RunId::generate();
+        let note = RunRecord { run_id: run_id.clone(), ..record.clone() };
+        assert_eq!(runtime.block_on(table.note_detached(&note, None)).unwrap(), None);
+        lost.push(run_id);
+    }
+    runtime.block_on(table.close());
+    assert_eq!(asked(&client, lost[0].as_str(), 0)["status"], "ended", "a note is a record");
+    let next = id_of(&detached(&client, "print(1)", json!({})));
+    ended(&client, &next);
+    eventually(PATIENCE, || {
+        let oldest = client.get(&format!("/v1/runs/{}", lost[0]));
+        (listed(&client).len() == 4 && oldest.status == 404).then_some(())
+    });
+    assert_eq!(asked(&client, lost[11].as_str(), 0)["status"], "ended", "the newest ones stay");
+    ended(&client, &next);
 }

@@ -53,10 +53,32 @@ pub fn install_engine(
     for packages in [&PackageSet::NONE].into_iter().chain(&config.images.profiles).chain(images) {
         store.ensure(*packages, progress)?;
     }
+    for tenant in &config.images.tenants {
+        store.of_tenant(tenant).ensure(PackageSet::NONE, progress)?;
+    }
     if metered == MeteredCode::Wanted {
         engine.ensure(Variant::Metered, progress)?;
     }
     Ok(())
+}
+
+/// True if the images of tenants are in the cache, as is the engine.
+///
+/// # Errors
+///
+/// The cache cannot be read.
+pub fn has_images_of_tenants(config: &Config) -> Result<bool, AssemblyError> {
+    if config.images.tenants.is_empty() {
+        return Ok(true);
+    }
+    let engine = open_engine(config)?;
+    let store = ImageStore::new(&engine, &Arc::new(engine.ensure(Variant::Timed, &Silent)?));
+    for tenant in &config.images.tenants {
+        if !store.of_tenant(tenant).has(PackageSet::NONE)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The images on the disk that this program would use.

@@ -288,16 +288,24 @@ fn free_at(folder: &Path) -> Option<ByteCount> {
 }
 
 fn skills(config: &Config) -> Finding {
-    let index = match assembly::open_registry(config) {
-        Ok(registry) => registry.current(),
+    let registry = match assembly::open_registry(config) {
+        Ok(registry) => registry,
         Err(error) => {
-            let advice = "every folder of `skills.roots` has to be readable: see `--skills`";
+            let advice = "every folder of `skills.roots` and `tenants.skills` has to be readable, and \
+                          folders of tenants apart from others: see `--skills`";
             return Finding::bad("skills", CauseChain(&error).to_string(), advice);
         }
     };
-    let (served, rejected) = (index.len(), index.rejected().len());
-    if let Some(left_out) = index.left_out().first() {
-        let says = format!("{served} are served, {rejected} folders are not; {left_out}");
+    let (index, own) = (registry.current(), registry.of_tenants());
+    let of_tenants = match own.values().map(|index| index.len()).sum::<usize>() {
+        0 if own.is_empty() => String::new(),
+        skills => format!(", and {skills} to {} tenants alone", own.len()),
+    };
+    let served = format!("{} are served{of_tenants}", index.len());
+    let all = || own.values().chain([&index]);
+    let rejected: usize = all().map(|index| index.rejected().len()).sum();
+    if let Some(left_out) = all().find_map(|index| index.left_out().first()) {
+        let says = format!("{served}, {rejected} folders are not; {left_out}");
         return Finding::degraded("skills", says, "divide the folders among several roots");
     }
     if rejected == 0 {
@@ -306,10 +314,17 @@ fn skills(config: &Config) -> Finding {
             [] => String::new(),
             names => format!("; in place of bundled ones: {}", names.join(", ")),
         };
-        return Finding::good("skills", format!("{served} are served{note}"));
+        return Finding::good("skills", format!("{served}{note}"));
     }
-    let says = format!("{served} are served, {rejected} folders are not");
-    Finding::degraded("skills", says, "`wardian skills list` names them")
+    let says = format!("{served}, {rejected} folders are not");
+    let named = own.iter().find(|(_, index)| !index.rejected().is_empty());
+    let advice = match named {
+        Some((tenant, _)) if index.rejected().is_empty() => {
+            format!("`wardian skills list --tenant {tenant}` names them")
+        }
+        _ => "`wardian skills list` names them".to_owned(),
+    };
+    Finding::degraded("skills", says, &advice)
 }
 
 /// The finding about the engine, and true if it can run.

@@ -18,7 +18,7 @@ use crate::clock::Clock;
 use crate::config::{Config, Flags, ReloadedConfig, Surroundings};
 use crate::error::CauseChain;
 use crate::http::{LiveHttpConfig, PathStamp, ReloadedCertificate, Server, TlsEndpoint, TlsError};
-use crate::registry::Registry;
+use crate::registry::{Registry, RegistryError, check_tenant_folders};
 
 /// The interval of looking at the files.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -51,6 +51,8 @@ pub(crate) struct Reloader {
     told: Vec<&'static str>,
     /// The time of the last warning of the certificate's end.
     warned: Option<Duration>,
+    /// True if the skills were not read yet when the folders of tenants changed.
+    has_other_tenants: bool,
 }
 
 impl Reloader {
@@ -71,6 +73,7 @@ impl Reloader {
             file_seen: stamp,
             told: Vec::new(),
             warned: None,
+            has_other_tenants: false,
         }
     }
 
@@ -119,6 +122,7 @@ impl Reloader {
     /// Looks whether a file has changed. A file that is being written is read when it has not
     /// changed between two looks.
     fn look(&mut self) {
+        self.replace_tenants();
         if let Some(path) = &self.running.file {
             let found = PathStamp::of(path);
             let is_settled = found == self.file_seen;
@@ -146,6 +150,21 @@ impl Reloader {
         is_new.then(|| tls.check(files, Clock::System.now()).err()).flatten()
     }
 
+    /// The reason why the folders of tenants cannot be those of `config`, if they are others.
+    fn unusable_skills(&self, config: &Config) -> Option<RegistryError> {
+        let is_new = self.running.tenant_skills != config.tenant_skills;
+        let check = || check_tenant_folders(&config.skills.roots, &config.tenant_skills).err();
+        is_new.then(check).flatten()
+    }
+
+    /// Hands other folders of tenants on, once the skills were read.
+    fn replace_tenants(&mut self) {
+        if let Some(skills) = self.skills.get().filter(|_| self.has_other_tenants) {
+            skills.replace_tenants(self.running.tenant_skills.clone());
+            self.has_other_tenants = false;
+        }
+    }
+
     fn read_configuration(&mut self) -> Changes {
         let ConfigSource { surroundings, flags } = &self.source;
         let read = match Config::load(surroundings, flags.clone()) {
@@ -167,7 +186,14 @@ impl Reloader {
             warn!("the configuration stays as it was: {why}; SIGHUP reads it again");
             return Changes::Refused;
         }
+        if let Some(error) = self.unusable_skills(&config) {
+            let why = one_line(&CauseChain(&error).to_string());
+            warn!("the configuration stays as it was: {why}; SIGHUP reads it again");
+            return Changes::Refused;
+        }
+        self.has_other_tenants |= self.running.tenant_skills != config.tenant_skills;
         self.running = Config { file, ..config };
+        self.replace_tenants();
         for key in &changed {
             info!("`{key}` is {} now", value_of(&self.running, key));
         }

@@ -29,6 +29,7 @@ use crate::images::PackageSet;
 use crate::protocol::members::Members;
 use crate::protocol::methods::execution::{DEFAULT_EPOCH, ReproducibleParam, RequestedLimits};
 use crate::protocol::strict;
+use crate::registry::TenantFolders;
 use crate::service::{Caller, LocalProgram, LocalRecord, LocalResult, LocalRun, log_stream};
 use crate::telemetry::Metrics;
 use crate::units::ByteCount;
@@ -171,6 +172,9 @@ fn warn_of_problems(runtime: &Runtime, request: &LocalRun) {
 /// The configuration for one run: one worker, and a temporary blob store.
 pub(crate) fn on_its_own(mut config: Config, folder: &TempDir) -> Config {
     config.blobs.folder = folder.path().join("blobs");
+    // The local user is none of the tenants.
+    config.tenant_skills = TenantFolders::default();
+    config.images.tenants = Vec::new();
     config.workers.count = 1;
     config.workers.max = 1;
     config.workers.spares = 0;

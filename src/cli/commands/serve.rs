@@ -120,6 +120,7 @@ async fn listen(
     let authentication = open_callers(config, &database, server.metrics()).await?;
     let records = ServerJournal::open(config, server.metrics()).await?;
     let server = server.with_authentication(authentication.clone()).with_audit(records.audit());
+    let server = server.with_traces(records.tracer());
     note_memory(config);
     let url = format!("{}://{}", config.http.scheme(), server.address());
     info!("listening on {url}");

@@ -1,4 +1,4 @@
-//! Opens the records of runs and the audit log of a server, and closes them at its end.
+//! Opens the records of runs, the audit log and the traces of a server, and closes them at its end.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinHandle, block_in_place};
 use tracing::warn;
 
-use crate::assembly::{self, JournalState};
+use crate::assembly::{self, AssemblyError, JournalState};
 use crate::audit::AuditLog;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -15,20 +15,25 @@ use crate::config::Config;
 use crate::records::RecordWriter;
 use crate::service::Journal;
 use crate::telemetry::Metrics;
+use crate::telemetry::traces::Tracer;
 
 /// The time that records get to be written when the server stops.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The records and the audit log of a server.
+/// The time that spans of traces get to be sent when the server stops.
+const PATIENCE_FOR_SPANS: Duration = Duration::from_secs(3);
+
+/// The records, the audit log and the traces of a server.
 pub(crate) struct ServerJournal {
     writer: Option<RecordWriter>,
     audit: AuditLog,
+    tracer: Tracer,
     /// Opens the audit log again.
     reopening: JoinHandle<()>,
 }
 
 impl ServerJournal {
-    /// Opens both, as configured, and lets `metrics` show them.
+    /// Opens them, as configured, and lets `metrics` show them.
     ///
     /// # Errors
     ///
@@ -62,11 +67,19 @@ impl ServerJournal {
         let reopening = tokio::spawn(reopen_audit(audit.clone(), hangups));
         let recorder = writer.as_ref().map(|writer| writer.recorder().clone());
         metrics.add(JournalState { recorder, audit: audit.clone() });
-        Ok(Self { writer, audit, reopening })
+        let tracer = config.traces.as_ref().map(Tracer::start).transpose();
+        let tracer = tracer.map_err(AssemblyError::from)?.unwrap_or_default();
+        metrics.add(tracer.clone());
+        Ok(Self { writer, audit, tracer, reopening })
     }
 
     pub(crate) fn audit(&self) -> AuditLog {
         self.audit.clone()
+    }
+
+    /// Records spans, if a collector is configured.
+    pub(crate) fn tracer(&self) -> Tracer {
+        self.tracer.clone()
     }
 
     /// Where the service records what happens.
@@ -89,6 +102,7 @@ impl ServerJournal {
                 warn!("{records} records of runs and {logs} logs of others were lost");
             }
         }
+        block_in_place(|| self.tracer.close(PATIENCE_FOR_SPANS));
         block_in_place(|| self.audit.close(PATIENCE));
         Exit::Done
     }

@@ -70,7 +70,11 @@ fn start(format: LogFormat, filter: Targets) {
             let uses_colours = io::stderr().is_terminal();
             layer().with_ansi(uses_colours).with_target(false).with_writer(io::stderr).boxed()
         }
-        LogFormat::Json => layer().json().flatten_event(true).with_writer(io::stderr).boxed(),
+        // The innermost span names the trace and the run; there are spans only with traces.
+        LogFormat::Json => {
+            let layer = layer().json().flatten_event(true).with_span_list(false);
+            layer.with_writer(io::stderr).boxed()
+        }
     };
     let (filter, handle) = reload::Layer::new(filter);
     let subscriber = tracing_subscriber::registry().with(layer.with_filter(filter));

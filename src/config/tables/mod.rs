@@ -2,5 +2,7 @@
 
 pub(crate) mod auth;
 pub(crate) mod records;
+pub(crate) mod telemetry;
+pub(crate) mod tenant_skills;
 pub(crate) mod tenants;
 pub(crate) mod workers;

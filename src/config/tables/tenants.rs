@@ -15,6 +15,9 @@ use crate::dispatch::Isolation;
 use crate::ids::TenantId;
 use crate::quotas::{CallRate, DETACHED, RunTimeQuota, TenantLimits, TenantPolicy};
 
+/// Most tenants with images of their own.
+const MAX_IMAGE_TENANTS: usize = 16;
+
 const WEIGHTS: RangeInclusive<u32> = 1..=1_000;
 const RUNNING: RangeInclusive<usize> = 1..=1_024;
 const QUEUED: RangeInclusive<usize> = 0..=1_000_000;
@@ -65,6 +68,32 @@ pub(crate) fn read_tenants(
         Ok(())
     });
     (isolation, TenantPolicy { usual: usual.limits(), named })
+}
+
+/// Reads the tenants that have images of their own. Each image takes memory, so there are few.
+pub(crate) fn read_image_tenants(reader: &mut Reader) -> Vec<TenantId> {
+    const KEY: &str = "images.tenants";
+    let names: Vec<String> = reader.read(KEY, Vec::new());
+    let mut tenants = Vec::new();
+    for name in &names {
+        match TenantId::parse(name) {
+            Ok(tenant) if tenant != TenantId::local() && !tenants.contains(&tenant) => {
+                tenants.push(tenant);
+            }
+            _ => reader.complain(format!(
+                "`{KEY}` has `{}`: it must name tenants other than `local`, each once",
+                name.escape_debug()
+            )),
+        }
+    }
+    if tenants.len() > MAX_IMAGE_TENANTS {
+        reader.complain(format!(
+            "`{KEY}` has {} tenants and may have {MAX_IMAGE_TENANTS}: each has an image of some \
+             60 MiB in memory; give others servers with cache folders of their own",
+            tenants.len()
+        ));
+    }
+    tenants
 }
 
 /// Reads the setting that says which runs may follow one another in a worker. Without it, callers
@@ -371,6 +400,24 @@ mod tests {
             let problems = problems(file);
             assert!(problems.starts_with(expected), "{problems}");
             assert_eq!(problems.lines().count(), 1, "{problems}");
+        }
+    }
+
+    #[test]
+    fn few_tenants_can_have_images_of_their_own() {
+        let of = |names: &str| load("", &[("images.tenants", names)]);
+        assert_eq!(of("acme,beta").unwrap().images.tenants.len(), 2);
+        assert!(load("", &[]).unwrap().images.tenants.is_empty());
+        let many = |count: usize| (0..count).map(|n| format!("t{n}")).collect::<Vec<_>>().join(",");
+        assert_eq!(of(&many(16)).unwrap().images.tenants.len(), 16);
+        for (names, expected) in [
+            (many(17), "`images.tenants` has 17 tenants and may have 16: each has an image"),
+            ("local".to_owned(), "`images.tenants` has `local`: it must name tenants other than"),
+            ("acme,acme".to_owned(), "`images.tenants` has `acme`: it must name tenants other"),
+            ("../x".to_owned(), "`images.tenants` has `../x`: it must name tenants other than"),
+        ] {
+            let told = of(&names).unwrap_err().to_string();
+            assert!(told.contains(expected), "{told}");
         }
     }
 

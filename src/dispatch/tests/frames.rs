@@ -16,7 +16,7 @@ use crate::dispatch::tests::{config, error_type, job, logs, run, run_script, sta
 use crate::dispatch::worker::channel::{Frames, WorkerChannel as GatewayEnd, WorkerChannelError};
 use crate::dispatch::{BlobSource, SkillContent};
 use crate::ids::{BlobId, Digest, TenantId};
-use crate::job::attachment::PackedFile;
+use crate::job::attachment::{Owner, PackedFile};
 use crate::job::frame;
 use crate::job::message::{FromWorker, INLINE_MAX, Payload, Refusal, ToWorker};
 use crate::job::socket;
@@ -219,7 +219,12 @@ async fn skills_of_many_files_are_attached_one_after_another() {
             let packed = (0..files).map(|at| PackedFile { path: name(at), offset: 0, size: 3 });
             let digest = Digest::of(format!("{files} {number}").as_bytes());
             let pack = b"abc".to_vec().into();
-            big.skills.push(Arc::new(SkillContent::new(digest, packed.collect(), pack)));
+            big.skills.push(Arc::new(SkillContent::new(
+                Owner::Shared,
+                digest,
+                packed.collect(),
+                pack,
+            )));
             let text: Vec<u8> = repeat_n(b'b', 100_000 + files + number).collect();
             let (id, size) = (BlobId::of_digest(&Digest::of(&text)), text.len().into());
             let file = Arc::new(std::fs::File::from(socket::share(&text).unwrap()));

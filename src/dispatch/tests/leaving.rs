@@ -14,7 +14,7 @@ use crate::dispatch::tests::{
 };
 use crate::dispatch::{AttachmentLimits, BlobSource, Job, Pool, PoolConfig, SkillContent};
 use crate::ids::{BlobId, Digest, TenantId};
-use crate::job::attachment::PackedFile;
+use crate::job::attachment::{Owner, PackedFile};
 use crate::job::socket;
 
 /// More moments than a run has.
@@ -68,7 +68,12 @@ fn laden(number: usize, load: Load) -> Job {
             (0..load.files.max(1)).map(|at| PackedFile { path: name(at), offset: 0, size });
         source.push_str(&format!("read {}\n", name(0)));
         let digest = Digest::of(format!("skill {number} {half}").as_bytes());
-        skills.push(Arc::new(SkillContent::new(digest, packed.collect(), pack.into())));
+        skills.push(Arc::new(SkillContent::new(
+            Owner::Shared,
+            digest,
+            packed.collect(),
+            pack.into(),
+        )));
     }
     let mut blobs = Vec::new();
     for at in 0..load.blobs {

@@ -16,7 +16,7 @@ use crate::dispatch::{
 };
 use crate::error::ErrorKind;
 use crate::ids::{BlobId, Digest, TenantId};
-use crate::job::attachment::PackedFile;
+use crate::job::attachment::{Owner, PackedFile};
 use crate::job::host::RequestKind;
 use crate::job::message::Refusal;
 use crate::units::ByteCount;
@@ -47,7 +47,12 @@ async fn skills_and_blobs_are_attached_once_and_detached_when_too_many() {
     let pool = start(PoolConfig { attachments: limits, ..config(1) }).await;
     let skill = |name: &str| {
         let files = vec![PackedFile { path: format!("{name}.md"), offset: 1, size: 3 }];
-        Arc::new(SkillContent::new(Digest::of(name.as_bytes()), files, b"-abc-".as_slice().into()))
+        Arc::new(SkillContent::new(
+            Owner::Shared,
+            Digest::of(name.as_bytes()),
+            files,
+            b"-abc-".as_slice().into(),
+        ))
     };
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(b"content").unwrap();

@@ -106,7 +106,9 @@ pub(crate) async fn perform(
                 host.hear(chunk);
             }
             (FromWorker::Done(outcome), output) => {
-                let outcome = check_outcome(*outcome, limits, exchange.clock.elapsed());
+                let (elapsed, since_last) =
+                    (exchange.clock.elapsed(), exchange.worker.since_last_order());
+                let outcome = check_outcome(*outcome, limits, elapsed, since_last);
                 let outcome = outcome.map_err(Violation::from)?;
                 let output = exchange.output(&outcome, output)?;
                 return Ok(Ran { outcome, output, host_time: exchange.clock.host_time() });

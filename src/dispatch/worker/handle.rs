@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use crate::dispatch::Job;
 use crate::dispatch::content::{BlobSource, SkillContent};
@@ -26,6 +27,8 @@ pub(crate) struct Worker {
     attachments: SentAttachments,
     /// True from the queueing of an order until the worker reports the end of the run.
     has_run: bool,
+    /// When the last order was sent, and the one before.
+    ordered: [Option<Instant>; 2],
 }
 
 /// The reason why content could not be attached.
@@ -119,7 +122,8 @@ impl Worker {
         limits: AttachmentLimits,
     ) -> Self {
         let attachments = SentAttachments::new(limits);
-        Self { id, channel, process, report: Arc::new(report), attachments, has_run: false }
+        let (report, ordered) = (Arc::new(report), [None; 2]);
+        Self { id, channel, process, report, attachments, has_run: false, ordered }
     }
 
     /// True if all `keys` are attached.
@@ -167,7 +171,15 @@ impl Worker {
     pub(crate) async fn order(&mut self, order: Arc<Vec<u8>>) -> Result<(), WorkerChannelError> {
         self.channel.queue(Frames::new(order));
         self.has_run = true;
+        let [last, _] = self.ordered;
+        self.ordered = [Some(Instant::now()), last];
         self.channel.flush().await
+    }
+
+    /// The time since the order before the last one; none if there was none.
+    pub(crate) fn since_last_order(&self) -> Option<Duration> {
+        let [_, before] = self.ordered;
+        before.map(|then| then.elapsed())
     }
 
     /// Waits for the next message.

@@ -28,7 +28,8 @@ pub enum ImplausibleOutcome {
     Files,
 }
 
-/// Returns the outcome if it can be true. Usage beyond the limits is cut to them.
+/// Returns the outcome if it can be true. Usage beyond the limits is cut to them, and to the time
+/// since the run was ordered, or the one before it.
 ///
 /// # Errors
 ///
@@ -37,6 +38,7 @@ pub fn check_outcome(
     mut outcome: RunOutcome,
     limits: &RunLimits,
     elapsed: Duration,
+    since_last: Option<Duration>,
 ) -> Result<RunOutcome, ImplausibleOutcome> {
     if !can_be_logged(&outcome.logs, limits) {
         return Err(ImplausibleOutcome::Logs);
@@ -55,6 +57,7 @@ pub fn check_outcome(
         fuel: usage.fuel,
         memory_peak: usage.memory_peak.min(limits.memory),
         host_calls: usage.host_calls.min(limits.host_calls),
+        last_reset: usage.last_reset.zip(since_last).map(|(time, since)| time.min(since)),
     };
     Ok(outcome)
 }
@@ -105,7 +108,7 @@ mod tests {
             files: LeftFiles::default(),
             usage: RunUsage::default(),
         };
-        check_outcome(outcome, &RunLimits::DEFAULT, Duration::ZERO)
+        check_outcome(outcome, &RunLimits::DEFAULT, Duration::ZERO, None)
     }
 
     fn exception(class: &str, message: usize, traceback: usize) -> RunFailure {
@@ -119,11 +122,20 @@ mod tests {
     #[test]
     fn usage_beyond_the_time_of_the_gateway_is_cut() {
         let (claimed, elapsed) = (Duration::from_hours(9), Duration::from_secs(2));
-        let usage = RunUsage { wall_time: claimed, cpu_time: Some(claimed), ..RunUsage::default() };
+        let usage = RunUsage {
+            wall_time: claimed,
+            cpu_time: Some(claimed),
+            last_reset: Some(claimed),
+            ..RunUsage::default()
+        };
         let (logs, files) = (Logs::default(), LeftFiles::default());
         let outcome = RunOutcome { end: Ok(()), logs, files, usage };
-        let checked = check_outcome(outcome, &RunLimits::DEFAULT, elapsed).unwrap().usage;
-        assert_eq!((checked.wall_time, checked.cpu_time), (elapsed, Some(elapsed)));
+        for since_last in [None, Some(elapsed * 3)] {
+            let (outcome, limits) = (outcome.clone(), &RunLimits::DEFAULT);
+            let checked = check_outcome(outcome, limits, elapsed, since_last).unwrap().usage;
+            assert_eq!((checked.wall_time, checked.cpu_time), (elapsed, Some(elapsed)));
+            assert_eq!(checked.last_reset, since_last);
+        }
     }
 
     #[test]
@@ -153,7 +165,7 @@ mod tests {
                 files: LeftFiles { listed, total: 1 },
                 usage: RunUsage::default(),
             };
-            check_outcome(outcome, &RunLimits::DEFAULT, Duration::ZERO).is_ok()
+            check_outcome(outcome, &RunLimits::DEFAULT, Duration::ZERO, None).is_ok()
         };
         let longest = file(MAX_LEFT_PATH, MAX_NOT_KEPT);
         assert!(passes(vec![longest.clone(); MAX_LEFT_FILES]));

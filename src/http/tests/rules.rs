@@ -9,13 +9,12 @@ use axum::http::{Request, StatusCode, header};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::audit::AuditLog;
 use crate::budget::MemoryBudget;
+use crate::http::edge::Observers;
 use crate::http::router::router_within;
 use crate::http::tests::support::{Fake, config, get, post, router_to, send};
 use crate::http::{HttpConfig, Readiness, router};
 use crate::service::Authentication;
-use crate::telemetry::Metrics;
 use crate::units::ByteCount;
 
 const GUIDE: &str = r#"{"jsonrpc":"2.0","id":7,"method":"load_skills_protocol_guide"}"#;
@@ -361,8 +360,7 @@ async fn a_body_is_charged_until_nothing_works_on_it_any_more() {
         Arc::new(readiness),
         Arc::clone(&budget),
         Authentication::Open,
-        AuditLog::default(),
-        Metrics::new(),
+        Observers::default(),
     );
     let call =
         r#"{"jsonrpc":"2.0","id":1,"method":"run_code","params":{"language":"python","code":"x"}}"#;

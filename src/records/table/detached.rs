@@ -1,7 +1,8 @@
 //! Runs in the background: noted before they begin, so that a kill of the server loses none of them.
 //!
 //! INVARIANT(no-run-stays-in-progress): a run that was noted has a record in the end. If the server
-//! ends before the run does, its next start writes the record, with the outcome `interrupted`.
+//! ends before the run does, its next start writes the record, with the outcome `interrupted`. If the
+//! record of the end is lost, the next run that the tenant begins in the background writes it.
 
 use sqlx::sqlite::SqliteExecutor;
 use sqlx::{QueryBuilder, Sqlite};
@@ -14,6 +15,12 @@ use crate::records::table::write::{Row, remove_note};
 
 /// Most runs that are read at one time.
 const AT_ONCE: i64 = 256;
+
+/// Most notes of a tenant that are looked through for runs that are over.
+const MOST_NOTED: i64 = 10_000;
+
+/// The reason why a run whose record was lost did not complete, as far as is known.
+const LOST_END: &str = "the server could not write how the run ended";
 
 /// The name that a client gave to a call, and what it called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,6 +164,43 @@ impl RecordTable {
         Ok(found.fetch_optional(self.database.connections()).await?)
     }
 
+    /// Writes the records of those runs of a tenant that were noted, are over, and have none, because
+    /// the records of their ends were lost. From then on they are removed like all others. Returns
+    /// their number.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub async fn end_lost(
+        &self,
+        tenant: &TenantId,
+        goes_on: impl Fn(&RunId) -> bool,
+    ) -> Result<u64, DatabaseError> {
+        let noted: Vec<String> =
+            sqlx::query_scalar("SELECT run_id FROM detached_runs WHERE tenant = $1 LIMIT $2")
+                .bind(tenant.as_str().to_owned())
+                .bind(MOST_NOTED)
+                .fetch_all(self.database.connections())
+                .await?;
+        let is_lost = |text: &String| RunId::parse(text).is_ok_and(|run| !goes_on(&run));
+        let mut count = 0_u64;
+        for run_id in noted.into_iter().filter(is_lost) {
+            // A record that was written meanwhile has removed the note.
+            let note: Option<String> = sqlx::query_scalar(
+                "SELECT record FROM detached_runs WHERE tenant = $1 AND run_id = $2",
+            )
+            .bind(tenant.as_str().to_owned())
+            .bind(run_id.clone())
+            .fetch_optional(self.database.connections())
+            .await?;
+            let Some(note) = note else { continue };
+            let (tenant, lost) = (tenant.to_string(), LOST_END);
+            self.end_noted(&[(tenant, run_id, note)], Some(lost)).await?;
+            count = count.saturating_add(1);
+        }
+        Ok(count)
+    }
+
     /// Writes the records of all runs that were noted and have none. Only for a server that begins:
     /// no run may be in progress. Returns their number.
     ///
@@ -174,19 +218,33 @@ impl RecordTable {
             if found.is_empty() {
                 return Ok(count);
             }
-            let read = |text: &String| serde_json::from_str::<RunRecord>(text).ok();
-            let records = found.iter().filter_map(|(_, _, text)| read(text));
-            let rows: Vec<Row> =
-                records.filter_map(|record| Row::of(&record, None, None).ok()).collect();
-            self.insert(&rows).await?;
-            count = count.saturating_add(u64::try_from(rows.len()).unwrap_or(u64::MAX));
-            // What cannot be read, which only a damaged file has, is not looked at again.
-            let mut transaction = self.database.begin().await?;
-            for (tenant, run_id, _) in &found {
-                remove_note(&mut transaction, tenant, run_id).await?;
-            }
-            transaction.commit().await?;
+            count = count.saturating_add(self.end_noted(&found, None).await?);
         }
+    }
+
+    /// Writes the records of runs as they were noted, with this reason if one is given, and removes
+    /// the notes. Returns the number of records.
+    async fn end_noted(
+        &self,
+        found: &[(String, String, String)],
+        reason: Option<&str>,
+    ) -> Result<u64, DatabaseError> {
+        let read = |text: &String| {
+            let mut record = serde_json::from_str::<RunRecord>(text).ok()?;
+            if let (Some(error), Some(reason)) = (&mut record.error, reason) {
+                reason.clone_into(&mut error.message);
+            }
+            Row::of(&record, None, None).ok()
+        };
+        let rows: Vec<Row> = found.iter().filter_map(|(_, _, text)| read(text)).collect();
+        self.insert(&rows).await?;
+        // What cannot be read, which only a damaged file has, is not looked at again.
+        let mut transaction = self.database.begin().await?;
+        for (tenant, run_id, _) in found {
+            remove_note(&mut transaction, tenant, run_id).await?;
+        }
+        transaction.commit().await?;
+        Ok(u64::try_from(rows.len()).unwrap_or(u64::MAX))
     }
 }
 

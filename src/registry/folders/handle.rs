@@ -32,6 +32,12 @@ impl Dir {
         Ok(Self(rustix::fs::open(path, flags, Mode::empty())?))
     }
 
+    /// Opens the folder in which this one lies; the root of the file system lies in itself.
+    pub(crate) fn open_parent(&self) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self(rustix::fs::openat(&self.0, c"..", flags, Mode::empty())?))
+    }
+
     /// Opens the folder called `name`. A link to a folder is an error.
     pub(crate) fn open_folder(&self, name: &OsStr) -> io::Result<Self> {
         self.open(name, OFlags::DIRECTORY).map(Self)

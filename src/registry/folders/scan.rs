@@ -13,7 +13,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -26,6 +26,7 @@ use crate::registry::folders::snapshot::{RECENT, Reading, Snapshot, now, read_fo
 use crate::registry::folders::walk::{Trouble, special_kind, walk};
 use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
 use crate::skill::path::is_left_out;
+use crate::units::ByteCount;
 
 /// Most folders of one root.
 pub(crate) const MAX_FOLDERS: usize = 32_768;
@@ -40,13 +41,24 @@ const MAX_WATCHES: usize = 64;
 #[derive(Debug)]
 pub(crate) struct SkillRoot {
     path: PathBuf,
-    most: usize,
+    bounds: RootBounds,
     pub(crate) folders: BTreeMap<Arc<OsStr>, SkillFolder>,
+    /// Bytes of the skills of `folders`.
+    taken: u64,
     /// Number of folders that are ignored because there are too many.
     pub(crate) left_out: usize,
     /// The identity of the folder that was last listed at the path.
     place: Option<FolderId>,
     pub(crate) watch: Option<WatchId>,
+}
+
+/// What is read of a root; the rest is left out, with the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct RootBounds {
+    /// Most skill folders.
+    pub(crate) folders: usize,
+    /// Most bytes of the files of all skills.
+    pub(crate) bytes: ByteCount,
 }
 
 /// The last known state of one skill folder.
@@ -67,6 +79,8 @@ pub(crate) struct SkillFolder {
     pub(crate) looked: Instant,
     /// Number of checks in a row after which the folder was not settled.
     pub(crate) unsettled: u32,
+    /// The size of its skill, if that was left out because it did not fit.
+    unfit: Option<u64>,
 }
 
 /// Device and inode of an open folder.
@@ -95,8 +109,23 @@ pub(crate) struct Watcher<'w> {
 }
 
 impl SkillRoot {
-    pub(crate) const fn new(path: PathBuf, most: usize) -> Self {
-        Self { path, most, folders: BTreeMap::new(), left_out: 0, place: None, watch: None }
+    pub(crate) const fn new(path: PathBuf, bounds: RootBounds) -> Self {
+        let folders = BTreeMap::new();
+        Self { path, bounds, folders, taken: 0, left_out: 0, place: None, watch: None }
+    }
+
+    /// The watches of the root and of its folders.
+    pub(crate) fn watches(&self) -> impl Iterator<Item = WatchId> {
+        let inside = self.folders.values().flat_map(|folder| folder.watches.iter().copied());
+        self.watch.into_iter().chain(inside)
+    }
+
+    pub(crate) const fn path(&self) -> &PathBuf {
+        &self.path
+    }
+
+    pub(crate) const fn bounds(&self) -> RootBounds {
+        self.bounds
     }
 
     /// Opens the root. The path comes from the operator, so links in it are followed.
@@ -130,13 +159,14 @@ impl SkillRoot {
                 return ControlFlow::Continue(());
             }
             fresh.insert(name.to_owned());
-            if fresh.len() > self.most {
+            if fresh.len() > self.bounds.folders {
                 fresh.pop_last();
                 left_out += 1;
             }
             ControlFlow::Continue(())
         })?;
-        while present.saturating_add(fresh.len()) > self.most && fresh.pop_last().is_some() {
+        let most = self.bounds.folders;
+        while present.saturating_add(fresh.len()) > most && fresh.pop_last().is_some() {
             left_out += 1;
         }
         self.left_out = left_out;
@@ -159,13 +189,17 @@ impl SkillRoot {
         let names: Vec<Arc<OsStr>> = self.list(&open)?.into_iter().collect();
         let (next, known) = (AtomicUsize::new(0), Mutex::new(std::mem::take(&mut self.folders)));
         let found = Mutex::new((BTreeMap::new(), left_out != self.left_out));
+        // The skills that there are keep their room, and new ones share the rest.
+        let room = AtomicU64::new(self.room());
         // More threads than processors, because some wait for the disk.
         let readers = std::thread::available_parallelism().map_or(1, usize::from) * 2;
         std::thread::scope(|scope| {
             let read = || {
                 while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let before = known.lock().remove(name);
-                    let (after, has_changed) = look(&open, name, before, watcher);
+                    let own = before.as_ref().map_or(0, SkillFolder::size);
+                    let room = Room { left: &room, own, most: self.bounds.bytes };
+                    let (after, has_changed) = look_within(&open, name, before, watcher, room);
                     let mut found = found.lock();
                     found.1 |= has_changed;
                     found.0.extend(after.map(|after| (Arc::clone(name), after)));
@@ -179,14 +213,83 @@ impl SkillRoot {
             read();
         });
         let (folders, has_changed) = found.into_inner();
+        self.taken = folders.values().fold(0, |sum: u64, one| sum.saturating_add(one.size()));
         self.folders = folders;
         Ok(has_changed)
     }
 
     /// True if there may be one more folder.
     pub(crate) fn has_room(&self) -> bool {
-        self.folders.len() < self.most
+        self.folders.len() < self.bounds.folders
     }
+
+    /// The bytes that further skills may have.
+    pub(crate) const fn room(&self) -> u64 {
+        self.bounds.bytes.as_u64().saturating_sub(self.taken)
+    }
+
+    /// Takes the state of a folder, which leaves its room to others until it is put back.
+    pub(crate) fn take(&mut self, name: &OsStr) -> Option<SkillFolder> {
+        let folder = self.folders.remove(name)?;
+        self.taken = self.taken.saturating_sub(folder.size());
+        Some(folder)
+    }
+
+    pub(crate) fn put(&mut self, name: &Arc<OsStr>, folder: SkillFolder) {
+        self.taken = self.taken.saturating_add(folder.size());
+        self.folders.insert(Arc::clone(name), folder);
+    }
+}
+
+impl SkillFolder {
+    /// The size of its skill.
+    fn size(&self) -> u64 {
+        self.snapshot.as_ref().map_or(0, |snapshot| snapshot.size().as_u64())
+    }
+}
+
+/// The bytes that the skills of a root may still have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room<'r> {
+    pub(crate) left: &'r AtomicU64,
+    /// The bytes of the folder's skill so far. They are its own.
+    pub(crate) own: u64,
+    /// The bound, for the message.
+    pub(crate) most: ByteCount,
+}
+
+/// As [`look`]. A skill for which there is no room is dropped, and read again when it fits.
+pub(crate) fn look_within(
+    root: &OpenRoot,
+    name: &OsStr,
+    mut known: Option<SkillFolder>,
+    watcher: Option<Watcher<'_>>,
+    room: Room<'_>,
+) -> (Option<SkillFolder>, bool) {
+    let Room { left, own, most } = room;
+    let unfit = known.as_mut().and_then(|known| {
+        let fits = known.unfit.is_some_and(|size| size <= left.load(Ordering::Relaxed));
+        known.fingerprint = known.fingerprint.filter(|_| !fits);
+        known.unfit
+    });
+    let (mut found, has_changed) = look(root, name, known, watcher);
+    let size = found.as_ref().map_or(0, SkillFolder::size);
+    let more = |left: u64| left.saturating_add(own).checked_sub(size);
+    let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+    let Some(folder) = found.as_mut().filter(|_| taken.is_err()) else {
+        return (found, has_changed);
+    };
+    left.fetch_add(own, Ordering::Relaxed);
+    folder.snapshot = None;
+    folder.unfit = Some(size);
+    folder.diagnostics = vec![full(most)];
+    (found, unfit != Some(size))
+}
+
+/// The reason why a skill is left out for its size.
+pub(crate) fn full(most: ByteCount) -> Diagnostic {
+    let message = format!("all skills together would have more than {most}");
+    Diagnostic::about(Severity::Error, ".", Problem::new("registry-full", message))
 }
 
 /// True if an entry of a root may be a skill. Some valid names of skills look like names of files
@@ -198,7 +301,7 @@ pub(crate) fn may_be_skill(name: &OsStr) -> bool {
 
 /// Checks one folder, and reads it if it changed. Returns its state, or `None` if it is gone or a
 /// plain file, and true if anything changed.
-pub(crate) fn look(
+fn look(
     root: &OpenRoot,
     name: &OsStr,
     known: Option<SkillFolder>,
@@ -286,6 +389,7 @@ fn refused(trouble: Trouble, known: Option<SkillFolder>, looked: Instant) -> (Sk
         cost: looked.elapsed(),
         looked,
         unsettled,
+        unfit: None,
     };
     (folder, has_changed)
 }
@@ -316,6 +420,7 @@ fn judge(reading: Reading, known: Option<SkillFolder>, looked: Instant) -> (Skil
         cost: Duration::ZERO,
         looked,
         unsettled,
+        unfit: None,
     };
     (folder, has_changed)
 }

@@ -5,7 +5,7 @@ use crate::ids::{SkillName, SkillVersion};
 use crate::registry::cursor::CursorKey;
 use crate::registry::index::Index;
 use crate::registry::tests::{DOCUMENT, Disk, GUIDE, open, rejected, served};
-use crate::registry::{BuiltIn, Registry, RegistryConfig, RegistryError, Watching};
+use crate::registry::{BuiltIn, Registry, RegistryConfig, RegistryError, TenantFolders, Watching};
 
 fn find(index: &Index, name: &str, version: Option<&str>) -> Result<String, RegistryError> {
     let version = version.map(|version| SkillVersion::parse(version).unwrap());
@@ -219,6 +219,7 @@ fn a_folder_takes_the_place_of_a_bundled_skill_and_never_of_the_guide() {
         let config = RegistryConfig {
             is_followed: false,
             roots: vec![root.to_owned()],
+            tenants: TenantFolders::default(),
             watching: Watching::default(),
             cursor_key: CursorKey::generate().unwrap(),
         };
@@ -254,6 +255,7 @@ fn an_invalid_built_in_skill_stops_the_start() {
     let broken = BuiltIn { name: "built.in", files: &[("SKILL.md", b"no frontmatter")] };
     let config = RegistryConfig {
         roots: Vec::new(),
+        tenants: TenantFolders::default(),
         watching: Watching::default(),
         is_followed: false,
         cursor_key: CursorKey::generate().unwrap(),

@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use crate::ids::SkillName;
 use crate::registry::cursor::CursorKey;
 use crate::registry::folders::snapshot::{Snapshot, of_built_in};
-use crate::registry::index::Index;
+use crate::registry::index::{Index, MAX_SHARED};
 
 /// A skill whose manifest declares a namespace.
-fn skill(name: &str, namespace: Option<&str>) -> Arc<Snapshot> {
+pub(crate) fn skill(name: &str, namespace: Option<&str>) -> Arc<Snapshot> {
     let namespace = namespace.map(|text| format!("namespace = \"{text}\"\n")).unwrap_or_default();
     let manifest = format!(
         "name = \"{name}\"\nversion = \"1.0.0\"\ndescription = \"d\"\nkind = \"instruction\"\n{namespace}"
@@ -21,7 +21,7 @@ fn skill(name: &str, namespace: Option<&str>) -> Arc<Snapshot> {
     reading.snapshot.unwrap_or_else(|| panic!("{:?}", reading.diagnostics))
 }
 
-fn belongs(one: &Snapshot, namespace: &str) -> bool {
+pub(crate) fn belongs(one: &Snapshot, namespace: &str) -> bool {
     let is_in = |text: &str| text == namespace || text.starts_with(&format!("{namespace}."));
     is_in(one.name().as_str()) || one.manifest().namespace.as_deref().is_some_and(is_in)
 }
@@ -53,7 +53,7 @@ proptest! {
     ) {
         let skills: Vec<_> =
             skills.iter().map(|(name, namespace)| skill(name, namespace.as_deref())).collect();
-        let index = Index::build(&skills, &[], CursorKey::from_bytes([1; 32]));
+        let index = Index::build(&skills, &[], MAX_SHARED, CursorKey::from_bytes([1; 32]));
         for namespace in ["a", "b", "a-a", "a.a", "a.b", "b.a", "a.a.a", "a.z", "c"] {
             let expected: Vec<_> = index
                 .snapshots()
@@ -68,7 +68,7 @@ proptest! {
 #[test]
 fn of_many_names_those_around_an_unknown_one_are_suggested() {
     let skills: Vec<_> = (0..2_000).map(|n| skill(&format!("acme.skill{n:04}"), None)).collect();
-    let index = Index::build(&skills, &[], CursorKey::from_bytes([1; 32]));
+    let index = Index::build(&skills, &[], MAX_SHARED, CursorKey::from_bytes([1; 32]));
     let unknown = SkillName::parse("acme.skill1234x").unwrap();
     let told = index.find(&unknown, None).unwrap_err().to_string();
     assert!(told.contains("`acme.skill1234`"), "{told}");

@@ -6,6 +6,7 @@ mod fixtures;
 mod following;
 mod hostile;
 mod listing;
+mod tenants;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::registry::cursor::CursorKey;
 use crate::registry::index::Index;
-use crate::registry::{BuiltIn, Registry, RegistryConfig, RegistryError, Watching};
+use crate::registry::{BuiltIn, Registry, RegistryConfig, RegistryError, TenantFolders, Watching};
 use crate::skill::GUIDE_NAME;
 
 const DOCUMENT: &str = "---\nname: Title\nshort_description: Says it.\n---\n\n# Title\n";
@@ -48,7 +49,7 @@ impl Disk {
 
     /// Writes a good instruction skill.
     fn skill(&self, folder: &str, version: &str) -> &Self {
-        let name = folder.split('@').next().unwrap();
+        let name = folder.rsplit('/').next().unwrap().split('@').next().unwrap();
         let manifest = format!(
             "name = \"{name}\"\nversion = \"{version}\"\ndescription = \"d\"\nkind = \"instruction\"\n"
         );
@@ -73,6 +74,7 @@ fn open_within(roots: &[&Path], watching: Watching) -> Result<Registry, Registry
     let config = RegistryConfig {
         is_followed: true,
         roots: roots.iter().map(|root| root.to_path_buf()).collect(),
+        tenants: TenantFolders::default(),
         watching,
         cursor_key: CursorKey::from_bytes([1; 32]),
     };

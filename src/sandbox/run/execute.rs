@@ -205,7 +205,8 @@ fn finish(
     };
     let peak = guest.ceiling.peak.max(image.length());
     let memory_peak = ByteCount::from(peak);
-    let usage = RunUsage { wall_time, cpu_time: None, fuel, memory_peak, host_calls };
+    let last_reset = None;
+    let usage = RunUsage { wall_time, cpu_time: None, fuel, memory_peak, host_calls, last_reset };
     let outcome = RunOutcome {
         end,
         logs: std::mem::replace(&mut guest.wasi.capture, Capture::new(ByteCount::default()))

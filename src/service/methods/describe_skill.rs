@@ -15,12 +15,13 @@ impl Service {
     /// # Errors
     ///
     /// No such skill or version.
-    pub async fn describe_skill(
+    pub fn describe_skill(
         &self,
         caller: &Caller,
-        params: DescribeSkillParams,
+        params: &DescribeSkillParams,
     ) -> Result<DescribeSkillResult, ServiceError> {
-        let snapshot = self.find_skill(&params.name, params.version.as_deref()).await?;
+        let seen = self.find_skill(caller, &params.name, params.version.as_deref())?;
+        let snapshot = seen.snapshot;
         let (manifest, document) = (snapshot.manifest().json(), snapshot.document_text());
         let size = manifest.get().len().saturating_add(document.len().saturating_mul(2));
         caller.memory.reserve(size.into())?;

@@ -73,15 +73,17 @@ impl Service {
         args: Option<Box<RawValue>>,
         requested: &RequestedLimits,
     ) -> Result<RunPlan, ServiceError> {
-        let snapshot = self.find_skill(name, version).await?;
+        let seen = self.find_skill(caller, name, version)?;
+        let snapshot = &seen.snapshot;
         let name = snapshot.name().clone();
         let Some(runtime) = &snapshot.manifest().runtime else {
             return Err(ServiceError::NotExecutable { name: name.to_string() });
         };
         let entrypoint = Some(runtime.export.clone());
-        let (args, blobs) = checked_arguments(caller, &snapshot, args).await?;
+        let (args, blobs) = checked_arguments(caller, snapshot, args).await?;
         let limits = self.limits.for_caller(caller.limits).resolve(requested)?;
-        let skills = vec![self.contents.mounted(&snapshot, &self.packages)];
+        let skills = vec![self.contents.mounted(&caller.tenant, &seen, &self.packages)];
+        let secrets = DeclaredSecrets::of(snapshot.manifest(), seen.is_own);
         let program = Program::Skill { name };
         let keep_files = KeepFiles::default();
         let network = NetworkGrant::Manifest(snapshot.manifest().permissions.network.clone());
@@ -93,7 +95,7 @@ impl Service {
             blobs,
             keep_files,
             network,
-            secrets: DeclaredSecrets::of(snapshot.manifest()),
+            secrets,
             limits,
             reproducible: None,
             listener: None,

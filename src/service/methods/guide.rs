@@ -1,5 +1,6 @@
 //! `load_skills_protocol_guide`: the guide to the other seven tools.
 
+use crate::ids::SkillName;
 use crate::protocol::methods::bootstrap::GuideResult;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
@@ -11,8 +12,9 @@ impl Service {
     /// # Errors
     ///
     /// None, as long as the program was built with the guide.
-    pub async fn guide(&self) -> Result<GuideResult, ServiceError> {
-        let snapshot = self.find_skill(GUIDE_NAME, None).await?;
+    pub fn guide(&self) -> Result<GuideResult, ServiceError> {
+        let index = self.registry.current();
+        let snapshot = index.find(&SkillName::parse(GUIDE_NAME)?, None)?;
         Ok(GuideResult { content: snapshot.document_body().to_owned() })
     }
 }

@@ -1,4 +1,4 @@
-//! `list_skills`: the skills of the server, page by page.
+//! `list_skills`: the skills that the caller's tenant sees, page by page.
 
 use crate::protocol::methods::discovery::{
     ListDetail, ListSkillsParams, ListSkillsResult, ListedKind, ListedSkill, SkillSummary,
@@ -14,14 +14,13 @@ impl Service {
     /// # Errors
     ///
     /// A cursor that this server did not make.
-    pub async fn list_skills(
+    pub fn list_skills(
         &self,
         caller: &Caller,
-        params: ListSkillsParams,
+        params: &ListSkillsParams,
     ) -> Result<ListSkillsResult, ServiceError> {
-        let index = self.skills().await?;
         let namespace = params.namespace.as_deref();
-        let page = index.list(namespace, params.limit, params.cursor.as_deref())?;
+        let page = self.skills(caller).list(namespace, params.limit, params.cursor.as_deref())?;
         let sizes = page.skills.iter().map(|skill| size_listed(skill.manifest()));
         caller.memory.reserve(sizes.sum::<usize>().into())?;
         let listed = |manifest: &Manifest| ListedSkill {

@@ -65,13 +65,13 @@ impl Methods for Service {
         ensure_may_call(caller, &call)?;
         Ok(match call {
             MethodCall::ListSkills(params) => {
-                MethodResult::ListSkills(self.list_skills(caller, params).await?)
+                MethodResult::ListSkills(self.list_skills(caller, &params)?)
             }
             MethodCall::DescribeSkill(params) => {
-                MethodResult::DescribeSkill(self.describe_skill(caller, params).await?)
+                MethodResult::DescribeSkill(self.describe_skill(caller, &params)?)
             }
             MethodCall::ReadSkillFile(params) => {
-                MethodResult::ReadSkillFile(self.read_skill_file(caller, params).await?)
+                MethodResult::ReadSkillFile(self.read_skill_file(caller, &params)?)
             }
             MethodCall::ExecuteSkill(params) => {
                 self.execute_skill(caller, params, listener).await?
@@ -84,7 +84,7 @@ impl Methods for Service {
                 MethodResult::ReadBlob(self.read_blob(caller, params).await?)
             }
             MethodCall::LoadSkillsProtocolGuide(_) => {
-                MethodResult::LoadSkillsProtocolGuide(self.guide().await?)
+                MethodResult::LoadSkillsProtocolGuide(self.guide()?)
             }
         })
     }

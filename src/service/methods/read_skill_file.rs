@@ -14,13 +14,13 @@ impl Service {
     /// # Errors
     ///
     /// No such skill, version or file, or a path that leads elsewhere.
-    pub async fn read_skill_file(
+    pub fn read_skill_file(
         &self,
         caller: &Caller,
-        params: ReadSkillFileParams,
+        params: &ReadSkillFileParams,
     ) -> Result<ReadSkillFileResult, ServiceError> {
-        let snapshot = self.find_skill(&params.name, params.version.as_deref()).await?;
-        let bytes = snapshot.read_file(&params.path)?;
+        let seen = self.find_skill(caller, &params.name, params.version.as_deref())?;
+        let bytes = seen.snapshot.read_file(&params.path)?;
         caller.memory.reserve(BASE64.encode_len(bytes.len()).into())?;
         Ok(match std::str::from_utf8(bytes) {
             Ok(text) => ReadSkillFileResult { content: text.to_owned(), encoding: None },

@@ -1,7 +1,7 @@
 //! Compiles the Python of skills once, so that runs load bytecode instead of compiling.
 //!
 //! INVARIANT(own-bytecode): the bytecode of a skill is used for the snapshot that it was made from
-//! and no other. The compiling run sees nothing but the skill. So hostile source can at most make
+//! and no other; that of a tenant's own skill, in runs of this tenant and no other. The compiling run sees nothing but the skill. So hostile source can at most make
 //! the bytecode differ from that source.
 
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ use tracing::{debug, warn};
 use crate::dispatch::{self, CheckedPayload, DispatchError, FinishedRun, Job, SkillContent};
 use crate::error::CauseChain;
 use crate::ids::{BlobId, Digest, RunId};
-use crate::job::attachment::PackedFile;
+use crate::job::attachment::{Owner, PackedFile};
 use crate::job::limits::RunLimits;
 use crate::job::message::Refusal;
 use crate::job::{KeepFiles, Program, RunSpec, SkillMount};
@@ -72,7 +72,11 @@ impl Service {
         let job = self.compilation(caller, skill);
         let mut log = RunLog::open(&job.spec.run_id, &caller.tenant, RunPurpose::Compilation);
         let mut host = NoBlobs(OutputRoom::of_call(caller.memory.clone()));
-        let finished = self.pool.run_for_all(&job, &mut host).await?;
+        // A tenant's own skill is compiled where its runs are: no run of others may follow it there.
+        let finished = match skill.content.owner() {
+            Owner::Shared => self.pool.run_for_all(&job, &mut host).await?,
+            Owner::Tenant(_) => self.pool.run(&job, &mut host).await?,
+        };
         log.note(&finished);
         let FinishedRun { outcome, output, .. } = finished;
         let bytecode = match output.filter(|_| outcome.end.is_ok()) {
@@ -96,7 +100,10 @@ impl Service {
 
     /// The run that compiles the code of a skill.
     fn compilation(&self, caller: &Caller, skill: &MountedSkill) -> Job {
-        let image = self.images.base();
+        let image = match skill.content.owner() {
+            Owner::Shared => self.images.base(),
+            Owner::Tenant(tenant) => self.images_of(tenant).base(),
+        };
         let arguments = Arguments { name: skill.mount.name.as_str() };
         let default = self.limits.default;
         let limits =
@@ -133,7 +140,7 @@ fn packed(skill: &SkillContent, output: &[u8]) -> Option<Arc<SkillContent>> {
     // The digest covers the skill's own digest as well, so equal bytecode of two skills makes two
     // attachments.
     let digest = Digest::of(&[skill.digest().to_string().as_bytes(), &pack].concat());
-    Some(Arc::new(SkillContent::new(digest, files, pack.into())))
+    Some(Arc::new(SkillContent::new(skill.owner().clone(), digest, files, pack.into())))
 }
 
 /// Reads what a compiler returned. Returns `None` if any of it belongs to no file in `known`.
@@ -219,7 +226,7 @@ mod tests {
     fn skill() -> SkillContent {
         let file = |path: &str| PackedFile { path: path.to_owned(), offset: 0, size: 0 };
         let files = vec![file("code/main.py"), file("SKILL.md")];
-        SkillContent::new(Digest::of(b"skill"), files, Arc::from([]))
+        SkillContent::new(Owner::Shared, Digest::of(b"skill"), files, Arc::from([]))
     }
 
     #[test]
@@ -228,6 +235,11 @@ mod tests {
         let good = packed(r#"{"code/main.py": "AAEC"}"#).unwrap();
         assert_eq!((good.pack(), good.files().len()), ([0, 1, 2].as_slice(), 1));
         assert_ne!(good.digest(), skill().digest());
+        let acme = Owner::Tenant(crate::ids::TenantId::parse("acme").unwrap());
+        let own =
+            SkillContent::new(acme.clone(), good.digest(), skill().files().to_vec(), Arc::from([]));
+        let own = super::packed(&own, br#"{"code/main.py": "AAEC"}"#).unwrap();
+        assert_eq!((own.owner(), good.owner()), (&acme, &Owner::Shared));
         for hostile in [
             r#"{"code/other.py": "AAEC"}"#,
             r#"{"../main.py": "AAEC"}"#,

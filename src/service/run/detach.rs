@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
-use tracing::error;
+use tracing::{Instrument as _, error, warn};
 
 use crate::error::{CauseChain, ErrorKind};
 use crate::ids::RunId;
@@ -208,7 +208,7 @@ impl Service {
         seat: DetachedSeat,
     ) -> Result<JoinHandle<Result<Performed, ServiceError>>, ServiceError> {
         let service = self.itself.upgrade().ok_or(ServiceError::Stopping)?;
-        Ok(tokio::spawn(async move {
+        let work = async move {
             let run = entered.active.shared();
             let purpose = RunPurpose::Call;
             let performed = service.perform_as(&caller, plan, Bytecode::Compiled, purpose, entered);
@@ -223,7 +223,8 @@ impl Service {
             }
             drop(seat);
             performed
-        }))
+        };
+        Ok(tokio::spawn(work.in_current_span()))
     }
 
     /// The run that a key names, once it was admitted. There is none if it was refused.
@@ -262,6 +263,12 @@ impl Service {
         record: &RunRecord,
     ) -> Result<(), ServiceError> {
         let _turn = self.runs.turn_to_note().await;
+        // Without this, runs whose records are lost would never count against the tenant's limits.
+        let goes_on = |run: &RunId| self.runs.active().find(&record.tenant, None, run).is_some();
+        let lost = self.runs.table()?.end_lost(&record.tenant, goes_on).await?;
+        if lost > 0 {
+            warn!(tenant.id = %record.tenant, "runs in the background whose ends were lost: {lost}");
+        }
         let known = self.runs.table()?.note_detached(record, order.key.as_ref()).await?;
         known.map_or(Ok(()), |_run| Err(ServiceError::KnownRun))
     }

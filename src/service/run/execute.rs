@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use tracing::debug;
+use tracing::{Instrument as _, Span, debug};
 
 use crate::blobs::{BlobPin, BlobStore};
 use crate::clock::Clock;
@@ -30,6 +30,7 @@ use crate::service::run::mounted_skill::MountedSkill;
 use crate::service::run::plan::RunPlan;
 use crate::service::run::result::{Performed, ResultForm};
 use crate::service::run::run_record::DraftRecord;
+use crate::service::run::run_trace::RunTrace;
 use crate::service::runs::active::{ActivePlace, ActiveRun, RunInProgress, StopReason};
 use crate::tenants::Right;
 
@@ -108,9 +109,30 @@ impl Service {
         purpose: RunPurpose,
         entered: EnteredRun,
     ) -> Result<Performed, ServiceError> {
+        let run = &entered.active;
+        let mut log = RunLog::open(&run.id, &caller.tenant, purpose).counted_in(&self.metrics);
+        let mut lines = Span::none();
+        if purpose == RunPurpose::Call {
+            let trace = RunTrace::begin(caller, run);
+            lines = trace.lines(run);
+            log.traced(trace);
+        }
+        let steps = Steps { bytecode, purpose };
+        self.perform_open(caller, plan, steps, entered, log).instrument(lines).await
+    }
+
+    /// As [`Self::perform_as`], with the log of the run.
+    async fn perform_open(
+        &self,
+        caller: &Caller,
+        plan: RunPlan,
+        steps: Steps,
+        entered: EnteredRun,
+        mut log: RunLog,
+    ) -> Result<Performed, ServiceError> {
+        let Steps { bytecode, purpose } = steps;
         let EnteredRun { active, place } = entered;
         let run_id = active.id.clone();
-        let mut log = RunLog::open(&run_id, &caller.tenant, purpose).counted_in(&self.metrics);
         if purpose == RunPurpose::Call
             && let Err(error) = self.pool.ensure_room(&caller.tenant, &plan.limits)
         {
@@ -173,7 +195,7 @@ impl Service {
         let mut plan = self.with_code(caller, plan, steps.bytecode).await?;
         let layers = self.layers_with(caller, &plan.skills, steps.bytecode).await?;
         let mut secrets = self.secrets.prepare(caller, plan.secrets.take()).await?;
-        let image = self.image_for(&plan).await?;
+        let image = self.image_for(caller, &plan).await?;
         debug!(run.id = %run_id, "run `{run_id}` began as the image `{}`", image.name());
         let _open_blobs = caller.memory.open_blobs(plan.blobs.len())?;
         let blobs = self.open_blobs(caller, plan.blobs).await?;
@@ -246,9 +268,14 @@ impl Service {
 
     /// The image that the run begins as. Waits for that of reproducible runs, which has to be the
     /// same each time.
-    async fn image_for(&self, plan: &RunPlan) -> Result<Arc<ImageContent>, ServiceError> {
+    async fn image_for(
+        &self,
+        caller: &Caller,
+        plan: &RunPlan,
+    ) -> Result<Arc<ImageContent>, ServiceError> {
         if plan.reproducible.is_none() {
-            return Ok(self.images.pick(plan.packages(), plan.limits.memory));
+            let images = self.images_of(&caller.tenant);
+            return Ok(images.pick(plan.packages(), plan.limits.memory));
         }
         let last = Instant::now() + IMAGE_PATIENCE;
         loop {
@@ -285,6 +312,7 @@ impl Service {
         (spec, image, masks): (&RunSpec, &ImageContent, Option<&Arc<Masks>>),
         detach: Option<&DetachOrder>,
     ) -> Result<(), ServiceError> {
+        log.note_prepared();
         let Some(record) = log.record() else { return Ok(()) };
         record.note_prepared(spec, image, masks);
         match detach {

@@ -19,6 +19,7 @@ use crate::records::RunOutcomeKind;
 use crate::service::error::ServiceError;
 use crate::service::run::network::GuestNetwork;
 use crate::service::run::run_record::DraftRecord;
+use crate::service::run::run_trace::{RunTrace, WorkerPhases};
 use crate::telemetry::{Metrics, RunPhases};
 
 /// Longest reason of a refusal in a log line, in characters. It may quote a caller's parameters.
@@ -44,6 +45,8 @@ pub(crate) struct RunLog {
     audit: Option<AuditLog>,
     /// The metrics that the run is counted in.
     metrics: Option<Arc<Metrics>>,
+    /// The span of the run, if a caller asked for it.
+    trace: Option<RunTrace>,
 }
 
 /// How long the phases of a run took.
@@ -59,6 +62,8 @@ struct Phases {
     waited: Option<Duration>,
     /// Processor time.
     cpu: Option<Duration>,
+    /// The reset of the worker's memory after the run that it had before.
+    reset: Option<Duration>,
 }
 
 /// The reason why a run exists.
@@ -98,7 +103,18 @@ impl RunLog {
             record: None,
             audit: None,
             metrics: None,
+            trace: None,
         }
+    }
+
+    /// Ends this span, with those of its phases, at the end of the run.
+    pub(crate) fn traced(&mut self, trace: RunTrace) {
+        self.trace = Some(trace);
+    }
+
+    /// The run begins to wait for a worker.
+    pub(crate) fn note_prepared(&mut self) {
+        self.trace.iter_mut().for_each(RunTrace::note_prepared);
     }
 
     /// Hands this record over at the end of the run, whatever the end is.
@@ -132,14 +148,21 @@ impl RunLog {
     /// Records the worker's outcome. The result may still differ.
     pub(crate) fn note(&mut self, finished: &FinishedRun) {
         self.worker = Some(finished.worker.number());
+        let (ran, queued) = (finished.outcome.usage.wall_time, finished.queued);
+        let stored = finished.host_time.of(RequestKind::WriteBlob);
+        let waited = finished.host_time.of(RequestKind::Network);
         self.phases = Some(Phases {
-            ran: finished.outcome.usage.wall_time,
-            queued: finished.queued,
-            stored: finished.host_time.of(RequestKind::WriteBlob),
-            waited: Some(finished.host_time.of(RequestKind::Network))
-                .filter(|time| !time.is_zero()),
+            ran,
+            queued,
+            stored,
+            waited: Some(waited).filter(|time| !time.is_zero()),
             cpu: finished.outcome.usage.cpu_time,
+            reset: finished.outcome.usage.last_reset,
         });
+        if let Some(trace) = &mut self.trace {
+            let answered = Instant::now();
+            trace.note_worked(WorkerPhases { queued, ran, stored, waited, answered });
+        }
         self.end = match &finished.outcome.end {
             Ok(()) => End::Completed,
             Err(failure) => End::Failed(failure.error_type().to_owned()),
@@ -165,7 +188,8 @@ impl RunLog {
         let total = self.opened.elapsed();
         let phases = self.phases.unwrap_or_default();
         let cpu = phases.cpu.unwrap_or_default();
-        let phases = RunPhases { queued: phases.queued, ran: phases.ran, total, cpu };
+        let Phases { queued, ran, reset, .. } = phases;
+        let phases = RunPhases { queued, ran, total, reset, cpu };
         metrics.count_run(&self.tenant, self.end.label(), phases);
         if let Some(network) = &self.network {
             metrics.count_traffic(network.traffic());
@@ -197,8 +221,11 @@ impl Drop for RunLog {
         if let Some(record) = self.record.take() {
             record.end(self.network.as_ref());
         }
+        if let Some(trace) = self.trace.take() {
+            trace.end(self.end.label(), self.phases.and_then(|phases| phases.cpu));
+        }
         let unknown = || Phases { ran: self.opened.elapsed(), ..Phases::default() };
-        let Phases { ran, queued, stored, waited, cpu } = self.phases.unwrap_or_else(unknown);
+        let Phases { ran, queued, stored, waited, cpu, .. } = self.phases.unwrap_or_else(unknown);
         let cpu = cpu.map(whole_milliseconds);
         let [ran, queued, stored] = [ran, queued, stored].map(whole_milliseconds);
         let waited = waited.map(whole_milliseconds);

@@ -27,4 +27,5 @@ pub(crate) mod packages_error;
 pub(crate) mod plan;
 pub(crate) mod result;
 pub(crate) mod run_record;
+pub(crate) mod run_trace;
 pub(crate) mod secrets;

@@ -8,10 +8,12 @@ use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use crate::dispatch::SkillContent;
-use crate::ids::Digest;
+use crate::ids::{Digest, TenantId};
 use crate::images::PackageSet;
 use crate::job::SkillMount;
+use crate::job::attachment::Owner;
 use crate::packages::SkillNeeds;
+use crate::registry::SeenSkill;
 use crate::registry::folders::snapshot::Snapshot;
 use crate::service::run::packages::PackageAccess;
 
@@ -26,19 +28,35 @@ pub(crate) struct MountedSkill {
     pub(crate) needs: Arc<SkillNeeds>,
     /// The bytecode of its code, for this run.
     pub(crate) bytecode: Option<Arc<SkillContent>>,
-    /// The bytecode that all runs share.
+    /// The bytecode that all runs of its owner share.
     pub(crate) compiled: Compiled,
 }
 
 /// The bytecode of a skill; `None` inside if it cannot be compiled.
 pub(crate) type Compiled = Arc<OnceCell<Option<Arc<SkillContent>>>>;
 
-/// Most contents that are kept. Beyond it all are dropped, and made again when they are needed.
-const MAX_CONTENTS: usize = 1_024;
+/// Most contents of shared skills that are kept. Beyond it all are dropped, and made again when they
+/// are needed.
+const MAX_SHARED: usize = 1_024;
 
-/// Skills in the form for workers, made once for each snapshot.
+/// Most contents of the own skills of one tenant, and most bytes of them.
+const MAX_OF_TENANT: (usize, u64) = (256, 128 << 20);
+
+/// Most contents of the own skills of all tenants, and most bytes of them. Beyond it those of the tenant
+/// with the most bytes are dropped.
+const MAX_OF_TENANTS: (usize, u64) = (1_024, 512 << 20);
+
+/// Skills in the form for workers, made once for each snapshot and owner. So the time of a tenant's run
+/// does not tell whether another tenant has the same skill.
 #[derive(Debug, Default)]
-pub(crate) struct Contents(Mutex<HashMap<Digest, Prepared>>);
+pub(crate) struct Contents(Mutex<HashMap<Owner, OfOwner<Prepared>>>);
+
+/// The contents of one owner.
+#[derive(Debug)]
+struct OfOwner<T> {
+    kept: HashMap<Digest, T>,
+    bytes: u64,
+}
 
 /// A skill in the form for workers.
 #[derive(Debug, Clone)]
@@ -50,26 +68,72 @@ struct Prepared {
 }
 
 impl Contents {
-    /// Returns the skill of a snapshot, ready to be mounted.
-    pub(crate) fn mounted(&self, snapshot: &Snapshot, access: &PackageAccess) -> MountedSkill {
-        let Prepared { content, packages, needs, compiled } = self.of(snapshot, access);
+    /// Returns a skill that `tenant` sees, ready to be mounted.
+    pub(crate) fn mounted(
+        &self,
+        tenant: &TenantId,
+        seen: &SeenSkill,
+        access: &PackageAccess,
+    ) -> MountedSkill {
+        let SeenSkill { snapshot, is_own } = seen;
+        let owner = if *is_own { Owner::Tenant(tenant.clone()) } else { Owner::Shared };
+        let Prepared { content, packages, needs, compiled } = self.of(owner, snapshot, access);
         MountedSkill { mount: snapshot.mount(), content, packages, needs, bytecode: None, compiled }
     }
 
-    fn of(&self, snapshot: &Snapshot, access: &PackageAccess) -> Prepared {
+    fn of(&self, owner: Owner, snapshot: &Snapshot, access: &PackageAccess) -> Prepared {
+        let digest = snapshot.digest();
         let mut contents = self.0.lock();
-        if contents.len() >= MAX_CONTENTS {
-            contents.clear();
+        if let Some(known) = contents.get(&owner).and_then(|own| own.kept.get(&digest)) {
+            return known.clone();
         }
-        let prepared = contents.entry(snapshot.digest()).or_insert_with(|| {
-            let (files, pack) = (snapshot.files().to_vec(), Arc::clone(snapshot.pack()));
-            let content = Arc::new(SkillContent::new(snapshot.digest(), files, pack));
-            let needs = Arc::new(access.needs_of(snapshot));
-            let (packages, compiled) = (packages_of(snapshot), Compiled::default());
-            Prepared { content, packages, needs, compiled }
-        });
-        prepared.clone()
+        let size = snapshot.size().as_u64();
+        make_room(&mut contents, &owner, size);
+        let (files, pack) = (snapshot.files().to_vec(), Arc::clone(snapshot.pack()));
+        let content = Arc::new(SkillContent::new(owner.clone(), digest, files, pack));
+        let needs = Arc::new(access.needs_of(snapshot));
+        let (packages, compiled) = (packages_of(snapshot), Compiled::default());
+        let prepared = Prepared { content, packages, needs, compiled };
+        keep(&mut contents, owner, (digest, size), prepared.clone());
+        prepared
     }
+}
+
+/// Drops contents if there is no room for one more of `owner` with `size` bytes.
+fn make_room<T>(contents: &mut HashMap<Owner, OfOwner<T>>, owner: &Owner, size: u64) {
+    let is_over = |(count, bytes): (usize, u64), (most, most_bytes)| {
+        count >= most || bytes.saturating_add(size) > most_bytes
+    };
+    let own = contents.get(owner).map_or((0, 0), |own| (own.kept.len(), own.bytes));
+    let is_shared = *owner == Owner::Shared;
+    if is_over(own, if is_shared { (MAX_SHARED, u64::MAX) } else { MAX_OF_TENANT }) {
+        contents.remove(owner);
+    }
+    if is_shared {
+        return;
+    }
+    loop {
+        let of_tenants = || contents.iter().filter(|(owner, _)| **owner != Owner::Shared);
+        let count = of_tenants().map(|(_, own)| own.kept.len()).sum();
+        let bytes = of_tenants().map(|(_, own)| own.bytes).fold(0, u64::saturating_add);
+        let largest = of_tenants().max_by_key(|(_, own)| (own.bytes, own.kept.len()));
+        match largest.map(|(owner, _)| owner.clone()) {
+            Some(largest) if is_over((count, bytes), MAX_OF_TENANTS) => contents.remove(&largest),
+            _ => return,
+        };
+    }
+}
+
+fn keep<T>(
+    contents: &mut HashMap<Owner, OfOwner<T>>,
+    owner: Owner,
+    (digest, size): (Digest, u64),
+    content: T,
+) {
+    let nothing = || OfOwner { kept: HashMap::new(), bytes: 0 };
+    let own = contents.entry(owner).or_insert_with(nothing);
+    own.kept.insert(digest, content);
+    own.bytes = own.bytes.saturating_add(size);
 }
 
 /// The packages that the code of a skill imports, and those that its manifest preloads.
@@ -88,4 +152,56 @@ fn packages_of(snapshot: &Snapshot) -> PackageSet {
 /// True for the path of a Python file.
 pub(crate) fn is_python(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension == "py")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tenant(number: usize) -> Owner {
+        Owner::Tenant(TenantId::parse(&format!("t{number}")).unwrap())
+    }
+
+    #[test]
+    fn a_tenant_with_many_skills_drops_its_own_contents_before_those_of_others() {
+        let mut contents: HashMap<Owner, OfOwner<()>> = HashMap::new();
+        let mut add = |owner: Owner, number: usize, size: u64| {
+            make_room(&mut contents, &owner, size);
+            let digest = Digest::of(&number.to_le_bytes());
+            keep(&mut contents, owner, (digest, size), ());
+            let of_tenants = contents.iter().filter(|(owner, _)| **owner != Owner::Shared);
+            let sums = of_tenants.fold((0, 0), |(count, bytes), (_, own)| {
+                assert!(
+                    (own.kept.len(), own.bytes) <= MAX_OF_TENANT && own.bytes <= MAX_OF_TENANT.1
+                );
+                (count + own.kept.len(), bytes + own.bytes)
+            });
+            assert!(sums.0 <= MAX_OF_TENANTS.0 && sums.1 <= MAX_OF_TENANTS.1, "{sums:?}");
+            let count = |owner: &Owner| contents.get(owner).map_or(0, |own| own.kept.len());
+            assert!(count(&Owner::Shared) <= MAX_SHARED);
+            (count(&Owner::Shared), count(&tenant(1)))
+        };
+        for number in 0..100 {
+            add(Owner::Shared, number, 1 << 20);
+        }
+        for number in 0..10 {
+            add(tenant(1), number, 1_000);
+        }
+        for number in 0..3_000 {
+            assert_eq!(add(tenant(0), number, 1_000), (100, 10));
+        }
+        for number in 0..100 {
+            assert_eq!(add(tenant(0), number, 64 << 20), (100, 10));
+        }
+        for other in 2..40 {
+            for number in 0..30 {
+                add(tenant(other), number, 40 << 20);
+            }
+        }
+        assert_eq!(add(tenant(2), 0, 1), (100, 10), "tenants with little keep it");
+        for number in 0..6_000 {
+            add(tenant(2 + number % 300), number, 9);
+            add(Owner::Shared, number, 1);
+        }
+    }
 }

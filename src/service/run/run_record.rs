@@ -92,6 +92,7 @@ impl DraftRecord {
             tenant: caller.tenant.clone(),
             key: caller.credential.as_ref().map(|one| one.name().to_owned()),
             request_id: caller.request_id.clone(),
+            trace_id: caller.trace.trace_id().map(|id| id.to_string()),
             kind,
             detached: plan.detach.is_some(),
             started_ms: milliseconds(Clock::System.now()),

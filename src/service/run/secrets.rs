@@ -1,7 +1,8 @@
 //! The secrets of a run: looked up before it begins, and handed out as its manifest says.
 //!
 //! INVARIANT(declared-only): a run has the secrets that the manifest of the executed skill names,
-//! and no others. Code that came with a call has none, whatever it mounts.
+//! and no others. Code that came with a call has none, whatever it mounts. A tenant's own skill has the
+//! secrets of the tenant and none of the server.
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
@@ -54,7 +55,7 @@ impl SecretAccess {
         let (access, memory) = (Arc::clone(self), caller.memory.clone());
         let (skill, tenant) = (declared.skill.clone(), caller.tenant.clone());
         let prepared = caller.memory.on_thread(move || {
-            let scope = scope_of(&tenant);
+            let scope = scope_of(&tenant, declared.is_own);
             let values = access.secrets.find_all(scope, &declared.names)?;
             let sizes = values.values().map(|value| value.expose().len());
             // One set of masks for what the run leaves, one for responses.
@@ -81,9 +82,14 @@ impl SecretAccess {
     }
 }
 
-/// The secrets of the tenant of the machine's user are those of the server.
-fn scope_of(tenant: &TenantId) -> SecretScope<'_> {
-    if *tenant == TenantId::local() { SecretScope::Server } else { SecretScope::Tenant(tenant) }
+/// The secrets of the tenant of the machine's user are those of the server. A tenant's own skill has
+/// those of the tenant alone.
+fn scope_of(tenant: &TenantId, is_own: bool) -> SecretScope<'_> {
+    match is_own {
+        true => SecretScope::TenantAlone(tenant),
+        false if *tenant == TenantId::local() => SecretScope::Server,
+        false => SecretScope::Tenant(tenant),
+    }
 }
 
 /// The secrets that a skill declares.
@@ -94,6 +100,8 @@ pub(crate) struct DeclaredSecrets {
     names: Vec<String>,
     hosts: SecretHosts,
     sort: ValueSort,
+    /// True for a skill of a tenant's own folders.
+    is_own: bool,
 }
 
 /// Where the values of declared secrets come from.
@@ -107,12 +115,13 @@ enum ValueSort {
 
 impl DeclaredSecrets {
     /// Those of a manifest; none if it declares none.
-    pub(crate) fn of(manifest: &Manifest) -> Option<Self> {
+    pub(crate) fn of(manifest: &Manifest, is_own: bool) -> Option<Self> {
         let permissions = &manifest.permissions;
         let names: Vec<String> =
             permissions.secret_names().into_iter().map(str::to_owned).collect();
         let (skill, hosts) = (manifest.name.to_string(), permissions.secret_hosts.clone());
-        (!names.is_empty()).then_some(Self { skill, names, hosts, sort: ValueSort::Provided })
+        let sort = ValueSort::Provided;
+        (!names.is_empty()).then_some(Self { skill, names, hosts, sort, is_own })
     }
 
     /// The same names, each with a text that stands in for the value: for tests of skills, which

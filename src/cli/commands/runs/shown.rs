@@ -57,6 +57,7 @@ pub(super) fn lines(record: &RunRecord, started: Duration) -> Vec<String> {
     add("run", record.run_id.to_string());
     let key = record.key.as_ref().map(|key| format!(", key {key}")).unwrap_or_default();
     add("caller", format!("tenant {}{key}, request {}", record.tenant, record.request_id));
+    add("trace", record.trace_id.clone().unwrap_or_default());
     add("started", format!("{}, took {}", age(started), took(record.duration_us)));
     add("outcome", record.outcome.name().to_owned());
     if let Some(error) = &record.error {

@@ -326,10 +326,10 @@ pub(crate) fn on_a_runtime(
     Ok(())
 }
 
-/// The skills that a server with this configuration would serve.
+/// The skills that a server with this configuration would serve, those of tenants included.
 fn served(config: &Config) -> Result<Vec<Listed>, Failed> {
-    let index = assembly::open_registry(config)?.current();
-    let skills = index.snapshots().map(|snapshot| {
+    let all = assembly::open_registry(config)?.all();
+    let skills = all.iter().map(|snapshot| {
         let file = |path: &str| snapshot.read_file(path).ok().map(<[u8]>::to_vec);
         Listed {
             name: format!("{}@{}", snapshot.name(), snapshot.version()),

@@ -1,4 +1,4 @@
-//! `wardian skills list` and `show`: the skills that a server would serve.
+//! `wardian skills list` and `show`: the skills that a server would serve, to all tenants or to one.
 
 use serde_json::json;
 
@@ -10,10 +10,10 @@ use crate::cli::terminal::output::{
 };
 use crate::config::Config;
 use crate::error::ErrorKind;
-use crate::ids::{SkillName, SkillVersion};
-use crate::registry::RegistryError;
+use crate::ids::{SkillName, SkillVersion, TenantId};
 use crate::registry::folders::snapshot::Snapshot;
 use crate::registry::index::Index;
+use crate::registry::{RegistryError, SkillView};
 use crate::skill::manifest::{Manifest, SkillKind};
 
 /// Skills of one page of a list.
@@ -23,9 +23,10 @@ const PAGE: usize = 500;
 pub(crate) fn list(
     config: &Config,
     namespace: Option<&str>,
+    tenant: Option<&str>,
     as_json: bool,
 ) -> Result<Exit, Failed> {
-    let index = assembly::open_registry(config)?.current();
+    let index = seen(config, tenant)?;
     let mut manifests = Vec::new();
     let mut cursor = None;
     loop {
@@ -53,9 +54,18 @@ pub(crate) fn list(
         });
         print_table(&["name", "version", "kind", "description"], rows.collect());
     }
-    note_warnings(&index);
-    note_rejected(&index);
+    for index in [index.own(), Some(index.shared())].into_iter().flatten() {
+        note_warnings(index);
+        note_rejected(index);
+    }
     Ok(Exit::Done)
+}
+
+/// The skills that a tenant sees; without one, those that all see.
+fn seen(config: &Config, tenant: Option<&str>) -> Result<SkillView, Failed> {
+    let tenant = tenant.map_or_else(|| Ok(TenantId::local()), TenantId::parse);
+    let tenant = tenant.map_err(|invalid| Failed::usage(invalid.to_string()))?;
+    Ok(assembly::open_registry(config)?.seen_by(&tenant))
 }
 
 /// Prints the warnings of served skills.
@@ -91,13 +101,14 @@ pub(crate) fn show(
     config: &Config,
     skill: &str,
     file: Option<&str>,
+    tenant: Option<&str>,
     as_json: bool,
 ) -> Result<Exit, Failed> {
-    let index = assembly::open_registry(config)?.current();
+    let index = seen(config, tenant)?;
     let (name, version) = name_and_version(skill);
     let name = SkillName::parse(name)?;
     let version = version.map(SkillVersion::parse).transpose()?;
-    let snapshot = index.find(&name, version.as_ref()).map_err(refused)?;
+    let snapshot = &*index.find(&name, version.as_ref()).map_err(refused)?.snapshot;
     if let Some(path) = file {
         print_bytes(snapshot.read_file(path).map_err(refused)?);
     } else if as_json {
