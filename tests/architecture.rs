@@ -110,7 +110,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("image_webp::", &["sandbox/codecs/"]),
     ("brotli_decompressor::", &["sandbox/codecs/"]),
     // A thread keeps the charges of the call that it works for: `CallMemory::on_thread`.
-    ("spawn_blocking", &["budget.rs", "assembly/", "cli/"]),
+    ("spawn_blocking", &["budget.rs", "dispatch/scheduler/watch.rs", "assembly/", "cli/"]),
     // Only tests compare with these.
     ("wasmtime_wasi::", &[]),
     ("serde_norway::", &[]),

@@ -120,12 +120,11 @@ impl Runtime {
         if let Err(error) = batteries {
             warn!("the batteries cannot be read: {}", CauseChain(&error));
         }
-        let registry =
-            block_in_place(|| registry.join()).map_err(|_panic| AssemblyError::System {
-                what: "read the skills",
-                cause: io::Error::other("a thread ended early"),
-            })??;
-        let registry = Arc::new(registry);
+        let ended_early = |_panic| AssemblyError::System {
+            what: "read the skills",
+            cause: io::Error::other("a thread ended early"),
+        };
+        let registry = Arc::new(block_in_place(|| registry.join()).map_err(ended_early)??);
         let (images, metering) = (Arc::new(images), Arc::new(metering));
         let resolver = Arc::new(SystemResolver::default());
         let egress = block_in_place(|| Egress::new(config.network.egress.clone(), resolver))?;

@@ -142,7 +142,7 @@ fn run(
         if let Some(lock) = &lock {
             lock.check(&runtime.registry.current())?;
         }
-        perform(&runtime, request, args, options).await
+        Box::pin(perform(&runtime, request, args, options)).await
     }))
 }
 
@@ -187,7 +187,7 @@ async fn perform(
     args: Arguments,
     options: &RunOptions,
 ) -> Result<Exit, Failed> {
-    let ended = perform_on(runtime, request, args, options).await;
+    let ended = Box::pin(perform_on(runtime, request, args, options)).await;
     runtime.shut_down(Duration::ZERO).await;
     ended
 }

@@ -384,11 +384,8 @@ impl<T> FairQueue<T> {
             if best.is_some_and(|(lowest, ..)| *position > lowest) {
                 break;
             }
-            let Some(account) = self.accounts.get(tenant) else { continue };
-            let Some(first) = account.waiting.front() else { continue };
-            if !may_start(account.running.len()) {
-                continue;
-            }
+            let account = self.accounts.get(tenant).filter(|one| may_start(one.running.len()));
+            let Some(first) = account.and_then(|one| one.waiting.front()) else { continue };
             let position = position.plus(self.in_progress(tenant, now));
             if !self.fits(first.memory) {
                 blocked.push((position, first.overtaken, tenant));

@@ -35,7 +35,7 @@ pub(crate) type Granted = Result<Worker, DispatchError>;
 pub(crate) struct Scheduler {
     shared: Mutex<Shared>,
     status: watch::Sender<PoolStatus>,
-    demand: watch::Sender<Demand>,
+    demand: watch::Sender<PoolDemand>,
     /// Runs the tasks that stop abandoned runs.
     pub(crate) runtime: Handle,
     /// How long a run may wait for a worker.
@@ -48,7 +48,7 @@ pub(crate) struct Scheduler {
 /// The part of the state that decides about processes. It changes rarely, so that runs that come
 /// and go wake no supervisor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Demand {
+pub(crate) struct PoolDemand {
     pub(crate) phase: Phase,
     /// True if a worker is wanted that nobody starts yet.
     pub(crate) has_vacancy: bool,
@@ -161,7 +161,8 @@ impl Scheduler {
             if self.try_begin_start() {
                 return true;
             }
-            let is_wanted = |demand: &Demand| demand.has_vacancy || demand.phase == Phase::Closed;
+            let is_wanted =
+                |demand: &PoolDemand| demand.has_vacancy || demand.phase == Phase::Closed;
             // The sender lives as long as `self`, so an error cannot happen here.
             demand.wait_for(is_wanted).await.ok();
         }
@@ -271,7 +272,7 @@ impl Scheduler {
     }
 
     /// What is wanted of processes.
-    pub(crate) fn demand(&self) -> watch::Receiver<Demand> {
+    pub(crate) fn demand(&self) -> watch::Receiver<PoolDemand> {
         self.demand.subscribe()
     }
 
@@ -338,7 +339,7 @@ impl Scheduler {
         let (phase, alive) = (state.phase(), state.alive());
         let engaged = state.running().saturating_add(state.waiting());
         let (has_vacancy, needs_watch) = (state.vacancies() > 0, state.needs_watch());
-        let demand = Demand { phase, has_vacancy, needs_watch };
+        let demand = PoolDemand { phase, has_vacancy, needs_watch };
         self.demand.send_if_modified(|before| std::mem::replace(before, demand) != demand);
         self.status.send_if_modified(|status| {
             let same_failure = match (&status.failure, failure) {
