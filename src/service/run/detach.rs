@@ -2,7 +2,7 @@
 //!
 //! The run is noted in the database of records before it is admitted. So whatever happens to the
 //! server, a run whose id a client got has a record in the end. A client that lost the answer repeats
-//! its call with the same `run_key` and gets the same run.
+//! its call with the same `idempotency_key` and gets the same run.
 
 use std::sync::Arc;
 use std::time::Duration;
