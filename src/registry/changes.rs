@@ -10,6 +10,7 @@ use tracing::{error, info, warn};
 use crate::ids::TenantId;
 use crate::registry::folders::snapshot::Snapshot;
 use crate::registry::index::Index;
+use crate::skill::text::printable;
 
 /// Most skills of one change that are logged one by one. With thousands of skills the log would
 /// take longer than the skills.
@@ -90,8 +91,10 @@ fn log_rejected(before: Option<&Index>, after: &Index, tenant: Option<&TenantId>
         fresh.filter(|one| is_new(&one.diagnostics, (one.root, one.folder.as_str()))).collect();
     for one in fresh.iter().take(MAX_REJECTED) {
         let root = RootLabel { number: one.root, tenant };
+        // A name of a file can have line breaks.
+        let folder = printable(&one.folder);
         for diagnostic in &one.diagnostics {
-            warn!(skill.folder = %one.folder, "folder `{}` of {root}: {diagnostic}", one.folder);
+            warn!(skill.folder = %folder, "folder `{folder}` of {root}: {diagnostic}");
         }
     }
     if let Some(more) = beyond(fresh.len(), MAX_REJECTED) {

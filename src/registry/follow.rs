@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -23,6 +24,7 @@ use crate::registry::folders::scan::{
     OpenRoot, Room, SkillFolder, SkillRoot, Watcher, look_within,
 };
 use crate::registry::queue::{LookAllowance, Queue, QueuedLook};
+use crate::registry::separation::ensure_apart;
 use crate::registry::shared::Shared;
 use crate::registry::watches::WatchedPlaces;
 
@@ -164,7 +166,7 @@ impl Follower {
         self.disk.publish(&self.shared);
     }
 
-    fn wait(&mut self, mounts: Option<&File>) -> std::io::Result<Woken> {
+    fn wait(&mut self, mounts: Option<&File>) -> io::Result<Woken> {
         let now = Instant::now();
         let allowed = self.allowance.at(now);
         let later = |due: Instant, is_allowed: bool| match is_allowed {
@@ -284,9 +286,7 @@ impl Follower {
                     self.list(number);
                 }
                 QueuedLook::Folder(number, name) => {
-                    let root = open.entry(number).or_insert_with(|| {
-                        self.disk.roots.get(number).and_then(|root| root.open().ok())
-                    });
+                    let root = open.entry(number).or_insert_with(|| self.open(number).ok());
                     match root {
                         Some(root) => self.look_at(number, &name, root),
                         None => self.queue.at(QueuedLook::Root(number), now + SECOND),
@@ -306,12 +306,25 @@ impl Follower {
         }
     }
 
+    /// Opens a root. One whose path leads to another folder now must still be apart from those of
+    /// other owners.
+    fn open(&self, number: usize) -> io::Result<OpenRoot> {
+        let root = self.disk.roots.get(number).ok_or(io::ErrorKind::NotFound)?;
+        let open = root.open()?;
+        if root.has_moved(&open) {
+            let others: Vec<_> = self.disk.roots_apart_from(number).collect();
+            ensure_apart(open.handle(), &others)?;
+        }
+        Ok(open)
+    }
+
     /// Lists a root, and queues all folders in it.
     fn list(&mut self, number: usize) {
         let started = Instant::now();
+        let opened = self.open(number);
         let Some(root) = self.disk.roots.get_mut(number) else { return };
         let left_out = root.left_out;
-        let listed = root.open().and_then(|open| root.list(&open).map(|names| (open, names)));
+        let listed = opened.and_then(|open| root.list(&open).map(|names| (open, names)));
         let unreadable = self.disk.unreadable.get_mut(number);
         let (open, names) = match listed {
             Ok(listed) => {

@@ -129,7 +129,7 @@ impl Index {
     }
 
     fn insert(&mut self, snapshot: &Arc<Snapshot>) {
-        self.size = self.size.saturating_add(snapshot.size().as_u64());
+        self.size = self.size.saturating_add(snapshot.memory().as_u64());
         self.skills.entry(snapshot.name().clone()).or_default().push(Arc::clone(snapshot));
     }
 
@@ -420,7 +420,7 @@ impl<'b> Builder<'b> {
                 about(Severity::Warning, "shadowed", message)
             };
         }
-        let size = self.index.size.saturating_add(snapshot.size().as_u64());
+        let size = self.index.size.saturating_add(snapshot.memory().as_u64());
         (size > self.index.most.as_u64()).then(|| full(self.index.most))
     }
 }

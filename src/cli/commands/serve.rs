@@ -50,6 +50,12 @@ pub(crate) fn serve(
     }
     check_settings(config)?;
     let lock = SkillsLock::read_named(locked)?;
+    if lock.is_some() && !config.tenant_skills.roots.is_empty() {
+        return Err(Failed::usage(
+            "`--locked` has no digests of the skills of tenants: leave it out, or remove \
+             `tenants.skills` from the configuration",
+        ));
+    }
     raise_open_files(config);
     map_large_buffers();
     block_on(Box::pin(listen(config, installer, source, lock)))

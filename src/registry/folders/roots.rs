@@ -139,6 +139,17 @@ impl RootsOnDisk {
         self.has_other_tenants || !self.changed.is_empty()
     }
 
+    /// The paths of the roots that must be apart from this one: those of tenants are apart from all
+    /// others.
+    pub(crate) fn roots_apart_from(&self, number: usize) -> impl Iterator<Item = &PathBuf> {
+        let shared = self.shared;
+        let others =
+            self.roots.iter().enumerate().filter(move |(other, _)| {
+                *other != number && (*other >= shared || number >= shared)
+            });
+        others.map(|(_, root)| root.path())
+    }
+
     /// Names a root in the log.
     pub(crate) fn label(&self, root: usize) -> RootLabel<'_> {
         let own = self.tenants.iter().find_map(|(tenant, roots)| {

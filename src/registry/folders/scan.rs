@@ -95,6 +95,10 @@ pub(crate) struct OpenRoot {
 }
 
 impl OpenRoot {
+    pub(crate) const fn handle(&self) -> &Dir {
+        &self.handle
+    }
+
     pub(crate) fn watch(&self, notices: &Notices) -> io::Result<WatchId> {
         notices.watch(&self.handle)
     }
@@ -134,6 +138,11 @@ impl SkillRoot {
         let seen = handle.see()?;
         let is_remote = is_remote(&handle);
         Ok(OpenRoot { handle, place: (seen.dev(), seen.ino()), is_remote })
+    }
+
+    /// True if the path led to another folder when it was last listed.
+    pub(crate) fn has_moved(&self, open: &OpenRoot) -> bool {
+        self.place != Some(open.place)
     }
 
     /// True if the path leads to the folder that was last listed.
@@ -244,7 +253,7 @@ impl SkillRoot {
 impl SkillFolder {
     /// The size of its skill.
     fn size(&self) -> u64 {
-        self.snapshot.as_ref().map_or(0, |snapshot| snapshot.size().as_u64())
+        self.snapshot.as_ref().map_or(0, |snapshot| snapshot.memory().as_u64())
     }
 }
 

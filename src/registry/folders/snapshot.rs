@@ -21,6 +21,12 @@ use crate::skill::similar::closest;
 use crate::skill::{self, DOCUMENT_FILE, Files, Skill, SkillOrigin};
 use crate::units::ByteCount;
 
+/// Memory for the place of one file, beside its path.
+const OF_A_FILE: usize = 64;
+
+/// Memory for the manifest and the tables of one skill, beside what its files hold.
+const OF_A_SKILL: usize = 4 << 10;
+
 /// A skill and all of its files.
 #[derive(Debug)]
 pub struct Snapshot {
@@ -91,6 +97,15 @@ impl Snapshot {
     #[must_use]
     pub fn size(&self) -> ByteCount {
         ByteCount::from(self.pack.len())
+    }
+
+    /// Memory that the skill takes: its files, their paths and places, and its manifest. Many empty
+    /// files with long paths take more than few large ones.
+    #[must_use]
+    pub fn memory(&self) -> ByteCount {
+        let places = self.files.iter().map(|file| file.path.len().saturating_add(OF_A_FILE));
+        let places = places.fold(OF_A_SKILL, usize::saturating_add);
+        ByteCount::from(self.pack.len().saturating_add(places))
     }
 
     /// Warnings for its author. The skill is served nevertheless.

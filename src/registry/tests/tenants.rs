@@ -195,6 +195,32 @@ fn a_folder_of_two_tenants_is_followed_for_both(#[values(false, true)] is_link: 
     );
 }
 
+/// Whoever owns the folder above a root can put a link in its place.
+#[test]
+fn folders_apart_also_when_a_root_leads_elsewhere_later() {
+    let disk = Disk::new();
+    disk.skill("shared/a", "1.0.0").skill("acme/now/b", "1.0.0").skill("beta/c", "1.0.0");
+    disk.skill("acme/next/d", "1.0.0");
+    let roots = [disk.path("acme/current")];
+    symlink(disk.path("acme/now"), &roots[0]).unwrap();
+    let tenants = folders(&[("acme", &roots), ("beta", &[disk.path("beta")])]);
+    let registry = open(&disk, tenants, 1_000).unwrap();
+    registry.follow().unwrap();
+    let lead_to = |place: &str| {
+        fs::remove_file(&roots[0]).unwrap();
+        symlink(disk.path(place), &roots[0]).unwrap();
+    };
+    let both: &[&str] = &["a 1.0.0", "b 1.0.0 own"];
+    eventually(&registry, &[("acme", both), ("beta", &["a 1.0.0", "c 1.0.0 own"])]);
+    for place in ["beta", "beta/c", "shared", "."] {
+        lead_to(place);
+        thread::park_timeout(Duration::from_millis(2_500));
+        eventually(&registry, &[("acme", both), ("beta", &["a 1.0.0", "c 1.0.0 own"])]);
+    }
+    lead_to("acme/next");
+    eventually(&registry, &[("acme", &["a 1.0.0", "d 1.0.0 own"])]);
+}
+
 #[test]
 fn own_skills_follow_the_settings() {
     let disk = Disk::new();

@@ -26,7 +26,7 @@ use crate::service::caller::Caller;
 use crate::service::parts::Service;
 use crate::service::run::host::OutputRoom;
 use crate::service::run::log_line::{RunLog, RunPurpose};
-use crate::service::run::mounted_skill::{MountedSkill, is_python};
+use crate::service::run::mounted_skill::{MountedSkill, is_python, most_bytecode};
 use crate::service::run::plan::RunPlan;
 use crate::units::ByteCount;
 
@@ -137,6 +137,9 @@ impl Service {
 fn packed(skill: &SkillContent, output: &[u8]) -> Option<Arc<SkillContent>> {
     let known: HashSet<&str> = skill.files().iter().map(|file| file.path.as_str()).collect();
     let Packed { files, pack } = read_packed(known, output)?;
+    if pack.len() > most_bytecode(skill.pack().len()) {
+        return None;
+    }
     // The digest covers the skill's own digest as well, so equal bytecode of two skills makes two
     // attachments.
     let digest = Digest::of(&[skill.digest().to_string().as_bytes(), &pack].concat());

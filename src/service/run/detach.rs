@@ -264,10 +264,22 @@ impl Service {
     ) -> Result<(), ServiceError> {
         let _turn = self.runs.turn_to_note().await;
         // Without this, runs whose records are lost would never count against the tenant's limits.
-        let goes_on = |run: &RunId| self.runs.active().find(&record.tenant, None, run).is_some();
-        let lost = self.runs.table()?.end_lost(&record.tenant, goes_on).await?;
-        if lost > 0 {
-            warn!(tenant.id = %record.tenant, "runs in the background whose ends were lost: {lost}");
+        if self.runs.may_have_lost_ends(&record.tenant) {
+            let goes_on =
+                |run: &RunId| self.runs.active().find(&record.tenant, None, run).is_some();
+            match self.runs.table()?.end_lost(&record.tenant, goes_on).await {
+                Ok(0) => {}
+                Ok(lost) => {
+                    let tenant = &record.tenant;
+                    warn!(tenant.id = %tenant, "runs in the background whose ends were lost: {lost}");
+                }
+                Err(fault) => {
+                    warn!(
+                        "the ends of runs that were lost cannot be written: {}",
+                        CauseChain(&fault)
+                    );
+                }
+            }
         }
         let known = self.runs.table()?.note_detached(record, order.key.as_ref()).await?;
         known.map_or(Ok(()), |_run| Err(ServiceError::KnownRun))

@@ -16,6 +16,7 @@ use crate::packages::SkillNeeds;
 use crate::registry::SeenSkill;
 use crate::registry::folders::snapshot::Snapshot;
 use crate::service::run::packages::PackageAccess;
+use crate::units::ByteCount;
 
 /// A skill that a run mounts.
 #[derive(Debug, Clone)]
@@ -83,20 +84,41 @@ impl Contents {
 
     fn of(&self, owner: Owner, snapshot: &Snapshot, access: &PackageAccess) -> Prepared {
         let digest = snapshot.digest();
-        let mut contents = self.0.lock();
-        if let Some(known) = contents.get(&owner).and_then(|own| own.kept.get(&digest)) {
-            return known.clone();
+        if let Some(known) = known(&self.0.lock(), &owner, digest) {
+            return known;
         }
-        let size = snapshot.size().as_u64();
-        make_room(&mut contents, &owner, size);
+        // Without the lock, which all tenants share: the files of a skill may be many.
         let (files, pack) = (snapshot.files().to_vec(), Arc::clone(snapshot.pack()));
         let content = Arc::new(SkillContent::new(owner.clone(), digest, files, pack));
         let needs = Arc::new(access.needs_of(snapshot));
         let (packages, compiled) = (packages_of(snapshot), Compiled::default());
         let prepared = Prepared { content, packages, needs, compiled };
+        let mut contents = self.0.lock();
+        if let Some(known) = known(&contents, &owner, digest) {
+            return known;
+        }
+        // The files as they are sent to workers, and twice the bytecode: as it is, and as it is sent.
+        let bytecode = most_bytecode(snapshot.pack().len());
+        let size = ByteCount::from(bytecode.saturating_mul(2)).as_u64();
+        let size = size.saturating_add(snapshot.memory().as_u64().saturating_mul(2));
+        make_room(&mut contents, &owner, size);
         keep(&mut contents, owner, (digest, size), prepared.clone());
         prepared
     }
+}
+
+/// The most bytecode that is kept of a skill whose files have this size. Usual code has about as much
+/// bytecode as text; a text can be written whose bytecode is hundreds of times as large.
+pub(crate) const fn most_bytecode(files: usize) -> usize {
+    files.saturating_mul(2).saturating_add(64 << 10)
+}
+
+fn known(
+    contents: &HashMap<Owner, OfOwner<Prepared>>,
+    owner: &Owner,
+    digest: Digest,
+) -> Option<Prepared> {
+    contents.get(owner)?.kept.get(&digest).cloned()
 }
 
 /// Drops contents if there is no room for one more of `owner` with `size` bytes.
@@ -114,9 +136,17 @@ fn make_room<T>(contents: &mut HashMap<Owner, OfOwner<T>>, owner: &Owner, size: 
     }
     loop {
         let of_tenants = || contents.iter().filter(|(owner, _)| **owner != Owner::Shared);
-        let count = of_tenants().map(|(_, own)| own.kept.len()).sum();
+        let count: usize = of_tenants().map(|(_, own)| own.kept.len()).sum();
         let bytes = of_tenants().map(|(_, own)| own.bytes).fold(0, u64::saturating_add);
-        let largest = of_tenants().max_by_key(|(_, own)| (own.bytes, own.kept.len()));
+        // Whoever has most of what is too much makes room.
+        let has_too_many = count >= MAX_OF_TENANTS.0;
+        let largest = of_tenants().max_by_key(|(_, own)| {
+            if has_too_many {
+                (u64::try_from(own.kept.len()).unwrap_or(u64::MAX), own.bytes)
+            } else {
+                (own.bytes, 0)
+            }
+        });
         match largest.map(|(owner, _)| owner.clone()) {
             Some(largest) if is_over((count, bytes), MAX_OF_TENANTS) => contents.remove(&largest),
             _ => return,

@@ -103,8 +103,10 @@ impl Tracer {
             } else {
                 span.parent = Some(parent.span);
                 span.is_parent_remote = true;
+                // It belongs to the client's trace. On one of the server's own it would steer
+                // whoever samples by it.
+                span.state = parent.state;
             }
-            span.state = parent.state;
         }
         open
     }
