@@ -10,8 +10,8 @@ use sqlx::{QueryBuilder, Sqlite};
 use crate::database::DatabaseError;
 use crate::ids::{Digest, RunId, TenantId};
 use crate::records::record::{RunKind, RunRecord};
-use crate::records::table::RecordTable;
 use crate::records::table::write::{Row, remove_note};
+use crate::records::table::{RecordTable, count};
 
 /// Most runs that are read at one time.
 const AT_ONCE: i64 = 256;
@@ -162,6 +162,20 @@ impl RecordTable {
         }
         let found = statement.build_query_scalar();
         Ok(found.fetch_optional(self.database.connections()).await?)
+    }
+
+    /// The number of a tenant's runs that are noted.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub async fn count_noted(&self, tenant: &TenantId) -> Result<u64, DatabaseError> {
+        let noted = "SELECT COUNT(*) FROM detached_runs WHERE tenant = $1";
+        let noted: i64 = sqlx::query_scalar(noted)
+            .bind(tenant.as_str().to_owned())
+            .fetch_one(self.database.connections())
+            .await?;
+        Ok(count(noted))
     }
 
     /// Writes the records of those runs of a tenant that were noted, are over, and have none, because

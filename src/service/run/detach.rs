@@ -264,10 +264,12 @@ impl Service {
     ) -> Result<(), ServiceError> {
         let _turn = self.runs.turn_to_note().await;
         // Without this, runs whose records are lost would never count against the tenant's limits.
-        if self.runs.may_have_lost_ends(&record.tenant) {
+        let table = self.runs.table()?;
+        let in_progress = self.runs.active().detached_of(&record.tenant);
+        if table.count_noted(&record.tenant).await? >= in_progress {
             let goes_on =
                 |run: &RunId| self.runs.active().find(&record.tenant, None, run).is_some();
-            match self.runs.table()?.end_lost(&record.tenant, goes_on).await {
+            match table.end_lost(&record.tenant, goes_on).await {
                 Ok(0) => {}
                 Ok(lost) => {
                     let tenant = &record.tenant;

@@ -236,6 +236,12 @@ impl ActiveRuns {
         Ok(DetachedSeat { shared: Arc::clone(&self.0), tenant: tenant.clone(), content, memory })
     }
 
+    /// The number of runs in the background of one tenant, that which is about to be noted included.
+    pub(crate) fn detached_of(&self, tenant: &TenantId) -> u64 {
+        let runs = self.0.detached.lock().tenants.get(tenant).map_or(0, |held| held.runs);
+        u64::try_from(runs).unwrap_or(u64::MAX)
+    }
+
     /// The number of runs in the background.
     #[must_use]
     pub fn detached(&self) -> usize {

@@ -1,10 +1,8 @@
 //! Reads the records of a tenant, for callers with the right to see them.
 
-use std::collections::HashSet;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -12,7 +10,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::audit::AuditLog;
-use crate::ids::{RunId, SkillName, TenantId};
+use crate::ids::{RunId, SkillName};
 use crate::job::outcome::LogChunk;
 use crate::protocol::methods::execution::RunProgress;
 use crate::protocol::params_error::ParamsError;
@@ -43,9 +41,6 @@ const WRITTEN_WITHIN: Duration = Duration::from_secs(3);
 /// The time in which a run that is cancelled usually ends.
 const STOPPED_WITHIN: Duration = Duration::from_secs(2);
 
-/// Most tenants that are remembered to have been looked after.
-const MAX_SEEN: usize = 10_000;
-
 /// How often a call that waits for the end of a run looks at it again.
 const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
@@ -72,8 +67,6 @@ pub struct RunHistory {
     /// Lets calls note runs one after the other: the database has one writer at a time, and those
     /// that wait within it do so badly.
     notes: Semaphore,
-    /// The number of lost records, and the tenants that were looked after since.
-    seen_losses: Mutex<(u64, HashSet<TenantId>)>,
     active: ActiveRuns,
 }
 
@@ -162,8 +155,7 @@ impl Default for RunHistory {
     fn default() -> Self {
         let readers = Semaphore::new(READERS);
         let (notes, active) = (Semaphore::new(1), ActiveRuns::default());
-        let seen_losses = Mutex::default();
-        Self { journal: OnceLock::new(), readers, notes, seen_losses, active }
+        Self { journal: OnceLock::new(), readers, notes, active }
     }
 }
 
@@ -189,17 +181,6 @@ impl RunHistory {
             let counts = recorder.counts();
             (counts.lost, counts.lost_logs)
         })
-    }
-
-    /// True if records were lost since the last call for this tenant: some may have been those of its
-    /// runs in the background.
-    pub(in crate::service) fn may_have_lost_ends(&self, tenant: &TenantId) -> bool {
-        let (lost, _) = self.lost();
-        let mut seen = self.seen_losses.lock();
-        if seen.0 != lost || seen.1.len() >= MAX_SEEN {
-            *seen = (lost, HashSet::new());
-        }
-        lost > 0 && seen.1.insert(tenant.clone())
     }
 
     /// Waits for the turn to note a run.
