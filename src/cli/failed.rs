@@ -6,6 +6,7 @@ use std::{fmt, io};
 use crate::assembly::AssemblyError;
 use crate::blobs::BlobError;
 use crate::cli::exit_code::Exit;
+use crate::cli::terminal::output::shown;
 use crate::config::ConfigError;
 use crate::database::DatabaseError;
 use crate::error::{CauseChain, ErrorKind};
@@ -38,6 +39,12 @@ impl Failed {
     /// A file or folder that the user named cannot be used.
     pub(crate) fn named(what: impl fmt::Display, error: &(dyn Error + 'static)) -> Self {
         Self::usage(format!("{what}: {}", CauseChain(error)))
+    }
+
+    /// The same, with all control characters of its message escaped: a part of it may be from a file of
+    /// somebody else.
+    pub(crate) fn harmless(self) -> Self {
+        Self { message: shown(&self.message), ..self }
     }
 
     /// Wardian or the machine failed.

@@ -150,4 +150,6 @@ pub struct FinishedRun {
     pub queued: Duration,
     /// How long the gateway worked for its requests.
     pub host_time: HostTime,
+    /// True if the worker was lost during the run, whatever the outcome says.
+    pub is_worker_lost: bool,
 }

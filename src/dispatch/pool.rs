@@ -229,15 +229,8 @@ impl Pool {
                         host.make_room(output.size()).await;
                     }
                     lease.end();
-                    let is_crash = matches!(ran.outcome.end, Err(RunFailure::SandboxCrash { .. }));
-                    self.scheduler.count(|counters| {
-                        let counter = &mut counters.finished;
-                        *counter = counter.saturating_add(1);
-                        let crashes = u64::from(is_crash);
-                        counters.crashed = counters.crashed.saturating_add(crashes);
-                    });
-                    let Ran { outcome, output, host_time } = ran;
-                    return Ok(FinishedRun { outcome, output, worker: id, queued, host_time });
+                    self.count_finished(&ran);
+                    return Ok(with_worker(ran, id, queued));
                 }
                 Err(Broken::NotStarted(AttachError::Share(error))) => {
                     lease.end();
@@ -254,13 +247,28 @@ impl Pool {
                     if !may_repeat {
                         let outcome = without_worker(failure, begun.elapsed());
                         let host_time = HostTime::default();
-                        let output = None;
-                        return Ok(FinishedRun { outcome, output, worker: id, queued, host_time });
+                        return Ok(FinishedRun {
+                            outcome,
+                            output: None,
+                            worker: id,
+                            queued,
+                            host_time,
+                            is_worker_lost: true,
+                        });
                     }
                 }
             }
         }
         Err(DispatchError::NoWorker)
+    }
+
+    /// Counts a run that its worker has reported.
+    fn count_finished(&self, ran: &Ran) {
+        let crashes = u64::from(matches!(ran.outcome.end, Err(RunFailure::SandboxCrash { .. })));
+        self.scheduler.count(|counters| {
+            counters.finished = counters.finished.saturating_add(1);
+            counters.crashed = counters.crashed.saturating_add(crashes);
+        });
     }
 
     /// Starts workers with `command` from now on, and replaces the present ones, one after another
@@ -360,6 +368,12 @@ impl Pool {
             }
         }
     }
+}
+
+/// The end of a run that its worker has reported.
+fn with_worker(ran: Ran, worker: WorkerId, queued: Duration) -> FinishedRun {
+    let Ran { outcome, output, host_time } = ran;
+    FinishedRun { outcome, output, worker, queued, host_time, is_worker_lost: false }
 }
 
 impl Drop for Pool {

@@ -51,9 +51,11 @@ const LATEST: &str = "Skill version (omit for latest)";
 const INPUT_BLOBS: Shape =
     Shape::TextList { item: Text::up_to(MAX_REFERENCE), max_items: MAX_INPUT_BLOBS };
 
-/// Most patterns of `keep_files`, and the longest one in characters.
-const MAX_KEEP_PATTERNS: usize = 64;
-const MAX_KEEP_PATTERN: usize = 256;
+/// Most patterns of `keep_files`.
+pub const MAX_KEEP_PATTERNS: usize = 64;
+
+/// Longest pattern of `keep_files`, in characters.
+pub const MAX_KEEP_PATTERN: usize = 256;
 
 const KEEP_FILES: Parameter = Parameter::optional(
     "keep_files",

@@ -1,8 +1,14 @@
 //! Checks a document that somebody else may have written, before anything is done with it.
 
+use crate::job::KeepFiles;
+use crate::job::outcome::{LogChunk, MAX_LEFT_FILES, Stream};
 use crate::protocol::strict::{self, RootKind};
-use crate::protocol::tools::{MAX_EPOCH, MAX_INPUT_BLOBS, MAX_MOUNTS, MAX_SEED};
-use crate::provenance::document::{DocumentProgram, FORMAT, RunDocument, RunInputs, VERSION};
+use crate::protocol::tools::{
+    MAX_EPOCH, MAX_INPUT_BLOBS, MAX_KEEP_PATTERN, MAX_KEEP_PATTERNS, MAX_MOUNTS, MAX_SEED,
+};
+use crate::provenance::document::{
+    DocumentProgram, FORMAT, RunDocument, RunEnding, RunInputs, VERSION,
+};
 use crate::provenance::fault::ProvenanceError;
 
 /// Most skills: those that a call mounts, and the one that it executes.
@@ -22,8 +28,24 @@ impl RunDocument {
     pub(super) fn check(&self) -> Result<(), ProvenanceError> {
         let Self { format, format_version, inputs, .. } = self;
         ensure(format == FORMAT && *format_version == VERSION, "`format_version` must be 1")?;
-        ensure(!self.ending.is_by_time(), "a run that ended by time has no record")?;
+        self.ending.check()?;
         inputs.check()
+    }
+}
+
+impl RunEnding {
+    /// Checks what no run leaves. A record has one form, so that equal runs have equal records.
+    fn check(&self) -> Result<(), ProvenanceError> {
+        let is_repeatable = self.unrepeatable().is_none();
+        ensure(is_repeatable, "a run that ended by time or by the machine has no record")?;
+        let pieces = &self.log.pieces;
+        ensure(pieces.iter().all(|piece| !piece.text.is_empty()), "a piece of its log is empty")?;
+        let is_kept = |piece: &LogChunk| piece.stream != Stream::Progress;
+        ensure(pieces.iter().all(is_kept), "its log has a report of progress")?;
+        let mut neighbours = pieces.iter().zip(pieces.iter().skip(1));
+        let is_one_form = neighbours.all(|(one, next)| one.stream != next.stream);
+        ensure(is_one_form, "neighbours in its log are of one stream")?;
+        ensure(self.files.len() <= MAX_LEFT_FILES, "it names too many files")
     }
 }
 
@@ -40,6 +62,14 @@ impl RunInputs {
         ensure(!has_repetition(self.layers.iter().map(|one| one.digest)), "a layer appears twice")?;
         let names = self.entrypoint.iter().map(String::len);
         ensure(names.max().unwrap_or(0) <= MAX_NAME, "the name of the function is too long")?;
+        if let KeepFiles::Matching(patterns) = &self.keep_files {
+            ensure(
+                patterns.len() <= MAX_KEEP_PATTERNS,
+                "it has too many patterns of `keep_files`",
+            )?;
+            let is_short = |text: &String| text.chars().count() <= MAX_KEEP_PATTERN;
+            ensure(patterns.iter().all(is_short), "a pattern of `keep_files` is too long")?;
+        }
         match &self.program {
             DocumentProgram::Code { file_name, source } => {
                 ensure(file_name.len() <= MAX_NAME, "the name of the program is too long")?;

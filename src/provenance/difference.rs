@@ -1,14 +1,18 @@
 //! The differences between a record and a repetition, or another record.
+//!
+//! INVARIANT(unequal-differs): two inputs, and two ends, that are not equal have a difference, also
+//! if no member shows it.
 
 use std::fmt;
 
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::ids::BlobId;
 use crate::job::LayerPlace;
 use crate::job::outcome::{LogChunk, Stream};
-use crate::provenance::document::{DocumentError, RunEnding, RunInputs};
-use crate::provenance::fault::ProvenanceError;
+use crate::provenance::document::{DocumentError, DocumentFile, RunEnding, RunInputs};
+use crate::provenance::fault::{ProvenanceError, harmless};
 
 /// Longest value that a difference repeats, in characters.
 const MAX_SHOWN: usize = 200;
@@ -40,9 +44,10 @@ impl fmt::Display for OtherInputs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Difference { what, recorded, found } = &self.difference;
         let shown = |value: &Option<String>| {
-            value.as_ref().map_or_else(|| "nothing".to_owned(), |text| format!("`{text}`"))
+            let text = value.as_ref().map(|text| format!("`{}`", harmless(text)));
+            text.unwrap_or_else(|| "nothing".to_owned())
         };
-        let (recorded, found) = (shown(recorded), shown(found));
+        let (what, recorded, found) = (harmless(what), shown(recorded), shown(found));
         write!(f, "`{what}` is {recorded} in the record and {found} here; nothing was executed")
     }
 }
@@ -64,6 +69,9 @@ impl RunInputs {
             |inputs: &Self| serde_json::to_value(inputs).map_err(ProvenanceError::Unserialisable);
         let mut found = Vec::new();
         walk("", &value(self)?, &value(other)?, &mut found);
+        if found.is_empty() && self != other {
+            found.push(Difference::of("inputs", None, None));
+        }
         Ok(found)
     }
 
@@ -134,9 +142,17 @@ impl RunEnding {
         note("dropped log bytes", whole(self.log.dropped_bytes), whole(other.log.dropped_bytes));
         note("fuel", self.fuel.and_then(whole), other.fuel.and_then(whole));
         note("memory_peak_bytes", whole(self.memory_peak_bytes), whole(other.memory_peak_bytes));
-        first_item("blob", &self.output_blobs, &other.output_blobs, ToString::to_string, &mut note);
-        first_item("file", &self.files, &other.files, file_text, &mut note);
         note("files_total", self.files_total.and_then(whole), other.files_total.and_then(whole));
+        found.extend(first_item(
+            "blob",
+            &self.output_blobs,
+            &other.output_blobs,
+            BlobId::to_string,
+        ));
+        found.extend(first_item("file", &self.files, &other.files, file_text));
+        if found.is_empty() && self != other {
+            found.push(Difference::of("ending", None, None));
+        }
         found
     }
 }
@@ -160,25 +176,25 @@ fn error_parts(one: Option<&DocumentError>, two: Option<&DocumentError>, note: &
     }
 }
 
-fn file_text(file: &crate::provenance::document::DocumentFile) -> String {
-    let kept = file.blob_id.as_ref().map_or("not kept".to_owned(), ToString::to_string);
-    let why = file.not_kept.as_deref().unwrap_or_default();
-    format!("{} ({} bytes, {kept}) {why}", file.path, file.size_bytes).trim_end().to_owned()
+fn file_text(file: &DocumentFile) -> String {
+    let DocumentFile { path, size_bytes, blob_id, kind, not_kept } = file;
+    let kept = blob_id.as_ref().map_or("not kept".to_owned(), ToString::to_string);
+    let kind = kind.as_ref().map_or(String::new(), |kind| format!(", {kind}"));
+    let why = not_kept.as_ref().map_or(String::new(), |why| format!(": `{why}`"));
+    format!("{path} ({size_bytes} bytes, {kept}{kind}){why}")
 }
 
-/// Notes the first items of two lists that differ.
+/// The first items of two lists that differ, whether their texts differ or not.
 fn first_item<T: PartialEq>(
     what: &str,
     one: &[T],
     two: &[T],
     shown: fn(&T) -> String,
-    note: &mut Note<'_>,
-) {
+) -> Option<Difference> {
     let longest = one.len().max(two.len());
-    if let Some(at) = (0..longest).find(|at| one.get(*at) != two.get(*at)) {
-        let name = format!("{what} {}", at.saturating_add(1));
-        note(&name, one.get(at).map(shown), two.get(at).map(shown));
-    }
+    let at = (0..longest).find(|at| one.get(*at) != two.get(*at))?;
+    let name = format!("{what} {}", at.saturating_add(1));
+    Some(Difference::of(name, one.get(at).map(shown), two.get(at).map(shown)))
 }
 
 /// The first line of two logs that differs. Lines are counted from 1.
@@ -282,6 +298,81 @@ pub fn line_diff(recorded: &str, found: &str, most: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provenance::document::{DocumentLog, DocumentStatus};
+
+    fn ending(files: Vec<DocumentFile>, pieces: Vec<LogChunk>) -> RunEnding {
+        RunEnding {
+            status: DocumentStatus::Completed,
+            summary: "Completed.".into(),
+            output: None,
+            output_truncated: false,
+            error: None,
+            log: DocumentLog { pieces, dropped_bytes: 0 },
+            output_blobs: Vec::new(),
+            files,
+            files_total: None,
+            fuel: Some(1),
+            memory_peak_bytes: 1,
+        }
+    }
+
+    fn file() -> DocumentFile {
+        DocumentFile {
+            path: "a".into(),
+            size_bytes: 1,
+            blob_id: Some(BlobId::of_digest(&crate::ids::Digest::of(b"a"))),
+            kind: Some("text/plain".into()),
+            not_kept: None,
+        }
+    }
+
+    /// The test of the invariant `unequal-differs`.
+    #[test]
+    fn unequal_differs() {
+        let recorded = ending(vec![file()], Vec::new());
+        assert_eq!(recorded.differences(&recorded), []);
+        let changes: [fn(&mut DocumentFile); 6] = [
+            |file| file.path.push('b'),
+            |file| file.size_bytes = 2,
+            |file| file.blob_id = None,
+            |file| file.kind = Some("text/html".into()),
+            |file| file.kind = None,
+            |file| file.not_kept = Some(String::new()),
+        ];
+        for change in changes {
+            let mut other = file();
+            change(&mut other);
+            let found = recorded.differences(&ending(vec![other], Vec::new()));
+            assert_eq!(found[0].what, "file 1", "{found:?}");
+            assert_ne!(found[0].recorded, found[0].found, "{found:?}");
+        }
+        // Two files whose texts are the same.
+        let (mut one, mut two) = (file(), file());
+        (one.kind, one.not_kept) = (Some("t".into()), Some("): `x".into()));
+        (two.kind, two.not_kept) = (Some("t): `".into()), Some("x".into()));
+        let found = ending(vec![one], Vec::new()).differences(&ending(vec![two], Vec::new()));
+        assert_eq!(found.len(), 1, "{found:?}");
+        // Two logs with the same lines.
+        let whole = ending(Vec::new(), vec![chunk(Stream::Stdout, "a\nb")]);
+        let parts = vec![chunk(Stream::Stdout, "a\n"), chunk(Stream::Stdout, "b")];
+        let found = whole.differences(&ending(Vec::new(), parts));
+        assert_eq!(found[0].what, "ending", "{found:?}");
+    }
+
+    #[test]
+    fn a_difference_cannot_write_to_the_terminal() {
+        let other = OtherInputs {
+            difference: Difference::of(
+                "a\u{1b}",
+                Some("\u{1b}]0;x\u{7}".into()),
+                Some("\u{202e}".into()),
+            ),
+            is_of_machine: false,
+        };
+        let text = other.to_string();
+        assert!(text.contains("\\u{1b}]0;x\\u{7}") && text.contains("\\u{202e}"), "{text}");
+        assert!(text.is_ascii() && !text.chars().any(char::is_control), "{text}");
+    }
 
     fn chunk(stream: Stream, text: &str) -> LogChunk {
         LogChunk { stream, text: text.to_owned() }

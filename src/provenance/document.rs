@@ -3,7 +3,11 @@
 //! JSON texts, such as arguments, are strings in it. Canonical JSON knows doubles only, and a
 //! program may depend on the digits and the order that its caller wrote.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::ids::{BlobId, Digest, SkillName, SkillVersion};
 use crate::job::outcome::LogChunk;
@@ -11,6 +15,7 @@ use crate::job::{KeepFiles, LayerPlace};
 use crate::provenance::canonical::{canonical, read_canonical};
 use crate::provenance::fault::ProvenanceError;
 use crate::provenance::text::DocumentText;
+use crate::provenance::unrepeatable::Unrepeatable;
 use crate::units::ByteCount;
 
 /// The name of the format, in each document.
@@ -18,6 +23,9 @@ pub const FORMAT: &str = "wardian run record";
 
 /// The version of the format that is written and read.
 pub const VERSION: u64 = 1;
+
+/// Most pieces of a log, and most blobs, of a record.
+pub const MAX_PIECES: usize = 20_000;
 
 /// Largest document.
 pub const MAX_DOCUMENT: ByteCount = ByteCount::mebibytes(32);
@@ -189,7 +197,8 @@ pub struct RunEnding {
     pub error: Option<DocumentError>,
     /// What it wrote.
     pub log: DocumentLog,
-    /// The blobs that it stored, in order.
+    /// The blobs that it stored, in order. At most [`MAX_PIECES`].
+    #[serde(deserialize_with = "few")]
     pub output_blobs: Vec<BlobId>,
     /// The files that it left in its workspace, or some of them if there are many.
     pub files: Vec<DocumentFile>,
@@ -212,12 +221,11 @@ pub enum DocumentStatus {
 }
 
 impl RunEnding {
-    /// True if the time or a caller ended the run, which does not repeat.
+    /// The reason why the run does not repeat, as far as its error tells.
     #[must_use]
-    pub fn is_by_time(&self) -> bool {
-        let ended_by = self.error.as_ref().map(|error| error.error_type.as_str());
-        self.status == DocumentStatus::Failed
-            && ended_by.is_some_and(|by| ["Timeout", "Cancelled", "Interrupted"].contains(&by))
+    pub fn unrepeatable(&self) -> Option<Unrepeatable> {
+        let error = self.error.as_ref().filter(|_| self.status == DocumentStatus::Failed);
+        error.and_then(|error| Unrepeatable::of_error_type(&error.error_type))
     }
 }
 
@@ -249,7 +257,8 @@ pub struct DocumentError {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DocumentLog {
-    /// Its pieces: neighbours are of different streams.
+    /// Its pieces: neighbours are of different streams. At most [`MAX_PIECES`].
+    #[serde(deserialize_with = "few")]
     pub pieces: Vec<LogChunk>,
     /// Bytes beyond the limit.
     pub dropped_bytes: u64,
@@ -268,6 +277,16 @@ impl DocumentLog {
         }
         Self { pieces, dropped_bytes }
     }
+
+    /// The number of pieces that the log of these has.
+    #[must_use]
+    pub fn count(chunks: &[LogChunk]) -> usize {
+        let mut streams: Vec<_> = Vec::new();
+        let texts = chunks.iter().filter(|chunk| !chunk.text.is_empty());
+        streams.extend(texts.map(|chunk| chunk.stream));
+        streams.dedup();
+        streams.len()
+    }
 }
 
 /// A file that a run left.
@@ -284,6 +303,33 @@ pub struct DocumentFile {
     pub kind: Option<String>,
     /// The reason why it was not kept although it should have been.
     pub not_kept: Option<String>,
+}
+
+/// Reads a list of at most [`MAX_PIECES`] items. Stops at a longer one: parsed items take several
+/// times the memory of their JSON.
+fn few<'de, D: Deserializer<'de>, T: Deserialize<'de>>(reader: D) -> Result<Vec<T>, D::Error> {
+    struct Few<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Few<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "at most {MAX_PIECES} items")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Vec<T>, A::Error> {
+            let mut items = Vec::new();
+            while let Some(item) = sequence.next_element()? {
+                if items.len() == MAX_PIECES {
+                    return Err(A::Error::invalid_length(MAX_PIECES.saturating_add(1), &self));
+                }
+                items.push(item);
+            }
+            Ok(items)
+        }
+    }
+
+    reader.deserialize_seq(Few(PhantomData))
 }
 
 /// The members that tell the version of a document.

@@ -28,6 +28,9 @@ const SUBJECT: &str = "run record";
 /// Largest envelope: Base64 takes a third more.
 pub const MAX_ENVELOPE: ByteCount = ByteCount::mebibytes(48);
 
+/// Largest statement: its record, and the rest of it.
+const MAX_STATEMENT: ByteCount = ByteCount::bytes(MAX_DOCUMENT.as_u64() + (4 << 10));
+
 /// A signed record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedRecord {
@@ -176,7 +179,7 @@ impl SignedRecord {
     ///
     /// The statement is malformed, or about something else.
     pub fn document(&self) -> Result<RunDocument, ProvenanceError> {
-        if ByteCount::from(self.statement.len()) > MAX_DOCUMENT {
+        if ByteCount::from(self.statement.len()) > MAX_STATEMENT {
             return Err(ProvenanceError::TooLarge { most: MAX_DOCUMENT });
         }
         if let Ok(found) = serde_json::from_slice::<StatementTypes>(&self.statement) {

@@ -9,7 +9,7 @@ use crate::units::ByteCount;
 #[non_exhaustive]
 pub enum ProvenanceError {
     /// A text is not the JSON that it should be.
-    #[error("{what}: {problem}")]
+    #[error("{what}: {}", harmless(problem))]
     Json {
         /// The text.
         what: &'static str,
@@ -51,16 +51,16 @@ pub enum ProvenanceError {
         most: ByteCount,
     },
     /// A record contradicts itself, or has a value out of its bounds.
-    #[error("the record is malformed: {0}")]
+    #[error("the record is malformed: {}", harmless(.0))]
     Malformed(String),
     /// A bundle is malformed.
-    #[error("the bundle is malformed: {0}")]
+    #[error("the bundle is malformed: {}", harmless(.0))]
     Bundle(String),
     /// A signature does not hold.
     #[error("the signature does not hold: {0}")]
     Signature(&'static str),
     /// An envelope is malformed.
-    #[error("the signed record is malformed: {0}")]
+    #[error("the signed record is malformed: {}", harmless(.0))]
     Envelope(String),
     /// A key cannot be used.
     #[error("the key cannot be used: {0}")]
@@ -74,4 +74,34 @@ pub enum ProvenanceError {
         #[source]
         cause: io::Error,
     },
+}
+
+/// A text of a record that somebody else may have written, as an error repeats it: control
+/// characters and those that change the direction of text are escaped.
+pub(super) fn harmless(text: &str) -> String {
+    let escaped = |letter: char| match letter {
+        '"' | '\'' | '\\' => letter.to_string(),
+        _ => letter.escape_debug().to_string(),
+    };
+    text.chars().map(escaped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_cannot_write_to_the_terminal() {
+        let problem = || "unknown field `\u{1b}]0;x\u{7}\u{202e}\u{2066}\n`".to_owned();
+        for fault in [
+            ProvenanceError::Json { what: "the record", problem: problem() },
+            ProvenanceError::Malformed(problem()),
+            ProvenanceError::Bundle(problem()),
+            ProvenanceError::Envelope(problem()),
+        ] {
+            let text = fault.to_string();
+            assert!(text.is_ascii() && !text.chars().any(char::is_control), "{text:?}");
+            assert!(text.contains("unknown field `\\u{1b}]0;x"), "{text:?}");
+        }
+    }
 }

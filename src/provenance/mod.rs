@@ -14,15 +14,17 @@ mod fault;
 mod signature;
 pub mod tar;
 mod text;
+mod unrepeatable;
 
 pub use crate::provenance::check::ensure_arguments;
 pub use crate::provenance::difference::{Difference, OtherInputs};
 pub use crate::provenance::document::{
     DocumentBlob, DocumentError, DocumentFile, DocumentLayer, DocumentLimits, DocumentLog,
-    DocumentProgram, DocumentSkill, DocumentStatus, EngineIdentity, MAX_DOCUMENT, MadeBy,
-    RunDocument, RunEnding, RunInputs, Toolchain,
+    DocumentProgram, DocumentSkill, DocumentStatus, EngineIdentity, MAX_DOCUMENT, MAX_PIECES,
+    MadeBy, RunDocument, RunEnding, RunInputs, Toolchain,
 };
 pub use crate::provenance::envelope::{MAX_ENVELOPE, SignedRecord};
 pub use crate::provenance::fault::ProvenanceError;
 pub use crate::provenance::signature::{PrivateKey, PublicKey};
 pub use crate::provenance::text::DocumentText;
+pub use crate::provenance::unrepeatable::Unrepeatable;

@@ -11,7 +11,7 @@
 use std::io::{self, Read, Write};
 
 use crate::provenance::fault::ProvenanceError;
-use crate::skill::path::check_path;
+use crate::skill::path::check_spelling;
 
 /// Bytes of a header, of which all lengths are multiples.
 const BLOCK: usize = 512;
@@ -116,7 +116,7 @@ impl<R: Read> TarReader<R> {
                     head.extend_from_slice(&self.block()?);
                 }
                 let texts = field(&head, BLOCK, usize::try_from(size).unwrap_or_default());
-                let name = texts.split(|byte| *byte == b'=').nth(1).unwrap_or_default();
+                let name = texts.splitn(2, |byte| *byte == b'=').nth(1).unwrap_or_default();
                 name.strip_suffix(b"\n").unwrap_or(name).to_vec()
             }
             _ => name_in(&head),
@@ -181,7 +181,7 @@ fn ensure_name(name: &str, last: &str) -> Result<(), ProvenanceError> {
     if name.len() > MAX_NAME {
         return Err(form("a name is too long"));
     }
-    check_path(name).map_err(|problem| malformed(name, problem))?;
+    check_spelling(name).map_err(|problem| malformed(name, problem))?;
     if name == last {
         return Err(malformed(name, "is there twice"));
     }
@@ -334,6 +334,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::ids::{MAX_SKILL_NAME, MAX_VERSION};
+    use crate::skill::path::MAX_PATH;
 
     fn write(entries: &[(String, Vec<u8>)]) -> Vec<u8> {
         let mut writer = TarWriter::new(Vec::new());
@@ -358,6 +360,7 @@ mod tests {
         let long = format!("b/{}", "é".repeat(300));
         let deep = format!("b/{}/{}", "x".repeat(120), "y".repeat(90));
         let mut entries = vec![
+            (format!("b/a=b={}", "=".repeat(300)), b"2".to_vec()),
             ("a".to_owned(), b"1".to_vec()),
             (deep, vec![7; 512]),
             (long, vec![9; 513]),
@@ -427,6 +430,16 @@ mod tests {
         let mut changed = header("", "a", 0, b'0');
         changed[100] = b'4';
         assert!(read(&with_header(changed)).unwrap_err().contains("another form"));
+    }
+
+    #[test]
+    fn the_longest_path_of_the_longest_name_of_a_skill_fits() {
+        let (name, version) = ("n".repeat(MAX_SKILL_NAME), "1".repeat(MAX_VERSION));
+        let path = ["p".repeat(200), "q".repeat(MAX_PATH - 201)].join("/");
+        let entries = vec![(format!("skills/{name}@{version}/{path}"), b"x".to_vec())];
+        assert_eq!(read(&write(&entries)).unwrap(), entries);
+        let mut writer = TarWriter::new(Vec::new());
+        assert!(writer.add(&"x".repeat(MAX_NAME + 1), 0, &mut io::empty()).is_err());
     }
 
     proptest! {

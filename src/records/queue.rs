@@ -147,21 +147,14 @@ impl Recorder {
         log: Option<(Vec<LogChunk>, RoomForLog)>,
         mut tail: RecordTail,
     ) {
-        let texts: usize =
-            [&tail.result, &tail.document].into_iter().flatten().map(String::len).sum();
-        let room_for_texts = self.room_for_texts(ByteCount::from(texts).as_u64());
-        if room_for_texts.is_none() {
-            tail.result = None;
-            tail.document = None;
-        }
+        // The result comes first: only the server has it, and the run can be repeated.
+        let rooms = [&mut tail.result, &mut tail.document].map(|text| self.room_for_text(text));
         let size = RECORD.saturating_add(size_of_texts(&record));
         let Some(mut memory) = QueueState::reserve(&self.0, size, QUEUE_MEMORY.as_u64()) else {
             self.0.lose(1, "the queue of records is full");
             return;
         };
-        if let Some(room) = room_for_texts {
-            memory.join(room);
-        }
+        rooms.into_iter().flatten().for_each(|room| memory.join(room));
         let log = match log {
             Some((log, RoomForLog(room))) => {
                 memory.join(room);
@@ -181,16 +174,14 @@ impl Recorder {
         self.0.lose(1, "the server has stopped to write records");
     }
 
-    /// Reserves memory for a result and a document. Like a log, they leave room for records, and are
+    /// Reserves memory for a result or a document. Like a log, it leaves room for records, and is
     /// lost without it.
-    fn room_for_texts(&self, size: u64) -> Option<RoomInQueue> {
-        let most = if size == 0 {
-            QUEUE_MEMORY.as_u64()
-        } else {
-            QUEUE_MEMORY.as_u64().saturating_sub(FOR_RECORDS)
-        };
+    fn room_for_text(&self, text: &mut Option<String>) -> Option<RoomInQueue> {
+        let size = ByteCount::from(text.as_ref()?.len()).as_u64();
+        let most = QUEUE_MEMORY.as_u64().saturating_sub(FOR_RECORDS);
         let room = QueueState::reserve(&self.0, size, most);
         if room.is_none() {
+            *text = None;
             self.0.lost_logs.fetch_add(1, Ordering::Relaxed);
             self.0.tell(
                 "the queue of records is full, so the result or the document of a run is not kept",

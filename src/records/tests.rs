@@ -432,6 +432,24 @@ async fn results_leave_room_for_records_while_they_wait() {
     assert_eq!((recorder.counts().lost, recorder.counts().waiting), (0, number));
 }
 
+#[tokio::test]
+async fn a_document_without_room_does_not_cost_the_result() {
+    let recorder = Recorder::new(RecordsConfig::default());
+    let tail = |result: usize, document: usize| RecordTail {
+        result: Some("r".repeat(result)),
+        document: Some("d".repeat(document)),
+        until_written: None,
+    };
+    recorder.hand_over_all(Box::new(detached("acme", 0)), None, tail(10 << 20, 10 << 20));
+    recorder.hand_over_all(Box::new(detached("acme", 1)), None, tail(1 << 20, 10 << 20));
+    let waiting = recorder.0.take(9, u64::MAX);
+    let kept = waiting.iter().map(|one| (one.tail.result.is_some(), one.tail.document.is_some()));
+    assert_eq!(kept.collect::<Vec<_>>(), [(true, true), (true, false)]);
+    assert_eq!((recorder.counts().lost_logs, recorder.counts().lost), (1, 0));
+    drop(waiting);
+    assert_eq!(recorder.memory(), 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_writer_keeps_to_the_limits() {
     let place = Place::new().await;

@@ -13,7 +13,8 @@ use crate::job::limits::RunLimits;
 use crate::job::outcome::Logs;
 use crate::job::{KeepFiles, Program};
 use crate::protocol::methods::execution::{ReproducibleParam, RequestedLimits, RunResult};
-use crate::provenance::{DocumentLimits, RunDocument, RunInputs};
+use crate::provenance::canonical::MAX_INTEGER;
+use crate::provenance::{DocumentLimits, RunDocument, RunInputs, Unrepeatable};
 use crate::service::authorisation::ensure_has;
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
@@ -104,8 +105,10 @@ pub struct LocalResult {
     pub logs: Logs,
     /// The blob that has the output as JSON, if it was too large for the result.
     pub output_blob: Option<BlobId>,
-    /// The document of the run, if one was wanted.
+    /// The document of the run, if one was wanted and the run repeats.
     pub document: Option<Box<RunDocument>>,
+    /// The reason why it does not repeat.
+    pub unrepeatable: Option<Unrepeatable>,
 }
 
 impl Service {
@@ -182,9 +185,9 @@ impl Service {
         if let Err(error) = loaded.await.map_err(ServiceError::Interrupted)? {
             warn!("an image cannot be loaded: {}", CauseChain(&*error));
         }
-        let Performed { result, logs, output_blob, document } =
+        let Performed { result, logs, output_blob, document, unrepeatable } =
             self.perform(caller, plan, Bytecode::AsItIs, purpose).await?;
-        Ok(LocalResult { result, logs, output_blob, document })
+        Ok(LocalResult { result, logs, output_blob, document, unrepeatable })
     }
 
     /// The plan of a run that leaves a document, if it does.
@@ -212,7 +215,9 @@ impl Service {
             host_calls,
             host_bytes: ByteCount::bytes(inputs.limits.host_bytes),
         };
-        let cap = RunLimits { wall_time: limits.wall_time, fuel: None, ..self.limits.cap };
+        // Records have no larger fuel than that.
+        let most_fuel = self.limits.cap.fuel.filter(|fuel| fuel.0 <= MAX_INTEGER);
+        let cap = RunLimits { wall_time: limits.wall_time, fuel: most_fuel, ..self.limits.cap };
         let is_enough = limits.memory >= self.limits.least_memory;
         if limits.tightened_by(cap) != limits || !is_enough {
             return Err(ServiceError::LimitsOfRecord);

@@ -12,11 +12,21 @@ pub const MAX_PATH: usize = 1_024;
 ///
 /// The problem, as the end of a sentence that begins with the path: `must be relative…`.
 pub fn check_path(path: &str) -> Result<(), &'static str> {
+    if path.len() > MAX_PATH {
+        return Err("must not be longer than 1024 bytes");
+    }
+    check_spelling(path)
+}
+
+/// As [`check_path`], for paths of any length.
+///
+/// # Errors
+///
+/// As those of [`check_path`].
+pub fn check_spelling(path: &str) -> Result<(), &'static str> {
     let is_bad_segment = |segment: &str| matches!(segment, "" | "." | "..");
     if path.is_empty() {
         Err("must not be empty")
-    } else if path.len() > MAX_PATH {
-        Err("must not be longer than 1024 bytes")
     } else if path.chars().any(char::is_control) {
         Err("must not contain control characters")
     } else if path.contains('\\') {

@@ -3,9 +3,10 @@
 use std::fs;
 use std::time::Duration;
 
-use data_encoding::BASE64;
+use data_encoding::{BASE64, HEXLOWER};
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::support::{
     Answer, Client, Command, Ended, TestServer, WARDIAN, contained, eventually, repository,
@@ -80,6 +81,45 @@ fn runs_that_end_by_fuel_repeat_and_runs_that_end_by_time_leave_no_record() {
     let ended = place.run(&[&run[..], &["while True: pass"]].concat()).with(1);
     said(&ended, &["no record was written: the run ended by time"]);
     assert!(!place.folder().join("run.json").try_exists().unwrap());
+}
+
+#[test]
+fn what_the_machine_decided_leaves_no_record_and_is_not_compared() {
+    let place = Command::new();
+    let blob = "import runtime\ntry:\n    runtime.blobs.write_text('x' * 90000, 'text/csv')\n\
+        except Exception as error:\n    print(error)";
+    let large = "def main(args): return ['x' * 90] * 900";
+    let abort = "import os\nos.abort()";
+    let streams = "import sys\nfor _ in range(10002):\n    print(1, flush=True)\n    \
+        print(2, file=sys.stderr, flush=True)";
+    let full = ["--set", "blobs.quota=1 KiB"];
+    for (code, settings, told, exit) in [
+        (abort, &[][..], "the sandbox of the run broke", 3),
+        (blob, &full, "a blob of the run could not be stored here", 3),
+        (large, &full, "a blob of the run could not be stored here", 3),
+        (streams, &["--set", "limits.logs=4 MiB"], "too often between its streams", 1),
+    ] {
+        let run = ["run", "--reproducible", "--record", "run.json", "-c", code];
+        let ended = place.run(&[settings, &run, &PATIENT].concat()).with(exit);
+        said(&ended, &["error: no record was written: ", told]);
+        assert!(!place.folder().join("run.json").try_exists().unwrap(), "{code}");
+    }
+    // The same run has a record where there is room, and is not compared where there is none.
+    let good = record(&place, &["run", "-c", blob], 0);
+    assert_eq!(verify(&place, &[]).with(0).stdout, "identical\n");
+    let ended = verify(&place, &full).with(3);
+    said(&ended, &["the run cannot be compared here: a blob of the run could not be stored here"]);
+    assert_eq!(ended.stdout, "");
+    // A record of another program, whose repetition breaks its sandbox.
+    let mut broken = good.clone();
+    let source = json!({"sha256": HEXLOWER.encode(&Sha256::digest(abort)), "size_bytes": abort.len(), "text": abort});
+    broken["inputs"]["program"]["code"]["source"] = source;
+    write(&place, "broken.json", &broken);
+    let ended = place.run(&["verify", "broken.json"]).with(3);
+    said(&ended, &["the run cannot be compared here: the sandbox of the run broke"]);
+    // Limits of this machine on fuel hold for repetitions.
+    let limit = ["verify", "run.json", "--set", "limits.max.fuel=1000000"];
+    said(&place.run(&limit).with(3), &["limits.max"]);
 }
 
 /// A skill whose files, blobs and arguments a record names.
@@ -162,6 +202,21 @@ fn a_difference_is_shown_where_it_is() {
     said(&against, &["status: first completed, second failed"]);
     let same = place.run(&["verify", "run.json", "--against", "run.json"]).with(0);
     assert_eq!(same.stdout, "identical\n");
+    // Files differ by their kind, and by a reason that is empty.
+    let file = json!({"path": "a", "size_bytes": 1, "blob_id": null, "kind": "text/plain",
+        "not_kept": null});
+    for (member, value) in [("kind", json!("text/html")), ("not_kept", json!(""))] {
+        let mut record = good.clone();
+        record["ending"]["files"] = json!([file]);
+        write(&place, "one.json", &record);
+        record["ending"]["files"][0][member] = value;
+        write(&place, "two.json", &record);
+        let against = place.run(&["verify", "one.json", "--against", "two.json"]).with(1);
+        said(
+            &against,
+            &["different\n", "file 1: first a (1 bytes, not kept, text/plain), second a"],
+        );
+    }
     let inputs = {
         let mut record = good.clone();
         record["inputs"]["seed"] = json!(9);
@@ -234,6 +289,10 @@ fn hostile_records_are_refused_in_one_line() {
         (set("/inputs/skills", json!([skill, skill])), "a skill appears twice"),
         (set("/inputs/skills", json!(vec![skill; 300])), "too many skills"),
         (set("/inputs/limits/memory_bytes", json!(-1)), "the record: "),
+        (
+            text.replace("\"seed\":0", "\"\\u001b]0;x\\u0007\u{202e}\":0"),
+            "unknown field `\\u{1b}]0;x\\u{7}\\u{202e}`",
+        ),
     ] {
         place.file("bad.json", &content);
         let ended = place.run(&["verify", "bad.json"]).with(2);
@@ -246,6 +305,37 @@ fn hostile_records_are_refused_in_one_line() {
     said(&place.run(&["verify", "none.json"]).with(2), &["none.json: "]);
     // Without `--reproducible` there is nothing to repeat.
     place.run(&["run", "-c", "1", "--record", "r.json"]).with(2);
+}
+
+#[test]
+fn a_record_of_what_no_run_leaves_is_refused() {
+    let place = Command::new();
+    let good = record(&place, &["run", "-c", "print(1)"], 0);
+    let set = |path: &str, value: Value| {
+        let mut record = good.clone();
+        *record.pointer_mut(path).unwrap() = value;
+        record
+    };
+    let piece = |stream: &str| json!({"stream": stream, "text": "x"});
+    let mut crashed = good["ending"].clone();
+    crashed["status"] = json!("failed");
+    crashed["error"] = json!({"type": "SandboxCrash", "message": "", "traceback": null});
+    for (record, expected) in [
+        (set("/ending/log/pieces", json!([{"stream": "stdout", "text": ""}])), "is empty"),
+        (set("/ending/log/pieces", json!([piece("stdout"), piece("stdout")])), "are of one stream"),
+        (set("/ending/log/pieces", json!([piece("progress")])), "a report of progress"),
+        (set("/ending/log/pieces", json!(vec![piece("log"); 20_001])), "at most 20000 items"),
+        (
+            set("/ending/output_blobs", json!(vec![format!("blob:{}", "a".repeat(52)); 20_001])),
+            "at most 20000 items",
+        ),
+        (set("/inputs/keep_files", json!({"matching": vec!["*"; 65]})), "too many patterns"),
+        (set("/inputs/keep_files", json!({"matching": ["*".repeat(257)]})), "is too long"),
+        (set("/ending", crashed), "ended by time or by the machine"),
+    ] {
+        write(&place, "bad.json", &record);
+        said(&place.run(&["verify", "bad.json"]).with(2), &["error: bad.json: ", expected]);
+    }
 }
 
 #[test]
@@ -342,9 +432,19 @@ fn a_bundle_is_verified_without_anything_else() {
     let against = place.run(&["verify", "one.tar", "--against", "run.json"]).with(0);
     assert_eq!(against.stdout, "identical\n");
     said(&place.run(&["bundle", "one.tar", "-o", "three.tar"]).with(2), &["is a bundle already"]);
+    // Whatever fails, the files that are there stay as they are.
+    for input in ["run.json", "in/sales.csv", "in/long.py"] {
+        let before = fs::read(place.folder().join(input)).unwrap();
+        said(&pack(input).with(2), &["is one of the files to pack"]);
+        assert!(before == fs::read(place.folder().join(input)).unwrap(), "{input}");
+    }
+    said(&pack("in").with(2), &["is there and is no file"]);
+    pack("two.tar").with(0);
     said(&place.run(&["bundle", "run.json", "-o", "x.tar"]).with(2), &["the blob `blob:"]);
     fs::write(place.folder().join("skills/acme.sum.up/code/main.py"), "def main(a): ...").unwrap();
     said(&pack("x.tar").with(2), &["`acme.sum.up` is another one here"]);
+    said(&pack("two.tar").with(2), &["`acme.sum.up` is another one here"]);
+    assert_eq!(bytes, fs::read(place.folder().join("two.tar")).unwrap());
     assert!(!place.folder().join("x.tar").try_exists().unwrap());
 }
 
@@ -430,7 +530,7 @@ fn signed_records_hold_for_their_key_alone() {
     let ended = place.run(&["verify", "run.json", "--key", "mine.pub"]).with(0);
     said(&ended, &["identical\n", "the signature holds\n"]);
     let ended = place.run(&["verify", "run.json", "--against", "run.json"]).with(0);
-    said(&ended, &["the signature was not verified: `--key` names the public key"]);
+    said(&ended, &["run.json: the signature was not verified: `--key` names the public key"]);
     place.run(&["bundle", "run.json", "-o", "run.tar"]).with(0);
     let ended = place.run(&["verify", "run.tar", "--key", "mine.pub"]).with(0);
     said(&ended, &["identical\n", "the signature holds\n"]);
@@ -481,6 +581,23 @@ fn signed_records_hold_for_their_key_alone() {
         said(&ended, &["error: bad.json: ", expected]);
         assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
     }
+}
+
+#[test]
+fn a_key_is_demanded_of_both_records() {
+    let place = Command::new();
+    keys(&place, "mine", 1);
+    keys(&place, "other", 2);
+    record_signed(&place);
+    fs::copy(place.folder().join("run.json"), place.folder().join("again.json")).unwrap();
+    let both = ["verify", "run.json", "--against", "again.json", "--key", "mine.pub"];
+    let ended = place.run(&both).with(0);
+    said(&ended, &["run.json: the signature holds\n", "again.json: the signature holds\n"]);
+    let run = ["run", "--reproducible", "--record", "again.json", "-c", "print(1)"];
+    place.run(&run).with(0);
+    said(&place.run(&both).with(2), &["error: again.json: ", "the record is not signed"]);
+    place.run(&[&run[..], &["--sign", "other.pem"]].concat()).with(0);
+    said(&place.run(&both).with(2), &["error: again.json: ", "signed with another key"]);
 }
 
 #[test]

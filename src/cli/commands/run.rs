@@ -29,6 +29,7 @@ use crate::images::PackageSet;
 use crate::protocol::members::Members;
 use crate::protocol::methods::execution::{DEFAULT_EPOCH, ReproducibleParam, RequestedLimits};
 use crate::protocol::strict;
+use crate::provenance::Unrepeatable;
 use crate::registry::TenantFolders;
 use crate::service::{Caller, LocalProgram, LocalRecord, LocalResult, LocalRun, log_stream};
 use crate::telemetry::Metrics;
@@ -268,15 +269,16 @@ fn finish(
 
 /// Writes the record of a run, unless its end does not repeat.
 fn record(file: &Path, key: Option<&Path>, ended: &LocalResult) -> Result<(), Failed> {
+    if let Some(why) = ended.unrepeatable {
+        let message = format!("no record was written: {why}");
+        return Err(match why {
+            Unrepeatable::Time | Unrepeatable::TooManyParts => Failed::refused(message),
+            Unrepeatable::Machine | Unrepeatable::Storage => Failed::because(message),
+        });
+    }
     let Some(document) = &ended.document else {
         return Err(Failed::because("the run left no record"));
     };
-    if document.ending.is_by_time() {
-        return Err(Failed::refused(
-            "no record was written: the run ended by time, which does not repeat; limit its fuel \
-             with `--fuel` instead",
-        ));
-    }
     let key = key.map(private_key).transpose()?;
     write_record(file, document, key.as_ref())
 }

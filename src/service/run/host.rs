@@ -89,6 +89,8 @@ pub(crate) struct TenantHost {
     masks: Option<Arc<Masks>>,
     active: Option<Arc<ActiveRun>>,
     longest_wait: Option<Duration>,
+    /// True once a blob was refused for a reason of this machine.
+    is_refused_here: bool,
 }
 
 /// The parts of a host that differ between runs of one tenant.
@@ -129,6 +131,7 @@ impl TenantHost {
             masks,
             active,
             longest_wait,
+            is_refused_here: false,
         }
     }
 
@@ -136,6 +139,12 @@ impl TenantHost {
     /// for the output.
     pub(crate) fn into_parts(self) -> (Vec<BlobId>, Vec<BlobPin>, OutputRoom) {
         (self.written, self.pins.into_values().flatten().collect(), self.room)
+    }
+
+    /// True if a blob of the run was refused for a reason of this machine, which a repetition may not
+    /// have.
+    pub(crate) const fn is_refused_here(&self) -> bool {
+        self.is_refused_here
     }
 
     /// What is covered in the output.
@@ -195,6 +204,8 @@ impl RunHost for TenantHost {
             masks.cover_text(&mut kind);
         }
         let kind = BlobKind::parse(&kind).map_err(|error| refusal("ValueError", &error))?;
+        // Until it is stored: the caller may leave meanwhile.
+        let was_refused = std::mem::replace(&mut self.is_refused_here, true);
         let Ok(permit) = Arc::clone(&self.writes.0).acquire_owned().await else {
             return Err(unavailable());
         };
@@ -217,10 +228,14 @@ impl RunHost for TenantHost {
         });
         let (blob, pin) = match stored.await {
             Ok(Ok(stored)) => stored,
-            Ok(Err(error)) => return Err(not_stored(&error)),
+            Ok(Err(error)) => {
+                self.is_refused_here = was_refused || is_of_machine(&error);
+                return Err(not_stored(&error));
+            }
             Err(_) => return Err(unavailable()),
         };
         drop(cancel);
+        self.is_refused_here = was_refused;
         if self.pins.insert(blob.id.clone(), pin).is_none() {
             self.written.push(blob.id.clone());
         }
@@ -265,6 +280,11 @@ pub(crate) fn not_stored(error: &BlobError) -> Refusal {
             unavailable()
         }
     }
+}
+
+/// True if a blob is refused for a reason of this machine: its quotas, its limits, its disk.
+pub(crate) fn is_of_machine(error: &BlobError) -> bool {
+    error.kind() != ErrorKind::InvalidParams
 }
 
 fn refusal(error_type: &str, error: &impl ToString) -> Refusal {
@@ -440,6 +460,38 @@ mod tests {
         door.write_blob("text/plain", content()).await.unwrap();
         assert_eq!(has_ended.recv().unwrap(), Ok(()));
         assert_eq!(door.into_parts().0.len(), 1);
+    }
+
+    #[test]
+    fn only_the_kind_of_a_blob_is_refused_everywhere() {
+        let (bytes, size) = (ByteCount::bytes(1), ByteCount::bytes(2));
+        for error in [
+            BlobError::QuotaExceeded { bytes, blobs: 1 },
+            BlobError::TooLarge { size, limit: bytes },
+            BlobError::DiskFull(io::Error::other("full")),
+            BlobError::Sealed,
+            BlobError::Content(io::Error::other("gone")),
+        ] {
+            assert!(is_of_machine(&error), "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refusal_of_the_store_is_noted_and_stays_noted() {
+        let (store, _has_begun, go_on, _has_ended) = slow_store();
+        let mut door = door(&store, &BlobWrites::at_most(1));
+        assert_eq!(
+            door.write_blob("no kind", content()).await.unwrap_err().error_type,
+            "ValueError"
+        );
+        assert!(!door.is_refused_here(), "every store refuses it");
+        go_on.send(()).unwrap();
+        door.write_blob("text/plain", content()).await.unwrap();
+        assert!(!door.is_refused_here());
+        // The store breaks.
+        drop(go_on);
+        door.write_blob("text/plain", content()).await.unwrap_err();
+        assert!(door.is_refused_here());
     }
 
     #[tokio::test]

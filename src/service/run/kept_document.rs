@@ -4,9 +4,10 @@
 //! learns the possible reasons.
 
 use crate::ids::TenantId;
-use crate::job::Program;
 use crate::job::outcome::Logs;
-use crate::provenance::{RunDocument, RunInputs};
+use crate::job::{KeepFiles, Program};
+use crate::protocol::methods::execution::RunResult;
+use crate::provenance::{DocumentLog, MAX_PIECES, RunDocument, RunInputs, Unrepeatable};
 use crate::service::caller::Caller;
 use crate::service::error::ServiceError;
 use crate::service::parts::Service;
@@ -23,6 +24,10 @@ const MAX_TEXT: usize = 256 << 10;
 /// Copies of the texts of a run while its document is made: in the inputs, in the document, as
 /// values, and in its text with escapes.
 const COPIES: usize = 8;
+
+/// Memory for each piece of the log, and for each item of a list, while a document is made: its
+/// names, its values and their tree.
+const ITEM: usize = 1 << 10;
 
 /// Memory for the rest of a document.
 const REST: usize = 64 << 10;
@@ -62,13 +67,15 @@ impl Service {
         inputs: Option<Box<RunInputs>>,
     ) -> Result<Performed, ServiceError> {
         let Some(inputs) = inputs else { return Ok(performed) };
-        let Performed { result, logs, output_blob, .. } = performed;
+        let Performed { result, logs, output_blob, unrepeatable, .. } = performed;
+        let parts = Parts::of(&inputs, &result, &logs);
+        let unrepeatable = unrepeatable.or_else(|| parts.too_many());
         let Some(record) = log.record() else {
-            let document = Some(Box::new(document_of(&self.toolchain, *inputs, &result, &logs)));
-            return Ok(Performed { result, logs, output_blob, document });
+            let document = || Box::new(document_of(&self.toolchain, *inputs, &result, &logs));
+            let document = unrepeatable.is_none().then(document);
+            return Ok(Performed { result, logs, output_blob, document, unrepeatable });
         };
-        let length: usize = logs.chunks.iter().map(|chunk| chunk.text.len()).sum();
-        if caller.memory.reserve(ByteCount::from(length.saturating_mul(COPIES))).is_ok() {
+        if unrepeatable.is_none() && caller.memory.reserve(parts.memory()).is_ok() {
             let document = document_of(&self.toolchain, *inputs, &result, &logs);
             if is_for_everybody(&document, &caller.tenant) {
                 let text = caller.memory.on_thread(move || document.text()).await;
@@ -79,7 +86,8 @@ impl Service {
             }
         }
         // The result has the preview of the logs, and nobody asked for all of them.
-        Ok(Performed { result, logs: Logs::default(), output_blob, document: None })
+        let logs = Logs::default();
+        Ok(Performed { result, logs, output_blob, document: None, unrepeatable })
     }
 }
 
@@ -87,5 +95,78 @@ impl Service {
 /// alone.
 fn is_for_everybody(document: &RunDocument, tenant: &TenantId) -> bool {
     let has_blobs = !document.inputs.blobs.is_empty() || !document.ending.output_blobs.is_empty();
-    !document.ending.is_by_time() && (*tenant == TenantId::local() || !has_blobs)
+    *tenant == TenantId::local() || !has_blobs
+}
+
+/// The lists of a document that can be long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Parts {
+    /// Bytes of the log.
+    log: usize,
+    /// Pieces of the log.
+    pieces: usize,
+    /// Blobs that the run stored.
+    blobs: usize,
+    /// Items of all other lists, which have bounds of their own.
+    others: usize,
+}
+
+impl Parts {
+    fn of(inputs: &RunInputs, result: &RunResult, logs: &Logs) -> Self {
+        let patterns = match &inputs.keep_files {
+            KeepFiles::Matching(patterns) => patterns.len(),
+            _ => 0,
+        };
+        let others =
+            [inputs.skills.len(), inputs.layers.len(), inputs.blobs.len(), result.files.len()];
+        Self {
+            log: logs.chunks.iter().map(|chunk| chunk.text.len()).sum(),
+            pieces: DocumentLog::count(&logs.chunks),
+            blobs: result.output_blobs.len(),
+            others: others.into_iter().fold(patterns, usize::saturating_add),
+        }
+    }
+
+    /// The reason why a record cannot have them, if there is one.
+    fn too_many(&self) -> Option<Unrepeatable> {
+        let is_too_much = self.pieces > MAX_PIECES || self.blobs > MAX_PIECES;
+        is_too_much.then_some(Unrepeatable::TooManyParts)
+    }
+
+    /// Memory for them.
+    fn memory(&self) -> ByteCount {
+        let items = self.pieces.saturating_add(self.blobs).saturating_add(self.others);
+        let texts = self.log.saturating_mul(COPIES);
+        ByteCount::from(texts.saturating_add(items.saturating_mul(ITEM)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::outcome::{LogChunk, Stream};
+
+    #[test]
+    fn each_piece_is_charged_and_only_so_many_are_kept() {
+        let chunks = |count: usize| -> Vec<LogChunk> {
+            let streams = [Stream::Stdout, Stream::Stderr].into_iter().cycle().take(count);
+            streams.map(|stream| LogChunk { stream, text: "x".to_owned() }).collect()
+        };
+        let parts = |count| Parts {
+            log: count,
+            pieces: DocumentLog::count(&chunks(count)),
+            blobs: 0,
+            others: 0,
+        };
+        assert_eq!(parts(MAX_PIECES).too_many(), None);
+        assert!(parts(MAX_PIECES).memory() > ByteCount::mebibytes(19));
+        assert_eq!(parts(MAX_PIECES + 1).too_many(), Some(Unrepeatable::TooManyParts));
+        // Pieces of one stream are one piece.
+        let mut same = chunks(9);
+        same.iter_mut().for_each(|chunk| chunk.stream = Stream::Stdout);
+        assert_eq!(DocumentLog::count(&same), DocumentLog::of(&same, 0).pieces.len());
+        let mut gap = chunks(3);
+        gap[1].text.clear();
+        assert_eq!(DocumentLog::count(&gap), DocumentLog::of(&gap, 0).pieces.len());
+    }
 }

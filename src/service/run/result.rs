@@ -13,7 +13,7 @@ use crate::job::outcome::{Logs, RunFailure, RunOutcome};
 use crate::protocol::methods::execution::{
     MAX_OUTPUT, RunError, RunResult, RunStatus, TruncatedOutput,
 };
-use crate::provenance::RunDocument;
+use crate::provenance::{RunDocument, Unrepeatable};
 use crate::records::{INTERRUPTED, INTERRUPTION};
 use crate::secrets::mask::Masks;
 use crate::service::caller::Caller;
@@ -37,8 +37,10 @@ pub(crate) struct Performed {
     pub(crate) logs: Logs,
     /// The blob of an output that was too large for the result.
     pub(crate) output_blob: Option<BlobId>,
-    /// The document, if one was wanted.
+    /// The document, if one was wanted and the run repeats.
     pub(crate) document: Option<Box<RunDocument>>,
+    /// The reason why a repetition may end in another way.
+    pub(crate) unrepeatable: Option<Unrepeatable>,
 }
 
 impl Performed {
@@ -60,7 +62,6 @@ impl Performed {
     }
 
     fn failed(run_id: RunId, error_type: &str, message: String) -> Self {
-        let error_type = error_type.to_owned();
         let result = RunResult {
             status: RunStatus::Failed,
             run_id,
@@ -70,14 +71,15 @@ impl Performed {
             files: Vec::new(),
             files_total: None,
             logs_preview: String::new(),
-            error: Some(RunError { error_type, message, traceback: None }),
+            error: Some(RunError { error_type: error_type.to_owned(), message, traceback: None }),
             logs_truncated: false,
             output_truncated: false,
             duration_ms: 0,
             memory_peak_bytes: 0,
             fuel: None,
         };
-        Self { result, logs: Logs::default(), output_blob: None, document: None }
+        let (logs, unrepeatable) = (Logs::default(), Unrepeatable::of_error_type(error_type));
+        Self { result, logs, output_blob: None, document: None, unrepeatable }
     }
 }
 
@@ -93,8 +95,19 @@ pub(crate) struct ResultForm {
 
 /// The end of a run, with the members of its result that depend on it.
 enum Ending {
-    Completed { summary: Option<String>, output: Option<Box<RawValue>>, stored: Option<BlobId> },
-    Failed { summary: String, error: RunError },
+    Completed {
+        summary: Option<String>,
+        output: Option<Box<RawValue>>,
+        stored: Option<BlobId>,
+    },
+    Failed {
+        summary: String,
+        error: RunError,
+    },
+    /// The output could not be stored for a reason of this machine.
+    NotStored {
+        error: RunError,
+    },
 }
 
 impl From<RunFailure> for Ending {
@@ -114,6 +127,7 @@ impl Service {
         form: ResultForm,
     ) -> Result<Performed, ServiceError> {
         let masks = host.masks();
+        let is_refused_here = host.is_refused_here();
         let (mut output_blobs, _pins, room) = host.into_parts();
         let RunOutcome { end, logs, files, usage } = finished.outcome;
         let (logs_preview, logs_truncated) = logs::preview(&logs);
@@ -130,6 +144,7 @@ impl Service {
         } else {
             "Completed.".to_owned()
         };
+        let is_stored = !is_refused_here && !matches!(ending, Ending::NotStored { .. });
         let (status, summary, output, stored, error) = match ending {
             Ending::Completed { summary, output, stored } => {
                 let summary = summary.unwrap_or(default_summary);
@@ -138,9 +153,17 @@ impl Service {
             Ending::Failed { summary, error } => {
                 (RunStatus::Failed, summary, None, None, Some(error))
             }
+            Ending::NotStored { error } => {
+                (RunStatus::Failed, error.message.clone(), None, None, Some(error))
+            }
         };
         let is_new = |blob: &&BlobId| !output_blobs.contains(blob);
         output_blobs.extend(stored.iter().filter(is_new).cloned().collect::<Vec<_>>());
+        let ended_by = error.as_ref().map(|error| error.error_type.as_str());
+        let unrepeatable = ended_by
+            .and_then(Unrepeatable::of_error_type)
+            .or_else(|| finished.is_worker_lost.then_some(Unrepeatable::Machine))
+            .or_else(|| (!is_stored).then_some(Unrepeatable::Storage));
         let result = RunResult {
             status,
             run_id,
@@ -157,7 +180,7 @@ impl Service {
             memory_peak_bytes: usage.memory_peak.as_u64(),
             fuel: usage.fuel.map(|fuel| fuel.0),
         };
-        Ok(Performed { result, logs, output_blob: stored, document: None })
+        Ok(Performed { result, logs, output_blob: stored, document: None, unrepeatable })
     }
 
     /// Reads the returned value, on another thread if it is long. `permit` reserves the memory of a
@@ -219,8 +242,9 @@ impl Service {
             Err(error) => {
                 let Refusal { error_type, message } = not_stored(&error);
                 let message = format!("the output could not be stored: {message}");
-                let error = RunError { error_type, message: message.clone(), traceback: None };
-                return Ok(Ending::Failed { summary: message, error });
+                return Ok(Ending::NotStored {
+                    error: RunError { error_type, message, traceback: None },
+                });
             }
         };
         let (id, size_bytes) = (blob.id.clone(), blob.size.as_u64());

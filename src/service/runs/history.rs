@@ -110,8 +110,8 @@ struct ReproducibleOfRecord {
 }
 
 /// Why the document of a reproducible run may not be kept.
-const NOT_KEPT: &str = "it ended by time, used secrets or blobs of a tenant with keys, had code or \
-                        arguments of more than 256 KiB, or is too old";
+const NOT_KEPT: &str = "its end may not repeat, it used secrets or blobs of a tenant with keys, had \
+                        code or arguments of more than 256 KiB, or is too old";
 
 /// The choice of a list, as a caller wrote it.
 #[derive(Debug, Clone, Copy, Default)]

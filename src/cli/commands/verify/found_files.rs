@@ -27,6 +27,12 @@ const CHUNK: usize = 256 << 10;
 pub(crate) struct FoundFiles(Vec<(PathBuf, u64)>);
 
 impl FoundFiles {
+    /// One file; none if it is not there.
+    pub(crate) fn one(path: &Path) -> Self {
+        let found = fs::metadata(path).ok().filter(fs::Metadata::is_file);
+        Self(found.map(|found| (path.to_owned(), found.len())).into_iter().collect())
+    }
+
     /// Looks for files in folders and the folders below them. Links are left out.
     pub(crate) fn below(folders: &[PathBuf]) -> Result<Self, Failed> {
         let mut found = Vec::new();
@@ -55,7 +61,8 @@ impl FoundFiles {
 
     /// The file with the content of a blob.
     pub(crate) fn of_blob(&self, blob: &DocumentBlob) -> Result<&Path, Failed> {
-        let kind = BlobKind::parse(&blob.kind).map_err(|wrong| Failed::usage(wrong.to_string()))?;
+        let kind = BlobKind::parse(&blob.kind)
+            .map_err(|wrong| Failed::usage(shown(&wrong.to_string())))?;
         for path in self.of_size(blob.size_bytes) {
             let unreadable = |fault: io::Error| Failed::named(path.display(), &fault);
             let mut hasher = BlobHasher::new(&kind);

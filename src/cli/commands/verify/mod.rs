@@ -12,6 +12,8 @@ mod verdict;
 pub(crate) use crate::cli::commands::verify::pack::bundle;
 pub(crate) use crate::cli::commands::verify::record_file::{private_key, write_record};
 
+use std::path::Path;
+
 use crate::cli::commands::verify::found_files::FoundFiles;
 use crate::cli::commands::verify::record_file::{public_key, read_record};
 use crate::cli::commands::verify::record_text::SignatureState;
@@ -30,17 +32,12 @@ use crate::provenance::RunDocument;
 pub(crate) fn verify(config: &Config, args: &VerifyArgs) -> Result<Exit, Failed> {
     let key = args.key.as_deref().map(public_key).transpose()?;
     let (read, unpacked) = read_record(&args.file, key.as_ref())?;
-    match read.signature {
-        SignatureState::None => {}
-        SignatureState::Verified => note("the signature holds"),
-        SignatureState::Unverified => {
-            note("the signature was not verified: `--key` names the public key");
-        }
-    }
+    note_signature(&args.file, read.signature);
     let recorded = read.document;
     let digest = Digest::of(recorded.text()?.as_bytes());
     if let Some(against) = &args.against {
-        let (other, _) = read_record(against, None)?;
+        let (other, _) = read_record(against, key.as_ref())?;
+        note_signature(against, other.signature);
         let other = other.document;
         let mut differences = recorded.inputs.differences(&other.inputs)?;
         differences.extend(recorded.ending.differences(&other.ending));
@@ -57,6 +54,18 @@ pub(crate) fn verify(config: &Config, args: &VerifyArgs) -> Result<Exit, Failed>
         let differences = recorded.ending.differences(&now.ending);
         Ok(RunVerdict::of(digest, differences).print(args.json, ["recorded", "now"]))
     }))
+}
+
+/// Tells whether the signature of a record was verified.
+fn note_signature(file: &Path, signature: SignatureState) {
+    let told = match signature {
+        SignatureState::None => return,
+        SignatureState::Verified => "the signature holds",
+        SignatureState::Unverified => {
+            "the signature was not verified: `--key` names the public key"
+        }
+    };
+    note(&format!("{}: {told}", file.display()));
 }
 
 /// Tells that other versions executed the two runs, which may explain a difference.

@@ -1,11 +1,13 @@
 //! `wardian bundle`: packs a record and all contents that it names into one file.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Cursor, Read};
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use tempfile::NamedTempFile;
 
 use crate::assembly::{layers_of, open_registry};
 use crate::cli::commands::verify::found_files::FoundFiles;
@@ -47,14 +49,28 @@ pub(crate) fn bundle(config: &Config, args: &BundleArgs) -> Result<Exit, Failed>
     if unpacked.is_some() {
         return Err(Failed::usage(format!("{}: is a bundle already", args.file.display())));
     }
+    ensure_no_input(args, &record.document.inputs)?;
     let contents = contents(config, record, &FoundFiles::below(&args.blobs)?)?;
-    let written = write(&args.output, &contents);
-    if written.is_err() {
-        // Half a bundle is of no use.
-        fs::remove_file(&args.output).ok();
-    }
-    note(&format!("{} files in {}", written?, args.output.display()));
+    let written = write(&args.output, &contents)?;
+    note(&format!("{written} files in {}", args.output.display()));
     Ok(Exit::Done)
+}
+
+/// Refuses an output that is there and has the record, or a content that the record names.
+fn ensure_no_input(args: &BundleArgs, inputs: &RunInputs) -> Result<(), Failed> {
+    let refused = |why: &str| Err(Failed::usage(format!("{}: {why}", args.output.display())));
+    // A link would be replaced, so it is refused like all that is no plain file.
+    let Ok(there) = fs::symlink_metadata(&args.output) else { return Ok(()) };
+    if !there.is_file() {
+        return refused("is there and is no file");
+    }
+    let record =
+        fs::metadata(&args.file).map_err(|fault| Failed::named(args.file.display(), &fault))?;
+    let output = FoundFiles::one(&args.output);
+    let is_input = (there.dev(), there.ino()) == (record.dev(), record.ino())
+        || inputs.blobs.iter().any(|blob| output.of_blob(blob).is_ok())
+        || long_texts(inputs).iter().any(|(what, text)| output.text(what, text).is_ok());
+    if is_input { refused("is one of the files to pack: name another output") } else { Ok(()) }
 }
 
 fn contents(
@@ -117,10 +133,14 @@ fn skills(config: &Config, inputs: &RunInputs) -> Result<Vec<(String, Arc<Snapsh
     found.collect()
 }
 
-/// Writes a bundle. Returns the number of its files.
+/// Writes a bundle beside its place, and moves it there once it is whole. Returns the number of its
+/// files.
 fn write(path: &Path, contents: &BTreeMap<String, Content>) -> Result<usize, Failed> {
     let named = |fault: io::Error| Failed::named(path.display(), &fault);
-    let mut archive = TarWriter::new(BufWriter::new(File::create(path).map_err(named)?));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let place = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(named)?;
+    let mode = fs::metadata(path).map_or(0o644, |there| there.permissions().mode() & 0o777);
+    let mut archive = TarWriter::new(BufWriter::new(place.as_file()));
     for (name, content) in contents {
         let opened;
         let (size, mut source): (u64, Box<dyn Read>) = match content {
@@ -137,6 +157,8 @@ fn write(path: &Path, contents: &BTreeMap<String, Content>) -> Result<usize, Fai
         archive.add(name, size, &mut source)?;
     }
     let file = archive.finish()?.into_inner().map_err(|fault| named(fault.into_error()))?;
+    file.set_permissions(Permissions::from_mode(mode)).map_err(named)?;
     file.sync_all().map_err(named)?;
+    place.persist(path).map_err(|fault| named(fault.error))?;
     Ok(contents.len())
 }

@@ -84,6 +84,9 @@ async fn perform(
         error => error.into(),
     })?;
     runtime.warn_of_missing_walls();
+    if let Some(why) = ended.unrepeatable {
+        return Err(Failed::because(format!("the run cannot be compared here: {why}")));
+    }
     ended.document.ok_or_else(|| Failed::because("the repetition left no record"))
 }
 
