@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
@@ -95,6 +96,51 @@ fn a_test_whose_file_is_missing_fails_and_the_others_run() {
     let checked = place.run(&["skills", "check", "acme.files"]).with(0);
     let wanted = ["test-file-missing", "needs `resources/none.txt`"];
     assert!(contained(&checked.stderr, wanted).is_empty(), "{}", checked.stderr);
+}
+
+#[test]
+fn case_files_are_files_of_the_skill() {
+    let place = Command::new();
+    place.run(&["skills", "new", "acme.files"]).with(0);
+    place.file("acme.files/code/main.py", "def main(args):\n    return {'n': 1}\n");
+    let secret = place.file("outside/secret.txt", "opensesame");
+    let resources = place.folder().join("acme.files/resources");
+    fs::create_dir_all(resources.join(".hidden")).unwrap();
+    symlink(&secret, resources.join(".hidden/secret.txt")).unwrap();
+    symlink(secret.parent().unwrap(), resources.join("__pycache__")).unwrap();
+    symlink(&secret, resources.join("secret.pyc")).unwrap();
+    symlink("/proc/self/environ", resources.join(".environ")).unwrap();
+    for path in [".hidden/secret.txt", "__pycache__/secret.txt", "secret.pyc", ".environ"] {
+        let blob = json!({"blobs": {"x": {"mime_type": "text/plain", "file": path}},
+            "args": {"name": "a"}, "expect": {"status": "completed"}});
+        let answer = json!({"args": {"name": "a"}, "expect": {"status": "completed"},
+            "network": [{"request": {"url": "https://a.example/"}, "response": {"file": path}}]});
+        for case in [blob, answer] {
+            place.file("acme.files/resources/tests/a.json", case.to_string());
+            for command in [&["skills", "test", "acme.files"][..], &["test", "acme.files"]] {
+                let refused = place.run(command).with(2);
+                let wanted = ["no test was run", path, "are left out"];
+                assert!(contained(&refused.stderr, wanted).is_empty(), "{}", refused.stderr);
+            }
+        }
+    }
+}
+
+#[test]
+fn case_files_that_are_left_out_of_the_skill_are_not_run() {
+    let place = Command::new();
+    place.run(&["skills", "new", "acme.files"]).with(0);
+    place.file("acme.files/code/main.py", "def main(args):\n    return {'n': 1}\n");
+    let good = r#"{"args": {"name": "a"}, "expect": {"status": "completed"}}"#;
+    place.file("acme.files/resources/tests/a.json", good);
+    let bad = r#"{"args": {"name": "a"}, "expect": {"status": "failed"}}"#;
+    place.file("acme.files/resources/tests/.x.json", bad);
+    let linked = place.file("outside.json", bad);
+    symlink(linked, place.folder().join("acme.files/resources/tests/.y.json")).unwrap();
+    for command in [&["skills", "test", "acme.files"][..], &["test", "acme.files"]] {
+        let ended = place.run(command).with(0);
+        assert!(ended.stdout.contains("1 passed, 0 failed"), "{}", ended.stdout);
+    }
 }
 
 #[test]

@@ -381,6 +381,99 @@ fn kept_results_are_compared_with_new_ones_and_broken_ones_do_not_count() {
     }
 }
 
+#[test]
+fn settings_that_tests_notice_are_part_of_the_key() {
+    let place = Command::new();
+    place.run(&["skills", "new", "acme.one"]).with(0);
+    let code = format!("# {}\ndef main(args):\n    return {{'n': 1}}\n", place.folder().display());
+    place.file("acme.one/code/main.py", code);
+    let case = r#"{"args": {"name": "a"}, "expect": {"status": "completed", "output": {"n": 1}}}"#;
+    place.file("acme.one/resources/tests/a.json", case);
+    assert_eq!(cached(&results(&place, &[], 0)), 0);
+    assert_eq!(cached(&results(&place, &[], 0)), 1);
+    for setting in [
+        "network.enabled=false",
+        "network.denied=https://a.example",
+        "network.limits.requests=7",
+        "blobs.max_size=1MiB",
+        "blobs.quota=2GiB",
+    ] {
+        let other = place.run(&["--set", setting, "test", "--json"]).with(0).json();
+        assert_eq!(cached(&other), 0, "{setting}");
+    }
+}
+
+#[test]
+fn ends_by_the_machine_are_neither_kept_nor_accepted() {
+    let place = Command::new();
+    place.run(&["skills", "new", "acme.endless"]).with(0);
+    let code = format!("# {}\ndef main(args):\n    while True: pass\n", place.folder().display());
+    place.file("acme.endless/code/main.py", code);
+    let kept = r#"{"args": {"name": "a"}, "expect": {"status": "failed"}}"#;
+    place.file("acme.endless/resources/tests/kept.json", kept);
+    let output = r#"{"args": {"name": "a"}, "expect": {"status": "failed", "output": 5}}"#;
+    let path = place.file("acme.endless/resources/tests/output.json", output);
+    for _ in 0..2 {
+        let ended = results(&place, &["--timeout", "2", "--update"], 1);
+        assert_eq!(cached(&ended), 0, "{ended}");
+        let [kept, output] = ["kept", "output"].map(|name| {
+            let tests = ended["tests"].as_array().unwrap();
+            tests.iter().find(|test| test["id"] == format!("acme.endless::{name}")).unwrap()
+        });
+        assert_eq!((&kept["outcome"], &output["outcome"]), (&json!("passed"), &json!("failed")));
+    }
+    assert_eq!(fs::read_to_string(path).unwrap(), output);
+}
+
+/// Files with tests that unittest does not find, each with one that fails.
+const UNFOUND: [(&str, &str); 6] = [
+    ("test_star.py", "from cases import *\n"),
+    ("test_if.py", "if True:\n    def test_bad(): assert 0\n"),
+    (
+        "test_try.py",
+        "try:\n    import nothing\nexcept ImportError:\n    def test_bad(): assert 0\n",
+    ),
+    ("test_named.py", "from cases import TestThings\n"),
+    ("test_made.py", "def made():\n    assert 0\nglobals()['test_bad'] = made\n"),
+    (
+        "test_mixed.py",
+        "import unittest\nfrom cases import *\nclass A(unittest.TestCase):
+    def test_good(self): pass\n",
+    ),
+];
+
+#[test]
+fn a_file_in_which_no_test_is_found_does_not_pass() {
+    let place = Command::new();
+    place.file("setup.cfg", "");
+    place.file(
+        "cases.py",
+        "def test_bad(): assert 0\nclass TestThings:\n    def test_bad(self): assert 0\n",
+    );
+    for (name, text) in UNFOUND {
+        place.file(name, text);
+    }
+    // A class of unittest whose module has names that only look like tests stays with unittest.
+    let plain = "import unittest\nfrom unittest import *\ntest_data = 1\nclass TestClient:
+    def __init__(self): pass\n    def test(self): pass\nclass A(unittest.TestCase):
+    def test_good(self): pass\n";
+    place.file("plain/test_plain.py", plain);
+    place.file("test_none.py", "import unittest\n");
+    let found = results(&place, &[], 1);
+    let all = outcomes(&found);
+    for (name, _) in UNFOUND {
+        let bad = |one: &&(String, String)| one.0.starts_with(name) && one.0.contains("test_bad");
+        assert!(all.iter().find(bad).is_some_and(|one| one.1 == "failed"), "{name}: {found}");
+    }
+    assert!(all.contains(&("plain/test_plain.py::A::test_good".to_owned(), "passed".to_owned())));
+    let none = found["tests"].as_array().unwrap().iter().find(|one| one["id"] == "test_none.py");
+    let none = none.unwrap_or_else(|| panic!("{found}"));
+    assert_eq!(none["outcome"], "error");
+    assert!(none["message"].as_str().unwrap().contains("the file has no test"), "{none}");
+    let chosen = results(&place, &["-k", "test_good"], 0);
+    assert_eq!(chosen["passed"], 2, "{chosen}");
+}
+
 /// Runs the check of the examples for services on a document.
 fn check_examples(document: &str, place: &Command) -> (bool, String) {
     let file = place.file("ci.md", document);

@@ -1,7 +1,7 @@
 //! Reads the tests of a skill, and finds their mistakes without running them.
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use crate::blobs::content::kind::BlobKind;
 use crate::cli::commands::skills::test_case::{BlobContent, TestCase, with_ids};
@@ -9,6 +9,7 @@ use crate::error::CauseChain;
 use crate::protocol::strict;
 use crate::registry::folders::snapshot::Snapshot;
 use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
+use crate::skill::path::is_left_out;
 
 /// Longest file of a case, in bytes.
 pub(crate) const MAX_CASE: u64 = 4 << 20;
@@ -59,18 +60,35 @@ fn mistakes_of(case: &TestCase) -> Vec<String> {
     mistakes
 }
 
-/// A path below `resources`, as a case names a file.
+/// The name of the case in a file of a skill, if it is one.
+pub(crate) fn case_name(path: &str) -> Option<&str> {
+    let name = path.strip_prefix(TESTS)?.strip_prefix('/')?.strip_suffix(".json")?;
+    (!name.contains('/')).then_some(name)
+}
+
+/// The path in the skill of a file below `resources` that a case names.
 ///
 /// # Errors
 ///
-/// The path leaves the folder.
-pub(crate) fn resource(path: &str) -> Result<PathBuf, String> {
-    let path = Path::new(path);
-    let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
-    if !is_below || path.as_os_str().is_empty() {
-        return Err(format!("`{}` is not a path below resources", path.display()));
+/// The path leaves the folder, or no skill has a file with this name.
+pub(crate) fn resource(path: &str) -> Result<String, String> {
+    let mut whole = "resources".to_owned();
+    for part in Path::new(path).components() {
+        let Some(name) = Some(part).filter(|part| matches!(part, Component::Normal(_))) else {
+            return Err(format!("`{path}` is not a path below resources"));
+        };
+        let name = name.as_os_str().to_string_lossy();
+        if is_left_out(&name) {
+            return Err(format!(
+                "`{path}` is no file of the skill: names such as `{name}` are left out"
+            ));
+        }
+        whole.extend(["/", &name]);
     }
-    Ok(Path::new("resources").join(path))
+    match path.is_empty() {
+        true => Err("`` is not a path below resources".to_owned()),
+        false => Ok(whole),
+    }
 }
 
 /// The files below `resources` that a case needs.
@@ -86,8 +104,7 @@ pub(crate) fn files_of(case: &TestCase) -> Vec<&str> {
 pub(crate) fn check_tests(snapshot: &Snapshot) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for file in snapshot.files() {
-        let name = file.path.strip_prefix(TESTS).and_then(|rest| rest.strip_prefix('/'));
-        if !name.is_some_and(|name| !name.contains('/') && name.ends_with(".json")) {
+        if case_name(&file.path).is_none() {
             continue;
         }
         let mut warn = |code, message: String, help: &str| {
@@ -98,7 +115,7 @@ pub(crate) fn check_tests(snapshot: &Snapshot) -> Vec<Diagnostic> {
             Ok(Ok(case)) => {
                 let lacks = |path: &&str| {
                     let path = resource(path).unwrap_or_default();
-                    !snapshot.files().iter().any(|file| Path::new(&file.path) == path)
+                    snapshot.read_file(&path).is_err()
                 };
                 for path in files_of(&case).into_iter().filter(lacks) {
                     let message = format!("the test needs `resources/{path}`, which is not there");
@@ -153,6 +170,20 @@ mod tests {
             "response": {"file": "b.txt"}}], "expect": {"status": "completed"}}"#;
         let case = parse_case(good.as_bytes()).unwrap();
         assert_eq!(files_of(&case), ["a.txt", "b.txt"]);
-        assert!(resource("").is_err() && resource("/a").is_err() && resource("a/../b").is_err());
+        assert_eq!(resource("a//b/./c.d").as_deref(), Ok("resources/a/b/c.d"));
+        for outside in ["", "/a", "..", "a/../b", "./a", "."] {
+            assert!(resource(outside).is_err(), "{outside}");
+        }
+        for left_out in [".x/a", "a/.x", "a/__pycache__/b", "__pycache__", "a.pyc", "a.pyc/b"] {
+            assert!(resource(left_out).unwrap_err().contains("are left out"), "{left_out}");
+        }
+    }
+
+    #[test]
+    fn cases_are_files_of_one_folder() {
+        assert_eq!(case_name("resources/tests/one.json"), Some("one"));
+        for other in ["resources/tests/a/one.json", "resources/one.json", "resources/tests/a.txt"] {
+            assert_eq!(case_name(other), None, "{other}");
+        }
     }
 }

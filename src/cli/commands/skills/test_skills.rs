@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,18 +14,19 @@ use tempfile::TempDir;
 
 use crate::assembly::{MeteredCode, Runtime, SkillsRead};
 use crate::blobs::content::kind::BlobKind;
-use crate::cli::commands::blobs::{read_blob, store_file};
+use crate::cli::commands::blobs::read_blob;
 use crate::cli::commands::run::on_its_own;
 use crate::cli::commands::skills::test_case::{
     BlobContent, CaseBlob, CaseResult, ExpectedStatus, MadeBlob, TestCase, with_ids,
 };
-use crate::cli::commands::skills::test_file::{MAX_CASE, TESTS, parse_case, resource};
+use crate::cli::commands::skills::test_file::{case_name, parse_case, resource};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on_until_interrupted, progress};
 use crate::cli::terminal::output::{note, print_json, print_line, shown};
 use crate::config::Config;
 use crate::egress::recorded::Recording;
+use crate::error::ErrorKind;
 use crate::ids::Digest;
 use crate::packages::LOCK_FILE;
 use crate::packages::lock::Lock;
@@ -47,7 +48,33 @@ pub(crate) struct SkillTests {
     pub(crate) digest: Digest,
     /// Names the packages that it has locked; empty for none.
     pub(crate) layer: String,
-    pub(crate) cases: Vec<(String, TestCase)>,
+    pub(crate) cases: Vec<SkillCase>,
+    /// What the skill is for a server. Nothing of a test is read elsewhere: not all names of the
+    /// folder are part of the skill, and those that are not may lead to any file of this machine.
+    snapshot: Arc<Snapshot>,
+}
+
+/// A test, and what identifies it.
+#[derive(Debug)]
+pub(crate) struct SkillCase {
+    pub(crate) name: String,
+    /// Digest of its text.
+    pub(crate) digest: Digest,
+    pub(crate) case: TestCase,
+}
+
+impl SkillTests {
+    /// The content of a file below `resources` that a case names.
+    ///
+    /// INVARIANT(case-files): a case reads files of its skill, and no others.
+    ///
+    /// # Errors
+    ///
+    /// Says why there is none, with its path.
+    pub(crate) fn file_of_case(&self, path: &str) -> Result<&[u8], String> {
+        let whole = resource(path)?;
+        self.snapshot.read_file(&whole).map_err(|fault| format!("{path}: {fault}"))
+    }
 }
 
 /// How the cases are run.
@@ -147,7 +174,7 @@ async fn test_all(
             };
             note(&format!("{}: {missing}", skill.name));
         }
-        for (name, case) in &skill.cases {
+        for SkillCase { name, case, .. } in &skill.cases {
             let run = run_case(runtime, skill, case, &HowToRun::default()).await?;
             let CaseRun { differences, duration_ms, .. } = run;
             let passed = differences.is_empty();
@@ -198,42 +225,30 @@ pub(crate) fn read_tests(
         return Err(Failed::usage(format!("{folder}: has errors; see `wardian skills check`")));
     };
     copy(snapshot, root)?;
-    let tests = whole.join(TESTS);
-    let mut paths = Vec::new();
-    // Without the folder there are no tests.
-    for entry in fs::read_dir(&tests).into_iter().flatten() {
-        let path = entry.map_err(|fault| Failed::named(tests.display(), &fault))?.path();
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let is_meant = filter.is_none_or(|filter| name.contains(filter));
-        if path.extension().is_some_and(|ending| ending == "json") && is_meant {
-            paths.push((name, path));
-        }
-    }
-    paths.sort();
     let mut cases = Vec::new();
-    for (name, path) in paths {
-        match read_case(&path)? {
-            Ok(case) => cases.push((name, case)),
+    for file in snapshot.files() {
+        let name = case_name(&file.path);
+        let Some(name) = name.filter(|name| filter.is_none_or(|part| name.contains(part))) else {
+            continue;
+        };
+        let text = snapshot.read_file(&file.path)?;
+        match parse_case(text) {
+            Ok(case) => {
+                cases.push(SkillCase { name: name.to_owned(), digest: Digest::of(text), case });
+            }
             Err(mistakes) => {
-                let shown_path = folder.join(TESTS).join(path.file_name().unwrap_or_default());
+                let shown_path = folder.join(&file.path);
                 let line = |mistake: &String| format!("{}: {mistake}", shown_path.display());
                 malformed.extend(mistakes.iter().map(line).map(|line| shown(&line)));
             }
         }
     }
+    cases.sort_by(|one, other| one.name.cmp(&other.name));
     let (name, version) = (snapshot.name().to_string(), snapshot.version().to_string());
     let lock = snapshot.read_file(LOCK_FILE).ok().and_then(|text| Lock::parse(text).ok());
     let layer = lock.and_then(|lock| lock.layer()).map(|key| key.to_string()).unwrap_or_default();
-    Ok(SkillTests { folder: whole, name, version, digest: snapshot.digest(), layer, cases })
-}
-
-/// Reads a case, or its mistakes.
-fn read_case(path: &Path) -> Result<Result<TestCase, Vec<String>>, Failed> {
-    let named = |fault: &(dyn std::error::Error + 'static)| Failed::named(path.display(), fault);
-    let mut text = Vec::new();
-    let file = fs::File::open(path).map_err(|fault| named(&fault))?;
-    file.take(MAX_CASE + 1).read_to_end(&mut text).map_err(|fault| named(&fault))?;
-    Ok(parse_case(&text))
+    let (digest, snapshot) = (snapshot.digest(), Arc::clone(snapshot));
+    Ok(SkillTests { folder: whole, name, version, digest, layer, cases, snapshot })
 }
 
 /// Writes the files of a skill below `root`, in a folder that has the skill's name and version. Two
@@ -313,25 +328,11 @@ pub(crate) async fn run_case(
     Ok(CaseRun { differences, duration_ms, fuel, ended: Some(ended) })
 }
 
-/// Most bytes of a file that a recorded network answers with.
-const MAX_RECORDED: u64 = 256 << 20;
-
 /// The recorded network of a case. Without one every request fails: a test must not depend on the
 /// state of the world.
 fn recording_of(skill: &SkillTests, case: &TestCase) -> Result<Recording, String> {
     let exchanges = case.network.iter().enumerate().map(|(at, exchange)| {
-        let read = |path: &str| {
-            let whole = skill.folder.join(resource(path)?);
-            let file = fs::File::open(&whole).map_err(|fault| format!("{path}: {fault}"))?;
-            let mut content = Vec::new();
-            file.take(MAX_RECORDED + 1)
-                .read_to_end(&mut content)
-                .map_err(|fault| format!("{path}: {fault}"))?;
-            match u64::try_from(content.len()).is_ok_and(|size| size <= MAX_RECORDED) {
-                true => Ok(content),
-                false => Err(format!("{path}: is larger than {MAX_RECORDED} bytes")),
-            }
-        };
+        let read = |path: &str| skill.file_of_case(path).map(<[u8]>::to_vec);
         exchange.recorded(read).map_err(|wrong| format!("network[{at}]: {wrong}"))
     });
     Ok(Recording::new(exchanges.collect::<Result<_, _>>()?))
@@ -339,17 +340,17 @@ fn recording_of(skill: &SkillTests, case: &TestCase) -> Result<Recording, String
 
 /// Stores a blob of a case; its id.
 fn store(runtime: &Runtime, skill: &SkillTests, blob: &CaseBlob) -> Result<String, Failed> {
-    let stored = match &blob.content {
-        BlobContent::File(path) => {
-            let path = skill.folder.join(resource(path).map_err(Failed::usage)?);
-            store_file(&runtime.blobs, &path, Some(&blob.mime_type))?
-        }
-        BlobContent::Text(text) => {
-            let kind = BlobKind::parse(&blob.mime_type)
-                .map_err(|error| Failed::usage(error.to_string()))?;
-            runtime.blobs.put(&sole_tenant(), &kind, text.as_bytes())?
-        }
+    let content = match &blob.content {
+        BlobContent::File(path) => skill.file_of_case(path).map_err(Failed::usage)?,
+        BlobContent::Text(text) => text.as_bytes(),
     };
+    let kind =
+        BlobKind::parse(&blob.mime_type).map_err(|error| Failed::usage(error.to_string()))?;
+    let stored = runtime.blobs.put(&sole_tenant(), &kind, content);
+    let stored = stored.map_err(|error| match error.kind() {
+        ErrorKind::TooLarge | ErrorKind::QuotaExceeded => Failed::usage(error.to_string()),
+        _ => error.into(),
+    })?;
     Ok(stored.id.to_string())
 }
 

@@ -5,14 +5,13 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
-use std::path::Path;
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::assembly::{self, Runtime};
-use crate::cli::commands::skills::test_file::{files_of, resource};
-use crate::cli::commands::skills::test_skills::SkillTests;
+use crate::cli::commands::skills::test_file::files_of;
+use crate::cli::commands::skills::test_skills::{SkillCase, SkillTests};
 use crate::cli::commands::test::plan::{FileTests, TestSession, Unit};
 use crate::cli::commands::test::project::hashed;
 use crate::cli::failed::Failed;
@@ -46,10 +45,18 @@ pub(crate) struct Ingredients {
     batteries: String,
     limits: String,
     timeout_ms: u64,
+    /// What a run may reach, as far as it holds for recorded answers too, and how much of it.
+    network: String,
+    /// Largest blob, and the most of all blobs.
+    blobs: String,
     /// Seed and epoch.
     inputs: String,
-    /// The name of the unit.
+    /// A case or a file.
+    kind: &'static str,
+    /// The name of the case, or the path of the file in its project.
     unit: String,
+    /// The folder of the skill, or the file, as they are shown.
+    shown: String,
     keyword: String,
     places: String,
     /// Name and version of the skill that is executed or mounted.
@@ -58,6 +65,8 @@ pub(crate) struct Ingredients {
     skill_digest: String,
     /// Names its packages.
     layer: String,
+    /// Digest of the text of the case.
+    case: String,
     /// Digests of the files that the case names.
     case_files: String,
     /// Digest of the files of the project.
@@ -82,7 +91,7 @@ impl Ingredients {
         Ok(Self {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            program: digest_of_file(Path::new(PROGRAM))?,
+            program: digest_of_program()?,
             engine: format!("{} {} {}", engine.package, engine.version, engine.sha256),
             wasmtime: format!("{} {}", engine.wasmtime, engine.transform),
             image: image.digest().to_string(),
@@ -93,13 +102,18 @@ impl Ingredients {
             },
             limits: format!("{:?}", config.limits.default),
             timeout_ms: session.how.timeout_ms.unwrap_or_default(),
+            network: network_of(config),
+            blobs: format!("{:?}", (config.blobs.max_size, config.blobs.quota)),
             inputs: format!("{:?}", session.how.reproducible),
+            kind: "",
             unit: String::new(),
+            shown: String::new(),
             keyword: String::new(),
             places: String::new(),
             skill: String::new(),
             skill_digest: String::new(),
             layer: String::new(),
+            case: String::new(),
             case_files: String::new(),
             common: String::new(),
             own: String::new(),
@@ -118,15 +132,17 @@ impl Ingredients {
     }
 
     fn of_case(&self, session: &TestSession, skill: &SkillTests, case: usize) -> Option<Self> {
-        let (name, case) = skill.cases.get(case)?;
+        let SkillCase { name, digest, case } = skill.cases.get(case)?;
         let mut files = Vec::new();
         for path in files_of(case).into_iter().collect::<BTreeSet<_>>() {
-            let digest = digest_of_file(&skill.folder.join(resource(path).ok()?)).ok()?;
-            files.push((path, digest));
+            files.push((path, hashed(skill.file_of_case(path).ok()?)));
         }
         let folder = skill.folder.strip_prefix(&session.plan.here).unwrap_or(&skill.folder);
         Some(Self {
-            unit: format!("case {name} {}", folder.display()),
+            kind: "case",
+            unit: name.clone(),
+            shown: folder.display().to_string(),
+            case: digest.to_string(),
             case_files: format!("{files:?}"),
             ..self.with_skill(skill)
         })
@@ -136,7 +152,9 @@ impl Ingredients {
         let skill = file.skill.and_then(|number| session.plan.skills.get(number));
         let base = skill.map_or_else(|| self.clone(), |skill| self.with_skill(skill));
         Self {
-            unit: format!("file {} {}", file.path, file.shown),
+            kind: "file",
+            unit: file.path.clone(),
+            shown: file.shown.clone(),
             keyword: file.keyword.clone(),
             places: format!("{:?}", file.places),
             common: file.common.digest.clone(),
@@ -159,10 +177,20 @@ impl Ingredients {
     }
 }
 
-/// The digest of a file, which may be large.
-fn digest_of_file(path: &Path) -> Result<String, Failed> {
-    let named = |fault: &std::io::Error| Failed::named(path.display(), fault);
-    let mut file = File::open(path).map_err(|fault| named(&fault))?;
+/// The settings of the network that also hold where answers are recorded. The others say how servers
+/// are reached, which no test does.
+fn network_of(config: &Config) -> String {
+    let network = &config.network;
+    let egress = &network.egress;
+    let connections = (egress.max_open_connections, egress.most_of_tenant);
+    let reach = (egress.is_enabled, &egress.denied, &egress.private_ranges, &network.code);
+    format!("{:?}", (reach, egress.allows_unverified, connections, egress.limits))
+}
+
+/// The digest of this program, which is large.
+fn digest_of_program() -> Result<String, Failed> {
+    let named = |fault: &std::io::Error| Failed::named(PROGRAM, fault);
+    let mut file = File::open(PROGRAM).map_err(|fault| named(&fault))?;
     let (mut hash, mut piece) = (Sha256::new(), vec![0; PIECE]);
     loop {
         let count = file.read(&mut piece).map_err(|fault| named(&fault))?;
@@ -185,7 +213,7 @@ mod tests {
     fn result_key_follows_each_ingredient_alone() {
         let base = Ingredients::default();
         let Value::Object(members) = serde_json::to_value(&base).unwrap() else { panic!() };
-        let changed: [(&str, Change); 19] = [
+        let changed: [(&str, Change); 24] = [
             ("format", |one| one.format = 2),
             ("version", |one| one.version.push('x')),
             ("program", |one| one.program.push('x')),
@@ -195,13 +223,18 @@ mod tests {
             ("batteries", |one| one.batteries.push('x')),
             ("limits", |one| one.limits.push('x')),
             ("timeout_ms", |one| one.timeout_ms = 1),
+            ("network", |one| one.network.push('x')),
+            ("blobs", |one| one.blobs.push('x')),
             ("inputs", |one| one.inputs.push('x')),
+            ("kind", |one| one.kind = "case"),
+            ("shown", |one| one.shown.push('x')),
             ("unit", |one| one.unit.push('x')),
             ("keyword", |one| one.keyword.push('x')),
             ("places", |one| one.places.push('x')),
             ("skill", |one| one.skill.push('x')),
             ("skill_digest", |one| one.skill_digest.push('x')),
             ("layer", |one| one.layer.push('x')),
+            ("case", |one| one.case.push('x')),
             ("case_files", |one| one.case_files.push('x')),
             ("common", |one| one.common.push('x')),
             ("own", |one| one.own.push('x')),
@@ -214,5 +247,14 @@ mod tests {
             change(&mut other);
             assert!(keys.insert(other.hashed().unwrap()), "{name} changes nothing");
         }
+    }
+
+    #[test]
+    fn result_key_keeps_names_and_folders_apart() {
+        let key = |unit: &str, shown: &str| {
+            let (unit, shown) = (unit.to_owned(), shown.to_owned());
+            Ingredients { kind: "case", unit, shown, ..Ingredients::default() }.hashed().unwrap()
+        };
+        assert_ne!(key("a b", "c"), key("a", "b c"));
     }
 }

@@ -187,8 +187,8 @@ impl Finder<'_> {
         }
         for number in tested {
             let Some(skill) = self.plan.skills.get(number) else { continue };
-            for (at, (name, _)) in skill.cases.iter().enumerate() {
-                let id = format!("{}::{name}", skill.name);
+            for (at, case) in skill.cases.iter().enumerate() {
+                let id = format!("{}::{}", skill.name, case.name);
                 if self.keyword.is_none_or(|keyword| has_ignoring_case(&id, keyword)) {
                     self.plan.units.push(Unit::Case { skill: number, case: at });
                 }

@@ -1,21 +1,25 @@
 //! Runs one case of a skill, and updates what it expects.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
 
 use serde_json::Value;
 
 use crate::assembly::Runtime;
 use crate::cli::commands::skills::test_case::{CaseResult, TestCase};
-use crate::cli::commands::skills::test_file::TESTS;
-use crate::cli::commands::skills::test_skills::{SkillTests, run_case};
+use crate::cli::commands::skills::test_file::{MAX_CASE, TESTS};
+use crate::cli::commands::skills::test_skills::{SkillCase, SkillTests, run_case};
 use crate::cli::commands::test::junit::write_whole;
 use crate::cli::commands::test::line_diff::line_diff;
 use crate::cli::commands::test::plan::{TestSession, as_typed};
 use crate::cli::commands::test::report::{TestEnd, TestReport, UnitReport};
 use crate::cli::commands::test::update::updated;
 use crate::cli::failed::Failed;
+use crate::cli::terminal::output::shown;
+use crate::ids::Digest;
 
-/// Ends of runs that depend on the machine.
+/// Ends of runs that depend on the machine. A lost worker is a `SandboxCrash`.
 const PASSING: [&str; 4] = ["Timeout", "SandboxCrash", "MemoryLimit", "Cancelled"];
 
 /// Runs a case, unless it is only to be listed.
@@ -25,7 +29,7 @@ pub(crate) async fn run_skill_case(
     number: usize,
     session: &TestSession,
 ) -> Result<UnitReport, Failed> {
-    let Some((name, case)) = skill.cases.get(number) else {
+    let Some(SkillCase { name, digest, case }) = skill.cases.get(number) else {
         return Err(Failed::because("a case was lost"));
     };
     let path = skill.folder.join(TESTS).join(format!("{name}.json"));
@@ -48,8 +52,8 @@ pub(crate) async fn run_skill_case(
     let is_lasting = run.ended.as_ref().is_some_and(lasts);
     let mut unit = if run.differences.is_empty() {
         report(TestEnd::Passed, "", "", is_lasting)
-    } else if let Some(only) = run.ended.as_ref().filter(|_| session.update)
-        && let Some(remaining) = accept(&path, case, only, &run.differences)?
+    } else if let Some(only) = run.ended.as_ref().filter(|_| session.update && is_lasting)
+        && let Some(remaining) = accept((&path, *digest), case, only, &run.differences)?
     {
         match remaining.is_empty() {
             true => report(TestEnd::Passed, "updated", "", false),
@@ -74,7 +78,7 @@ fn lasts(ended: &CaseResult) -> bool {
 /// Writes the output of a result into the file of its case. Returns the differences that are no
 /// differences of outputs; `None` if the case expects no output.
 fn accept(
-    path: &std::path::Path,
+    (path, digest): (&Path, Digest),
     case: &TestCase,
     ended: &CaseResult,
     differences: &[String],
@@ -83,7 +87,13 @@ fn accept(
     if case.expect.status != ended.status {
         return Ok(Some(differences.join("\n")));
     }
-    let text = fs::read_to_string(path).map_err(|fault| named(&fault))?;
+    let mut text = String::new();
+    let file = File::open(path).map_err(|fault| named(&fault))?;
+    file.take(MAX_CASE).read_to_string(&mut text).map_err(|fault| named(&fault))?;
+    if Digest::of(text.as_bytes()) != digest {
+        let path = shown(&path.display().to_string());
+        return Err(Failed::usage(format!("{path}: has changed while its test ran")));
+    }
     let Some(new) = updated(&text, &ended.output) else { return Ok(None) };
     if new != text {
         write_whole(path, new.as_bytes())?;
@@ -122,5 +132,28 @@ fn comparable(expected: &Value, got: &Value) -> Value {
             Value::Array(pairs.collect())
         }
         _ => got.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::commands::skills::test_case::ExpectedStatus;
+
+    #[test]
+    fn ends_that_the_machine_decides_do_not_last() {
+        let ended = |kind: Option<&str>| CaseResult {
+            status: kind.map_or(ExpectedStatus::Completed, |_| ExpectedStatus::Failed),
+            summary: String::new(),
+            output: Value::Null,
+            error: kind.map(|kind| (kind.to_owned(), String::new())),
+            blobs: Vec::new(),
+        };
+        for lasting in [None, Some("ValueError"), Some("FuelExhausted"), Some("StackOverflow")] {
+            assert!(lasts(&ended(lasting)), "{lasting:?}");
+        }
+        for passing in ["Timeout", "SandboxCrash", "MemoryLimit", "Cancelled"] {
+            assert!(!lasts(&ended(Some(passing))), "{passing}");
+        }
     }
 }

@@ -94,7 +94,9 @@ def main(args):
                 return True
             if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "pytest":
                 return True
-        for node in tree.body:
+        pending = list(tree.body)
+        while pending:
+            node = pending.pop()
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 if node.name.startswith("test"):
                     return True
@@ -102,7 +104,41 @@ def main(args):
                 bases = [ast.unparse(base).rpartition(".")[2] for base in node.bases]
                 if not any(base.endswith("TestCase") for base in bases):
                     return True
+            elif isinstance(node, ast.ClassDef):
+                continue
+            elif isinstance(node, ast.stmt):  # what stands in `if` or `try` belongs to the module
+                pending.extend(ast.iter_child_nodes(node))
+            elif isinstance(node, (ast.ExceptHandler, ast.match_case)):
+                pending.extend(node.body)
         return False
+
+    def has_more(module):
+        """True for a module with tests that unittest does not find, wherever they come from."""
+        for name, value in list(vars(module).items()):
+            if isinstance(value, types.FunctionType) and name.startswith("test_"):
+                return True
+            if not isinstance(value, type) or not name.startswith("Test"):
+                continue
+            # As pytest has it: a class with a constructor, such as a client for tests, is none of them.
+            if issubclass(value, unittest.TestCase) or value.__init__ is not object.__init__:
+                continue
+            members = [item for base in value.__mro__ for item in vars(base).items()]
+            kinds = (types.FunctionType, staticmethod, classmethod)
+            is_meant = getattr(value, "__test__", True) is not False
+            if is_meant and any(
+                key.startswith("test") and isinstance(member, kinds) for key, member in members
+            ):
+                return True
+        return False
+
+    def forget():
+        """Forgets the modules of the project and pytest, so that pytest imports them itself."""
+        for name, module in list(sys.modules.items()):
+            place = getattr(module, "__file__", None)
+            is_own = isinstance(place, str) and place.startswith(f"{root}/")
+            if is_own or name.split(".")[0] in ("_pytest", "pytest", "pluggy"):
+                del sys.modules[name]
+        deciding.clear()
 
     # The tests by id, in their order; each value is the report about it.
     tests = {}
@@ -192,6 +228,14 @@ def main(args):
             progress(done[0] - 1, total, name)
         except Exception:
             pass
+
+    def use_pytest():
+        try:
+            import pytest  # noqa: F401
+        except ImportError:
+            errors.append("pytest is not on this machine: `wardian engine install` fetches it")
+        else:
+            run_pytest()
 
     def run_pytest():
         import pytest
@@ -315,6 +359,11 @@ def main(args):
         errors.extend(clipped(text) for text in loader.errors)
         if errors:
             return
+        if has_more(module) or not suite.countTestCases():
+            del module, suite
+            forget()
+            use_pytest()
+            return
 
         def id_of(test):
             parts = test.id().removeprefix(f"{name}.").split(".") if hasattr(test, "id") else [str(test)]
@@ -414,14 +463,11 @@ def main(args):
         sys.path.extend(place.rstrip("/") for place in places if os.path.isdir(place))
         sys.argv = [file]
         if is_for_pytest():
-            try:
-                import pytest  # noqa: F401
-            except ImportError:
-                errors.append("pytest is not on this machine: `wardian engine install` fetches it")
-            else:
-                run_pytest()
+            use_pytest()
         else:
             run_unittest()
+        if not tests and not errors and not wanted:
+            errors.append("the file has no test: neither unittest nor pytest finds one in it")
     except BaseException as stop:
         restore_builtins()
         text = f"the tests ended their run: {type(stop).__name__}: {stop}{frames_of(stop)}"
