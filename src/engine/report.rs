@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::engine::cache::entry::{Area, CacheEntry, Finding};
 use crate::engine::cache::file::storage;
 use crate::engine::cache::manifest::EngineManifest;
-use crate::engine::code::compile::{Variant, WASMTIME_VERSION};
+use crate::engine::code::compile::{TargetCpu, Variant, WASMTIME_VERSION};
 use crate::engine::code::split_data::TRANSFORM_VERSION;
 use crate::engine::error::EngineError;
 use crate::engine::progress::{Progress, Running, Step};
@@ -29,6 +29,8 @@ pub struct EngineReport {
     pub wasmtime: &'static str,
     /// Version of the transform.
     pub transform: u32,
+    /// The instructions that the code may use.
+    pub cpu: TargetCpu,
     /// Numbers of the module.
     pub facts: ModuleFacts,
     /// The folder of the cache.
@@ -143,6 +145,7 @@ impl EngineStore {
             sha256: self.pin.wheel.sha256,
             wasmtime: WASMTIME_VERSION,
             transform: TRANSFORM_VERSION,
+            cpu: self.cpu,
             facts: self.facts(),
             cache_folder: self.cache.path().to_owned(),
             variants,

@@ -15,7 +15,7 @@ use crate::engine::cache::entry::{Area, CacheEntry, CacheEntryLock, CacheFolder}
 use crate::engine::cache::file::CheckedFile;
 use crate::engine::cache::file::storage;
 use crate::engine::cache::manifest::EngineManifest;
-use crate::engine::code::compile::{self, CompileKey, Variant};
+use crate::engine::code::compile::{self, CodeOptions, CompileKey, TargetCpu, Variant};
 use crate::engine::code::polls::with_polls;
 use crate::engine::code::split_data::{TRANSFORM_VERSION, split_data};
 use crate::engine::progress::{Progress, Running, Step};
@@ -36,6 +36,7 @@ pub struct EngineStore {
     pub(super) cache: CacheFolder,
     pub(super) pin: EnginePin,
     origin: EngineOrigin,
+    pub(super) cpu: TargetCpu,
 }
 
 /// The files that runs need, open and checked.
@@ -100,7 +101,18 @@ impl EngineStore {
         origin: EngineOrigin,
         clock: Clock,
     ) -> Result<Self, EngineError> {
-        Ok(Self { cache: CacheFolder::open(folder, clock)?, pin, origin })
+        Ok(Self {
+            cache: CacheFolder::open(folder, clock)?,
+            pin,
+            origin,
+            cpu: TargetCpu::default(),
+        })
+    }
+
+    /// The same engine, compiled for another choice of instructions.
+    #[must_use]
+    pub fn for_cpu(self, cpu: TargetCpu) -> Self {
+        Self { cpu, ..self }
     }
 
     /// The cache, in which other modules keep files that are made from the engine.
@@ -161,8 +173,9 @@ impl EngineStore {
     }
 
     pub(super) fn key(&self, variant: Variant) -> Result<CompileKey, EngineError> {
-        let engine = compile::start(variant)?;
-        Ok(CompileKey::new(&engine, self.pin.patched_module.sha256, variant))
+        let options = CodeOptions { variant, cpu: self.cpu };
+        let engine = compile::start(options)?;
+        Ok(CompileKey::new(&engine, self.pin.patched_module.sha256, options))
     }
 
     /// The entry of the pinned files.
@@ -300,7 +313,7 @@ impl EngineStore {
         let module = split.open_checked(CODE_MODULE, None)?.ok_or_else(|| self.vanished(&split))?;
 
         let running = Running::begin(progress, Step::Compile(key.variant), None);
-        let engine = compile::start(key.variant)?;
+        let engine = compile::start(key.options())?;
         let code = compile::compile(&engine, &read_whole(&module)?)?;
         let made_from = BTreeMap::from([
             ("hollow".to_owned(), module.digest().to_string()),
@@ -308,6 +321,7 @@ impl EngineStore {
             ("transform".to_owned(), key.transform.to_string()),
             ("wasmtime".to_owned(), key.wasmtime.to_owned()),
             ("variant".to_owned(), key.variant.to_string()),
+            ("cpu".to_owned(), key.cpu.to_string()),
             ("compatibility".to_owned(), key.compatibility.to_string()),
         ]);
         let mut draft = lock.draft(&name)?;

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd as _, OwnedFd, RawFd};
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::code::compile::Variant;
+use crate::engine::code::compile::{CodeOptions, TargetCpu, Variant};
 use crate::engine::library::mpl_data;
 use crate::job::RunSpec;
 use crate::job::attachment::{AttachedContent, Attachment, AttachmentKey};
@@ -55,6 +55,8 @@ pub struct WorkerSetup {
 pub struct CodeSetup {
     /// The variant of the code.
     pub variant: Variant,
+    /// The instructions that it may use.
+    pub cpu: TargetCpu,
     /// The native code.
     pub native: RawFd,
 }
@@ -81,7 +83,7 @@ impl PythonRunner {
         let mut sandbox = Sandbox::new(library, config);
         for code in &setup.code {
             sandbox.add_code(CodeSpec {
-                variant: code.variant,
+                options: CodeOptions { variant: code.variant, cpu: code.cpu },
                 native: File::from(inherited(code.native)?),
                 declared_pages: setup.declared_pages,
             })?;

@@ -33,7 +33,8 @@ pub fn open_engine(config: &Config) -> Result<EngineStore, AssemblyError> {
         Some(path) => EngineOrigin::Path(path.clone()),
         None => EngineOrigin::Registry { python: config.engine.python.clone() },
     };
-    Ok(EngineStore::open(&config.cache_dir, origin, Clock::System)?)
+    let store = EngineStore::open(&config.cache_dir, origin, Clock::System)?;
+    Ok(store.for_cpu(config.engine.cpu))
 }
 
 /// Fetches and compiles the engine and makes images, unless they are in the cache.

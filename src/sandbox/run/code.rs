@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use wasmtime::{Engine, Instance, InstancePre, Store};
 
-use crate::engine::code::compile::{self, Variant};
+use crate::engine::code::compile::{self, CodeOptions, Variant};
 use crate::sandbox::SandboxError;
 use crate::sandbox::attached::image::LoadedImage;
 use crate::sandbox::memory::{MemoryHandle, PollPage, SlotMemories, WASM_PAGE};
@@ -15,8 +15,8 @@ use crate::sandbox::run::guest::{self, Guest};
 /// The parts that code is loaded from.
 #[derive(Debug)]
 pub struct CodeSpec {
-    /// The variant of the code.
-    pub variant: Variant,
+    /// The choices that the code was compiled with.
+    pub options: CodeOptions,
     /// Native code whose digest was checked.
     pub native: File,
     /// Pages of 64 KiB that the module declares.
@@ -43,14 +43,14 @@ impl fmt::Debug for LoadedCode {
 impl LoadedCode {
     pub(crate) fn load(spec: CodeSpec) -> Result<Self, SandboxError> {
         let memories = SlotMemories::new(spec.declared_pages.saturating_mul(WASM_PAGE));
-        let mut settings = compile::config(spec.variant);
+        let mut settings = compile::config(spec.options);
         settings.with_host_memory(Arc::new(MemoryHandle(Arc::clone(&memories))));
         let engine = Engine::new(&settings).map_err(SandboxError::Engine)?;
         let module = compile::load(&engine, spec.native)?;
         let template = guest::linker(&engine)
             .and_then(|linker| linker.instantiate_pre(&module))
             .map_err(SandboxError::Engine)?;
-        Ok(Self { variant: spec.variant, engine, template, memories })
+        Ok(Self { variant: spec.options.variant, engine, template, memories })
     }
 
     pub(crate) const fn variant(&self) -> Variant {
