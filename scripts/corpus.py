@@ -27,32 +27,39 @@ def programs(only=()):
     return found
 
 
-def outcome(client, code, parameters):
-    """All that a reproducible run shows: the result without its varying parts, and its record."""
+def outcome(client, code, parameters, keep=None):
+    """All that a reproducible run shows: the result without its varying parts, and its record.
+
+    `keep` is a file for the record.
+    """
     parameters = {"reproducible": True, "timeout_ms": PATIENT_MS, **parameters}
     result = client.run(code, parameters.pop("args", {}), **parameters)
     del result["duration_ms"]
     status, text = client.request("GET", f"/v1/runs/{result.pop('run_id')}/record")
     if status != 200:
         raise RuntimeError(f"there is no document of the run: {text}")
+    if keep:
+        keep.write_bytes(text)
     return {"result": result, "record": json.loads(text)}
 
 
-def outcomes(server, chosen, clients=1):
-    """The outcomes of programs by name. `clients` send them at the same time, in this order."""
+def outcomes(server, chosen, clients=1, keep=None):
+    """The outcomes of programs by name. `clients` send them at the same time, in this order.
 
-    def run(part):
+    `keep` is a folder for the records.
+    """
+
+    def run(program):
+        name, code, more = program
         client = server.client()
         try:
-            return [(name, outcome(client, code, more)) for name, code, more in part]
+            file = keep and keep / f"{name.replace('/', '-')}.json"
+            return name, outcome(client, code, more, file)
         finally:
             client.close()
 
-    found = {}
     with concurrent.futures.ThreadPoolExecutor(clients) as pool:
-        for pairs in pool.map(run, [[program] for program in chosen]):
-            found.update(pairs)
-    return found
+        return dict(pool.map(run, chosen))
 
 
 def differences(one, other, path=""):
