@@ -7,6 +7,7 @@ import concurrent.futures
 import json
 import pathlib
 import re
+import time
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "tests/fixtures/reproducible"
 
@@ -35,7 +36,13 @@ def outcome(client, code, parameters, keep=None):
     parameters = {"reproducible": True, "timeout_ms": PATIENT_MS, **parameters}
     result = client.run(code, parameters.pop("args", {}), **parameters)
     del result["duration_ms"]
-    status, text = client.request("GET", f"/v1/runs/{result.pop('run_id')}/record")
+    path = f"/v1/runs/{result.pop('run_id')}/record"
+    for _ in range(120):
+        status, text = client.request("GET", path)
+        if status != 503:
+            break
+        # A busy server writes it a little later.
+        time.sleep(0.5)
     if status != 200:
         raise RuntimeError(f"there is no document of the run: {text}")
     if keep:
