@@ -446,7 +446,7 @@ mod tests {
             let mut store = Store::new(&engine, ());
             let instance = Instance::new(&mut store, &module, &[]).unwrap();
             let go = instance.get_func(&mut store, "go").unwrap();
-            let (mut result, lanes) = ([Val::F64(0)], (2.5_f64.to_bits() as u128) << 64);
+            let (mut result, lanes) = ([Val::F64(0)], u128::from(2.5_f64.to_bits()) << 64);
             let inputs = [Val::V128(lanes.into()), Val::F64(3.1_f64.to_bits())];
             go.call(&mut store, &inputs, &mut result).unwrap();
             assert_eq!(result[0].unwrap_f64(), 23.0, "{options:?}");
