@@ -48,16 +48,22 @@ def find_program(chosen):
 
 
 class Server:
-    """A running server with an empty data folder, or with `data`; a context manager."""
+    """A running server with an empty data folder, or with `data`; a context manager.
 
-    def __init__(self, program, *arguments, data=None):
+    `environment` replaces variables, `before` is a command that starts the program, and `start`
+    has further arguments of `subprocess.Popen`.
+    """
+
+    def __init__(self, program, *arguments, data=None, environment=None, before=(), **start):
         self._killed = False
         self._folder = tempfile.TemporaryDirectory(prefix="wardian-")
         self.folder = pathlib.Path(self._folder.name)
         config, self.log = self.folder / "none.toml", self.folder / "log"
         config.write_text("")
         kept = {k: v for k, v in os.environ.items() if not k.startswith("WARDIAN_")}
-        command = [program, "serve", "--listen", "127.0.0.1:0", *arguments]
+        command = [*before, program, "serve", "--listen", "127.0.0.1:0", *arguments]
+        if "user" in start:
+            os.chown(self.folder, start["user"], start["user"])
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [*command, "--data-dir", data or self.folder / "data"],
@@ -65,7 +71,8 @@ class Server:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                env={**kept, "WARDIAN_CONFIG": str(config)},
+                env={**kept, "WARDIAN_CONFIG": str(config), **(environment or {})},
+                **start,
             )
         line = self.process.stdout.readline()
         if "http://" not in line:

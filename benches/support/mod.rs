@@ -53,7 +53,7 @@ impl Workshop {
         let mut sandbox = Sandbox::new(library, SandboxConfig::default());
         let native = copy(&engine.native.file)?.into();
         let declared_pages = usize::try_from(engine.facts.memory_min_pages)?;
-        sandbox.add_code(CodeSpec { checks: Variant::Timed.into(), native, declared_pages })?;
+        sandbox.add_code(CodeSpec { options: Variant::Timed.into(), native, declared_pages })?;
         sandbox.start()?;
         Ok(Self { sandbox, store, engine, attached: HashMap::new() })
     }

@@ -7,6 +7,7 @@ use crate::audit::AuditConfig;
 use crate::config::effective::EffectiveSetting;
 use crate::dispatch::Isolation;
 use crate::egress::config::EgressConfig;
+use crate::engine::code::compile::TargetCpu;
 use crate::engine::code::polls::Interruption;
 use crate::http::{HttpConfig, PathStamp};
 use crate::ids::TenantId;
@@ -242,6 +243,8 @@ pub struct EngineConfig {
     pub compile_metered: CompileMetered,
     /// The way in which a guest that computes is stopped. Default: polls.
     pub interruption: Interruption,
+    /// The instructions that its native code may use. Default: all of this machine.
+    pub cpu: TargetCpu,
 }
 
 /// Whether a server compiles the code that counts fuel.

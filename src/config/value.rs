@@ -11,6 +11,7 @@ use crate::config::settings::{
     AuthMode, CgroupUse, CompileMetered, LogFormat, LogLevel, RequireLockdown,
 };
 use crate::egress::config::ProxyAddress;
+use crate::engine::code::compile::TargetCpu;
 use crate::engine::code::polls::Interruption;
 use crate::images::PackageSet;
 use crate::skill::manifest::secret_hosts::{BrokeredHosts, SecretHosts};
@@ -429,6 +430,22 @@ impl SettingValue for Vec<String> {
 
     fn to_toml(&self) -> toml::Value {
         toml::Value::Array(self.iter().map(|word| toml::Value::String(word.clone())).collect())
+    }
+}
+
+impl SettingValue for TargetCpu {
+    const EXPECTED: &'static str = "\"native\" or \"baseline\"";
+
+    fn from_text(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|cpu| cpu.as_str() == text)
+    }
+
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        value.as_str().and_then(Self::from_text)
+    }
+
+    fn to_toml(&self) -> toml::Value {
+        toml::Value::String(self.to_string())
     }
 }
 

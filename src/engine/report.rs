@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::engine::cache::entry::{Area, CacheEntry, Finding};
 use crate::engine::cache::file::storage;
 use crate::engine::cache::manifest::EngineManifest;
-use crate::engine::code::compile::WASMTIME_VERSION;
+use crate::engine::code::compile::{TargetCpu, WASMTIME_VERSION};
 use crate::engine::code::instrumentation::Variant;
 use crate::engine::code::polls::Interruption;
 use crate::engine::code::split_data::TRANSFORM_VERSION;
@@ -33,6 +33,8 @@ pub struct EngineReport {
     pub transform: u32,
     /// The way in which guests are stopped.
     pub interruption: Interruption,
+    /// The instructions that the code may use.
+    pub cpu: TargetCpu,
     /// Numbers of the module.
     pub facts: ModuleFacts,
     /// The folder of the cache.
@@ -148,6 +150,7 @@ impl EngineStore {
             wasmtime: WASMTIME_VERSION,
             transform: TRANSFORM_VERSION,
             interruption: self.interruption,
+            cpu: self.cpu,
             facts: self.facts(),
             cache_folder: self.cache.path().to_owned(),
             variants,

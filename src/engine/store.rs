@@ -15,7 +15,7 @@ use crate::engine::cache::entry::{Area, CacheEntry, CacheEntryLock, CacheFolder}
 use crate::engine::cache::file::CheckedFile;
 use crate::engine::cache::file::storage;
 use crate::engine::cache::manifest::EngineManifest;
-use crate::engine::code::compile::{self, CompileKey};
+use crate::engine::code::compile::{self, CodeOptions, CompileKey, TargetCpu};
 use crate::engine::code::instrumentation::{Instrumentation, Variant};
 use crate::engine::code::polls::Interruption;
 use crate::engine::code::split_data::{TRANSFORM_VERSION, split_data};
@@ -38,6 +38,7 @@ pub struct EngineStore {
     pub(super) pin: EnginePin,
     origin: EngineOrigin,
     pub(super) interruption: Interruption,
+    pub(super) cpu: TargetCpu,
 }
 
 /// The files that runs need, open and checked.
@@ -100,8 +101,14 @@ impl EngineStore {
         origin: EngineOrigin,
         clock: Clock,
     ) -> Result<Self, EngineError> {
-        let interruption = Interruption::default();
-        Ok(Self { cache: CacheFolder::open(folder, clock)?, pin, origin, interruption })
+        let (interruption, cpu) = (Interruption::default(), TargetCpu::default());
+        Ok(Self { cache: CacheFolder::open(folder, clock)?, pin, origin, interruption, cpu })
+    }
+
+    /// The same engine, compiled for another choice of instructions.
+    #[must_use]
+    pub fn for_cpu(self, cpu: TargetCpu) -> Self {
+        Self { cpu, ..self }
     }
 
     /// The same, for code whose guests are stopped in this way.
@@ -169,8 +176,9 @@ impl EngineStore {
 
     pub(super) fn key(&self, variant: Variant) -> Result<CompileKey, EngineError> {
         let checks = Instrumentation { variant, interruption: self.interruption };
-        let engine = compile::start(checks)?;
-        Ok(CompileKey::new(&engine, self.pin.patched_module.sha256, checks))
+        let options = CodeOptions { checks, cpu: self.cpu };
+        let engine = compile::start(options)?;
+        Ok(CompileKey::new(&engine, self.pin.patched_module.sha256, options))
     }
 
     /// The entry of the pinned files.
@@ -306,7 +314,7 @@ impl EngineStore {
         let module = split.open_checked(CODE_MODULE, None)?.ok_or_else(|| self.vanished(&split))?;
 
         let running = Running::begin(progress, Step::Compile(key.checks.variant), None);
-        let engine = compile::start(key.checks)?;
+        let engine = compile::start(key.options())?;
         let code = compile::compile(&engine, &key.checks.apply(&read_whole(&module)?)?)?;
         let made_from = BTreeMap::from([
             ("hollow".to_owned(), module.digest().to_string()),
@@ -315,6 +323,7 @@ impl EngineStore {
             ("wasmtime".to_owned(), key.wasmtime.to_owned()),
             ("variant".to_owned(), key.checks.variant.to_string()),
             ("interruption".to_owned(), key.checks.interruption.as_str().to_owned()),
+            ("cpu".to_owned(), key.cpu.to_string()),
             ("compatibility".to_owned(), key.compatibility.to_string()),
         ]);
         let mut draft = lock.draft(&name)?;

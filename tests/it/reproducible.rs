@@ -3,31 +3,59 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::process;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::images::cache_without_images;
-use crate::support::{Client, Command, TestServer, contained, failed, output, repository};
+use crate::support::{
+    Client, Command, TestServer, contained, eventually, failed, output, repository,
+};
 
-/// Programs that look for a source of time or chance, each in its own way.
-static PROGRAMS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
+/// A program that looks for a source of time or chance in its own way.
+struct Program {
+    code: String,
+    /// Further parameters of its call.
+    params: Value,
+}
+
+/// All programs by name: that of their file, which is their topic, and their own. Each begins with a
+/// line `#% name` or `#% name {parameters}`.
+static PROGRAMS: LazyLock<BTreeMap<String, Program>> = LazyLock::new(|| {
     let folder = repository("tests/fixtures/reproducible");
-    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let named = |file: &Path| file.file_stem().unwrap().to_str().unwrap().to_owned();
-    files.map(|file| (named(&file), fs::read_to_string(&file).unwrap())).collect()
+    let mut programs = BTreeMap::new();
+    for file in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let topic = file.file_stem().unwrap().to_str().unwrap();
+        let text = format!("\n{}", fs::read_to_string(&file).unwrap());
+        for part in text.split("\n#% ").skip(1) {
+            let (title, code) = part.split_once('\n').unwrap();
+            let (name, params) = title.split_once(' ').unwrap_or((title, "{}"));
+            let params = serde_json::from_str(params).unwrap();
+            let code = format!("{code}\n");
+            let before = programs.insert(format!("{topic}/{name}"), Program { code, params });
+            assert!(before.is_none(), "{topic}/{name} is there twice");
+        }
+    }
+    programs
 });
 
-/// Programs that the corpus has had: it may grow, but not vanish.
-const CORPUS: usize = 17;
+/// Programs that the corpus has had: it may grow, but not shrink.
+const CORPUS: usize = 234;
 
 /// Long enough for a busy machine: the end by time is the one thing that does not repeat.
 const PATIENT: u64 = 300_000;
 
 fn reproducible(client: &Client, code: &str, inputs: Value) -> Value {
-    let params = json!({"reproducible": inputs, "timeout_ms": PATIENT});
+    repeatable(client, code, json!({"reproducible": inputs}))
+}
+
+/// The result of a run without the parts that vary.
+fn repeatable(client: &Client, code: &str, mut params: Value) -> Value {
+    params["timeout_ms"] = PATIENT.into();
     let mut result = client.run_with(code, params);
     for varying in ["run_id", "duration_ms"] {
         result.as_object_mut().unwrap().remove(varying).unwrap();
@@ -35,16 +63,33 @@ fn reproducible(client: &Client, code: &str, inputs: Value) -> Value {
     result
 }
 
+fn result_of(client: &Client, program: &Program) -> Value {
+    let mut params = program.params.clone();
+    params["reproducible"] = true.into();
+    repeatable(client, &program.code, params)
+}
+
+/// Waits for the image of reproducible runs, which a busy machine takes its time to make.
+fn await_image(client: &Client) {
+    let params = json!({"language": "python", "code": "1", "reproducible": true});
+    eventually(Duration::from_secs(600), || match client.call("run_code", params.clone()) {
+        Err(busy) if busy.code == 1004 => None,
+        ended => Some(ended.unwrap()),
+    });
+}
+
 /// The results of all programs, sent by several clients in an order of their own.
 fn results(server: &TestServer, clients: usize, order: usize) -> BTreeMap<&'static str, Value> {
     let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     let programs: Vec<_> = PROGRAMS.iter().collect();
+    await_image(&server.client());
     let work = || {
         let (client, count) = (server.client(), programs.len());
         let numbers = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|next| *next < count);
         for number in std::iter::from_fn(numbers) {
-            let (name, code) = programs[(number * order + 3) % count];
-            let result = reproducible(&client, code, json!(true));
+            // Every program once: `order` is prime and no divisor.
+            let (name, program) = programs[(number * order + 3) % count];
+            let result = result_of(&client, program);
             found.lock().unwrap().insert(name.as_str(), result);
         }
     };
@@ -56,28 +101,85 @@ fn results(server: &TestServer, clients: usize, order: usize) -> BTreeMap<&'stat
     found.into_inner().unwrap()
 }
 
+/// What comes out of the programs on one worker that begins cold, one after the other.
+static FIRST: LazyLock<BTreeMap<&'static str, Value>> = LazyLock::new(|| {
+    let server = TestServer::start(&["--workers", "1"]);
+    let first = results(&server, 1, 1);
+    // The worker is warm by now, and its slot has seen all the others.
+    for (name, program) in PROGRAMS.iter().step_by(5) {
+        if first[name.as_str()]["fuel"].as_u64() < Some(1_000_000_000) {
+            let again = result_of(&server.client(), program);
+            assert_eq!(again, first[name.as_str()], "{name} differs on a warm worker");
+        }
+    }
+    first
+});
+
+fn assert_same(found: &BTreeMap<&'static str, Value>, circumstance: &str) {
+    assert_eq!(found.len(), FIRST.len());
+    for (name, result) in found {
+        assert_eq!(result, &FIRST[name], "{name} differs {circumstance}");
+    }
+}
+
 #[test]
-fn every_repetition_gives_the_same_on_warm_and_cold_workers_alone_and_under_load() {
+fn the_corpus_grows_and_its_programs_do_what_they_are_for() {
     assert!(PROGRAMS.len() >= CORPUS, "{} programs are left", PROGRAMS.len());
-    let one = TestServer::start(&["--workers", "1"]);
-    let first = results(&one, 1, 1);
-    assert!(first.values().all(|result| result["fuel"].as_u64() > Some(1_000_000)), "{first:?}");
-    assert_eq!(first["failures"]["status"], "failed");
-    let other = TestServer::start(&["--workers", "2"]);
-    let noise = |client: Client| client.run("import os\nos.urandom(9)\nsum(range(10**6))\n");
+    assert_eq!(FIRST.len(), PROGRAMS.len());
+    // Failures are a topic of their own: a program that fails by mistake looks for nothing.
+    for (name, result) in FIRST.iter() {
+        assert!(result["fuel"].as_u64() > Some(1_000_000), "{name}: {result}");
+        let may_fail = name.starts_with("failures/");
+        assert!(may_fail || result["status"] == "completed", "{name}: {result}");
+    }
+    assert_eq!(FIRST["failures/out_of_fuel"]["error"]["type"], "FuelExhausted");
+    assert_eq!(FIRST["runs/kept_files"]["files"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn every_repetition_gives_the_same_on_forked_workers_under_load() {
+    let arguments =
+        ["--workers", "2", "--set", "workers.fork=true", "--set", "images.on_need=false"];
+    let environment = [("TZ", "Asia/Tokyo"), ("LC_ALL", "de_DE.UTF-8"), ("PYTHONHASHSEED", "7")];
+    let server = TestServer::start_in(&arguments, &environment);
+    let is_done = AtomicBool::new(false);
+    // Ordinary runs have the same workers meanwhile, and leave what they can.
+    let noise = [
+        "import os, time\nos.urandom(9)\nsum(range(10**6))",
+        "kept = [bytes([n % 251]) * 4096 for n in range(20000)]",
+        "blocks = []\nwhile True: blocks.append(bytearray(16 << 20))",
+        "import numpy as np\nnp.random.seed(3)\nx = np.full(10**6, np.nan)",
+    ];
     let found = thread::scope(|scope| {
-        // Ordinary runs have the same workers meanwhile.
-        scope.spawn(|| (0..20).for_each(|_| drop(noise(other.client()))));
-        results(&other, 3, 7)
+        scope.spawn(|| {
+            let client = server.client();
+            for code in noise.iter().cycle().take_while(|_| !is_done.load(Ordering::Relaxed)) {
+                client.run(code);
+            }
+        });
+        let found = results(&server, 3, 7);
+        is_done.store(true, Ordering::Relaxed);
+        found
     });
-    for (name, result) in &found {
-        assert_eq!(result, &first[name], "{name} differs on a server with other runs");
-    }
-    // The worker of the first server is warm by now.
-    for name in ["clocks", "hashes", "files", "collector"] {
-        let again = reproducible(&one.client(), &PROGRAMS[name], json!(true));
-        assert_eq!(again, first[name], "{name} differs on a warm worker");
-    }
+    assert_same(&found, "on forked workers under load");
+}
+
+#[test]
+fn every_repetition_gives_the_same_on_an_image_that_was_made_again() {
+    let cache = cache_without_images();
+    let folder = cache.path().to_str().unwrap();
+    let arguments = ["--workers", "2", "--cache-dir", folder, "--set", "workers.fork=false"];
+    let environment = [("TZ", "America/Lima"), ("LANG", "C"), ("SOURCE_DATE_EPOCH", "1")];
+    let server = TestServer::start_in(&arguments, &environment);
+    assert_same(&results(&server, 2, 11), "on an image that was made again");
+}
+
+#[test]
+fn faults_for_the_corpus_fit_the_source() {
+    let script = repository("scripts/inject-faults");
+    let ended = process::Command::new("python3").arg(script).arg("--check").output().unwrap();
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "a fault of scripts/inject-faults has to be adapted: {told}");
 }
 
 #[test]

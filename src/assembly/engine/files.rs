@@ -87,7 +87,7 @@ impl EngineFiles {
         let code = [Some(&*self.timed), self.metered.get()].into_iter().flatten();
         let code = code.map(|artifacts| -> Result<CodeSetup, AssemblyError> {
             let native = inheritable(&artifacts.native.file)?;
-            Ok(CodeSetup { checks: artifacts.key.checks, native })
+            Ok(CodeSetup { options: artifacts.key.options(), native })
         });
         let most = WorkerMemory::of(config);
         let pages = self.timed.facts.memory_min_pages;

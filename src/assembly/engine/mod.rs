@@ -34,7 +34,7 @@ pub fn open_engine(config: &Config) -> Result<EngineStore, AssemblyError> {
         None => EngineOrigin::Registry { python: config.engine.python.clone() },
     };
     let store = EngineStore::open(&config.cache_dir, origin, Clock::System)?;
-    Ok(store.stopped_by(config.engine.interruption))
+    Ok(store.stopped_by(config.engine.interruption).for_cpu(config.engine.cpu))
 }
 
 /// Fetches and compiles the engine and makes images, unless they are in the cache.

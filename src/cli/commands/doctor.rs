@@ -20,6 +20,7 @@ use crate::cli::terminal::output::{print_json, print_line, shown};
 use crate::cli::terminal::readable::readable;
 use crate::clock::Clock;
 use crate::config::{CgroupUse, Config, RequireLockdown};
+use crate::engine::code::compile::TargetCpu;
 use crate::engine::code::instrumentation::Variant;
 use crate::error::CauseChain;
 use crate::http::TlsEndpoint;
@@ -342,7 +343,11 @@ fn engine(config: &Config) -> (Finding, bool) {
     };
     let name = format!("{} {}", report.package, report.version);
     if is_ready {
-        return (Finding::good("engine", format!("{name} is compiled and ready")), true);
+        let says = match report.cpu {
+            TargetCpu::Native => format!("{name} is compiled and ready"),
+            TargetCpu::Baseline => format!("{name} is compiled for any processor and ready"),
+        };
+        return (Finding::good("engine", says), true);
     }
     if report.contents.is_some() || config.engine.source.is_some() || has_pip(config) {
         let advice = "`wardian engine install` makes it ready; otherwise the first start does";

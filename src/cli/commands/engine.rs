@@ -119,6 +119,7 @@ fn describe(report: &EngineReport, batteries: &BatteriesReport) {
     print_line(&format!("wasmtime   {}", report.wasmtime));
     print_line(&format!("stopped by {}", report.interruption.as_str()));
     print_line(&format!("cache      {}", report.cache_folder.display()));
+    print_line(&format!("cpu        {}", report.cpu));
     for variant in &report.variants {
         let state = if variant.is_ready { "ready" } else { "not compiled" };
         print_line(&format!("{:<10} {state}", format!("{:?}", variant.variant).to_lowercase()));

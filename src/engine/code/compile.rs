@@ -38,13 +38,98 @@ pub const EXCEPTION_HEAP_RESERVATION: u64 = 1 << 20;
 /// recursion ends as Python's `RecursionError` and not as a trap.
 pub const MAX_WASM_STACK: usize = 96 << 20;
 
-/// Returns the configuration of wasmtime for code with these checks.
+/// The instructions of the processor that native code may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TargetCpu {
+    /// All that this machine's processor has. Code may not run on another machine.
+    #[default]
+    Native,
+    /// Those that servers have had since 2009 (`x86-64-v2`, `armv8.0-a`): no AVX, FMA and BMI. Equal
+    /// code on every machine, so a cache can be made on one and used on others.
+    Baseline,
+}
+
+impl TargetCpu {
+    /// Both, the default first.
+    pub const ALL: [Self; 2] = [Self::Native, Self::Baseline];
+
+    /// The extensions of `x86-64-v2` that wasmtime knows beyond those that it always uses.
+    const X86_64_V2: [&str; 5] = ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_popcnt"];
+
+    /// This machine's kind. Wasmtime looks at no processor if it is told one.
+    const TRIPLE: &str = match (cfg!(target_arch = "x86_64"), cfg!(target_env = "musl")) {
+        (true, false) => "x86_64-unknown-linux-gnu",
+        (true, true) => "x86_64-unknown-linux-musl",
+        (false, false) => "aarch64-unknown-linux-gnu",
+        (false, true) => "aarch64-unknown-linux-musl",
+    };
+
+    /// The name in settings and reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Baseline => "baseline",
+        }
+    }
+
+    fn apply(self, config: &mut Config) {
+        if self == Self::Native {
+            return;
+        }
+        // The name is a constant that wasmtime knows.
+        config.target(Self::TRIPLE).ok();
+        if cfg!(target_arch = "x86_64") {
+            for extension in Self::X86_64_V2 {
+                #[expect(unsafe_code, reason = "the only way to allow an extension")]
+                // SAFETY: these flags only allow instructions, and wasmtime refuses to load code
+                // whose instructions this processor lacks.
+                unsafe {
+                    config.cranelift_flag_enable(extension)
+                };
+            }
+        }
+    }
+}
+
+impl fmt::Display for TargetCpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The choices that decide the native code of a module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CodeOptions {
+    /// The checks in the code.
+    pub checks: Instrumentation,
+    /// The instructions that it may use.
+    pub cpu: TargetCpu,
+}
+
+/// The checks, for this machine's processor.
+impl From<Instrumentation> for CodeOptions {
+    fn from(checks: Instrumentation) -> Self {
+        Self { checks, cpu: TargetCpu::default() }
+    }
+}
+
+/// The variant with the default way to stop it, for this machine's processor.
+impl From<Variant> for CodeOptions {
+    fn from(variant: Variant) -> Self {
+        Instrumentation::from(variant).into()
+    }
+}
+
+/// Returns the configuration of wasmtime for code of this kind.
 ///
 /// A caller may add `with_host_memory`, because the source of memory is not part of the code. Any
 /// other change would make loading fail or, worse, succeed with other code than intended.
 #[must_use]
-pub fn config(checks: impl Into<Instrumentation>) -> Config {
-    let Instrumentation { variant, interruption } = checks.into();
+pub fn config(options: impl Into<CodeOptions>) -> Config {
+    let CodeOptions { checks: Instrumentation { variant, interruption }, cpu } = options.into();
     let mut config = Config::new();
     config
         .epoch_interruption(interruption == Interruption::Epochs)
@@ -94,6 +179,7 @@ pub fn config(checks: impl Into<Instrumentation>) -> Config {
         .debug_symbols(false)
         .wasm_backtrace_max_frames(None)
         .native_unwind_info(false);
+    cpu.apply(&mut config);
     config
 }
 
@@ -102,8 +188,8 @@ pub fn config(checks: impl Into<Instrumentation>) -> Config {
 /// # Errors
 ///
 /// The processor or the operating system lacks something that the configuration needs.
-pub fn start(checks: impl Into<Instrumentation>) -> Result<Engine, EngineError> {
-    Engine::new(&config(checks)).map_err(|cause| EngineError::Native {
+pub fn start(options: impl Into<CodeOptions>) -> Result<Engine, EngineError> {
+    Engine::new(&config(options)).map_err(|cause| EngineError::Native {
         problem: "wasmtime cannot run on this machine",
         cause: cause.into(),
     })
@@ -120,29 +206,40 @@ pub struct CompileKey {
     pub wasmtime: &'static str,
     /// Checks in the code.
     pub checks: Instrumentation,
+    /// The choice of instructions, which `compatibility` holds one by one.
+    pub cpu: TargetCpu,
     /// Wasmtime's own compatibility hash: target, processor features, compiler settings, layout.
     pub compatibility: Digest,
 }
 
 impl CompileKey {
-    /// The key of `module` compiled by `engine`, which was started for `checks`.
+    /// The key of `module` compiled by `engine`, which was started for `options`.
     #[must_use]
-    pub fn new(engine: &Engine, module: Digest, checks: impl Into<Instrumentation>) -> Self {
+    pub fn new(engine: &Engine, module: Digest, options: impl Into<CodeOptions>) -> Self {
+        let CodeOptions { checks, cpu } = options.into();
         let mut hasher = Sha256Hasher(Sha256::new());
         engine.precompile_compatibility_hash().hash(&mut hasher);
         Self {
             module,
             transform: TRANSFORM_VERSION,
             wasmtime: WASMTIME_VERSION,
-            checks: checks.into(),
+            checks,
+            cpu,
             compatibility: Digest::from_bytes(hasher.0.finalize().into()),
         }
+    }
+
+    /// The choices that the code was compiled with.
+    #[must_use]
+    pub const fn options(&self) -> CodeOptions {
+        CodeOptions { checks: self.checks, cpu: self.cpu }
     }
 
     /// One digest of all parts, for naming a folder.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        let Self { module, transform, wasmtime, checks, compatibility } = self;
+        // Two choices that come to the same instructions share their code.
+        let Self { module, transform, wasmtime, checks, cpu: _, compatibility } = self;
         let Instrumentation { variant, interruption } = checks;
         let interruption = interruption.as_str();
         let parts =
@@ -306,6 +403,37 @@ mod tests {
         let error = loaded(&start(checks).unwrap(), &code).unwrap_err();
         assert_eq!(error.to_string(), "the engine's native code cannot be loaded");
         assert!(loaded(&timed, &code).is_ok());
+    }
+
+    #[test]
+    fn one_configuration_for_any_machine_uses_none_of_the_instructions_of_this_one() {
+        let sums = r#"(module (memory (export "memory") 1)
+            (func (export "go") (param v128 f64) (result f64)
+                (local.set 0 (f64x2.mul (local.get 0) (f64x2.splat (local.get 1))))
+                (f64.add (f64x2.extract_lane 0 (local.get 0)) (f64x2.extract_lane 1 (local.get 0)))
+                (f64.mul (f64.const 3)) (f64.floor)))"#;
+        let options = TargetCpu::ALL.map(|cpu| CodeOptions { checks: Variant::Timed.into(), cpu });
+        let keys = options.map(|options| {
+            let engine = start(options).unwrap();
+            let code = compile(&engine, &wat::parse_str(sums).unwrap()).unwrap();
+            let module = loaded(&engine, &code).unwrap();
+            let mut store = Store::new(&engine, ());
+            let instance = Instance::new(&mut store, &module, &[]).unwrap();
+            let go = instance.get_func(&mut store, "go").unwrap();
+            let (mut result, lanes) = ([Val::F64(0)], u128::from(2.5_f64.to_bits()) << 64);
+            let inputs = [Val::V128(lanes.into()), Val::F64(3.1_f64.to_bits())];
+            go.call(&mut store, &inputs, &mut result).unwrap();
+            assert_eq!(result[0].unwrap_f64(), 23.0, "{options:?}");
+            (CompileKey::new(&engine, Digest::of(b""), options).digest(), code)
+        });
+        #[cfg(target_arch = "x86_64")]
+        assert_eq!(keys[0] != keys[1], std::is_x86_feature_detected!("avx"));
+        // The choice itself is no part of the key, only what follows from it.
+        let engine = start(options[1]).unwrap();
+        assert_eq!(
+            CompileKey::new(&engine, Digest::of(b""), Variant::Timed).digest(),
+            CompileKey::new(&engine, Digest::of(b""), options[1]).digest()
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use wasmtime::{Engine, Instance, InstancePre, Store};
 
-use crate::engine::code::compile;
+use crate::engine::code::compile::{self, CodeOptions};
 use crate::engine::code::instrumentation::{Instrumentation, Variant};
 use crate::engine::code::polls::Interruption;
 use crate::sandbox::SandboxError;
@@ -18,8 +18,8 @@ use crate::sandbox::run::interrupter::Interrupter;
 /// The parts that code is loaded from.
 #[derive(Debug)]
 pub struct CodeSpec {
-    /// The checks in the code.
-    pub checks: Instrumentation,
+    /// The choices that the code was compiled with.
+    pub options: CodeOptions,
     /// Native code whose digest was checked.
     pub native: File,
     /// Pages of 64 KiB that the module declares.
@@ -46,14 +46,14 @@ impl fmt::Debug for LoadedCode {
 impl LoadedCode {
     pub(crate) fn load(spec: CodeSpec) -> Result<Self, SandboxError> {
         let memories = SlotMemories::new(spec.declared_pages.saturating_mul(WASM_PAGE));
-        let mut settings = compile::config(spec.checks);
+        let mut settings = compile::config(spec.options);
         settings.with_host_memory(Arc::new(MemoryHandle(Arc::clone(&memories))));
         let engine = Engine::new(&settings).map_err(SandboxError::Engine)?;
         let module = compile::load(&engine, spec.native)?;
         let template = guest::linker(&engine)
             .and_then(|linker| linker.instantiate_pre(&module))
             .map_err(SandboxError::Engine)?;
-        Ok(Self { checks: spec.checks, engine, template, memories })
+        Ok(Self { checks: spec.options.checks, engine, template, memories })
     }
 
     pub(crate) const fn variant(&self) -> Variant {

@@ -83,6 +83,7 @@ as good as none, also for `kubectl exec`. */}}
 - {name: WARDIAN_DATA_DIR, value: ""}
 - {name: WARDIAN_CACHE_DIR, value: ""}
 - {name: WARDIAN_ENGINE_COMPILE_METERED, value: ""}
+- {name: WARDIAN_ENGINE_CPU, value: ""}
 - {name: WARDIAN_LOG_FORMAT, value: ""}
 - {name: WARDIAN_WORKERS_REQUIRE_LOCKDOWN, value: ""}
 {{- end -}}

@@ -1,0 +1,110 @@
+"""The programs of tests/fixtures/reproducible, and what comes out of them.
+
+Needs nothing but Python's standard library.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import time
+
+import served
+
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "tests/fixtures/reproducible"
+
+# Long enough for a busy machine: the end by time is the one thing that does not repeat.
+PATIENT_MS = 600_000
+
+
+def programs(only=()):
+    """All programs as (name, code, parameters), or those of `only`: names, or names of files."""
+    found = []
+    for file in sorted(FOLDER.glob("*.py")):
+        for part in re.split(r"^#% ", file.read_text(), flags=re.MULTILINE)[1:]:
+            title, _, code = part.partition("\n")
+            name, _, parameters = title.partition(" ")
+            whole = f"{file.stem}/{name}"
+            if not only or whole in only or file.stem in only:
+                found.append((whole, code, json.loads(parameters or "{}")))
+    return found
+
+
+def link(file, to):
+    """Gives a file a second name, or copies it to another disk."""
+    try:
+        os.link(file, to)
+    except OSError:
+        shutil.copy2(file, to)
+
+
+def patiently(client, code, args, parameters):
+    """The result of a run, for which a server may have to make an image or compile first."""
+    for _ in range(600):
+        try:
+            return client.run(code, args, **parameters)
+        except served.Refused as refused:
+            if refused.kind != "overloaded":
+                raise
+            time.sleep(1)
+    raise RuntimeError("the server stays busy")
+
+
+def outcome(client, code, parameters, keep=None):
+    """All that a reproducible run shows: the result without its varying parts, and its record.
+
+    `keep` is a file for the record.
+    """
+    parameters = {"reproducible": True, "timeout_ms": PATIENT_MS, **parameters}
+    result = patiently(client, code, parameters.pop("args", {}), parameters)
+    del result["duration_ms"]
+    path = f"/v1/runs/{result.pop('run_id')}/record"
+    for _ in range(120):
+        status, text = client.request("GET", path)
+        if status != 503:
+            break
+        # A busy server writes it a little later.
+        time.sleep(0.5)
+    if status != 200:
+        raise RuntimeError(f"there is no document of the run: {text}")
+    if keep:
+        keep.write_bytes(text)
+    return {"result": result, "record": json.loads(text)}
+
+
+def outcomes(server, chosen, clients=1, keep=None):
+    """The outcomes of programs by name. `clients` send them at the same time, in this order.
+
+    `keep` is a folder for the records.
+    """
+
+    def run(program):
+        name, code, more = program
+        client = server.client()
+        try:
+            file = keep and keep / f"{name.replace('/', '-')}.json"
+            return name, outcome(client, code, more, file)
+        finally:
+            client.close()
+
+    with concurrent.futures.ThreadPoolExecutor(clients) as pool:
+        return dict(pool.map(run, chosen))
+
+
+def differences(one, other, path=""):
+    """The places at which two outcomes differ, as lines for people."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        lines = []
+        for key in sorted({*one, *other}):
+            lines += differences(one.get(key), other.get(key), f"{path}.{key}")
+        return lines
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        return [line for n, pair in enumerate(zip(one, other)) for line in differences(*pair, f"{path}[{n}]")]
+    if one == other:
+        return []
+    one, other = (json.dumps(value, ensure_ascii=False) for value in (one, other))
+    at = next((n for n, pair in enumerate(zip(one, other)) if pair[0] != pair[1]), 0)
+    start = max(at - 60, 0)
+    return [f"{path.removeprefix('.')} at {at}:", f"  {one[start : at + 100]}", f"  {other[start : at + 100]}"]
