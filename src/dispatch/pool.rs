@@ -250,10 +250,10 @@ impl Pool {
 
     /// Counts a run that its worker has reported.
     fn count_finished(&self, ran: &Ran) {
-        let crashes = u64::from(matches!(ran.outcome.end, Err(RunFailure::SandboxCrash { .. })));
+        let broke = u64::from(matches!(ran.outcome.end, Err(RunFailure::SandboxCrash { .. })));
         self.scheduler.count(|counters| {
             counters.finished = counters.finished.saturating_add(1);
-            counters.crashed = counters.crashed.saturating_add(crashes);
+            counters.broke_interpreter = counters.broke_interpreter.saturating_add(broke);
         });
     }
 
