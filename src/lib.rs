@@ -20,6 +20,7 @@
 
 pub mod budget;
 pub mod cgroup;
+mod client_tls;
 pub mod clock;
 mod crypto;
 pub mod error;
