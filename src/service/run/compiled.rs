@@ -10,8 +10,11 @@ use tracing::debug;
 use crate::dispatch::{DispatchError, SkillContent};
 use crate::error::CauseChain;
 
-/// The pauses after failures: each is twice the one before.
+/// The pause after a first failure, and after a compilation that was not begun. Each further failure
+/// doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 
 /// The bytecode of a skill; `None` inside if its compiler has ended and returned none.
@@ -22,8 +25,15 @@ const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 #[derive(Debug, Default)]
 pub(crate) struct CompiledSkill {
     bytecode: OnceCell<Option<Arc<SkillContent>>>,
-    /// The end of the pause after the last failure, and its length.
-    pause: Mutex<Option<(Instant, Duration)>>,
+    failures: Mutex<Failures>,
+}
+
+#[derive(Debug, Default)]
+struct Failures {
+    /// The end of the pause after the last one.
+    until: Option<Instant>,
+    /// The length of the pause after the last compilation that was begun and failed.
+    pause: Option<Duration>,
 }
 
 /// The reason why there is no bytecode yet.
@@ -52,10 +62,11 @@ impl CompiledSkill {
         F: Future<Output = Result<Option<Arc<SkillContent>>, NotCompiled>>,
     {
         let attempt = || async {
-            if self.pause.lock().is_some_and(|(end, _)| now < end) {
+            if self.failures.lock().until.is_some_and(|until| now < until) {
                 return Err(NotCompiled::Paused);
             }
-            compile().await.inspect_err(|_| self.note_failure(now))
+            let compiled = compile().await;
+            compiled.inspect_err(|error| self.failures.lock().note(error, now.max(Instant::now())))
         };
         match self.bytecode.get_or_try_init(attempt).await {
             Ok(bytecode) => bytecode.clone(),
@@ -65,12 +76,19 @@ impl CompiledSkill {
             }
         }
     }
+}
 
-    fn note_failure(&self, now: Instant) {
-        let mut pause = self.pause.lock();
-        let next = pause.map_or(FIRST_PAUSE, |(_, last)| last.saturating_mul(2));
-        let next = next.min(LONGEST_PAUSE);
-        *pause = Some((now + next, next));
+impl Failures {
+    fn note(&mut self, error: &NotCompiled, now: Instant) {
+        let pause = match error {
+            // The pool was busy, which says nothing about the skill.
+            NotCompiled::NotBegun(_) | NotCompiled::Paused => FIRST_PAUSE,
+            NotCompiled::Failed => {
+                let next = self.pause.map_or(FIRST_PAUSE, |last| last.saturating_mul(2));
+                *self.pause.insert(next.min(LONGEST_PAUSE))
+            }
+        };
+        self.until = Some(now + pause);
     }
 }
 
@@ -93,7 +111,13 @@ mod tests {
             tried.fetch_add(1, Ordering::Relaxed);
             Err(NotCompiled::Failed)
         };
-        let (mut now, mut pause) = (Instant::now(), FIRST_PAUSE);
+        // Ahead of the clock, which goes on while the test runs.
+        let (mut now, mut pause) = (Instant::now() + LONGEST_PAUSE, FIRST_PAUSE);
+        for _ in 0..20 {
+            let busy = || async { Err(DispatchError::NoWorker.into()) };
+            assert!(skill.get_or_compile(now, busy).await.is_none());
+            now += FIRST_PAUSE;
+        }
         for attempts in 1..20 {
             for early in [Duration::ZERO, pause / 2, pause - Duration::from_millis(1)] {
                 assert!(skill.get_or_compile(now + early, fail).await.is_none());
