@@ -156,10 +156,13 @@ impl<'a, M: Methods + Status + Runs> RunRequest<'a, M> {
     }
 
     /// The answer with these texts, one behind the other.
-    fn texts(&self, texts: impl IntoIterator<Item = &str>) -> Result<Response, Box<Response>> {
+    fn texts<T: AsRef<[u8]>>(
+        &self,
+        texts: impl IntoIterator<Item = T>,
+    ) -> Result<Response, Box<Response>> {
         let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
         for text in texts {
-            let written = answer.write_all(text.as_bytes());
+            let written = answer.write_all(text.as_ref());
             written.map_err(|_no_room| Box::new(self.no_room()))?;
         }
         Ok(guarded(json_bytes(200, answer.into_bytes(), &self.request_id)))
