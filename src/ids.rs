@@ -334,6 +334,12 @@ impl TenantId {
         Self("local".to_owned())
     }
 
+    /// The server itself, where it has a share beside those of tenants. No tenant can have this name.
+    #[must_use]
+    pub fn server() -> Self {
+        Self("(server)".to_owned())
+    }
+
     /// Checks `text`.
     ///
     /// # Errors
@@ -453,6 +459,7 @@ mod tests {
     #[test]
     fn safe_tenant_is_one_segment() {
         assert!(TenantId::parse("acme-1").is_ok());
+        assert!(TenantId::parse(TenantId::server().as_str()).is_err());
         for text in ["", "a.b", "../x", "A", &"a".repeat(65)] {
             assert!(TenantId::parse(text).is_err(), "accepted {text:?}");
         }

@@ -4,7 +4,7 @@
 //! `tests/architecture.rs`, which is a test. `ARCHITECTURE.md` describes the parts and the reasons.
 //!
 //! ```text
-//! vocabulary   error  ids  units  clock  budget  heap  cgroup  secret_text  crypto
+//! vocabulary   error  ids  units  clock  budget  heap  cgroup  secret_text  crypto  client_tls
 //!              private_file
 //! formats      skill  protocol  job  provenance  framing  quotas
 //! engines      blobs  registry  packages  engine  sandbox  images  image_builder  worker  dispatch
@@ -20,6 +20,7 @@
 
 pub mod budget;
 pub mod cgroup;
+mod client_tls;
 pub mod clock;
 mod crypto;
 pub mod error;

@@ -65,6 +65,12 @@ impl SkillContent {
         &self.pack
     }
 
+    /// Makes the memory file that workers map, which copies the whole pack: for threads that may wait.
+    /// Without it the first run makes the file, and has the error if there is one.
+    pub fn share_ahead(&self) {
+        self.shared().ok();
+    }
+
     /// The memory file that workers map, made at the first call.
     ///
     /// # Errors

@@ -147,23 +147,9 @@ impl Pool {
         self.run_claimed(job, host, self.claim(&job.spec.tenant, &job.spec.limits)).await
     }
 
-    /// As [`Self::run`], for a run whose result all tenants will use. If tenants have workers of
-    /// their own, it gets a worker that has never served one.
-    ///
-    /// # Errors
-    ///
-    /// The run was not begun.
-    pub async fn run_for_all(
-        &self,
-        job: &Job,
-        host: &mut impl RunHost,
-    ) -> Result<FinishedRun, DispatchError> {
-        let claim = self.claim(&job.spec.tenant, &job.spec.limits);
-        let owner = self.isolation.owner_for_all();
-        self.run_claimed(job, host, Claim { owner, ..claim }).await
-    }
-
-    /// As [`Self::run_for_all`], for a run of the server itself. Its time counts against no quota.
+    /// As [`Self::run`], for a run of the server itself, such as one whose result all tenants will
+    /// use. It takes turns as a tenant of its own, whoever asked for it, and its time counts against no
+    /// quota. If tenants have workers of their own, it gets a worker that has never served one.
     ///
     /// # Errors
     ///
@@ -173,7 +159,7 @@ impl Pool {
         job: &Job,
         host: &mut impl RunHost,
     ) -> Result<FinishedRun, DispatchError> {
-        let claim = self.claim(&job.spec.tenant, &job.spec.limits);
+        let claim = self.claim(&TenantId::server(), &job.spec.limits);
         let owner = self.isolation.owner_for_all();
         self.run_claimed(job, host, Claim { is_own: true, owner, ..claim }).await
     }
@@ -264,10 +250,10 @@ impl Pool {
 
     /// Counts a run that its worker has reported.
     fn count_finished(&self, ran: &Ran) {
-        let crashes = u64::from(matches!(ran.outcome.end, Err(RunFailure::SandboxCrash { .. })));
+        let broke = u64::from(matches!(ran.outcome.end, Err(RunFailure::SandboxCrash { .. })));
         self.scheduler.count(|counters| {
             counters.finished = counters.finished.saturating_add(1);
-            counters.crashed = counters.crashed.saturating_add(crashes);
+            counters.broke_interpreter = counters.broke_interpreter.saturating_add(broke);
         });
     }
 

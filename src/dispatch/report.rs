@@ -51,8 +51,10 @@ pub struct Counters {
     pub finished: u64,
     /// Runs whose worker was killed because it did not stop in time.
     pub overdue: u64,
-    /// Runs that ended as `SandboxCrash`, because their worker was lost or their interpreter broke.
+    /// Runs whose worker was lost: a fault of the machine, or of the sandbox.
     pub crashed: u64,
+    /// Runs that ended as `SandboxCrash` without that: their program broke its own interpreter.
+    pub broke_interpreter: u64,
     /// Runs whose worker was ended because memory was short: its own, or that of the machine.
     pub out_of_memory: u64,
     /// Workers that broke a rule of their socket.

@@ -155,14 +155,25 @@ impl<'a, M: Methods + Status + Runs> RunRequest<'a, M> {
         Ok(guarded(json_bytes(200, answer.into_bytes(), &self.request_id)))
     }
 
+    /// The answer with these texts, one behind the other.
+    fn texts<T: AsRef<[u8]>>(
+        &self,
+        texts: impl IntoIterator<Item = T>,
+    ) -> Result<Response, Box<Response>> {
+        let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
+        for text in texts {
+            let written = answer.write_all(text.as_ref());
+            written.map_err(|_no_room| Box::new(self.no_room()))?;
+        }
+        Ok(guarded(json_bytes(200, answer.into_bytes(), &self.request_id)))
+    }
+
     /// Answers with the very bytes of the document, since their digest names it.
     async fn document(&self, id: &str, query: Option<&str>) -> Result<Response, Box<Response>> {
         self.parameters(query, &[])?;
         let found = self.runs.document(&self.caller, id).await;
         let text = found.map_err(|error| Box::new(self.failed(&error)))?;
-        let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
-        answer.write_all(text.as_bytes()).map_err(|_no_room| Box::new(self.no_room()))?;
-        Ok(guarded(json_bytes(200, answer.into_bytes(), &self.request_id)))
+        self.texts([text.as_str()])
     }
 
     async fn log(&self, id: &str, query: Option<&str>) -> Result<Response, Box<Response>> {
@@ -177,12 +188,7 @@ impl<'a, M: Methods + Status + Runs> RunRequest<'a, M> {
         if as_json {
             return self.json(&log);
         }
-        let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
-        for text in log.texts() {
-            let written = answer.write_all(text.as_bytes());
-            written.map_err(|_no_room| Box::new(self.no_room()))?;
-        }
-        let mut answer = guarded(json_bytes(200, answer.into_bytes(), &self.request_id));
+        let mut answer = self.texts(log.texts())?;
         let kind = HeaderValue::from_static("text/plain; charset=utf-8");
         answer.headers_mut().insert(header::CONTENT_TYPE, kind);
         Ok(answer)
@@ -197,13 +203,8 @@ pub(crate) async fn document<M: Methods + Status + Runs>(
     id: Result<Path<String>, PathRejection>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    match RunRequest::begin(&edge, identity, address) {
-        Ok(request) => {
-            let answer = request.document(&named(id), query.as_deref()).await;
-            answer.unwrap_or_else(|answer| *answer)
-        }
-        Err(answer) => *answer,
-    }
+    let begun = RunRequest::begin(&edge, identity, address);
+    whole(async { begun?.document(&named(id), query.as_deref()).await }.await)
 }
 
 /// Answers `GET /v1/runs`.
@@ -213,10 +214,8 @@ pub(crate) async fn list<M: Methods + Status + Runs>(
     address: Option<Extension<PeerAddress>>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    match RunRequest::begin(&edge, identity, address) {
-        Ok(request) => request.list(query.as_deref()).await.unwrap_or_else(|answer| *answer),
-        Err(answer) => *answer,
-    }
+    let begun = RunRequest::begin(&edge, identity, address);
+    whole(async { begun?.list(query.as_deref()).await }.await)
 }
 
 /// Answers `GET /v1/runs/{id}`.
@@ -227,13 +226,8 @@ pub(crate) async fn show<M: Methods + Status + Runs>(
     id: Result<Path<String>, PathRejection>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    match RunRequest::begin(&edge, identity, address) {
-        Ok(request) => {
-            let answer = request.show(&named(id), query.as_deref()).await;
-            answer.unwrap_or_else(|answer| *answer)
-        }
-        Err(answer) => *answer,
-    }
+    let begun = RunRequest::begin(&edge, identity, address);
+    whole(async { begun?.show(&named(id), query.as_deref()).await }.await)
 }
 
 /// Answers `GET /v1/runs/active`.
@@ -243,10 +237,8 @@ pub(crate) async fn list_active<M: Methods + Status + Runs>(
     address: Option<Extension<PeerAddress>>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    match RunRequest::begin(&edge, identity, address) {
-        Ok(request) => request.list_active(query.as_deref()).unwrap_or_else(|answer| *answer),
-        Err(answer) => *answer,
-    }
+    let begun = RunRequest::begin(&edge, identity, address);
+    whole(begun.and_then(|request| request.list_active(query.as_deref())))
 }
 
 /// Answers `POST /v1/runs/{id}/cancel`. A body is not read.
@@ -256,10 +248,8 @@ pub(crate) async fn cancel<M: Methods + Status + Runs>(
     address: Option<Extension<PeerAddress>>,
     id: Result<Path<String>, PathRejection>,
 ) -> Response {
-    match RunRequest::begin(&edge, identity, address) {
-        Ok(request) => request.cancel(&named(id)).await.unwrap_or_else(|answer| *answer),
-        Err(answer) => *answer,
-    }
+    let begun = RunRequest::begin(&edge, identity, address);
+    whole(async { begun?.cancel(&named(id)).await }.await)
 }
 
 /// Answers `GET /v1/runs/{id}/log`.
@@ -270,13 +260,13 @@ pub(crate) async fn log<M: Methods + Status + Runs>(
     id: Result<Path<String>, PathRejection>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    match RunRequest::begin(&edge, identity, address) {
-        Ok(request) => {
-            let answer = request.log(&named(id), query.as_deref()).await;
-            answer.unwrap_or_else(|answer| *answer)
-        }
-        Err(answer) => *answer,
-    }
+    let begun = RunRequest::begin(&edge, identity, address);
+    whole(async { begun?.log(&named(id), query.as_deref()).await }.await)
+}
+
+/// The answer, whether the request succeeded or not.
+fn whole(answer: Result<Response, Box<Response>>) -> Response {
+    answer.unwrap_or_else(|answer| *answer)
 }
 
 /// The id in a path. A path that is not UTF-8 names no run.

@@ -18,6 +18,7 @@ use tracing::{info, warn};
 use crate::clock::Clock;
 use crate::error::CauseChain;
 use crate::ids::Digest;
+use crate::images::attempts::FailedAttempts;
 use crate::images::image::{Image, ImageFault, ImageMaker, ImageRenewals, KeptImage, KeptImages};
 use crate::images::package_set::PackageSet;
 use crate::job::image::ImageContent;
@@ -28,10 +29,6 @@ const NOTES_EVERY: Duration = Duration::from_secs(60);
 
 /// The age of the secret counts in seconds.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
-
-/// The time after which the image of reproducible runs is tried again if it could not be made. No
-/// other image can take its place.
-const RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// The limits of a server's images.
 #[derive(Debug, Clone)]
@@ -106,8 +103,10 @@ pub(super) struct State {
     wanted: VecDeque<PackageSet>,
     /// The image that is being made.
     in_hand: Option<PackageSet>,
-    /// The images that could not be made, and when that was.
-    failed: BTreeMap<PackageSet, Instant>,
+    /// The images that could not be made. Runs import their packages meanwhile.
+    failed: FailedAttempts,
+    /// The images that could not be renewed. They stay in use meanwhile.
+    pub(super) not_renewed: FailedAttempts,
     /// Counts picks, to find the least recently used image.
     picks: u64,
     /// True once the cache is dropped; the thread that makes images then ends.
@@ -157,7 +156,7 @@ impl ImageCache {
         let shared = &*self.shared;
         let mut state = shared.state.lock();
         let before = state.wanted.len();
-        let picked = state.pick(&shared.rules, packages, memory).map(Arc::clone);
+        let picked = state.pick(&shared.rules, packages, memory, Instant::now()).map(Arc::clone);
         if state.wanted.len() > before {
             shared.missed.notify_one();
         }
@@ -171,7 +170,7 @@ impl ImageCache {
     /// It is not ready yet, or cannot be made.
     pub fn reproducible(&self) -> Result<Arc<ImageContent>, NotReproducible> {
         let shared = &*self.shared;
-        let found = shared.state.lock().reproducible();
+        let found = shared.state.lock().reproducible(Instant::now());
         if found.is_err() {
             shared.missed.notify_one();
         }
@@ -252,10 +251,11 @@ impl State {
         rules: &ImageRules,
         packages: PackageSet,
         memory: ByteCount,
+        now: Instant,
     ) -> Option<&Arc<ImageContent>> {
         self.picks = self.picks.saturating_add(1);
         if !self.ready.keys().any(|ready| ready.covers(packages)) {
-            self.want(rules, packages);
+            self.want(rules, packages, now);
         }
         match self.best(packages, memory) {
             Some(best) => {
@@ -272,7 +272,7 @@ impl State {
     }
 
     /// The image of reproducible runs, which is ordered if it is not there.
-    fn reproducible(&mut self) -> Result<Arc<ImageContent>, NotReproducible> {
+    fn reproducible(&mut self, now: Instant) -> Result<Arc<ImageContent>, NotReproducible> {
         let wanted = PackageSet::REPRODUCIBLE;
         self.picks = self.picks.saturating_add(1);
         if let Some(ready) = self.ready.get_mut(&wanted) {
@@ -280,10 +280,9 @@ impl State {
             ready.last_pick = self.picks;
             return Ok(Arc::clone(&ready.image.content));
         }
-        match self.failed.get(&wanted) {
-            Some(at) if at.elapsed() < RETRY_AFTER => return Err(NotReproducible::Failed),
-            Some(_) => drop(self.failed.remove(&wanted)),
-            None => {}
+        // No other image can take its place.
+        if self.failed.is_paused(wanted, now) {
+            return Err(NotReproducible::Failed);
         }
         if self.in_hand != Some(wanted) && !self.wanted.contains(&wanted) {
             self.wanted.push_front(wanted);
@@ -291,21 +290,29 @@ impl State {
         Err(NotReproducible::InTheMaking)
     }
 
-    /// Orders an image for `packages`, unless it cannot be made or is ordered already.
-    fn want(&mut self, rules: &ImageRules, packages: PackageSet) {
+    /// Orders an image for `packages`, unless it could not be made lately or is ordered already.
+    fn want(&mut self, rules: &ImageRules, packages: PackageSet, now: Instant) {
         let is_asked = rules.on_need && packages != PackageSet::NONE;
         let variety = self.ready.len().saturating_add(self.wanted.len());
         let wanted = if variety < rules.variety { packages } else { PackageSet::ALL };
         let is_coming = self.in_hand == Some(wanted) || self.wanted.contains(&wanted);
-        let is_known = self.failed.contains_key(&wanted) || self.ready.contains_key(&wanted);
+        let is_known = self.failed.is_paused(wanted, now) || self.ready.contains_key(&wanted);
         if is_asked && !is_coming && !is_known {
             self.wanted.push_back(wanted);
         }
     }
 
+    /// Orders profiles again whose pause after a failure is over. Other images are ordered by runs.
+    fn order_failed_profiles(&mut self, rules: &ImageRules, now: Instant) {
+        let due = self.failed.due(now).filter(|packages| rules.profiles.contains(packages));
+        let due: Vec<_> = due.filter(|packages| !self.wanted.contains(packages)).collect();
+        self.wanted.extend(due);
+    }
+
     /// Adds an image. Returns the images that are removed for it.
     fn put(&mut self, rules: &ImageRules, image: Image) -> Vec<Ready> {
         let (last_pick, newest) = (self.picks, image.packages);
+        self.failed.forget(newest);
         self.ready.insert(newest, Ready { image, hits: 0, noted: 0, last_pick });
         let mut gone = Vec::new();
         while let Some(surplus) = self.surplus(rules, newest) {
@@ -355,6 +362,7 @@ impl SharedImages {
     /// Waits for an ordered image; `None` after a pause, or when the cache is dropped.
     fn next(&self) -> Option<PackageSet> {
         let mut state = self.state.lock();
+        state.order_failed_profiles(&self.rules, Instant::now());
         if state.wanted.is_empty() && !state.ends {
             // Each pause ends with a check of the secret's age, so it is at most the allowed age.
             let pause = self.rules.max_age.map_or(NOTES_EVERY, |age| age.min(NOTES_EVERY));
@@ -380,10 +388,10 @@ impl SharedImages {
                 self.clear_disk();
             }
             Err(error) => {
-                state.failed.insert(packages, Instant::now());
+                state.failed.note(packages, Instant::now());
                 drop(state);
                 let cause = CauseChain(&*error);
-                warn!(image = %packages, "the image `{packages}` is not available, runs import its packages themselves: {cause}");
+                warn!(image = %packages, "the image `{packages}` is not available now, runs import its packages themselves: {cause}");
             }
         }
     }
@@ -397,8 +405,12 @@ impl SharedImages {
             return Ok(image);
         }
         info!(image = %packages, "making the image `{packages}` in the background");
-        maker.make(packages)?;
-        self.kept.find(packages)?.ok_or_else(|| "it disappeared after it was made".into())
+        // A maker makes several images at once. One of the others may be the reason of its failure.
+        let made = maker.make(packages);
+        match self.kept.find(packages)? {
+            Some(image) => Ok(image),
+            None => made.and_then(|()| Err("it disappeared after it was made".into())),
+        }
     }
 
     /// The images that earlier processes used and that fit into memory, the latest first.
@@ -460,7 +472,7 @@ impl SharedImages {
 /// Makes and loads wanted images until the cache is dropped.
 fn keep(shared: &Weak<SharedImages>, maker: &dyn ImageMaker) {
     while let Some(shared) = shared.upgrade().filter(|shared| !shared.state.lock().ends) {
-        shared.refresh(maker);
+        shared.refresh(maker, Instant::now());
         match shared.next() {
             Some(packages) => shared.provide(packages, maker),
             None => shared.note_usage(),
@@ -473,6 +485,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
+    use crate::images::attempts::FIRST_PAUSE;
     use crate::job::socket;
 
     const MUCH: ByteCount = ByteCount::mebibytes(4 << 10);
@@ -514,7 +527,9 @@ mod tests {
 
     fn picked(state: &mut State, name: &str, memory: ByteCount) -> String {
         let before = state.picks;
-        let digest = state.pick(&rules(), packages(name), memory).map(|content| content.digest());
+        let digest = state
+            .pick(&rules(), packages(name), memory, Instant::now())
+            .map(|content| content.digest());
         assert_eq!(state.picks, before + 1);
         let found = state.ready.values().find(|one| Some(one.image.content.digest()) == digest);
         found.map_or("base".to_owned(), |one| one.image.packages.to_string())
@@ -547,28 +562,45 @@ mod tests {
         }
         assert_eq!(state.wanted, [packages("scipy"), packages("lxml+scipy")]);
         state.in_hand = state.wanted.pop_front();
-        state.failed.insert(state.wanted.pop_front().unwrap(), Instant::now());
+        let (failed, now) = (state.wanted.pop_front().unwrap(), Instant::now());
+        state.failed.note(failed, now);
         picked(&mut state, "scipy", MUCH);
         picked(&mut state, "lxml+scipy", MUCH);
         assert!(state.wanted.is_empty());
         let never = ImageRules { on_need: false, ..rules() };
-        state.pick(&never, packages("pillow"), MUCH);
+        state.pick(&never, packages("pillow"), MUCH, now);
         assert!(state.wanted.is_empty());
+        state.pick(&rules(), failed, MUCH, now + FIRST_PAUSE);
+        assert_eq!(state.wanted, [failed], "after a pause it is tried again");
+    }
+
+    #[test]
+    fn a_profile_that_failed_is_tried_again_although_no_run_asks_for_it() {
+        let (mut state, now) = (State::default(), Instant::now());
+        for name in ["sympy", "lxml"] {
+            state.failed.note(packages(name), now);
+        }
+        state.order_failed_profiles(&rules(), now);
+        assert!(state.wanted.is_empty());
+        for _ in 0..2 {
+            state.order_failed_profiles(&rules(), now + FIRST_PAUSE);
+            assert_eq!(state.wanted, [packages("sympy")]);
+        }
     }
 
     #[test]
     fn the_image_of_reproducible_runs_is_tried_again_after_a_while() {
-        let mut state = State::default();
+        let (mut state, now) = (State::default(), Instant::now());
         let wanted = PackageSet::REPRODUCIBLE;
-        assert!(matches!(state.reproducible(), Err(NotReproducible::InTheMaking)));
-        assert!(matches!(state.reproducible(), Err(NotReproducible::InTheMaking)));
+        assert!(matches!(state.reproducible(now), Err(NotReproducible::InTheMaking)));
+        assert!(matches!(state.reproducible(now), Err(NotReproducible::InTheMaking)));
         assert_eq!(state.wanted, [wanted], "it is ordered once");
         state.wanted.clear();
-        state.failed.insert(wanted, Instant::now());
-        assert!(matches!(state.reproducible(), Err(NotReproducible::Failed)));
+        state.failed.note(wanted, now);
+        assert!(matches!(state.reproducible(now), Err(NotReproducible::Failed)));
         assert!(state.wanted.is_empty());
-        state.failed.insert(wanted, Instant::now().checked_sub(RETRY_AFTER).unwrap());
-        assert!(matches!(state.reproducible(), Err(NotReproducible::InTheMaking)));
+        let later = now + FIRST_PAUSE;
+        assert!(matches!(state.reproducible(later), Err(NotReproducible::InTheMaking)));
         assert_eq!(state.wanted, [wanted]);
     }
 

@@ -7,6 +7,7 @@
 //!
 //! Knows nothing of how images are made: [`KeptImages`] finds them and [`ImageMaker`] makes them.
 
+mod attempts;
 mod cache;
 mod image;
 mod imports;

@@ -1,5 +1,7 @@
 //! Makes images anew with another hash secret.
 
+use std::time::Instant;
+
 use tracing::{info, warn};
 
 use crate::error::CauseChain;
@@ -10,14 +12,14 @@ use crate::images::package_set::PackageSet;
 impl SharedImages {
     /// Makes all images again with another hash secret, if the one in use is too old or another
     /// server has drawn a new one. Runs begin as an old image until its replacement is ready.
-    pub(super) fn refresh(&self, maker: &dyn ImageMaker) {
-        if let Err(error) = self.renew_images(maker) {
+    pub(super) fn refresh(&self, maker: &dyn ImageMaker, now: Instant) {
+        if let Err(error) = self.renew_images(maker, now) {
             let cause = CauseChain(&*error);
             warn!("images cannot be renewed and keep their present hash secret: {cause}");
         }
     }
 
-    fn renew_images(&self, maker: &dyn ImageMaker) -> Result<(), ImageFault> {
+    fn renew_images(&self, maker: &dyn ImageMaker, now: Instant) -> Result<(), ImageFault> {
         let Some(max_age) = self.rules.max_age else { return Ok(()) };
         if self.kept.renew_secret(self.clock.now().saturating_sub(max_age))? {
             info!("the hash secret is old: making all images again with another one");
@@ -27,22 +29,27 @@ impl SharedImages {
         held.extend(
             state.ready.iter().map(|(packages, one)| (*packages, one.image.content.digest())),
         );
+        held.retain(|(packages, _)| !state.not_renewed.is_paused(*packages, now));
         drop(state);
         let mut is_any_new = false;
         for (packages, digest) in held {
-            if self.kept.is_current(packages, digest)? {
-                continue;
-            }
             // One that cannot be made keeps none of the others from being renewed.
-            match self.found_or_made(packages, maker) {
+            let renewed = match self.kept.is_current(packages, digest) {
+                Ok(true) => continue,
+                Ok(false) => self.found_or_made(packages, maker),
+                Err(error) => Err(error),
+            };
+            match renewed {
                 Ok(image) => {
                     self.replace(packages, image);
+                    self.state.lock().not_renewed.forget(packages);
                     self.count(|renewals| &mut renewals.renewed);
                     info!(image = %packages, "the image `{packages}` was renewed");
                     is_any_new = true;
                 }
                 Err(error) => {
                     self.count(|renewals| &mut renewals.failed);
+                    self.state.lock().not_renewed.note(packages, now);
                     let cause = CauseChain(&*error);
                     warn!(image = %packages, "the image `{packages}` keeps its hash secret, it cannot be renewed: {cause}");
                 }
@@ -73,7 +80,7 @@ impl SharedImages {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
     use std::time::Duration;
 
     use std::sync::Arc;
@@ -83,6 +90,7 @@ mod tests {
 
     use super::*;
     use crate::ids::Digest;
+    use crate::images::attempts::FIRST_PAUSE;
     use crate::images::cache::{ImageCache, ImageRules};
     use crate::images::image::{KeptImage, KeptImages};
     use crate::job::image::ImageContent;
@@ -100,9 +108,12 @@ mod tests {
     #[derive(Default)]
     struct Disk {
         generation: AtomicU64,
+        unreadable: Mutex<BTreeSet<PackageSet>>,
         is_due: Mutex<bool>,
         made: Mutex<BTreeSet<(u64, PackageSet)>>,
         broken: Mutex<BTreeSet<PackageSet>>,
+        /// The maker makes the image, and fails for another one that it makes too.
+        fails_for_others: AtomicBool,
     }
 
     impl Disk {
@@ -140,6 +151,9 @@ mod tests {
         }
 
         fn is_current(&self, packages: PackageSet, digest: Digest) -> Result<bool, ImageFault> {
+            if self.unreadable.lock().contains(&packages) {
+                return Err("the disk fails".into());
+            }
             Ok(of_generation(self.now(), packages).content.digest() == digest)
         }
 
@@ -152,7 +166,11 @@ mod tests {
                 return Err("no room".into());
             }
             self.made.lock().insert((self.now(), packages));
-            Ok(())
+            if self.fails_for_others.load(Ordering::Relaxed) {
+                Err("another one".into())
+            } else {
+                Ok(())
+            }
         }
     }
 
@@ -182,21 +200,32 @@ mod tests {
                 .map(|(generation, one)| of_generation(generation, *one).content.digest())
                 .collect()
         };
-        cache.shared.refresh(&disk);
+        let now = Instant::now();
+        let later = now + FIRST_PAUSE;
+        cache.shared.refresh(&disk, now);
         assert_eq!((held(), cache.renewals()), (expected([0; 4]), ImageRenewals::default()));
 
         *disk.is_due.lock() = true;
         disk.broken.lock().extend([PackageSet::NONE, packages("pillow")]);
-        cache.shared.refresh(&disk);
+        cache.shared.refresh(&disk, now);
         assert_eq!(held(), expected([0, 1, 0, 1]));
         assert_eq!(cache.renewals(), ImageRenewals { renewed: 2, failed: 2 });
         // A run has an image all the time, and what failed is tried again.
         assert_eq!(cache.pick(packages("pillow"), MUCH).digest(), expected([0; 4])[2]);
+        cache.shared.refresh(&disk, now);
+        assert_eq!(cache.renewals(), ImageRenewals { renewed: 2, failed: 2 }, "after a pause");
         disk.broken.lock().clear();
-        cache.shared.refresh(&disk);
+        cache.shared.refresh(&disk, later);
         assert_eq!(held(), expected([1; 4]));
         assert_eq!(cache.renewals(), ImageRenewals { renewed: 4, failed: 2 });
-        cache.shared.refresh(&disk);
+        cache.shared.refresh(&disk, later);
         assert_eq!(cache.renewals(), ImageRenewals { renewed: 4, failed: 2 });
+        // The disk cannot tell of the base image, and the maker of another one.
+        *disk.is_due.lock() = true;
+        disk.unreadable.lock().insert(PackageSet::NONE);
+        disk.fails_for_others.store(true, Ordering::Relaxed);
+        cache.shared.refresh(&disk, later);
+        assert_eq!(held(), expected([1, 2, 2, 2]));
+        assert_eq!(cache.renewals(), ImageRenewals { renewed: 7, failed: 3 });
     }
 }

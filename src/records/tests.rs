@@ -112,7 +112,7 @@ fn row(owner: &str, number: u64, log: usize) -> Row {
 async fn fill(table: &RecordTable, owner: &str, numbers: std::ops::Range<u64>, log: usize) {
     let rows: Vec<Row> = numbers.map(|number| row(owner, number, log)).collect();
     for rows in rows.chunks(1_000) {
-        table.insert(rows).await.unwrap();
+        table.insert(rows, 0).await.unwrap();
     }
 }
 
@@ -190,7 +190,7 @@ async fn a_rare_filter_costs_many_short_pages() {
     let count = SCANNED * 2 + 10;
     fill(&place.table, "acme", 0..count, 0).await;
     let rows = vec![Row { outcome: "sandbox_crash", ..row("acme", count, 0) }];
-    place.table.insert(&rows).await.unwrap();
+    place.table.insert(&rows, 0).await.unwrap();
     fill(&place.table, "acme", count + 1..count + 2, 0).await;
     let crash = Some(RunOutcomeKind::SandboxCrash);
     let filter = RunFilter { outcome: crash, ..RunFilter::default() };
@@ -212,7 +212,7 @@ proptest! {
         runtime.block_on(async {
             let place = Place::new().await;
             let rows: Vec<Row> = numbers.iter().map(|number| row("acme", *number, 0)).collect();
-            place.table.insert(&rows).await.unwrap();
+            place.table.insert(&rows, 0).await.unwrap();
             let outcome = by_outcome.then_some(RunOutcomeKind::Timeout);
             let filter = RunFilter { outcome, ..RunFilter::default() };
             let wanted: Vec<u64> = numbers
@@ -227,7 +227,7 @@ proptest! {
                     place.table.list(&tenant("acme"), &filter, cursor.as_ref(), limit).await.unwrap();
                 found.extend(page.runs.iter().map(|run| run.started_ms - START));
                 newer += 10;
-                place.table.insert(&[row("acme", newer, 0)]).await.unwrap();
+                place.table.insert(&[row("acme", newer, 0)], 0).await.unwrap();
                 cursor = page.next;
                 if cursor.is_none() {
                     break;
@@ -489,7 +489,7 @@ async fn a_newer_and_a_damaged_file_are_refused_and_left_alone() {
     place.table.close().await;
     let before = std::fs::read(&path).unwrap();
     let fault = RecordTable::open(&path).await.unwrap_err();
-    assert!(matches!(fault, DatabaseError::NewerSchema { found: 9, known: 4, .. }), "{fault:?}");
+    assert!(matches!(fault, DatabaseError::NewerSchema { found: 9, known: 5, .. }), "{fault:?}");
     assert_eq!(std::fs::read(&path).unwrap(), before);
     let broken = b"this is no database, but it is long enough to be read as if it were one";
     std::fs::write(&path, broken).unwrap();
@@ -526,11 +526,50 @@ async fn names_of_calls_that_store_blobs_are_bounded_and_expire() {
     let there = async |name: &str| {
         table.find_key(&acme, &key(name, "x")).await.unwrap() == Some(KnownKey::SameBlob)
     };
-    table.trim_blob_keys(&acme, 3).await.unwrap();
+    assert!(!table.trim_names(3, None).await.unwrap(), "there is no more to remove");
     assert!(!there("b1").await && there("b2").await);
-    assert!(!table.remove_old_blob_keys(24).await.unwrap(), "there is no more to remove");
+    table.trim_names(3, Some(24)).await.unwrap();
     assert!(!there("b3").await && there("b4").await);
     assert!(table.find_key(&tenant("beta"), &key("b4", "x")).await.unwrap().is_none());
+}
+
+/// A run with a name goes on while its tenant makes so many others that its record is the oldest.
+#[tokio::test]
+async fn kept_names_outlive_the_records_of_their_runs_and_expire_by_themselves() {
+    let place = Place::new().await;
+    let (table, acme) = (&place.table, tenant("acme"));
+    let named = detached("acme", 1);
+    let there = async |name: &str| table.find_key(&acme, &key(name, "x")).await.unwrap().is_some();
+    table.note_detached(&named, Some(&key("long", "x"))).await.unwrap();
+    let others: Vec<Row> = (10..30).map(|number| row("acme", number, 0)).collect();
+    table.insert(&others, 100).await.unwrap();
+    let config = RecordsConfig { max_count: 5, ..RecordsConfig::default() };
+    let trim = async |oldest| {
+        while table.trim_to_limits(&config).await.unwrap().has_more {}
+        while table.trim_names(config.max_count, oldest).await.unwrap() {}
+    };
+    trim(Some(1_000)).await;
+    assert!(there("long").await, "the run goes on");
+    table.insert(&[Row::of(&named, None, None).unwrap()], 2_000).await.unwrap();
+    trim(Some(1_999)).await;
+    assert_eq!(all(table, "acme").await.len(), 5);
+    assert!(there("long").await, "it has just ended");
+    trim(Some(2_001)).await;
+    assert!(!there("long").await);
+    // Beyond their number the oldest names go, in the order in which their runs ended.
+    for number in 40..50 {
+        let run = detached("acme", number);
+        table.note_detached(&run, Some(&key(&number.to_string(), "x"))).await.unwrap();
+    }
+    for number in (40..49).rev() {
+        let ended = Row::of(&detached("acme", number), None, None).unwrap();
+        table.insert(&[ended], 10_000 - number).await.unwrap();
+    }
+    trim(None).await;
+    for number in 40..50 {
+        let is_kept = number < 45 || number == 49;
+        assert_eq!(there(&number.to_string()).await, is_kept, "{number}");
+    }
 }
 
 /// A kill at any point leaves a run that was noted with one record.
@@ -550,7 +589,7 @@ async fn no_run_stays_in_progress_after_a_kill() {
         Row::of(&ended, None, Some(result.clone())).unwrap(),
         Row::of(&detached("acme", 2), Some("[]".to_owned()), None).unwrap(),
     ];
-    place.table.insert(&rows).await.unwrap();
+    place.table.insert(&rows, 0).await.unwrap();
     assert_eq!(place.table.find_detached(&acme, None, &id(1)).await.unwrap(), None);
     assert!(place.table.find_detached(&acme, None, &id(3)).await.unwrap().is_some());
     assert_eq!(place.table.find_detached(&beta, None, &id(3)).await.unwrap(), None);
@@ -595,16 +634,16 @@ async fn notes_of_runs_whose_records_are_lost_count_against_the_limits() {
     assert!(text.contains("interrupted"), "{text}");
     trim(table, &limits(10, 1 << 20)).await;
     assert_eq!(all(table, "acme").await.len(), 10);
-    for (number, is_expected) in [(0, false), (4, true), (17, false), (19, true), (29, true)] {
+    for number in [0, 4, 17, 19, 29] {
         let found = table.find_key(&acme, &key(&format!("k{number}"), "a")).await.unwrap();
-        assert_eq!(found.is_some(), is_expected, "{number}");
+        assert!(found.is_some(), "{number}");
         assert_eq!(is_noted(&acme, number).await, number == 4 || number == 29);
     }
     assert!(is_noted(&tenant("beta"), 3).await, "it is another's");
 }
 
 #[tokio::test]
-async fn a_key_belongs_to_one_call_of_one_tenant_as_long_as_its_record() {
+async fn a_key_belongs_to_one_call_of_one_tenant_longer_than_its_record() {
     let place = Place::new().await;
     let (table, acme) = (&place.table, tenant("acme"));
     let note = |owner: &'static str, number: u64, key: RequestKey| async move {
@@ -623,8 +662,11 @@ async fn a_key_belongs_to_one_call_of_one_tenant_as_long_as_its_record() {
     assert_eq!(note("acme", 5, key("goes on", "d")).await, None);
     fill(table, "acme", 10..20, 0).await;
     trim(table, &limits(10, 70)).await;
-    assert_eq!(table.find_key(&acme, &key("k", "c")).await.unwrap(), None, "its record is gone");
+    assert_eq!(table.find(&acme, None, &id(3)).await.unwrap(), None, "its record is gone");
+    assert_eq!(note("acme", 21, key("k", "c")).await, Some(KnownKey::Run(id(3))));
+    assert!(table.find_key(&tenant("beta"), &key("k", "b")).await.unwrap().is_some());
+    table.trim_names(u64::MAX, Some(u64::MAX)).await.unwrap();
+    assert_eq!(table.find_key(&acme, &key("k", "c")).await.unwrap(), None, "its time is over");
     // The run that goes on is as old, and its call may come again.
     assert_eq!(note("acme", 21, key("goes on", "d")).await, Some(KnownKey::Run(id(5))));
-    assert!(table.find_key(&tenant("beta"), &key("k", "b")).await.unwrap().is_some());
 }

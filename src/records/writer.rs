@@ -35,7 +35,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// The interval of removing records beyond a tenant's limits.
 const TRIM_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The interval of removing records that are too old.
+/// The interval of removing records that are too old, and names of calls.
 const AGE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The writer of a server's records.
@@ -163,7 +163,7 @@ impl Work {
                 }
             }
         }
-        match self.table.insert(&rows).await {
+        match self.table.insert(&rows, self.now_ms()).await {
             Ok(()) => {
                 self.shared.note_written(u64::try_from(rows.len()).unwrap_or(u64::MAX));
                 if std::mem::take(&mut self.is_failing) {
@@ -201,13 +201,17 @@ impl Work {
         if !by_age {
             return Ok(all);
         }
-        let bound = config.max_age.map(|age| self.clock.now().saturating_sub(age).as_millis());
-        let bound = bound.map(|bound| u64::try_from(bound).unwrap_or(u64::MAX));
+        let age = |age: Duration| u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+        let bound = config.max_age.map(|most| self.now_ms().saturating_sub(age(most)));
+        all.has_more |= self.table.trim_names(config.max_count, bound).await?;
         if let Some(bound) = bound {
-            all.has_more |= self.table.remove_old_blob_keys(bound).await?;
             all.add(self.table.trim_to_age(bound).await?);
         }
         Ok(all)
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.clock.now().as_millis()).unwrap_or(u64::MAX)
     }
 
     fn note_failure(&mut self, what: &str, error: &DatabaseError) {

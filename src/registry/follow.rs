@@ -4,6 +4,9 @@
 //! root whose path leads elsewhere, of writes through a mapping or another name, and of changes in
 //! folders without a watch. So folders without watches are polled at a bounded cost, the paths of
 //! roots are checked every second, and all folders are walked from time to time.
+//!
+//! Roots have fair turns (`queue.rs`): a tenant that changes its folders all the time delays changes
+//! and walks of others by no more than one check of a folder.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -23,7 +26,7 @@ use crate::registry::folders::roots::RootsOnDisk;
 use crate::registry::folders::scan::{
     OpenRoot, Room, SkillFolder, SkillRoot, Watcher, look_within,
 };
-use crate::registry::queue::{LookAllowance, Queue, QueuedLook};
+use crate::registry::queue::{LookAllowance, Queue, QueuedLook, Reason};
 use crate::registry::separation::ensure_apart;
 use crate::registry::shared::Shared;
 use crate::registry::watches::WatchedPlaces;
@@ -46,8 +49,9 @@ const SLICE: Duration = Duration::from_millis(50);
 /// The wait between two attempts to read a folder doubles at most this many times.
 const MAX_BACKOFF: u32 = 6;
 
-/// Most queued checks. If there are more, all folders are walked instead.
-const MAX_WAITING: usize = 100_000;
+/// Most queued checks of one root, as a multiple of the folders that it may have. If there are more,
+/// the whole root is walked instead.
+const MAX_WAITING: usize = 2;
 
 /// Most buffers of notices that are read before other work.
 const MAX_BUFFERS: usize = 64;
@@ -198,11 +202,7 @@ impl Follower {
         for _ in 0..MAX_BUFFERS {
             let taken = notices.take(|notice| self.note(notice, now));
             match taken {
-                Ok(true) if self.queue.len() < MAX_WAITING => {}
-                Ok(true) => {
-                    self.queue = Queue::default();
-                    self.walk_at = now;
-                }
+                Ok(true) => {}
                 Ok(false) => break,
                 Err(cause) => {
                     warn!(
@@ -239,7 +239,14 @@ impl Follower {
                 (owner, _) => owner.clone(),
             };
             let last = self.folder(&place).map(|folder| (folder.looked, folder.cost));
-            self.queue.changed(place, now, last);
+            let root = place.root();
+            let folders = self.disk.roots.get(root).map_or(0, |root| root.bounds().folders);
+            if self.queue.len_of(root) < folders.saturating_mul(MAX_WAITING) {
+                self.queue.changed(place, now, last);
+            } else {
+                // Names that come and go: the list of the root says which of them are there.
+                self.queue.at(QueuedLook::Root(root), now + SECOND);
+            }
         }
     }
 
@@ -279,7 +286,8 @@ impl Follower {
         let mut open: HashMap<usize, Option<OpenRoot>> = HashMap::new();
         let mut now = started;
         while now < started + SLICE {
-            let Some(place) = self.queue.pop(now, self.allowance.at(now)) else { break };
+            let Some((reason, place)) = self.queue.pop(now, self.allowance.at(now)) else { break };
+            let root = place.root();
             match place {
                 QueuedLook::Root(number) => {
                     open.remove(&number);
@@ -294,7 +302,9 @@ impl Follower {
                 }
             }
             let after = Instant::now();
-            self.allowance.spend(after.saturating_duration_since(now));
+            let cost = after.saturating_duration_since(now);
+            self.allowance.spend(reason, cost);
+            self.queue.spend(reason, root, cost);
             now = after;
         }
         if !self.has_told_polled
@@ -441,7 +451,7 @@ impl Follower {
         let before = worked();
         self.disk.publish(&self.shared);
         let cost = worked().saturating_sub(before);
-        self.allowance.spend(cost);
+        self.allowance.spend(Reason::Change, cost);
         self.publish_at = Instant::now() + cost.saturating_mul(4);
     }
 

@@ -47,7 +47,7 @@ impl Service {
 
     /// Finds the skills that a run mounts: `name` for the latest version, `name@version`, or
     /// `name@version#digest`.
-    pub(crate) fn mounted_skills(
+    pub(crate) async fn mounted_skills(
         &self,
         caller: &Caller,
         names: &[String],
@@ -55,7 +55,7 @@ impl Service {
         let mut skills: Vec<MountedSkill> = Vec::with_capacity(names.len());
         for name in names {
             let seen = self.find_skill(caller, name, None)?;
-            let mounted = self.contents.mounted(&caller.tenant, &seen, &self.packages);
+            let mounted = self.contents.mounted(caller, &seen, &self.packages).await?;
             if skills.iter().any(|other| other.mount.name == mounted.mount.name) {
                 return Err(duplicate("mount_skills", seen.snapshot.name().as_str()));
             }

@@ -177,7 +177,7 @@ impl Service {
         }
         let mut plan = self.recorded(plan, record)?.with_reproducible(reproducible);
         plan.whole_logs = true;
-        plan.skills.extend(self.mounted_skills(caller, &mount_skills)?);
+        plan.skills.extend(self.mounted_skills(caller, &mount_skills).await?);
         let plan = plan.with_blobs(&input_blobs)?;
         let (images, packages) = (Arc::clone(&self.images), plan.packages());
         // A command does not build images as a server does; it can only load existing ones.

@@ -121,6 +121,7 @@ impl ScriptedRunner {
             "panic" => panic_any(format!("a panic that was asked for: {}", spec.args)),
             "abort" => std::process::abort(),
             "break" => Err("a broken sandbox that was asked for".into()),
+            "trap" => Ok(Step::Fail(RunFailure::SandboxCrash { reason: "a trap".to_owned() })),
             "spoil" => {
                 self.spoils = Some(Duration::from_millis(rest.parse().unwrap()));
                 Ok(Step::Next)

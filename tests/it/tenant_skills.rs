@@ -337,3 +337,23 @@ fn links_in_the_folder_of_a_tenant_lead_nowhere() {
         assert_eq!(client.refusal("describe_skill", json!({"name": name})).kind, "skill_not_found");
     }
 }
+
+/// Whoever calls a shared skill first has it compiled, for all.
+#[test]
+fn a_tenant_at_its_limits_does_not_delay_a_shared_skill_for_others() {
+    let more = ["--workers", "2", "--set", "tenants.running=1", "--set", "limits.timeout=2 min"];
+    let hosted = Hosted::start(&more);
+    let (gamma, delta) = (hosted.client("gamma"), hosted.client("delta"));
+    let begun = gamma.run_with("import time\ntime.sleep(100)", json!({"detach": true}));
+    let path = format!("/v1/runs/{}", begun["run_id"].as_str().unwrap());
+    let status = || gamma.get(&path).json()["status"].as_str().unwrap().to_owned();
+    eventually(PATIENCE, || (status() == "running").then_some(()));
+    let call = json!({"name": "shared.tool", "args": {}, "detach": true});
+    let waiting = gamma.call("execute_skill", call).unwrap();
+    assert_eq!(says(&delta, "shared.tool"), "everybody, lately");
+    assert_eq!(status(), "running", "the other tenant has waited for it");
+    let path = format!("/v1/runs/{}", waiting["run_id"].as_str().unwrap());
+    assert_eq!(gamma.get(&path).json()["status"], "queued");
+    gamma.post_to(&format!("{path}/cancel"));
+    gamma.post_to(&format!("/v1/runs/{}/cancel", begun["run_id"].as_str().unwrap()));
+}

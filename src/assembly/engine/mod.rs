@@ -37,11 +37,12 @@ pub fn open_engine(config: &Config) -> Result<EngineStore, AssemblyError> {
     Ok(store.stopped_by(config.engine.interruption).for_cpu(config.engine.cpu))
 }
 
-/// Fetches and compiles the engine and makes images, unless they are in the cache.
+/// Fetches and compiles the engine and makes images, unless they are in the cache. An image that
+/// cannot be made keeps none of the others from being made.
 ///
 /// # Errors
 ///
-/// The engine cannot be fetched or compiled here.
+/// The engine cannot be fetched or compiled here, or an image cannot be made.
 pub fn install_engine(
     config: &Config,
     metered: MeteredCode,
@@ -51,16 +52,15 @@ pub fn install_engine(
     let engine = open_engine(config)?;
     let artifacts = Arc::new(engine.ensure(Variant::Timed, progress)?);
     let store = ImageStore::new(&engine, &artifacts);
-    for packages in [&PackageSet::NONE].into_iter().chain(&config.images.profiles).chain(images) {
-        store.ensure(*packages, progress)?;
-    }
-    for tenant in &config.images.tenants {
-        store.of_tenant(tenant).ensure(PackageSet::NONE, progress)?;
-    }
+    let wanted = [&PackageSet::NONE].into_iter().chain(&config.images.profiles).chain(images);
+    let ensure = |store: &ImageStore, packages| store.ensure(packages, progress).map(drop);
+    let mut made: Vec<_> = wanted.map(|packages| ensure(&store, *packages)).collect();
+    let tenants = config.images.tenants.iter().map(|tenant| store.of_tenant(tenant));
+    made.extend(tenants.map(|store| ensure(&store, PackageSet::NONE)));
     if metered == MeteredCode::Wanted {
         engine.ensure(Variant::Metered, progress)?;
     }
-    Ok(())
+    Ok(made.into_iter().collect::<Result<(), _>>()?)
 }
 
 /// True if the images of tenants are in the cache, as is the engine.

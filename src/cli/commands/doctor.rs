@@ -10,12 +10,13 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 
-use crate::assembly::{self, AssemblyError, MeteredCode, Runtime, SkillsRead};
+use crate::assembly::{self, AssemblyError, MeteredCode, Runtime};
 use crate::blobs::BlobError;
 use crate::cgroup::{CgroupPlace, CgroupUnavailable, Controller};
+use crate::cli::commands::run::start_once;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::{block_on_until_interrupted, progress};
+use crate::cli::prepare::block_on_until_interrupted;
 use crate::cli::terminal::output::{print_json, print_line, shown};
 use crate::cli::terminal::readable::readable;
 use crate::clock::Clock;
@@ -29,7 +30,6 @@ use crate::protocol::methods::execution::{RequestedLimits, RunStatus};
 use crate::secrets::{SecretScope, Secrets};
 use crate::service::{Caller, LocalProgram, LocalRecord, LocalRun, sole_tenant};
 use crate::subprocess::hide_own_variables;
-use crate::telemetry::Metrics;
 use crate::units::ByteCount;
 
 /// Free disk space below which the engine or a blob may not fit.
@@ -380,16 +380,7 @@ async fn workers(mut config: Config) -> Vec<Finding> {
     let is_required = config.requires_lockdown();
     config.workers.require_lockdown = RequireLockdown::Never;
     let began = Instant::now();
-    let started = match Runtime::start(
-        &config,
-        MeteredCode::IfThere,
-        SkillsRead::Once,
-        Metrics::new(),
-        None,
-        progress().as_ref(),
-    )
-    .await
-    {
+    let started = match start_once(&config, MeteredCode::IfThere).await {
         Ok(runtime) => runtime.ready().await.map(|()| runtime),
         Err(error) => Err(error),
     };

@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use tempfile::TempDir;
 
-use crate::assembly::{MeteredCode, Runtime, SkillsRead, install_engine};
+use crate::assembly::{AssemblyError, MeteredCode, Runtime, SkillsRead, install_engine};
 use crate::cli::commands::blobs::{read_text_blob, save_all, store_file};
 use crate::cli::commands::run_result::{self, ShownLogs};
 use crate::cli::commands::skills::list_skills::name_and_version;
@@ -130,15 +130,7 @@ fn run(
         if options.reproducible {
             install_engine(&config, metered, &[PackageSet::REPRODUCIBLE], progress().as_ref())?;
         }
-        let runtime = Runtime::start(
-            &config,
-            metered,
-            SkillsRead::Once,
-            Metrics::new(),
-            None,
-            progress().as_ref(),
-        )
-        .await?;
+        let runtime = start_once(&config, metered).await?;
         warn_of_problems(&runtime, &request);
         if let Some(lock) = &lock {
             lock.check(&runtime.registry.current())?;
@@ -180,6 +172,15 @@ pub(crate) fn on_its_own(mut config: Config, folder: &TempDir) -> Config {
     config.workers.max = 1;
     config.workers.spares = 0;
     config
+}
+
+/// Starts the runtime of a command: skills are read once, and nobody asks for metrics.
+pub(crate) async fn start_once(
+    config: &Config,
+    metered: MeteredCode,
+) -> Result<Runtime, AssemblyError> {
+    let (skills, metrics, progress) = (SkillsRead::Once, Metrics::new(), progress());
+    Box::pin(Runtime::start(config, metered, skills, metrics, None, progress.as_ref())).await
 }
 
 async fn perform(

@@ -234,6 +234,23 @@ async fn a_tenant_that_has_used_its_time_is_refused_and_the_server_itself_is_not
     assert_eq!(error_type(&run(&pool, &job_of("modest", "return {}")).await), "completed");
 }
 
+#[tokio::test]
+async fn a_tenant_at_its_limits_does_not_delay_the_server_itself() {
+    let pool = start(limiting(TenantLimits { running: 1, queued: 0, ..TenantLimits::NONE })).await;
+    let (long, own) = (job_of("greedy", "wait"), job_of("greedy", "return {}"));
+    let [mut host, mut other, mut third] = [(); 3].map(|()| WrittenBlobs::default());
+    tokio::select! {
+        biased;
+        _ = pool.run(&long, &mut host) => panic!("ended by itself"),
+        () = async {
+            until(&pool, "busy", |report| report.running == 1).await;
+            let refused = pool.run(&own, &mut other).await.unwrap_err();
+            assert!(matches!(refused, DispatchError::TenantBusy { .. }), "{refused}");
+            assert_eq!(error_type(&pool.run_own(&own, &mut third).await.unwrap()), "completed");
+        } => {}
+    }
+}
+
 /// Polls futures that are not expected to end.
 struct JoinAll<'runs, F>(&'runs mut Vec<Pin<Box<F>>>);
 

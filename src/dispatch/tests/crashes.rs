@@ -26,6 +26,19 @@ async fn one_run_one_crash_and_the_others_go_on() {
     }
 }
 
+/// Nobody can make a server look broken with programs that crash.
+#[tokio::test]
+async fn a_program_that_breaks_its_interpreter_is_no_fault_of_the_machine() {
+    let pool = start(config(1)).await;
+    let worker = pool.report().workers[0].process;
+    for number in 1..=3 {
+        assert_eq!(error_type(&run_script(&pool, "trap").await), "SandboxCrash");
+        let counters = pool.report().counters;
+        assert_eq!((counters.crashed, counters.broke_interpreter), (0, number));
+    }
+    assert_eq!(pool.report().workers[0].process, worker, "no worker was lost");
+}
+
 /// The next run arrives before the cleaning up fails, during it, or afterwards.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_run_is_lost_to_a_worker_that_could_not_be_cleaned_up() {

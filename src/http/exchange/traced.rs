@@ -8,6 +8,7 @@ use tracing::{Instrument as _, Span, error_span};
 
 use crate::http::access::credentials::is_public;
 use crate::http::metrics::{OTHER_ROUTES, route_of};
+use crate::service::CallerIdentity;
 use crate::telemetry::traces::{AttributeValue, RemoteParent, SpanName, TraceScope, Tracer};
 
 /// The methods that spans name.
@@ -20,15 +21,16 @@ pub(crate) async fn trace_request(
     mut request: Request,
     next: Next,
 ) -> Response {
-    if is_public(request.uri().path()) {
-        return next.run(request).await;
-    }
+    let tenant = match request.extensions().get::<CallerIdentity>() {
+        Some(identity) if !is_public(request.uri().path()) => identity.tenant.clone(),
+        _ => return next.run(request).await,
+    };
     let (method, route) = (name_of(request.method()), route_of(&request));
     let name = match route {
         OTHER_ROUTES => SpanName::of(method.unwrap_or("HTTP")),
         route => SpanName::of_route(method.unwrap_or("HTTP"), route),
     };
-    let mut span = tracer.begin(name, parent_of(request.headers()));
+    let mut span = tracer.begin(name, parent_of(request.headers()), &tenant);
     span.set("http.request.method", method.unwrap_or("_OTHER"));
     if route != OTHER_ROUTES {
         span.set("http.route", route);

@@ -6,9 +6,6 @@ use crate::ids::TenantId;
 use crate::records::table::detached::{KnownKey, RequestKey};
 use crate::records::table::{RecordTable, number};
 
-/// Most names that are forgotten in one transaction.
-const AT_ONCE: u64 = 500;
-
 impl RecordTable {
     /// Notes that a call of this name has stored its blob, at this time in milliseconds since the Unix
     /// epoch. Returns false, and notes nothing, if another call has the name.
@@ -35,44 +32,5 @@ impl RecordTable {
         .execute(self.database.connections())
         .await?;
         Ok(self.find_key(tenant, key).await? == Some(KnownKey::SameBlob))
-    }
-
-    /// Forgets some of the names that are older than this time. Returns true if there may be more.
-    ///
-    /// # Errors
-    ///
-    /// The database failed.
-    pub(in crate::records) async fn remove_old_blob_keys(
-        &self,
-        time_ms: u64,
-    ) -> Result<bool, DatabaseError> {
-        let removed = sqlx::query(
-            "DELETE FROM blob_keys WHERE (tenant, blob_key) IN \
-             (SELECT tenant, blob_key FROM blob_keys WHERE created_ms < $1 LIMIT $2)",
-        )
-        .bind(number(time_ms))
-        .bind(number(AT_ONCE))
-        .execute(self.database.connections())
-        .await?;
-        Ok(removed.rows_affected() >= AT_ONCE)
-    }
-
-    /// Forgets the oldest names of a tenant beyond the newest `most`, a few of them.
-    ///
-    /// # Errors
-    ///
-    /// The database failed.
-    pub async fn trim_blob_keys(&self, tenant: &TenantId, most: u64) -> Result<(), DatabaseError> {
-        sqlx::query(
-            "DELETE FROM blob_keys WHERE tenant = $1 AND blob_key IN \
-             (SELECT blob_key FROM blob_keys WHERE tenant = $1 \
-              ORDER BY created_ms DESC LIMIT $2 OFFSET $3)",
-        )
-        .bind(tenant.as_str().to_owned())
-        .bind(number(AT_ONCE))
-        .bind(number(most))
-        .execute(self.database.connections())
-        .await?;
-        Ok(())
     }
 }

@@ -7,11 +7,12 @@
 use sqlx::sqlite::SqliteExecutor;
 use sqlx::{QueryBuilder, Sqlite};
 
+use crate::clock::Clock;
 use crate::database::DatabaseError;
 use crate::ids::{Digest, RunId, TenantId};
 use crate::records::record::{RunKind, RunRecord};
 use crate::records::table::write::{Row, remove_note};
-use crate::records::table::{RecordTable, count};
+use crate::records::table::{RecordTable, count, number};
 
 /// Most runs that are read at one time.
 const AT_ONCE: i64 = 256;
@@ -72,8 +73,8 @@ impl RecordTable {
         let mut transaction = self.database.begin().await?;
         if let Some(key) = key {
             let written = sqlx::query(
-                "INSERT INTO run_keys (tenant, run_key, run_id, call_digest) \
-                 SELECT $1, $2, $3, $4 WHERE NOT EXISTS \
+                "INSERT INTO run_keys (tenant, run_key, run_id, call_digest, noted_ms) \
+                 SELECT $1, $2, $3, $4, $5 WHERE NOT EXISTS \
                  (SELECT 1 FROM blob_keys WHERE tenant = $1 AND blob_key = $2) \
                  ON CONFLICT DO NOTHING",
             )
@@ -81,6 +82,7 @@ impl RecordTable {
             .bind(key.name.clone())
             .bind(record.run_id.to_string())
             .bind(key.call.to_string())
+            .bind(number(record.started_ms))
             .execute(&mut *transaction)
             .await?;
             if written.rows_affected() == 0 {
@@ -251,7 +253,8 @@ impl RecordTable {
             Row::of(&record, None, None).ok()
         };
         let rows: Vec<Row> = found.iter().filter_map(|(_, _, text)| read(text)).collect();
-        self.insert(&rows).await?;
+        let now = u64::try_from(Clock::System.now().as_millis()).unwrap_or(u64::MAX);
+        self.insert(&rows, now).await?;
         // What cannot be read, which only a damaged file has, is not looked at again.
         let mut transaction = self.database.begin().await?;
         for (tenant, run_id, _) in found {

@@ -2,6 +2,7 @@
 
 pub(crate) mod blob_keys;
 pub(crate) mod detached;
+mod names;
 pub(crate) mod read;
 mod retention;
 mod write;
@@ -22,6 +23,7 @@ pub(super) const SCHEMA: Schema = Schema {
         include_str!("schema/2_detached.sql"),
         include_str!("schema/3_blob_keys.sql"),
         include_str!("schema/4_documents.sql"),
+        include_str!("schema/5_names.sql"),
     ],
     content: "records of runs",
     durability: Durability::SurvivesKill,

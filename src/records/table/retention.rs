@@ -112,15 +112,6 @@ impl RecordTable {
             .bind(bound.clone())
             .execute(&mut *transaction)
             .await?;
-        // The key of a run that goes on stays: without it a repeated call would execute it again.
-        sqlx::query(
-            "DELETE FROM run_keys WHERE tenant = $1 AND run_id < $2 \
-             AND run_id NOT IN (SELECT run_id FROM detached_runs WHERE tenant = $1)",
-        )
-        .bind(tenant.to_owned())
-        .bind(bound.clone())
-        .execute(&mut *transaction)
-        .await?;
         let removed = sqlx::query("DELETE FROM runs WHERE tenant = $1 AND run_id < $2")
             .bind(tenant.to_owned())
             .bind(bound)

@@ -70,11 +70,20 @@ impl Row {
 
 impl RecordTable {
     /// Writes all of these records or none. Those that are there already stay as they are, so a
-    /// batch can be written again after an error that may have come too late.
-    pub(in crate::records) async fn insert(&self, rows: &[Row]) -> Result<(), DatabaseError> {
+    /// batch can be written again after an error that may have come too late. The names of their runs
+    /// are kept from `now_ms` on, in milliseconds since the Unix epoch.
+    pub(in crate::records) async fn insert(
+        &self,
+        rows: &[Row],
+        now_ms: u64,
+    ) -> Result<(), DatabaseError> {
         let mut transaction = self.database.begin().await?;
         for rows in rows.chunks(ROWS) {
             insert_rows(&mut transaction, rows).await?;
+            for row in rows.iter().filter(|row| row.is_detached) {
+                remove_note(&mut transaction, &row.tenant, &row.run_id).await?;
+                keep_name_from(&mut transaction, row, now_ms).await?;
+            }
         }
         transaction.commit().await?;
         Ok(())
@@ -131,9 +140,6 @@ async fn insert_rows(
         *runs = runs.saturating_add(1);
         *bytes = bytes.saturating_add(row.kept_bytes());
     }
-    for row in rows.iter().filter(|row| row.is_detached) {
-        remove_note(transaction, &row.tenant, &row.run_id).await?;
-    }
     for (tenant, (runs, bytes)) in sums {
         if all_new {
             add_to_totals(transaction, tenant, number(runs), number(bytes)).await?;
@@ -153,6 +159,21 @@ pub(super) async fn remove_note(
     sqlx::query("DELETE FROM detached_runs WHERE tenant = $1 AND run_id = $2")
         .bind(tenant.to_owned())
         .bind(run_id.to_owned())
+        .execute(&mut **transaction)
+        .await
+        .map(drop)
+}
+
+/// The name of a run that has ended is kept for its time from now on.
+async fn keep_name_from(
+    transaction: &mut Transaction<'static, Sqlite>,
+    row: &Row,
+    now_ms: u64,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE run_keys SET noted_ms = $3 WHERE tenant = $1 AND run_id = $2")
+        .bind(row.tenant.clone())
+        .bind(row.run_id.clone())
+        .bind(number(now_ms))
         .execute(&mut **transaction)
         .await
         .map(drop)

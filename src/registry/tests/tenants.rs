@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -162,6 +163,45 @@ fn own_skills_follow_their_folders(#[values(262_144, 0, 3)] max_watches: usize) 
     disk.remove("acme/a");
     disk.skill("shared/a", "3.0.0");
     eventually(&registry, &[("acme", &["a 3.0.0", "b 1.1.0 own"]), ("gamma", &["a 3.0.0"])]);
+}
+
+/// More changes than a quarter of a processor can look at, for longer than the time that is saved up
+/// for them, and quiet folders with a watch and without one.
+#[test]
+fn a_tenant_that_changes_its_folders_all_the_time_delays_no_other() {
+    const NOISY: usize = 24;
+    let disk = Disk::new();
+    disk.skill("shared/a", "1.0.0").skill("zeta/b", "1.0.0");
+    for skill in 0..NOISY {
+        disk.skill(&format!("acme/n{skill}"), "1.0.0");
+        for file in 0..300 {
+            disk.write(&format!("acme/n{skill}/{file}.txt"), "x".repeat(4 << 10));
+        }
+    }
+    let tenants = folders(&[("acme", &[disk.path("acme")]), ("zeta", &[disk.path("zeta")])]);
+    // Enough for the shared root and for all of acme.
+    let registry = open(&disk, tenants, NOISY + 3).unwrap();
+    registry.follow().unwrap();
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for turn in (0_u64..).take_while(|_| !is_done.load(Ordering::Relaxed)) {
+                for skill in 0..NOISY {
+                    disk.write(&format!("acme/n{skill}/0.txt"), turn.to_string());
+                }
+                thread::park_timeout(Duration::from_millis(20));
+            }
+        });
+        thread::park_timeout(Duration::from_secs(8));
+        disk.skill("shared/a", "2.0.0").skill("zeta/b", "2.0.0").skill("zeta/c", "1.0.0");
+        let expected = ["a 2.0.0", "b 2.0.0 own", "c 1.0.0 own"];
+        let deadline = Instant::now() + SOON;
+        while seen(&registry, "zeta") != expected && Instant::now() < deadline {
+            thread::park_timeout(Duration::from_millis(20));
+        }
+        is_done.store(true, Ordering::Relaxed);
+        assert_eq!(seen(&registry, "zeta"), expected);
+    });
 }
 
 /// The kernel has one watch for a folder that is read as two roots.

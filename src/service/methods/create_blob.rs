@@ -43,13 +43,6 @@ impl Service {
             if !self.runs.table()?.note_blob_key(&caller.tenant, &key, now).await? {
                 return Err(ServiceError::KeyOfOtherCall);
             }
-            // Now and then: to find the names beyond the limit, all up to it are counted.
-            if now.is_multiple_of(64)
-                && let Some(recorder) = self.runs.recorder()
-            {
-                let most = recorder.config().max_count;
-                self.runs.table()?.trim_blob_keys(&caller.tenant, most).await?;
-            }
         }
         Ok(CreateBlobResult { blob_id: blob.id, size_bytes: blob.size.as_u64() })
     }

@@ -82,7 +82,7 @@ impl Service {
         let entrypoint = Some(runtime.export.clone());
         let (args, blobs) = checked_arguments(caller, snapshot, args).await?;
         let limits = self.limits.for_caller(caller.limits).resolve(requested)?;
-        let skills = vec![self.contents.mounted(&caller.tenant, &seen, &self.packages)];
+        let skills = vec![self.contents.mounted(caller, &seen, &self.packages).await?];
         let secrets = DeclaredSecrets::of(snapshot.manifest(), seen.is_own);
         let program = Program::Skill { name };
         let keep_files = KeepFiles::default();

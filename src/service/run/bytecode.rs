@@ -8,22 +8,22 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use data_encoding::BASE64;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
-use tracing::{debug, warn};
+use tracing::warn;
 
-use crate::dispatch::{self, CheckedPayload, DispatchError, FinishedRun, Job, SkillContent};
-use crate::error::CauseChain;
+use crate::dispatch::{self, CheckedPayload, FinishedRun, Job, SkillContent};
 use crate::ids::{BlobId, Digest, RunId};
 use crate::job::attachment::{Owner, PackedFile};
 use crate::job::limits::RunLimits;
 use crate::job::message::Refusal;
 use crate::job::{KeepFiles, Program, RunSpec, SkillMount};
-use crate::service::caller::Caller;
+use crate::service::caller::{Caller, sole_tenant};
 use crate::service::parts::Service;
+use crate::service::run::compiled::NotCompiled;
 use crate::service::run::host::OutputRoom;
 use crate::service::run::log_line::{RunLog, RunPurpose};
 use crate::service::run::mounted_skill::{MountedSkill, is_python, most_bytecode};
@@ -47,15 +47,11 @@ impl Service {
     /// Adds the bytecode of its skills to the plan. Skills without bytecode are compiled now.
     pub(crate) async fn with_bytecode(&self, caller: &Caller, mut plan: RunPlan) -> RunPlan {
         for skill in &mut plan.skills {
-            let compiled = skill.compiled.get_or_try_init(|| self.compile(caller, skill)).await;
-            match compiled.cloned() {
-                Ok(bytecode) => {
-                    skill.mount.bytecode = bytecode.as_ref().map(|content| content.digest());
-                    skill.bytecode = bytecode;
-                }
-                // The run goes on without bytecode, or fails for the same reason.
-                Err(error) => debug!("a skill was not compiled: {}", CauseChain(&error)),
-            }
+            // Without bytecode the run compiles the code itself.
+            let compile = || self.compile(caller, skill);
+            let bytecode = skill.compiled.get_or_compile(Instant::now(), compile).await;
+            skill.mount.bytecode = bytecode.as_ref().map(|content| content.digest());
+            skill.bytecode = bytecode;
         }
         plan
     }
@@ -64,45 +60,49 @@ impl Service {
         &self,
         caller: &Caller,
         skill: &MountedSkill,
-    ) -> Result<Option<Arc<SkillContent>>, DispatchError> {
+    ) -> Result<Option<Arc<SkillContent>>, NotCompiled> {
         let is_code = |file: &PackedFile| is_python(&file.path);
         if skill.mount.entrypoint.is_none() || !skill.content.files().iter().any(is_code) {
             return Ok(None);
         }
-        let job = self.compilation(caller, skill);
-        let mut log = RunLog::open(&job.spec.run_id, &caller.tenant, RunPurpose::Compilation);
+        let job = self.compilation(skill);
+        let mut log = RunLog::open(&job.spec.run_id, &job.spec.tenant, RunPurpose::Compilation);
         let mut host = NoBlobs(OutputRoom::of_call(caller.memory.clone()));
         // A tenant's own skill is compiled where its runs are: no run of others may follow it there.
+        // A shared one is compiled for all, so no tenant pays for it, and none that is at its limits
+        // delays it.
         let finished = match skill.content.owner() {
-            Owner::Shared => self.pool.run_for_all(&job, &mut host).await?,
+            Owner::Shared => self.pool.run_own(&job, &mut host).await?,
             Owner::Tenant(_) => self.pool.run(&job, &mut host).await?,
         };
         log.note(&finished);
         let FinishedRun { outcome, output, .. } = finished;
-        let bytecode = match output.filter(|_| outcome.end.is_ok()) {
-            Some(output) => {
-                let (content, permit) = (Arc::clone(&skill.content), host.0.into_permit());
-                let read = move || {
-                    let packed = packed(&content, &output.into_bytes().unwrap_or_default());
-                    drop(permit);
-                    packed
-                };
-                caller.memory.on_thread(read).await.unwrap_or_default()
-            }
-            None => None,
+        let name = &skill.mount.name;
+        if let Err(failure) = outcome.end {
+            let reason = failure.error_type();
+            warn!(skill.name = %name, "the code of skill `{name}` was not compiled ({reason}), which is tried again later");
+            return Err(NotCompiled::Failed);
+        }
+        let (content, permit) = (Arc::clone(&skill.content), host.0.into_permit());
+        let read = move || {
+            let output = output.and_then(|output| output.into_bytes().ok()).unwrap_or_default();
+            let packed = packed(&content, &output);
+            packed.iter().for_each(|content| content.share_ahead());
+            drop(permit);
+            packed
         };
+        let bytecode = caller.memory.on_thread(read).await.map_err(|_| NotCompiled::Failed)?;
         if bytecode.is_none() {
-            let name = &skill.mount.name;
             warn!(skill.name = %name, "the code of skill `{name}` cannot be kept compiled");
         }
         Ok(bytecode)
     }
 
-    /// The run that compiles the code of a skill.
-    fn compilation(&self, caller: &Caller, skill: &MountedSkill) -> Job {
-        let image = match skill.content.owner() {
-            Owner::Shared => self.images.base(),
-            Owner::Tenant(tenant) => self.images_of(tenant).base(),
+    /// The run that compiles the code of a skill, in the name of its owner.
+    fn compilation(&self, skill: &MountedSkill) -> Job {
+        let (tenant, image) = match skill.content.owner() {
+            Owner::Shared => (sole_tenant(), self.images.base()),
+            Owner::Tenant(tenant) => (tenant.clone(), self.images_of(tenant).base()),
         };
         let arguments = Arguments { name: skill.mount.name.as_str() };
         let default = self.limits.default;
@@ -110,7 +110,7 @@ impl Service {
             RunLimits { wall_time: COMPILE_TIMEOUT.min(default.wall_time), fuel: None, ..default };
         let spec = RunSpec {
             run_id: RunId::generate(),
-            tenant: caller.tenant.clone(),
+            tenant,
             program: Program::Code {
                 source: COMPILER.to_owned(),
                 file_name: "compiler.py".to_owned(),

@@ -41,11 +41,8 @@ const FORGOTTEN_SOON: Duration = Duration::from_millis(50);
 /// Memory of a run that waits, beside its program.
 const WAITING: u64 = 64 << 10;
 
-/// A run in the background that a call has begun, or that another one has begun before.
-enum Begun {
-    New { run: Arc<ActiveRun>, task: JoinHandle<Result<Performed, ServiceError>> },
-    Known(DetachedRun),
-}
+/// The task of a run that goes on without its call.
+type RunTask = JoinHandle<Result<Performed, ServiceError>>;
 
 impl Service {
     /// Performs a run of a call: in the background if the call says so or has a key.
@@ -80,12 +77,10 @@ impl Service {
         form: CallForm,
     ) -> Result<DetachedRun, ServiceError> {
         let key = form.key;
-        match self.begin(caller, plan, key.clone(), false).await? {
-            Begun::Known(run) => Ok(run),
-            Begun::New { run, task } => match (admitted(&run, task).await, key) {
-                (Err(ServiceError::KnownRun), Some(key)) => self.run_before(caller, &key).await,
-                (begun, _) => begun,
-            },
+        let (run, task) = self.begin(caller, plan, key.clone(), false)?;
+        match (admitted(&run, task).await, key) {
+            (Err(ServiceError::KnownRun), Some(key)) => self.run_before(caller, &key).await,
+            (begun, _) => begun,
         }
     }
 
@@ -104,18 +99,14 @@ impl Service {
         form: CallForm,
     ) -> Result<MethodResult, ServiceError> {
         let key = form.key;
-        let before = match self.begin(caller, plan, key.clone(), true).await? {
-            Begun::Known(run) => run,
-            Begun::New { task, .. } => {
-                match (task.await.map_err(ServiceError::Interrupted)?, key) {
-                    (Err(ServiceError::KnownRun), Some(key)) => {
-                        self.run_before(caller, &key).await?
-                    }
-                    (performed, _) => return Ok(MethodResult::Run(performed?.result)),
-                }
+        let (_, task) = self.begin(caller, plan, key.clone(), true)?;
+        match (task.await.map_err(ServiceError::Interrupted)?, key) {
+            (Err(ServiceError::KnownRun), Some(key)) => {
+                let before = self.run_before(caller, &key).await?;
+                self.answer_of(caller, before.run_id).await
             }
-        };
-        self.answer_of(caller, before.run_id).await
+            (performed, _) => Ok(MethodResult::Run(performed?.result)),
+        }
     }
 
     /// The answer of the run that the same call has begun before, if one has: nothing of the call is
@@ -162,27 +153,23 @@ impl Service {
         run.ok_or(ServiceError::FirstCallRefused)
     }
 
-    /// Begins a run that goes on without its call, unless the same call has begun one before.
-    async fn begin(
+    /// Begins a run that goes on without its call. It ends with [`ServiceError::KnownRun`], and executes
+    /// nothing, if the same call has begun one at the same time.
+    fn begin(
         &self,
         caller: &Caller,
         mut plan: RunPlan,
         key: Option<RequestKey>,
         is_awaited: bool,
-    ) -> Result<Begun, ServiceError> {
+    ) -> Result<(Arc<ActiveRun>, RunTask), ServiceError> {
         if !plan.blobs.is_empty() {
             ensure_has(caller, Right::Blobs)?;
         }
         let parameter = if is_awaited { "idempotency_key" } else { "detach" };
-        let table = self.runs.table().map_err(|_none| needs_records(parameter))?;
+        self.runs.table().map_err(|_none| needs_records(parameter))?;
         let size = size_of(&plan);
         if size > LARGEST {
             return Err(ServiceError::DetachedTooLarge { largest: LARGEST });
-        }
-        if let Some(key) = &key
-            && let Some(run) = self.run_of_key(caller, table, key).await?
-        {
-            return Ok(Begun::Known(run));
         }
         let most = self.detach.tenants.of(&caller.tenant).detached;
         let content = DetachedContent { bytes: size.as_u64(), blobs: plan.blobs.len() };
@@ -196,7 +183,7 @@ impl Service {
         let entered = self.enter(caller, &plan, true);
         let run = entered.active.shared();
         let task = self.spawn_detached(caller_of_run, plan, entered, seat)?;
-        Ok(Begun::New { run, task })
+        Ok((run, task))
     }
 
     /// Performs a run in a task of its own.
@@ -206,7 +193,7 @@ impl Service {
         plan: RunPlan,
         entered: EnteredRun,
         seat: DetachedSeat,
-    ) -> Result<JoinHandle<Result<Performed, ServiceError>>, ServiceError> {
+    ) -> Result<RunTask, ServiceError> {
         let service = self.itself.upgrade().ok_or(ServiceError::Stopping)?;
         let work = async move {
             let run = entered.active.shared();
@@ -314,10 +301,7 @@ pub(crate) fn needs_records(parameter: &'static str) -> ParamsError {
 }
 
 /// Waits until a run was admitted, or refused.
-async fn admitted(
-    run: &Arc<ActiveRun>,
-    mut task: JoinHandle<Result<Performed, ServiceError>>,
-) -> Result<DetachedRun, ServiceError> {
+async fn admitted(run: &Arc<ActiveRun>, mut task: RunTask) -> Result<DetachedRun, ServiceError> {
     let run_id = run.id.clone();
     tokio::select! {
         biased;

@@ -16,12 +16,13 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
-use crate::dispatch::{DispatchError, Job, Pool};
+use crate::dispatch::{DispatchError, FinishedRun, Job, Pool};
 use crate::error::CauseChain;
 use crate::ids::RunId;
 use crate::images::ImageCache;
 use crate::job::attachment::PackedFile;
 use crate::job::limits::RunLimits;
+use crate::job::outcome::RunFailure;
 use crate::job::{KeepFiles, LayerMount, Program, RunSpec};
 use crate::packages::layer::LayerKey;
 use crate::service::caller::Caller;
@@ -48,11 +49,12 @@ const MODULES: usize = 300;
 /// Longest module that is compiled. Longer ones are tables that import as fast from their source.
 const MAX_MODULE: u64 = 4 << 20;
 
-/// The pauses before a part is offered to a busy pool again. Other layers wait meanwhile.
+/// The pauses before a part is offered again to a pool that was busy or lost its worker. Other layers
+/// wait meanwhile.
 const PART_PATIENCE: Patience = Patience { left: 3, pause: Duration::from_secs(1), factor: 1 };
 
-/// The pauses before a layer is begun again after the pool was busy for one of its parts: four
-/// minutes together. Other layers have their turn meanwhile.
+/// The pauses before a layer is begun again after one of its parts did not end: four minutes
+/// together. Other layers have their turn meanwhile.
 const LAYER_PATIENCE: Patience = Patience { left: 8, pause: Duration::from_secs(1), factor: 2 };
 
 /// The compiler's arguments.
@@ -135,7 +137,7 @@ impl Service {
 }
 
 impl Compiler {
-    /// Compiles a layer, again if the pool was too busy. Layers that share `turns` are compiled one
+    /// Compiles a layer, again if the pool was too busy or lost a worker. Layers that share `turns` are compiled one
     /// at a time, and none has its turn while it pauses.
     async fn compile_patiently(
         &self,
@@ -152,10 +154,10 @@ impl Compiler {
             let compiled = self.compile(layer, at_once).await;
             drop(turn);
             match compiled {
-                Err(error) if is_busy(&error) && patience.pause().await => {}
+                Err(error) if is_passing(&error) && patience.pause().await => {}
                 Err(error) => {
-                    // The next run with the layer tries again after the pool was busy.
-                    layer.is_compiled.store(!is_busy(&error), Ordering::Release);
+                    // The next run with the layer tries again.
+                    layer.is_compiled.store(!is_passing(&error), Ordering::Release);
                     return Err(error);
                 }
                 Ok(()) => return Ok(()),
@@ -241,8 +243,9 @@ impl Compiler {
         let mut host = NoBlobs(OutputRoom::of_call(caller.memory.clone()));
         let mut patience = PART_PATIENCE;
         let finished = loop {
-            match self.pool.run_own(&job, &mut host).await.map_err(ServiceError::from) {
-                Err(error) if is_busy(&error) && patience.pause().await => {}
+            let ended = self.pool.run_own(&job, &mut host).await.and_then(unless_lost);
+            match ended.map_err(ServiceError::from) {
+                Err(error) if is_passing(&error) && patience.pause().await => {}
                 other => break other?,
             }
         };
@@ -257,11 +260,28 @@ impl Compiler {
     }
 }
 
-/// True for a refusal that is over soon: runs of callers go first.
-const fn is_busy(error: &ServiceError) -> bool {
+/// Takes a lost worker for one that never began: the end of its run says nothing about the modules.
+fn unless_lost(finished: FinishedRun) -> Result<FinishedRun, DispatchError> {
+    match &finished.outcome.end {
+        Err(RunFailure::Cancelled) => Err(DispatchError::NoWorker),
+        Err(RunFailure::SandboxCrash { .. }) if finished.is_worker_lost => {
+            Err(DispatchError::NoWorker)
+        }
+        _ => Ok(finished),
+    }
+}
+
+/// True for an end that the machine or other runs are the reason of, so that a later attempt may have
+/// another one. Runs of callers go first.
+const fn is_passing(error: &ServiceError) -> bool {
     matches!(
         error,
-        ServiceError::Dispatch(DispatchError::Overloaded { .. } | DispatchError::TenantBusy { .. })
+        ServiceError::Dispatch(
+            DispatchError::Overloaded { .. }
+                | DispatchError::TenantBusy { .. }
+                | DispatchError::NoWorker
+                | DispatchError::Share(_)
+        )
     )
 }
 
@@ -342,13 +362,15 @@ mod tests {
         assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 64, 128]);
         assert_eq!(PART_PATIENCE.map(|pause| pause.as_secs()).collect::<Vec<_>>(), [1, 1, 1]);
         let retry_after = Duration::from_secs(1);
-        for passing in
-            [DispatchError::TenantBusy { retry_after }, DispatchError::Overloaded { retry_after }]
-        {
-            assert!(is_busy(&passing.into()));
+        for passing in [
+            DispatchError::TenantBusy { retry_after },
+            DispatchError::Overloaded { retry_after },
+            DispatchError::NoWorker,
+        ] {
+            assert!(is_passing(&passing.into()));
         }
         for other in [DispatchError::ShuttingDown, DispatchError::TooMuchMemory] {
-            assert!(!is_busy(&other.into()));
+            assert!(!is_passing(&other.into()));
         }
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod broker;
 pub(crate) mod bytecode;
 pub(crate) mod call_form;
+pub(crate) mod compiled;
 pub(crate) mod covers;
 pub(crate) mod detach;
 pub(crate) mod detach_policy;

@@ -8,13 +8,16 @@ use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use crate::dispatch::SkillContent;
-use crate::ids::{Digest, TenantId};
+use crate::ids::Digest;
 use crate::images::PackageSet;
 use crate::job::SkillMount;
 use crate::job::attachment::Owner;
 use crate::packages::SkillNeeds;
 use crate::registry::SeenSkill;
 use crate::registry::folders::snapshot::Snapshot;
+use crate::service::caller::Caller;
+use crate::service::error::ServiceError;
+use crate::service::run::compiled::CompiledSkill;
 use crate::service::run::packages::PackageAccess;
 use crate::units::ByteCount;
 
@@ -30,11 +33,8 @@ pub(crate) struct MountedSkill {
     /// The bytecode of its code, for this run.
     pub(crate) bytecode: Option<Arc<SkillContent>>,
     /// The bytecode that all runs of its owner share.
-    pub(crate) compiled: Compiled,
+    pub(crate) compiled: Arc<CompiledSkill>,
 }
-
-/// The bytecode of a skill; `None` inside if it cannot be compiled.
-pub(crate) type Compiled = Arc<OnceCell<Option<Arc<SkillContent>>>>;
 
 /// Most contents of shared skills that are kept. Beyond it all are dropped, and made again when they
 /// are needed.
@@ -50,7 +50,7 @@ const MAX_OF_TENANTS: (usize, u64) = (1_024, 512 << 20);
 /// Skills in the form for workers, made once for each snapshot and owner. So the time of a tenant's run
 /// does not tell whether another tenant has the same skill.
 #[derive(Debug, Default)]
-pub(crate) struct Contents(Mutex<HashMap<Owner, OfOwner<Prepared>>>);
+pub(crate) struct Contents(Mutex<HashMap<Owner, OfOwner<Arc<OnceCell<Prepared>>>>>);
 
 /// The contents of one owner.
 #[derive(Debug)]
@@ -65,45 +65,51 @@ struct Prepared {
     content: Arc<SkillContent>,
     packages: PackageSet,
     needs: Arc<SkillNeeds>,
-    compiled: Compiled,
+    compiled: Arc<CompiledSkill>,
 }
 
 impl Contents {
-    /// Returns a skill that `tenant` sees, ready to be mounted.
-    pub(crate) fn mounted(
+    /// Returns a skill that the caller's tenant sees, ready to be mounted. The first call for a
+    /// snapshot reads and copies all its files, so a blocking thread does it.
+    ///
+    /// # Errors
+    ///
+    /// The runtime ends.
+    pub(crate) async fn mounted(
         &self,
-        tenant: &TenantId,
+        caller: &Caller,
         seen: &SeenSkill,
-        access: &PackageAccess,
-    ) -> MountedSkill {
+        access: &Arc<PackageAccess>,
+    ) -> Result<MountedSkill, ServiceError> {
         let SeenSkill { snapshot, is_own } = seen;
-        let owner = if *is_own { Owner::Tenant(tenant.clone()) } else { Owner::Shared };
-        let Prepared { content, packages, needs, compiled } = self.of(owner, snapshot, access);
-        MountedSkill { mount: snapshot.mount(), content, packages, needs, bytecode: None, compiled }
+        let owner = if *is_own { Owner::Tenant(caller.tenant.clone()) } else { Owner::Shared };
+        let prepared = self.place_of(&owner, snapshot);
+        let prepare = || {
+            let (snapshot, access) = (Arc::clone(snapshot), Arc::clone(access));
+            caller.memory.on_thread(move || prepared_of(owner, &snapshot, &access))
+        };
+        let prepared = prepared.get_or_try_init(prepare).await;
+        let Prepared { content, packages, needs, compiled } =
+            prepared.map_err(ServiceError::Interrupted)?.clone();
+        let mount = snapshot.mount();
+        Ok(MountedSkill { mount, content, packages, needs, bytecode: None, compiled })
     }
 
-    fn of(&self, owner: Owner, snapshot: &Snapshot, access: &PackageAccess) -> Prepared {
+    /// The place of a skill among the contents of its owner, made if there is none.
+    fn place_of(&self, owner: &Owner, snapshot: &Snapshot) -> Arc<OnceCell<Prepared>> {
         let digest = snapshot.digest();
-        if let Some(known) = known(&self.0.lock(), &owner, digest) {
-            return known;
-        }
-        // Without the lock, which all tenants share: the files of a skill may be many.
-        let (files, pack) = (snapshot.files().to_vec(), Arc::clone(snapshot.pack()));
-        let content = Arc::new(SkillContent::new(owner.clone(), digest, files, pack));
-        let needs = Arc::new(access.needs_of(snapshot));
-        let (packages, compiled) = (packages_of(snapshot), Compiled::default());
-        let prepared = Prepared { content, packages, needs, compiled };
         let mut contents = self.0.lock();
-        if let Some(known) = known(&contents, &owner, digest) {
-            return known;
+        if let Some(known) = contents.get(owner).and_then(|own| own.kept.get(&digest)) {
+            return Arc::clone(known);
         }
         // The files as they are sent to workers, and twice the bytecode: as it is, and as it is sent.
         let bytecode = most_bytecode(snapshot.pack().len());
         let size = ByteCount::from(bytecode.saturating_mul(2)).as_u64();
         let size = size.saturating_add(snapshot.memory().as_u64().saturating_mul(2));
-        make_room(&mut contents, &owner, size);
-        keep(&mut contents, owner, (digest, size), prepared.clone());
-        prepared
+        make_room(&mut contents, owner, size);
+        let place = Arc::default();
+        keep(&mut contents, owner.clone(), (digest, size), Arc::clone(&place));
+        place
     }
 }
 
@@ -113,12 +119,13 @@ pub(crate) const fn most_bytecode(files: usize) -> usize {
     files.saturating_mul(2).saturating_add(64 << 10)
 }
 
-fn known(
-    contents: &HashMap<Owner, OfOwner<Prepared>>,
-    owner: &Owner,
-    digest: Digest,
-) -> Option<Prepared> {
-    contents.get(owner)?.kept.get(&digest).cloned()
+/// Makes a skill ready. Takes as long as copying all its files.
+fn prepared_of(owner: Owner, snapshot: &Snapshot, access: &PackageAccess) -> Prepared {
+    let (files, pack) = (snapshot.files().to_vec(), Arc::clone(snapshot.pack()));
+    let content = Arc::new(SkillContent::new(owner, snapshot.digest(), files, pack));
+    content.share_ahead();
+    let needs = Arc::new(access.needs_of(snapshot));
+    Prepared { content, packages: packages_of(snapshot), needs, compiled: Arc::default() }
 }
 
 /// Drops contents if there is no room for one more of `owner` with `size` bytes.
@@ -187,6 +194,7 @@ pub(crate) fn is_python(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::TenantId;
 
     fn tenant(number: usize) -> Owner {
         Owner::Tenant(TenantId::parse(&format!("t{number}")).unwrap())

@@ -6,15 +6,12 @@
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 use ureq::Agent;
 use ureq::http::{HeaderName, HeaderValue};
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
+use crate::client_tls::{UnreadableAuthorities, client_tls};
 use crate::telemetry::traces::config::TracesConfig;
 use crate::telemetry::traces::otlp::rejected_spans;
 
@@ -72,6 +69,12 @@ pub enum TraceError {
     Thread(#[source] io::Error),
 }
 
+impl From<UnreadableAuthorities> for TraceError {
+    fn from(UnreadableAuthorities { path, cause }: UnreadableAuthorities) -> Self {
+        Self::Authorities { path, cause }
+    }
+}
+
 /// Why spans could not be sent.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SendFailure {
@@ -119,7 +122,7 @@ impl Collector {
             .proxy(None)
             .timeout_global(Some(PATIENCE))
             .user_agent(concat!("wardian/", env!("CARGO_PKG_VERSION")))
-            .tls_config(tls(config.authorities.as_deref())?);
+            .tls_config(client_tls(config.authorities.as_deref())?);
         let url = config.collector.url().to_owned();
         Ok(Self { agent: agent.build().into(), url, headers })
     }
@@ -174,25 +177,4 @@ fn header_of(line: &str) -> Option<(HeaderName, HeaderValue)> {
     value.set_sensitive(true);
     let is_ours = ["content-type", "content-length", "host", "transfer-encoding"];
     (!is_ours.contains(&name.as_str())).then_some((name, value))
-}
-
-/// TLS with the authorities of the system and those of the operator's file.
-fn tls(authorities: Option<&Path>) -> Result<TlsConfig, TraceError> {
-    let mut trusted = rustls_native_certs::load_native_certs().certs;
-    if let Some(path) = authorities {
-        let unreadable = |cause| TraceError::Authorities { path: path.to_owned(), cause };
-        let file = CertificateDer::pem_file_iter(path).map_err(|fault| unreadable(Some(fault)))?;
-        let before = trusted.len();
-        for certificate in file {
-            trusted.push(certificate.map_err(|fault| unreadable(Some(fault)))?);
-        }
-        if trusted.len() == before {
-            return Err(unreadable(None));
-        }
-    }
-    let trusted = trusted.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
-    Ok(TlsConfig::builder()
-        .root_certs(RootCerts::Specific(Arc::new(trusted)))
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .build())
 }

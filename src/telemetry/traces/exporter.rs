@@ -12,6 +12,7 @@ use tracing::{info, warn};
 use crate::telemetry::source::{MetricReading, number_of};
 use crate::telemetry::traces::collector::{Collector, SendFailure, TraceError};
 use crate::telemetry::traces::otlp::request_body;
+use crate::telemetry::traces::shares::SpanShares;
 use crate::telemetry::traces::span::FinishedSpan;
 
 /// Most spans that wait. A span takes 4 KiB at most, and usually less than 1 KiB.
@@ -46,10 +47,10 @@ enum Message {
 }
 
 /// The state that the exporter and its thread share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
     is_closing: AtomicBool,
-    waiting: AtomicU64,
+    waiting: Mutex<SpanShares>,
     exported: AtomicU64,
     dropped: AtomicU64,
     failed: AtomicU64,
@@ -60,7 +61,7 @@ struct Shared {
 pub(super) struct SpanCounts {
     /// The collector has them.
     pub(super) exported: u64,
-    /// The queue was full.
+    /// The queue was full, or the share of their tenant.
     pub(super) dropped: u64,
     /// The collector could not be reached, or did not want them.
     pub(super) failed: u64,
@@ -72,7 +73,13 @@ impl Exporter {
     pub(super) fn start(collector: Collector, service: &str) -> Result<Self, TraceError> {
         let (queue, spans) = sync_channel(QUEUE);
         let (end, ended) = sync_channel(1);
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared {
+            is_closing: AtomicBool::new(false),
+            waiting: Mutex::new(SpanShares::new(QUEUE)),
+            exported: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+        });
         let mut sending = Sending {
             collector,
             service: service.to_owned(),
@@ -89,12 +96,17 @@ impl Exporter {
         Ok(Self { queue, shared, thread, ended: Mutex::new(ended) })
     }
 
-    /// Takes a span that is over. Never waits: a span that finds the queue full is dropped.
+    /// Takes a span that is over. Never waits: a span that finds the queue full, or the share of its
+    /// tenant, is dropped.
     pub(super) fn hand_over(&self, span: FinishedSpan) {
-        self.shared.waiting.fetch_add(1, Ordering::Relaxed);
+        let tenant = Arc::clone(&span.tenant);
+        if !self.shared.waiting.lock().admit(&tenant) {
+            self.shared.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
         let sent = self.queue.try_send(Message::Span(Box::new(span)));
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = sent {
-            self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.shared.waiting.lock().release(&tenant);
             self.shared.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -121,7 +133,7 @@ impl Exporter {
             exported: count(&self.shared.exported),
             dropped: count(&self.shared.dropped),
             failed: count(&self.shared.failed),
-            waiting: count(&self.shared.waiting),
+            waiting: u64::try_from(self.shared.waiting.lock().total()).unwrap_or(u64::MAX),
         }
     }
 }
@@ -159,8 +171,8 @@ impl Sending {
             let Some(batch) = self.gather() else { return };
             if !batch.is_empty() {
                 self.deliver(&batch);
-                let count = u64::try_from(batch.len()).unwrap_or(u64::MAX);
-                self.shared.waiting.fetch_sub(count, Ordering::Relaxed);
+                let mut waiting = self.shared.waiting.lock();
+                batch.iter().for_each(|span| waiting.release(&span.tenant));
             } else if self.is_closing() {
                 return;
             }

@@ -8,7 +8,8 @@
 //! sent.
 //!
 //! INVARIANT(spans-never-wait): recording a span takes no longer if the collector is slow, hostile or
-//! gone. The queue is bounded; a span that finds it full is counted and dropped.
+//! gone. The queue is bounded, and tenants have shares of it (`shares.rs`); a span that finds it full
+//! is counted and dropped.
 //!
 //! INVARIANT(ratio-is-the-operators): a client makes the server record no larger share of its
 //! requests than the operator's ratio, unless the operator trusts parents.
@@ -26,6 +27,7 @@ mod config;
 mod context;
 mod exporter;
 mod otlp;
+mod shares;
 mod span;
 mod tracer;
 

@@ -231,6 +231,7 @@ mod tests {
                 ("flag", AttributeValue::Flag(true)),
             ],
             error: Some("timeout"),
+            tenant: std::sync::Arc::new(crate::ids::TenantId::local()),
         }
     }
 

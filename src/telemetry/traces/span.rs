@@ -1,5 +1,8 @@
 //! Spans that are over, as they wait to be sent.
 
+use std::sync::Arc;
+
+use crate::ids::TenantId;
 use crate::telemetry::traces::context::{SpanId, TraceId};
 
 /// Longest text of an attribute, in bytes.
@@ -92,6 +95,8 @@ pub(super) struct FinishedSpan {
     pub(super) began: u64,
     pub(super) ended: u64,
     pub(super) attributes: Attributes,
+    /// The tenant whose share of the queue it takes. It is not sent.
+    pub(super) tenant: Arc<TenantId>,
     /// The kind of error that it ended with.
     pub(super) error: Option<&'static str>,
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::clock::Clock;
 use crate::crypto::fill_random;
+use crate::ids::TenantId;
 use crate::telemetry::source::{MetricReading, MetricSource};
 use crate::telemetry::traces::collector::{Collector, TraceError};
 use crate::telemetry::traces::config::{ParentTrust, TracesConfig};
@@ -37,6 +38,7 @@ struct Place {
     trace: TraceId,
     span: SpanId,
     is_sampled: bool,
+    tenant: Arc<TenantId>,
 }
 
 /// A span that goes on until it is dropped.
@@ -82,9 +84,14 @@ impl Tracer {
         self.0.is_some()
     }
 
-    /// Begins the first span of a request, whose client may have named a parent.
+    /// Begins the first span of a request of this tenant, whose client may have named a parent.
     #[must_use]
-    pub fn begin(&self, name: SpanName, parent: Option<RemoteParent>) -> OpenSpan {
+    pub fn begin(
+        &self,
+        name: SpanName,
+        parent: Option<RemoteParent>,
+        tenant: &TenantId,
+    ) -> OpenSpan {
         let Some(tracing) = &self.0 else { return OpenSpan::none() };
         // Without randomness there is no id, and the request goes on without a trace.
         let Some((own, id)) = new_ids() else { return OpenSpan::none() };
@@ -94,7 +101,8 @@ impl Tracer {
             _ => tracing.draws(),
         };
         let trace = joined.map_or(own, |parent| parent.trace);
-        let scope = Place { tracing: Arc::clone(tracing), trace, span: id, is_sampled };
+        let (tracing, tenant) = (Arc::clone(tracing), Arc::new(tenant.clone()));
+        let scope = Place { tracing: Arc::clone(&tracing), trace, span: id, is_sampled, tenant };
         let mut open = OpenSpan::below(scope, name, SpanKind::Server, None);
         if let (Some(recorded), Some(parent)) = (&mut open.recorded, parent) {
             let span = &mut recorded.span;
@@ -203,6 +211,7 @@ impl OpenSpan {
                 began: nanoseconds(Clock::System.now()),
                 ended: 0,
                 attributes: Attributes::new(),
+                tenant: Arc::clone(&place.tenant),
                 error: None,
             };
             let tracing = Arc::clone(&place.tracing);

@@ -6,15 +6,12 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 use ureq::Agent;
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
+use crate::client_tls::{UnreadableAuthorities, client_tls};
 use crate::tenants::jwt::config::KeyPlace;
 use crate::tenants::jwt::key_set::{KeySetFault, MAX_SET};
 
@@ -79,6 +76,12 @@ pub enum KeySourceError {
     },
 }
 
+impl From<UnreadableAuthorities> for KeySourceError {
+    fn from(UnreadableAuthorities { path, cause }: UnreadableAuthorities) -> Self {
+        Self::Authorities { path, cause }
+    }
+}
+
 /// The place of the keys, ready to be read.
 #[derive(Debug)]
 pub(crate) enum KeySource {
@@ -101,7 +104,7 @@ impl KeySource {
                     .timeout_global(Some(PATIENCE))
                     .user_agent(concat!("wardian/", env!("CARGO_PKG_VERSION")))
                     .accept("application/jwk-set+json, application/json")
-                    .tls_config(tls(authorities.as_deref())?);
+                    .tls_config(client_tls(authorities.as_deref())?);
                 Ok(Self::Url { agent: config.build().into(), url: url.clone() })
             }
         }
@@ -164,27 +167,6 @@ fn read_file(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     bounded(file)
-}
-
-/// TLS with the authorities of the system and those of the operator's file.
-fn tls(authorities: Option<&Path>) -> Result<TlsConfig, KeySourceError> {
-    let mut trusted = rustls_native_certs::load_native_certs().certs;
-    if let Some(path) = authorities {
-        let unreadable = |cause| KeySourceError::Authorities { path: path.to_owned(), cause };
-        let file = CertificateDer::pem_file_iter(path).map_err(|fault| unreadable(Some(fault)))?;
-        let before = trusted.len();
-        for certificate in file {
-            trusted.push(certificate.map_err(|fault| unreadable(Some(fault)))?);
-        }
-        if trusted.len() == before {
-            return Err(unreadable(None));
-        }
-    }
-    let trusted = trusted.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
-    Ok(TlsConfig::builder()
-        .root_certs(RootCerts::Specific(Arc::new(trusted)))
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .build())
 }
 
 #[cfg(test)]

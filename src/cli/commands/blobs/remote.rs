@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io::{self, Read};
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -10,10 +9,10 @@ use data_encoding::BASE64;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use ureq::http::Response;
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body, RequestBuilder, SendBody};
 
 use crate::cli::failed::Failed;
+use crate::client_tls::system_tls;
 use crate::ids::BlobId;
 use crate::protocol::methods::blobs::CreateBlobResult;
 
@@ -103,7 +102,7 @@ impl Remote {
             .timeout_per_write(Some(PATIENCE))
             .user_agent(concat!("wardian/", env!("CARGO_PKG_VERSION")));
         if url.starts_with("https://") {
-            config = config.tls_config(tls());
+            config = config.tls_config(system_tls());
         }
         let authorization = api_key.map(|key| format!("Bearer {key}"));
         Ok(Self { agent: config.build().into(), url: url.to_owned(), authorization })
@@ -313,14 +312,4 @@ fn text_of(answer: Response<Body>) -> io::Result<String> {
     let mut text = String::new();
     answer.into_body().into_reader().take(MAX_JSON).read_to_string(&mut text)?;
     Ok(text)
-}
-
-/// TLS with the authorities of the system.
-fn tls() -> TlsConfig {
-    let native = rustls_native_certs::load_native_certs().certs;
-    let authorities = native.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
-    TlsConfig::builder()
-        .root_certs(RootCerts::Specific(Arc::new(authorities)))
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .build()
 }

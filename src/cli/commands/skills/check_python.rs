@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 use tempfile::TempDir;
 
-use crate::assembly::{self, MeteredCode, Runtime, SkillsRead};
-use crate::cli::commands::run::on_its_own;
+use crate::assembly::{self, MeteredCode, Runtime};
+use crate::cli::commands::run::{on_its_own, start_once};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::{block_on_until_interrupted, progress};
+use crate::cli::prepare::block_on_until_interrupted;
 use crate::config::Config;
 use crate::engine::code::instrumentation::Variant;
 use crate::packages::lock::Lock;
@@ -25,7 +25,6 @@ use crate::registry::FolderCheck;
 use crate::registry::folders::snapshot::Snapshot;
 use crate::service::{Caller, LocalProgram, LocalRecord, LocalRun};
 use crate::skill::diagnostic::{Diagnostic, Problem, Severity};
-use crate::telemetry::Metrics;
 
 /// The program that checks a skill's Python.
 const PROGRAM: &str = include_str!("check_python.py");
@@ -108,15 +107,7 @@ pub(crate) fn check_python(config: Config, checks: &mut [FolderCheck]) -> Result
     config.skills.roots = Vec::new();
     let mut looked = Looked::Yes;
     let ended = block_on_until_interrupted(Box::pin(async {
-        let runtime = Runtime::start(
-            &config,
-            MeteredCode::IfThere,
-            SkillsRead::Once,
-            Metrics::new(),
-            None,
-            progress().as_ref(),
-        )
-        .await?;
+        let runtime = start_once(&config, MeteredCode::IfThere).await?;
         for check in &mut *checks {
             let provided = provided(&store, check);
             if let Err(why) = look_at(&runtime, check, &provided).await {

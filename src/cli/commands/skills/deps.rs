@@ -8,12 +8,12 @@ use std::time::Duration;
 use serde::Serialize;
 use tempfile::TempDir;
 
-use crate::assembly::{self, MeteredCode, Runtime, SkillsRead};
+use crate::assembly::{self, MeteredCode, Runtime};
 use crate::cli::args::DepsCommand;
-use crate::cli::commands::run::on_its_own;
+use crate::cli::commands::run::{on_its_own, start_once};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::{block_on, progress};
+use crate::cli::prepare::block_on;
 use crate::cli::terminal::output::{note, print_json, print_line, shown};
 use crate::config::Config;
 use crate::engine::code::instrumentation::Variant;
@@ -29,7 +29,6 @@ use crate::packages::{
     GuestPlatform, LOCK_FILE, LayerStore, REQUIREMENTS_FILE, SkillNeeds, batteries,
 };
 use crate::service::Caller;
-use crate::telemetry::Metrics;
 
 /// The result of locking, for programs.
 #[derive(Serialize)]
@@ -310,15 +309,7 @@ pub(crate) fn on_a_runtime(
     config.skills.roots = Vec::new();
     block_on(Box::pin(async {
         let metered = MeteredCode::IfThere;
-        let runtime = Runtime::start(
-            &config,
-            metered,
-            SkillsRead::Once,
-            Metrics::new(),
-            None,
-            progress().as_ref(),
-        )
-        .await?;
+        let runtime = start_once(&config, metered).await?;
         let ended = work(&runtime).await;
         runtime.shut_down(Duration::ZERO).await;
         ended.map(|()| Exit::Done)

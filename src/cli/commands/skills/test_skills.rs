@@ -12,17 +12,17 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 
-use crate::assembly::{MeteredCode, Runtime, SkillsRead};
+use crate::assembly::{MeteredCode, Runtime};
 use crate::blobs::content::kind::BlobKind;
 use crate::cli::commands::blobs::read_blob;
-use crate::cli::commands::run::on_its_own;
+use crate::cli::commands::run::{on_its_own, start_once};
 use crate::cli::commands::skills::test_case::{
     BlobContent, CaseBlob, CaseResult, ExpectedStatus, MadeBlob, TestCase, with_ids,
 };
 use crate::cli::commands::skills::test_file::{case_name, parse_case, resource};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::{Installer, block_on_until_interrupted, progress};
+use crate::cli::prepare::{Installer, block_on_until_interrupted};
 use crate::cli::terminal::output::{note, print_json, print_line, shown};
 use crate::config::Config;
 use crate::egress::recorded::Recording;
@@ -36,7 +36,6 @@ use crate::registry::folders::snapshot::Snapshot;
 use crate::service::{
     Caller, LocalProgram, LocalRecord, LocalResult, LocalRun, ServiceError, sole_tenant,
 };
-use crate::telemetry::Metrics;
 
 /// The tests of one skill.
 #[derive(Debug)]
@@ -141,15 +140,7 @@ pub(crate) fn test_skills(
     block_on_until_interrupted(Box::pin(async {
         installer.ensure_engine(&config, MeteredCode::IfThere).await?;
         let metered = MeteredCode::IfThere;
-        let runtime = Runtime::start(
-            &config,
-            metered,
-            SkillsRead::Once,
-            Metrics::new(),
-            None,
-            progress().as_ref(),
-        )
-        .await?;
+        let runtime = start_once(&config, metered).await?;
         let ended = test_all(&runtime, &tested, filter, as_json).await;
         runtime.shut_down(Duration::ZERO).await;
         ended

@@ -27,8 +27,8 @@ use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::assembly::{MeteredCode, Runtime, SkillsRead, install_engine};
-use crate::cli::commands::run::on_its_own;
+use crate::assembly::{MeteredCode, Runtime, install_engine};
+use crate::cli::commands::run::{on_its_own, start_once};
 use crate::cli::commands::skills::skills_lock::SkillsLock;
 use crate::cli::commands::skills::test_skills::HowToRun;
 use crate::cli::commands::test::finish::{ensure_folder_of_report, finish, nothing_found};
@@ -45,7 +45,6 @@ use crate::config::Config;
 use crate::ids::{SkillName, SkillVersion};
 use crate::images::PackageSet;
 use crate::protocol::methods::execution::{DEFAULT_EPOCH, ReproducibleParam};
-use crate::telemetry::Metrics;
 
 /// Runs the tests below some paths.
 pub(crate) fn test(config: Config, installer: &Installer, args: &TestArgs) -> Result<Exit, Failed> {
@@ -87,15 +86,7 @@ pub(crate) fn test(config: Config, installer: &Installer, args: &TestArgs) -> Re
     block_on_until_interrupted(Box::pin(async {
         installer.ensure_engine(&config, metered).await?;
         install_engine(&config, metered, &[PackageSet::REPRODUCIBLE], progress().as_ref())?;
-        let runtime = Runtime::start(
-            &config,
-            metered,
-            SkillsRead::Once,
-            Metrics::new(),
-            None,
-            progress().as_ref(),
-        )
-        .await?;
+        let runtime = start_once(&config, metered).await?;
         let runtime = Arc::new(runtime);
         let kept = if args.no_cache || args.list {
             None

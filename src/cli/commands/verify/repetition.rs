@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 
-use crate::assembly::{MeteredCode, Runtime, SkillsRead, install_engine, open_engine};
-use crate::cli::commands::run::on_its_own;
+use crate::assembly::{MeteredCode, Runtime, install_engine, open_engine};
+use crate::cli::commands::run::{on_its_own, start_once};
 use crate::cli::commands::verify::found_files::FoundFiles;
 use crate::cli::commands::verify::unpacked::UnpackedBundle;
 use crate::cli::failed::Failed;
@@ -17,7 +17,6 @@ use crate::images::PackageSet;
 use crate::protocol::methods::execution::{ReproducibleParam, RequestedLimits};
 use crate::provenance::{DocumentProgram, RunDocument, RunInputs, ensure_arguments};
 use crate::service::{Caller, LocalProgram, LocalRecord, LocalRun, RepeatedRun, ServiceError};
-use crate::telemetry::Metrics;
 
 /// The time that a repetition may take at least: this machine may be slower than the one of the
 /// record.
@@ -46,15 +45,7 @@ pub(super) async fn repeated(
     }
     let image = [PackageSet::REPRODUCIBLE];
     install_engine(&config, MeteredCode::Wanted, &image, progress().as_ref())?;
-    let runtime = Runtime::start(
-        &config,
-        MeteredCode::Wanted,
-        SkillsRead::Once,
-        Metrics::new(),
-        None,
-        progress().as_ref(),
-    )
-    .await?;
+    let runtime = start_once(&config, MeteredCode::Wanted).await?;
     if let Some(unpacked) = unpacked {
         runtime.add_layers_of_record(unpacked.folder("layers"));
     }
