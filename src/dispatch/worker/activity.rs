@@ -8,10 +8,14 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// The time for which the threads of a process have wanted a processor: the time that they had on
-/// one, and the time that they waited for one while it was busy with others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Activity(Duration);
+/// The times of all threads of a process so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Activity {
+    /// The time on a processor.
+    ran: Duration,
+    /// The time of waiting for a processor while it was busy with others.
+    waited: Duration,
+}
 
 impl Activity {
     /// The activity of a process, of which the kernel tells in `/proc/PID/task/TID/schedstat`.
@@ -21,30 +25,41 @@ impl Activity {
     /// The process has ended, or the system does not show it.
     pub(crate) fn of(process: u32) -> io::Result<Self> {
         let threads = Path::new("/proc").join(process.to_string()).join("task");
-        let mut wanted = Duration::ZERO;
+        let mut sum = Self::default();
         for thread in fs::read_dir(threads)? {
             match fs::read_to_string(thread?.path().join("schedstat")) {
-                Ok(text) => wanted += parse(&text).ok_or(io::ErrorKind::InvalidData)?,
+                Ok(text) => sum.add(parse(&text).ok_or(io::ErrorKind::InvalidData)?),
                 // The thread has ended meanwhile.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(Self(wanted))
+        Ok(sum)
+    }
+
+    fn add(&mut self, Self { ran, waited }: Self) {
+        self.ran = self.ran.saturating_add(ran);
+        self.waited = self.waited.saturating_add(waited);
+    }
+
+    /// The time on a processor since `before`.
+    pub(crate) fn ran_since(&self, before: &Self) -> Duration {
+        self.ran.saturating_sub(before.ran)
     }
 
     /// True if the process waited for the `time` between `before` and now: it wanted a processor for
     /// a fifth of it at most.
     pub(crate) fn has_waited_since(&self, before: &Self, time: Duration) -> bool {
-        self.0.saturating_sub(before.0) <= time / 5
+        let waited = self.waited.saturating_sub(before.waited);
+        self.ran_since(before).saturating_add(waited) <= time / 5
     }
 }
 
 /// The nanoseconds on a processor, and those of waiting for one.
-fn parse(text: &str) -> Option<Duration> {
+fn parse(text: &str) -> Option<Activity> {
     let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
     let (ran, waited) = (fields.next()?.ok()?, fields.next()?.ok()?);
-    Some(Duration::from_nanos(ran.saturating_add(waited)))
+    Some(Activity { ran: Duration::from_nanos(ran), waited: Duration::from_nanos(waited) })
 }
 
 #[cfg(test)]
@@ -102,7 +117,8 @@ mod tests {
 
     #[test]
     fn the_numbers_of_the_kernel_are_read() {
-        assert_eq!(parse("40 2 7\n"), Some(Duration::from_nanos(42)));
+        let [ran, waited] = [40, 2].map(Duration::from_nanos);
+        assert_eq!(parse("40 2 7\n"), Some(Activity { ran, waited }));
         for broken in ["", "1", "1 x 2", "-1 2 3"] {
             assert_eq!(parse(broken), None);
         }
