@@ -38,6 +38,7 @@ impl Activity {
                 }
                 // The thread has ended meanwhile.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
         }
